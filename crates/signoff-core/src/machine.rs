@@ -28,7 +28,7 @@ pub use event::{
 };
 pub use failure::Failure;
 pub use independent::independent_groups;
-pub use judge::{blocking, round};
+pub use judge::{blocking, overruled, round};
 pub use land::CONFLICT;
 pub use limit::{Busy, Chain, Duty, Limited, Refusal, Waited, refused};
 pub use outcome::{Again, Ending, Outcome, Reason};

@@ -27,7 +27,7 @@ pub use task_state::TaskState;
 use crate::group::{self, Run, RunPolicy, RunStage};
 use crate::heard::TroubleKind;
 use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
-use crate::machine::{self, FinalWord, Loop, Policy, Reason, Refusal, Slot, Stage, Tally, Waited};
+use crate::machine::{self, FinalWord, Loop, Outcome, Policy, Reason, Refusal, Slot, Stage, Tally, Waited};
 use crate::review::Usage;
 use crate::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
 use crate::workflow::{Arrangement, Landing, Phase};
@@ -104,6 +104,9 @@ pub struct LoopView {
     /// The number of the checkpoint review that looks at it now.
     pub checkpoint: Option<u32>,
     pub outcome: Option<&'static str>,
+    /// How many findings the reviewers reported in the last round that do not block because a person decided so.
+    #[serde(skip)]
+    pub overruled: usize,
     pub final_verdict: Option<FinalWord>,
     pub reason: Option<Reason>,
     pub open_findings: usize,
@@ -412,6 +415,7 @@ impl LoopFold {
         let phase = policy.workflow.phases.get(this.at.phase);
         let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
         let is_blocked = matches!(run.stage, RunStage::Blocked { .. });
+        let overruled = machine::overruled(this, policy).len();
         LoopView {
             id: loop_id.clone(),
             task: self.task,
@@ -432,7 +436,12 @@ impl LoopFold {
             fixes: this.tally.fixes,
             attempt: self.attempt(),
             checkpoint: self.checkpoint.filter(|_| !this.is_done()),
-            outcome: ending.and_then(|ending| ending.outcome.word()),
+            outcome: ending.and_then(|ending| {
+                // Reviewers did not approve what they would have blocked without a person's decision.
+                let accepted = overruled > 0 && matches!(ending.outcome, Outcome::Approved { .. });
+                if accepted { Some("accepted") } else { ending.outcome.word() }
+            }),
+            overruled,
             final_verdict: this.final_verdict(),
             reason: ending.and_then(|ending| ending.reason).or_else(|| this.paused_for()),
             open_findings: this.open_findings(),

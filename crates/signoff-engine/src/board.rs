@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use signoff_core::group::{self, Run, RunEvent, RunPolicy};
+use signoff_core::group::{self, Run, RunEvent, RunOutcome, RunPolicy, RunStage};
 use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use signoff_core::machine::{
     self, Event, Failure, Job, JobKind, LandReport, Loop, Panel, Policy, Seat, Stage,
@@ -17,7 +17,7 @@ use signoff_core::session::Sessions;
 use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
-use signoff_core::workflow::Landing;
+use signoff_core::workflow::{Arrangement, Landing};
 
 /// A run and its loops.
 #[derive(Debug, Clone)]
@@ -187,6 +187,18 @@ impl Board {
 
     pub fn run_policy(&self) -> Option<&RunPolicy> {
         self.under.as_ref().map(|(policy, _)| policy)
+    }
+
+    /// Whether the work of the run's tasks comes together on the run's branch.
+    pub fn shares_a_branch(&self) -> bool {
+        self.run_policy()
+            .is_some_and(|policy| policy.landing != Landing::None || policy.arrangement == Arrangement::Chain)
+    }
+
+    /// Whether the run lands only after a review of its branch. Tasks of a run that was called off land by themselves.
+    pub fn has_final_review(&self) -> bool {
+        let is_off = self.machine.stage == RunStage::Done(RunOutcome::Cancelled);
+        !is_off && self.shares_a_branch() && self.run_policy().is_some_and(|policy| policy.after)
     }
 }
 

@@ -15,7 +15,7 @@ mod whole;
 
 pub use bring::{Brought, Tell, Told};
 pub use covered::{Asked, Range, Records, check};
-pub use direct::{Direct, land, land_run, make_ready};
+pub use direct::{CommandTurn, Direct, land, land_run, make_ready};
 pub use latest::LatestLandings;
 pub use refused::Tried;
 pub use whole::{OwnWork, approved, final_review_refusal, keep, looked_at};

@@ -166,6 +166,9 @@ pub trait Store: Send + Sync {
 
     fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreError>;
 
+    /// The runs of groups that failed, oldest first.
+    fn failed_runs(&self) -> Result<Vec<RunRow>, StoreError>;
+
     /// The run that was opened last.
     fn last_run(&self) -> Result<Option<RunRow>, StoreError>;
 

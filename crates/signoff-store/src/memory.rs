@@ -169,6 +169,12 @@ impl Store for MemoryStore {
         lock(&self.inner).shelf.run(run)
     }
 
+    fn failed_runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        let mut runs = lock(&self.inner).shelf.runs()?;
+        runs.retain(|run| run.status == "failed" && run.groups.is_some());
+        Ok(runs)
+    }
+
     fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
         lock(&self.inner).shelf.last_run()
     }

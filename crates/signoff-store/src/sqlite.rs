@@ -187,6 +187,10 @@ impl Store for SqliteStore {
         self.read(|connection| query::run(connection, run))
     }
 
+    fn failed_runs(&self) -> Result<Vec<RunRow>, StoreError> {
+        self.read(query::failed_runs)
+    }
+
     fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
         self.read(query::last_run)
     }

@@ -240,9 +240,15 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         (Status::Completed, Some("approved" | "accepted")) if task.landed_commit.is_some() => {
             format!("nothing: it is in the default branch; signoff diff {id}")
         }
-        (Status::Completed, Some("approved" | "accepted")) => {
-            format!("signoff diff {id}, then signoff merge {id}")
-        }
+        (Status::Completed, Some("approved" | "accepted")) => match scene.run_of(task) {
+            Some(run) if run.failed_as_a_whole() => format!(
+                "the final review of its run failed: signoff retry run-{0}, or signoff edit run-{0} --verdict APPROVED \
+                 --reason TEXT",
+                run.id
+            ),
+            Some(run) => format!("signoff diff {id}; it lands with run {}", run.id),
+            None => format!("signoff diff {id}, then signoff merge {id}"),
+        },
         (Status::Completed, _) => {
             let branch = task.branch.as_deref().unwrap_or("its branch");
             format!("signoff diff {id}, then git merge {branch}")
@@ -332,8 +338,12 @@ fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
 }
 
 fn counts(tasks: &[TaskRow]) -> String {
-    let number = |status: Status| tasks.iter().filter(|task| task.status == status).count();
+    let number = |status: Status| {
+        tasks.iter().filter(|task| task.status == status && !status::waits_for_its_group(task)).count()
+    };
+    let approved = tasks.iter().filter(|task| status::waits_for_its_group(task)).count();
     let counted = Status::ALL.into_iter().map(|status| (number(status), status.word()));
+    let counted = counted.chain([(approved, "approved, waiting for their group")]);
     let counted: Vec<_> =
         counted.filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
     let can_begin = tasks.iter().any(|task| can_begin(task, tasks));

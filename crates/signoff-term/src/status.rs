@@ -67,8 +67,8 @@ pub(crate) fn asked(question: &QuestionRow) -> String {
 fn standing(task: &TaskRow) -> String {
     let status = task.status.word();
     match task.status {
-        Status::InProgress | Status::Blocked if task.state().is_approved() => {
-            "approved, waiting for its group".to_owned()
+        Status::InProgress | Status::Blocked if waits_for_its_group(task) => {
+            format!("approved{}, waiting for its group", open(task))
         }
         Status::Pending => status.to_owned(),
         Status::Paused => {
@@ -88,6 +88,11 @@ fn standing(task: &TaskRow) -> String {
             format!("{status:<9}  {}", parts.join("  ")).trim_end().to_owned()
         }
     }
+}
+
+/// Whether a task is approved and lands when all of its group are.
+pub fn waits_for_its_group(task: &TaskRow) -> bool {
+    task.status != Status::Completed && task.state().is_approved()
 }
 
 /// What a paused task waits for.

@@ -13,6 +13,14 @@ pub fn open_findings(open: u64) -> String {
     if open == 0 { String::new() } else { format!(", {}", count(open, "open finding")) }
 }
 
+/// `, 1 finding overruled by a person`, behind the word for approved work; nothing where none was.
+pub fn overruled(findings: u64) -> String {
+    if findings == 0 {
+        return String::new();
+    }
+    format!(", {} overruled by a person", count(findings, "finding"))
+}
+
 /// A reason's code, as the JSON interfaces have it.
 pub fn code(reason: Reason) -> String {
     serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()

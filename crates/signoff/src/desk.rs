@@ -73,14 +73,18 @@ impl Desk {
     /// The run and loop of a task that was taken up.
     pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId), Failure> {
         let row = self.task(task)?;
-        self.store.loop_of(task)?.ok_or_else(|| not_started(&row))
+        let seen = || self.seen(task).map_or(row, |(row, _)| row);
+        self.store.loop_of(task)?.ok_or_else(|| not_started(&seen()))
+    }
+
+    /// Makes sure that there is such a run.
+    pub fn check_run(&self, run: RunId) -> Result<(), Failure> {
+        self.store.run(run)?.map(drop).ok_or_else(|| unknown_run(run))
     }
 
     /// Makes sure that a run has a final review to decide about.
     pub fn check_final_review(&self, run: RunId) -> Result<(), Failure> {
-        if self.store.run(run)?.is_none() {
-            return Err(unknown_run(run));
-        }
+        self.check_run(run)?;
         let board = Board::of(run, &self.store.log(run)?);
         if board.loops.contains_key(&LoopId::whole()) {
             return Ok(());
@@ -174,13 +178,24 @@ impl Desk {
         Ok(())
     }
 
-    /// The runs in which something is left to do; and the last one, if it failed as a whole: nothing else would
-    /// tell.
+    /// The runs in which something is left to do, and those that failed as a whole, about which their tasks say nothing.
+    /// Of those that failed in planning only the last run: it is planned anew, and there is nothing to decide.
     pub fn runs(&self) -> Result<Vec<RunRow>, Failure> {
         let mut runs: Vec<RunRow> = self.store.open_runs()?.into_iter().map(RunRow::from).collect();
-        let last = self.store.last_run()?.map(RunRow::from);
-        runs.extend(last.filter(RunRow::failed_as_a_whole));
+        let last = self.store.last_run()?.map(|run| run.id.0);
+        let failed = self.store.failed_runs()?.into_iter().map(RunRow::from);
+        let failed = failed.filter(|run| run.groups != Some(0) || Some(run.id) == last);
+        let failed: Vec<RunRow> = failed.filter(|run| !runs.iter().any(|open| open.id == run.id)).collect();
+        runs.extend(failed);
+        runs.sort_by_key(|run| run.id);
         Ok(runs)
+    }
+
+    /// The runs whose final review failed and that nobody has decided about, the last one first.
+    pub fn failed_final_reviews(&self) -> Result<Vec<RunId>, Failure> {
+        let runs = self.runs()?;
+        let failed = runs.iter().rev().filter(|run| run.failed_as_a_whole() && run.groups != Some(0));
+        Ok(failed.map(|run| RunId(run.id)).collect())
     }
 
     /// The commit of our own that ticks what a run has done.
@@ -296,8 +311,11 @@ pub fn not_started(row: &TaskRow) -> Failure {
         return Failure::usage(format!("task {task} was cancelled before it was started"))
             .hint("`signoff add` adds it again");
     }
-    Failure::usage(format!("task {task} has not been started"))
-        .hint(format!("`signoff work {task}` works it"))
+    let not_started = Failure::usage(format!("task {task} has not been started"));
+    if row.status == Status::Blocked {
+        return not_started.hint(format!("`signoff show {task}` says what it waits for"));
+    }
+    not_started.hint(format!("`signoff work {task}` works it"))
 }
 
 fn unknown_run(run: RunId) -> Failure {

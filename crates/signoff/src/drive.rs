@@ -28,6 +28,7 @@ use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
 use signoff_term::line::Naming;
+use signoff_term::status::waits_for_its_group;
 use signoff_term::tui::Mode;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -272,6 +273,9 @@ impl Came {
                     question.text,
                     question.choices.join("|"),
                 )),
+                None if waits_for_its_group(row) => {
+                    console.note(&format!("Task #{id} is approved and waits for its group"));
+                }
                 None => console.note(&format!("Task #{id} is {}", row.status.word())),
             }
         }

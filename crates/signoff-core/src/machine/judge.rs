@@ -6,7 +6,7 @@ use super::outcome::{Outcome, Reason};
 use super::state::{Asked, GateEnd, Loop, Panel, Scope, Seat, Slot, Stage};
 use super::{CheckReport, Choice, Earlier, Policy, finish, fix, work};
 use crate::ids::{AttemptId, ReviewerName};
-use crate::ledger::{Entry, Round};
+use crate::ledger::{DecidedBy, Entry, Round, State};
 use crate::policy::{Gate, OnFailure, Rereview, Rung};
 use crate::review::{Bar, Finding, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
 use crate::workflow::PhaseKind;
@@ -321,6 +321,25 @@ pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
     let here =
         |entry: &&Entry| here.concerns(entry) && entry.seen.iter().any(|round| round.phase == this.at.phase);
     this.ledger.findings_for_fix(bar).into_iter().filter(here).collect()
+}
+
+/// The findings that reviewers reported in the last round and that would block, had a person not decided about them.
+pub fn overruled<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a Entry> {
+    let phases = policy.workflow.phases.iter().enumerate().take(this.at.phase + 1);
+    let mut gates = phases.rev().filter_map(|(index, phase)| Some((index, phase.judge()?.gate.fail_on)));
+    let Some((gate, bar)) = gates.next() else { return Vec::new() };
+    let last = (this.at.pass, gate, this.tally.cycle);
+    let is_overruled = |entry: &&Entry| {
+        let by_person = entry.decisions.last().is_some_and(|one| matches!(one.by, DecidedBy::Person(_)));
+        let is_closed = match entry.state {
+            State::Open | State::Fixed => false,
+            State::Refuted | State::Deferred | State::OutOfScope => true,
+        };
+        let reported = entry.seen.iter().rev().find(|round| round.checkpoint.is_none());
+        let reported = reported.is_some_and(|round| (round.pass, round.phase, round.cycle) == last);
+        by_person && is_closed && reported && bar.is_reached_by(entry.finding.severity)
+    };
+    this.ledger.entries().iter().filter(is_overruled).collect()
 }
 
 fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {

@@ -45,10 +45,19 @@ fn unheard(this: &mut Loop, policy: &Policy) {
 }
 
 fn one_more(this: &mut Loop, policy: &Policy) {
+    if let Some(gate) = gate_behind(this, policy).filter(|_| finish::judge_here(this, policy).is_none()) {
+        this.at.phase = gate;
+    }
     this.tally.granted.fixes = this.tally.fixes.saturating_add(1).saturating_sub(bound(this, policy));
     this.tally.noop_fixes = 0;
     let unread = this.unread.clone();
     fix::begin(this, unread, policy);
+}
+
+/// The last gate that a loop has been at.
+fn gate_behind(this: &Loop, policy: &Policy) -> Option<usize> {
+    let phases = policy.workflow.phases.iter().take(this.at.phase + 1);
+    phases.enumerate().rev().find(|(_, phase)| phase.is_gate() && !phase.is_off()).map(|(index, _)| index)
 }
 
 fn bound(this: &Loop, policy: &Policy) -> u32 {
@@ -160,7 +169,13 @@ pub fn edited(this: &mut Loop, verdict: FinalWord, by: String, head: Option<Head
         FinalWord::MaxCyclesReached => Outcome::Exhausted,
         FinalWord::NeedsDiscussion => Outcome::Discussion,
     };
-    let again =
-        if let Stage::Done(ending) = &this.stage { ending.again.clone() } else { finish::resume(this) };
+    let again = if let Stage::Done(ending) = &this.stage {
+        // What was approved has nothing to go on with: it is reviewed again.
+        let is_reviewed_again =
+            ending.outcome.is_approval() && !this.landed && gate_behind(this, policy).is_some();
+        if is_reviewed_again { Again::Fix } else { ending.again.clone() }
+    } else {
+        finish::resume(this)
+    };
     this.stage = Stage::Done(Ending { outcome, reason, again });
 }

@@ -270,6 +270,10 @@ impl Dispatcher<'_> {
 
 /// What to do about a run that did not land. One that keeps its end whatever becomes of its tasks does not land later.
 fn hint(board: &Board) -> &'static str {
+    if board.has_final_review() {
+        return "`signoff land` says which task is not approved; `signoff merge ID --force --reason TEXT` approves it \
+                in your name";
+    }
     let keeps_its_end = board.run_policy().is_some_and(|policy| policy.after);
     match board.machine.stage == RunStage::Done(RunOutcome::Failed) && !keeps_its_end {
         true => {

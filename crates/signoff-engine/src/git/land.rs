@@ -158,17 +158,35 @@ impl Repository {
         self.missing_from(&format!("refs/heads/{branch}"), commits)
     }
 
-    /// Those of these commits that are not in a revision.
+    /// Those of these commits that are not in a revision, whether git has them or not.
     pub fn missing_from(&self, revision: &str, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
         if commits.is_empty() {
             return Ok(BTreeSet::new());
         }
         let wanted: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
-        let asked = ["rev-list", "--ignore-missing", "--stdin"];
         let input = format!("{wanted}^{revision}\n");
-        let listed = self.sealed(self.here())?.args(asked).input(input).read()?;
+        let ended = self.sealed(self.here())?.args(["rev-list", "--stdin"]).input(input.clone()).run()?;
+        let (listed, gone) = match ended.code() {
+            Some(0) => (ended.stdout, BTreeSet::new()),
+            // Git names only the first commit that it does not have.
+            Some(_) | None => {
+                let asked = ["rev-list", "--ignore-missing", "--stdin"];
+                let listed = self.sealed(self.here())?.args(asked).input(input).read()?;
+                (listed, self.gone(commits)?)
+            }
+        };
         let listed: BTreeSet<Commit> = String::from_utf8_lossy(&listed).lines().map(Commit::new).collect();
-        Ok(commits.iter().filter(|commit| listed.contains(*commit)).cloned().collect())
+        let is_missing = |commit: &&Commit| listed.contains(*commit) || gone.contains(*commit);
+        Ok(commits.iter().filter(is_missing).cloned().collect())
+    }
+
+    /// Those of these commits that git does not have.
+    pub fn gone(&self, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
+        let asked: String = commits.iter().map(|commit| format!("{commit}\n")).collect();
+        let command = self.sealed(self.here())?.args(["cat-file", "--batch-check"]).input(asked);
+        let printed = command.read()?;
+        let printed = String::from_utf8_lossy(&printed);
+        Ok(printed.lines().filter_map(|line| line.strip_suffix(" missing")).map(Commit::new).collect())
     }
 
     /// Moves a branch, if it still is where it was. False: somebody else moved it.

@@ -15,6 +15,7 @@ use signoff_core::source::{self, Mark};
 use signoff_core::view::{TaskRow, is_shared};
 use signoff_store::Store;
 
+use super::whole;
 use crate::attempt::Workshop;
 use crate::board::{Board, Worked};
 use crate::error::EngineError;
@@ -70,6 +71,8 @@ impl<'a> Records<'a> {
 
 /// Looks at everything that a branch would get with a commit. What nobody reviewed is an error, which names it.
 pub fn check(records: Records<'_>, target: &str, asked: Asked<'_>) -> Result<(), EngineError> {
+    check_is_there(records, asked)?;
+    check_final_reviews(records, target, asked)?;
     if let Some(own) = asked.own.filter(|own| own.tip == *asked.commit) {
         let lineage = records.repository.beyond(target, &[own.base.clone(), own.tip.clone()])?;
         let plain = lineage.roots(lineage.reach(&own.tip)).iter().all(|root| **root == own.base);
@@ -92,6 +95,45 @@ pub fn check(records: Records<'_>, target: &str, asked: Asked<'_>) -> Result<(),
         }
     }
     cover.check_seen(asked)
+}
+
+/// Refuses a commit that git does not have any more.
+fn check_is_there(records: Records<'_>, asked: Asked<'_>) -> Result<(), EngineError> {
+    let Asked { what, commit, .. } = asked;
+    if records.repository.gone(std::slice::from_ref(commit))?.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::NotLanded {
+        message: format!("{what} cannot land: its approved commit {commit} does not exist any more"),
+        hint: "its branch was deleted and git removed the commit: fetch it from another clone, or have the work done \
+               again with `signoff add`"
+            .to_owned(),
+    })
+}
+
+/// Refuses a commit that contains work of another run whose final review has not approved it. `improve` and
+/// dependencies build on such work.
+fn check_final_reviews(records: Records<'_>, target: &str, asked: Asked<'_>) -> Result<(), EngineError> {
+    let lineage = records.repository.beyond(target, std::slice::from_ref(asked.commit))?;
+    let coming = lineage.reach(asked.commit);
+    let mut looked_at = BTreeSet::from([asked.run]);
+    for row in records.store.tasks()? {
+        let Some(run) = row.run_id.map(RunId).filter(|run| !looked_at.contains(run)) else { continue };
+        let tip = row.approved_commit.clone().map(Commit::new);
+        let is_waiting = tip.is_none() && row.state().is_approved();
+        if !is_waiting && !tip.is_some_and(|tip| coming.contains(&tip)) {
+            continue;
+        }
+        let board = Board::of(run, &records.store.log(run)?);
+        let mut tips = board.loops.values().filter_map(|worked| worked.state.signed_off_commit());
+        if tips.any(|tip| coming.contains(tip))
+            && let Some(refusal) = whole::final_review_refusal(&board)
+        {
+            return Err(refusal);
+        }
+        looked_at.insert(run);
+    }
+    Ok(())
 }
 
 /// What is known of the commits that would come in.

@@ -45,6 +45,20 @@ pub async fn make_ready(repository: &Repository, branch: &str) -> Result<(), Eng
     .await
 }
 
+/// The turn of one `land` or `merge` command, until it is dropped: such commands work one after the other.
+#[derive(Debug)]
+pub struct CommandTurn {
+    _turn: Option<Turn>,
+}
+
+impl CommandTurn {
+    /// Waits until the command before has ended, however long that takes.
+    pub async fn wait(repository: &Repository) -> Result<Self, EngineError> {
+        let lock = repository.landing_lock().with_file_name("land-command.lock");
+        Ok(Self { _turn: Turn::wait_for(lock, &|_| ()).await? })
+    }
+}
+
 /// Brings it in, or tells why not; nothing is changed then.
 pub async fn land(shop: &Arc<Workshop>, direct: Direct, tell: Tell<'_>) -> Result<Brought, EngineError> {
     let Some(_turn) = Turn::wait(&shop.repository, tell).await? else { return Ok(Brought::Stopped) };

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use signoff_core::config::LandBy;
-use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::group::RunStage;
 use signoff_core::ids::{Commit, LoopId, RunId};
 use signoff_core::machine::{Again, Stage};
 use signoff_core::review::Bar;
@@ -25,14 +25,25 @@ pub struct OwnWork<'a> {
     pub by: LandBy,
 }
 
-/// Why a run cannot land because of its final review; none if that is approved or has not begun.
+/// Why a run cannot land because of its final review; none if that is approved, or if the run has none.
 pub fn final_review_refusal(board: &Board) -> Option<EngineError> {
-    let state = &board.loops.get(&LoopId::whole())?.state;
-    let cancelled = board.machine.stage == RunStage::Done(RunOutcome::Cancelled);
-    if cancelled || state.approved_commit().is_some() {
+    let (run, stage) = (board.run, &board.machine.stage);
+    if !board.has_final_review() {
         return None;
     }
-    let run = board.run;
+    let Some(whole) = board.loops.get(&LoopId::whole()) else {
+        let is_over = matches!(stage, RunStage::Done(_));
+        return (!is_over).then(|| EngineError::NotLanded {
+            message: format!("run {run} cannot land: its final review has not begun"),
+            hint: format!(
+                "`signoff status` shows how far it is; `signoff run --resume {run}` goes on if it was stopped"
+            ),
+        });
+    };
+    let state = &whole.state;
+    if state.approved_commit().is_some() {
+        return None;
+    }
     let Stage::Done(ending) = &state.stage else {
         return Some(EngineError::NotLanded {
             message: format!("run {run} cannot land: its final review is not over"),
@@ -69,7 +80,10 @@ pub fn approved(repository: &Repository, board: &Board) -> Result<Commit, Engine
     let (run, branch) = (board.run, board.run.branch());
     let commit = commit_of(board).ok_or_else(|| EngineError::NotLanded {
         message: format!("run {run} cannot land as a whole: nobody has approved it"),
-        hint: "`signoff status` shows how far it is; `signoff merge ID` brings in one task".to_owned(),
+        hint: match board.has_final_review() {
+            true => "`signoff status` shows how far it is".to_owned(),
+            false => "`signoff status` shows how far it is; `signoff merge ID` brings in one task".to_owned(),
+        },
     })?;
     let all: Vec<Commit> = board.landed.values().cloned().collect();
     let missing = repository.missing_from(commit.as_str(), &all)?;
@@ -79,7 +93,15 @@ pub fn approved(repository: &Repository, board: &Board) -> Result<Commit, Engine
             message: format!(
                 "task {task} landed on {branch} as {landed}, and what was approved of run {run} lacks it"
             ),
-            hint: format!("somebody moved {branch}: `signoff merge {task}` brings the task in by itself"),
+            hint: match board.has_final_review() {
+                true => format!(
+                    "somebody moved {branch}: `git merge {landed}` on it, then `signoff edit run-{run} --verdict APPROVED \
+                     --reason TEXT`"
+                ),
+                false => {
+                    format!("somebody moved {branch}: `signoff merge {task}` brings the task in by itself")
+                }
+            },
         }),
     }
 }

@@ -87,6 +87,13 @@ pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>,
     one(connection, &sql, [number(run.0)], |row| cells(row).run())
 }
 
+pub(super) fn failed_runs(connection: &Connection) -> Result<Vec<RunRow>, StoreError> {
+    let columns = RUN_COLUMNS.join(", ");
+    let sql =
+        format!("SELECT {columns} FROM runs WHERE status = 'failed' AND group_count IS NOT NULL ORDER BY id");
+    select(connection, &sql, [], |row| cells(row).run())
+}
+
 pub(super) fn last_run(connection: &Connection) -> Result<Option<RunRow>, StoreError> {
     let sql = format!("SELECT {} FROM runs ORDER BY id DESC LIMIT 1", RUN_COLUMNS.join(", "));
     one(connection, &sql, [], |row| cells(row).run())

@@ -19,7 +19,11 @@ fn told(store: &dyn Store) -> String {
         "{tasks:#?}\n{loops:#?}\n{places:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
         store.questions().expect("questions"),
         store.findings("").expect("findings"),
-        (store.open_runs().expect("runs"), store.last_run().expect("a run")),
+        (
+            store.open_runs().expect("runs"),
+            store.failed_runs().expect("runs"),
+            store.last_run().expect("a run")
+        ),
         store.run(RunId(1)).expect("a run"),
         crate::queue::queued(store),
     )

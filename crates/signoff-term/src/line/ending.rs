@@ -113,14 +113,20 @@ pub fn end(step: &Step, row: &LoopView) -> Vec<Line> {
     let mut lines: Vec<_> = bound.into_iter().collect();
     let mark = row.state.mark();
     let subject = words::subject(row);
-    let how = how(step.after, (&ending.outcome, ending.reason), row.open_findings, step.policy);
+    let how = how(step.after, (&ending.outcome, ending.reason), row, step.policy);
     lines.push(Line::Own(format!("{mark} {subject} {how}")));
     lines.extend(row.task.and_then(|task| next(ending, task.0, step.policy)).map(Line::Below));
     lines
 }
 
-fn how(this: &Loop, (outcome, reason): (&Outcome, Option<Reason>), open: usize, policy: &Policy) -> String {
-    let open = if outcome.is_approval() { words::open_findings(open as u64) } else { String::new() };
+fn how(
+    this: &Loop,
+    (outcome, reason): (&Outcome, Option<Reason>),
+    row: &LoopView,
+    policy: &Policy,
+) -> String {
+    let open =
+        if outcome.is_approval() { words::open_findings(row.open_findings as u64) } else { String::new() };
     let verdict = this.final_verdict().map_or("no verdict", FinalWord::word);
     let why = reason.map(|reason| format!(": {}", words::why(reason))).unwrap_or_default();
     match outcome {
@@ -131,7 +137,9 @@ fn how(this: &Loop, (outcome, reason): (&Outcome, Option<Reason>), open: usize, 
         Outcome::Approved { .. } | Outcome::Exhausted | Outcome::Discussion => {
             let told = [Reason::CyclesExhausted, Reason::Discussion];
             let why = if reason.is_some_and(|reason| told.contains(&reason)) { String::new() } else { why };
-            format!("completed ({verdict}{}{open}){why}", after(this, policy))
+            let overruled = if outcome.is_approval() { row.overruled as u64 } else { 0 };
+            let overruled = words::overruled(overruled);
+            format!("completed ({verdict}{}{overruled}{open}){why}", after(this, policy))
         }
         Outcome::CompletedWithIssues => {
             format!("completed with issues ({verdict}{}){why}", after(this, policy))

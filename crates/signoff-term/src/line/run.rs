@@ -154,7 +154,7 @@ impl LineRenderer {
             RunOutcome::Approved | RunOutcome::Attention if called_off => {
                 (TaskState::Cancelled, "is over, nothing is done".to_owned())
             }
-            RunOutcome::Approved => (TaskState::Approved, all_approved(&tasks)),
+            RunOutcome::Approved => (TaskState::Approved, all_approved(&rows)),
             RunOutcome::Attention => {
                 (self.not_all_approved(&tasks), "is through, not all approved".to_owned())
             }
@@ -205,16 +205,19 @@ impl LineRenderer {
     }
 }
 
-/// `is through, all approved`; what a person approved without a review is counted apart.
-fn all_approved(tasks: &[&LoopView]) -> String {
-    let by_person = tasks.iter().filter(|row| row.outcome == Some("accepted")).count();
-    match by_person {
-        0 => {
-            let open: usize = tasks.iter().map(|row| row.open_findings).sum();
-            format!("is through, all approved{}", words::open_findings(open as u64))
-        }
-        by_person => format!("is through, {by_person} of {} approved by a person", tasks.len()),
-    }
+/// `is through, all approved, 1 by a person, 2 open findings`, of the tasks and the final review.
+fn all_approved(rows: &[LoopView]) -> String {
+    let is_meant = |row: &&LoopView| row.task.is_some() || row.id == LoopId::whole();
+    let (tasks, whole): (Vec<_>, Vec<_>) = rows.iter().filter(is_meant).partition(|row| row.task.is_some());
+    let accepted = |rows: &[&LoopView]| rows.iter().filter(|row| row.outcome == Some("accepted")).count();
+    let by_person = match (accepted(&tasks), accepted(&whole)) {
+        (0, 0) => String::new(),
+        (tasks, 0) => format!(", {tasks} by a person"),
+        (0, _) => ", the final review by a person".to_owned(),
+        (tasks, _) => format!(", {tasks} and the final review by a person"),
+    };
+    let open: usize = tasks.iter().chain(&whole).map(|row| row.open_findings).sum();
+    format!("is through, all approved{by_person}{}", words::open_findings(open as u64))
 }
 
 impl LineRenderer {

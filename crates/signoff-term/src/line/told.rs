@@ -3,7 +3,8 @@
 use signoff_core::contract::Contract;
 use signoff_core::heard::{Trouble, TroubleKind};
 use signoff_core::machine::{
-    CheckReport, Event, Failure, Hold, LandReport, LimitPlan, Loss, Researcher, Scope, Stage, WorkReport,
+    self, CheckReport, Event, Failure, Hold, LandReport, LimitPlan, Loss, Researcher, Scope, Stage,
+    WorkReport,
 };
 use signoff_core::merge::{Action, Merged, render};
 use signoff_core::review::{Finding, Review, Verdict};
@@ -106,7 +107,10 @@ fn reviewed(step: &Step, round: &Round) -> Vec<Line> {
     let gist = (ruling != Ruling::Approved).then(|| round.gist(&merged, step)).flatten();
     let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
     let open = if ruling == Ruling::Approved { round.left_open(step) } else { 0 };
-    let gist = format!("{}{gist}", words::open_findings(open as u64));
+    let overruled =
+        if ruling == Ruling::Approved { machine::overruled(step.after, step.policy).len() } else { 0 };
+    let (overruled, open) = (words::overruled(overruled as u64), words::open_findings(open as u64));
+    let gist = format!("{overruled}{open}{gist}");
     let counted = place::iteration(step.before, step.policy).is_some();
     let word =
         if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };

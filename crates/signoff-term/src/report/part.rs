@@ -23,8 +23,8 @@ pub struct RunAccount {
     pub asked: Option<String>,
     /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
     pub status: String,
-    /// How it ended: `approved` if all its tasks were signed off and still are, else `attention`, `failed` or
-    /// `cancelled`; null until it has.
+    /// How it ended: `approved` if all its tasks were signed off and still are, `accepted` if a person approved it in
+    /// place of its final review, else `attention`, `failed` or `cancelled`; null until it has.
     pub outcome: Option<&'static str>,
     /// Whether somebody is at work on it.
     pub driven: bool,
@@ -47,12 +47,13 @@ impl RunAccount {
         (tasks, questions): (&[Standing], &[QuestionRow]),
         driven: bool,
     ) -> Self {
-        let outcome = standing::outcome(folded.view.stage(), tasks);
+        let whole = folded.view.row(&LoopId::whole());
+        let outcome = standing::outcome(folded.view.stage(), tasks, whole.as_ref());
         let checkout = folded.view.row(&LoopId::checkout()).filter(|row| row.task.is_none());
         Self {
             standing: match checkout {
                 Some(looked_at) => standing::of_checkout(&looked_at, driven),
-                None => standing::of_run(&row, (outcome, tasks, questions), driven),
+                None => standing::of_run(&row, (outcome, tasks, questions), driven).accepted(whole.as_ref()),
             },
             asked: None,
             outcome,

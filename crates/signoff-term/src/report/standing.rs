@@ -49,6 +49,17 @@ impl Standing {
         Self { mark: state.mark(), ..self }
     }
 
+    /// The same of a run, with a person's word in place of its final review.
+    #[must_use]
+    pub(super) fn accepted(self, whole: Option<&LoopView>) -> Self {
+        let Some(whole) = whole.filter(|row| self.kind == "passed" && is_accepted(row)) else { return self };
+        let left = words::open_findings(whole.open_findings as u64);
+        Self {
+            text: format!("{}; the final review was approved by a person{left}", self.text).into(),
+            ..self
+        }
+    }
+
     /// Of what has no end; `driven` tells whether somebody is at work on it.
     fn endless(driven: bool, text: String) -> Self {
         Self::new(if driven { "unfinished" } else { "left" }, text)
@@ -146,11 +157,17 @@ fn place(task: &TaskRow) -> String {
 
 /// How a run ended, whatever its tables call that; none before it has. An approval that does not hold any more counts
 /// for nothing.
-pub fn outcome(stage: &RunStage, tasks: &[Standing]) -> Option<&'static str> {
+pub fn outcome(stage: &RunStage, tasks: &[Standing], whole: Option<&LoopView>) -> Option<&'static str> {
     let holds = tasks.iter().all(|task| task.kind == "passed");
     let outcome = stage.outcome()?;
     let told = if outcome == RunOutcome::Approved && !holds { RunOutcome::Attention } else { outcome };
-    Some(told.word())
+    let accepted = told == RunOutcome::Approved && whole.is_some_and(is_accepted);
+    Some(if accepted { "accepted" } else { told.word() })
+}
+
+/// Whether a person approved it in place of a review.
+fn is_accepted(row: &LoopView) -> bool {
+    row.outcome == Some("accepted")
 }
 
 /// A question in its own words, and what answers it: `… Retry or stop? signoff answer 3 retry, or stop`.
@@ -192,7 +209,9 @@ pub fn of_run(
         format!("with {}", count(tasks.len() as u64, "task"))
     };
     match run.status.as_str() {
-        "completed" if outcome == Some("approved") => Standing::new("passed", format!("Completed {of}")),
+        "completed" if matches!(outcome, Some("approved" | "accepted")) => {
+            Standing::new("passed", format!("Completed {of}"))
+        }
         "completed" => unsigned(&of, tasks),
         "cancelled" => Standing::new("broken", format!("Cancelled {of}")).marked(TaskState::Cancelled),
         "failed" if run.groups == Some(0) => Standing::new("broken", "Failed in planning".to_owned()),

@@ -11,21 +11,29 @@ use signoff_engine::board::Board;
 use signoff_engine::error::EngineError;
 use signoff_store::Store;
 use signoff_term::json::{LandReport, LandedTask};
+use signoff_term::status::waits_for_its_group;
 
 use super::landing::{self, Landed};
 use super::merge::words;
 use crate::console::Console;
 use crate::desk::Bench;
+use crate::drive::{TaskOrRun, task_or_run};
 use crate::failure::{Exit, Failure};
 
-/// Bring everything that is approved into the default branch
+/// Bring everything that is approved, or what is named, into the default branch
 ///
 /// Task by task in order of their numbers, as `signoff merge` does it; of several tasks on one branch the last approved
-/// one, and of a run whose tasks landed on its own branch that branch, as a whole. A run whose final review did not approve
-/// it is refused, with all its tasks. One that is refused keeps no other from landing.
+/// one, and of a run whose tasks landed on its own branch that branch, as a whole. A run with a final review lands as a
+/// whole after that review has approved it, or a person; until then it is refused with all its tasks. One that is refused
+/// keeps no other from landing.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  signoff land --dry-run\n  signoff land")]
+#[command(
+    after_help = "Example:\n  signoff land --dry-run\n  signoff land\n  signoff land 29 30\n  signoff land run-3"
+)]
 pub struct Args {
+    /// The tasks, or `run-N` for a run; everything that is approved if none is named
+    #[arg(value_name = "ID", value_parser = task_or_run)]
+    ids: Vec<TaskOrRun>,
     /// Only say what would land
     #[arg(long)]
     dry_run: bool,
@@ -40,15 +48,18 @@ enum Unit {
 
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+    let _turn = if args.dry_run { None } else { Some(landing::wait_for_turn(console)?) };
     let bench = Bench::open()?;
     let target = bench.repository.default_branch()?;
-    let waiting = waiting(&bench, &target)?;
+    let units = if args.ids.is_empty() { waiting(&bench, &target)? } else { named(&bench, &args.ids)? };
+    let mut waiting_for_group = bench.desk().tasks()?;
+    waiting_for_group.retain(waits_for_its_group);
     drop(bench);
-    if waiting.is_empty() && !console.json {
-        console.note(&format!("Nothing to land: everything that is approved is in {target}"));
+    if units.is_empty() && !console.json {
+        console.note(&nothing(&waiting_for_group, &target));
     }
     let (mut told, mut exit) = (Vec::new(), Exit::Done);
-    for unit in &waiting {
+    for unit in &units {
         let (tasks, end) = if args.dry_run { would(unit, &target, console)? } else { land(unit, console)? };
         told.extend(tasks);
         exit = worse(exit, end);
@@ -60,6 +71,18 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         console.json(&LandReport::of(target, told))?;
     }
     Ok(exit)
+}
+
+/// Why nothing lands.
+fn nothing(waiting_for_group: &[TaskRow], target: &str) -> String {
+    let named: Vec<String> = waiting_for_group.iter().map(|row| format!("#{}", row.id)).collect();
+    if named.is_empty() {
+        return format!("Nothing to land: everything that is approved is in {target}");
+    }
+    format!(
+        "Nothing to land yet: {} approved and waiting for the group (`signoff` shows what it waits for)",
+        named.join(", ")
+    )
 }
 
 /// What is approved and not in the default branch, or was cut off on its way there, in order of the tasks' numbers:
@@ -82,7 +105,7 @@ fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
             Entry::Vacant(vacant) => vacant.insert(Known::of(bench, run, target)?),
         };
         let is_missing = commit(row).is_some_and(|commit| missing.contains(&commit));
-        if known.whole != Whole::Unknown && landing::lands_on_run(&known.board, &loop_id) {
+        if known.lands_as_a_whole(&loop_id) {
             let refused =
                 known.whole == Whole::Refused && is_missing && !is_in(bench, known, (row, &loop_id), target)?;
             if known.whole == Whole::Waits || refused {
@@ -102,9 +125,54 @@ fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
 /// Whether a task was to land on the default branch before, and was kept from it or cut off.
 fn is_landing(bench: &Bench, row: &TaskRow) -> Result<bool, Failure> {
     let Some((run, loop_id)) = bench.store.loop_of(TaskId(row.id))? else { return Ok(false) };
-    let board = Board::of(run, &bench.store.log(run)?);
-    let landing = board.loops.get(&loop_id).is_some_and(|worked| landing::is_landing(&worked.state));
-    Ok(landing && !landing::lands_on_run(&board, &loop_id))
+    Ok(landing::is_landing(&Board::of(run, &bench.store.log(run)?), &loop_id))
+}
+
+/// What the named tasks and runs land with: a run that has a branch as a whole, and so a task whose run has a final review.
+fn named(bench: &Bench, ids: &[TaskOrRun]) -> Result<Vec<Unit>, Failure> {
+    let mut rows = bench.desk().tasks()?;
+    rows.sort_by_key(|row| row.id);
+    let mut units: Vec<Unit> = Vec::new();
+    for id in ids {
+        let run = checked(bench, *id)?;
+        let board = run.map(|run| Ok::<_, Failure>(Board::of(run, &bench.store.log(run)?))).transpose()?;
+        let is_named = |row: &&TaskRow| match id {
+            TaskOrRun::Task(task) => row.id == task.0,
+            TaskOrRun::Run(run) => row.run_id == Some(run.0) && row.status != Status::Cancelled,
+        };
+        let as_a_whole = board.filter(|board| match id {
+            TaskOrRun::Task(_) => board.has_final_review(),
+            TaskOrRun::Run(_) => board.shares_a_branch(),
+        });
+        let own: Vec<Unit> = match as_a_whole {
+            Some(board) => vec![whole_run(board.run, &rows)],
+            None => rows.iter().filter(is_named).map(|row| Unit::Task(Box::new(row.clone()))).collect(),
+        };
+        for unit in own {
+            if !units.iter().any(|other| other.is_same(&unit)) {
+                units.push(unit);
+            }
+        }
+    }
+    Ok(units)
+}
+
+/// The run of what is named, if it has one. Naming what there is not is an error.
+fn checked(bench: &Bench, id: TaskOrRun) -> Result<Option<RunId>, Failure> {
+    let desk = bench.desk();
+    match id {
+        TaskOrRun::Task(task) => {
+            desk.task(task)?;
+            Ok(bench.store.loop_of(task)?.map(|(run, _)| run))
+        }
+        TaskOrRun::Run(run) => desk.check_run(run).map(|()| Some(run)),
+    }
+}
+
+/// A run with all its approved tasks.
+fn whole_run(run: RunId, rows: &[TaskRow]) -> Unit {
+    let own = rows.iter().filter(|row| row.run_id == Some(run.0) && is_approved(row));
+    Unit::Run(run, own.cloned().collect())
 }
 
 fn commit(row: &TaskRow) -> Option<Commit> {
@@ -140,35 +208,33 @@ struct Known {
 enum Whole {
     In,
     Waits,
-    /// Its final review did not approve it: neither it nor one of its tasks lands.
+    /// It has a final review and may not land: neither does one of its tasks.
     Refused,
-    /// It is not over, or not all of it is reviewed: its tasks stand for themselves.
-    Unknown,
+    /// It has no final review, and is not over or not all of it is reviewed: its tasks stand for themselves.
+    Apart,
 }
 
 impl Known {
     fn of(bench: &Bench, run: RunId, target: &str) -> Result<Self, Failure> {
         let log = bench.store.log(run)?;
         let board = Board::of(run, &log);
-        if signoff_engine::landing::final_review_refusal(&board).is_some() {
-            return Ok(Self { log, board, whole: Whole::Refused });
-        }
         let over = matches!(board.machine.stage, RunStage::Done(_) | RunStage::Landing(_));
-        let approved = over.then(|| signoff_engine::landing::approved(&bench.repository, &board));
-        let approved = match approved {
+        let approved = match over.then(|| landing::run_commit(bench, &board, target)) {
             None | Some(Err(EngineError::NotLanded { .. })) => None,
             Some(approved) => Some(approved?),
         };
-        let approved = match approved {
-            Some(commit) if !landing::is_covered(bench, (&board, &commit), target)? => None,
-            approved => approved,
-        };
         let whole = match approved {
-            None => Whole::Unknown,
+            None if board.has_final_review() => Whole::Refused,
+            None => Whole::Apart,
             Some(commit) if landing::is_in(bench, &commit, target)? => Whole::In,
             Some(_) => Whole::Waits,
         };
         Ok(Self { log, board, whole })
+    }
+
+    fn lands_as_a_whole(&self, loop_id: &LoopId) -> bool {
+        let on_run = self.board.has_final_review() || landing::lands_on_run(&self.board, loop_id);
+        self.whole != Whole::Apart && on_run
     }
 }
 
@@ -183,6 +249,14 @@ impl Unit {
         match self {
             Self::Task(row) => std::slice::from_ref(&**row),
             Self::Run(_, rows) => rows,
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Task(row), Self::Task(other)) => row.id == other.id,
+            (Self::Run(run, _), Self::Run(other, _)) => run == other,
+            (Self::Task(_), Self::Run(..)) | (Self::Run(..), Self::Task(_)) => false,
         }
     }
 
@@ -213,9 +287,11 @@ impl Unit {
 }
 
 fn would(unit: &Unit, target: &str, console: &Console) -> Result<Told, Failure> {
-    if let Unit::Run(run, _) = unit
-        && let Err(failure) = landing::check_final_review(*run)
-    {
+    let checked = match unit {
+        Unit::Task(row) => landing::check_task(TaskId(row.id)),
+        Unit::Run(run, _) => landing::check_run(*run),
+    };
+    if let Err(failure) = checked {
         return Ok(unit.refused(&failure, console));
     }
     for row in unit.rows().iter().filter(|_| !console.json) {

@@ -15,14 +15,15 @@ use signoff_engine::board::Board;
 use signoff_engine::clock;
 use signoff_engine::dispatcher::Drive;
 use signoff_engine::error::EngineError;
-use signoff_engine::git::GitError;
-use signoff_engine::landing::{self, Asked, Direct, Range, Records, Told, Tried};
+use signoff_engine::git::{GitError, Repository};
+use signoff_engine::landing::{self, Asked, CommandTurn, Direct, Range, Records, Told, Tried};
 use signoff_store::{Lease, Store};
 use signoff_term::status::in_words;
 
 use crate::command::decide::facts;
 use crate::console::{Console, say};
-use crate::desk::{Bench, Desk};
+use crate::desk::{Bench, Desk, persons_git};
+use crate::door;
 use crate::drive::{self, Wanted};
 use crate::failure::{Exit, Failure};
 
@@ -62,6 +63,12 @@ enum Loops {
     Interrupted,
 }
 
+/// Waits until no other `land` or `merge` is at work in the repository.
+pub fn wait_for_turn(console: &Console) -> Result<CommandTurn, Failure> {
+    let repository = Repository::discover(&persons_git(), &door::current_directory()?)?;
+    wait_aloud(CommandTurn::wait(&repository), console)
+}
+
 /// Brings one task into the default branch. What keeps it from that is an error, with what to do.
 pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>, Failure> {
     let bench = Bench::open()?;
@@ -70,7 +77,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
     let (run, loop_id) = desk.loop_of(task)?;
     let log = bench.store.log(run)?;
     let board = Board::of(run, &log);
-    let under_way = board.loops.get(&loop_id).is_some_and(|worked| is_landing(&worked.state));
+    let under_way = is_landing(&board, &loop_id);
     let target = bench.repository.default_branch()?;
     if !bench.repository.has_branch(&target)? {
         return Err(GitError::BranchGone(target).into());
@@ -80,11 +87,12 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
         if board.loops.get(&loop_id).is_some_and(|worked| worked.state.is_unchanged()) {
             return Ok(Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::Nothing }));
         }
-        if is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)? {
-            return Ok(Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::Before }));
+        let is_in = is_in(&bench, &commit, &target)? || has_landed(&bench, (&log, &loop_id), &target)?;
+        if board.has_final_review() && (!is_in || run_commit(&bench, &board, &target).is_ok()) {
+            return with_its_run(&bench, &board, console).map(Ok);
         }
-        if let Some(landed) = with_its_run(&bench, (&board, &loop_id), console)? {
-            return Ok(Ok(landed));
+        if is_in {
+            return Ok(Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::Before }));
         }
         let (what, own) = (format!("task {task}"), Range::of(&row));
         if !lands_itself(&board, &loop_id, &row) {
@@ -105,45 +113,52 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<Landed, Exit>
 }
 
 /// Lands the run of a task that has a final review: its branch has fixes that no task has, so it lands as a whole or not
-/// at all. None where the task lands by itself.
-fn with_its_run(
-    bench: &Bench,
-    (board, loop_id): (&Board, &LoopId),
-    console: &Console,
-) -> Result<Option<Landed>, Failure> {
-    if !lands_on_run(board, loop_id) || !board.loops.contains_key(&LoopId::whole()) {
-        return Ok(None);
-    }
-    if let Some(refusal) = landing::final_review_refusal(board) {
-        return Err(refusal.into());
-    }
+/// at all.
+fn with_its_run(bench: &Bench, board: &Board, console: &Console) -> Result<Landed, Failure> {
     let target = bench.repository.default_branch()?;
-    match landing::approved(&bench.repository, board) {
-        Ok(commit) if is_covered(bench, (board, &commit), &target)? => {
-            console.note(&format!("Run {} lands as a whole, with the fixes of its final review", board.run));
-            land_run(board.run, console).map(Some)
-        }
-        Ok(_) | Err(EngineError::NotLanded { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+    let commit = run_commit(bench, board, &target)?;
+    if !is_in(bench, &commit, &target)? {
+        console.note(&format!("Run {} lands as a whole, with the fixes of its final review", board.run));
     }
+    land_run(board.run, console)
 }
 
-/// Whether all that a run brings along was reviewed.
-pub fn is_covered(bench: &Bench, (board, commit): (&Board, &Commit), target: &str) -> Result<bool, Failure> {
+/// The commit with which a run lands, where all that comes with it was reviewed; or why it may not land.
+pub fn run_commit(bench: &Bench, board: &Board, target: &str) -> Result<Commit, EngineError> {
+    let commit = landing::approved(&bench.repository, board)?;
     let (what, own) = (format!("run {}", board.run), landing::looked_at(board));
-    let asked = Asked { what: &what, run: board.run, commit, own: own.as_ref(), asks_again: false };
-    match landing::check(records(bench), target, asked) {
-        Ok(()) => Ok(true),
-        Err(EngineError::NotLanded { .. }) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
+    let asked = Asked { what: &what, run: board.run, commit: &commit, own: own.as_ref(), asks_again: false };
+    landing::check(records(bench), target, asked)?;
+    Ok(commit)
 }
 
-/// Makes sure that a run's final review lets it land.
-pub fn check_final_review(run: RunId) -> Result<(), Failure> {
+/// Makes sure that a run may land.
+pub fn check_run(run: RunId) -> Result<(), Failure> {
     let bench = Bench::open()?;
     let board = Board::of(run, &bench.store.log(run)?);
-    landing::final_review_refusal(&board).map_or(Ok(()), |refusal| Err(refusal.into()))
+    run_commit(&bench, &board, &bench.repository.default_branch()?)?;
+    Ok(())
+}
+
+/// Makes sure that a task may land.
+pub fn check_task(task: TaskId) -> Result<(), Failure> {
+    let bench = Bench::open()?;
+    let desk = bench.desk();
+    let (row, _) = desk.seen(task)?;
+    let (run, loop_id) = desk.loop_of(task)?;
+    let board = Board::of(run, &bench.store.log(run)?);
+    if is_landing(&board, &loop_id) {
+        return Ok(());
+    }
+    let (commit, target) = (approved(&row)?, bench.repository.default_branch()?);
+    if board.has_final_review() {
+        run_commit(&bench, &board, &target)?;
+        return Ok(());
+    }
+    let (what, own) = (format!("task {task}"), Range::of(&row));
+    let asks_again = lands_itself(&board, &loop_id, &row);
+    let asked = Asked { what: &what, run, commit: &commit, own: own.as_ref(), asks_again };
+    Ok(landing::check(records(&bench), &target, asked)?)
 }
 
 /// Brings all that a run came to into the default branch: what was approved of its branch, wherever that is now.
@@ -164,9 +179,11 @@ pub fn land_run(run: RunId, console: &Console) -> Result<Landed, Failure> {
     Ok(Landed { target, commit: commit.to_string(), arrival: Arrival::new(now) })
 }
 
-/// Whether a loop was let land and has not yet.
-pub fn is_landing(state: &Loop) -> bool {
-    matches!(state.stage, Stage::Landing { .. })
+/// Whether a loop was let land on the default branch and has not yet.
+pub fn is_landing(board: &Board, loop_id: &LoopId) -> bool {
+    let landing =
+        board.loops.get(loop_id).is_some_and(|worked| matches!(worked.state.stage, Stage::Landing { .. }));
+    landing && !lands_on_run(board, loop_id)
 }
 
 /// Whether the default branch has it, told from git: the commit, or with `landing = "rebase"` its changes.

@@ -47,6 +47,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         }
     }
     drop(desk);
+    let _turn = landing::wait_for_turn(console)?;
     match landing::land_task(task, console)? {
         Ok(landed) => tell(task, &landed, console),
         Err(exit) => Ok(exit),

@@ -108,6 +108,11 @@ pub fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exi
         (0, _) => "Nothing to do here: another signoff is at work".to_owned(),
         (_, _) => "Nothing is ready: what is pending waits for other tasks (`signoff status`)".to_owned(),
     });
+    for run in bench.desk().failed_final_reviews()?.iter().filter(|_| tasks.is_empty()) {
+        console.note(&format!(
+            "The final review of run {run} failed: `signoff run --resume {run}` says what to do"
+        ));
+    }
     Ok(exit)
 }
 

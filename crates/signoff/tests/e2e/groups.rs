@@ -438,6 +438,30 @@ fn a_run_whose_final_review_failed_does_not_land() {
 }
 
 #[test]
+fn a_failed_final_review_is_shown_until_a_person_decides() {
+    let project = refused_run();
+    project.run(&["add", "Another thing", "-a"]);
+    assert_eq!(project.run(&["work", "4"]).code, Some(0));
+    let failed = "✗ run 1 SPEC.md: final review failed";
+    let status = project.run(&["status"]);
+    assert!(status.stdout.contains(failed), "{status}");
+    let json = project.run(&["status", "--json"]).json();
+    assert_eq!((&json["runs"][0]["id"], &json["runs"][0]["status"]), (&1.into(), &"failed".into()), "{json}");
+    let overview = project.run(&[]);
+    assert!(overview.stdout.contains("final review failed"), "{overview}");
+    let work = project.run(&["work"]);
+    assert_eq!(work.code, Some(0), "{work}");
+    assert!(work.stderr.contains("The final review of run 1 failed"), "{work}");
+    let resumed = project.run(&["run", "--resume"]);
+    assert_eq!(resumed.code, Some(1), "{resumed}");
+    assert!(resumed.stderr.contains("error: run 1 is over: it failed in its final review"), "{resumed}");
+    assert!(resumed.stderr.contains("hint: `signoff retry run-1`"), "{resumed}");
+    assert_eq!(project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]).code, Some(0));
+    assert!(!project.run(&["status"]).stdout.contains("final review failed"));
+    assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
+}
+
+#[test]
 fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
     let project = refused_run();
     let accepted = project.run(&["edit", "run-1", "--verdict", "approved", "--reason", "it fits"]);
@@ -474,6 +498,89 @@ fn a_disputed_finding_of_a_final_review_is_reviewed_again_without_a_fix() {
     let retried = project.run(&["retry", "run-1"]);
     assert_eq!((retried.code, project.calls().of_role("fix").count()), (Some(0), fixes), "{retried}");
     assert_eq!((project.run(&["land"]).code, in_main(&project).as_str()), (Some(0), WHOLE));
+}
+
+/// The run of a report, as JSON and as text.
+fn reported(project: &Project) -> (serde_json::Value, String) {
+    let json = project.run(&["report", "run-1", "--format", "json"]).json()["run"].clone();
+    (json["outcome"].clone(), json["standing"]["text"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_final_review_that_a_person_overrules_is_not_called_approved_by_reviewers() {
+    let project = refused_run();
+    assert_eq!(project.run(&["dispute", &its_finding(&project), "--reason", "it fits"]).code, Some(0));
+    let retried = project.run(&["retry", "run-1"]);
+    assert_eq!(retried.code, Some(0), "{retried}");
+    for said in [
+        "Review: APPROVED, 1 finding overruled by a person",
+        "✓ Run 1 is through, all approved, the final review by a person: 3 tasks",
+    ] {
+        assert!(retried.stdout.contains(said), "{said}: {retried}");
+    }
+    let text = "Completed with 3 tasks; the final review was approved by a person";
+    assert_eq!(reported(&project), ("accepted".into(), text.to_owned()));
+    let project = refused_run();
+    assert_eq!(project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]).code, Some(0));
+    assert_eq!(reported(&project), ("accepted".into(), format!("{text}, 1 open finding")));
+    assert_eq!(reported(&finished_run()), ("approved".into(), "Completed with 3 tasks".to_owned()));
+}
+
+#[test]
+fn a_task_that_a_person_overrules_counts_as_a_person_s() {
+    let refuses = Rule::role("review").task("2").say(&changes("it is wrong"));
+    let project = project(|script| content(developers(planners(script.rule(refuses)))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    let finding = query(&project, "select id from findings where loop_id = '2'");
+    assert_eq!(project.run(&["dispute", &finding, "--reason", "it is right"]).code, Some(0));
+    let retried = project.run(&["retry", "2"]);
+    assert_eq!(retried.code, Some(0), "{retried}");
+    assert!(retried.stdout.contains("is through, all approved, 1 by a person: 3 tasks"), "{retried}");
+    let row = project.run(&["status", "--json"]).json()["tasks"][1].clone();
+    assert_eq!((&row["state"], &row["outcome"]), (&"approved".into(), &"accepted".into()), "{row}");
+}
+
+#[test]
+fn an_approved_task_that_waits_for_its_group_is_not_called_blocked() {
+    let project = project(|script| content(stubborn(developers(planners(script)))));
+    assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
+    let overview = project.run(&[]);
+    assert!(overview.stdout.contains("1 approved, waiting for their group"), "{overview}");
+    let resumed = project.run(&["run", "--resume"]);
+    assert!(resumed.stderr.contains("Task #1 is approved and waits for its group"), "{resumed}");
+    let land = project.run(&["land"]);
+    assert!(land.stderr.contains("Nothing to land yet: #1 approved and waiting for the group"), "{land}");
+    assert_eq!(project.run(&["edit", "2", "--verdict", "APPROVED", "--reason", "fine"]).code, Some(0));
+    let status = project.run(&["status"]);
+    assert!(status.stdout.contains("approved, 1 open finding, waiting for its group"), "{status}");
+}
+
+#[test]
+fn what_is_suggested_after_a_refused_final_review_works() {
+    let project = refused_run();
+    let show = project.run(&["show", "1"]);
+    assert!(show.stdout.contains("signoff retry run-1, or signoff edit run-1 --verdict APPROVED"), "{show}");
+    assert!(!show.stdout.contains("signoff merge 1"), "{show}");
+    let project = finished_run();
+    let refused = ["edit", "run-1", "--verdict", "CHANGES_REQUESTED", "--reason", "no"];
+    assert_eq!(project.run(&refused).code, Some(0));
+    assert!(project.run(&["status"]).stdout.contains("signoff retry run-1"));
+    let reviews = project.calls().of_role("review").count();
+    let retried = project.run(&["retry", "run-1"]);
+    assert_eq!(retried.code, Some(0), "{retried}");
+    assert_eq!(project.calls().of_role("review").count(), reviews + 1, "{retried}");
+    assert_eq!(project.run(&["land"]).code, Some(0));
+}
+
+#[test]
+fn a_task_behind_a_cancelled_one_is_not_said_to_be_workable() {
+    let project = Project::with_agent(PROGRAM, |script| content(developers(script)));
+    project.run(&["add", "First"]);
+    project.run(&["add", "Second", "--depends-on", "1"]);
+    project.run(&["cancel", "1"]);
+    let retried = project.run(&["retry", "2"]);
+    assert_eq!(retried.code, Some(2), "{retried}");
+    assert!(retried.stderr.contains("hint: `signoff show 2` says what it waits for"), "{retried}");
 }
 
 #[test]
@@ -598,15 +705,104 @@ fn a_runs_worktree_goes_when_the_run_has_landed_unless_there_is_work_in_it() {
 }
 
 #[test]
-fn what_a_person_no_longer_approves_does_not_land_with_the_others() {
+fn a_run_of_which_a_person_no_longer_approves_a_task_does_not_land() {
     let project = finished_run();
     assert_eq!(project.run(&["edit", "2", "--verdict", "CHANGES_REQUESTED", "--reason", "no"]).code, Some(0));
-    let merged = project.run(&["merge", "3"]);
-    assert_eq!(merged.code, Some(1), "{merged}");
-    assert!(merged.stderr.contains("builds on task 2"), "{merged}");
+    let commands: [&[&str]; 5] =
+        [&["merge", "3"], &["land", "--dry-run"], &["land"], &["land", "3"], &["land", "run-1"]];
+    for command in commands {
+        let output = project.run(command);
+        assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
+        assert!(output.stderr.contains("run 1 builds on task 2, which is not approved"), "{output}");
+        assert!(
+            output.stderr.contains("hint: a person refused it; `signoff merge 2 --force --reason TEXT`"),
+            "{output}"
+        );
+        assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
+    }
+    assert_eq!(project.run(&["edit", "2", "--verdict", "APPROVED", "--reason", "yes"]).code, Some(0));
+    let output = project.run(&["land", "run-1"]);
+    assert_eq!((output.code, in_main(&project).as_str()), (Some(0), TASK_FILES), "{output}");
+}
+
+const TASK_FILES: &str = "task-1.txt task-2.txt task-3.txt";
+
+/// A task that is approved lands with its run, and the fixes of the final review with it.
+#[test]
+fn a_run_lands_with_its_fixes_whichever_of_its_tasks_is_named() {
+    for ids in [&["1"][..], &["2", "3"], &["run-1"], &["run-1", "1"]] {
+        let refuses = Rule::role("review").phase("final_review").cycle(1).say(&changes("no glue"));
+        let fixes = Rule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
+        let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
+        assert_eq!(project.run(&["run", "SPEC.md"]).code, Some(0));
+        let words: Vec<&str> = ["land"].iter().chain(ids).copied().collect();
+        let output = project.run(&words);
+        assert_eq!((output.code, in_main(&project).as_str()), (Some(0), WHOLE), "{ids:?}: {output}");
+        let again = project.run(&words);
+        assert_eq!(again.code, Some(0), "{again}");
+        assert!(again.stdout.contains("✓ Task #1 was in main before"), "{again}");
+    }
+}
+
+/// The program is killed before the final review: the first group is approved, and on the run's branch.
+fn half_a_run() -> Project {
+    let waits = Rule::role("implement").task("3").write("../../../../begun", "").wait_for("../../../../go");
+    let project = project(|script| content(developers(planners(script.rule(waits)))));
+    let mut program = project.start(&["run", "SPEC.md"]);
+    until("the second group is at work", || project.env.root().join("begun").exists());
+    program.kill().unwrap();
+    program.wait().unwrap();
+    project
+}
+
+#[test]
+fn a_run_does_not_land_before_its_final_review() {
+    let project = half_a_run();
+    let refused = "error: run 1 cannot land: its final review has not begun\nhint: `signoff status` shows how far it is; \
+                   `signoff run --resume 1` goes on if it was stopped";
+    let commands: [&[&str]; 5] =
+        [&["land"], &["land", "--dry-run"], &["land", "1"], &["land", "run-1"], &["merge", "1"]];
+    for command in commands {
+        let output = project.run(command);
+        assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
+        assert!(output.stderr.contains(refused), "{command:?}: {output}");
+        assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
+    }
+}
+
+/// What improves a task of a run has the task's commits in it.
+#[test]
+fn an_improved_task_does_not_land_around_a_failed_final_review() {
+    let project = refused_run();
+    let improves = Rule::role("fix").task("4").write("better.txt", "better\n").say("Better.\n");
+    project.set_agent(|script| content(developers(planners(script.rule(improves)))));
+    let improved = project.run(&["improve", "1", "--review"]);
+    assert_eq!(improved.code, Some(0), "{improved}");
+    let commands: [&[&str]; 4] = [&["land"], &["land", "4", "--dry-run"], &["land", "4"], &["merge", "4"]];
+    for command in commands {
+        let output = project.run(command);
+        assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
+        let refused = "error: run 1 cannot land: its final review did not approve it (1 open finding)";
+        assert!(output.stderr.contains(refused), "{command:?}: {output}");
+        assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
+    }
+    assert_eq!(project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]).code, Some(0));
     let output = project.run(&["land"]);
-    assert_eq!(output.code, Some(1), "{output}");
-    assert_eq!(in_main(&project), "task-1.txt", "{output}");
+    let with_it = format!("better.txt {WHOLE}");
+    assert_eq!((output.code, in_main(&project)), (Some(0), with_it), "{output}");
+}
+
+#[test]
+fn a_run_without_a_branch_of_its_own_lands_task_by_task() {
+    let project = Project::with_agent(PROGRAM, |script| content(developers(script)));
+    project.run(&["add", "First", "-a"]);
+    project.run(&["add", "Second", "-a"]);
+    assert_eq!(project.run(&["work", "-j", "1"]).code, Some(0));
+    let output = project.run(&["land", "run-1", "2"]);
+    assert_eq!(output.code, Some(0), "{output}");
+    assert!(in_main(&project).ends_with("task-1.txt task-2.txt"), "{output}");
+    let unknown = project.run(&["land", "run-7"]);
+    assert_eq!((unknown.code, unknown.stderr.contains("there is no run 7")), (Some(2), true), "{unknown}");
 }
 
 #[test]

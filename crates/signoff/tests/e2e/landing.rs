@@ -633,6 +633,24 @@ fn two_programs_that_land_at_once_take_turns() {
     assert_eq!(project.git("log --merges --format=%s main").lines().count(), 3);
 }
 
+/// The run of a task is driven by one program at a time.
+#[test]
+fn two_lands_at_once_take_turns() {
+    let project = approved(apart, "");
+    let (begun, go) = (project.env.root().join("begun"), project.env.root().join("go"));
+    let check = format!("touch {}; until [ -e {} ]; do sleep 0.02; done", begun.display(), go.display());
+    project.configure(&format!("[checks]\ntest = \"{check}\"\n"));
+    let first = project.start(&["land"]);
+    until("the first one lands", || begun.exists());
+    let second = project.start(&["land"]);
+    fs::write(go, "").unwrap();
+    for program in [first, second] {
+        let output = project.env.finish(program);
+        assert_eq!(output.code, Some(0), "{output}");
+    }
+    assert_eq!(project.git("log --merges --format=%s main").lines().count(), 2);
+}
+
 #[test]
 fn whoever_waits_for_another_landing_can_be_stopped() {
     let project = queued(apart, EACH);
@@ -929,4 +947,27 @@ fn a_branch_that_was_rewritten_since_is_told_and_there_is_a_way_on() {
     assert_eq!(project.run(&["review", "1"]).code, Some(0));
     let landed = project.run(&["land"]);
     assert_eq!((landed.code, project.read("part-1.txt").as_str()), (Some(0), "part 1\n"), "{landed}");
+}
+
+#[test]
+fn an_approved_commit_that_git_removed_is_not_called_landed() {
+    let project = approved(apart, "");
+    let row = || project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    let commit = row()["approved_commit"].as_str().unwrap().to_owned();
+    project.git("worktree remove --force .signoff/worktrees/task-1");
+    let branch = row()["branch"].as_str().unwrap().to_owned();
+    project.git(&format!("branch -D {branch}"));
+    project.git("reflog expire --expire=now --all");
+    project.git("gc -q --prune=now");
+    assert_eq!((&row()["state"], &row()["landed_commit"]), (&"approved".into(), &serde_json::Value::Null));
+    let gone = format!("error: task 1 cannot land: its approved commit {commit} does not exist any more");
+    for command in [&["merge", "1"][..], &["land", "1"], &["land", "1", "--dry-run"]] {
+        let output = project.run(command);
+        assert_eq!(output.code, Some(1), "{command:?}: {output}");
+        assert!(output.stderr.contains(&gone), "{command:?}: {output}");
+    }
+    let output = project.run(&["land"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(output.stderr.contains(&gone), "{output}");
+    assert!(output.stdout.contains("✓ Task #2 is in main"), "the other one lands: {output}");
 }

@@ -418,8 +418,8 @@ fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
     --- stdout
     Retrying task #1: One
       [2/2] Running review...
-      [2/2] Review: APPROVED
-    ✓ Task #1 completed (APPROVED after 2 cycles)
+      [2/2] Review: APPROVED, 1 finding overruled by a person
+    ✓ Task #1 completed (APPROVED after 2 cycles, 1 finding overruled by a person)
     ");
     let calls = project.calls();
     let last = &calls.of_role("review").last().unwrap().prompt;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use signoff_core::ids::{Commit, RunId, TaskId};
+use signoff_core::machine::Reason;
 use signoff_core::view::Status;
 
 use super::super::short;
@@ -43,6 +44,11 @@ impl Cover<'_> {
     fn builds_on(&self, asked: Asked<'_>, task: TaskId) -> EngineError {
         let what = asked.what;
         let row = self.rows.iter().find(|row| row.id == task.0);
+        let accept = format!("`signoff merge {task} --force --reason TEXT` approves it in your name");
+        let message = format!("{what} builds on task {task}, which is not approved");
+        if row.is_some_and(|row| row.reason == Some(Reason::EditedByPerson.word())) {
+            return EngineError::NotLanded { message, hint: format!("a person refused it; {accept}") };
+        }
         let first = match row.map(|row| row.status) {
             Some(Status::Failed | Status::Stuck) => format!("`signoff retry {task}` goes on with it"),
             Some(Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked) => {
@@ -52,10 +58,7 @@ impl Cover<'_> {
                 format!("`signoff review {task}` has it reviewed")
             }
         };
-        EngineError::NotLanded {
-            message: format!("{what} builds on task {task}, which is not approved"),
-            hint: format!("{first}; `signoff merge {task} --force --reason TEXT` approves it in your name"),
-        }
+        EngineError::NotLanded { message, hint: format!("{first}; {accept}") }
     }
 
     fn foreign(

@@ -38,6 +38,10 @@ pub fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
         None => work::resumable(&bench, &[])?,
     };
     if resumed.is_empty() {
+        let failed = bench.desk().failed_final_reviews()?;
+        if let Some(run) = failed.first().filter(|_| args.resume.flatten().is_none()) {
+            return over(&bench, *run, console);
+        }
         console.note(&nothing(&bench)?);
         return Ok(Exit::Done);
     }
