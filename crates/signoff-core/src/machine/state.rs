@@ -477,7 +477,8 @@ impl Loop {
             Outcome::Discussion => Some(FinalWord::NeedsDiscussion),
             Outcome::Failed | Outcome::Stuck => {
                 let edited = reason == Some(Reason::EditedByPerson);
-                (edited || self.tally.reviews > 0).then_some(FinalWord::ChangesRequested)
+                let asked_for = self.tally.reviews > 0 && self.tally.has_readable;
+                (edited || asked_for).then_some(FinalWord::ChangesRequested)
             }
         }
     }
