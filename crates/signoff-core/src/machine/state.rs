@@ -477,8 +477,7 @@ impl Loop {
             Outcome::Discussion => Some(FinalWord::NeedsDiscussion),
             Outcome::Failed | Outcome::Stuck => {
                 let edited = reason == Some(Reason::EditedByPerson);
-                let asked_for = self.tally.reviews > 0 && self.tally.has_readable;
-                (edited || asked_for).then_some(FinalWord::ChangesRequested)
+                (edited || self.tally.reviews > 0).then_some(FinalWord::ChangesRequested)
             }
         }
     }

@@ -78,7 +78,7 @@ fn work_and_then_push_pushes_only_what_is_approved() {
     MAX_CYCLES_REACHED: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you "MAX_CYCLES_REACHED" "exhausted")
     NEEDS_DISCUSSION: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you "NEEDS_DISCUSSION" "discussion")
     unreadable reviews: stopped: 3; again stopped: 3; named stopped: 3; lenient pushed (needs_you null "exhausted")
-    reviewer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed null "failed")
+    reviewer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed "CHANGES_REQUESTED" "failed")
     implementer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed null "failed")
     nothing changed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed null "failed")
     fixer failed: stopped: 1; again stopped: 1; named stopped: 1; lenient stopped: 1 (failed "CHANGES_REQUESTED" "failed")
