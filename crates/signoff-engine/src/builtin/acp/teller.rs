@@ -91,10 +91,12 @@ impl<W: Write> Teller<W> {
     }
 
     fn chunk(&mut self, ContentChunk { content, message_id, .. }: ContentChunk) {
-        let text = match content {
-            ContentBlock::Text(text) => text,
-            ContentBlock::Image(_) | ContentBlock::Audio(_) => return,
-            other => return self.unread(glance(&serde_json::to_string(&other).unwrap_or_default())),
+        let ContentBlock::Text(text) = content else {
+            let is_text = !matches!(content, ContentBlock::Image(_) | ContentBlock::Audio(_));
+            if is_text {
+                self.unread(glance(&serde_json::to_string(&content).unwrap_or_default()));
+            }
+            return;
         };
         if message_id.is_some() && message_id != self.message {
             self.flush();
