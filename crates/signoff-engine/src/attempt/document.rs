@@ -65,7 +65,11 @@ pub fn as_base(shop: &Workshop, task: &Assignment, end: &End) -> Result<Option<L
     let End::Event(event) = end else { return Ok(None) };
     let (Event::WorkEnded { report, .. }, Some(base)) = (&**event, &task.state.base) else { return Ok(None) };
     let tree = &report.head().tree;
-    if own.is_empty() || base == tree {
+    let at = &task.state.at;
+    let per_item = task.policy.workflow.phases.get(at.phase).is_some_and(|phase| phase.per_item);
+    // A later item may change something.
+    let is_last = !per_item || at.item + 1 >= task.state.items;
+    if own.is_empty() || base == tree || !is_last {
         return Ok(None);
     }
     let changed = shop.repository.files_between(base.as_str(), tree.as_str())?;
