@@ -37,7 +37,7 @@ mod xml;
 mod xml_tree;
 
 pub use message::MAX_BYTES;
-pub use reason::{LONGEST_TEXT, MOST_FINDINGS, within_reason};
+pub use reason::{LONGEST_TEXT, MOST_FINDINGS, unless_unreadable, within_reason};
 pub use report::{ParseReport, ReportError};
 pub use split::{Blocks, SplitAnswer};
 

@@ -70,6 +70,8 @@ pub struct Heard {
     pub denied: Vec<Denied>,
     /// Whether it found the server that it was to report to; unknown where it does not say.
     pub found_reports: Option<bool>,
+    /// The beginning of a line after its last tool use that may be a part of its answer and could not be read.
+    pub unreadable: Option<String>,
 }
 
 /// Why an agent ended badly.

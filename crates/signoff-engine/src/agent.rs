@@ -16,6 +16,7 @@ mod demo;
 mod gemini;
 pub(crate) mod last_words;
 mod line;
+pub(crate) use line::note_unread;
 mod opencode;
 mod plain;
 mod qwen;
@@ -201,8 +202,9 @@ impl Account {
         if heard.trouble.is_some() {
             return Self { heard, ..Self::default() };
         }
-        let SplitAnswer { text: message, others } = answer.join();
-        Self { message, others, heard }
+        let SplitAnswer { text: message, others, unreadable } = answer.join();
+        let unreadable = heard.unreadable.or(unreadable);
+        Self { message, others, heard: Heard { unreadable, ..heard } }
     }
 }
 

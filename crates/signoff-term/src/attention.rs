@@ -118,6 +118,13 @@ impl<'a> Sorted<'a> {
     }
 }
 
+/// The numbers of the tasks that need a person, apart from those that another task goes on with.
+pub fn unsettled(tasks: &[TaskRow]) -> BTreeSet<u64> {
+    let driven = BTreeSet::new();
+    let sorted = Sorted::of(&Scene { tasks, runs: &[], driven: &driven });
+    sorted.troubled.iter().map(|row| row.id).collect()
+}
+
 /// Those runs, where they are more than their tasks.
 fn told(scene: &Scene, which: impl Fn(&RunRow) -> bool) -> String {
     let shown = scene.runs.iter().filter(|run| runs::is_listed(run, scene) && which(run));

@@ -38,7 +38,7 @@ impl Invocation<'_> {
     }
 
     pub fn standing(&self) -> Standing {
-        let tasks = self.tasks.iter().map(of_task).max().unwrap_or(Standing::Done);
+        let tasks = self.tasks.iter().map(|task| self.of_own(task)).max().unwrap_or(Standing::Done);
         // A question is for people; where none may be asked it has stopped the work.
         let asked = match (self.questions.is_empty(), self.no_ask) {
             (true, _) => Standing::Done,
@@ -48,9 +48,25 @@ impl Invocation<'_> {
         tasks.max(asked).max(self.run.map_or(Standing::Done, |stage| self.of_run(stage)))
     }
 
+    /// What one task adds. A blocked one is worth as much as what it waits for.
+    fn of_own(&self, task: &TaskRow) -> Standing {
+        if task.state() != TaskState::Blocked {
+            return of_task(task);
+        }
+        let in_run = |other: &TaskRow| other.run_id == task.run_id && task.run_id.is_some();
+        self.in_the_way(|other| in_run(other) || task.depends_on.contains(&other.id))
+    }
+
+    /// The worst of the tasks that others wait for; failed where none of these is known.
+    fn in_the_way(&self, is_waited_for: impl Fn(&TaskRow) -> bool) -> Standing {
+        let ends = self.tasks.iter().filter(|task| task.state() != TaskState::Blocked && is_waited_for(task));
+        ends.map(of_task).max().filter(|end| *end != Standing::Done).unwrap_or(Standing::Failed)
+    }
+
     fn of_run(&self, stage: &RunStage) -> Standing {
         match stage {
-            RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed) => Standing::Failed,
+            RunStage::Blocked { .. } => self.in_the_way(|_| true),
+            RunStage::Done(RunOutcome::Failed) => Standing::Failed,
             RunStage::Done(RunOutcome::Attention)
                 if self.tasks.iter().all(|task| task.state().is_approved()) =>
             {

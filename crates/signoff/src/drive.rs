@@ -25,10 +25,11 @@ use signoff_engine::process::{Keeper, processor_time};
 use signoff_engine::reports::Reports;
 use signoff_engine::tracker::Manners;
 use signoff_store::{Lease, Store, StoreError};
+use signoff_term::attention::{self, Scene};
 use signoff_term::exit;
 use signoff_term::json::RunReport;
 use signoff_term::line::Naming;
-use signoff_term::status::waits_for_its_group;
+use signoff_term::status::{in_words, waits_for_its_group};
 use signoff_term::tui::Mode;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -239,16 +240,18 @@ fn listen(
 }
 
 impl Came {
-    /// The tasks that were moved or named or are not through, as they stand now, and the questions that they and their
-    /// runs ask. Where tasks are named, others of their run that nothing happened to are not counted.
+    /// The tasks that were moved or named, are not through or need a person, as they stand now, and the questions that they
+    /// and their runs ask. Where tasks are named, others of their run that nothing happened to are not counted.
     pub fn rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), Failure> {
         let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
+        let all = self.store.tasks()?;
+        let unsettled = attention::unsettled(&all);
         let meant = |row: &TaskRow| match self.asked.as_slice() {
-            [] => driven(row) && !is_over(row.status),
+            [] => driven(row) && (!is_over(row.status) || unsettled.contains(&row.id)),
             asked => asked.contains(&TaskId(row.id)),
         };
         let own = |row: &TaskRow| self.is_moved(row.id) || meant(row);
-        let tasks: Vec<TaskRow> = self.store.tasks()?.into_iter().filter(own).collect();
+        let tasks: Vec<TaskRow> = all.into_iter().filter(own).collect();
         let asked = |row: &QuestionRow| match row.task_id {
             Some(id) => tasks.iter().any(|task| task.id == id),
             None => self.summary.runs.iter().any(|(run, _)| run.0 == row.run_id),
@@ -264,6 +267,7 @@ impl Came {
     /// Says what waits for the person although nothing happened to it now.
     fn remind(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
         let waits = |row: &&TaskRow| row.status != Status::Pending && !self.is_moved(row.id);
+        let is_open = |row: &TaskRow| is_over(row.status) && exit::of_task(row) != exit::Standing::Done;
         for row in tasks.iter().filter(waits) {
             let id = row.id;
             match questions.iter().find(|question| question.task_id == Some(id)) {
@@ -276,6 +280,11 @@ impl Came {
                 None if waits_for_its_group(row) => {
                     console.note(&format!("Task #{id} is approved and waits for its group"));
                 }
+                None if is_open(row) => console.note(&format!(
+                    "Task #{id} is not approved ({}): {}",
+                    in_words(row),
+                    attention::next(row, &Scene { tasks, runs: &[], driven: &BTreeSet::new() }),
+                )),
                 None => console.note(&format!("Task #{id} is {}", row.status.word())),
             }
         }

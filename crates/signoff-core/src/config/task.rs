@@ -69,7 +69,8 @@ impl Settings {
         workflow.lay_prompts(flags.developer_prompt.as_deref(), flags.reviewer_prompt.as_deref());
         let asked = flags.review.or(task.auto_review);
         switch(&mut workflow, asked, kind);
-        if asked.or(value(&kind.auto_review)).is_none() && task.kind == TaskType::Implement {
+        let changes_code = matches!(task.kind, TaskType::Implement | TaskType::Improve);
+        if asked.or(value(&kind.auto_review)).is_none() && changes_code {
             self.leave_checks_alone(&mut workflow);
         }
         let workflow = match task.kind {
@@ -153,11 +154,11 @@ fn switch(workflow: &mut Workflow, asked: Option<bool>, kind: &TaskTypeSettings)
     }
 }
 
-/// One more go at the work, then the gates if they are asked for.
+/// One more go at the work, then its gates: all or none of them where that is said.
 fn improving(mut workflow: Workflow, asked: Option<bool>, kind: &TaskTypeSettings) -> Workflow {
     let mut gates = gates_of_work(&workflow);
     for policy in gates.iter_mut().filter_map(Phase::judge_mut) {
-        policy.gate.enabled = asked == Some(true);
+        policy.gate.enabled = asked.unwrap_or(policy.gate.enabled);
     }
     let fixing = gates.iter().find_map(|phase| gate(phase)?.gate.fix_timeout);
     let timeout = span(&kind.timeout_minutes).or(fixing);

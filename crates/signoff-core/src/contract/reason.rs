@@ -21,6 +21,17 @@ pub fn within_reason(review: Review) -> Result<Review, Violation> {
     Err(Violation::new(ViolationCode::TooLarge, 0, message))
 }
 
+/// A violation if an answer approves and a part of it could not be read: that part may object.
+pub fn unless_unreadable(review: Review, line: Option<&str>) -> Result<Review, Violation> {
+    match line.filter(|_| review.verdict.approves()) {
+        None => Ok(review),
+        Some(line) => {
+            let message = format!("the answer approves, and a line of it cannot be read: {line}");
+            Err(Violation::new(ViolationCode::Malformed, 0, message))
+        }
+    }
+}
+
 /// Cuts the texts of a review to what is kept, and the list of what was checked.
 pub(super) fn cut_texts(review: &mut Review) {
     review.checked.truncate(MOST_FINDINGS);
@@ -82,6 +93,16 @@ mod tests {
         let mut kept = whole.clone();
         cut_texts(&mut kept);
         assert_eq!(kept, whole);
+    }
+
+    #[test]
+    fn an_answer_with_an_unreadable_part_never_approves() {
+        let line = Some("{\"type\":\"ass");
+        let approval = Review { verdict: Verdict::Approved, ..review() };
+        assert_eq!(unless_unreadable(approval.clone(), None), Ok(approval.clone()));
+        let violation = unless_unreadable(approval, line).unwrap_err();
+        assert!(violation.message.ends_with("cannot be read: {\"type\":\"ass"), "{}", violation.message);
+        assert_eq!(unless_unreadable(review(), line), Ok(review()));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub struct Blocks {
     seams: Vec<usize>,
     /// Whether the next text begins a block.
     ended: bool,
+    /// The beginning of the first line that may be a block and could not be read.
+    unreadable: Option<String>,
 }
 
 /// An answer made of blocks.
@@ -24,6 +26,8 @@ pub struct SplitAnswer {
     pub text: String,
     /// The other ways to read it, where they differ.
     pub others: Vec<String>,
+    /// The beginning of the first line that may belong to it and could not be read.
+    pub unreadable: Option<String>,
 }
 
 /// Longer answers are cut here, one byte above the limit, so that the reader sees that the answer is too long.
@@ -63,6 +67,11 @@ impl Blocks {
         self.ended = true;
     }
 
+    /// A line that may be a block could not be read.
+    pub fn add_unreadable(&mut self, line: String) {
+        self.unreadable.get_or_insert(line);
+    }
+
     /// Drops all blocks. Called when the agent uses a tool: text before a tool use is not part of the answer.
     pub fn clear(&mut self) {
         *self = Self::default();
@@ -79,9 +88,9 @@ impl Blocks {
 
     /// All blocks as one answer.
     pub fn join(self) -> SplitAnswer {
-        let Self { text: together, seams, .. } = self;
+        let Self { text: together, seams, unreadable, ended: _ } = self;
         if seams.is_empty() {
-            return SplitAnswer { text: together, others: Vec::new() };
+            return SplitAnswer { text: together, others: Vec::new(), unreadable };
         }
         let message = Message::new(&together);
         let breaks: Vec<usize> =
@@ -89,7 +98,7 @@ impl Blocks {
         let text = with_breaks(&together, &breaks);
         let apart = (breaks.len() < seams.len()).then(|| with_breaks(&together, &seams));
         let together = (!breaks.is_empty()).then_some(together);
-        SplitAnswer { text, others: [apart, together].into_iter().flatten().collect() }
+        SplitAnswer { text, others: [apart, together].into_iter().flatten().collect(), unreadable }
     }
 }
 

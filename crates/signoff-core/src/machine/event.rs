@@ -216,6 +216,18 @@ pub enum WorkReport {
     NoWorkLeft { head: Head },
 }
 
+impl WorkReport {
+    /// The tip of the branch that it left.
+    pub fn head(&self) -> &Head {
+        match self {
+            Self::Complete { head }
+            | Self::Incomplete { head }
+            | Self::Stuck { head, .. }
+            | Self::NoWorkLeft { head } => head,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckReport {

@@ -112,7 +112,9 @@ fn who_decides_whether_there_is_a_review() {
     assert!(on(type_no, &no, Some(true)));
     assert!(!on(type_yes, &yes, Some(false)));
     let improve = task(TaskType::Improve);
-    assert!(!on(defaults, &improve, None), "an improvement is reviewed when somebody asks for it");
+    assert!(on(defaults, &improve, None), "an improvement changes code as any task does");
+    assert!(!on(defaults, &improve, Some(false)));
+    assert!(!on(&format!("{defaults}[task_types.improve]\nauto_review = false\n"), &improve, None));
     assert!(on("", &improve, Some(true)));
     assert!(on("[task_types.improve]\nauto_review = true\n", &improve, None));
     assert!(on(type_no, &task(TaskType::Review), Some(false)), "a review is one");

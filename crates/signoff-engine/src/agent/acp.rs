@@ -12,7 +12,7 @@ use signoff_core::heard::{Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
 use super::bounded;
 use super::gemini::{self, Gemini};
-use super::line::whole;
+use super::line::{note_unread, whole};
 use super::opencode::Opencode;
 use super::{
     Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, api_error, glance,
@@ -129,9 +129,13 @@ struct Stream {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        match serde_json::from_slice(&whole(line)) {
+        let raw = whole(line);
+        match serde_json::from_slice(&raw) {
             Ok(line) => self.take(line).into_iter().collect(),
-            Err(_) => Vec::new(),
+            Err(_) => {
+                note_unread(&raw, "text", &mut self.message);
+                Vec::new()
+            }
         }
     }
 
@@ -186,6 +190,10 @@ impl Stream {
             Line::End { reason } => {
                 self.ended = true;
                 self.end(&reason);
+            }
+            // Lines of the agent are read before those before them are taken in: a tool does not clear this.
+            Line::Unread { line } => {
+                self.heard.unreadable.get_or_insert(line);
             }
             Line::Unknown => {}
         }

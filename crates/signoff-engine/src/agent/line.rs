@@ -2,18 +2,26 @@
 
 use std::borrow::Cow;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use signoff_core::contract::Blocks;
 
-/// A line in which half of a pair (`\ud83d` alone) is read as the sign for what cannot be read: what JavaScript cut
-/// in two would make all of the line unreadable.
+use super::clip;
+
+/// A line in which each byte that is no UTF-8, and half of a pair (`\ud83d` alone), is read as the sign for what cannot
+/// be read: either would make all of the line unreadable.
 pub fn whole(line: &[u8]) -> Cow<'_, [u8]> {
+    let line = match String::from_utf8_lossy(line) {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    };
     // Nearly no line has any, and this is found out fast.
     let any = |text: &str| text.contains("\\ud") || text.contains("\\uD");
-    match std::str::from_utf8(line).is_ok_and(any).then(|| half(line, 0)).flatten() {
-        None => Cow::Borrowed(line),
+    match std::str::from_utf8(&line).is_ok_and(any).then(|| half(&line, 0)).flatten() {
+        None => line,
         Some(mut at) => {
-            let mut mended = line.to_vec();
+            let mut mended = line.into_owned();
             loop {
                 mended[at..at + HALF].copy_from_slice(b"\\ufffd");
                 match half(&mended, at + HALF) {
@@ -22,6 +30,17 @@ pub fn whole(line: &[u8]) -> Cow<'_, [u8]> {
                 }
             }
         }
+    }
+}
+
+/// Notes a line that was not understood, if it may be a part of the answer: JSON that is broken, or any line with the
+/// word of the agent's messages. What a program prints besides JSON, and objects of other kinds, are none.
+pub fn note_unread(line: &[u8], word: &str, answer: &mut Blocks) {
+    let text = String::from_utf8_lossy(line);
+    let is_json = || serde_json::from_slice::<IgnoredAny>(line).is_ok();
+    let is_broken = text.trim_start().starts_with("{\"") && !is_json();
+    if is_broken || text.contains(&format!("\"{word}\"")) {
+        answer.add_unreadable(clip(text.trim(), 160));
     }
 }
 
@@ -88,6 +107,31 @@ mod tests {
         for cost in ["null", "\"a\"", "{}", "[1]"] {
             let line: Line = serde_json::from_str(&format!(r#"{{"cost":{cost},"kept":"x"}}"#)).unwrap();
             assert_eq!((line.cost, line.kept.as_str()), (0.0, "x"), "{cost}");
+        }
+    }
+
+    #[test]
+    fn a_byte_that_is_no_text_is_read_as_what_cannot_be_read() {
+        let said: String = serde_json::from_slice(&whole(b"\"caf\xe9 \\ud83d\"")).unwrap();
+        assert_eq!(said, "caf\u{fffd} \u{fffd}");
+    }
+
+    #[test]
+    fn only_what_may_be_a_message_is_noted_as_unread() {
+        for (line, unread) in [
+            ("", false),
+            ("Warning: \u{1b}[1mold version", false),
+            ("{", false),
+            ("  { cause: 1 }", false),
+            ("[1, 2", false),
+            (r#"{"type":"progress","done":1}"#, false),
+            (r#"{"type":"progress","do"#, true),
+            (r#"{"type":"assistant","message":5}"#, true),
+            (r#"Warning: old{"type":"assistant","message":{}}"#, true),
+        ] {
+            let mut answer = Blocks::default();
+            note_unread(line.as_bytes(), "assistant", &mut answer);
+            assert_eq!(answer.join().unreadable.is_some(), unread, "{line}");
         }
     }
 

@@ -94,6 +94,7 @@ pub fn conclude(
     let (end, mut facts) = items::planned(shop, task, end, &mut notes)?;
     facts.extend(session(task, dir));
     facts.extend(claimed(task, dir, &end));
+    facts.extend(document::as_base(shop, task, &end)?);
     Ok(Concluded {
         end,
         usage: usage(shop.priced(task), dir, ended),
@@ -144,10 +145,7 @@ fn claimed(task: &Assignment, dir: &AttemptDir, end: &End) -> Option<LoopFact> {
     else {
         return None;
     };
-    let (WorkReport::Complete { head }
-    | WorkReport::Incomplete { head }
-    | WorkReport::Stuck { head, .. }
-    | WorkReport::NoWorkLeft { head }) = report;
+    let head = report.head();
     let known = task.state.ledger.entries().iter().map(|entry| &entry.finding.id);
     let claims = read_claims(&String::from_utf8_lossy(&message(dir)), known);
     let (attempt, commit) = (*attempt, head.commit.clone());

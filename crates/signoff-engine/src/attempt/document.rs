@@ -11,6 +11,7 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::{Event, Failure, Head, JobKind, WorkReport};
 use signoff_core::prompt::one_line;
 use signoff_core::task::TaskType;
+use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Phase, PhaseKind, Role};
 
 use super::conclude::{memo, start_of};
@@ -56,6 +57,24 @@ impl Kind {
             Role::Implement | Role::Fix | Role::Enumerate | Role::Simplify => None,
         }
     }
+}
+
+/// The base of work that is nothing but the task's own documents: they are no change to review.
+pub fn as_base(shop: &Workshop, task: &Assignment, end: &End) -> Result<Option<LoopFact>, EngineError> {
+    let own: Vec<String> = Kind::ALL.into_iter().filter_map(|kind| task.written_document(kind)).collect();
+    let End::Event(event) = end else { return Ok(None) };
+    let (Event::WorkEnded { report, .. }, Some(base)) = (&**event, &task.state.base) else { return Ok(None) };
+    let tree = &report.head().tree;
+    let at = &task.state.at;
+    let per_item = task.policy.workflow.phases.get(at.phase).is_some_and(|phase| phase.per_item);
+    // A later item may change something.
+    let is_last = !per_item || at.item + 1 >= task.state.items;
+    if own.is_empty() || base == tree || !is_last {
+        return Ok(None);
+    }
+    let changed = shop.repository.files_between(base.as_str(), tree.as_str())?;
+    let is_own = |file: &Vec<u8>| own.iter().any(|path| path.as_bytes() == file.as_slice());
+    Ok(changed.iter().all(is_own).then(|| LoopFact::Moved(Event::BaseSet { tree: tree.clone() })))
 }
 
 impl Assignment {

@@ -116,6 +116,8 @@ fn lines(mut reader: impl BufRead, listener: &mut dyn Listener) -> io::Result<()
         if line.last() == Some(&b'\n') || line.len() < LONGEST as usize {
             listener.line(line.trim_ascii_end());
         } else {
+            // Its beginning tells that something was said.
+            listener.line(&line);
             reader.skip_until(b'\n')?;
         }
     }
@@ -128,6 +130,7 @@ fn keep(shop: &Workshop, dir: &AttemptDir, account: Account) -> io::Result<()> {
     if let Some(trouble) = &mut heard.trouble {
         trouble.message = secrets.redact_text(&trouble.message);
     }
+    heard.unreadable = heard.unreadable.map(|line| secrets.redact_text(&line));
     for Denied { tool, about } in &mut heard.denied {
         (*tool, *about) = (secrets.redact_text(tool), secrets.redact_text(about));
     }

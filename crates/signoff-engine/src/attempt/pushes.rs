@@ -1,6 +1,7 @@
 //! Agents do not push. The git configuration that they are given turns every address that they push to into one of a
 //! transport of ours, which notes the address and fails.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
@@ -132,15 +133,19 @@ const MOST_NAMED: usize = 3;
 
 /// The note about pushes that an agent tried; `None` if it tried none.
 pub fn tried(dir: &AttemptDir, who: &str) -> Option<String> {
-    let noted = start_of(&dir.pushes(), MOST_READ);
-    let noted = String::from_utf8_lossy(&noted);
-    let mut addresses: Vec<String> = noted.lines().map(address).filter(|one| !one.is_empty()).collect();
-    addresses.dedup();
+    told(&String::from_utf8_lossy(&start_of(&dir.pushes(), MOST_READ)), who)
+}
+
+/// The noted addresses, each once. Others may have been reached: an agent can undo the configuration.
+fn told(noted: &str, who: &str) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let addresses = noted.lines().map(address).filter(|one| !one.is_empty());
+    let mut addresses: Vec<String> = addresses.filter(|one| seen.insert(one.clone())).collect();
     let more = addresses.len().saturating_sub(MOST_NAMED);
     addresses.truncate(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named = addresses.join(", ");
-    (!addresses.is_empty()).then(|| format!("{who} tried to push, and nothing was pushed: {named}{more}"))
+    (!addresses.is_empty()).then(|| format!("{who} tried to push to {named}{more}"))
 }
 
 /// The address without user name and password.
@@ -166,6 +171,15 @@ mod tests {
         assert_eq!(address("https://ann:key@example.org/a.git"), "https://example.org/a.git");
         assert_eq!(address("git://127.0.0.1:9418/a@b"), "git://127.0.0.1:9418/a@b");
         assert_eq!(address("git@example.org:a.git"), "git@example.org:a.git");
+    }
+
+    #[test]
+    fn each_address_is_named_once() {
+        assert_eq!(
+            told("a\nb\na\n\nc\nb\nd\n", "fix").as_deref(),
+            Some("fix tried to push to a, b, c and 1 more")
+        );
+        assert_eq!(told("\n", "fix"), None);
     }
 
     #[test]

@@ -52,7 +52,8 @@ pub fn review(
     let raw = artifact::write_raw(&reviews, &task.artifact(), reviewer, &answer(&text, reported.as_deref()))
         .map_err(|error| EngineError::io("write", &reviews, error))?;
     let others = message_others(dir);
-    let said = Said { text, others, reported: reported.as_deref(), nonce: memo.nonce };
+    let unreadable = heard(dir).and_then(|heard| heard.unreadable);
+    let said = Said { text, others, unreadable, reported: reported.as_deref(), nonce: memo.nonce };
     let (steering, with_secrets) = (memo.steering, memo.with_secrets);
     let review = if assigned.agent.kind == AgentKind::Checks {
         checked(shop, task, (dir, &said.text), (reviewer, assigned.kind), notes)
@@ -107,6 +108,8 @@ struct Said<'a> {
     text: Vec<u8>,
     /// The other ways to join the blocks of the text.
     others: Vec<String>,
+    /// The beginning of a line that may belong to the text and could not be read.
+    unreadable: Option<String>,
     reported: Option<&'a [u8]>,
     nonce: Option<String>,
 }
@@ -123,6 +126,7 @@ fn read(
     let others = said.others.iter().map(String::as_bytes);
     contract::parse_split(assigned.contract, answer, others, &ask)
         .and_then(contract::within_reason)
+        .and_then(|review| contract::unless_unreadable(review, said.unreadable.as_deref()))
         .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
 }
 

@@ -21,7 +21,10 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use tokio_util::codec::{FramedRead, FramedWrite, LinesCodec, LinesCodecError};
+use tokio_util::bytes::Bytes;
+use tokio_util::codec::{
+    AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead, FramedWrite, LinesCodec, LinesCodecError,
+};
 
 use crate::agent::acp::SILENT;
 
@@ -69,8 +72,9 @@ async fn with_agent(job: Job) -> io::Result<ExitCode> {
     let (Some(stdin), Some(stdout)) = (agent.stdin.take(), agent.stdout.take()) else {
         return Err(io::Error::other("the agent has no pipes"));
     };
-    let said =
-        FramedRead::new(stdout, LinesCodec::new_with_max_length(LONGEST)).map(|line| line.map_err(broken));
+    let lines = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), LONGEST);
+    let text = |line: Bytes| String::from_utf8_lossy(&line).into_owned();
+    let said = FramedRead::new(stdout, lines).map(move |line| line.map(text).map_err(unread));
     let told = FramedWrite::new(stdin, LinesCodec::new());
     let told = SinkExt::<String>::sink_map_err(told, broken);
     let (over, all_heard) = oneshot::channel();
@@ -127,6 +131,13 @@ fn asked_to_stop() -> io::Result<Stop> {
             _ = interrupt.recv() => {}
         }
     }))
+}
+
+fn unread(error: AnyDelimiterCodecError) -> io::Error {
+    match error {
+        AnyDelimiterCodecError::Io(error) => error,
+        AnyDelimiterCodecError::MaxChunkLengthExceeded => io::Error::other("a message is too long"),
+    }
 }
 
 fn broken(error: LinesCodecError) -> io::Error {

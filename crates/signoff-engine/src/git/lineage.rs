@@ -130,7 +130,8 @@ impl Repository {
         Ok(!brought.is_disjoint(&self.files_between(&together, tip.as_str())?))
     }
 
-    pub(super) fn files_between(&self, from: &str, to: &str) -> Result<HashSet<Vec<u8>>, GitError> {
+    /// The files that differ between two commits or trees.
+    pub fn files_between(&self, from: &str, to: &str) -> Result<HashSet<Vec<u8>>, GitError> {
         let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to];
         let printed = self.sealed(self.here())?.args(asked).read()?;
         Ok(printed.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect())

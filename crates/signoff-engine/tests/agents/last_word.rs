@@ -321,6 +321,125 @@ fn a_refusal_in_an_earlier_block_is_part_of_the_answer() {
     }
 }
 
+/// Lines of a transcript that ends with an approval, with other lines before its last message.
+fn approved_after(kind: AgentKind, spoilt: &[u8]) -> Account {
+    let lines: Vec<String> =
+        transcript(kind, &[says("I look."), says(APPROVAL)]).iter().map(Value::to_string).collect();
+    let at =
+        lines.iter().rposition(|line| line.contains("APPROVED") && !line.contains(r#""result""#)).unwrap();
+    let (before, after) = lines.split_at(at);
+    let stdout = [before.join("\n").as_bytes(), spoilt, after.join("\n").as_bytes()].join(&b'\n');
+    account(kind, &Recording { stdout, ..Recording::of("") })
+}
+
+/// The line in which an agent says a text.
+fn line_saying(kind: AgentKind, text: &str) -> String {
+    let lines = transcript(kind, &[says("I look."), says(text)]);
+    lines.iter().map(Value::to_string).find(|line| line.contains("CHANGES_REQUESTED")).unwrap()
+}
+
+/// An approval, but for the part of it that cannot be read.
+fn is_approval(account: &Account) -> bool {
+    account.heard.unreadable.is_none() && approves(account)
+}
+
+#[test]
+fn a_byte_that_is_no_text_loses_no_refusal() {
+    for kind in KINDS {
+        let line = line_saying(kind, &REFUSAL.replacen("loses", "@", 1));
+        let bytes: Vec<u8> = line.bytes().map(|byte| if byte == b'@' { 0xe9 } else { byte }).collect();
+        let account = approved_after(kind, &bytes);
+        assert_eq!(account.heard.trouble, None, "{kind:?}");
+        assert!(account.message.contains("CHANGES_REQUESTED") && !is_approval(&account), "{kind:?}");
+    }
+}
+
+/// Law: a message of which a part cannot be read is no approval, wherever it is cut or whatever of it is odd.
+#[test]
+fn an_unreadable_message_before_an_approval_is_no_approval() {
+    for kind in KINDS {
+        let line = line_saying(kind, REFUSAL);
+        let cuts = (2..line.len()).filter_map(|end| line.get(..end)).map(str::to_owned);
+        for cut in cuts.chain([format!("Warning: old version {line}")]) {
+            let account = approved_after(kind, cut.as_bytes());
+            assert!(!is_approval(&account), "{kind:?}: {cut}");
+        }
+        let text = Value::from(REFUSAL).to_string();
+        for odd in [format!("[{text}]"), "5".to_owned(), format!("{{\"a\":{text}}}"), "null".to_owned()] {
+            let line = line.replace(&text, &odd);
+            assert!(!is_approval(&approved_after(kind, line.as_bytes())), "{kind:?}: {line}");
+        }
+    }
+}
+
+#[test]
+fn a_message_of_an_unknown_form_before_an_approval_counts() {
+    let lines = [
+        (
+            Claude,
+            json!({"type": "assistant", "message": {"id": 5, "content": [{"type": "text", "text": REFUSAL}]}}),
+        ),
+        (Claude, json!({"type": "assistant", "message": {"id": "q", "content": REFUSAL}})),
+        (Claude, json!({"type": "assistant", "message": {"content": [{"type": "note", "text": REFUSAL}]}})),
+        (
+            Codex,
+            json!({"type": "item.completed", "item": {"type": "agent_message", "status": 5, "text": REFUSAL}}),
+        ),
+        (Codex, json!({"type": "item.updated", "item": {"type": "agent_message", "text": REFUSAL}})),
+        (Codex, json!({"type": "item.completed", "item": {"type": "note", "text": REFUSAL}})),
+        (Gemini, json!({"type": "message", "role": "model", "content": REFUSAL})),
+        (Opencode, json!({"type": "note", "sessionID": "s", "part": {"text": REFUSAL}})),
+        (Qwen, json!({"type": "assistant", "message": {"content": [{"type": "note", "text": REFUSAL}]}})),
+    ];
+    for (kind, line) in lines {
+        assert!(!is_approval(&approved_after(kind, line.to_string().as_bytes())), "{kind:?}: {line}");
+    }
+}
+
+/// An item that may be no tool leaves what was said before it in the answer.
+#[test]
+fn an_unknown_item_of_codex_is_no_tool() {
+    let unknown = json!({"type": "item.completed", "item": {"id": "t", "type": "plan_update"}}).to_string();
+    let spoilt = [line_saying(Codex, REFUSAL), unknown].join("\n");
+    assert!(!is_approval(&approved_after(Codex, spoilt.as_bytes())));
+}
+
+/// A message that is told while it is made, and then as a whole, is said once.
+#[test]
+fn parts_of_a_message_of_codex_are_said_once() {
+    let part = |step: &str, text: &str| {
+        json!({"type": step, "item": {"id": "p", "type": "agent_message", "text": text}}).to_string()
+    };
+    let lines =
+        [part("item.started", ""), part("item.updated", "I lo"), part("item.completed", "I look.\n\n")];
+    let account = approved_after(Codex, lines.join("\n").as_bytes());
+    assert!(is_approval(&account), "{account:?}");
+    assert_eq!(account.message.matches("I lo").count(), 1, "{}", account.message);
+}
+
+#[test]
+fn what_is_no_message_harms_no_answer() {
+    for kind in KINDS {
+        for noise in
+            ["", "Warning: an old version", "{", "  cause: 1", "[debug] {}", r#"{"type":"news","n":1}"#]
+        {
+            let account = approved_after(kind, noise.as_bytes());
+            assert!(is_approval(&account), "{kind:?} {noise}: {account:?}");
+        }
+    }
+}
+
+/// What cannot be read before a tool is no part of the answer.
+#[test]
+fn an_unreadable_line_before_a_tool_harms_nothing() {
+    for kind in KINDS {
+        let lines: Vec<String> =
+            transcript(kind, &[says("I look."), says(APPROVAL)]).iter().map(Value::to_string).collect();
+        let stdout = format!("{{\"type\":\"ass\n{}", lines.join("\n"));
+        assert!(is_approval(&account(kind, &Recording::of(&stdout))), "{kind:?}");
+    }
+}
+
 /// Numbers that look random and are the same in every run.
 fn dice(state: &mut u64, below: usize) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

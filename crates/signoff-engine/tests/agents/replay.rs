@@ -111,7 +111,7 @@ fn told(kind: AgentKind, recording: &Recording) -> String {
 }
 
 fn tell(text: &mut String, heard: &Heard) {
-    let Heard { session, spent, trouble, denied, found_reports } = heard;
+    let Heard { session, spent, trouble, denied, found_reports, unreadable } = heard;
     if let Some(session) = session {
         writeln!(text, "session: {session}").unwrap();
     }
@@ -127,6 +127,9 @@ fn tell(text: &mut String, heard: &Heard) {
     }
     if let Some(found) = found_reports {
         writeln!(text, "found the server for reports: {found}").unwrap();
+    }
+    if let Some(line) = unreadable {
+        writeln!(text, "unreadable: {line}").unwrap();
     }
     match trouble {
         Some(trouble) => writeln!(text, "trouble: {trouble} ({:?})", trouble.kind).unwrap(),

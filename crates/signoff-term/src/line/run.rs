@@ -227,7 +227,9 @@ impl LineRenderer {
         if self.unapproved_whole().is_some() {
             return TaskState::NeedsYou;
         }
-        runs::together(tasks.iter().map(|row| row.state))
+        let together = runs::together(tasks.iter().map(|row| row.state));
+        // A part of it was called off: the rest is approved, the run is not.
+        if together.is_approved() { TaskState::Cancelled } else { together }
     }
 
     /// The run, if it had a final review and that did not approve it.

@@ -109,6 +109,12 @@ impl Args {
         if spec.title.is_empty() {
             return Err(Failure::usage("a task needs a text").hint("signoff add \"Add user authentication\""));
         }
+        if self.kind == TaskType::Plan && self.auto_review {
+            return Err(Failure::usage(
+                "--auto-review is for tasks that change code, and a plan changes none",
+            )
+            .hint("leave it out"));
+        }
         let plan = self.plan.as_ref().map(|path| plan(path.as_path())).transpose()?;
         let prompt = self.prompt_file.as_ref().map(|path| text_of(path.as_path())).transpose()?;
         Ok(TaskSpec {

@@ -15,8 +15,8 @@ use crate::preflight;
 
 /// Have a task's work improved from its last review
 ///
-/// It is a new task on the same branch, worked at once. With --review the result is reviewed, and improved until it
-/// is approved.
+/// It is a new task on the same branch, worked at once. Where a reviewer or a check exists, or with --review, the result
+/// is reviewed, and improved until it is approved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff improve 29 --review \"keep the public API as it is\"")]
 pub struct Args {
@@ -25,7 +25,7 @@ pub struct Args {
     task: TaskId,
     /// What you want to add to the review
     guidance: Option<String>,
-    /// Review the result, and improve until it is approved
+    /// Review the result, and improve until it is approved, also where no reviewer and no check is configured
     #[arg(long)]
     review: bool,
     /// Only queue it, for the next `signoff work`
@@ -45,7 +45,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let before = bench.store.task_spec(root)?.unwrap_or_default();
     let spec = TaskSpec {
         kind: TaskType::Improve,
-        auto_review: Some(args.review),
+        auto_review: args.review.then_some(true),
         continues: Some(root),
         first_review: Some(number),
         answers: Some(review),

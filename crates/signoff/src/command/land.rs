@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 
 use signoff_core::group::RunStage;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
+use signoff_core::machine::Reason;
 use signoff_core::view::{Status, TaskRow};
 use signoff_core::wire::Recorded;
 use signoff_engine::board::Board;
@@ -55,10 +56,13 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     let mut waiting_for_group = bench.desk().tasks()?;
     waiting_for_group.retain(waits_for_its_group);
     drop(bench);
-    if units.is_empty() && !console.json {
+    let changed = if units.is_empty() { changed_after_review(&Bench::open()?)? } else { Vec::new() };
+    if !changed.is_empty() {
+        console.note(&format!("Not landed, changed after its review: task {}", changed.join(", ")));
+    } else if units.is_empty() && !console.json {
         console.note(&nothing(&waiting_for_group, &target));
     }
-    let (mut told, mut exit) = (Vec::new(), Exit::Done);
+    let (mut told, mut exit) = (Vec::new(), if changed.is_empty() { Exit::Done } else { Exit::Attention });
     for unit in &units {
         let (tasks, end) = if args.dry_run { would(unit, &target, console)? } else { land(unit, console)? };
         told.extend(tasks);
@@ -120,6 +124,12 @@ fn waiting(bench: &Bench, target: &str) -> Result<Vec<Unit>, Failure> {
     }
     units.sort_by_key(|unit| unit.rows().first().map(|row| row.id));
     Ok(units)
+}
+
+/// The tasks whose branch moved on after the approval.
+fn changed_after_review(bench: &Bench) -> Result<Vec<String>, Failure> {
+    let is_changed = |row: &TaskRow| row.reason == Some(Reason::ChangedAfterReview.word());
+    Ok(bench.desk().tasks()?.into_iter().filter(is_changed).map(|row| row.id.to_string()).collect())
 }
 
 /// Whether a task was to land on the default branch before, and was kept from it or cut off.

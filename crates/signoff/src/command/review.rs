@@ -2,22 +2,22 @@
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::config::TaskFlags;
-use signoff_core::ids::{LoopId, TaskId};
-use signoff_core::machine::{Outcome, Reason, Stage};
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::{FinalWord, Outcome, Reason, Stage};
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render};
 use signoff_core::review::Bar;
 use signoff_core::task::{TaskSpec, TaskType};
+use signoff_core::view::{TaskRow, TaskState};
 use signoff_core::workflow::{GateWords, Workflow};
 use signoff_engine::board::{Board, Worked};
 use signoff_engine::dispatcher::{Drive, loop_id};
 use signoff_engine::{artifact, clock, open};
 use signoff_store::Store;
 
-use super::improve;
-use super::words;
+use super::{edit, improve, words};
 use crate::console::Console;
-use crate::desk::Bench;
+use crate::desk::{Bench, Desk};
 use crate::drive::{self, Came, Wanted, task_id};
 use crate::failure::{Exit, Failure};
 use crate::preflight;
@@ -25,7 +25,8 @@ use crate::preflight;
 /// Review a task's work, or your checkout; nothing is fixed
 ///
 /// Without a task it looks at the current branch with its uncommitted changes, and leaves them as they are.
-/// With a task it writes the task's next review, from which `signoff improve` goes on. The exit code is 1 if
+/// With a task it writes the task's next review, from which `signoff improve` goes on; an approval of the same commit is
+/// void if this review refuses it. The exit code is 1 if
 /// something at or above --fail-on was found, or if the review is inconclusive; 3 if there is no change to review.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -95,7 +96,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
 /// Shows the merged review; its ruling is the exit code.
 fn tell(
     came: &mut Came,
-    (run, loop_id): (signoff_core::ids::RunId, &LoopId),
+    (run, loop_id): (RunId, &LoopId),
     args: &Args,
     console: &Console,
 ) -> Result<Exit, Failure> {
@@ -125,7 +126,29 @@ fn tell(
         console.note("Nothing to review: there is no change against its base");
         return Ok(Exit::Attention);
     }
+    if let Some(task) = args.task.filter(|_| !passed(&worked) && !is_inconclusive(&worked)) {
+        void_approvals(task, (run, &worked), console)?;
+    }
     Ok(if passed(&worked) { Exit::Done } else { Exit::Failed })
+}
+
+/// Takes their approval from the tasks of a branch that were approved at the commit this review refuses.
+fn void_approvals(task: TaskId, (run, worked): (RunId, &Worked), console: &Console) -> Result<(), Failure> {
+    let desk = Desk::open(task)?;
+    let (branch, commit) = (desk.task(task)?.branch, worked.state.head.commit.as_str());
+    let is_approved = |row: &TaskRow| {
+        let here = row.branch == branch && row.approved_commit.as_deref() == Some(commit);
+        here && row.state() == TaskState::Approved
+    };
+    for row in desk.tasks()?.iter().filter(|row| is_approved(row)) {
+        let reason = format!("the review of run {run} found something in the approved commit");
+        edit::edit(&desk, TaskId(row.id), FinalWord::ChangesRequested.word(), &reason)?.tell(console);
+        console.note(&format!(
+            "Task #{} is not approved any more; signoff improve {} goes on from this review",
+            row.id, row.id
+        ));
+    }
+    Ok(())
 }
 
 fn has_nothing(worked: &Worked) -> bool {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::ids::TaskId;
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::ids::{RunId, TaskId};
+use signoff_core::view::{Status, TaskRow, TaskState};
 use signoff_engine::dispatcher::{Drive, ready};
 use signoff_engine::{clock, open};
 use signoff_store::{Lease, Store};
-use signoff_term::attention::{self, Scene, Sorted};
+use signoff_term::attention::{self, Scene};
 use signoff_term::exit::Invocation;
 use signoff_term::json::RunReport;
 use signoff_term::status::in_words;
@@ -104,7 +104,7 @@ pub fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exi
     }
     let exit = exit_of(&rows, &all, tasks);
     console.note(&match (of(Status::Pending).count(), of(Status::InProgress).count()) {
-        (0, 0) => over(&rows, tasks),
+        (0, 0) => over(&rows, &all, tasks),
         (0, _) => "Nothing to do here: another signoff is at work".to_owned(),
         (_, _) => "Nothing is ready: what is pending waits for other tasks (`signoff status`)".to_owned(),
     });
@@ -119,15 +119,25 @@ pub fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exi
 /// The exit code where nothing could be done: of the tasks that are named, or of those that are not through and those that
 /// need a person.
 fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> Exit {
-    let driven = BTreeSet::new();
-    let sorted = Sorted::of(&Scene { tasks: all, runs: &[], driven: &driven });
-    let troubled: BTreeSet<u64> = sorted.troubled.iter().map(|row| row.id).collect();
-    let open = |row: &TaskRow| !drive::is_over(row.status) || troubled.contains(&row.id);
+    let unsettled = attention::unsettled(all);
+    let open = |row: &TaskRow| !drive::is_over(row.status) || unsettled.contains(&row.id);
     let meant = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
     let tasks: Vec<TaskRow> = meant.cloned().collect();
     let invocation =
         Invocation { tasks: &tasks, questions: &[], run: None, no_ask: false, interrupted: false };
     Exit::of(invocation.code())
+}
+
+/// Whether a task failed, is blocked or needs a person.
+pub fn has_unsettled(bench: &Bench) -> Result<bool, Failure> {
+    Ok(!attention::unsettled(&bench.desk().tasks()?).is_empty())
+}
+
+/// The exit code of a run that is over.
+pub fn exit_of_run(bench: &Bench, run: RunId) -> Result<Exit, Failure> {
+    let all = bench.desk().tasks()?;
+    let rows: Vec<&TaskRow> = all.iter().filter(|row| row.run_id == Some(run.0)).collect();
+    Ok(exit_of(&rows, &all, &[]))
 }
 
 /// What a task waits for that will not come by itself.
@@ -167,11 +177,16 @@ fn stands(row: &TaskRow) -> bool {
 }
 
 /// All that was named is over, or all there is.
-fn over(rows: &[&TaskRow], tasks: &[TaskId]) -> String {
+fn over(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> String {
+    let unsettled = attention::unsettled(all);
+    let needs_person = |row: &&&TaskRow| row.state() == TaskState::NeedsYou && row.status != Status::Stuck;
+    let waiting: Vec<&TaskRow> =
+        rows.iter().filter(|row| unsettled.contains(&row.id)).filter(needs_person).copied().collect();
     let continued = |row: &TaskRow| rows.iter().any(|other| other.continues == Some(row.id));
     let failed = rows.iter().filter(|row| matches!(row.status, Status::Failed | Status::Stuck));
     let failed: Vec<String> = failed.filter(|row| !continued(row)).map(|row| row.id.to_string()).collect();
     match (failed.as_slice(), tasks.is_empty()) {
+        ([], _) if !waiting.is_empty() => needed(&waiting, all),
         ([], true) => "Nothing to do: `signoff add \"…\"` adds a task".to_owned(),
         ([], false) => "Nothing to do: what you name is over (`signoff status`)".to_owned(),
         ([one], _) => format!("Nothing to do: task {one} failed (`signoff retry {one}` goes on with it)"),
@@ -180,6 +195,20 @@ fn over(rows: &[&TaskRow], tasks: &[TaskId]) -> String {
             failed.len()
         ),
     }
+}
+
+/// Names the first tasks that need a person, and what to type about each.
+fn needed(waiting: &[&TaskRow], all: &[TaskRow]) -> String {
+    const NAMED: usize = 5;
+    let driven = BTreeSet::new();
+    let scene = Scene { tasks: all, runs: &[], driven: &driven };
+    let line = |row: &&TaskRow| {
+        format!("\n  task {} is not approved ({}): {}", row.id, in_words(row), attention::next(row, &scene))
+    };
+    let named: String = waiting.iter().take(NAMED).map(line).collect();
+    let more = waiting.len().saturating_sub(NAMED);
+    let more = if more == 0 { String::new() } else { format!("\n  … and {more} more: signoff status") };
+    format!("Nothing to do before you decide:{named}{more}")
 }
 
 fn check_tasks(bench: &Bench, tasks: &[TaskId]) -> Result<(), Failure> {

@@ -157,6 +157,7 @@ fn a_missing_review_can_stop_the_task() {
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 1
     --- stderr
+    Task #1 is not approved (failed CHANGES_REQUESTED (1 cycle) stopped_by_person): signoff show 1, then signoff retry 1
     Nothing to do before you settle what blocks the run: `signoff` shows it
     ");
 }
@@ -475,6 +476,7 @@ fn an_answer_that_ends_the_task_says_how_it_ended() {
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
     --- stderr
+    Task #1 is not approved (failed CHANGES_REQUESTED (3 cycles) cycles_exhausted): signoff show 1, then signoff retry 1
     Nothing to do before you settle what blocks the run: `signoff` shows it
     ");
     let project = endless();
@@ -489,6 +491,7 @@ fn an_answer_that_ends_the_task_says_how_it_ended() {
     insta::assert_snapshot!(project.run(&["work"]), @r#"
     exit 3
     --- stderr
-    Nothing to do: `signoff add "…"` adds a task
+    Nothing to do before you decide:
+      task 1 is not approved (completed MAX_CYCLES_REACHED (3 cycles)): signoff show 1, then signoff improve 1 --review
     "#);
 }

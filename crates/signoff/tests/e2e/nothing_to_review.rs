@@ -84,7 +84,7 @@ fn a_loop_that_says_it_is_complete_and_changed_nothing_blocks_its_group() {
     project.env.write("SPEC.md", "# Two files\n");
     project.commit("Specify");
     let output = project.run(&["run", "SPEC.md"]);
-    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(output.code, Some(3), "{output}");
     assert_eq!(ended(&project, "1"), NOTHING);
     assert_eq!(ended(&project, "2"), r#""blocked" null null null"#);
     let output = project.run(&["retry", "1"]);
@@ -114,4 +114,37 @@ fn an_accepted_empty_task_lands_nothing_and_says_so() {
         project.run(&["status", "--json"]).json()["tasks"][0]["landed_commit"],
         serde_json::Value::Null
     );
+}
+
+#[test]
+fn a_task_of_a_plan_that_changed_nothing_needs_a_person() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").task("1").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(Rule::role("fix").task("1").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
+            .rule(Rule::role("review").say("ISSUES:\n- [Critical] auth.txt:1 not wanted\n"))
+    });
+    project.env.write("plan.md", "# Plan\n\n### Task 1: One\n\nDo it.\n\n### Task 2: Two\n\nDo it.\n");
+    project.commit("Plan");
+    let output = project.run(&["run", "plan.md"]);
+    assert_eq!(ended(&project, "1"), NOTHING, "{output}");
+    assert_eq!(output.code, Some(3), "{output}");
+    assert_eq!(project.run(&["run", "--resume"]).code, Some(3));
+}
+
+/// Design and plan are the program's own documents: they are no work.
+#[test]
+fn a_task_whose_work_was_taken_back_but_for_its_documents_is_not_approved() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("brainstorm").say("# Design\n\nOne file.\n"))
+            .rule(Rule::role("plan").say("# Plan\n\n### Task 1: Login\n\nWrite it.\n"))
+            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(Rule::role("simplify").shell(&format!("rm {FEATURE}")).say("Simpler.\n"))
+            .rule(Rule::role("review").say("NO ISSUES\n"))
+    });
+    let output = project.run(&["iterate", "Add login", "--max-iterations", "1"]);
+    assert_eq!(output.code, Some(3), "{output}");
+    assert_eq!(ended(&project, "1"), NOTHING);
+    assert_eq!(project.run(&["merge", "1"]).code, Some(1));
 }

@@ -510,6 +510,7 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 1
     --- stderr
+    Task #1 is not approved (failed no_one_to_ask): signoff show 1, then signoff retry 1
     Nothing to do before you settle what blocks the run: `signoff` shows it
     ");
     insta::assert_snapshot!(project.run(&["retry", "1", "--queue"]).stdout, @"Task #1 goes on");

@@ -73,9 +73,7 @@ fn every_push_of_an_agent_is_refused_and_noted() {
         assert_eq!(project.git(&format!("grep -h '' {branch} -- f.txt")), "good\nfetched\n", "{way:?}");
         let notes = attempts(&project, "notes");
         assert!(
-            notes.contains(&format!(
-                "implement tried to push, and nothing was pushed: git://127.0.0.1:{port}/remote.git"
-            )),
+            notes.contains(&format!("implement tried to push to git://127.0.0.1:{port}/remote.git")),
             "{way:?}: {notes}"
         );
     }

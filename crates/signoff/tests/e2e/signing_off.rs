@@ -86,6 +86,121 @@ fn work_and_then_push_pushes_only_what_is_approved() {
     "#);
 }
 
+/// A person lets work go on that nobody approved: whoever looks at the exit code is told each time.
+#[test]
+fn work_that_a_person_lets_proceed_is_never_pushed() {
+    let asks: [(&str, String); 3] = [
+        ("on_exhausted = \"ask\"\nmax_cycles = 1\n", changes("wrong")),
+        ("on_unclear = \"ask\"\n", "Nice.\n".to_owned()),
+        ("on_discussion = \"ask\"\n", "Why?\n\n**Verdict: NEEDS_DISCUSSION**\n".to_owned()),
+    ];
+    for (gate, answer) in asks {
+        let project = project(says(&answer), &format!("{REVIEWER}[gate]\n{gate}"));
+        project.run(&["add", "Add login"]);
+        assert_eq!(pushed(&project, "work"), "stopped: 3", "{gate}");
+        assert_eq!(project.run(&["answer", "1", "proceed"]).code, Some(0), "{gate}");
+        for command in ["work", "work", "work 1", "run --resume", "run --resume 1"] {
+            let stopped = pushed(&project, command);
+            assert_eq!(stopped, "stopped: 3", "{gate} {command}: {}", state(&project, 1));
+        }
+        for command in [&["work"][..], &["run", "--resume"]] {
+            let said = project.run(command);
+            assert!(said.to_string().contains("task 1 is not approved"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_run_with_a_task_that_needs_a_person_is_no_success_later() {
+    let project = project(says(&changes("wrong")), &format!("{REVIEWER}[gate]\nmax_cycles = 1\n"));
+    project.run(&["add", "Add login"]);
+    project.run(&["add", "Add logout", "--depends-on", "1"]);
+    project.run(&["work"]);
+    for command in ["run --resume", "run --resume 1", "work"] {
+        assert!(pushed(&project, command).starts_with("stopped: "), "{command}");
+    }
+    project.run(&["cancel", "1"]);
+    assert_eq!(pushed(&project, "run --resume"), "stopped: 1");
+}
+
+#[test]
+fn land_names_what_was_changed_after_its_review() {
+    let project = project(says(APPROVED), REVIEWER);
+    project.run(&["add", "Add login"]);
+    project.run(&["work"]);
+    project.env.shell("cd .signoff/worktrees/* && echo more >> auth.txt && git commit -qam more");
+    let landed = project.run(&["land"]);
+    assert_eq!(landed.code, Some(3), "{landed}");
+    assert!(landed.to_string().contains("changed after its review: task 1"), "{landed}");
+}
+
+/// The first review approves, and one that a person asks for later refuses the same commit.
+#[test]
+fn a_later_review_that_refuses_voids_the_approval() {
+    let refuses = |script: Script| {
+        let first = Rule::role("review").task("1").say(APPROVED);
+        developer(script).rule(first).rule(Rule::role("review").say(&changes("it loses money")))
+    };
+    let project = project(refuses, REVIEWER);
+    project.run(&["add", "Add login"]);
+    assert_eq!(project.run(&["work"]).code, Some(0));
+    let review = project.run(&["review", "1"]);
+    assert_eq!(review.code, Some(1), "{review}");
+    assert!(review.stderr.contains("Task #1 is not approved any more"), "{review}");
+    assert!(state(&project, 1).contains("CHANGES_REQUESTED"), "{}", state(&project, 1));
+    let shown = project.run(&["show", "1"]).stdout;
+    assert!(shown.contains("found something in the approved commit"), "{shown}");
+    assert_eq!(project.run(&["merge", "1"]).code, Some(1));
+    project.run(&["land"]);
+    assert!(!project.git("log --oneline").contains("login"), "it landed");
+    assert!(pushed(&project, "work").starts_with("stopped: "));
+    // What it found is improved, and a person's word still counts.
+    assert_eq!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "no"]).code, Some(0));
+    assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+}
+
+#[test]
+fn a_later_review_that_approves_or_cannot_be_read_leaves_the_approval() {
+    for answer in [APPROVED, "Nice.\n"] {
+        let script = |script: Script| {
+            developer(script)
+                .rule(Rule::role("review").task("1").say(APPROVED))
+                .rule(Rule::role("review").say(answer))
+        };
+        let project = project(script, REVIEWER);
+        project.run(&["add", "Add login"]);
+        project.run(&["work"]);
+        project.run(&["review", "1"]);
+        assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
+    }
+}
+
+#[test]
+fn every_type_that_changes_code_is_reviewed() {
+    let project = project(
+        |script| {
+            script
+                .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+                .rule(Rule::role("fix").task("2").say("Nothing to do.\n"))
+                .rule(Rule::role("fix").append("auth.txt", "more\n").say("Improved.\n"))
+                .rule(Rule::role("review").say(APPROVED))
+        },
+        REVIEWER,
+    );
+    project.run(&["add", "Add login", "-t", "improve"]);
+    project.run(&["add", "Add nothing", "-t", "improve"]);
+    project.run(&["add", "Add tea", "-t", "improve", "--no-review"]);
+    assert_eq!(project.run(&["work", "1"]).code, Some(0));
+    assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
+    assert!(pushed(&project, "work 2").starts_with("stopped: "), "{}", state(&project, 2));
+    assert_eq!(project.run(&["work", "3"]).code, Some(0));
+    assert_eq!(state(&project, 3), "unreviewed null null");
+    assert_eq!(project.run(&["improve", "1"]).code, Some(0));
+    assert_eq!(state(&project, 4), r#"approved "APPROVED" "approved""#);
+    // Where it is asked for and cannot be done, that is said.
+    assert_eq!(project.run(&["add", "Plan it", "-t", "plan", "-a"]).code, Some(2));
+}
+
 #[test]
 fn review_is_on_where_a_reviewer_is_configured() {
     let project = project(says(APPROVED), REVIEWER);

@@ -44,6 +44,10 @@ pub enum Line {
     Unspoken {
         said: Option<String>,
     },
+    /// The beginning of a line that may be a part of a message, and could not be read.
+    Unread {
+        line: String,
+    },
     /// Why it stopped, in the protocol's word.
     End {
         reason: String,

@@ -11,8 +11,11 @@ use super::end::{self, Outcome, Refusal};
 use super::session;
 use super::spent::{Ledger, Usage};
 use crate::agent::bounded::{self, Calls, REFUSALS};
-use crate::agent::line::whole;
+use crate::agent::line::{note_unread, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance};
+
+/// The type of its messages.
+const MESSAGE: &str = "assistant";
 
 #[derive(Debug, Default)]
 pub struct Stream {
@@ -114,7 +117,11 @@ struct Refused {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        self.understood(&whole(line)).unwrap_or_default()
+        let line = whole(line);
+        self.understood(&line).unwrap_or_else(|| {
+            note_unread(&line, MESSAGE, &mut self.message);
+            Vec::new()
+        })
     }
 
     fn ended(&mut self, closing: &Closing<'_>) -> Account {
@@ -135,26 +142,37 @@ impl Listener for Stream {
             trouble,
             denied: std::mem::take(&mut self.denied).into_iter().map(|(_, denied)| denied).collect(),
             found_reports: self.found_reports,
+            unreadable: None,
         };
         Account::new(message, heard)
     }
 }
 
 impl Stream {
-    /// What a line says; none if it is not understood, whatever the reason.
+    /// What a line says; none if it may be a message and is not understood.
     fn understood(&mut self, line: &[u8]) -> Option<Vec<Said>> {
         let Line { r#type, subtype } = serde_json::from_slice(line).ok()?;
         match (r#type, subtype) {
+            (MESSAGE, _) => self.speaks(serde_json::from_slice(line).ok()?),
+            ("system" | "user" | "rate_limit_event", _) => {
+                Some(self.noted(line, (r#type, subtype)).unwrap_or_default())
+            }
+            ("result", _) => Some(self.ends(line)),
+            _ => None,
+        }
+    }
+
+    /// What a line says that is no message; none if it is not understood.
+    fn noted(&mut self, line: &[u8], kind: (&str, Option<&str>)) -> Option<Vec<Said>> {
+        match kind {
             ("system", Some("init")) => self.begins(serde_json::from_slice(line).ok()?),
             ("system", Some("api_retry")) => return Some(self.retries(&serde_json::from_slice(line).ok()?)),
             ("system", Some("permission_denied")) => {
                 let Refused { tool_name, tool_use_id } = serde_json::from_slice(line).ok()?;
                 return Some(self.denies(tool_use_id, tool_name, None));
             }
-            ("assistant", _) => return Some(self.speaks(serde_json::from_slice(line).ok()?)),
             ("user", _) => return Some(self.answered(serde_json::from_slice(line).ok()?)),
             ("rate_limit_event", _) => return Some(self.limited(serde_json::from_slice(line).ok()?)),
-            ("result", _) => return Some(self.ends(line)),
             _ => {}
         }
         None
@@ -189,7 +207,8 @@ impl Stream {
         vec![Said::Waits { why: format!("{window} limit of the subscription"), delay: None }]
     }
 
-    fn speaks(&mut self, turn: Turn<'_>) -> Vec<Said> {
+    /// What a message says; none if a text in it is missing.
+    fn speaks(&mut self, turn: Turn<'_>) -> Option<Vec<Said>> {
         let Turn { message, parent_tool_use_id, error } = turn;
         if let (Some(id), Some(usage)) = (message.id, message.usage) {
             self.spent.begun(&id, message.model.as_deref(), usage);
@@ -199,11 +218,13 @@ impl Stream {
         let mut said = Vec::new();
         for block in message.content {
             match (block.r#type, block.text, block.name) {
-                ("text", Some(text), _) if failed => said.push(Said::Error(text)),
-                ("text", Some(text), _) if parent_tool_use_id.is_none() => {
+                (_, Some(text), _) if failed => said.push(Said::Error(text)),
+                // Also in a block of another type: it is said to us.
+                (_, Some(text), _) if parent_tool_use_id.is_none() => {
                     self.message.add(&text);
                     said.push(Said::Text(text));
                 }
+                ("text", None, _) => return None,
                 ("tool_use", _, Some(name)) => {
                     if parent_tool_use_id.is_none() {
                         self.message.clear();
@@ -217,7 +238,7 @@ impl Stream {
                 _ => {}
             }
         }
-        said
+        Some(said)
     }
 
     /// Tools that it was not given at all are refused only in the answer to the call.

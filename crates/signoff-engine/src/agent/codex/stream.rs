@@ -1,5 +1,7 @@
 //! What Codex writes: a JSON object a line.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::contract::Blocks;
@@ -8,8 +10,11 @@ use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens};
 use super::end;
 use super::rollout::Rollout;
 use crate::agent::bounded;
-use crate::agent::line::{loose, whole};
+use crate::agent::line::{loose, note_unread, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance};
+
+/// The type of its messages.
+const MESSAGE: &str = "agent_message";
 
 #[derive(Debug, Default)]
 pub struct Stream {
@@ -18,6 +23,8 @@ pub struct Stream {
     denied: Vec<Denied>,
     /// What it said since it last used a tool.
     message: Blocks,
+    /// A message that is not completed yet.
+    partial: String,
     /// What it counts itself: all of its session, where that was resumed.
     total: Option<Usage>,
     end: Option<End>,
@@ -64,7 +71,8 @@ pub struct Usage {
 #[derive(Deserialize)]
 struct Item<'a> {
     r#type: &'a str,
-    status: Option<&'a str>,
+    #[serde(borrow, default, deserialize_with = "loose")]
+    status: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "loose")]
     text: Option<String>,
     #[serde(default, deserialize_with = "loose")]
@@ -92,7 +100,11 @@ struct Change {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        self.understood(&whole(line)).unwrap_or_default()
+        let line = whole(line);
+        self.understood(&line).unwrap_or_else(|| {
+            note_unread(&line, MESSAGE, &mut self.message);
+            Vec::new()
+        })
     }
 
     fn ended(&mut self, closing: &Closing<'_>) -> Account {
@@ -111,14 +123,16 @@ impl Listener for Stream {
             // The stream leaves out what its own sandbox refuses quickly.
             denied: if rollout.denied.is_empty() { std::mem::take(&mut self.denied) } else { rollout.denied },
             found_reports: self.found_reports,
+            unreadable: None,
             trouble,
         };
+        self.completes("");
         Account::new(std::mem::take(&mut self.message), heard)
     }
 }
 
 impl Stream {
-    /// What a line says; none if it is not understood, whatever the reason.
+    /// What a line says; none if it may be a message and is not understood.
     fn understood(&mut self, line: &[u8]) -> Option<Vec<Said>> {
         let line: Line<'_> = serde_json::from_slice(line).ok()?;
         match line.r#type {
@@ -137,10 +151,10 @@ impl Stream {
                 return self.item(step, line.item?.get());
             }
             // The last of them is said again when the turn fails.
-            "error" => return Some(vec![went_wrong(line.message?)]),
-            _ => {}
+            "error" => return Some(line.message.map(went_wrong).into_iter().collect()),
+            _ => return None,
         }
-        None
+        Some(Vec::new())
     }
 
     fn item(&mut self, step: &str, raw: &str) -> Option<Vec<Said>> {
@@ -151,12 +165,39 @@ impl Stream {
         let Kind { r#type } = serde_json::from_str(raw).ok()?;
         if is_work(r#type, step) {
             self.message.clear();
+            self.partial.clear();
         }
-        match step {
-            "item.started" => self.begins(serde_json::from_str(raw).ok()?),
-            "item.completed" => self.done(serde_json::from_str(raw).ok()?),
-            _ => None,
+        let item: Option<Item<'_>> = serde_json::from_str(raw).ok();
+        match (r#type, step) {
+            (MESSAGE, "item.completed") => self.says(item?.text?),
+            (MESSAGE, _) => self.goes_on(item?.text?),
+            (_, "item.started") => Some(item.and_then(|item| self.begins(item)).unwrap_or_default()),
+            (_, "item.completed") => Some(item.and_then(|item| self.done(item)).unwrap_or_default()),
+            _ => Some(Vec::new()),
         }
+    }
+
+    fn says(&mut self, text: String) -> Option<Vec<Said>> {
+        self.completes(&text);
+        Some(vec![Said::Text(text)])
+    }
+
+    /// A message that may be completed with more.
+    fn goes_on(&mut self, text: String) -> Option<Vec<Said>> {
+        if !text.starts_with(&self.partial) {
+            self.completes("");
+        }
+        self.partial = text;
+        Some(Vec::new())
+    }
+
+    /// Adds a message. What was said in part and is no part of it stands beside it.
+    fn completes(&mut self, text: &str) {
+        let partial = std::mem::take(&mut self.partial);
+        if !text.starts_with(&partial) {
+            self.message.add(&partial);
+        }
+        self.message.add(text);
     }
 
     fn begins(&mut self, item: Item<'_>) -> Option<Vec<Said>> {
@@ -171,13 +212,9 @@ impl Stream {
     }
 
     fn done(&mut self, item: Item<'_>) -> Option<Vec<Said>> {
-        let failed = item.status == Some("failed");
+        let failed = item.status.as_deref() == Some("failed");
         let denied = match item.r#type {
-            "agent_message" => {
-                let text = item.text?;
-                self.message.add(&text);
-                return Some(vec![Said::Text(text)]);
-            }
+            "reasoning" | "todo_list" => return None,
             "error" => return Some(vec![Said::Error(item.message?)]),
             "mcp_tool_call" => {
                 if item.server.as_deref() == Some(SERVER) && !failed {
@@ -192,7 +229,9 @@ impl Stream {
             "file_change" if failed => {
                 Denied { tool: "patch".to_owned(), about: glance(&paths(&item.changes)) }
             }
-            _ => return None,
+            "command_execution" | "file_change" | "collab_tool_call" | "web_search" => return None,
+            // What an unknown item says counts: it is said to us.
+            _ => return self.says(item.text?),
         };
         bounded::deny(&mut self.denied, &denied);
         Some(vec![Said::Denied(denied)])
@@ -215,14 +254,14 @@ impl Usage {
     }
 }
 
-/// Whether it works on with this, so that what it said before was not its last word.
+/// Whether this is a tool, so that what it said before was not its last word.
 fn is_work(kind: &str, step: &str) -> bool {
     match kind {
-        "agent_message" | "reasoning" | "error" => false,
+        "command_execution" | "file_change" | "mcp_tool_call" | "collab_tool_call" | "web_search" => true,
         // The list of what is to do is closed when all is done.
         "todo_list" => step != "item.completed",
-        // Tools, and what is not known.
-        _ => true,
+        // What it said stays where it is not known what it does.
+        _ => false,
     }
 }
 

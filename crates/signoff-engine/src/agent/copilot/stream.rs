@@ -14,9 +14,12 @@ use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKi
 use super::{SESSIONS, USAGE, USED_BEFORE};
 use crate::agent::about::about;
 use crate::agent::bounded::{self, Calls};
-use crate::agent::line::{loose, whole};
+use crate::agent::line::{loose, note_unread, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
 use crate::attempt::start_of;
+
+/// The type of its messages.
+const MESSAGE: &str = "assistant.message";
 
 /// What was said so far.
 #[derive(Debug, Default)]
@@ -72,7 +75,7 @@ enum Kind {
 #[serde(default, rename_all = "camelCase")]
 struct Data<'a> {
     #[serde(deserialize_with = "loose")]
-    content: String,
+    content: Option<String>,
     #[serde(deserialize_with = "loose")]
     tool_requests: Vec<serde::de::IgnoredAny>,
     #[serde(deserialize_with = "loose")]
@@ -121,9 +124,13 @@ impl Failure {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        match serde_json::from_slice(&whole(line)) {
+        let raw = whole(line);
+        match serde_json::from_slice(&raw) {
+            Ok(Line { kind: Kind::Message, data: Data { content: None, .. }, .. }) | Err(_) => {
+                note_unread(&raw, MESSAGE, &mut self.message);
+                Vec::new()
+            }
             Ok(line) => self.take(line).into_iter().collect(),
-            Err(_) => Vec::new(),
         }
     }
 
@@ -135,6 +142,7 @@ impl Listener for Stream {
             trouble,
             denied: self.denied.clone(),
             found_reports: self.found_reports,
+            unreadable: None,
         };
         Account::new(std::mem::take(&mut self.message), heard)
     }
@@ -176,6 +184,7 @@ impl Stream {
 
     /// Text in a message that also calls tools counts as text before the tool use.
     fn message(&mut self, Data { content, tool_requests, .. }: Data<'_>) -> Option<Said> {
+        let content = content?;
         if tool_requests.is_empty() {
             self.message.add(&content);
         } else {

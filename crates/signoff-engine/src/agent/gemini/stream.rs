@@ -11,8 +11,11 @@ use signoff_core::heard::{Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 use super::chat;
 use crate::agent::about::about;
 use crate::agent::bounded::{self, Calls};
-use crate::agent::line::{loose, whole};
+use crate::agent::line::{loose, note_unread, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, api_error, clip};
+
+/// Whose messages are the agent's.
+const ROLE: &str = "assistant";
 
 /// A line that goes on for longer is shown in parts.
 const LONGEST: usize = 4096;
@@ -115,22 +118,27 @@ const WRITING: [&str; 8] = [
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let line = whole(line);
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(&line) else { return Vec::new() };
+        let raw = whole(line);
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(&raw) else {
+            note_unread(&raw, ROLE, &mut self.message);
+            return Vec::new();
+        };
         // Where it goes on, it has not ended.
         if matches!(line.kind.as_ref(), "init" | "message" | "tool_use" | "tool_result") {
             self.end = None;
         }
         match line.kind.as_ref() {
             "init" => self.heard.session = line.session_id.map(Cow::into_owned),
-            "message" if line.role.as_deref() == Some("assistant") => {
-                return self.says(line.content.as_deref().unwrap_or_default());
-            }
+            "message" if line.role.as_deref() == Some("user") => {}
+            "message" => match line.content.as_deref().filter(|_| line.role.as_deref() == Some(ROLE)) {
+                Some(content) => return self.says(content),
+                None => self.message.add_unreadable(clip(&String::from_utf8_lossy(&raw), 160)),
+            },
             "tool_use" => return self.uses(line),
             "tool_result" => return self.used(&line),
             "error" => return vec![self.fails(&line)],
             "result" => return self.closes(line),
-            _ => {}
+            _ => note_unread(&raw, ROLE, &mut self.message),
         }
         Vec::new()
     }

@@ -9,8 +9,11 @@ use signoff_core::contract::Blocks;
 use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
 use crate::agent::bounded;
-use crate::agent::line::{loose, whole};
+use crate::agent::line::{loose, note_unread, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
+
+/// The type of its messages, and the key of what they say.
+const MESSAGE: &str = "text";
 
 /// What was said so far.
 #[derive(Debug, Default)]
@@ -45,6 +48,7 @@ struct Line {
 enum Kind {
     StepStart,
     Text,
+    Reasoning,
     ToolUse,
     StepFinish,
     Error,
@@ -57,7 +61,7 @@ enum Kind {
 #[serde(default)]
 struct Part {
     #[serde(deserialize_with = "loose")]
-    text: String,
+    text: Option<String>,
     #[serde(deserialize_with = "loose")]
     tool: String,
     #[serde(deserialize_with = "loose")]
@@ -151,9 +155,13 @@ struct Metadata {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        match serde_json::from_slice(&whole(line)) {
+        let raw = whole(line);
+        match serde_json::from_slice(&raw) {
+            Ok(Line { kind: Kind::Text, part: Part { text: None, .. }, .. }) | Err(_) => {
+                note_unread(&raw, MESSAGE, &mut self.texts);
+                Vec::new()
+            }
             Ok(line) => self.take(line).into_iter().collect(),
-            Err(_) => Vec::new(),
         }
     }
 
@@ -165,6 +173,7 @@ impl Listener for Stream {
             trouble,
             denied: self.denied.clone(),
             found_reports: self.found_reports,
+            unreadable: None,
         };
         Account::new(std::mem::take(&mut self.texts), heard)
     }
@@ -182,12 +191,15 @@ impl Stream {
                 }
                 None
             }
-            Kind::Text => {
+            // What a line of an unknown kind says counts: it is said to us.
+            Kind::Text | Kind::Unknown => {
+                let text = part.text?;
                 if own {
-                    self.texts.add(&part.text);
+                    self.texts.add(&text);
                 }
-                Some(Said::Text(part.text))
+                Some(Said::Text(text))
             }
+            Kind::Reasoning => None,
             Kind::ToolUse => {
                 if own {
                     self.texts.clear();
@@ -206,7 +218,6 @@ impl Stream {
                 None
             }
             Kind::Error => Some(Said::Error(self.failed(error.unwrap_or_default()))),
-            Kind::Unknown => None,
         }
     }
 

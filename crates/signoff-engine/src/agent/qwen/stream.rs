@@ -11,7 +11,7 @@ use signoff_core::heard::{Heard, Said, Tokens, Trouble, TroubleKind};
 use super::chat;
 use crate::agent::about::about;
 use crate::agent::bounded::{self, REFUSALS};
-use crate::agent::line::{loose, whole};
+use crate::agent::line::{loose, note_unread, whole};
 use crate::agent::{Account, Closing, Listener, SERVER, api_error};
 
 /// A line; which of the keys there are depends on its type.
@@ -107,6 +107,16 @@ struct Denial<'a> {
     tool_input: Option<&'a RawValue>,
 }
 
+/// The type of its messages.
+const MESSAGE: &str = "assistant";
+
+impl Message<'_> {
+    /// Whether every text is there.
+    fn is_whole(&self) -> bool {
+        self.content.iter().all(|part| part.kind != "text" || part.text.is_some())
+    }
+}
+
 /// Hears a run of Qwen Code.
 #[derive(Default)]
 pub struct Stream {
@@ -133,8 +143,11 @@ enum End {
 
 impl Listener for Stream {
     fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let line = whole(line);
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(&line) else { return Vec::new() };
+        let raw = whole(line);
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(&raw) else {
+            note_unread(&raw, MESSAGE, &mut self.message);
+            return Vec::new();
+        };
         // Where it goes on, it has not ended.
         if matches!(
             (line.kind.as_ref(), line.subtype.as_deref()),
@@ -150,12 +163,16 @@ impl Listener for Stream {
                     read(line.data).and_then(|Retry { delay_ms }| delay_ms).map(Duration::from_millis);
                 return vec![Said::Waits { why: "its provider is asked again".to_owned(), delay }];
             }
-            ("assistant", _) => {
+            (MESSAGE, _) => {
                 let own = line.parent_tool_use_id.is_none();
-                return read(line.message).map(|message| self.says(message, own)).unwrap_or_default();
+                match read(line.message).filter(Message::is_whole) {
+                    Some(message) => return self.says(message, own),
+                    None => note_unread(&raw, MESSAGE, &mut self.message),
+                }
             }
             ("result", _) => return self.closes(line),
-            _ => {}
+            ("system" | "user", _) => {}
+            _ => note_unread(&raw, MESSAGE, &mut self.message),
         }
         Vec::new()
     }
@@ -255,14 +272,12 @@ impl Stream {
 }
 
 fn part(part: Part<'_>) -> Option<Said> {
-    match part.kind.as_ref() {
-        "text" => part.text.map(|text| Said::Text(text.into_owned())),
-        "tool_use" => {
-            let name = part.name.unwrap_or_default().into_owned();
-            Some(Said::Tool { name, about: about(part.input) })
-        }
-        _ => None,
+    if part.kind == "tool_use" {
+        let name = part.name.unwrap_or_default().into_owned();
+        return Some(Said::Tool { name, about: about(part.input) });
     }
+    // Also in a part of another type: it is said to us.
+    part.text.map(|text| Said::Text(text.into_owned()))
 }
 
 /// What it only says on stderr, with an exit code of its own.

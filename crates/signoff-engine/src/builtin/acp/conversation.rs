@@ -18,13 +18,15 @@ use agent_client_protocol::{
 };
 use futures_util::{Sink, Stream, StreamExt};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use signoff_core::contract::Blocks;
 use tokio::time::timeout;
 
 use super::order::Job;
 use super::teller::Teller;
 use super::{Stop, permission};
-use crate::agent::SERVER;
 use crate::agent::acp::line::Line;
+use crate::agent::{SERVER, note_unread};
 
 /// How a conversation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +62,8 @@ pub async fn converse<W: Write + Send + 'static>(
     (out, stop): (W, Stop),
 ) -> Ended {
     let opening = Arc::new(Mutex::new(Opening::default()));
-    let said = overheard(said, Arc::clone(&opening));
     let teller = Shared(Arc::new(Mutex::new(Teller::new(out, job.order.resumes.is_some()))));
+    let said = overheard(said, (Arc::clone(&opening), teller.clone()));
     let (hears, answers, asks) = (teller.clone(), teller.clone(), teller.clone());
     let reads = job.order.reads;
     let outcome = Client
@@ -121,16 +123,35 @@ fn is_spoken(line: &str) -> Option<bool> {
     Some(method.as_deref() != Some("initialize"))
 }
 
-/// Hands on what is said, and hears how it opens.
-fn overheard(
+/// Hands on what is said, hears how it opens, and tells what the protocol cannot read of a message.
+fn overheard<W: Write + Send + 'static>(
     said: impl Stream<Item = io::Result<String>> + Send + 'static,
-    opening: Arc<Mutex<Opening>>,
+    (opening, teller): (Arc<Mutex<Opening>>, Shared<W>),
 ) -> impl Stream<Item = io::Result<String>> + Send + 'static {
     said.inspect(move |line| {
         if let Ok(line) = line {
             opening.lock().unwrap_or_else(PoisonError::into_inner).hear(line);
+            if let Some(line) = unread(line) {
+                teller.lock().unread(line);
+            }
         }
     })
+}
+
+/// The beginning of a line that may be a part of a message and is not read as one.
+fn unread(line: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Update {
+        #[serde(rename = "params")]
+        _params: SessionNotification,
+    }
+    const MESSAGE: &str = "agent_message_chunk";
+    let is_read = !line.contains(MESSAGE) || serde_json::from_str::<Update>(line).is_ok();
+    let mut noted = Blocks::default();
+    if !is_read || serde_json::from_str::<IgnoredAny>(line).is_err() {
+        note_unread(line.as_bytes(), MESSAGE, &mut noted);
+    }
+    noted.join().unreadable
 }
 
 /// How an error of ours begins.

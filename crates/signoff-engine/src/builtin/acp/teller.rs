@@ -52,6 +52,13 @@ impl<W: Write> Teller<W> {
         let _ = self.out.write_all(&text).and_then(|()| self.out.flush());
     }
 
+    /// A line of the answer that cannot be read.
+    pub fn unread(&mut self, line: String) {
+        if self.asked {
+            self.tell(&Line::Unread { line });
+        }
+    }
+
     /// What comes from now on is the answer.
     pub fn ask(&mut self) {
         self.asked = true;
@@ -84,7 +91,13 @@ impl<W: Write> Teller<W> {
     }
 
     fn chunk(&mut self, ContentChunk { content, message_id, .. }: ContentChunk) {
-        let ContentBlock::Text(text) = content else { return };
+        let ContentBlock::Text(text) = content else {
+            let is_text = !matches!(content, ContentBlock::Image(_) | ContentBlock::Audio(_));
+            if is_text {
+                self.unread(glance(&serde_json::to_string(&content).unwrap_or_default()));
+            }
+            return;
+        };
         if message_id.is_some() && message_id != self.message {
             self.flush();
             self.begins = true;

@@ -37,6 +37,9 @@ pub fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
         }
         None => work::resumable(&bench, &[])?,
     };
+    if resumed.is_empty() && bench.store.open_runs()?.is_empty() && work::has_unsettled(&bench)? {
+        return work::nothing(&bench, &[], console);
+    }
     if resumed.is_empty() {
         let failed = bench.desk().failed_final_reviews()?;
         if let Some(run) = failed.first().filter(|_| args.resume.flatten().is_none()) {
@@ -127,7 +130,7 @@ fn over(bench: &Bench, run: RunId, console: &Console) -> Result<Exit, Failure> {
         RunOutcome::Failed | RunOutcome::Cancelled => "it was called off",
     };
     console.note(&format!("Run {run} is over: {how}"));
-    Ok(Exit::Done)
+    work::exit_of_run(bench, run)
 }
 
 fn failed(run: RunId, (part, row): (Option<&str>, Option<RunRow>), refusal: Option<EngineError>) -> Failure {
