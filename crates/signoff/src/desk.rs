@@ -191,7 +191,7 @@ impl Desk {
         Ok(runs)
     }
 
-    /// The runs whose final review failed and that nobody has decided about, the last one first.
+    /// The runs whose final review failed and about which no person has decided, the last one first.
     pub fn failed_final_reviews(&self) -> Result<Vec<RunId>, Failure> {
         let runs = self.runs()?;
         let failed = runs.iter().rev().filter(|run| run.failed_as_a_whole() && run.groups != Some(0));

@@ -18,7 +18,7 @@ pub fn begin(this: &mut Loop, left: Ledger, policy: &Policy) {
     }
 }
 
-/// Puts a finding before the gate where one of those sits who reported it, else before the first gate: somebody there
+/// Puts a finding before the gate of a reviewer that reported it, else before the first gate: a reviewer of that gate
 /// must be able to close it.
 fn place(entry: &mut Entry, at: Position, policy: &Policy) {
     let sources = &entry.finding.sources;

@@ -19,7 +19,7 @@ pub struct ReviewContext<'a> {
     pub contract: Contract,
     pub ask: &'a Ask,
     pub depth: Depth,
-    /// Whether it has a workspace to run tests in. One that shares the worktree is not told to.
+    /// Whether it has a workspace to run tests in. The prompt asks a reviewer that shares the worktree to run none.
     pub can_run: bool,
     pub subject: Subject<'a>,
     /// What this reviewer found at another gate and is open still, where this is the first review of its gate: who

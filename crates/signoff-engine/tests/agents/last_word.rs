@@ -404,7 +404,7 @@ fn an_unknown_item_of_codex_is_no_tool() {
     assert!(!is_approval(&approved_after(Codex, spoilt.as_bytes())));
 }
 
-/// A message that is told while it is made, and then as a whole, is said once.
+/// A message that arrives in parts and then as a whole is recorded once.
 #[test]
 fn parts_of_a_message_of_codex_are_said_once() {
     let part = |step: &str, text: &str| {

@@ -53,7 +53,7 @@ fn help_lists_the_commands() {
       dispute        Say that a finding is wrong
       cancel         Call a task off
       merge          Bring an approved task into the default branch
-      land           Bring everything that is approved into the default branch
+      land           Bring everything that is approved, or what is named, into the default branch
       serve          Show the tasks on a page, and decide about them there
       mcp            Serve tasks and findings to your own MCP client, on stdin and stdout
       config         Show every setting, and where it comes from

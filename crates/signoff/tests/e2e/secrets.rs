@@ -303,7 +303,7 @@ fn a_person_says_that_the_settings_are_wanted() {
     --- stdout
     Retrying task #1: Add the server
       [4/4] Running review...
-      [4/4] Review: APPROVED
-    ✓ Task #1 completed (APPROVED after 4 cycles)
+      [4/4] Review: APPROVED, 1 finding overruled by a person
+    ✓ Task #1 completed (APPROVED after 4 cycles, 1 finding overruled by a person)
     ");
 }

@@ -325,7 +325,7 @@ fn findings_are_disputed_and_tasks_retried_and_called_off() {
     let again = page.post("/tasks/1/retry", "");
     assert_eq!(again.status, 409, "{}", again.body);
     project.run(&["work", "1"]);
-    assert_eq!(status(&project, 1), r#""completed" "APPROVED" "approved""#);
+    assert_eq!(status(&project, 1), r#""completed" "APPROVED" "accepted""#);
 
     let cancelled = page.submit("/tasks/2/cancel", "back=/");
     assert!(cancelled.body.contains("Task #2 cancelled"), "{}", cancelled.body);

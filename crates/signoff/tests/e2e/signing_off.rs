@@ -86,7 +86,7 @@ fn work_and_then_push_pushes_only_what_is_approved() {
     "#);
 }
 
-/// A person lets work go on that nobody approved: whoever looks at the exit code is told each time.
+/// A person lets work go on that no reviewer approved: every later command exits 3.
 #[test]
 fn work_that_a_person_lets_proceed_is_never_pushed() {
     let asks: [(&str, String); 3] = [

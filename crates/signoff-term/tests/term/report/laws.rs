@@ -106,7 +106,7 @@ fn parsed(text: &str) -> Vec<Event<'_>> {
     Parser::new_ext(text, Options::all()).collect()
 }
 
-/// What people see, without what keeps it apart. Quotes and dots are set nicely by those options; nobody is harmed.
+/// What people see, without what keeps it apart. Those options only change quotes and dots.
 fn nicely(text: &str) -> String {
     let text = text.replace('\u{200b}', "").replace(['“', '”'], "\"").replace(['‘', '’'], "'");
     text.replace('…', "...").replace("—", "---").replace('–', "--").trim().to_owned()
@@ -130,7 +130,7 @@ fn text_of<'a>(events: impl Iterator<Item = Event<'a>>) -> Result<String, TestCa
     Ok(shown)
 }
 
-/// The page without what stands in code: nobody makes a link of that, nor calls anybody.
+/// The page without its code, in which neither links nor mentions work.
 fn outside_code(page: &str) -> String {
     let mut left = page.to_owned();
     let mut is_block = false;
