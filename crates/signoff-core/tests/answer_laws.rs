@@ -5,6 +5,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::RngSeed;
 use signoff_core::contract::{Answer, Ask, Blocks, Contract, SplitAnswer, parse, parse_split};
 use signoff_core::ids::{Nonce, ReviewerName};
 use signoff_core::review::{Bar, Review, ReviewerKind, Verdict, Violation};
@@ -107,8 +108,10 @@ struct Dice(u64);
 impl Dice {
     /// The seed of the property tests, so that `scripts/soak` varies these numbers too.
     fn new() -> Self {
-        let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok());
-        Self(seed.unwrap_or(20_261_118))
+        match ProptestConfig::default().rng_seed {
+            RngSeed::Fixed(seed) => Self(seed),
+            RngSeed::Random => Self(20_261_118),
+        }
     }
 
     fn below(&mut self, bound: usize) -> usize {

@@ -503,7 +503,7 @@ fn a_disputed_finding_of_a_final_review_is_reviewed_again_without_a_fix() {
 /// The run of a report, as JSON and as text.
 fn reported(project: &Project) -> (serde_json::Value, String) {
     let json = project.run(&["report", "run-1", "--format", "json"]).json()["run"].clone();
-    (json["outcome"].clone(), json["standing"]["text"].as_str().unwrap().to_owned())
+    (json["outcome"].clone(), json["standing"]["text"].as_str().unwrap_or_default().to_owned())
 }
 
 #[test]
@@ -750,8 +750,8 @@ fn half_a_run() -> Project {
     let project = project(|script| content(developers(planners(script.rule(waits)))));
     let mut program = project.start(&["run", "SPEC.md"]);
     until("the second group is at work", || project.env.root().join("begun").exists());
-    program.kill().unwrap();
-    program.wait().unwrap();
+    program.kill().expect("the program can be killed");
+    program.wait().expect("the program ends");
     project
 }
 
