@@ -4,9 +4,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AttemptId, FindingId, QuestionId};
+use crate::ids::{AttemptId, FindingId, QuestionId, ReviewerName};
 use crate::ledger::{DecidedBy, Decision, State};
 use crate::machine::{Again, Choice, Event, FinalWord, Head, Loop, Outcome, Policy, Stage, step};
+use crate::review::{Finding, Severity};
+use crate::similarity;
 
 /// What a person or a finished attempt asks of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +85,10 @@ pub fn decide(this: &Loop, command: Command, policy: &Policy) -> Result<Event, R
         Command::Answer { question, choice, by } => answer(this, question, choice, by),
         Command::Retry { by } => retry(this, by),
         Command::Edit { verdict, by, reason, head } => match FinalWord::from_word(&verdict) {
-            Some(verdict) => edit(this, Event::PersonEdited { verdict, by, reason, head }, policy),
+            Some(verdict) => {
+                let findings = refusal(verdict, &by, &reason);
+                edit(this, Event::PersonEdited { verdict, by, reason, head, findings }, policy)
+            }
             None => Err(Refusal::UnknownVerdict { verdict }),
         },
         Command::Cancel { .. } if !this.can_be_cancelled() => Err(Refusal::Ended),
@@ -102,6 +107,17 @@ fn answer(this: &Loop, asked: Option<QuestionId>, choice: String, by: String) ->
         Some(choice) => Ok(Event::PersonAnswered { question: question.id, choice, by }),
         None => Err(Refusal::UnknownChoice { choice, choices: question.choices.clone() }),
     }
+}
+
+/// The finding that a refusal amounts to: only a later review or a person closes it.
+pub fn refusal(verdict: FinalWord, by: &str, reason: &str) -> Vec<Finding> {
+    if verdict != FinalWord::ChangesRequested {
+        return Vec::new();
+    }
+    let reason = if reason.trim().is_empty() { "refused without a reason" } else { reason.trim() };
+    let mut findings = vec![Finding::of(&ReviewerName::new(by), "refusal", Severity::Critical, reason)];
+    similarity::assign_ids(&mut findings);
+    findings
 }
 
 /// What a writer has not committed yet would be lost with its attempt, and the verdict be about nothing.

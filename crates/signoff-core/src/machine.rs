@@ -128,7 +128,10 @@ fn take(this: &mut Loop, event: Event, policy: &Policy) {
         Event::HeadMoved { head } => land::head_moved(this, head, policy),
         Event::PersonAnswered { question, choice, .. } => person::answered(this, question, choice, policy),
         Event::PersonRetried { .. } => person::retried(this, policy),
-        Event::PersonEdited { verdict, by, head, .. } => person::edited(this, verdict, by, head, policy),
+        Event::PersonEdited { verdict, by, head, findings, reason: _ } => {
+            person::edited(this, (verdict, by), head, policy);
+            person::refused(this, findings, policy);
+        }
         Event::FindingDecided { finding, decision } => {
             this.ledger.decide(&finding, decision);
         }

@@ -94,7 +94,7 @@ fn record(this: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Policy)
     open
 }
 
-fn first_reviewer(phase: usize, policy: &Policy) -> Option<&ReviewerName> {
+pub(super) fn first_reviewer(phase: usize, policy: &Policy) -> Option<&ReviewerName> {
     policy.phase(phase).and_then(|phase| phase.judge()).and_then(|judge| judge.gate.reviewers.first())
 }
 

@@ -140,6 +140,9 @@ pub enum Event {
         /// Where the branch is: what they approve is that commit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<Head>,
+        /// Why they refuse the work, as findings. Logs of older programs have none.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        findings: Vec<Finding>,
     },
     FindingDecided {
         finding: FindingId,

@@ -4,8 +4,10 @@ use super::event::FinalWord;
 use super::judge::Heard;
 use super::outcome::{Again, Ending, Outcome, Reason};
 use super::state::{Asked, GateEnd, Head, Loop, Panel, Seat, Stage};
-use super::{Choice, Policy, finish, fix, judge, land, work};
+use super::{Choice, Policy, checkpoint, finish, fix, judge, land, work};
 use crate::ids::{QuestionId, ReviewerName};
+use crate::ledger::Round;
+use crate::review::{Finding, Review, ReviewerKind, Verdict};
 
 /// An open question is answered with one of its choices.
 pub fn answered(this: &mut Loop, id: QuestionId, choice: Choice, policy: &Policy) {
@@ -156,7 +158,7 @@ pub fn retried(this: &mut Loop, policy: &Policy) {
 }
 
 /// `edit --verdict`: a person overrides, without a review. Only an approval lets the work go on.
-pub fn edited(this: &mut Loop, verdict: FinalWord, by: String, head: Option<Head>, policy: &Policy) {
+pub fn edited(this: &mut Loop, (verdict, by): (FinalWord, String), head: Option<Head>, policy: &Policy) {
     this.head = head.unwrap_or_else(|| this.head.clone());
     let reason = Some(Reason::EditedByPerson);
     let begun = this.stage != Stage::Queued;
@@ -178,4 +180,21 @@ pub fn edited(this: &mut Loop, verdict: FinalWord, by: String, head: Option<Head
         finish::resume(this)
     };
     this.stage = Stage::Done(Ending { outcome, reason, again });
+}
+
+/// Records why a person refuses the work, for the reviewers of the last gate to close.
+pub fn refused(this: &mut Loop, findings: Vec<Finding>, policy: &Policy) {
+    let Some(phase) = gate_behind(this, policy).filter(|_| !findings.is_empty()) else { return };
+    let Some(reviewer) = checkpoint::first_reviewer(phase, policy) else { return };
+    let round = Round {
+        pass: this.at.pass,
+        phase,
+        item: None,
+        cycle: this.cycles.get(&phase).copied().unwrap_or(0),
+        commit: Some(this.head.commit.clone()),
+        checkpoint: None,
+        task: None,
+    };
+    let refusal = Review::of(reviewer.clone(), ReviewerKind::General, Verdict::ChangesRequested);
+    this.ledger.record(&round, &[Review { findings, ..refusal }]);
 }

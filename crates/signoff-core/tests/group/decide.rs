@@ -1,7 +1,7 @@
 //! A command that is accepted changes something; one that is refused would have changed nothing.
 
 use proptest::prelude::*;
-use signoff_core::command::{Command, Refusal, decide};
+use signoff_core::command::{Command, Refusal, decide, refusal};
 use signoff_core::ids::{AttemptId, QuestionId};
 use signoff_core::ledger::{DecidedBy, Decision, State};
 use signoff_core::machine::{Choice, Event, Failure, FinalWord, Loop, Policy, Stage, step};
@@ -90,7 +90,8 @@ fn regardless(this: &Loop, command: Command) -> Event {
         Command::Retry { by } => Event::PersonRetried { by },
         Command::Edit { verdict, by, reason, head } => {
             let verdict = FinalWord::from_word(&verdict).expect("a verdict");
-            Event::PersonEdited { verdict, by, reason, head }
+            let findings = refusal(verdict, &by, &reason);
+            Event::PersonEdited { verdict, by, reason, head, findings }
         }
         Command::Cancel { by } => Event::Cancelled { by },
         Command::Dispute { finding, by, reason } => {

@@ -358,8 +358,13 @@ fn answer(question: QuestionId, choice: Choice) -> (Event, Cost) {
 }
 
 fn always(this: &Loop) -> Vec<(Event, Cost)> {
-    let edited =
-        |verdict| Event::PersonEdited { verdict, by: "ann".into(), reason: "enough".into(), head: None };
+    let edited = |verdict| Event::PersonEdited {
+        verdict,
+        by: "ann".into(),
+        reason: "enough".into(),
+        head: None,
+        findings: Vec::new(),
+    };
     vec![
         (Event::Cancelled { by: "ann".into() }, Cost::Free),
         (Event::PersonRetried { by: "ann".into() }, Cost::Repeat),

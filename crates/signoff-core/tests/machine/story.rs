@@ -230,7 +230,13 @@ impl Story {
     }
 
     pub fn edit(self, verdict: FinalWord) -> Self {
-        let event = Event::PersonEdited { verdict, by: "ann".into(), reason: "seen it".into(), head: None };
+        let event = Event::PersonEdited {
+            verdict,
+            by: "ann".into(),
+            reason: "seen it".into(),
+            head: None,
+            findings: Vec::new(),
+        };
         self.then(&format!("a person sets {}", verdict.word()), event)
     }
 

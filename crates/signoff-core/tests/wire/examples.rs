@@ -116,6 +116,7 @@ fn after(event: &Event) -> Option<Event> {
             by: by(),
             reason: "enough".into(),
             head: None,
+            findings: Vec::new(),
         },
         Event::PersonEdited { .. } => Event::FindingDecided {
             finding: "f1".into(),
@@ -267,6 +268,7 @@ pub fn inner() -> Vec<Recorded> {
         by: by(),
         reason: by(),
         head: None,
+        findings: Vec::new(),
     }));
     let answered = |choice| Event::PersonAnswered { question: QuestionId(1), choice, by: by() };
     events.extend(Choice::ALL.map(answered));

@@ -95,7 +95,13 @@ impl World {
             decided(finding.clone(), State::Refuted),
             decided(finding, State::OutOfScope),
             Event::Cancelled { by: by() },
-            Event::PersonEdited { verdict: FinalWord::ALL[pick % 4], by: by(), reason: by(), head: None },
+            Event::PersonEdited {
+                verdict: FinalWord::ALL[pick % 4],
+                by: by(),
+                reason: by(),
+                head: None,
+                findings: Vec::new(),
+            },
         ];
         self.moved(id, events[pick % events.len()].clone());
     }

@@ -195,8 +195,13 @@ pub fn a_run_whose_loop_was_reopened_ends_anew(house: &dyn House) {
     store.append(&lease, say::at(6), &again).expect("appended");
     assert_eq!(run(), ("running".to_owned(), None));
     let by = "ann".to_owned();
-    let edited =
-        Event::PersonEdited { verdict: FinalWord::Approved, by: by.clone(), reason: by.clone(), head: None };
+    let edited = Event::PersonEdited {
+        verdict: FinalWord::Approved,
+        by: by.clone(),
+        reason: by.clone(),
+        head: None,
+        findings: Vec::new(),
+    };
     let well = [say::moved("L1", edited), standing(Standing::Ended(Outcome::Accepted { by }))];
     store.append(&lease, say::at(7), &well).expect("appended");
     assert_eq!(run(), ("completed".to_owned(), Some(say::at(7))));

@@ -33,7 +33,13 @@ pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
         }
     }
     let verdict = FinalWord::ChangesRequested;
-    all.push(Event::PersonEdited { verdict, by: by(), reason: "seen\nit".into(), head: None });
+    all.push(Event::PersonEdited {
+        verdict,
+        by: by(),
+        reason: "seen\nit".into(),
+        head: None,
+        findings: Vec::new(),
+    });
     all.push(Event::Cancelled { by: by() });
     all
 }

@@ -6,7 +6,7 @@ use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalWord, Outcome, Reason, Stage};
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render};
-use signoff_core::review::Bar;
+use signoff_core::review::{Bar, Finding};
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::view::{TaskRow, TaskState};
 use signoff_core::workflow::{GateWords, Workflow};
@@ -141,14 +141,25 @@ fn void_approvals(task: TaskId, (run, worked): (RunId, &Worked), console: &Conso
         here && row.state() == TaskState::Approved
     };
     for row in desk.tasks()?.iter().filter(|row| is_approved(row)) {
-        let reason = format!("the review of run {run} found something in the approved commit");
+        let reason = format!("the review of run {run} refuses the approved commit:\n{}", findings(worked));
         edit::edit(&desk, TaskId(row.id), FinalWord::ChangesRequested.word(), &reason)?.tell(console);
         console.note(&format!(
-            "Task #{} is not approved any more; signoff improve {} goes on from this review",
+            "Task #{} is not approved any more; signoff retry {} fixes what this review found",
             row.id, row.id
         ));
     }
     Ok(())
+}
+
+/// What the last round found, a line each.
+fn findings(worked: &Worked) -> String {
+    let reviews = worked.last_round.iter().flat_map(|round| &round.reviews);
+    let line = |finding: &Finding| match (&finding.file, finding.line) {
+        (Some(file), Some(line)) => format!("- {file}:{line} {}", finding.description),
+        (Some(file), None) => format!("- {file} {}", finding.description),
+        (None, _) => format!("- {}", finding.description),
+    };
+    reviews.flat_map(|review| review.findings.iter().map(line)).collect::<Vec<_>>().join("\n")
 }
 
 fn has_nothing(worked: &Worked) -> bool {

@@ -149,7 +149,8 @@ fn a_later_review_that_refuses_voids_the_approval() {
     assert!(review.stderr.contains("Task #1 is not approved any more"), "{review}");
     assert!(state(&project, 1).contains("CHANGES_REQUESTED"), "{}", state(&project, 1));
     let shown = project.run(&["show", "1"]).stdout;
-    assert!(shown.contains("found something in the approved commit"), "{shown}");
+    assert!(shown.contains("refuses the approved commit"), "{shown}");
+    assert!(shown.contains("it loses money"), "{shown}");
     assert_eq!(project.run(&["merge", "1"]).code, Some(1));
     project.run(&["land"]);
     assert!(!project.git("log --oneline").contains("login"), "it landed");
@@ -157,6 +158,31 @@ fn a_later_review_that_refuses_voids_the_approval() {
     // What it found is improved, and a person's word still counts.
     assert_eq!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "no"]).code, Some(0));
     assert_eq!(project.run(&["merge", "1"]).code, Some(0));
+}
+
+/// A refusal is a finding of the task: `retry` fixes it before the work is reviewed again.
+#[test]
+fn what_a_later_review_or_a_person_refuses_is_fixed_by_retry() {
+    for refusal in
+        [&["review", "1"][..], &["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "it loses money"]]
+    {
+        let script = |script: Script| {
+            developer(script)
+                .rule(Rule::role("review").task("1").say(APPROVED))
+                .rule(Rule::role("review").say(&changes("it loses money")))
+        };
+        let project = project(script, REVIEWER);
+        project.run(&["add", "Add login"]);
+        project.run(&["work"]);
+        project.run(refusal);
+        let open = project.run(&["show", "1", "--json"]).json()["ledger"][0]["state"].clone();
+        assert_eq!(open, "open", "{refusal:?}");
+        let retried = project.run(&["retry", "1"]);
+        assert!(retried.stdout.contains("Improving..."), "{refusal:?}: {retried}");
+        let calls = project.calls();
+        let fixes: Vec<_> = calls.all().iter().filter(|call| call.start.role == "fix").collect();
+        assert!(fixes.iter().any(|call| call.prompt.contains("it loses money")), "{refusal:?}: {retried}");
+    }
 }
 
 #[test]

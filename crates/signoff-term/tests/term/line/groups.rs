@@ -206,6 +206,7 @@ fn a_blocked_group_is_told_again_until_it_is_resolved() {
         by: "ann".into(),
         reason: "no page is needed".into(),
         head: None,
+        findings: Vec::new(),
     });
     let story = landed(landed(story, 4), 5);
     let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.take(recorded)).collect();

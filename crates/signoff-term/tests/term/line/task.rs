@@ -286,8 +286,13 @@ fn a_scoped_review_is_confirmed_by_a_full_one() {
 
 #[test]
 fn a_person_overrides() {
-    let edit =
-        |verdict| Event::PersonEdited { verdict, by: "ann".into(), reason: "seen it".into(), head: None };
+    let edit = |verdict| Event::PersonEdited {
+        verdict,
+        by: "ann".into(),
+        reason: "seen it".into(),
+        head: None,
+        findings: Vec::new(),
+    };
     let story = Story::task(reviewed("task"))
         .works()
         .objects("general", &[(Critical, "src/auth.rs:12", "missing input validation")])

@@ -118,7 +118,8 @@ fn what_a_later_task_has_settled_needs_nobody() {
 fn a_run_that_nobody_works_on_stands_still_when_a_person_ended_its_last_task() {
     // Nobody drives the run, so nothing but the task moves.
     let (by, reason) = ("ann".to_owned(), String::new());
-    let edited = Event::PersonEdited { verdict: FinalWord::Approved, by, reason, head: None };
+    let edited =
+        Event::PersonEdited { verdict: FinalWord::Approved, by, reason, head: None, findings: Vec::new() };
     let mut story = judged();
     story.record(Fact::Loop(id(29), LoopFact::Moved(edited)));
     let mut scene = watched(story);
