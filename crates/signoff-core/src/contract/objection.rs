@@ -95,6 +95,7 @@ fn is_refusal(code: ViolationCode) -> bool {
             | ViolationCode::Disagreement
             | ViolationCode::Malformed
             | ViolationCode::Truncated
+            | ViolationCode::MissingKey
     )
 }
 
@@ -118,11 +119,14 @@ fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
 
 /// The first paragraph below a heading such as `### Critical issues` that does not begin by saying that there are none.
 fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
-    const NONE: [&str; 8] = ["no", "none", "nothing", "not", "n", "na", "zero", "0"];
+    const NO: [&str; 6] = ["no", "not", "n", "na", "zero", "0"];
+    const NONE: [&str; 6] = ["none", "nothing", "resolved", "fixed", "addressed", "empty"];
     const BEGIN: usize = 6;
     let denies = |line: &str| {
-        let words = line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        words.take(BEGIN).any(|word| NONE.iter().any(|none| none.eq_ignore_ascii_case(word)))
+        let is_in = |word: &str, list: &[&str]| list.iter().any(|one| one.eq_ignore_ascii_case(word));
+        let words = || line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        let begins = words().take(BEGIN).any(|word| is_in(word, &NO));
+        begins || words().any(|word| is_in(word, &NONE)) || words().next().is_none()
     };
     let mut below_label = false;
     let mut start = 0;

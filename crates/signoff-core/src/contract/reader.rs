@@ -22,6 +22,8 @@ pub(super) struct Entry {
     aside: bool,
     /// Whether its box is ticked, if it has one.
     ticked: Option<bool>,
+    /// It names a known finding and says that it is fixed.
+    recounts: bool,
     /// Whether it states its severity itself.
     states_severity: bool,
     origin: Origin,
@@ -31,12 +33,13 @@ impl Entry {
     /// Whether it is no finding where changes are requested. What states a severity is one, and so is a box that
     /// was left open.
     pub fn is_aside(&self) -> bool {
-        self.ticked.unwrap_or(self.aside && !self.states_severity)
+        self.recounts || self.ticked.unwrap_or(self.aside && !self.states_severity)
     }
 
-    /// Whether it is a ticked item under a heading such as Resolved, so that it says nothing beside an approval.
+    /// Whether it is a ticked item under a heading such as Resolved, or a known finding that is said to be fixed, so that it
+    /// says nothing beside an approval.
     pub fn is_resolved(&self) -> bool {
-        self.ticked == Some(true) && self.aside
+        self.recounts || (self.ticked == Some(true) && self.aside)
     }
 
     /// Whether it is a list item whose severity is the one of the heading above it.
@@ -338,6 +341,7 @@ impl<'r, 'm> Reader<'r, 'm> {
         self.open(item.range.start..item.end, said, Origin::Item);
         if let Some(open) = &mut self.open {
             open.ticked = own.ticked;
+            open.recounts = sections::recounts(own.text);
         }
         let end = &own.text[own.text.trim_end().len()..];
         self.blank = end.matches('\n').count().saturating_sub(1);
@@ -360,7 +364,8 @@ impl<'r, 'm> Reader<'r, 'm> {
             self.first.get_or_insert(range.start);
         }
         let (aside, noted) = (self.aside != Aside::No, self.noted);
-        self.open = Some(Entry { item, range, noted, aside, ticked: None, states_severity, origin });
+        self.open =
+            Some(Entry { item, range, noted, aside, ticked: None, recounts: false, states_severity, origin });
     }
 
     fn field(&mut self, line: &str) {

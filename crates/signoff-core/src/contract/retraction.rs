@@ -14,11 +14,17 @@ use crate::review::{Violation, ViolationCode};
 /// Phrases that contradict an approval wherever they stand: words in order, where `a|b` is one of several, `a*` a word
 /// that begins so, `~` up to four [`FILLERS`], `^` the begin of the sentence, `$` its end, and a capital letter one of the
 /// [`LISTS`].
-const ANYWHERE: [&str; 21] = [
+const ANYWHERE: [&str; 27] = [
     "T",
-    "f-* ~ still|remains|unresolved|unfixed|open",
-    "f-* ~ N ~ fixed|resolved|addressed|gone",
+    "^ f-* $",
+    "f-* ~ still|remain*|persist*|unresolved|unfixed|reproduc*",
+    "f-* ~ open $",
+    "f-* ~ N ~ fixed|resolved|addressed|gone|solved|done|dealt",
     "V ~ R",
+    "V ~ needs ~ work|changes|rework|fixes",
+    "V ~ request changes",
+    "V ~ issues|drift $",
+    "this|it|change|patch must|should N be ~ merged|landed|shipped|approved",
     "V ~ N ~ approv*|accept*",
     "V ~ changes requested|required|needed",
     "^ ~ changes requested $",
@@ -26,7 +32,7 @@ const ANYWHERE: [&str; 21] = [
     "^ ~ W ~ A",
     "W my ~ A",
     "my ~ A ~ W|void|wrong|mistaken|mistake|premature|invalid|reject*|denied",
-    "^ ~ A ~ W|void|denied|rejected ~ $",
+    "^ ~ A ~ W|void|denied|rejected|invalid ~ $",
     "I ~ N ~ approve|approving|accept|sign|sign-off ~ this|it|that|the|these|$|as",
     "I ~ refus*|declin* ~ approve|accept|merge|sign",
     "I ~ reject|rejecting|veto|nack|block|blocking this|it|these|$",
@@ -39,7 +45,7 @@ const ANYWHERE: [&str; 21] = [
 ];
 
 /// Phrases that take back an approval which comes before them.
-const AFTERWARDS: [&str; 25] = [
+const AFTERWARDS: [&str; 30] = [
     "I ~ W it|that|this|$",
     "^ W $",
     "I ~ take|taking ~ back",
@@ -53,13 +59,18 @@ const AFTERWARDS: [&str; 25] = [
     "I ~ chang* ~ mind|verdict|vote",
     "second thought*",
     "scratch|strike that",
-    "^ ~ wait|correction|stop",
+    "^ ~ wait|correction i|we|my|this|that|the|it|there|changes|no|not|actually|$",
+    "I ~ N ~ stand",
+    "I ~ chang* ~ changes requested",
+    "^ ~ this|it|change is|was rejected|refused $",
+    "do N approve|merge|land|ship this|it|yet|$",
+    "dont approve|merge|land|ship this|it|yet|$",
     "S ~ N ~ approve|approved|approving|sign|sign-off",
     "S ~ N ~ L",
     "I ~ N think|believe ~ L|approved|ready|good",
     "N ready|safe|fit to|for ~ L|production",
     "^|S ~ N ready $",
-    "I ~ request* changes before|first|here|because|as|in|$",
+    "I ~ request|requesting changes before|first|here|because|as|in|$",
     "S ~ should|must be rejected|blocked|reverted",
     "changes ~ required|needed|necessary ~ before|first|here|$",
     "^|S ~ needs|need|requires ~ changes|work|rework|fixing|fixes|fixed|reworked",
@@ -68,8 +79,9 @@ const AFTERWARDS: [&str; 25] = [
 ];
 
 /// The same for words about findings, and for a prefix that denies itself: `APPROVED: NO`.
-const REMAINING: [&str; 4] = [
+const REMAINING: [&str; 5] = [
     "I ~ found|missed|overlooked ~ critical|blocking|serious|severe",
+    "there is|are ~ critical|blocking|serious bug|bugs|issue|issues|problem|problems|defect|defects",
     "critical|blocking|serious issue|issues|bug|bugs|problem|problems|finding|findings ~ remain|remains|left|open",
     "^ approved no|false $|it|this|that|not|because|the",
     "^ approved ~ N approved",
@@ -83,9 +95,9 @@ const LISTS: [(&str, &str); 11] = [
     ("L", "merge merged merging land landed ship shipped release deploy"),
     ("N", "not never cannot cant dont wont shouldnt mustnt isnt no couldnt wouldnt nothing none"),
     ("P", "previous previously earlier last prior old former first round before"),
-    ("R", "reject* fail failed fails denied deny blocked nack veto* disapprov* declin* needs"),
+    ("R", "reject* fail failed fails denied deny blocked nack veto* disapprov* declin*"),
     ("T", "changes_requested request_changes needs_discussion needs_work not_approved"),
-    ("V", "verdict decision recommendation conclusion outcome"),
+    ("V", "verdict decision recommendation"),
     ("W", "retract* withdraw* withdrew revok* rescind* recant* overturn* unapprov* revers* cancel*"),
 ];
 
@@ -126,7 +138,7 @@ pub(super) fn violation(offset: usize) -> Violation {
 /// Whether a text of its own, such as a summary, contradicts the approval beside it.
 pub(super) fn is_stated_in(text: &str) -> bool {
     let contradicts = |words: &[String]| is_anywhere(words) || is_afterwards(words);
-    sentences(text).any(|sentence| contradicts(&words(&text[sentence])))
+    sentences(text).any(|sentence| !asks(&text[sentence.clone()]) && contradicts(&words(&text[sentence])))
 }
 
 /// The first sentence from `from` on that takes an approval back, and is said.
@@ -143,7 +155,7 @@ fn first(message: &Message<'_>, from: usize, contradicts: fn(&[String]) -> bool)
     let text = &message.text()[from..];
     let is_said = |at: usize| matches!(message.outline().shown(from + at), None | Some(Shown::Html));
     sentences(text)
-        .filter(|sentence| contradicts(&words(&text[sentence.clone()])))
+        .filter(|sentence| !asks(&text[sentence.clone()]) && contradicts(&words(&text[sentence.clone()])))
         .find(|sentence| {
             let said: String = text[sentence.clone()]
                 .char_indices()
@@ -186,6 +198,11 @@ fn paragraphs(text: &str) -> impl Iterator<Item = Range<usize>> {
         from = start + end.unwrap_or(rest.len());
         Some(start..from)
     })
+}
+
+/// Whether it is a question, which states nothing: "Is it still there?"
+fn asks(sentence: &str) -> bool {
+    sentence.trim_end().ends_with('?')
 }
 
 fn begins_anew(line: &str) -> bool {
@@ -349,6 +366,18 @@ mod tests {
             "APPROVED: NO",
             "APPROVED: false - it deletes the users table",
             "APPROVED: no, not approved",
+            "Verdict: Request changes",
+            "Verdict: ISSUES",
+            "I'm changing this to changes requested.",
+            "This is rejected.",
+            "The approval above is invalid.",
+            "I no longer stand by this approval.",
+            "Edit: found a critical bug, do not approve.",
+            "There is a critical bug in the cart.",
+            "This must not be merged: it deletes the users table.",
+            "- f-dd64e547f9",
+            "f-dd64e547f9 has not been dealt with.",
+            "Wait, the cache leaks.",
         ];
         let missed: Vec<&str> = retractions.into_iter().filter(|text| !is_stated_in(text)).collect();
         assert!(missed.is_empty(), "{missed:#?}");
@@ -378,6 +407,13 @@ mod tests {
             "The comment says \"do not merge\"; it is now obsolete.",
             "The previous verdict was CHANGES_REQUESTED; all points are resolved.",
             "The outcome is what the task asks for.",
+            "The decision needs no ADR.",
+            "For invalid input the outcome is rejected with 400.",
+            "Wait times are bounded now.",
+            "Stop words are filtered.",
+            "In cycle 1 I requested changes because of the cache.",
+            "Is f-dd64e547f9 still there? No: it is gone.",
+            "f-dd64e547f9: open redirect, fixed.",
             "APPROVED: no issues found.",
             "No blocking issues remain.",
             "I found no critical issue.",

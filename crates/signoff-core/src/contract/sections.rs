@@ -75,6 +75,10 @@ const BESIDE: [&str; 44] = [
     "round",
 ];
 
+/// What was found before and is resolved: `Resolved findings`.
+const FOUND: [&str; 8] =
+    ["findings", "issues", "comments", "previous", "earlier", "prior", "from", "problems"];
+
 /// Words by which a heading stands over problems, whatever else it says: `Summary of issues`, `Not good`.
 const PROBLEMS: [&str; 62] = [
     "issue",
@@ -173,7 +177,27 @@ pub(super) fn is_aside(line: &str) -> bool {
     let line = line.trim_start_matches('#').trim_start();
     let number = line.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let line = &line[number..];
-    any(line, &ASIDE) && words(line).all(|word| is_one(word, &ASIDE) || is_one(word, &BESIDE))
+    let about_resolved = any(line, &["resolved", "addressed"]);
+    let beside = |word: &str| is_one(word, &BESIDE) || (about_resolved && is_one(word, &FOUND));
+    any(line, &ASIDE) && words(line).all(|word| is_one(word, &ASIDE) || beside(word))
+}
+
+/// Whether an item begins with the id of a finding and ends by saying that it is fixed: `f-22d1aa90c4 …: fixed`.
+pub(super) fn recounts(text: &str) -> bool {
+    const SHORTEST: usize = 4;
+    const DONE: [&str; 6] = ["fixed", "resolved", "addressed", "verified", "gone", "closed"];
+    let bare = text.trim_start_matches(['*', '`', '_', '[', ' ']);
+    let id = bare.strip_prefix("f-").map(|id| id.bytes().take_while(u8::is_ascii_hexdigit).count());
+    let last: Vec<&str> = words(text).collect();
+    let denied = last
+        .iter()
+        .rev()
+        .skip(1)
+        .take(3)
+        .any(|word| is_one(word, &["not", "never", "isn", "t", "un", "half"]));
+    id.is_some_and(|length| length >= SHORTEST)
+        && !denied
+        && last.last().is_some_and(|word| is_one(word, &DONE))
 }
 
 pub(super) fn names_problem(line: &str) -> bool {
@@ -223,6 +247,7 @@ mod tests {
             "## The Good",
             "## 1. Key strengths",
             "I verified the following:",
+            "### Resolved findings",
         ];
         for heading in asides {
             assert!(is_aside(heading), "{heading}");
