@@ -108,12 +108,13 @@ pub fn nothing(bench: &Bench, tasks: &[TaskId], console: &Console) -> Result<Exi
         (0, _) => "Nothing to do here: another signoff is at work".to_owned(),
         (_, _) => "Nothing is ready: what is pending waits for other tasks (`signoff status`)".to_owned(),
     });
-    for run in bench.desk().failed_final_reviews()?.iter().filter(|_| tasks.is_empty()) {
+    let failed = if tasks.is_empty() { bench.desk().failed_final_reviews()? } else { Vec::new() };
+    for run in &failed {
         console.note(&format!(
             "The final review of run {run} failed: `signoff run --resume {run}` says what to do"
         ));
     }
-    Ok(exit)
+    Ok(if failed.is_empty() { exit } else { Exit::Failed })
 }
 
 /// The exit code where nothing could be done: of the tasks that are named, or of those that are not through and those that

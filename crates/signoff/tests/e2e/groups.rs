@@ -450,7 +450,7 @@ fn a_failed_final_review_is_shown_until_a_person_decides() {
     let overview = project.run(&[]);
     assert!(overview.stdout.contains("final review failed"), "{overview}");
     let work = project.run(&["work"]);
-    assert_eq!(work.code, Some(0), "{work}");
+    assert_eq!(work.code, Some(1), "{work}");
     assert!(work.stderr.contains("The final review of run 1 failed"), "{work}");
     let resumed = project.run(&["run", "--resume"]);
     assert_eq!(resumed.code, Some(1), "{resumed}");
