@@ -7,8 +7,10 @@ use super::binding::{Candidate, Standing};
 use super::message::{self, Message};
 use super::outline::Shown;
 use super::reader::{self, Entry};
-use super::{Ask, item, json, json_text, markdown, prefix, retraction, severity, xml, xml_tree};
-use crate::review::{Review, Violation, ViolationCode};
+use super::{
+    Ask, item, json, json_text, markdown, prefix, retraction, sections, severity, stated, xml, xml_tree,
+};
+use crate::review::{Review, Severity, Violation, ViolationCode};
 
 /// The review of a message; an approval only if nothing in the message objects.
 pub(super) fn unopposed(review: Review, message: &Message<'_>, ask: &Ask) -> Result<Review, Violation> {
@@ -113,6 +115,8 @@ fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
         |entry: &Entry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
     let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
     let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
+    let finding =
+        finding.or_else(|| labelled_line(&prose).filter(|_| ask.fail_on.is_reached_by(Severity::Critical)));
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
     finding.or_else(refusal).map(opposed)
 }
@@ -143,6 +147,25 @@ fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
         below_label = item::label(bare).is_some_and(|severity| ask.fail_on.is_reached_by(severity));
     }
     None
+}
+
+/// The first line with a part that is nothing but a label of a blocking finding, and another part that says more:
+/// `src/a.rs:6: critical: …`, `P1: …`, `Must fix: …`, `| 🔴 Critical | src/a.rs | … |`.
+fn labelled_line(prose: &Message<'_>) -> Option<usize> {
+    const LABELS: [&str; 7] = ["critical", "blocker", "blocking", "severe", "p0", "p1", "must fix"];
+    let is_label = |part: &&str| LABELS.iter().any(|label| label.eq_ignore_ascii_case(part));
+    let mut start = 0;
+    prose.text().split_inclusive('\n').find_map(|line| {
+        let at = start + (line.len() - line.trim_start().len());
+        start += line.len();
+        let parts = line.split(['|', ':', '[', ']', '(', ')', '—', '–', '*', '_']);
+        let parts: Vec<&str> = parts.map(|part| part.trim_matches(|c: char| !c.is_alphanumeric())).collect();
+        let says_more = |part: &&str| part.contains(' ') || part.eq_ignore_ascii_case("severity");
+        let denies = |part: &&str| *part == "0" || stated::says_nothing(part) || sections::is_aside(part);
+        let labelled = parts.iter().any(is_label) && !parts.iter().any(denies);
+        let described = parts.iter().filter(|part| !is_label(part)).any(says_more);
+        (labelled && described && prose.outline().shown(at).is_none()).then_some(at)
+    })
 }
 
 /// Whether a text beside an approval, such as a summary, names a blocking finding or contradicts the approval.
