@@ -162,7 +162,7 @@ fn labelled_line(prose: &Message<'_>) -> Option<usize> {
         let parts: Vec<&str> = parts.map(|part| part.trim_matches(|c: char| !c.is_alphanumeric())).collect();
         let says_more = |part: &&str| part.contains(' ') || part.eq_ignore_ascii_case("severity");
         let denies = |part: &&str| *part == "0" || stated::says_nothing(part) || sections::is_aside(part);
-        let labelled = parts.iter().any(is_label) && !parts.iter().any(denies);
+        let labelled = parts.iter().any(is_label) && !parts.iter().any(denies) && !sections::recounts(line);
         let described = parts.iter().filter(|part| !is_label(part)).any(says_more);
         (labelled && described && prose.outline().shown(at).is_none()).then_some(at)
     })

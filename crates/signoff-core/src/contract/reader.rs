@@ -341,7 +341,6 @@ impl<'r, 'm> Reader<'r, 'm> {
         self.open(item.range.start..item.end, said, Origin::Item);
         if let Some(open) = &mut self.open {
             open.ticked = own.ticked;
-            open.recounts = sections::recounts(own.text);
         }
         let end = &own.text[own.text.trim_end().len()..];
         self.blank = end.matches('\n').count().saturating_sub(1);
@@ -364,8 +363,10 @@ impl<'r, 'm> Reader<'r, 'm> {
             self.first.get_or_insert(range.start);
         }
         let (aside, noted) = (self.aside != Aside::No, self.noted);
+        let text = &self.message.text()[range.clone()];
+        let recounts = sections::recounts(text) || (aside && sections::names_finding(text));
         self.open =
-            Some(Entry { item, range, noted, aside, ticked: None, recounts: false, states_severity, origin });
+            Some(Entry { item, range, noted, aside, ticked: None, recounts, states_severity, origin });
     }
 
     fn field(&mut self, line: &str) {

@@ -182,22 +182,35 @@ pub(super) fn is_aside(line: &str) -> bool {
     any(line, &ASIDE) && words(line).all(|word| is_one(word, &ASIDE) || beside(word))
 }
 
-/// Whether an item begins with the id of a finding and ends by saying that it is fixed: `f-22d1aa90c4 …: fixed`.
+/// Whether a text names a finding by its id and says that it is fixed: `f-22d1aa90c4 …: fixed`.
 pub(super) fn recounts(text: &str) -> bool {
-    const SHORTEST: usize = 4;
     const DONE: [&str; 6] = ["fixed", "resolved", "addressed", "verified", "gone", "closed"];
-    let bare = text.trim_start_matches(['*', '`', '_', '[', ' ']);
-    let id = bare.strip_prefix("f-").map(|id| id.bytes().take_while(u8::is_ascii_hexdigit).count());
-    let last: Vec<&str> = words(text).collect();
-    let denied = last
-        .iter()
-        .rev()
-        .skip(1)
-        .take(3)
-        .any(|word| is_one(word, &["not", "never", "isn", "t", "un", "half"]));
-    id.is_some_and(|length| length >= SHORTEST)
-        && !denied
-        && last.last().is_some_and(|word| is_one(word, &DONE))
+    const UNDONE: [&str; 14] = [
+        "not",
+        "never",
+        "no",
+        "still",
+        "remains",
+        "partially",
+        "partly",
+        "isn",
+        "wasn",
+        "hasn",
+        "but",
+        "however",
+        "again",
+        "yet",
+    ];
+    names_finding(text) && any(text, &DONE) && !any(text, &UNDONE)
+}
+
+/// Whether the id of a finding stands in a text.
+pub(super) fn names_finding(text: &str) -> bool {
+    const SHORTEST: usize = 4;
+    text.match_indices("f-").any(|(at, mark)| {
+        let id = text[at + mark.len()..].bytes().take_while(u8::is_ascii_hexdigit).count();
+        id >= SHORTEST && !text[..at].ends_with(|c: char| c.is_alphanumeric())
+    })
 }
 
 pub(super) fn names_problem(line: &str) -> bool {
