@@ -247,6 +247,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_finding_that_is_said_to_be_fixed_is_recounted() {
+        assert!(recounts(
+            "f-22d1aa01bb (critical) SQL injection in src/db.py:14 — **fixed**: parameterised."
+        ));
+        assert!(recounts("| f-22d1aa01bb SQL injection | critical | ✅ fixed |"));
+        assert!(!recounts("f-22d1aa01bb [critical] src/db.py:14 is not fixed"));
+        assert!(!recounts("[critical] src/db.py:14 the old bug was fixed and this one came"));
+        assert!(!recounts("f-22d1aa01bb was fixed, but the same happens in src/cart.py:3"));
+    }
+
+    #[test]
     fn headings_of_praise_and_summaries_are_recognized() {
         let asides = [
             "## Strengths",
