@@ -61,7 +61,7 @@ pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
     }
 }
 
-/// How the project's commands went. Nothing is green of which that cannot be told.
+/// How the project's commands ended. A command whose end is unknown has not passed.
 pub(super) fn ran(text: &[u8]) -> Result<Vec<Ran>, Failure> {
     if let Ok(NotRun { not_run }) = serde_json::from_slice(text) {
         return Err(Failure::NotStarted { message: not_run });
@@ -72,7 +72,7 @@ pub(super) fn ran(text: &[u8]) -> Result<Vec<Ran>, Failure> {
     if ran.is_empty() { Err(bad("no check was run".to_owned())) } else { Ok(ran) }
 }
 
-/// Which checks were run, where nobody configured any.
+/// Which checks were run, where the settings name none.
 pub(super) fn found_checks(shop: &Workshop, task: &Assignment) -> Option<String> {
     let Found { checks, missing } = detected(Path::new(&task.place.worktree));
     let commands: Vec<String> = checks.into_iter().map(|one| one.command).collect();

@@ -95,11 +95,11 @@ pub fn approved(repository: &Repository, board: &Board) -> Result<Commit, Engine
             ),
             hint: match board.has_final_review() {
                 true => format!(
-                    "somebody moved {branch}: `git merge {landed}` on it, then `signoff edit run-{run} --verdict APPROVED \
+                    "{branch} was moved: `git merge {landed}` on it, then `signoff edit run-{run} --verdict APPROVED \
                      --reason TEXT`"
                 ),
                 false => {
-                    format!("somebody moved {branch}: `signoff merge {task}` brings the task in by itself")
+                    format!("{branch} was moved: `signoff merge {task}` brings the task in by itself")
                 }
             },
         }),

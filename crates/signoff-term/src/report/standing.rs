@@ -160,9 +160,9 @@ fn place(task: &TaskRow) -> String {
 pub fn outcome(stage: &RunStage, tasks: &[Standing], whole: Option<&LoopView>) -> Option<&'static str> {
     let holds = tasks.iter().all(|task| task.kind == "passed");
     let outcome = stage.outcome()?;
-    let told = if outcome == RunOutcome::Approved && !holds { RunOutcome::Attention } else { outcome };
-    let accepted = told == RunOutcome::Approved && whole.is_some_and(is_accepted);
-    Some(if accepted { "accepted" } else { told.word() })
+    let outcome = if outcome == RunOutcome::Approved && !holds { RunOutcome::Attention } else { outcome };
+    let accepted = outcome == RunOutcome::Approved && whole.is_some_and(is_accepted);
+    Some(if accepted { "accepted" } else { outcome.word() })
 }
 
 /// Whether a person approved it in place of a review.
