@@ -170,9 +170,17 @@ pub struct Merged {
     pub groups: Vec<Group>,
     pub minor: Vec<SourcedNote>,
     pub conflicts: Vec<Conflict>,
+    /// Findings of earlier reviews that are open and keep the gate shut.
+    pub still_open: Vec<Finding>,
 }
 
 impl Merged {
+    /// Adds findings of earlier reviews that keep the gate shut, whatever these reviewers say.
+    pub fn with_still_open(self, still_open: Vec<Finding>) -> Self {
+        let action = if still_open.is_empty() { self.action } else { Action::FixAndRereview };
+        Self { action, still_open, ..self }
+    }
+
     /// The action, as far as it follows from the reviews alone. Where somebody was not heard or wants to discuss,
     /// the policy or a person says what comes next.
     pub fn advice(&self) -> Option<Action> {
@@ -207,6 +215,7 @@ pub fn merge(reviews: &[Review], bar: Bar) -> Merged {
         groups,
         minor: notes(reviews),
         conflicts,
+        still_open: Vec::new(),
     }
 }
 

@@ -10,7 +10,7 @@ use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{Format, render, unread_answer};
 use signoff_core::prompt::CHARACTER_CAP;
-use signoff_core::review::{Bar, Review, Verdict};
+use signoff_core::review::{Bar, Finding, Review, Verdict};
 use signoff_core::workflow::{Arrangement, PhaseKind, Workflow};
 
 use crate::clock;
@@ -133,9 +133,16 @@ fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
 }
 
 /// Writes the merged review of a round, with the answers that could not be read. One that was written before under the same name is kept beside it.
-pub fn write_merged(reviews: &Path, name: &Name, answers: &[Review], bar: Bar) -> io::Result<PathBuf> {
+///
+/// `still_open` are the findings of earlier reviews that keep the gate shut.
+pub fn write_merged(
+    reviews: &Path,
+    name: &Name,
+    (answers, bar): (&[Review], Bar),
+    still_open: Vec<Finding>,
+) -> io::Result<PathBuf> {
     let path = name.merged(reviews);
-    let mut text = render(&merge(answers, bar), bar, Format::Markdown);
+    let mut text = render(&merge(answers, bar).with_still_open(still_open), bar, Format::Markdown);
     for review in answers.iter().filter(|review| matches!(review.verdict, Verdict::Inconclusive(_))) {
         let raw = review.raw.as_ref().map(Artifact::as_str);
         let said = raw.and_then(|raw| text_of(&top(reviews).join(raw)));
@@ -285,7 +292,7 @@ mod tests {
         );
         let kind = signoff_core::review::ReviewerKind::Code;
         let answers = [Review { raw, ..Review::inconclusive(reviewer, kind, violation) }];
-        let path = write_merged(&reviews, &name, &answers, Bar::Medium).unwrap();
+        let path = write_merged(&reviews, &name, (&answers, Bar::Medium), Vec::new()).unwrap();
         let text = fs::read_to_string(path).unwrap();
         assert!(text.contains(said.trim_end()) && text.contains("\n````text\n"), "{text}");
         assert_eq!(read(&reviews, "20260129-task-2-review-1.md").as_deref(), Some(text.as_str()));

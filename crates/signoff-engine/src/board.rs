@@ -12,7 +12,7 @@ use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use signoff_core::machine::{
     self, Event, Failure, Job, JobKind, LandReport, Loop, Panel, Policy, Seat, Stage,
 };
-use signoff_core::review::{Inconclusive, Review, ReviewerKind, Usage, Verdict};
+use signoff_core::review::{Finding, Inconclusive, Review, ReviewerKind, Usage, Verdict};
 use signoff_core::session::Sessions;
 use signoff_core::source::planner::{Planned, PlannedTask};
 use signoff_core::task::TaskSpec;
@@ -96,6 +96,21 @@ pub struct Round {
     pub cycle: u32,
     pub commit: Commit,
     pub reviews: Vec<Review>,
+}
+
+impl Round {
+    /// The findings that keep the gate shut and that no reviewer reported in this round.
+    pub fn still_open(&self, mut before: Loop, after: &Loop, policy: &Policy) -> Vec<Finding> {
+        before.ledger = after.ledger.clone();
+        let is_same = |one: &Finding, other: &Finding| {
+            (&one.file, &one.description) == (&other.file, &other.description)
+        };
+        let is_reported = |known: &Finding| {
+            self.reviews.iter().flat_map(|one| &one.findings).any(|one| is_same(one, known))
+        };
+        let open = machine::blocking(&before, policy).into_iter().map(|entry| &entry.finding);
+        open.filter(|finding| !is_reported(finding)).cloned().collect()
+    }
 }
 
 impl Board {

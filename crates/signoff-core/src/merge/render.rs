@@ -101,16 +101,20 @@ fn title(name: &ReviewerName) -> String {
 
 /// `Spec Critical`, with whoever else said it and whether the bar lets it pass.
 fn label(issue: &Issue, bar: Bar) -> String {
-    let severity = match issue.finding.severity {
-        Severity::Critical => "Critical",
-        Severity::Important => "Important",
-        Severity::Minor => "Minor",
-    };
+    let severity = severity(issue.finding.severity);
     let mut sources = issue.finding.sources.iter();
     let lead = sources.next().map(title).unwrap_or_default();
     let also: String = sources.map(|name| format!(", also {}", title(name))).collect();
     let below = if issue.is_below(bar) { ", below the bar" } else { "" };
     format!("{lead} {severity}{also}{below}")
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "Critical",
+        Severity::Important => "Important",
+        Severity::Minor => "Minor",
+    }
 }
 
 /// `file:line`, as far as known.

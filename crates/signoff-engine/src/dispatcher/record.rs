@@ -3,6 +3,7 @@
 use signoff_core::group::{self, RunEvent, Standing};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::{self, Event, Stage};
+use signoff_core::review::Finding;
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 
 use super::{Dispatcher, Notice, Todo};
@@ -49,7 +50,8 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         if let Some(round) = worked.closed_round(&event, &next, policy) {
-            self.write_artifact(run, loop_id, &round)?;
+            let still_open = round.still_open(worked.state.clone(), &next, policy);
+            self.write_artifact(run, loop_id, &round, still_open)?;
         }
         let before = self.with_plan((run, loop_id), &event, (&next, &effects), before)?;
         let driven = &self.runs[&run];
@@ -160,6 +162,7 @@ impl Dispatcher<'_> {
         run: RunId,
         loop_id: &LoopId,
         round: &crate::board::Round,
+        still_open: Vec<Finding>,
     ) -> Result<(), EngineError> {
         let driven = &self.runs[&run];
         let (Some(worked), Some(policy)) = (driven.board.loops.get(loop_id), driven.board.policy(loop_id))
@@ -176,7 +179,7 @@ impl Dispatcher<'_> {
         let about = About { run, loop_id, task, spec: &spec, started };
         let (workflow, phase, cycle) = (&policy.workflow, round.phase, round.cycle);
         let name = artifact_name(&about, artifact::Gate { workflow, pass: round.pass, phase, cycle });
-        artifact::write_merged(&self.shop.layout.reviews(), &name, &round.reviews, bar)
+        artifact::write_merged(&self.shop.layout.reviews(), &name, (&round.reviews, bar), still_open)
             .map_err(|error| EngineError::io("write the review", &self.shop.layout.reviews(), error))?;
         Ok(())
     }

@@ -561,3 +561,51 @@ fn what_a_fixer_says_about_a_finding_is_shown_as_a_claim() {
     let line = format!("- {id} refuted: line 1 is checked by the caller");
     assert!(prompt.contains("## What the Fixer Says") && prompt.contains(&line), "{prompt}");
 }
+
+/// What a person refuses is improved, not retried.
+#[test]
+fn no_hint_names_a_retry_of_what_a_person_refused() {
+    let project = Project::with_agent(PROGRAM, developer);
+    project.run(&["add", "Add feature Y", "--no-review"]);
+    project.run(&["work"]);
+    project.run(&["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "it loses money"]);
+    assert_eq!(project.run(&["retry", "1"]).code, Some(2));
+    for words in [&["work"][..], &["work", "1"], &["merge", "1"], &["show", "1"], &["status"], &[]] {
+        let output = project.run(words);
+        assert!(!format!("{output}").contains("signoff retry"), "{words:?}: {output}");
+    }
+    assert!(project.run(&["merge", "1"]).stderr.contains("`signoff improve 1 --review`"));
+}
+
+/// The review says "approved" and repeats an open finding as a note: the gate stays shut, and the artifact says so.
+#[test]
+fn the_artifact_of_a_review_names_the_findings_that_keep_the_gate_shut() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        developer(script)
+            .rule(Rule::role("review").cycle(1).say(&changes("the total is negative")))
+            .rule(Rule::role("review").say("- auth.txt:1 the total is negative\n\n**Verdict: APPROVED**\n"))
+    });
+    project.run(&["add", "Add feature Y", "-a", "--max-cycles", "2"]);
+    assert_eq!(project.run(&["work"]).code, Some(3));
+    let reviews = project.list(".signoff/reviews");
+    let second = reviews.iter().find(|name| name.ends_with("review-2.md")).expect("a second review");
+    insta::assert_snapshot!(project.read(&format!(".signoff/reviews/{second}")), @"
+    # Review
+
+    **Verdict: CHANGES_REQUESTED**
+
+    - General Review: APPROVED
+
+          - auth.txt:1 the total is negative
+
+    ## Still open from earlier reviews (1)
+
+    - [Critical] `auth.txt:1` - the total is negative (f-9ac0e8364a)
+
+    ## Minor Notes (1)
+
+    - `auth.txt:1` - the total is negative (general)
+
+    Overall: APPROVED. Action: Fix issues and re-run reviews.
+    ");
+}

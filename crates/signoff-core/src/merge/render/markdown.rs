@@ -5,7 +5,9 @@
 //! that Markdown would make something of stands as code.
 
 use super::plain_text::{one_line, visible};
-use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
+use super::{
+    issues_heading, label, location, reason, related, severity, standing_action, title, verdict_word,
+};
 use crate::merge::{Action, Issue, Merged, Overall, SeatResult};
 use crate::review::{Bar, Confidence};
 
@@ -14,6 +16,7 @@ pub(super) fn markdown(merged: &Merged, bar: Bar) -> String {
     merged.seats.iter().for_each(|one| seat(&mut out, one));
     issues(&mut out, merged, bar);
     conflicts(&mut out, merged);
+    still_open(&mut out, merged);
     notes(&mut out, merged);
     let action = merged.advice().map(|action| format!(" Action: {}.", action.sentence()));
     out.push_str(&format!("\nOverall: {}.{}\n", merged.overall.word(), action.unwrap_or_default()));
@@ -86,6 +89,20 @@ fn conflicts(out: &mut String, merged: &Merged) {
     for conflict in &merged.conflicts {
         let (a, b) = (conflict.a + 1, conflict.b + 1);
         out.push_str(&format!("- {a} and {b}: {}\n", inline(&conflict.about)));
+    }
+}
+
+fn still_open(out: &mut String, merged: &Merged) {
+    if merged.still_open.is_empty() {
+        return;
+    }
+    out.push_str(&format!("\n## Still open from earlier reviews ({})\n\n", merged.still_open.len()));
+    for finding in &merged.still_open {
+        let place =
+            location(finding.file.as_deref(), finding.line).map(|place| format!("{} - ", code(&place)));
+        let (id, place) = (inline(finding.id.as_str()), place.unwrap_or_default());
+        let (label, text) = (severity(finding.severity), inline(&finding.description));
+        out.push_str(&format!("- [{label}] {place}{text} ({id})\n"));
     }
 }
 
