@@ -102,7 +102,7 @@ impl<'a> Sorted<'a> {
         let latest = latest(tasks);
         // What a person has said of a task stands, whatever came after it on the branch.
         let is_open = |task: &&TaskRow| {
-            is_set_by_person(task) || latest.get(&root(task)).is_none_or(|latest| *latest <= task.id)
+            task.is_refused_by_person() || latest.get(&root(task)).is_none_or(|latest| *latest <= task.id)
         };
         let untold = |task: &&TaskRow| !scene.is_told_by_its_run(task) && !scene.waits_by_itself(task);
         let urgent = tasks.iter().filter(is_open).filter(untold);
@@ -195,7 +195,7 @@ fn urgency(task: &TaskRow) -> Option<u8> {
 /// What to type about a task that needs somebody.
 pub fn next(task: &TaskRow, scene: &Scene) -> String {
     let id = task.id;
-    if is_set_by_person(task) {
+    if task.is_refused_by_person() {
         return format!("signoff improve {id} --review");
     }
     match (task.status, task.outcome.as_deref()) {
@@ -244,6 +244,9 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         (Status::Completed, Some("completed_with_issues")) => {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
+        (Status::Completed, Some("accepted")) if task.is_approved_empty() => {
+            "nothing: it changes nothing".to_owned()
+        }
         (Status::Completed, Some("approved" | "accepted")) if task.landed_commit.is_some() => {
             format!("nothing: it is in the default branch; signoff diff {id}")
         }
@@ -262,12 +265,6 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         }
         (Status::Cancelled, _) => "signoff add adds it again".to_owned(),
     }
-}
-
-/// Whether a person said that it is not approved: there is nothing to retry.
-fn is_set_by_person(task: &TaskRow) -> bool {
-    let refused = matches!(task.outcome.as_deref(), Some("failed" | "exhausted" | "discussion"));
-    refused && task.reason.as_deref() == Some("edited_by_person")
 }
 
 /// What takes a task up that nobody works on.
@@ -306,7 +303,7 @@ fn settled(other: &TaskRow, task: &TaskRow) -> Option<String> {
         )),
         (Status::Failed | Status::Stuck, _) | (Status::Completed, Some("exhausted" | "discussion")) => {
             let retry =
-                if is_set_by_person(other) { String::new() } else { format!("signoff retry {id} or ") };
+                if other.is_refused_by_person() { String::new() } else { format!("signoff retry {id} or ") };
             let how = other.final_verdict.as_deref().unwrap_or(other.status.word());
             Some(format!("waits for #{id} ({how}): {retry}signoff edit {id} --verdict APPROVED"))
         }

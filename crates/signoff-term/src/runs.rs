@@ -2,7 +2,7 @@
 
 use signoff_core::view::{RunRow, Status, TaskRow, TaskState};
 
-use crate::attention::Scene;
+use crate::attention::{self, Scene};
 use crate::fit::{count, cut};
 
 /// How many tasks that block a run are named.
@@ -119,11 +119,13 @@ fn standing(run: &RunRow, by: &[&TaskRow]) -> String {
     let group = group.unwrap_or_default();
     let stage = match run.stage.as_str() {
         "queued" | "preparing" => "planning".to_owned(),
-        "blocked" => format!("{group} is blocked{}", names(by)),
+        "blocked" if by.is_empty() => format!("{group} is blocked"),
+        "blocked" => format!("{group} is blocked by {}", names(by)),
         "working" => group,
         "reviewing" => "final review".to_owned(),
         "landing" => "landing on the default branch".to_owned(),
         _ if run.failed_as_a_whole() && run.groups == Some(0) => "failed in planning".to_owned(),
+        _ if run.failed_as_a_whole() && !by.is_empty() => format!("not approved: {}", names(by)),
         _ if run.failed_as_a_whole() => "final review failed".to_owned(),
         _ => run.status.clone(),
     };
@@ -134,7 +136,7 @@ fn names(by: &[&TaskRow]) -> String {
     let named: Vec<_> = by.iter().take(NAMED).map(|task| format!("#{} ({})", task.id, why(task))).collect();
     let more = by.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    if named.is_empty() { String::new() } else { format!(" by {}{more}", named.join(", ")) }
+    format!("{}{more}", named.join(", "))
 }
 
 fn why(task: &TaskRow) -> &str {
@@ -144,6 +146,9 @@ fn why(task: &TaskRow) -> &str {
 /// What to type about it.
 fn next(run: &RunRow, by: &[&TaskRow], scene: &Scene) -> Vec<String> {
     let id = run.id;
+    if run.failed_as_a_whole() && !by.is_empty() {
+        return by.iter().take(NAMED).map(|task| attention::next(task, scene)).collect();
+    }
     if run.failed_as_a_whole() {
         let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");
         // One that failed in planning is planned anew.

@@ -136,14 +136,15 @@ impl Desk {
     /// commits stay.
     pub fn note_landed(&self, rows: &mut [TaskRow]) {
         let commit = |row: &TaskRow| row.landed_commit.clone().or_else(|| row.approved_commit.clone());
-        let approved = rows.iter().rev().filter(|row| row.state().is_approved());
+        let can_land = |row: &TaskRow| row.state().is_approved() && !row.is_approved_empty();
+        let approved = rows.iter().rev().filter(|row| can_land(row));
         let commits: Vec<Commit> = approved.filter_map(commit).map(Commit::new).take(LOOKED_AT).collect();
         let missing = || {
             let repository = self.repository().ok()?;
             repository.not_in(&repository.default_branch().ok()?, &commits).ok()
         };
         let Some(missing) = (!commits.is_empty()).then(missing).flatten() else { return };
-        for row in rows.iter_mut().filter(|row| row.state().is_approved()) {
+        for row in rows.iter_mut().filter(|row| can_land(row)) {
             let landed = commit(row).filter(|commit| {
                 let commit = Commit::new(commit.clone());
                 commits.contains(&commit) && !missing.contains(&commit)

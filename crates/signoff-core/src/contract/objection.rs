@@ -150,19 +150,24 @@ fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
 }
 
 /// The first line with a part that is nothing but a label of a blocking finding, and another part that says more:
-/// `src/a.rs:6: critical: …`, `P1: …`, `Must fix: …`, `| 🔴 Critical | src/a.rs | … |`.
+/// `src/a.rs:6: critical: …`, `P1: …`, `Must fix: …`, `| 🔴 Critical | src/a.rs | … |`, `Severity: High - …`.
 fn labelled_line(prose: &Message<'_>) -> Option<usize> {
+    const SEPARATORS: [char; 10] = ['|', ':', '[', ']', '(', ')', '—', '–', '*', '_'];
     const LABELS: [&str; 7] = ["critical", "blocker", "blocking", "severe", "p0", "p1", "must fix"];
+    let is_severity = |part: &&str| part.eq_ignore_ascii_case("severity");
     let is_label = |part: &&str| LABELS.iter().any(|label| label.eq_ignore_ascii_case(part));
     let mut start = 0;
     prose.text().split_inclusive('\n').find_map(|line| {
         let at = start + (line.len() - line.trim_start().len());
         start += line.len();
-        let parts = line.split(['|', ':', '[', ']', '(', ')', '—', '–', '*', '_']);
+        let parts = line.split(" - ").flat_map(|part| part.split(SEPARATORS));
         let parts: Vec<&str> = parts.map(|part| part.trim_matches(|c: char| !c.is_alphanumeric())).collect();
-        let says_more = |part: &&str| part.contains(' ') || part.eq_ignore_ascii_case("severity");
+        let says_more = |part: &&str| part.contains(' ') || is_severity(part);
         let denies = |part: &&str| *part == "0" || stated::says_nothing(part) || sections::is_aside(part);
-        let labelled = parts.iter().any(is_label) && !parts.iter().any(denies) && !sections::recounts(line);
+        let is_high =
+            parts.iter().any(is_severity) && parts.iter().any(|part| part.eq_ignore_ascii_case("high"));
+        let labelled =
+            (is_high || parts.iter().any(is_label)) && !parts.iter().any(denies) && !sections::recounts(line);
         let described = parts.iter().filter(|part| !is_label(part)).any(says_more);
         (labelled && described && prose.outline().shown(at).is_none()).then_some(at)
     })

@@ -110,12 +110,13 @@ fn without_number(text: &str) -> &str {
 
 /// The one finding with this id, or whose id begins like this.
 fn named<'a>(name: &str, known: impl Iterator<Item = &'a FindingId>) -> Option<FindingId> {
+    let name = name.to_ascii_lowercase();
     let mut begins = Vec::new();
     for id in known {
         if id.as_str() == name {
             return Some(id.clone());
         }
-        if id.as_str().starts_with(name) {
+        if id.as_str().starts_with(&name) {
             begins.push(id);
         }
     }
@@ -161,6 +162,7 @@ mod tests {
             "1. `f-7a0b11c2d3` refuted, the macro uses it",
             "| f-7a0b11c2d3 | Refuted | the macro uses it |",
             "> f-7a0b refuted. the macro uses it",
+            "F-7A0B11C2D3 REFUTED: the macro uses it",
         ] {
             assert_eq!(read(line), "f-7a0b11c2d3 refuted: the macro uses it", "{line}");
         }

@@ -92,6 +92,17 @@ impl TaskRow {
         Self { state: self.state(), parent: self.continues, ..self }
     }
 
+    /// Whether a person said that it is not approved: `improve` goes on with it.
+    pub fn is_refused_by_person(&self) -> bool {
+        let is_refused = matches!(self.outcome.as_deref(), Some("failed" | "exhausted" | "discussion"));
+        is_refused && self.reason.as_deref() == Some("edited_by_person")
+    }
+
+    /// Whether a person accepted it although it changes nothing: there is nothing to land.
+    pub fn is_approved_empty(&self) -> bool {
+        self.approved_commit.is_some() && self.approved_commit == self.base
+    }
+
     /// Whether it is worked in order with others, on one branch: what it goes on with is their run.
     pub fn is_of_a_plan(&self) -> bool {
         self.continues.is_none() && self.branch.as_deref().is_some_and(is_shared)
@@ -109,8 +120,8 @@ struct Worked {
     approved: BTreeSet<String>,
 }
 
-/// An approval is of one commit: takes it from tasks whose branch has moved on to what nobody approved. `tip` tells
-/// where a branch is now; nothing where that cannot be told or is the program's own doing.
+/// Takes the approval from tasks that have not landed and whose branch has moved on to a commit without approval. `tip`
+/// tells where a branch is now; nothing where that cannot be told or is the program's own doing.
 pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<String>) {
     let mut branches: BTreeMap<String, Worked> = BTreeMap::new();
     for (row, branch) in rows.iter().filter_map(|row| Some((row, row.branch.clone()?))) {
@@ -118,7 +129,8 @@ pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<
         worked.last = if row.base.is_some() { worked.last.max(row.id) } else { worked.last };
         worked.approved.extend(row.approved_commit.clone());
     }
-    let approved = rows.iter_mut().rev().filter(|row| row.approved_commit.is_some());
+    let is_to_land = |row: &&mut TaskRow| row.approved_commit.is_some() && row.landed_commit.is_none();
+    let approved = rows.iter_mut().rev().filter(is_to_land);
     for row in approved.take(LOOKED_AT) {
         let Some((branch, worked)) = row.branch.as_ref().and_then(|name| branches.get_key_value(name)) else {
             continue;

@@ -175,3 +175,29 @@ fn the_nonce_line_binds_the_verdict_beside_it() {
     let wrong = "<!-- signoff:n-0000 -->\n**Verdict: APPROVED**";
     insta::assert_snapshot!(tell(Contract::Markdown, wrong, &ask(Contract::Markdown)), @"! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review");
 }
+
+/// A line that is labelled as a blocking finding objects to an approval, in whatever form the label stands.
+#[test]
+fn a_line_labelled_as_blocking_keeps_an_approval_from_standing() {
+    let verdict = |line: &str| {
+        let answer = format!("{line}\n\n**Verdict: APPROVED**\n");
+        tell(Contract::Markdown, &answer, &ask(Contract::Markdown))
+    };
+    for line in [
+        "src/a.rs:6: critical: the total is negative",
+        "P1: the total is negative",
+        "Must fix: the total is negative",
+        "| 🔴 Critical | src/a.rs | the total is negative |",
+        "Severity: High - the total is negative",
+        "**Severity:** high, **File:** src/a.rs, the total is negative",
+    ] {
+        assert_ne!(verdict(line), "approved", "{line}");
+    }
+    for line in [
+        "Critical issues: none",
+        "Severity: none of the findings is high",
+        "Test coverage: high - every branch is covered",
+    ] {
+        assert_eq!(verdict(line), "approved", "{line}");
+    }
+}

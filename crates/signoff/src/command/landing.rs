@@ -241,7 +241,11 @@ fn refused(row: &TaskRow) -> Failure {
     } else {
         format!("task {task} is not approved ({})", in_words(row).trim_end())
     };
+    let refused = row.is_refused_by_person();
     let first = match row.status {
+        Status::Completed | Status::Failed | Status::Stuck if refused => {
+            format!("a person refused it; `signoff improve {task} --review` goes on with it")
+        }
         Status::Failed | Status::Stuck => format!("`signoff retry {task}` goes on with it"),
         Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => {
             "`signoff` says what it waits for".to_owned()

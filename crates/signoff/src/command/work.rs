@@ -180,11 +180,16 @@ fn stands(row: &TaskRow) -> bool {
 /// All that was named is over, or all there is.
 fn over(rows: &[&TaskRow], all: &[TaskRow], tasks: &[TaskId]) -> String {
     let unsettled = attention::unsettled(all);
-    let needs_person = |row: &&&TaskRow| row.state() == TaskState::NeedsYou && row.status != Status::Stuck;
+    let needs_person = |row: &&&TaskRow| {
+        let is_stopped = row.state() == TaskState::NeedsYou && row.status != Status::Stuck;
+        is_stopped || row.is_refused_by_person()
+    };
     let waiting: Vec<&TaskRow> =
         rows.iter().filter(|row| unsettled.contains(&row.id)).filter(needs_person).copied().collect();
     let continued = |row: &TaskRow| rows.iter().any(|other| other.continues == Some(row.id));
-    let failed = rows.iter().filter(|row| matches!(row.status, Status::Failed | Status::Stuck));
+    let can_retry =
+        |row: &TaskRow| matches!(row.status, Status::Failed | Status::Stuck) && !row.is_refused_by_person();
+    let failed = rows.iter().filter(|row| can_retry(row));
     let failed: Vec<String> = failed.filter(|row| !continued(row)).map(|row| row.id.to_string()).collect();
     match (failed.as_slice(), tasks.is_empty()) {
         ([], _) if !waiting.is_empty() => needed(&waiting, all),

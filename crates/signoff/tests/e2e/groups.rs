@@ -461,6 +461,17 @@ fn a_failed_final_review_is_shown_until_a_person_decides() {
     assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
 }
 
+/// The final review is accepted, a task of the run is refused: the run waits for the task.
+#[test]
+fn a_run_with_a_refused_task_names_the_task() {
+    let project = refused_run();
+    project.run(&["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "it loses money"]);
+    project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]);
+    let status = project.run(&["status"]);
+    let line = "✗ run 1 SPEC.md: not approved: #1 (edited_by_person)\n      signoff improve 1 --review\n";
+    assert!(status.stdout.contains(line), "{status}");
+}
+
 #[test]
 fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
     let project = refused_run();

@@ -226,6 +226,23 @@ fn what_is_committed_after_an_approval_voids_it() {
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["reason"], "changed_after_review");
 }
 
+/// What has landed was approved, whatever is done to its branch later.
+#[test]
+fn a_landed_task_stays_approved_when_its_branch_goes_on() {
+    let project = Project::with_agent(PROGRAM, |script| {
+        script
+            .rule(Rule::role("implement").write("f.txt", "x\n"))
+            .rule(Rule::role("fix").append("f.txt", "improved\n"))
+            .rule(Rule::role("review").task("1").say(APPROVED))
+            .rule(Rule::role("review").say("- f.txt:2 wrong\n\n**Verdict: CHANGES_REQUESTED**\n"))
+    });
+    project.run(&["add", "T", "-a"]);
+    project.run(&["work"]);
+    project.run(&["merge", "1"]);
+    assert_eq!(project.run(&["improve", "1", "--review"]).code, Some(3));
+    assert_eq!(standings(&project)[0], APPROVAL);
+}
+
 /// Approves everything; every implementer writes a file of its own.
 fn content(script: Script) -> Script {
     script

@@ -117,6 +117,18 @@ fn an_accepted_empty_task_lands_nothing_and_says_so() {
 }
 
 #[test]
+fn an_accepted_task_without_a_commit_is_approved_and_not_landed() {
+    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").say("Done.\n")));
+    project.run(&["add", "Add login", "-a"]);
+    project.run(&["work"]);
+    project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "it was there"]);
+    let row = project.run(&["status", "--json"]).json()["tasks"][0].clone();
+    assert_eq!((&row["state"], &row["landed_commit"]), (&"approved".into(), &serde_json::Value::Null));
+    let shown = project.run(&["show", "1"]);
+    assert!(shown.stdout.ends_with("Next: nothing: it changes nothing\n"), "{shown}");
+}
+
+#[test]
 fn a_task_of_a_plan_that_changed_nothing_needs_a_person() {
     let project = Project::with_agent(PROGRAM, |script| {
         script
