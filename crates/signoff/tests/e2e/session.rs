@@ -122,7 +122,7 @@ fn the_fixer_gets_findings_and_a_summary_never_earlier_prose() {
     let calls = project.calls();
     let fixes: Vec<_> = calls.of_role("fix").map(|call| call.prompt.as_str()).collect();
     assert!(fixes[0].contains("missing input validation") && !fixes[0].contains("add rate limiting"));
-    insta::assert_snapshot!(fixes[1].replace(&project.env.work().display().to_string(), "[WORK]"), @r"
+    insta::assert_snapshot!(fixes[1].replace(&project.env.work().display().to_string(), "[WORK]"), @"
     # FIX PHASE
 
     A review of the work on the task below asks for changes. Deal with the findings, and with nothing else.
@@ -179,6 +179,10 @@ fn the_fixer_gets_findings_and_a_summary_never_earlier_prose() {
     1. [General Critical] `auth.txt:1` (changes)
 
        add rate limiting
+
+    ## Still open from earlier reviews (1)
+
+    - [Critical] `auth.txt:1` - missing input validation (f-ad016be880)
 
     Overall: CODE_CRITICAL. Action: Fix issues and re-run reviews.
     ```
