@@ -9,7 +9,7 @@ mod refusal;
 use serde_json::{Map, Value, json};
 
 use crate::contract::{self, Answer, Ask, Contract};
-use crate::review::{Violation, ViolationCode};
+use crate::review::{Review, Violation, ViolationCode};
 use crate::source::planner::PlannedTask;
 
 pub use refusal::Refusal;
@@ -94,36 +94,47 @@ impl Grant {
     /// Decides a call.
     pub fn call(&self, tool: &str, arguments: &Arguments) -> Result<Accepted, Refusal> {
         let granted = self.tool();
-        if tool != granted.word() {
-            return Err(Refusal::wrong_tool(tool, granted));
-        }
-        match self {
-            Self::Review { ask, calls } => report((ask, calls), granted, arguments),
-            Self::Tasks { written } => planned::write_task(written, arguments),
-            Self::Groups { known, added } => planned::add_group((known, added), arguments),
+        let wrong = (tool != granted.word()).then(|| Refusal::wrong_tool(tool, granted));
+        match (self, wrong) {
+            (Self::Review { ask, calls }, wrong) => {
+                let read = wrong.map_or_else(|| read(ask, granted, arguments), Err);
+                report((ask, calls), (granted, arguments), read)
+            }
+            (Self::Tasks { .. } | Self::Groups { .. }, Some(wrong)) => Err(wrong),
+            (Self::Tasks { written }, None) => planned::write_task(written, arguments),
+            (Self::Groups { known, added }, None) => planned::add_group((known, added), arguments),
         }
     }
 }
 
+/// The review that a call reports.
+fn read(ask: &Ask, tool: ReportTool, arguments: &Arguments) -> Result<Review, Refusal> {
+    check_task(ask, arguments)?;
+    let bytes = serde_json::to_vec(arguments).unwrap_or_default();
+    contract::parse(Contract::Tool, Answer { text: b"", tool: Some(&bytes) }, ask)
+        .and_then(contract::within_reason)
+        .map_err(|violation| refused(ask, tool, arguments, violation))
+}
+
 /// Accepts a readable report. An unreadable one is refused, so that the reviewer can correct it. A later call counts only
-/// if it is stricter. A report that objects to the work counts even if it is unreadable.
+/// if it is stricter. A report that objects to the work counts even if it is unreadable, and after a first report also
+/// if it names another tool, loop, task or commit.
 fn report(
     (ask, calls): (&Ask, &[Arguments]),
-    tool: ReportTool,
-    arguments: &Arguments,
+    (tool, arguments): (ReportTool, &Arguments),
+    read: Result<Review, Refusal>,
 ) -> Result<Accepted, Refusal> {
-    let bytes = serde_json::to_vec(arguments).unwrap_or_default();
-    check_task(ask, arguments)?;
-    let read = contract::parse(Contract::Tool, Answer { text: b"", tool: Some(&bytes) }, ask)
-        .and_then(contract::within_reason);
     let told = match read {
         Ok(review) if review.verdict.approves() && !calls.is_empty() => return Err(Refusal::Reported),
         Ok(_) if calls.is_empty() => Ok(RECORDED.to_owned()),
         Ok(_) => Ok(RECORDED_TOO.to_owned()),
-        Err(violation) if objects(arguments, calls) && is_about(&violation) => {
-            Err(Refusal::Unreadable { tool, message: violation.message })
+        Err(Refusal::Malformed { message, .. }) if objects(arguments, calls) => {
+            Err(Refusal::Unreadable { tool, message })
         }
-        Err(violation) => return Err(refused(ask, tool, arguments, violation)),
+        Err(refusal) if objects(arguments, calls) && !calls.is_empty() => {
+            Err(Refusal::Unreadable { tool, message: refusal.to_string() })
+        }
+        Err(refusal) => return Err(refusal),
     };
     if calls.len() >= MOST_REPORTS {
         return Err(Refusal::Reported);
@@ -146,11 +157,6 @@ fn objects(arguments: &Arguments, calls: &[Arguments]) -> bool {
         Some(Value::Bool(passed)) => !passed,
         Some(_) | None => !calls.is_empty(),
     }
-}
-
-/// Whether a call that breaks its contract in this way is about the review at all.
-fn is_about(violation: &Violation) -> bool {
-    !matches!(violation.code, ViolationCode::WrongLoop | ViolationCode::CommitMismatch)
 }
 
 /// The calls as JSON for the record, in order.

@@ -18,6 +18,14 @@ pub trait Reporting: Send + Sync + 'static {
     /// The tool that a token is good for. Must not wait for anything.
     fn tool(&self, token: &str) -> Result<ReportTool, Refusal>;
 
+    /// Records that a request could not be read: it may take back what was reported before. May wait for the disk.
+    fn unreadable(&self, token: &str) {
+        if let Ok(tool) = self.tool(token) {
+            // The request itself is answered with what is wrong with it.
+            self.call(token, tool.word(), &Arguments::new()).ok();
+        }
+    }
+
     /// Makes a call; the answer comes when the report is safe. May wait for the disk.
     fn call(&self, token: &str, tool: &str, arguments: &Arguments) -> Result<String, Refusal>;
 }

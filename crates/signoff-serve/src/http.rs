@@ -17,6 +17,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use signoff_core::contract;
 use signoff_core::grant::Refusal;
+use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -84,15 +85,32 @@ async fn admit(State(reports): State<Arc<dyn Reporting>>, request: Request, next
         return refused(&refusal);
     }
     let (mut parts, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, LONGEST).await else {
+    let body = to_bytes(body, LONGEST).await;
+    let key = body.as_ref().ok().and_then(twice);
+    if key.is_some() || !body.as_ref().is_ok_and(is_readable) {
+        let (reports, token) = (reports.clone(), token.clone());
+        tokio::task::spawn_blocking(move || reports.unreadable(&token)).await.ok();
+    }
+    let Ok(body) = body else {
         return (StatusCode::PAYLOAD_TOO_LARGE, "the request is too long\n").into_response();
     };
-    if let Some(key) = twice(&body) {
+    if let Some(key) = key {
         return (StatusCode::BAD_REQUEST, format!("the key `{key}` appears twice in one object\n"))
             .into_response();
     }
     parts.extensions.insert(Token(token));
     next.run(Request::from_parts(parts, Body::from(body))).await
+}
+
+/// Whether a body is empty or a message whose call, if it is one, has arguments as an object.
+fn is_readable(body: &Bytes) -> bool {
+    if body.is_empty() {
+        return true;
+    }
+    let Ok(Value::Object(message)) = serde_json::from_slice(body) else { return false };
+    let is_call = message.get("method").is_some_and(|method| method == "tools/call");
+    let arguments = message.get("params").and_then(|params| params.get("arguments"));
+    !is_call || arguments.is_none_or(|arguments| arguments.is_object() || arguments.is_null())
 }
 
 /// The token of an `Authorization: Bearer` header.

@@ -8,7 +8,9 @@ use super::workflows::the_gate;
 use super::{ConfigError, Setting, Settings};
 use crate::policy::{Bound, Count, Effort, Ladder, OnExhausted, OnFailure, Rung, Span};
 use crate::task::{TaskSpec, TaskType};
-use crate::workflow::{GateWords, Phase, PhaseKind, Restarting, Role, Workflow};
+use crate::workflow::{
+    Arrangement, GateWords, Landing, Phase, PhaseKind, Restarting, Role, Workflow,
+};
 
 /// What the command line says about a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -167,8 +169,10 @@ fn improving(mut workflow: Workflow, asked: Option<bool>, kind: &TaskTypeSetting
     alone(workflow)
 }
 
-/// The gates and nothing else: what they find ends the task.
+/// The gates and nothing else: what they find ends the task. A review takes no turn on a branch and lands nothing,
+/// whatever the preset does with the work it judges.
 fn reviewing(mut workflow: Workflow) -> Workflow {
+    (workflow.landing, workflow.arrangement) = (Landing::None, Arrangement::Queue);
     workflow.phases = gates_of_work(&workflow);
     for policy in workflow.phases.iter_mut().filter_map(Phase::judge_mut) {
         policy.gate.enabled = true;

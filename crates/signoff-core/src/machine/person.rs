@@ -171,15 +171,27 @@ pub fn edited(this: &mut Loop, (verdict, by): (FinalWord, String), head: Option<
         FinalWord::MaxCyclesReached => Outcome::Exhausted,
         FinalWord::NeedsDiscussion => Outcome::Discussion,
     };
-    let again = if let Stage::Done(ending) = &this.stage {
-        // What was approved has nothing to go on with: it is reviewed again.
-        let is_reviewed_again =
-            ending.outcome.is_approval() && !this.landed && gate_behind(this, policy).is_some();
-        if is_reviewed_again { Again::Fix } else { ending.again.clone() }
-    } else {
-        finish::resume(this)
-    };
+    let again = after_refusal(this, policy);
     this.stage = Stage::Done(Ending { outcome, reason, again });
+}
+
+/// What `retry` does after a person refused the work. Signed-off work is fixed and reviewed again: its approval is over.
+fn after_refusal(this: &Loop, policy: &Policy) -> Again {
+    let has_gate = gate_behind(this, policy).is_some();
+    match &this.stage {
+        Stage::Done(ending) if ending.outcome.is_approval() && !this.landed && has_gate => Again::Fix,
+        Stage::Done(ending) => ending.again.clone(),
+        Stage::AwaitingLanding { .. } | Stage::Landing { .. } if has_gate => Again::Fix,
+        Stage::AwaitingLanding { .. } | Stage::Landing { .. } => Again::Nothing,
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::Waiting { .. } => finish::resume(this),
+    }
 }
 
 /// Records why a person refuses the work, for the reviewers of the last gate to close.

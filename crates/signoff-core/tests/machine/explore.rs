@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
+use signoff_core::command::refusal;
 use signoff_core::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use signoff_core::machine::{
     CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
@@ -363,7 +364,7 @@ fn always(this: &Loop) -> Vec<(Event, Cost)> {
         by: "ann".into(),
         reason: "enough".into(),
         head: None,
-        findings: Vec::new(),
+        findings: refusal(verdict, "ann", "enough"),
     };
     vec![
         (Event::Cancelled { by: "ann".into() }, Cost::Free),

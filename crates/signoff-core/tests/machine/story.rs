@@ -1,5 +1,6 @@
 //! Drives one loop and writes down what happened, a line a fact.
 
+use signoff_core::command::refusal;
 use signoff_core::ids::AttemptId;
 use signoff_core::limited::{Backoff, Refused};
 use signoff_core::machine::{
@@ -235,7 +236,7 @@ impl Story {
             by: "ann".into(),
             reason: "seen it".into(),
             head: None,
-            findings: Vec::new(),
+            findings: refusal(verdict, "ann", "seen it"),
         };
         self.then(&format!("a person sets {}", verdict.word()), event)
     }

@@ -1,7 +1,7 @@
 //! The loops preset.
 
 use signoff_core::ledger::State;
-use signoff_core::machine::{Event, Policy, Stage};
+use signoff_core::machine::{Event, FinalWord, Policy, Stage};
 use signoff_core::policy::Effort;
 
 use crate::say::reviewed;
@@ -190,4 +190,20 @@ fn checkpoint_findings_of_older_logs_change_no_ending() {
 fn older(file: &str) -> Event {
     let body = serde_json::json!({"checkpoint_ended": {"findings": [from("general", file)]}});
     serde_json::from_value(body).expect("older logs have no number")
+}
+
+/// A person refuses what waits for its group: `retry` fixes it and reviews it again.
+#[test]
+fn refused_work_that_waits_for_its_group_is_fixed_on_retry() {
+    let story = Story::of(effort(Effort::Low)).works().approves("general");
+    let story = story.edit(FinalWord::ChangesRequested).retry().works().approves("general");
+    insta::assert_snapshot!(story.told(), @"
+    started                            → a1 implement [implement]
+    the agent completes its work       → a2 review 1 of c1 by general [review]
+    general approves                   → wait for the group
+    a person sets CHANGES_REQUESTED    → END failed (edited_by_person), CHANGES_REQUESTED
+    a person retries                   → a3 fix 1 () [review]
+    the agent completes its work       → a4 review 2 of c2 by general [review]
+    general approves                   → wait for the group
+    ");
 }
