@@ -7,7 +7,7 @@ use signoff_testkit::script::{Rule, Script};
 use signoff_testkit::{Output, Project};
 
 use crate::PROGRAM;
-use crate::actors::{APPROVED, FOREIGN, changes};
+use crate::actors::{APPROVED, FOREIGN, changes, clean, sees};
 use crate::tables::query;
 
 /// Three tasks, of which the last needs the first.
@@ -459,6 +459,36 @@ fn a_failed_final_review_is_shown_until_a_person_decides() {
     assert_eq!(project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]).code, Some(0));
     assert!(!project.run(&["status"]).stdout.contains("final review failed"));
     assert_eq!(project.run(&["run", "--resume"]).code, Some(0));
+}
+
+#[test]
+fn a_task_of_a_run_can_be_reviewed_once_more() {
+    for (preset, file, text) in
+        [("loops", "SPEC.md", "# A\n"), ("plan", "PLAN.md", "# Plan\n\n### Task 1: A\n\nDo it.\n")]
+    {
+        let project = Project::with_agent(PROGRAM, |script| {
+            let script = match preset {
+                "plan" => script.rule(sees("spec", &clean("spec"))).rule(sees("code", &clean("code"))),
+                _ => script,
+            };
+            script
+                .rule(Rule::role("enumerate").say(r#"{"tasks": [{"id": "a", "title": "A"}]}"#))
+                .rule(Rule::role("plan").say(r#"{"groups": [["a"]]}"#))
+                .rule(Rule::role("implement").write("task-{task}.txt", "x\n").say("TASK_COMPLETE\n"))
+                .rule(Rule::role("review").say(APPROVED))
+        });
+        project.configure(&format!("preset = \"{preset}\"\n"));
+        project.env.write(file, text);
+        project.commit("Plan");
+        let output = project.run(&["run", file]);
+        assert_eq!(output.code, Some(0), "{preset}: {output}");
+        let reviewed = project.run(&["review", "1"]);
+        assert_eq!(reviewed.code, Some(0), "{preset}: {reviewed}");
+        assert!(reviewed.stdout.contains("Action: Proceed"), "{preset}: {reviewed}");
+        let rows = project.run(&["status", "--json"]).json()["tasks"].clone();
+        assert_eq!([&rows[0]["final_verdict"], &rows[1]["final_verdict"]], ["APPROVED", "APPROVED"], "{rows}");
+        assert_eq!(project.run(&["work"]).code, Some(0), "{preset}: nothing is left in the queue");
+    }
 }
 
 /// The final review is accepted, a task of the run is refused: the run waits for the task.

@@ -305,6 +305,41 @@ fn a_request_that_can_be_read_in_two_ways_is_refused() {
     assert!(project.env.finish(program).stdout.contains("APPROVED after 1 cycle"));
 }
 
+/// After an approval, a request that cannot be read may have taken it back: the review does not pass.
+#[test]
+fn an_approval_does_not_outlive_an_unreadable_request() {
+    let call = |arguments: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{LOOP}","arguments":{arguments}}}}}"#
+        )
+    };
+    let long = format!(r#"{{"loopId":"1","passed":false,"interpretedIntent":"{}"}}"#, "x".repeat(4 << 20));
+    for body in [
+        call(r#"{"loopId":"1","passed":true,"passed":false}"#),
+        call(&long),
+        call(r#"[{"loopId":"1","passed":false}]"#),
+        r#"{"jsonrpc":"2.0","#.to_owned(),
+    ] {
+        let project = project("tool", |script| script);
+        let go = shared(&project, "go");
+        project.set_agent(|script| {
+            let review = betrays(Rule::role("review"), &project, "token").wait_for(&word(go.clone()));
+            script
+                .rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n"))
+                .rule(review.say("REVIEW_COMPLETE\n"))
+        });
+        let program = project.start(&["work"]);
+        let (url, token) = betrayed(&project, "token");
+        let good = Client::new(&url).with_token(&token);
+        let report = json!({ "loopId": "1", "taskId": "1", "passed": true });
+        assert!(good.call(LOOP, &report).unwrap().to_string().contains("The result is recorded"));
+        good.post(&body).unwrap();
+        fs::write(go, "").unwrap();
+        let output = project.env.finish(program);
+        assert!(!output.stdout.contains("APPROVED"), "{output}");
+    }
+}
+
 #[test]
 fn nobody_reports_for_an_attempt_that_has_ended() {
     let project = project("tool", |script| script);
