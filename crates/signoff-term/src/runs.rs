@@ -147,7 +147,11 @@ fn why(task: &TaskRow) -> &str {
 fn next(run: &RunRow, by: &[&TaskRow], scene: &Scene) -> Vec<String> {
     let id = run.id;
     if run.failed_as_a_whole() && !by.is_empty() {
-        return by.iter().take(NAMED).map(|task| attention::next(task, scene)).collect();
+        let way = |task: &&TaskRow| {
+            let accept = format!("signoff edit {} --verdict APPROVED --reason TEXT", task.id);
+            format!("{accept}, or {}", attention::next(task, scene))
+        };
+        return by.iter().take(NAMED).map(way).collect();
     }
     if run.failed_as_a_whole() {
         let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");

@@ -2,7 +2,8 @@
 
 use signoff_core::command::Command;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::Head;
+use signoff_core::machine::{FinalWord, Head};
+use signoff_core::view::TaskState;
 use signoff_engine::board::Board;
 use signoff_engine::git::{Git, Repository};
 use signoff_store::Store;
@@ -57,17 +58,37 @@ fn check_nobody_writes(
 }
 
 /// Sets the final verdict of a task.
-pub fn edit(desk: &Desk, task: TaskId, verdict: &str, reason: &str) -> Result<Taken, Failure> {
+pub fn edit(
+    desk: &Desk,
+    task: TaskId,
+    (verdict, by): (&str, String),
+    reason: &str,
+) -> Result<Taken, Failure> {
     let (run, loop_id) = desk.loop_of(task)?;
-    let (verdict, by) = (verdict.to_ascii_uppercase(), door::person());
+    let verdict = verdict.to_ascii_uppercase();
     let wish = Command::Edit { verdict, by, reason: reason.to_owned(), head: head_of(desk, task)? };
     check_nobody_writes(desk, Some(task), (run, &loop_id))?;
     decide(desk, run, &loop_id, wish)
 }
 
+/// A run that is in the default branch cannot be refused any more: fixes of its branch would not land.
+fn check_not_landed(desk: &Desk, run: RunId) -> Result<(), Failure> {
+    let mut rows = desk.tasks()?;
+    rows.retain(|row| row.run_id == Some(run.0));
+    desk.note_landed(&mut rows);
+    match rows.last().filter(|_| rows.iter().all(|row| row.state() == TaskState::Landed)) {
+        Some(last) => Err(Failure::usage(format!("run {run} is in the default branch already"))
+            .hint(format!("`signoff improve {}` goes on with a task of it, `signoff add` adds another", last.id))),
+        None => Ok(()),
+    }
+}
+
 /// Sets the final verdict of a run's final review, about the run's branch as it is.
 fn edit_final_review(desk: &Desk, run: RunId, verdict: &str, reason: &str) -> Result<Taken, Failure> {
     desk.check_final_review(run)?;
+    if !verdict.eq_ignore_ascii_case(FinalWord::Approved.word()) {
+        check_not_landed(desk, run)?;
+    }
     let (loop_id, verdict, by) = (LoopId::whole(), verdict.to_ascii_uppercase(), door::person());
     let head = desk.repository()?.head_of(&run.branch())?;
     check_nobody_writes(desk, None, (run, &loop_id))?;
@@ -80,7 +101,7 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     match args.id {
         TaskOrRun::Task(task) => {
             let desk = Desk::open(task)?;
-            edit(&desk, task, &args.verdict, &args.reason)?.tell(console);
+            edit(&desk, task, (&args.verdict, door::person()), &args.reason)?.tell(console);
             super::told(&desk, task, &format!("Task #{task} is {verdict} by {person}\n"), console)
         }
         TaskOrRun::Run(run) => {

@@ -244,7 +244,7 @@ fn refused(row: &TaskRow) -> Failure {
     let refused = row.is_refused_by_person();
     let first = match row.status {
         Status::Completed | Status::Failed | Status::Stuck if refused => {
-            format!("a person refused it; `signoff improve {task} --review` goes on with it")
+            format!("it was refused; `signoff improve {task} --review` goes on with it")
         }
         Status::Failed | Status::Stuck => format!("`signoff retry {task}` goes on with it"),
         Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => {

@@ -141,11 +141,12 @@ fn void_approvals(task: TaskId, (run, worked): (RunId, &Worked), console: &Conso
         here && row.state() == TaskState::Approved
     };
     for row in desk.tasks()?.iter().filter(|row| is_approved(row)) {
-        let reason = format!("the review of run {run} refuses the approved commit:\n{}", findings(worked));
-        edit::edit(&desk, TaskId(row.id), FinalWord::ChangesRequested.word(), &reason)?.tell(console);
+        let (id, by) = (row.id, format!("the review of run {run}"));
+        let reason = format!("it refuses the approved commit:\n{}", findings(worked));
+        let verdict = FinalWord::ChangesRequested.word();
+        edit::edit(&desk, TaskId(id), (verdict, by), &reason)?.tell(console);
         console.note(&format!(
-            "Task #{} is not approved any more; signoff retry {} fixes what this review found",
-            row.id, row.id
+            "Task #{id} is not approved any more; signoff improve {id} --review fixes what this review found"
         ));
     }
     Ok(())

@@ -134,6 +134,12 @@ pub fn has_unsettled(bench: &Bench) -> Result<bool, Failure> {
     Ok(!attention::unsettled(&bench.desk().tasks()?).is_empty())
 }
 
+/// The exit code of everything that is not through or needs a person.
+pub fn exit_of_all(bench: &Bench) -> Result<Exit, Failure> {
+    let all = bench.desk().tasks()?;
+    Ok(exit_of(&all.iter().collect::<Vec<_>>(), &all, &[]))
+}
+
 /// The exit code of a run that is over.
 pub fn exit_of_run(bench: &Bench, run: RunId) -> Result<Exit, Failure> {
     let all = bench.desk().tasks()?;

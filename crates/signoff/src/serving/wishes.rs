@@ -81,7 +81,7 @@ fn cancelled(desk: &Desk, task: u64) -> Result<Done, Failure> {
 }
 
 fn edited(desk: &Desk, task: u64, verdict: &str, reason: &str) -> Result<Done, Failure> {
-    let taken = edit::edit(desk, TaskId(task), verdict, reason)?;
+    let taken = edit::edit(desk, TaskId(task), (verdict, door::person()), reason)?;
     let message = format!("Task #{task} is {} by {}", verdict.to_ascii_uppercase(), door::person());
     Ok(done(message, taken.note().map(str::to_owned)))
 }

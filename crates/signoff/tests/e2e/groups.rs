@@ -498,7 +498,8 @@ fn a_run_with_a_refused_task_names_the_task() {
     project.run(&["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "it loses money"]);
     project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]);
     let status = project.run(&["status"]);
-    let line = "✗ run 1 SPEC.md: not approved: #1 (edited_by_person)\n      signoff improve 1 --review\n";
+    let line = "✗ run 1 SPEC.md: not approved: #1 (edited_by_person)\n      \
+                signoff edit 1 --verdict APPROVED --reason TEXT, or signoff improve 1 --review\n";
     assert!(status.stdout.contains(line), "{status}");
 }
 
@@ -511,6 +512,13 @@ fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
     let output = project.run(&["land"]);
     assert_eq!((output.code, in_main(&project).as_str()), (Some(0), WHOLE), "{output}");
     assert!(project.run(&["land"]).stderr.contains("Nothing to land"));
+    // What is in the default branch cannot be refused: a fix of the run's branch would not land.
+    insta::assert_snapshot!(project.run(&["edit", "run-1", "--verdict", "CHANGES_REQUESTED", "--reason", "no"]), @"
+    exit 2
+    --- stderr
+    error: run 1 is in the default branch already
+    hint: `signoff improve 3` goes on with a task of it, `signoff add` adds another
+    ");
 }
 
 #[test]
@@ -756,7 +764,7 @@ fn a_run_of_which_a_person_no_longer_approves_a_task_does_not_land() {
         assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
         assert!(output.stderr.contains("run 1 builds on task 2, which is not approved"), "{output}");
         assert!(
-            output.stderr.contains("hint: a person refused it; `signoff merge 2 --force --reason TEXT`"),
+            output.stderr.contains("hint: it was refused; `signoff improve 2 --review`"),
             "{output}"
         );
         assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
@@ -1082,7 +1090,7 @@ fn a_run_that_another_program_drives_is_told_of() {
     let program = project.start(&["run", "SPEC.md"]);
     until("the agent is at work", || project.env.root().join("begun").exists());
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
-    exit 0
+    exit 3
     --- stderr
     Nothing to go on with here: another signoff works on run 1
     ");

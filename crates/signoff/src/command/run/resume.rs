@@ -46,7 +46,7 @@ pub fn resume(args: &Args, console: &Console) -> Result<Exit, Failure> {
             return over(&bench, *run, console);
         }
         console.note(&nothing(&bench)?);
-        return Ok(Exit::Done);
+        return work::exit_of_all(&bench);
     }
     let drive = Drive { no_ask, tick: args.tick, ..Drive::default() };
     let wanted = Wanted { resumed, drive, jobs: args.jobs.map(usize::from), ..Wanted::default() };

@@ -48,7 +48,7 @@ fn decided(root: &Path, heard: Heard) -> Result<Option<String>, Failure> {
         Heard::About(task, Decision::Cancel) => Some(cancelled(task, cancel::cancel(&desk, task)?)),
         Heard::About(task, Decision::Edit { verdict, reason }) => {
             let word = verdict.word();
-            let taken = edit::edit(&desk, task, word, &reason)?;
+            let taken = edit::edit(&desk, task, (word, door::person()), &reason)?;
             let note = taken.note().map(|note| format!("; {note}")).unwrap_or_default();
             Some(format!("Task #{task} is {word} by {}{note}", door::person()))
         }
