@@ -21,7 +21,7 @@ pub(crate) use share::plus;
 pub use share::{ByReviewer, ByRole, Shares};
 pub use text::text;
 
-use crate::show::{Attempt, Folded};
+use crate::show::{Attempt, Folded, usd};
 
 /// Which work counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -91,8 +91,7 @@ impl Stats {
         self.phases.take(&attempts);
         attempts.iter().for_each(|attempt| self.attempt(attempt));
         if let Some(row) = row.filter(|row| row.task.is_some()) {
-            let cost = attempts.iter().fold(0.0, |sum, attempt| plus(sum, attempt.cost_usd));
-            self.task(&row, cost);
+            self.task(&row, usd(row.usage));
         }
         true
     }

@@ -124,7 +124,7 @@ impl ReviewLine {
 }
 
 /// Dollars, for people and programs that only show them.
-pub(super) fn usd(usage: Usage) -> f64 {
+pub(crate) fn usd(usage: Usage) -> f64 {
     usage.cost_micro_usd as f64 / 1_000_000.0
 }
 

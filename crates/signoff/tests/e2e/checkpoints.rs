@@ -268,6 +268,7 @@ fn what_a_checkpoint_review_costs_is_on_its_task() {
     let looked = query(&project, "select count(*) from loop_reviews where task_id is null and loop_id = '1'");
     assert_eq!(looked, "1");
     assert_eq!(query(&project, "select id, cost_usd from tasks order by id"), "1|0.25\n2|0");
+    assert_eq!(project.run(&["stats", "--json"]).json()["cost"]["per_approved_usd"], 0.125);
 }
 
 #[test]
