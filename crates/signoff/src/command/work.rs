@@ -72,7 +72,14 @@ pub fn work(
         let facts = open::queue(&bench.settings, jobs, no_ask)?;
         wanted.opened.push((bench.store.open_run(clock::now())?, facts));
     }
-    drive::drive(bench, wanted, console)?.conclude(console, no_ask)
+    let desk = bench.desk();
+    let exit = drive::drive(bench, wanted, console)?.conclude(console, no_ask)?;
+    if exit != Exit::Done || !tasks.is_empty() {
+        return Ok(exit);
+    }
+    let all = desk.tasks()?;
+    let is_blocked = |row: &&TaskRow| row.status == Status::Blocked && row.run_id.is_none();
+    all.iter().find(is_blocked).map_or(Ok(exit), |blocked| Err(behind(blocked, &all)))
 }
 
 /// The open runs that nobody drives, as far as they hold what is asked for.

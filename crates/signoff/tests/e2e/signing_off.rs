@@ -409,6 +409,21 @@ fn an_approval_names_the_number_of_open_findings() {
     assert!(status.contains("completed  APPROVED (1 cycle), 1 open finding"), "{status}");
 }
 
+/// `work` is asked for everything in the queue, and says what it could not begin.
+#[test]
+fn work_does_not_succeed_while_a_task_of_the_queue_is_blocked() {
+    let project = project(|script| developer(script).rule(Rule::role("review").say(APPROVED)), REVIEWER);
+    project.run(&["add", "First"]);
+    project.run(&["add", "Second", "--depends-on", "1"]);
+    project.run(&["add", "Third"]);
+    project.run(&["cancel", "1"]);
+    let output = project.run(&["work"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    assert!(output.stdout.contains("✓ Task #3 completed"), "{output}");
+    assert!(output.stderr.contains("task 2 waits for task 1, which did not pass"), "{output}");
+    assert_eq!(project.run(&["work", "3"]).code, Some(0));
+}
+
 /// A minor note beside a pass is shown and kept.
 #[test]
 fn minor_notes_are_shown_and_kept() {
