@@ -169,10 +169,8 @@ fn improving(mut workflow: Workflow, asked: Option<bool>, kind: &TaskTypeSetting
     alone(workflow)
 }
 
-/// The gates and nothing else: what they find ends the task. A review takes no turn on a branch and lands nothing,
-/// whatever the preset does with the work it judges.
+/// The gates and nothing else: what they find ends the task.
 fn reviewing(mut workflow: Workflow) -> Workflow {
-    (workflow.landing, workflow.arrangement) = (Landing::None, Arrangement::Queue);
     workflow.phases = gates_of_work(&workflow);
     for policy in workflow.phases.iter_mut().filter_map(Phase::judge_mut) {
         policy.gate.enabled = true;
@@ -234,8 +232,10 @@ fn gates_of_work(workflow: &Workflow) -> Vec<Phase> {
     gates
 }
 
-/// Such a task takes no part in what a run does before and after its tasks.
+/// Such a task takes no part in what a run does before and after its tasks, takes no turn on the run's branch and does
+/// not land there.
 fn alone(mut workflow: Workflow) -> Workflow {
+    (workflow.landing, workflow.arrangement) = (Landing::None, Arrangement::Queue);
     workflow.before.clear();
     workflow.after.clear();
     workflow.checkpoint_interval = None;

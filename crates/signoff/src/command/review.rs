@@ -200,8 +200,12 @@ fn spec_of(bench: &Bench, task: TaskId) -> Result<TaskSpec, Failure> {
         max_review_cycles: Some(1),
         continues: Some(root),
         first_review: Some(number),
-        depends_on: Vec::new(),
-        ..before
+        title: before.title,
+        description: before.description,
+        effort: before.effort,
+        model: before.model,
+        plan: before.plan,
+        ..TaskSpec::default()
     })
 }
 

@@ -88,3 +88,14 @@ fn said(output: &Output) -> String {
 fn well(script: Script) -> Script {
     script.rule(works()).rule(Rule::role("review").say(PASS))
 }
+
+#[test]
+fn the_work_on_a_bead_can_be_reviewed_once_more() {
+    let project = tracked(&["Log in"], well);
+    project.configure("preset = \"slots\"\n");
+    assert_eq!(project.run(&["run", "beads", "--review"]).code, Some(0));
+    let reviewed = project.run(&["review", "1"]);
+    assert_eq!(reviewed.code, Some(0), "{reviewed}");
+    assert!(reviewed.stdout.contains("Action: Proceed"), "{reviewed}");
+    assert_eq!(asked(&project).matches("close b-1").count(), 1, "the review is no task of the tracker");
+}
