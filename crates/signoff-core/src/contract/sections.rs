@@ -182,9 +182,30 @@ pub(super) fn is_aside(line: &str) -> bool {
     any(line, &ASIDE) && words(line).all(|word| is_one(word, &ASIDE) || beside(word))
 }
 
+/// Words for a finding that is no more.
+const DONE: [&str; 6] = ["fixed", "resolved", "addressed", "verified", "gone", "closed"];
+
+/// Whether a text is nothing but such a word.
+pub(super) fn is_done(text: &str) -> bool {
+    is_one(text, &DONE)
+}
+
+/// Whether a heading stands over what has to be changed: `Must fix before merge`, `Required changes`, `P1 issues`.
+pub(super) fn demands(heading: &str) -> bool {
+    const MUST: [&str; 5] = ["must", "required", "needed", "necessary", "before"];
+    const WORK: [&str; 7] = ["fix", "fixes", "fixed", "change", "changes", "address", "addressed"];
+    const PRIORITY: [&str; 2] = ["p0", "p1"];
+    const BESIDE: [&str; 14] = [
+        "be", "to", "the", "this", "can", "merge", "merging", "landing", "release", "issue", "issues",
+        "items", "finding", "findings",
+    ];
+    let known = |word| [&MUST[..], &WORK, &PRIORITY, &BESIDE].iter().any(|list| is_one(word, list));
+    let about_work = any(heading, &MUST) && any(heading, &WORK);
+    (about_work || any(heading, &PRIORITY)) && words(heading).all(known)
+}
+
 /// Whether a text names a finding by its id and says that it is fixed: `f-22d1aa90c4 …: fixed`.
 pub(super) fn recounts(text: &str) -> bool {
-    const DONE: [&str; 6] = ["fixed", "resolved", "addressed", "verified", "gone", "closed"];
     const UNDONE: [&str; 14] = [
         "not",
         "never",
@@ -206,11 +227,27 @@ pub(super) fn recounts(text: &str) -> bool {
 
 /// Whether the id of a finding stands in a text.
 pub(super) fn names_finding(text: &str) -> bool {
+    text.match_indices("f-").any(|(at, _)| id_length(text, at).is_some())
+}
+
+/// Whether `offset` lies within the id of a finding.
+pub(super) fn finding_at(text: &str, offset: usize) -> bool {
+    const LONGEST: usize = 18;
+    let is_part = |byte: &u8| *byte == b'-' || byte.is_ascii_hexdigit();
+    let before =
+        text.as_bytes()[..offset].iter().rev().take(LONGEST).take_while(|byte| is_part(byte)).count();
+    (offset - before..=offset)
+        .any(|start| id_length(text, start).is_some_and(|length| offset < start + length))
+}
+
+/// How long the id that begins at `start` is, if there is one.
+fn id_length(text: &str, start: usize) -> Option<usize> {
     const SHORTEST: usize = 4;
-    text.match_indices("f-").any(|(at, mark)| {
-        let id = text[at + mark.len()..].bytes().take_while(u8::is_ascii_hexdigit).count();
-        id >= SHORTEST && !text[..at].ends_with(|c: char| c.is_alphanumeric())
-    })
+    let bytes = text.as_bytes();
+    let digits =
+        bytes.get(start..)?.strip_prefix(b"f-")?.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let joined = text[..start].ends_with(|c: char| c.is_alphanumeric());
+    (digits >= SHORTEST && !joined).then_some(digits + 2)
 }
 
 pub(super) fn names_problem(line: &str) -> bool {
