@@ -38,6 +38,8 @@ fn is_delimiter(rest: &str) -> bool {
 struct Line {
     text: String,
     parts: Vec<Range<usize>>,
+    /// The first part with a letter in it.
+    lead: usize,
 }
 
 const SEPARATORS: [char; 10] = ['|', ':', '[', ']', '(', ')', '—', '–', '*', '_'];
@@ -55,7 +57,9 @@ impl Line {
             parts.extend((length > 0).then_some(begin..begin + length));
             start += part.len();
         }
-        Self { text, parts }
+        let has_letter = |part: &Range<usize>| text[part.clone()].contains(char::is_alphabetic);
+        let lead = parts.iter().position(has_letter).unwrap_or_default();
+        Self { text, parts, lead }
     }
 
     fn part(&self, index: usize) -> Option<&str> {
@@ -64,39 +68,42 @@ impl Line {
 
     fn blocks(&self, graded: bool, is_said: impl Fn(usize) -> bool, ask: &Ask) -> bool {
         let labels: Vec<(usize, Severity)> = (0..self.parts.len())
-            .filter(|index| is_said(self.parts[*index].start))
-            .filter_map(|index| Some((index, self.label(index, graded)?)))
+            .filter_map(|index| {
+                let weak = || self.weak_label(index).filter(|_| is_said(self.parts[index].start));
+                Some((index, self.label(index, graded).or_else(weak)?))
+            })
             .collect();
         let worst = labels.iter().map(|(_, severity)| *severity).max();
         let is_below = worst.is_some_and(|severity| !ask.fail_on.is_reached_by(severity));
-        let labelled = worst.is_some() && self.is_described(&labels);
-        let stands = || !self.is_denied(&labels) && item::label(&self.text).is_none();
-        let settled = || sections::recounts(&self.text);
-        !is_below && (labelled && stands() || self.is_open(ask)) && !settled()
+        let labelled = worst.is_some() && self.is_described(&labels) && !self.is_denied(&labels);
+        !is_below && (labelled || self.is_open(ask)) && !sections::recounts(&self.text)
     }
 
-    /// The severity of a part that is a label. Words such as `high` are labels only where nothing else can be meant:
-    /// at the begin of the line, in brackets, after `Severity:`, in a column of severities, or as `HIGH:`.
+    /// The severity of a part that can only be a label: `critical`, or any other word after `Severity:` or in a column of
+    /// severities.
     fn label(&self, index: usize, graded: bool) -> Option<Severity> {
-        const STRONG: [&str; 7] = ["critical", "blocker", "blocking", "severe", "p0", "p1", "must fix"];
+        const LABELS: [&str; 7] = ["critical", "blocker", "blocking", "severe", "p0", "p1", "must fix"];
         let part = without_number(self.part(index)?);
-        if STRONG.iter().any(|label| label.eq_ignore_ascii_case(part)) {
+        if LABELS.iter().any(|label| label.eq_ignore_ascii_case(part)) {
             return Some(Severity::Critical);
         }
-        let (before, after) = (self.gap(index), self.gap(index + 1));
-        let last = part.rsplit(' ').next().unwrap_or_default();
-        let shouted = last.bytes().all(|byte| byte.is_ascii_uppercase()) && after.starts_with(':');
-        if let Some(severity) = stated::severity_word(last).filter(|_| shouted) {
-            return Some(severity);
-        }
-        let severity = severity_of(part)?;
-        let leads =
-            self.parts[..index].iter().all(|part| !self.text[part.clone()].contains(char::is_alphabetic));
         let named = || index.checked_sub(1).and_then(|index| self.part(index)).is_some_and(names_severity);
-        let bracketed = || before.contains('[') && after.contains(']');
+        severity_of(part).filter(|_| graded || named())
+    }
+
+    /// The severity of a part with a word such as `high`, where it is a label: at the begin of the line, in brackets, as
+    /// `HIGH:`, or as `— Important —`. A heading is none; it speaks of what is below it.
+    fn weak_label(&self, index: usize) -> Option<Severity> {
+        let part = without_number(self.part(index)?);
+        let last = part.rsplit(' ').next().unwrap_or_default();
+        let severity = stated::severity_word(last).or_else(|| severity_of(part))?;
+        let (before, after) = (self.gap(index), self.gap(index + 1));
+        let shouted = last.bytes().all(|byte| byte.is_ascii_uppercase()) && after.starts_with(':');
+        let bracketed = before.contains('[') && after.contains(']');
         let apart = |gap: &str| gap.contains(['|', '—', '–', '(', ')']);
-        let telling = || matches!(part, "Important" | "Major") && apart(before) && apart(after);
-        (leads || graded || named() || bracketed() || telling()).then_some(severity)
+        let telling = matches!(part, "Important" | "Major") && apart(before) && apart(after);
+        let bare = severity_of(part).is_some() && (index == self.lead || bracketed || telling);
+        ((shouted || bare) && item::label(&self.text).is_none()).then_some(severity)
     }
 
     /// What stands between a part and the one before it.

@@ -8,7 +8,8 @@ use super::message::{self, Message};
 use super::outline::Shown;
 use super::reader::{self, Entry};
 use super::{
-    Ask, binding, item, json, json_text, labelled, markdown, prefix, retraction, severity, xml, xml_tree,
+    Ask, binding, item, json, json_text, labelled, markdown, prefix, retraction, sections, severity, xml,
+    xml_tree,
 };
 use crate::review::{Review, Violation, ViolationCode};
 
@@ -135,17 +136,8 @@ fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
     finding.or_else(refusal).map(opposed)
 }
 
-/// The first paragraph below a heading such as `### Critical issues` that does not begin by saying that there are none.
+/// The first paragraph below a heading such as `### Critical issues` that does not say that there are none.
 fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
-    const NO: [&str; 6] = ["no", "not", "n", "na", "zero", "0"];
-    const NONE: [&str; 6] = ["none", "nothing", "resolved", "fixed", "addressed", "empty"];
-    const BEGIN: usize = 6;
-    let denies = |line: &str| {
-        let is_in = |word: &str, list: &[&str]| list.iter().any(|one| one.eq_ignore_ascii_case(word));
-        let words = || line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        let begins = words().take(BEGIN).any(|word| is_in(word, &NO));
-        begins || words().any(|word| is_in(word, &NONE)) || words().next().is_none()
-    };
     let mut below_label = false;
     let mut start = 0;
     for line in prose.text().split_inclusive('\n') {
@@ -155,7 +147,8 @@ fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
         if bare.is_empty() || prose.outline().shown(at).is_some() {
             continue;
         }
-        if below_label && !item::is_heading(bare) && !prose.outline().has_item_at(at) && !denies(bare) {
+        let is_text = !item::is_heading(bare) && !prose.outline().has_item_at(at);
+        if below_label && is_text && !sections::says_none(bare) {
             return Some(at);
         }
         below_label = item::label(bare).is_some_and(|severity| ask.fail_on.is_reached_by(severity));

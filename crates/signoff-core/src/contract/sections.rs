@@ -225,6 +225,34 @@ pub(super) fn recounts(text: &str) -> bool {
     names_finding(text) && any(text, &DONE) && !any(text, &UNDONE)
 }
 
+/// Whether a line below a heading says that there is nothing, or no more: `None found`, `I found no critical issues`, `Not
+/// applicable`, `Both were fixed`. `The name is not escaped` and `A fixed size overflows` do not.
+pub(super) fn says_none(line: &str) -> bool {
+    const NOTHING: [&str; 4] = ["none", "nothing", "na", "empty"];
+    const NO: [&str; 3] = ["no", "zero", "0"];
+    const FIND: [&str; 7] = ["applicable", "find", "found", "see", "identify", "spot", "any"];
+    const BE: [&str; 9] = ["is", "are", "was", "were", "been", "now", "all", "both", "already"];
+    let words: Vec<&str> = words(line).collect();
+    let follows = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| is_one(word, list));
+    let of_problems = |rest: &[&str]| {
+        let mut rest = rest
+            .iter()
+            .skip_while(|word| stated::severity_word(word).is_some() || is_one(word, &BESIDE_SEVERITY));
+        rest.next().is_none_or(|word| is_one(word, &PROBLEMS))
+    };
+    words.is_empty()
+        || words.iter().enumerate().any(|(at, word)| {
+            let done = is_one(word, &DONE) && (at == 0 || follows(at - 1, &BE));
+            let not = is_one(word, &["not", "n"]) && (follows(at + 1, &FIND) || follows(at + 1, &["a"]));
+            let no = is_one(word, &NO) && of_problems(&words[at + 1..]);
+            is_one(word, &NOTHING) || done || not || no
+        })
+}
+
+/// What stands between `no` and the problems that there are none of: `no critical or other blocking issues`.
+const BESIDE_SEVERITY: [&str; 9] =
+    ["or", "and", "other", "new", "further", "such", "remaining", "more", "real"];
+
 /// Whether the id of a finding stands in a text.
 pub(super) fn names_finding(text: &str) -> bool {
     text.match_indices("f-").any(|(at, _)| id_length(text, at).is_some())
