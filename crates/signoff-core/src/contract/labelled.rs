@@ -99,7 +99,10 @@ impl Line {
         let severity = stated::severity_word(last).or_else(|| severity_of(part))?;
         let (before, after) = (self.gap(index), self.gap(index + 1));
         let shouted = last.bytes().all(|byte| byte.is_ascii_uppercase()) && after.starts_with(':');
-        let bracketed = before.contains('[') && after.contains(']');
+        let of_problem =
+            || index.checked_sub(1).and_then(|index| self.part(index)).is_some_and(sections::names_problem);
+        let bracketed = before.contains('[') || (before.contains('(') && of_problem());
+        let bracketed = bracketed && after.starts_with([']', ')', '*', '_']);
         let apart = |gap: &str| gap.contains(['|', '—', '–', '(', ')']);
         let telling = matches!(part, "Important" | "Major") && apart(before) && apart(after);
         let bare = severity_of(part).is_some() && (index == self.lead || bracketed || telling);

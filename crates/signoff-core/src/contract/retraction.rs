@@ -137,6 +137,7 @@ fn begins_anew(line: &str) -> bool {
 
 /// The words in lower case, without apostrophes and what is in quotation marks: `don’t` is `dont`. Longer ones than any
 /// that counts are cut. A `No` that answers, before a comma, a colon or a dash, is `nope`: it negates nothing after it.
+/// A mark such as ✅ beside the id of a finding is `fixed`.
 fn words(sentence: &str) -> Vec<String> {
     const LONGEST: usize = 18;
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '\\' | '\'' | '’');
@@ -151,7 +152,9 @@ fn words(sentence: &str) -> Vec<String> {
         [" - ", " – ", " — "].iter().fold(sentence.to_owned(), |text, dash| text.replace(dash, ", "));
     let unquoted = sentence.split(['"', '“', '”']).step_by(2);
     let words = unquoted.flat_map(|text| text.split_inclusive(|c| !is_word(c)));
-    words.map(word).filter(|word| !word.is_empty()).collect()
+    let ticked = sections::is_ticked(&sentence) && sections::names_finding(&sentence);
+    let words = words.map(word).filter(|word| !word.is_empty());
+    words.chain(ticked.then(|| "fixed".to_owned())).collect()
 }
 
 fn is_anywhere(words: &[String]) -> bool {
@@ -339,6 +342,8 @@ mod tests {
             "The critical finding f-dd64e547f9 (new.txt:1) is still there.",
             "Critical finding f-dd64e547f9 at new.txt:1: not fixed.",
             "Still open: f-dd64e547f9",
+            "Remaining findings: f-dd64e547f9",
+            "f-dd64e547f9 ✅ is not fixed",
             "Not fixed: f-dd64e547f9, f-22d1aa90c4",
             "The critical finding at a.py:1 remains.",
             "Requesting changes: this loses money.",
@@ -407,6 +412,7 @@ mod tests {
             "| f-dd64e547f9 | minor | open |",
             "f-dd64e547f9: left the socket open, fixed.",
             "f-dd64e547f9 is no longer open.",
+            "| f-dd64e547f9 | ✅ |",
             "The critical finding at a.py:1 no longer remains.",
         ];
         let mistaken: Vec<&str> = others.into_iter().filter(|text| is_stated_in(text)).collect();

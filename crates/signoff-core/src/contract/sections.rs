@@ -192,7 +192,7 @@ pub(super) fn is_done(text: &str) -> bool {
 
 /// Whether a heading stands over what has to be changed: `Must fix before merge`, `Required changes`, `P1 issues`.
 pub(super) fn demands(heading: &str) -> bool {
-    const MUST: [&str; 5] = ["must", "required", "needed", "necessary", "before"];
+    const MUST: [&str; 7] = ["must", "required", "needed", "necessary", "before", "need", "needs"];
     const WORK: [&str; 7] = ["fix", "fixes", "fixed", "change", "changes", "address", "addressed"];
     const PRIORITY: [&str; 2] = ["p0", "p1"];
     const BESIDE: [&str; 14] = [
@@ -222,7 +222,8 @@ pub(super) fn recounts(text: &str) -> bool {
         "again",
         "yet",
     ];
-    names_finding(text) && any(text, &DONE) && !any(text, &UNDONE)
+    let done = any(text, &DONE) || is_ticked(text);
+    names_finding(text) && done && !any(text, &UNDONE)
 }
 
 /// Whether a line below a heading says that there is nothing, or no more: `None found`, `I found no critical issues`, `Not
@@ -238,7 +239,7 @@ pub(super) fn says_none(line: &str) -> bool {
         let mut rest = rest
             .iter()
             .skip_while(|word| stated::severity_word(word).is_some() || is_one(word, &BESIDE_SEVERITY));
-        rest.next().is_none_or(|word| is_one(word, &PROBLEMS))
+        rest.next().is_none_or(|word| is_one(word, &PROBLEMS) || is_one(word, &["changes", "action"]))
     };
     words.is_empty()
         || words.iter().enumerate().any(|(at, word)| {
@@ -252,6 +253,11 @@ pub(super) fn says_none(line: &str) -> bool {
 /// What stands between `no` and the problems that there are none of: `no critical or other blocking issues`.
 const BESIDE_SEVERITY: [&str; 9] =
     ["or", "and", "other", "new", "further", "such", "remaining", "more", "real"];
+
+/// Whether a text has a mark of what is done.
+pub(super) fn is_ticked(text: &str) -> bool {
+    text.contains(['✅', '✔'])
+}
 
 /// Whether the id of a finding stands in a text.
 pub(super) fn names_finding(text: &str) -> bool {
@@ -317,6 +323,7 @@ mod tests {
             "f-22d1aa01bb (critical) SQL injection in src/db.py:14 — **fixed**: parameterised."
         ));
         assert!(recounts("| f-22d1aa01bb SQL injection | critical | ✅ fixed |"));
+        assert!(recounts("| f-22d1aa01bb | critical | ✅ |"));
         assert!(!recounts("f-22d1aa01bb [critical] src/db.py:14 is not fixed"));
         assert!(!recounts("[critical] src/db.py:14 the old bug was fixed and this one came"));
         assert!(!recounts("f-22d1aa01bb was fixed, but the same happens in src/cart.py:3"));

@@ -201,6 +201,8 @@ fn a_line_labelled_as_blocking_keeps_an_approval_from_standing() {
         "⚠️ **Important**: boom",
         "1. **Wrong key** — Important — boom",
         "However, MEDIUM: the tenant is missing",
+        "Issue 1 (Medium): the key ignores the tenant",
+        "## Needs to be fixed before merge\n- boom",
         "| Issue | Severity |\n|---|---|\n| Wrong key | medium |",
         "Severity: `High` - the total is negative",
         "**Severity: Important**\nThe key does not name the tenant.",
@@ -238,6 +240,8 @@ fn a_line_labelled_as_blocking_keeps_an_approval_from_standing() {
         "| f-22d1aa90c4 | minor | open |",
         "Low: the name could be longer",
         "## Required changes\nNone",
+        "## Required changes\n\nNo changes are required.",
+        "Confidence (Medium): I ran the unit tests",
         "## Required changes of the last round\n- The cache is bounded now",
         "[the old verdict](https://example.org/CHANGES_REQUESTED)",
     ] {

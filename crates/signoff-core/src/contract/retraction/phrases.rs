@@ -3,7 +3,7 @@
 /// Phrases that contradict an approval wherever they stand: words in order, where `a|b` is one of several, `a*` a word
 /// that begins so, `~` up to four [`FILLERS`], `%` up to 24 words that do not settle a finding, `^` the begin of the
 /// sentence, `$` its end, and a capital letter one of the [`LISTS`].
-pub(super) const ANYWHERE: [&str; 45] = [
+pub(super) const ANYWHERE: [&str; 46] = [
     "T",
     "^ f-* $",
     "f-* ~ still|remain*|persist*|reproduc*",
@@ -13,6 +13,7 @@ pub(super) const ANYWHERE: [&str; 45] = [
     "f-* % remains|persists $|open|unfixed|there",
     "f-* % N ~ fixed|resolved|addressed|gone|solved|done|dealt",
     "^ ~ unresolved|unfixed|remaining|outstanding ~ f-*",
+    "^ ~ unresolved|unfixed|remaining|outstanding finding|findings|issue|issues ~ f-*",
     "^ ~ N|still ~ fixed|resolved|addressed|open|there|present ~ f-*",
     "critical|blocking finding|issue|bug|problem % remains|persists ~ $",
     "V ~ R",
