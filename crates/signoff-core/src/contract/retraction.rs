@@ -175,7 +175,7 @@ fn contains(words: &[String], phrases: &[&str]) -> bool {
 /// Whether the words from `at` on follow the phrase.
 fn follows(words: &[String], at: usize, phrase: &[&str]) -> bool {
     const MOST: usize = 4;
-    const FURTHEST: usize = 24;
+    const FURTHEST: usize = 16;
     match phrase.split_first() {
         None => true,
         Some((&"~", rest)) => {
@@ -184,7 +184,7 @@ fn follows(words: &[String], at: usize, phrase: &[&str]) -> bool {
         }
         Some((&"%", rest)) => {
             let more = words[at..].iter().take(FURTHEST).take_while(|word| !is_one_of(word, "K"));
-            (at..=at + more.count()).any(|next| !is_negated(words, next) && follows(words, next, rest))
+            (at..=at + more.count()).any(|next| follows(words, next, rest) && !is_negated(words, next))
         }
         Some((slot, rest)) => slot.split('|').any(|choice| match choice {
             "^" => at == 0 && follows(words, at, rest),

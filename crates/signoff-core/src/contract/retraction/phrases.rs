@@ -1,7 +1,7 @@
 //! The phrases by which a sentence contradicts an approval.
 
 /// Phrases that contradict an approval wherever they stand: words in order, where `a|b` is one of several, `a*` a word
-/// that begins so, `~` up to four [`FILLERS`], `%` up to 24 words that do not settle a finding, `^` the begin of the
+/// that begins so, `~` up to four [`FILLERS`], `%` up to 16 words that do not settle a finding, `^` the begin of the
 /// sentence, `$` its end, and a capital letter one of the [`LISTS`].
 pub(super) const ANYWHERE: [&str; 46] = [
     "T",
