@@ -17,6 +17,7 @@ mod item;
 mod json;
 mod json_text;
 mod json_value;
+mod labelled;
 mod markdown;
 mod message;
 mod objection;

@@ -136,6 +136,48 @@ fn a_nonce_that_is_present_and_wrong_never_approves() {
 }
 
 #[test]
+fn a_wrong_nonce_beside_the_right_one_never_approves() {
+    for (contract, right) in approvals(NONCE) {
+        for (_, wrong) in approvals("a0b1c2d3") {
+            for answer in [format!("{right}\n\n{wrong}\n"), format!("{wrong}\n\n{right}\n")] {
+                for reader in [contract, Contract::Auto] {
+                    assert!(!approves(&read(reader, &answer, &ask(true))), "{reader:?}: {answer}");
+                }
+            }
+        }
+    }
+    for (_, wrong) in approvals("a0b1c2d3") {
+        let answer = Answer { text: wrong.as_bytes(), tool: Some(br#"{"passed":true}"#) };
+        let refused = parse(Contract::Tool, answer, &ask(true)).map(|review| review.verdict);
+        assert_eq!(refused.map_err(|violation| violation.code.word()), Err("nonce_mismatch"), "{wrong}");
+    }
+}
+
+/// A fenced refusal is an example beside an approval in plain text; it is an answer beside one in a fence, or with the nonce.
+#[test]
+fn a_fenced_refusal_takes_back_a_fenced_approval() {
+    let fenced = |answer: &str| format!("```\n{answer}\n```\n");
+    let issue = "<issues><issue severity='critical'><description>no</description></issue></issues>";
+    let refusals = [
+        r#"{"verdict":"drift","followUpPrompt":"no"}"#.to_owned(),
+        format!("<code-review><verdict>ISSUES</verdict>{issue}</code-review>"),
+    ];
+    let formats = [Contract::Json, Contract::Xml];
+    for (contract, approval) in approvals(NONCE).into_iter().filter(|(one, _)| formats.contains(one)) {
+        assert!(approves(&read(contract, &fenced(&approval), &ask(true))), "{approval}");
+        let bound = format!(r#"{{"verdict":"drift","followUpPrompt":"no","nonce":"{NONCE}"}}"#);
+        let answer = format!("{approval}\n\n{}", fenced(&bound));
+        assert!(!approves(&read(contract, &answer, &ask(true))), "{answer}");
+        for refusal in &refusals {
+            let answer = format!("{}\nCorrection:\n\n{}", fenced(&approval), fenced(refusal));
+            for reader in [contract, Contract::Auto] {
+                assert!(!approves(&read(reader, &answer, &ask(true))), "{reader:?}: {answer}");
+            }
+        }
+    }
+}
+
+#[test]
 fn an_answer_without_the_nonce_counts_unless_it_is_required() {
     for (contract, answer) in approvals(NONCE) {
         let without = answer.replace(&format!("<!-- signoff:{NONCE} -->"), "");

@@ -74,16 +74,30 @@ fn a_note_that_repeats_a_finding_keeps_it_open() {
     for (verdict, severity) in
         [(Verdict::Approved, Severity::Important), (Verdict::ApprovedWithMinor, Severity::Minor)]
     {
-        let mut ledger = Ledger::default();
-        ledger.record(&round(1), &[review("code", changes(), [at(10, OVERFLOW)])]);
-        let mut second = review("code", verdict, []);
-        let file = Some("src/cart.rs".to_owned());
-        second.minor.push(Note { file, line: Some(12), description: OVERFLOW.to_owned() });
-        let change = ledger.record(&round(2), &[second]);
-        assert!(change.fixed.is_empty(), "{change:?}");
-        let [entry] = ledger.entries() else { panic!("{ledger:?}") };
-        assert_eq!((entry.state, entry.finding.severity), (State::Open, severity));
+        for lead in ["", "ID ", "**ID** (`src/cart.rs:12`): "] {
+            let mut ledger = Ledger::default();
+            ledger.record(&round(1), &[review("code", changes(), [at(10, OVERFLOW)])]);
+            let [entry] = ledger.entries() else { panic!("{ledger:?}") };
+            let description = format!("{lead}{OVERFLOW}").replace("ID", entry.finding.id.as_str());
+            let mut second = review("code", verdict.clone(), []);
+            second.minor.push(Note { file: Some("src/cart.rs".to_owned()), line: Some(12), description });
+            let change = ledger.record(&round(2), &[second]);
+            assert!(change.fixed.is_empty(), "{lead}: {change:?}");
+            let [entry] = ledger.entries() else { panic!("{ledger:?}") };
+            assert_eq!((entry.state, entry.finding.severity), (State::Open, severity), "{lead}");
+        }
     }
+}
+
+#[test]
+fn a_note_that_says_a_finding_is_fixed_does_not_keep_it_open() {
+    let mut ledger = Ledger::default();
+    ledger.record(&round(1), &[review("code", changes(), [at(10, OVERFLOW)])]);
+    let [entry] = ledger.entries() else { panic!("{ledger:?}") };
+    let description = format!("{}: {OVERFLOW}: fixed", entry.finding.id.as_str());
+    let mut second = review("code", Verdict::Approved, []);
+    second.minor.push(Note { file: Some("src/cart.rs".to_owned()), line: Some(12), description });
+    assert_eq!(ledger.record(&round(2), &[second]).fixed.len(), 1);
 }
 
 #[test]

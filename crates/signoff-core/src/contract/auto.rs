@@ -64,6 +64,7 @@ fn agreed(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Option<Review>, Vi
 
 /// Applies the nonce to all contracts at once, and drops remarks where there is a verdict.
 fn counted(mut dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Vec<Vec<Candidate>>, Violation> {
+    binding::check_candidates(dialects.iter().flatten(), ask)?;
     let bound = dialects.iter().flatten().any(|candidate| candidate.binding.carries(ask));
     for candidates in &mut dialects {
         if bound {

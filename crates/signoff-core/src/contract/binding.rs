@@ -152,10 +152,7 @@ pub(super) fn select(candidates: Vec<Candidate>, ask: &Ask, nothing: &str) -> Re
 /// Where any candidate carries the right nonce, only those count; where it is required, no others do. An answer with the
 /// nonce of another review makes the message inconclusive.
 pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
-    let answers = candidates.iter().filter(|one| one.standing.is_said());
-    if let Some(wrong) = answers.into_iter().find(|one| one.binding.mismatches(ask)) {
-        return Err(mismatch(wrong.offset));
-    }
+    check_candidates(&candidates, ask)?;
     if candidates.iter().any(|candidate| candidate.binding.carries(ask)) {
         candidates.retain(|candidate| candidate.binding.carries(ask));
         for candidate in candidates.iter_mut().filter(|one| one.standing == Standing::Fragment) {
@@ -168,6 +165,16 @@ pub(super) fn counted(mut candidates: Vec<Candidate>, ask: &Ask) -> Result<Vec<C
         return if candidates.is_empty() { Err(violation) } else { Ok(candidates) };
     }
     Ok(candidates)
+}
+
+/// A violation if an answer carries the nonce of another review.
+pub(super) fn check_candidates<'c>(
+    candidates: impl IntoIterator<Item = &'c Candidate>,
+    ask: &Ask,
+) -> Result<(), Violation> {
+    let mut answers = candidates.into_iter().filter(|one| one.standing.is_said());
+    let wrong = answers.find(|one| one.binding.mismatches(ask));
+    wrong.map_or(Ok(()), |one| Err(mismatch(one.offset)))
 }
 
 fn refuses(candidate: &Candidate) -> bool {

@@ -5,7 +5,7 @@ use super::binding::comment_line;
 use super::message::Message;
 use super::outline::{ListItem, Shown};
 use super::place::{self, Place};
-use super::{stated, verdict_line};
+use super::{sections, stated, verdict_line};
 use crate::review::{Finding, Note, Severity};
 
 #[derive(Debug, Clone)]
@@ -103,6 +103,9 @@ pub(super) fn label(line: &str) -> Option<Severity> {
     let mut found = None;
     let mut denied = false;
     let bare = without_parentheses(line);
+    if sections::demands(&bare) {
+        return Some(Severity::Critical);
+    }
     for word in bare.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
         if let Some(severity) = stated::severity_word(word) {
             found = found.max(Some(if denied { Severity::Minor } else { severity }));

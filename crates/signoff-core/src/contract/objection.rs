@@ -8,9 +8,10 @@ use super::message::{self, Message};
 use super::outline::Shown;
 use super::reader::{self, Entry};
 use super::{
-    Ask, item, json, json_text, markdown, prefix, retraction, sections, severity, stated, xml, xml_tree,
+    Ask, binding, item, json, json_text, labelled, markdown, prefix, retraction, sections, severity, xml,
+    xml_tree,
 };
-use crate::review::{Review, Severity, Violation, ViolationCode};
+use crate::review::{Review, Violation, ViolationCode};
 
 /// The review of a message; an approval only if nothing in the message objects.
 pub(super) fn unopposed(review: Review, message: &Message<'_>, ask: &Ask) -> Result<Review, Violation> {
@@ -33,7 +34,11 @@ pub(super) fn unopposed_text(review: Review, text: &[u8], ask: &Ask) -> Result<R
 pub(super) fn unopposed_report(review: Review, text: &[u8], ask: &Ask) -> Result<Review, Violation> {
     let review = unopposed_text(review, text, ask)?;
     let text = String::from_utf8_lossy(text);
-    match retraction::first_after(&Message::new(&text), 0).filter(|_| review.verdict.approves()) {
+    let message = Message::new(&text);
+    if review.verdict.approves() {
+        binding::check_nonces(&message, ask)?;
+    }
+    match retraction::first_after(&message, 0).filter(|_| review.verdict.approves()) {
         Some(offset) => Err(retraction::violation(offset)),
         None => Ok(review),
     }
@@ -47,7 +52,18 @@ fn objection(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
         Ok(candidates) => candidates,
         Err(violation) => return Some(violation),
     };
-    let refusal = candidates.iter().find(|one| refuses(one) && is_outside(message, one));
+    if let Err(violation) =
+        binding::check_candidates(candidates.iter().filter(|one| is_outside(message, one)), ask)
+    {
+        return Some(violation);
+    }
+    // Where the approval is fenced, or the refusal has the nonce, a refusal in a fence is no example.
+    let is_fenced = |one: &Candidate| message.outline().shown(one.offset) == Some(Shown::Code);
+    let fenced = candidates.iter().any(|one| one.standing.is_said() && approves(one) && is_fenced(one));
+    let counts = |one: &Candidate| {
+        is_outside(message, one) || (is_fenced(one) && (fenced || one.binding.carries(ask)))
+    };
+    let refusal = candidates.iter().find(|one| refuses(one) && counts(one));
     refusal.map(|one| opposed(one.offset)).or_else(|| in_prose(message, ask))
 }
 
@@ -115,23 +131,13 @@ fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
         |entry: &Entry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
     let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
     let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
-    let finding =
-        finding.or_else(|| labelled_line(&prose).filter(|_| ask.fail_on.is_reached_by(Severity::Critical)));
+    let finding = finding.or_else(|| labelled::first_blocking(&prose, ask));
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
     finding.or_else(refusal).map(opposed)
 }
 
-/// The first paragraph below a heading such as `### Critical issues` that does not begin by saying that there are none.
+/// The first paragraph below a heading such as `### Critical issues` that does not say that there are none.
 fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
-    const NO: [&str; 6] = ["no", "not", "n", "na", "zero", "0"];
-    const NONE: [&str; 6] = ["none", "nothing", "resolved", "fixed", "addressed", "empty"];
-    const BEGIN: usize = 6;
-    let denies = |line: &str| {
-        let is_in = |word: &str, list: &[&str]| list.iter().any(|one| one.eq_ignore_ascii_case(word));
-        let words = || line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-        let begins = words().take(BEGIN).any(|word| is_in(word, &NO));
-        begins || words().any(|word| is_in(word, &NONE)) || words().next().is_none()
-    };
     let mut below_label = false;
     let mut start = 0;
     for line in prose.text().split_inclusive('\n') {
@@ -141,7 +147,8 @@ fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
         if bare.is_empty() || prose.outline().shown(at).is_some() {
             continue;
         }
-        if below_label && !item::is_heading(bare) && !prose.outline().has_item_at(at) && !denies(bare) {
+        let is_text = !item::is_heading(bare) && !prose.outline().has_item_at(at);
+        if below_label && is_text && !sections::says_none(bare) {
             return Some(at);
         }
         below_label = item::label(bare).is_some_and(|severity| ask.fail_on.is_reached_by(severity));
@@ -149,33 +156,14 @@ fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
     None
 }
 
-/// The first line with a part that is nothing but a label of a blocking finding, and another part that says more:
-/// `src/a.rs:6: critical: …`, `P1: …`, `Must fix: …`, `| 🔴 Critical | src/a.rs | … |`, `Severity: High - …`.
-fn labelled_line(prose: &Message<'_>) -> Option<usize> {
-    const SEPARATORS: [char; 10] = ['|', ':', '[', ']', '(', ')', '—', '–', '*', '_'];
-    const LABELS: [&str; 7] = ["critical", "blocker", "blocking", "severe", "p0", "p1", "must fix"];
-    let is_severity = |part: &&str| part.eq_ignore_ascii_case("severity");
-    let is_label = |part: &&str| LABELS.iter().any(|label| label.eq_ignore_ascii_case(part));
-    let mut start = 0;
-    prose.text().split_inclusive('\n').find_map(|line| {
-        let at = start + (line.len() - line.trim_start().len());
-        start += line.len();
-        let parts = line.split(" - ").flat_map(|part| part.split(SEPARATORS));
-        let parts: Vec<&str> = parts.map(|part| part.trim_matches(|c: char| !c.is_alphanumeric())).collect();
-        let says_more = |part: &&str| part.contains(' ') || is_severity(part);
-        let denies = |part: &&str| *part == "0" || stated::says_nothing(part) || sections::is_aside(part);
-        let is_high =
-            parts.iter().any(is_severity) && parts.iter().any(|part| part.eq_ignore_ascii_case("high"));
-        let labelled =
-            (is_high || parts.iter().any(is_label)) && !parts.iter().any(denies) && !sections::recounts(line);
-        let described = parts.iter().filter(|part| !is_label(part)).any(says_more);
-        (labelled && described && prose.outline().shown(at).is_none()).then_some(at)
-    })
-}
-
 /// Whether a text beside an approval, such as a summary, names a blocking finding or contradicts the approval.
 pub(super) fn is_in(text: &str, ask: &Ask) -> bool {
-    retraction::is_stated_in(text) || in_prose(&Message::new(text), ask).is_some()
+    retraction::is_stated_in(text) || is_in_note(text, ask)
+}
+
+/// Whether a minor note states a severity that blocks, or refuses the work.
+pub(super) fn is_in_note(text: &str, ask: &Ask) -> bool {
+    in_prose(&Message::new(text), ask).is_some()
 }
 
 /// The message with white space in the place of JSON texts, review elements and HTML tags.

@@ -5,107 +5,15 @@
 
 use std::ops::Range;
 
-use super::Ask;
 use super::binding::{Candidate, Standing};
 use super::message::Message;
 use super::outline::Shown;
+use super::{Ask, sections};
 use crate::review::{Violation, ViolationCode};
 
-/// Phrases that contradict an approval wherever they stand: words in order, where `a|b` is one of several, `a*` a word
-/// that begins so, `~` up to four [`FILLERS`], `^` the begin of the sentence, `$` its end, and a capital letter one of the
-/// [`LISTS`].
-const ANYWHERE: [&str; 27] = [
-    "T",
-    "^ f-* $",
-    "f-* ~ still|remain*|persist*|unresolved|unfixed|reproduc*",
-    "f-* ~ open $",
-    "f-* ~ N ~ fixed|resolved|addressed|gone|solved|done|dealt",
-    "V ~ R",
-    "V ~ needs ~ work|changes|rework|fixes",
-    "V ~ request changes",
-    "V ~ issues|drift $",
-    "this|it|change|patch must|should N be ~ merged|landed|shipped|approved",
-    "V ~ N ~ approv*|accept*",
-    "V ~ changes requested|required|needed",
-    "^ ~ changes requested $",
-    "I ~ W ~ A",
-    "^ ~ W ~ A",
-    "W my ~ A",
-    "my ~ A ~ W|void|wrong|mistaken|mistake|premature|invalid|reject*|denied",
-    "^ ~ A ~ W|void|denied|rejected|invalid ~ $",
-    "I ~ N ~ approve|approving|accept|sign|sign-off ~ this|it|that|the|these|$|as",
-    "I ~ refus*|declin* ~ approve|accept|merge|sign",
-    "I ~ reject|rejecting|veto|nack|block|blocking this|it|these|$",
-    "I ~ reject|rejecting|veto|nack|block|blocking ~ C",
-    "I ~ disapprov*",
-    "^ ~ reject|block this|it|these|$",
-    "^ ~ reject|block ~ C",
-    "^ rejected|disapproved|denied|nack|vetoed $",
-    "^ ~ N ~ approve|approved|lgtm|merge|land|ship this|it|that|yet|until|as|before|in|$",
-];
+mod phrases;
 
-/// Phrases that take back an approval which comes before them.
-const AFTERWARDS: [&str; 30] = [
-    "I ~ W it|that|this|$",
-    "^ W $",
-    "I ~ take|taking ~ back",
-    "I ~ take|taking ~ A back",
-    "disregard|ignore|nevermind ~ A|above",
-    "N mind ~ A|above",
-    "approv* by mistake",
-    "I ~ approved ~ too|prematurely",
-    "spoke too soon",
-    "I ~ wrong|mistaken",
-    "I ~ chang* ~ mind|verdict|vote",
-    "second thought*",
-    "scratch|strike that",
-    "^ ~ wait|correction i|we|my|this|that|the|it|there|changes|no|not|actually|$",
-    "I ~ N ~ stand",
-    "I ~ chang* ~ changes requested",
-    "^ ~ this|it|change is|was rejected|refused $",
-    "do N approve|merge|land|ship this|it|yet|$",
-    "dont approve|merge|land|ship this|it|yet|$",
-    "S ~ N ~ approve|approved|approving|sign|sign-off",
-    "S ~ N ~ L",
-    "I ~ N think|believe ~ L|approved|ready|good",
-    "N ready|safe|fit to|for ~ L|production",
-    "^|S ~ N ready $",
-    "I ~ request|requesting changes before|first|here|because|as|in|$",
-    "S ~ should|must be rejected|blocked|reverted",
-    "changes ~ required|needed|necessary ~ before|first|here|$",
-    "^|S ~ needs|need|requires ~ changes|work|rework|fixing|fixes|fixed|reworked",
-    "S ~ must|should ~ fixed|reworked",
-    "^ ~ hold off|this|it",
-];
-
-/// The same for words about findings, and for a prefix that denies itself: `APPROVED: NO`.
-const REMAINING: [&str; 5] = [
-    "I ~ found|missed|overlooked ~ critical|blocking|serious|severe",
-    "there is|are ~ critical|blocking|serious bug|bugs|issue|issues|problem|problems|defect|defects",
-    "critical|blocking|serious issue|issues|bug|bugs|problem|problems|finding|findings ~ remain|remains|left|open",
-    "^ approved no|false $|it|this|that|not|because|the",
-    "^ approved ~ N approved",
-];
-
-const LISTS: [(&str, &str); 11] = [
-    ("I", "i we im id ill ive"),
-    ("S", "i we im id this it change changes work diff patch commit branch pr"),
-    ("C", "change changes work diff patch commit branch pr"),
-    ("A", "approval approve approved verdict signoff sign-off lgtm"),
-    ("L", "merge merged merging land landed ship shipped release deploy"),
-    ("N", "not never cannot cant dont wont shouldnt mustnt isnt no couldnt wouldnt nothing none"),
-    ("P", "previous previously earlier last prior old former first round before"),
-    ("R", "reject* fail failed fails denied deny blocked nack veto* disapprov* declin*"),
-    ("T", "changes_requested request_changes needs_discussion needs_work not_approved"),
-    ("V", "verdict decision recommendation"),
-    ("W", "retract* withdraw* withdrew revok* rescind* recant* overturn* unapprov* revers* cancel*"),
-];
-
-/// Words that change nothing about a phrase: "I must *therefore* reject it", "*the* approval *is hereby* withdrawn".
-const FILLERS: &str = "a above actually again am an and any are as be been but can could do earlier final first further \
-                       had has have having hereby i initial is it just like longer more must my need now of off on \
-                       please previous prior reason should so some sorry still that the therefore this to want was \
-                       were will would";
+use phrases::{AFTERWARDS, ANYWHERE, FILLERS, LISTS, REMAINING};
 
 /// The first approval with the right nonce and the first without it, as far as they are said.
 pub(super) fn approvals<'c>(candidates: &'c [Candidate], ask: &Ask) -> impl Iterator<Item = &'c Candidate> {
@@ -153,18 +61,31 @@ pub(super) fn first_anywhere(message: &Message<'_>) -> Option<usize> {
 
 fn first(message: &Message<'_>, from: usize, contradicts: fn(&[String]) -> bool) -> Option<usize> {
     let text = &message.text()[from..];
-    let is_said = |at: usize| matches!(message.outline().shown(from + at), None | Some(Shown::Html));
     sentences(text)
         .filter(|sentence| !asks(&text[sentence.clone()]) && contradicts(&words(&text[sentence.clone()])))
-        .find(|sentence| {
-            let said: String = text[sentence.clone()]
-                .char_indices()
-                .filter(|(at, _)| is_said(sentence.start + at))
-                .map(|(_, c)| c)
-                .collect();
-            contradicts(&words(&said))
-        })
+        .find(|sentence| contradicts(&words(&said(message, from + sentence.start..from + sentence.end))))
         .map(|sentence| from + sentence.start)
+}
+
+/// What is said in a sentence: the text of its links without their targets, and of its code only the ids of findings.
+fn said(message: &Message<'_>, sentence: Range<usize>) -> String {
+    let mut said = String::new();
+    let mut in_target = false;
+    for (at, c) in message.text()[sentence.clone()].char_indices() {
+        let at = sentence.start + at;
+        let shown = message.outline().shown(at);
+        in_target = shown == Some(Shown::Link) && (in_target || message.text()[at..].starts_with("]("));
+        let is_said = match shown {
+            None | Some(Shown::Html) => true,
+            Some(Shown::Link) => !in_target,
+            Some(Shown::InlineCode) => sections::finding_at(message.text(), at),
+            Some(
+                Shown::Code | Shown::Diff | Shown::Quote | Shown::Comment | Shown::Struck | Shown::Element,
+            ) => false,
+        };
+        said.extend(is_said.then_some(c));
+    }
+    said
 }
 
 /// The sentences of a text, and each line of those that go over several.
@@ -192,6 +113,8 @@ fn paragraphs(text: &str) -> impl Iterator<Item = Range<usize>> {
         let end = rest.char_indices().find_map(|(at, c)| {
             let after = &rest[at + c.len_utf8()..];
             let stops = matches!(c, '.' | '!' | '?' | ';') && after.starts_with(|c: char| c.is_whitespace());
+            // `Ready to merge? No` is one statement.
+            let stops = stops && !(c == '?' && rest[..at].ends_with("merge") && !after.starts_with('\n'));
             let breaks = c == '\n' && begins_anew(after);
             (stops || breaks).then_some(at + c.len_utf8())
         });
@@ -213,16 +136,25 @@ fn begins_anew(line: &str) -> bool {
 }
 
 /// The words in lower case, without apostrophes and what is in quotation marks: `don’t` is `dont`. Longer ones than any
-/// that counts are cut.
+/// that counts are cut. A `No` that answers, before a comma, a colon or a dash, is `nope`: it negates nothing after it.
+/// A mark such as ✅ beside the id of a finding is `fixed`.
 fn words(sentence: &str) -> Vec<String> {
     const LONGEST: usize = 18;
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '\\' | '\'' | '’');
     let word = |word: &str| {
-        let letters = word.trim_matches(['_', '-']).chars().filter(|c| !matches!(c, '\'' | '’' | '\\'));
-        letters.take(LONGEST).flat_map(char::to_lowercase).collect::<String>()
+        let answers = word.ends_with([',', ':']);
+        let word = word.trim_end_matches(|c| !is_word(c)).trim_matches(['_', '-']);
+        let letters = word.chars().filter(|c| !matches!(c, '\'' | '’' | '\\'));
+        let word: String = letters.take(LONGEST).flat_map(char::to_lowercase).collect();
+        if answers && word == "no" { "nope".to_owned() } else { word }
     };
+    let sentence =
+        [" - ", " – ", " — "].iter().fold(sentence.to_owned(), |text, dash| text.replace(dash, ", "));
     let unquoted = sentence.split(['"', '“', '”']).step_by(2);
-    unquoted.flat_map(|text| text.split(|c| !is_word(c))).map(word).filter(|word| !word.is_empty()).collect()
+    let words = unquoted.flat_map(|text| text.split_inclusive(|c| !is_word(c)));
+    let ticked = sections::is_ticked(&sentence) && sections::names_finding(&sentence);
+    let words = words.map(word).filter(|word| !word.is_empty());
+    words.chain(ticked.then(|| "fixed".to_owned())).collect()
 }
 
 fn is_anywhere(words: &[String]) -> bool {
@@ -243,11 +175,16 @@ fn contains(words: &[String], phrases: &[&str]) -> bool {
 /// Whether the words from `at` on follow the phrase.
 fn follows(words: &[String], at: usize, phrase: &[&str]) -> bool {
     const MOST: usize = 4;
+    const FURTHEST: usize = 16;
     match phrase.split_first() {
         None => true,
         Some((&"~", rest)) => {
             let fillers = words[at..].iter().take(MOST).take_while(|word| is_in(word, FILLERS));
             (at..=at + fillers.count()).any(|next| follows(words, next, rest))
+        }
+        Some((&"%", rest)) => {
+            let more = words[at..].iter().take(FURTHEST).take_while(|word| !is_one_of(word, "K"));
+            (at..=at + more.count()).any(|next| follows(words, next, rest) && !is_negated(words, next))
         }
         Some((slot, rest)) => slot.split('|').any(|choice| match choice {
             "^" => at == 0 && follows(words, at, rest),
@@ -270,16 +207,23 @@ fn is_in(word: &str, words: &str) -> bool {
 }
 
 /// Whether the words before a phrase cancel it: "I do *not* retract my approval", "*no* changes are required", "the
-/// *previous* verdict was CHANGES_REQUESTED".
+/// *previous* verdict was CHANGES_REQUESTED", unless it still stands.
 fn is_denied(words: &[String], at: usize, phrase: &[&str]) -> bool {
-    let before = words[..at].iter().rev().find(|word| !is_in(word, FILLERS));
     let negated = || {
         let first = words.first().filter(|_| at > 0);
-        before.is_some_and(|word| is_one_of(word, "N"))
-            || first.is_some_and(|word| is_in(word, "nothing no none"))
+        is_negated(words, at) || first.is_some_and(|word| is_in(word, "nothing no none"))
     };
-    let is_past = || words[..at].iter().any(|word| is_one_of(word, "P"));
+    let is_past = || {
+        let stands = |word: &String| is_in(word, "stands holds remains upheld unchanged");
+        words[..at].iter().any(|word| is_one_of(word, "P")) && !words.iter().any(stands)
+    };
     (!phrase.contains(&"N") && negated()) || (matches!(phrase[0], "T" | "V") && is_past())
+}
+
+/// Whether the last word before `at` that counts is a negation: "is *no* longer open".
+fn is_negated(words: &[String], at: usize) -> bool {
+    let before = words[..at].iter().rev().find(|word| !is_in(word, FILLERS));
+    before.is_some_and(|word| is_one_of(word, "N"))
 }
 
 #[cfg(test)]
@@ -378,6 +322,33 @@ mod tests {
             "- f-dd64e547f9",
             "f-dd64e547f9 has not been dealt with.",
             "Wait, the cache leaks.",
+            "No, changes are required.",
+            "No: changes are required.",
+            "No — changes are required",
+            "APPROVED: no, changes are required",
+            "Recommendation: do not merge",
+            "The previous verdict still stands: CHANGES_REQUESTED.",
+            "The earlier verdict was CHANGES_REQUESTED and it still stands.",
+            "**Ready to merge?** No",
+            "Ready to merge? No",
+            "**Ready to merge?** No - a.py:1 loses data",
+            "**Ready to merge?** With fixes",
+            "**Status:** ❌ Changes requested",
+            "Overall: CHANGES REQUESTED",
+            "Overall assessment: Needs work",
+            "**Assessment:** Not ready to merge",
+            "| f-dd64e547f9 | critical | open |",
+            "| f-dd64e547f9 | important | unresolved |",
+            "The critical finding f-dd64e547f9 (new.txt:1) is still there.",
+            "Critical finding f-dd64e547f9 at new.txt:1: not fixed.",
+            "Still open: f-dd64e547f9",
+            "Remaining findings: f-dd64e547f9",
+            "f-dd64e547f9 ✅ is not fixed",
+            "Not fixed: f-dd64e547f9, f-22d1aa90c4",
+            "The critical finding at a.py:1 remains.",
+            "Requesting changes: this loses money.",
+            "There is one critical issue: a.py:6 loses money.",
+            "This is a blocker.",
         ];
         let missed: Vec<&str> = retractions.into_iter().filter(|text| !is_stated_in(text)).collect();
         assert!(missed.is_empty(), "{missed:#?}");
@@ -427,6 +398,22 @@ mod tests {
             "The required changes were made.",
             "The retry does not wait any longer than before.",
             "Good work; the fix is small and well tested.",
+            "**No** changes are required.",
+            "No, no changes are required.",
+            "Ready to merge? Yes.",
+            "**Ready to merge?** No blockers left, so yes.",
+            "Ready to merge with the main branch.",
+            "The decision not to merge the maps is right.",
+            "Jobs whose status is not approved are skipped.",
+            "Status: failed jobs are retried.",
+            "The previous verdict was CHANGES_REQUESTED because a test was still missing.",
+            "f-dd64e547f9 is fixed and the old API still works.",
+            "f-dd64e547f9 was refuted: the mutex is still held by the caller.",
+            "| f-dd64e547f9 | minor | open |",
+            "f-dd64e547f9: left the socket open, fixed.",
+            "f-dd64e547f9 is no longer open.",
+            "| f-dd64e547f9 | ✅ |",
+            "The critical finding at a.py:1 no longer remains.",
         ];
         let mistaken: Vec<&str> = others.into_iter().filter(|text| is_stated_in(text)).collect();
         assert!(mistaken.is_empty(), "{mistaken:#?}");

@@ -182,9 +182,30 @@ pub(super) fn is_aside(line: &str) -> bool {
     any(line, &ASIDE) && words(line).all(|word| is_one(word, &ASIDE) || beside(word))
 }
 
+/// Words for a finding that is no more.
+const DONE: [&str; 6] = ["fixed", "resolved", "addressed", "verified", "gone", "closed"];
+
+/// Whether a text is nothing but such a word.
+pub(super) fn is_done(text: &str) -> bool {
+    is_one(text, &DONE)
+}
+
+/// Whether a heading stands over what has to be changed: `Must fix before merge`, `Required changes`, `P1 issues`.
+pub(super) fn demands(heading: &str) -> bool {
+    const MUST: [&str; 7] = ["must", "required", "needed", "necessary", "before", "need", "needs"];
+    const WORK: [&str; 7] = ["fix", "fixes", "fixed", "change", "changes", "address", "addressed"];
+    const PRIORITY: [&str; 2] = ["p0", "p1"];
+    const BESIDE: [&str; 14] = [
+        "be", "to", "the", "this", "can", "merge", "merging", "landing", "release", "issue", "issues",
+        "items", "finding", "findings",
+    ];
+    let known = |word| [&MUST[..], &WORK, &PRIORITY, &BESIDE].iter().any(|list| is_one(word, list));
+    let about_work = any(heading, &MUST) && any(heading, &WORK);
+    (about_work || any(heading, &PRIORITY)) && words(heading).all(known)
+}
+
 /// Whether a text names a finding by its id and says that it is fixed: `f-22d1aa90c4 …: fixed`.
 pub(super) fn recounts(text: &str) -> bool {
-    const DONE: [&str; 6] = ["fixed", "resolved", "addressed", "verified", "gone", "closed"];
     const UNDONE: [&str; 14] = [
         "not",
         "never",
@@ -201,16 +222,66 @@ pub(super) fn recounts(text: &str) -> bool {
         "again",
         "yet",
     ];
-    names_finding(text) && any(text, &DONE) && !any(text, &UNDONE)
+    let done = any(text, &DONE) || is_ticked(text);
+    names_finding(text) && done && !any(text, &UNDONE)
+}
+
+/// Whether a line below a heading says that there is nothing, or no more: `None found`, `I found no critical issues`, `Not
+/// applicable`, `Both were fixed`. `The name is not escaped` and `A fixed size overflows` do not.
+pub(super) fn says_none(line: &str) -> bool {
+    const NOTHING: [&str; 4] = ["none", "nothing", "na", "empty"];
+    const NO: [&str; 3] = ["no", "zero", "0"];
+    const FIND: [&str; 7] = ["applicable", "find", "found", "see", "identify", "spot", "any"];
+    const BE: [&str; 9] = ["is", "are", "was", "were", "been", "now", "all", "both", "already"];
+    let words: Vec<&str> = words(line).collect();
+    let follows = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| is_one(word, list));
+    let of_problems = |rest: &[&str]| {
+        let mut rest = rest
+            .iter()
+            .skip_while(|word| stated::severity_word(word).is_some() || is_one(word, &BESIDE_SEVERITY));
+        rest.next().is_none_or(|word| is_one(word, &PROBLEMS) || is_one(word, &["changes", "action"]))
+    };
+    words.is_empty()
+        || words.iter().enumerate().any(|(at, word)| {
+            let done = is_one(word, &DONE) && (at == 0 || follows(at - 1, &BE));
+            let not = is_one(word, &["not", "n"]) && (follows(at + 1, &FIND) || follows(at + 1, &["a"]));
+            let no = is_one(word, &NO) && of_problems(&words[at + 1..]);
+            is_one(word, &NOTHING) || done || not || no
+        })
+}
+
+/// What stands between `no` and the problems that there are none of: `no critical or other blocking issues`.
+const BESIDE_SEVERITY: [&str; 9] =
+    ["or", "and", "other", "new", "further", "such", "remaining", "more", "real"];
+
+/// Whether a text has a mark of what is done.
+pub(super) fn is_ticked(text: &str) -> bool {
+    text.contains(['✅', '✔'])
 }
 
 /// Whether the id of a finding stands in a text.
 pub(super) fn names_finding(text: &str) -> bool {
+    text.match_indices("f-").any(|(at, _)| id_length(text, at).is_some())
+}
+
+/// Whether `offset` lies within the id of a finding.
+pub(super) fn finding_at(text: &str, offset: usize) -> bool {
+    const LONGEST: usize = 18;
+    let is_part = |byte: &u8| *byte == b'-' || byte.is_ascii_hexdigit();
+    let before =
+        text.as_bytes()[..offset].iter().rev().take(LONGEST).take_while(|byte| is_part(byte)).count();
+    (offset - before..=offset)
+        .any(|start| id_length(text, start).is_some_and(|length| offset < start + length))
+}
+
+/// How long the id that begins at `start` is, if there is one.
+fn id_length(text: &str, start: usize) -> Option<usize> {
     const SHORTEST: usize = 4;
-    text.match_indices("f-").any(|(at, mark)| {
-        let id = text[at + mark.len()..].bytes().take_while(u8::is_ascii_hexdigit).count();
-        id >= SHORTEST && !text[..at].ends_with(|c: char| c.is_alphanumeric())
-    })
+    let bytes = text.as_bytes();
+    let digits =
+        bytes.get(start..)?.strip_prefix(b"f-")?.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let joined = text[..start].ends_with(|c: char| c.is_alphanumeric());
+    (digits >= SHORTEST && !joined).then_some(digits + 2)
 }
 
 pub(super) fn names_problem(line: &str) -> bool {
@@ -252,6 +323,7 @@ mod tests {
             "f-22d1aa01bb (critical) SQL injection in src/db.py:14 — **fixed**: parameterised."
         ));
         assert!(recounts("| f-22d1aa01bb SQL injection | critical | ✅ fixed |"));
+        assert!(recounts("| f-22d1aa01bb | critical | ✅ |"));
         assert!(!recounts("f-22d1aa01bb [critical] src/db.py:14 is not fixed"));
         assert!(!recounts("[critical] src/db.py:14 the old bug was fixed and this one came"));
         assert!(!recounts("f-22d1aa01bb was fixed, but the same happens in src/cart.py:3"));

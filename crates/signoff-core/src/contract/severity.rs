@@ -11,8 +11,9 @@ use super::item::{self, Item};
 use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value, missing, wrong_type};
 use super::message::{Message, is_alone, trimmed};
+use super::place::{self, Place};
 use super::reader::{self, Entry};
-use super::{place, retraction, stated};
+use super::{retraction, stated};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
@@ -314,7 +315,8 @@ impl Lines {
         }
         if CLEAN.contains(&text) && message.outline().is_plain(&line) {
             let binding = binding::beside(message, line.start, line.end, ask);
-            let answer = Ok(Rc::new(review(Vec::new(), ask)));
+            let contradicted = is_over_finding(message, &line).then(|| placed(line.start));
+            let answer = contradicted.map_or_else(|| Ok(Rc::new(review(Vec::new(), ask))), Err);
             let clean = Candidate { offset: line.start, binding, standing: Standing::Remark, answer };
             self.clean.extend((!below_label).then_some(clean));
         } else if let Some((_, stated)) = stated::severity(text)
@@ -362,6 +364,22 @@ fn is_over_list(message: &Message<'_>, line: &Range<usize>) -> bool {
     let next = &text[message.line_at(below)];
     item::label(&text[line.clone()]).is_some()
         && (message.outline().has_item_at(below) || stated::says_nothing(next))
+}
+
+/// Whether a list follows at once whose first item begins with a place and states no severity.
+fn is_over_finding(message: &Message<'_>, line: &Range<usize>) -> bool {
+    let text = message.text();
+    let below = text.len() - text[line.end..].trim_start().len();
+    let next = &text[message.line_at(below)];
+    let leads = |place: Place| !next[..place.range.start].contains(char::is_alphabetic);
+    message.outline().has_item_at(below)
+        && place::find(next).is_some_and(leads)
+        && stated::severity(next).is_none()
+}
+
+fn placed(offset: usize) -> Violation {
+    let message = "the answer says that there are no issues, and a list of places follows";
+    Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
 fn placeless(offset: usize) -> Violation {

@@ -2,10 +2,10 @@
 //!
 //! The bearer token takes the place of the nonce: signoff checks it before a call reaches this reader.
 
-use super::Ask;
 use super::binding::{self, Binding, clip};
 use super::json_value::{self, Object, Value, missing, wrong_type};
 use super::message::decode;
+use super::{Ask, objection};
 use crate::review::{Finding, IntentSatisfied, Note, Review, Severity, Verdict, Violation, ViolationCode};
 
 /// The kind of a finding that is about the task's intent as a whole.
@@ -117,7 +117,8 @@ fn review(report: &Object, ask: &Ask) -> Result<Review, Violation> {
     let intent = report.optional_text("interpretedIntent", 0)?.map(str::trim).filter(|text| !text.is_empty());
     let satisfied = boolean(report, "intentSatisfied")?;
     let issues = issues(report, ask)?;
-    if passed && states_blocking(report, ask) {
+    let noted = |issue: &Finding| objection::is_in_note(&issue.description, ask);
+    if passed && (states_blocking(report, ask) || issues.iter().any(noted)) {
         let message = "`passed` is true, but an issue states a severity that blocks";
         return Err(Violation::new(ViolationCode::Disagreement, 0, message));
     }

@@ -87,6 +87,11 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
         return Err(retraction::violation(offset));
     }
     check_strange(element, &review, offset)?;
+    let blocking = |note: &Note| objection::is_in_note(&note.description, ask);
+    if review.verdict.approves() && review.minor.iter().any(blocking) {
+        let message = "the verdict approves, but a note states a severity that blocks";
+        return Err(Violation::new(ViolationCode::Disagreement, offset, message));
+    }
     if review.verdict == Verdict::ChangesRequested {
         add_unlisted(element, &mut review.findings, ask);
     }

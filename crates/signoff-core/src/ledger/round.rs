@@ -158,13 +158,14 @@ impl Entry {
         }
     }
 
-    /// A note that repeats an open finding word for word: the reviewer has not said that it is resolved. The note
-    /// lowers the severity only if the reviewer calls it minor.
+    /// A note that repeats an open finding word for word, perhaps with its id and its place: the reviewer has not said
+    /// that it is resolved. The note lowers the severity only if the reviewer calls it minor.
     fn repeated_in_notes(&self, seats: &BTreeMap<ReviewerName, Seat>) -> Option<(ReviewerName, Finding)> {
         let own = family(&self.finding.id).0;
         let repeats = |note: &Note| {
             let file = note.file.as_deref().or(self.finding.file.as_deref());
-            fingerprint(file, &self.finding.kind, &note.description) == own
+            let says = |text: &str| fingerprint(file, &self.finding.kind, text) == own;
+            says(&note.description) || says(&self.unnamed(note))
         };
         let notes = seats.iter().flat_map(|(name, seat)| seat.notes.iter().map(move |note| (name, note)));
         let mut repeated = notes.filter(|(_, (note, _))| self.state == State::Open && repeats(note));
@@ -172,6 +173,14 @@ impl Entry {
             let severity = if *is_minor { Severity::Minor } else { self.finding.severity };
             (name.clone(), Finding { severity, ..self.finding.clone() })
         })
+    }
+
+    /// What a note says apart from the id of this finding and the place.
+    fn unnamed(&self, note: &Note) -> String {
+        let text = note.description.replacen(self.finding.id.as_str(), "", 1);
+        let file = note.file.as_deref().unwrap_or_default();
+        let place = note.line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}"));
+        if place.is_empty() { text } else { text.replacen(&place, "", 1) }
     }
 
     /// Applies a round without a report of it: it is fixed if the reviewers who reported it approve, else it stays as it is.

@@ -1,7 +1,7 @@
 use signoff_core::contract::Contract;
-use signoff_core::review::ViolationCode;
+use signoff_core::review::{Bar, ViolationCode};
 
-use super::told::{ask, read, strict, table, tell};
+use super::told::{ask, barred, read, strict, table, tell};
 
 #[test]
 fn a_verdict_counts_alone_on_its_line() {
@@ -190,6 +190,34 @@ fn a_line_labelled_as_blocking_keeps_an_approval_from_standing() {
         "| 🔴 Critical | src/a.rs | the total is negative |",
         "Severity: High - the total is negative",
         "**Severity:** high, **File:** src/a.rs, the total is negative",
+        "#### Issue 1: Wrong key (src/a.rs)\n**Severity:** Important\n**Description:** It ignores the tenant.",
+        "**Severity**: Medium\nIt ignores the tenant.",
+        "Severity: medium",
+        "The key ignores the tenant. Severity: Important.",
+        "MEDIUM: boom",
+        "1. P2: boom",
+        "**Important** — boom",
+        "🟠 Medium: boom",
+        "⚠️ **Important**: boom",
+        "1. **Wrong key** — Important — boom",
+        "However, MEDIUM: the tenant is missing",
+        "Issue 1 (Medium): the key ignores the tenant",
+        "## Needs to be fixed before merge\n- boom",
+        "| Issue | Severity |\n|---|---|\n| Wrong key | medium |",
+        "Severity: `High` - the total is negative",
+        "**Severity: Important**\nThe key does not name the tenant.",
+        "### Critical\n\nThe token is not checked.",
+        "### Critical\n\nA buffer of fixed size overflows.",
+        "### Critical (the token is leaked)",
+        "## Must fix\n1. boom",
+        "**Must fix before merge:**\n1. boom",
+        "## Required changes\n- boom",
+        "## P1 Issues\n\nThe total is negative.",
+        "| f-22d1aa90c4 | critical | open |",
+        "| src/a.rs:6 | the total is negative | open |",
+        "- src/a.rs:6 the total is negative — not fixed",
+        "`f-22d1aa90c4` is not fixed.",
+        "[**Verdict: CHANGES_REQUESTED**](https://example.org)",
     ] {
         assert_ne!(verdict(line), "approved", "{line}");
     }
@@ -197,7 +225,32 @@ fn a_line_labelled_as_blocking_keeps_an_approval_from_standing() {
         "Critical issues: none",
         "Severity: none of the findings is high",
         "Test coverage: high - every branch is covered",
+        "**Confidence: HIGH** — I ran every test",
+        "| Test coverage | High | every branch |",
+        "This is **important**, and it is right",
+        "- `medium`: a timeout of 30 s",
+        "#### Important (should fix)\n_None_",
+        "### Critical\n\nI did not find any.",
+        "### Critical\n\nThere are no critical or other blocking issues in this change.",
+        "### Critical\n\nBoth were fixed in this commit.",
+        "### Critical\n\nN/A",
+        "Important: 0, Minor: 2",
+        "| Severity | Critical | Important | Total |\n|---|---|---|---|\n| Count | 0 | 0 | 0 |",
+        "| Division by zero | Important | ✅ Fixed |",
+        "| f-22d1aa90c4 | minor | open |",
+        "Low: the name could be longer",
+        "## Required changes\nNone",
+        "## Required changes\n\nNo changes are required.",
+        "Confidence (Medium): I ran the unit tests",
+        "## Required changes of the last round\n- The cache is bounded now",
+        "[the old verdict](https://example.org/CHANGES_REQUESTED)",
     ] {
-        assert_eq!(verdict(line), "approved", "{line}");
+        assert!(verdict(line).starts_with("approved"), "{line}: {}", verdict(line));
     }
+    let high = tell(
+        Contract::Markdown,
+        "**Severity:** Important\n\n**Verdict: APPROVED**",
+        &barred(Contract::Markdown, Bar::High),
+    );
+    assert_eq!(high, "approved");
 }

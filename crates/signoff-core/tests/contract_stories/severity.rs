@@ -95,6 +95,8 @@ fn clean_has_to_be_said() {
         ("clean beside a finding", "NO ISSUES\n\nLOW src/a.rs:1 typo"),
         ("clean beside a finding in JSON", "[{\"severity\":\"LOW\",\"message\":\"typo\"}]\n\nNO ISSUES"),
         ("clean beside a vague one", "HIGH: it burns\n\nNO ISSUES"),
+        ("clean over a list of places", "No issues found.\n\n1. src/a.rs:1 it burns"),
+        ("clean over a list of other things", "No issues found.\n\n- The tests pass"),
         ("two lists", "[]\n\n[{\"severity\":\"LOW\",\"message\":\"typo\"}]"),
     ];
     insta::assert_snapshot!(table(Contract::Severity, &ask(Contract::Severity), &answers), @r#"
@@ -140,6 +142,10 @@ fn clean_has_to_be_said() {
         ! disagreement @39: two answers in one message say different things
     clean beside a vague one
         ! disagreement @0: a line states a severity without a `file:line`; an approval does not go with it
+    clean over a list of places
+        ! disagreement @0: the answer says that there are no issues, and a list of places follows
+    clean over a list of other things
+        approved
     two lists
         ! disagreement @4: two answers in one message say different things
     "#);

@@ -81,6 +81,19 @@ fn a_report_is_a_strict_object() {
 }
 
 #[test]
+fn an_issue_labelled_as_blocking_does_not_pass() {
+    let report = |text: &str| format!(r#"{{"passed": true, "issues": [{{"description": "{text}"}}]}}"#);
+    for text in ["[Critical] src/a.rs:6 loses money", "Severity: Important", "**Must fix:** it loses money"] {
+        let told = reported(&report(text), &ask(Contract::Tool));
+        assert!(told.starts_with("! disagreement"), "{text}: {told}");
+    }
+    for text in ["[Minor] the name could be longer", "It should be renamed"] {
+        let told = reported(&report(text), &ask(Contract::Tool));
+        assert!(told.starts_with("approved"), "{text}: {told}");
+    }
+}
+
+#[test]
 fn a_loop_review_names_its_loop() {
     let reports = [
         r#"{"loopId": "b", "taskId": "12", "passed": true}"#,

@@ -1,7 +1,7 @@
 use signoff_core::contract::Contract;
 use signoff_core::review::Confidence;
 
-use super::told::{ask, read, spec, strict, table};
+use super::told::{ask, read, spec, strict, table, tell};
 
 const SPEC: &str = r#"<spec-review>
   <verdict>ISSUES</verdict>
@@ -170,6 +170,17 @@ fn a_broken_review_is_a_violation_and_no_fallback() {
     another element
         ! no_verdict @0: there is no review element, and the message does not start with APPROVED: or ISSUES:
     "#);
+}
+
+#[test]
+fn a_note_labelled_as_blocking_does_not_go_with_an_approval() {
+    let note = |text: &str| {
+        let notes = format!("<minor><note><description>{text}</description></note></minor>");
+        let answer = code(&format!("<verdict>APPROVED_WITH_MINOR</verdict>{notes}"));
+        tell(Contract::Xml, &answer, &ask(Contract::Xml))
+    };
+    insta::assert_snapshot!(note("[Critical] src/a.rs:6 loses money"), @"! disagreement @0: the verdict approves, but a note states a severity that blocks");
+    insta::assert_snapshot!(note("Minor: a longer name would help"), @r#"approved_with_minor (note) "Minor: a longer name would help""#);
 }
 
 #[test]
