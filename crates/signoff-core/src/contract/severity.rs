@@ -244,6 +244,7 @@ fn line_candidates(
     };
     // Lines that hold JSON answers are read as JSON.
     let listed = lines.take_listed(message, |item| is_free(taken, item), ask);
+    lines.listed.clone_from(&listed);
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
@@ -271,6 +272,8 @@ struct Lines {
     below_label: bool,
     /// The lines that open with a severity and name no place: alone no findings, and not nothing either.
     vague: Vec<(usize, Finding)>,
+    /// What stands below headings of a severity and was taken as findings.
+    listed: Vec<Range<usize>>,
 }
 
 impl Lines {
@@ -286,7 +289,7 @@ impl Lines {
         if !message.text().lines().any(|line| item::label(line.trim()).is_some()) {
             return ranges;
         }
-        for entry in reader::read(message, 0).0.into_iter().filter(Entry::is_announced) {
+        for entry in reader::read_labelled(message).into_iter().filter(Entry::is_announced) {
             let start = entry.range.start;
             if is_free(&(start..start + 1)) && !entry.is_aside() {
                 let range = trimmed(message.text(), entry.range.clone());
@@ -331,9 +334,22 @@ impl Lines {
         let Some(item) = Item::of(message, line.start, text) else { return };
         if item.place.is_some() {
             self.found(message, &line, item.finding(KIND, ask), ask);
-        } else if opens && !counts_none(&text[stated.end..]) && !is_over_list(message, &line) {
-            self.vague.push((line.start, item.finding(KIND, ask)));
+        } else if opens && !counts_none(&text[stated.end..]) && !self.is_over_list(message, &line) {
+            let below = text_below(message, &line).filter(|_| item::label(text).is_some());
+            let finding = item.finding(KIND, ask);
+            let description = below.unwrap_or_else(|| finding.description.clone());
+            self.vague.push((line.start, Finding { description, ..finding }));
         }
+    }
+
+    /// Whether a line is a heading of a severity over findings, or over a line that says there is nothing.
+    fn is_over_list(&self, message: &Message<'_>, line: &Range<usize>) -> bool {
+        let text = message.text();
+        let below = text.len() - text[line.end..].trim_start().len();
+        let next = &text[message.line_at(below)];
+        let is_listed = || self.listed.iter().any(|range| range.contains(&below));
+        item::label(&text[line.clone()]).is_some()
+            && (message.outline().has_item_at(below) || stated::says_nothing(next) || is_listed())
     }
 
     fn candidates(self, ask: &Ask) -> Vec<Candidate> {
@@ -355,13 +371,12 @@ impl Lines {
     }
 }
 
-/// Whether a line is a heading of a severity over a list, or over a line that says there is nothing.
-fn is_over_list(message: &Message<'_>, line: &Range<usize>) -> bool {
-    let text = message.text();
-    let below = text.len() - text[line.end..].trim_start().len();
-    let next = &text[message.line_at(below)];
-    item::label(&text[line.clone()]).is_some()
-        && (message.outline().has_item_at(below) || stated::says_nothing(next))
+/// The paragraph below the heading of a severity, as one line.
+fn text_below(message: &Message<'_>, line: &Range<usize>) -> Option<String> {
+    let below = message.text()[line.end..].trim_start();
+    let text =
+        item::joined(below.lines().take_while(|line| !line.trim().is_empty() && !item::is_heading(line)));
+    (!text.is_empty()).then_some(text)
 }
 
 fn placeless(offset: usize) -> Violation {
