@@ -12,7 +12,7 @@ use super::binding::comment_line;
 use super::item::{self, Item, OwnText, is_heading, joined, label};
 use super::message::Message;
 use super::outline::{ListItem, Shown};
-use super::{place, sections, stated, verdict_line};
+use super::{place, resolved, sections, stated, verdict_line};
 use crate::review::Severity;
 
 /// What a review says in one place of its text.
@@ -27,7 +27,7 @@ pub(super) struct Entry {
     aside: bool,
     /// Whether its box is ticked, if it has one.
     ticked: Option<bool>,
-    /// It names a known finding and says that it is fixed.
+    /// It says that a finding of an earlier review is fixed.
     recounts: bool,
     /// Whether it states its severity itself.
     states_severity: bool,
@@ -41,8 +41,8 @@ impl Entry {
         self.recounts || self.ticked.unwrap_or(self.aside && !self.states_severity)
     }
 
-    /// Whether it is a ticked item under a heading such as Resolved, or a known finding that is said to be fixed, so that it
-    /// says nothing beside an approval.
+    /// Whether it is a ticked item under a heading such as Resolved, or a finding that is said to be fixed, so that it says
+    /// nothing beside an approval.
     pub fn is_resolved(&self) -> bool {
         self.recounts || (self.ticked == Some(true) && self.aside)
     }
@@ -316,7 +316,10 @@ impl<'r, 'm> Reader<'r, 'm> {
         }
         let Some(item) = Item::of(self.message, at, line) else { return false };
         let bracketed = line[..range.start].ends_with('[');
-        let counts = item.place.is_some() || bracketed || severity != Severity::Important;
+        // `| Minor | 1 |` counts findings. Beside an approval only what does not block is no objection.
+        let is_count = !item.description.contains(|c: char| !c.is_ascii_digit())
+            && (self.paragraphs == Paragraphs::All || severity == Severity::Minor);
+        let counts = !is_count && (item.place.is_some() || bracketed || severity != Severity::Important);
         if counts {
             self.flush();
             self.open(at..at + line.len(), item, Origin::Line);
@@ -400,7 +403,10 @@ impl<'r, 'm> Reader<'r, 'm> {
 
     fn entry(&mut self, item: &ListItem, own: &OwnText<'_>) {
         let (head, rest) = own.text.split_at(head_length(own.text));
-        let Some(said) = Item::of(self.message, own.offset, head) else { return self.flush() };
+        let Some(said) = Item::of(self.message, own.offset, head).or_else(|| self.shown_item(item, own))
+        else {
+            return self.flush();
+        };
         self.flush();
         self.open(item.range.start..item.end, said, Origin::Item);
         if let Some(open) = &mut self.open {
@@ -428,7 +434,9 @@ impl<'r, 'm> Reader<'r, 'm> {
         }
         let (aside, noted) = (self.aside != Aside::No, self.noted);
         let text = &self.message.text()[range.clone()];
-        let recounts = sections::recounts(text) || (aside && sections::names_finding(text));
+        let recounts = sections::recounts(text)
+            || (aside && sections::names_finding(text))
+            || resolved::is_marked_done(text);
         self.open =
             Some(Entry { item, range, noted, aside, ticked: None, recounts, states_severity, origin });
     }

@@ -331,7 +331,10 @@ impl Lines {
     fn take_severity(&mut self, message: &Message<'_>, line: Range<usize>, stated: &Range<usize>, ask: &Ask) {
         let text = &message.text()[line.clone()];
         let opens = opens(&text[..stated.start]);
-        let Some(item) = Item::of(message, line.start, text) else { return };
+        let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let unnumbered = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < text.len());
+        let said = unnumbered.unwrap_or(text).trim_start();
+        let Some(item) = Item::of(message, line.end - said.len(), said) else { return };
         if item.place.is_some() {
             self.found(message, &line, item.finding(KIND, ask), ask);
         } else if opens && !counts_none(&text[stated.end..]) && !self.is_over_list(message, &line) {

@@ -1,8 +1,9 @@
 //! Findings keep the text below their title, and stand also outside lists.
 
 use signoff_core::contract::Contract;
+use signoff_core::review::Verdict;
 
-use super::told::{ask, table};
+use super::told::{ask, read, table};
 
 fn requested(answers: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     answers
@@ -124,4 +125,65 @@ fn a_paragraph_below_a_severity_is_a_finding_of_the_severity_contract() {
     none of them
         changes_requested [critical issue] "No issues of this kind in a.py:3." [minor issue] a.py:9 "naming"
     "#);
+}
+
+#[test]
+fn the_words_of_an_item_are_kept() {
+    let answers = [
+        ("an indented list", "  - loses money\n  - leaks\n\n   1. slow"),
+        ("two paragraphs in an item", "- a.py:1 loses money\n  on refund\n\n  and on sale\n- leaks"),
+        ("items of a quote or code alone", "- > loses money\n- `leaks`\n- ```\n  f(-1)\n  ```\n- slow"),
+        (
+            "a table of counts",
+            "| Severity | Count |\n|---|---|\n| Critical | 1 |\n| Minor | 1 |\n\n- a.py:1 loses money",
+        ),
+    ];
+    insta::assert_snapshot!(told(&answers), @r#"
+    an indented list
+        changes_requested [critical changes] "loses money" [critical changes] "leaks" [critical changes] "slow"
+    two paragraphs in an item
+        changes_requested [critical changes] a.py:1 "loses money on refund\n\nand on sale" [critical changes] "leaks"
+    items of a quote or code alone
+        changes_requested [critical changes] "> loses money" [critical changes] "`leaks`" [critical changes] "```\nf(-1)\n```" [critical changes] "slow"
+    a table of counts
+        changes_requested [critical changes] a.py:1 "loses money"
+    "#);
+    let numbered = [("numbered lines", "1. HIGH: a.py:1 `f(**kw)` drops\n2) LOW b.py:2 naming")];
+    insta::assert_snapshot!(table(Contract::Severity, &ask(Contract::Severity), &numbered), @r#"
+    numbered lines
+        changes_requested [critical issue] a.py:1 "`f(**kw)` drops" [minor issue] b.py:2 "naming"
+    "#);
+}
+
+#[test]
+fn what_is_marked_as_done_is_no_finding() {
+    let done = [
+        "- [x] [Critical] cache.ts:14 unbounded map: fixed",
+        "- ✅ [Critical] cache.ts:14 unbounded map — fixed",
+        "- Fixed: [Critical] cache.ts:14 unbounded map",
+        "## Previous findings\n- [Critical] cache.ts:14 unbounded map — fixed",
+        "## Resolved findings\n- [Critical] cache.ts:14 the size is not bounded — resolved",
+    ];
+    for text in done {
+        let approved = format!("{text}\n\n**Verdict: APPROVED**\n");
+        let review = read(Contract::Markdown, &approved, &ask(Contract::Markdown)).expect(text);
+        assert_eq!((review.verdict, review.findings), (Verdict::Approved, Vec::new()), "{text}");
+        let requested = format!("{text}\n\n- b.py:2 leaks\n\n**Verdict: CHANGES_REQUESTED**\n");
+        let review = read(Contract::Markdown, &requested, &ask(Contract::Markdown)).expect(text);
+        assert_eq!(review.findings.len(), 1, "{text}");
+    }
+    let open = [
+        "- [x] [Critical] cache.ts:14 unbounded map",
+        "- [x] [Critical] cache.ts:14 not fixed",
+        "- [x] [Critical] cache.ts:14 still grows",
+        "- [Critical] cache.ts:14 — not fixed",
+        "- [Critical] cache.ts:14 fixed-size buffer overflows",
+        "- [Critical] cache.ts:14 the map: fixed in a.ts but not in b.ts",
+        "- ✅ [Critical] cache.ts:14 unbounded map",
+    ];
+    for text in open {
+        let approved = format!("{text}\n\n**Verdict: APPROVED**\n");
+        let read = read(Contract::Markdown, &approved, &ask(Contract::Markdown));
+        assert!(read.is_err() || read.is_ok_and(|review| !review.findings.is_empty()), "{text}");
+    }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::{Aside, Entry, Origin, Paragraphs, Reader, Style, style};
 use crate::contract::binding::comment_line;
-use crate::contract::item::{Item, is_heading, label};
-use crate::contract::outline::Shown;
+use crate::contract::item::{Item, OwnText, is_heading, label};
+use crate::contract::outline::{ListItem, Shown};
 use crate::contract::{place, resolved, sections, stated, verdict_line};
 use crate::review::Severity;
 
@@ -98,6 +98,25 @@ impl Reader<'_, '_> {
             Shown::InlineCode | Shown::Link => self.body(at, line.trim()),
             Shown::Html | Shown::Comment | Shown::Struck | Shown::Element => {}
         }
+    }
+
+    /// An item that holds nothing but code or a quotation.
+    pub(super) fn shown_item(&mut self, item: &ListItem, own: &OwnText<'_>) -> Option<Item> {
+        let text = &self.message.text()[own.offset..item.end];
+        let at = own.offset + (text.len() - text.trim_start().len());
+        let shown = self.message.outline().shown(at);
+        let is_block = matches!(shown, Some(Shown::Code | Shown::Diff | Shown::Quote));
+        if self.paragraphs != Paragraphs::All || !own.text.trim().is_empty() || !is_block {
+            return None;
+        }
+        let end = self.message.outline().items().map(|other| other.range.start).find(|start| *start > at);
+        let end = end.unwrap_or(item.end).min(item.end);
+        self.done = self.done.max(end);
+        let mut said = Item::of(self.message, at, &self.message.text()[at..end])?;
+        let lines = self.message.text()[at..end].trim_end().lines();
+        said.description =
+            lines.map(|line| line.strip_prefix("  ").unwrap_or(line)).collect::<Vec<_>>().join("\n");
+        Some(said)
     }
 
     /// A line of a paragraph: a part of the open finding, else perhaps a finding of its own.
