@@ -318,7 +318,7 @@ impl<'r, 'm> Reader<'r, 'm> {
         let bracketed = line[..range.start].ends_with('[');
         // `| Minor | 1 |` counts findings. Beside an approval only what does not block is no objection.
         let is_count = !item.description.contains(|c: char| !c.is_ascii_digit())
-            && (self.paragraphs == Paragraphs::All || severity == Severity::Minor);
+            && (self.paragraphs == Paragraphs::All || severity == Severity::Minor || item.description == "0");
         let counts = !is_count && (item.place.is_some() || bracketed || severity != Severity::Important);
         if counts {
             self.flush();

@@ -12,7 +12,7 @@ use super::json_text::{self, JsonText};
 use super::json_value::{Object, Value, missing, wrong_type};
 use super::message::{Message, is_alone, trimmed};
 use super::reader::{self, Entry};
-use super::{place, retraction, stated};
+use super::{place, resolved, retraction, stated};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
@@ -334,11 +334,12 @@ impl Lines {
         let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
         let unnumbered = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < text.len());
         let said = unnumbered.unwrap_or(text).trim_start();
-        let Some(item) = Item::of(message, line.end - said.len(), said) else { return };
+        let item = Item::of(message, line.end - said.len(), said);
+        let Some(item) = item.filter(|_| !resolved::is_marked_done(text)) else { return };
         if item.place.is_some() {
             self.found(message, &line, item.finding(KIND, ask), ask);
         } else if opens && !counts_none(&text[stated.end..]) && !self.is_over_list(message, &line) {
-            let below = text_below(message, &line).filter(|_| item::label(text).is_some());
+            let below = item::label(text).and_then(|_| text_below(message, &line));
             let finding = item.finding(KIND, ask);
             let description = below.unwrap_or_else(|| finding.description.clone());
             self.vague.push((line.start, Finding { description, ..finding }));
@@ -350,7 +351,8 @@ impl Lines {
         let text = message.text();
         let below = text.len() - text[line.end..].trim_start().len();
         let next = &text[message.line_at(below)];
-        let is_listed = || self.listed.iter().any(|range| range.contains(&below));
+        let listed = self.listed.partition_point(|range| range.end <= below);
+        let is_listed = || self.listed.get(listed).is_some_and(|range| range.contains(&below));
         item::label(&text[line.clone()]).is_some()
             && (message.outline().has_item_at(below) || stated::says_nothing(next) || is_listed())
     }

@@ -166,12 +166,18 @@ fn what_is_marked_as_done_is_no_finding() {
     ];
     for text in done {
         let approved = format!("{text}\n\n**Verdict: APPROVED**\n");
+        let review = read(Contract::Auto, &approved, &ask(Contract::Auto)).expect(text);
+        assert_eq!(review.verdict, Verdict::Approved, "{text}");
         let review = read(Contract::Markdown, &approved, &ask(Contract::Markdown)).expect(text);
         assert_eq!((review.verdict, review.findings), (Verdict::Approved, Vec::new()), "{text}");
         let requested = format!("{text}\n\n- b.py:2 leaks\n\n**Verdict: CHANGES_REQUESTED**\n");
         let review = read(Contract::Markdown, &requested, &ask(Contract::Markdown)).expect(text);
         assert_eq!(review.findings.len(), 1, "{text}");
     }
+    let none = "| Critical | 0 |\n| Important | 0 |\n| Minor | 1 |\n\n**Critical:** None\n**Important:** None\nFine work.";
+    let approved = format!("{none}\n\n**Verdict: APPROVED**\n");
+    let review = read(Contract::Markdown, &approved, &ask(Contract::Markdown)).expect(none);
+    assert_eq!((review.verdict, review.findings), (Verdict::Approved, Vec::new()));
     let open = [
         "- [x] [Critical] cache.ts:14 unbounded map",
         "- [x] [Critical] cache.ts:14 not fixed",

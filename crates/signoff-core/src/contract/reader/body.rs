@@ -64,7 +64,8 @@ impl Reader<'_, '_> {
     /// Whether the open finding goes on with the next line of text.
     fn takes_body(&self) -> bool {
         let is_new = self.blank > 0;
-        self.open.as_ref().is_some_and(|open| match open.origin {
+        let says = |open: &&Entry| open.item.place.is_some() || !stated::says_nothing(&open.item.description);
+        self.open.as_ref().filter(says).is_some_and(|open| match open.origin {
             Origin::Heading => true,
             Origin::Line | Origin::Paragraph => !is_new,
             Origin::Item => self.numbering.takes_body(is_new),
@@ -79,7 +80,7 @@ impl Reader<'_, '_> {
         let is_close = next[..next.len() - next.trim_start().len()].matches('\n').count() <= 1;
         let is_text = is_close && at < text.len() && !self.message.outline().has_item_at(at);
         let is_lead = style(line) == Style::Bold || line.starts_with('#') || sections::is_aside(line);
-        self.paragraphs == Paragraphs::All && is_text && !is_lead && self.paragraph_at(at).len() > 0
+        self.paragraphs == Paragraphs::All && is_text && !is_lead && !self.paragraph_at(at).is_empty()
     }
 
     /// A line over what follows that only names a detail of the open finding: `**Fix:**`.
@@ -109,8 +110,7 @@ impl Reader<'_, '_> {
         if self.paragraphs != Paragraphs::All || !own.text.trim().is_empty() || !is_block {
             return None;
         }
-        let end = self.message.outline().items().map(|other| other.range.start).find(|start| *start > at);
-        let end = end.unwrap_or(item.end).min(item.end);
+        let end = self.message.outline().next_item(at).map_or(item.end, |next| next.min(item.end));
         self.done = self.done.max(end);
         let mut said = Item::of(self.message, at, &self.message.text()[at..end])?;
         let lines = self.message.text()[at..end].trim_end().lines();
@@ -125,11 +125,16 @@ impl Reader<'_, '_> {
             if self.open.as_ref().is_some_and(|open| open.origin != Origin::Item) {
                 self.flush();
             }
-        } else if self.takes_body() {
+        } else if self.takes_body() && !self.is_next_row(line) {
             self.append_body(line);
         } else {
             self.paragraph(at);
         }
+    }
+
+    /// Whether a row of a table stands below one that is a finding.
+    fn is_next_row(&self, line: &str) -> bool {
+        line.starts_with('|') && self.open.as_ref().is_some_and(|open| open.origin == Origin::Line)
     }
 
     fn append_body(&mut self, line: &str) {
