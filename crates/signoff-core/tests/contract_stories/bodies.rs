@@ -131,6 +131,7 @@ fn a_paragraph_below_a_severity_is_a_finding_of_the_severity_contract() {
 fn the_words_of_an_item_are_kept() {
     let answers = [
         ("an indented list", "  - loses money\n  - leaks\n\n   1. slow"),
+        ("the highest number", "999999999. loses money\n\n4294967295. leaks\n\nslow"),
         ("two paragraphs in an item", "- a.py:1 loses money\n  on refund\n\n  and on sale\n- leaks"),
         ("items of a quote or code alone", "- > loses money\n- `leaks`\n- ```\n  f(-1)\n  ```\n- slow"),
         (
@@ -141,6 +142,8 @@ fn the_words_of_an_item_are_kept() {
     insta::assert_snapshot!(told(&answers), @r#"
     an indented list
         changes_requested [critical changes] "loses money" [critical changes] "leaks" [critical changes] "slow"
+    the highest number
+        changes_requested [critical changes] "loses money"
     two paragraphs in an item
         changes_requested [critical changes] a.py:1 "loses money on refund\n\nand on sale" [critical changes] "leaks"
     items of a quote or code alone

@@ -23,7 +23,7 @@ pub(super) struct Numbering {
 impl Numbering {
     pub(super) fn begin(&mut self, text: &str) {
         let number = number_of(text);
-        let goes_on = number.is_some() && number == self.own.map(|own| own + 1);
+        let goes_on = number.is_some() && number == self.own.and_then(|own| own.checked_add(1));
         *self = Self { own: number, next: None, has_bodies: self.has_bodies && goes_on, has_body: false };
     }
 
@@ -33,7 +33,7 @@ impl Numbering {
 
     /// Whether the list goes on behind the paragraph, or its other items have paragraphs too.
     fn takes_body(&self, is_new: bool) -> bool {
-        let goes_on = self.next.is_some() && self.next == self.own.map(|own| own + 1);
+        let goes_on = self.next.is_some() && self.next == self.own.and_then(|own| own.checked_add(1));
         let is_last = self.next.is_none() && self.has_bodies && !(self.has_body && is_new);
         self.own.is_some() && (goes_on || is_last)
     }
