@@ -27,6 +27,7 @@ mod prefix;
 mod reader;
 mod reason;
 mod report;
+mod resolved;
 mod retraction;
 mod sections;
 mod severity;

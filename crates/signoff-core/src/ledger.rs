@@ -2,7 +2,7 @@
 //!
 //! A finding keeps the id it was first reported under, whatever becomes of its line and its words. Reviewers
 //! open findings, and close their own by approving without naming them again. What a person or a check refuted,
-//! deferred or put out of scope, no reviewer opens again.
+//! deferred or put out of scope, no reviewer opens again; its text stays the one that was decided about.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +27,16 @@ pub enum State {
     Refuted,
     Deferred,
     OutOfScope,
+}
+
+impl State {
+    /// Whether a decision closed it for good: no review opens it again.
+    pub fn is_settled(self) -> bool {
+        match self {
+            Self::Refuted | Self::Deferred | Self::OutOfScope => true,
+            Self::Open | Self::Fixed => false,
+        }
+    }
 }
 
 /// Who moved a finding from one state to another.
@@ -82,7 +92,7 @@ impl Round {
 /// A finding's life.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Entry {
-    /// As last reported.
+    /// As last reported; of a settled one the text is that of the decision.
     pub finding: Finding,
     pub state: State,
     /// The rounds in which it was reported.
@@ -128,8 +138,16 @@ impl Ledger {
 
     /// The entry of a finding under the id with which it is or was reported.
     pub fn reported_as(&self, id: &FindingId) -> Option<&Entry> {
-        let under = || self.said.iter().find(|(_, said)| said.contains(id));
-        self.get(id).or_else(|| under().and_then(|(entry, _)| self.get(entry)))
+        let under = || self.said.iter().filter(|(_, said)| said.contains(id));
+        let mut said = under().filter_map(|(entry, _)| self.get(entry));
+        match self.get(id) {
+            // A new finding may have the fingerprint that a settled one had before its text changed.
+            Some(entry) if entry.state.is_settled() => {
+                Some(said.find(|other| other.state == State::Open).unwrap_or(entry))
+            }
+            Some(entry) => Some(entry),
+            None => said.next(),
+        }
     }
 
     /// Takes one round's reviews in, in whatever order they came. Returns what changed.

@@ -17,6 +17,7 @@ use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Bar, Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict};
 use crate::similarity;
 pub(crate) use conflict::are_opposed;
+pub(crate) use same::group;
 
 /// The panel's word. The first that applies, in this order, is the one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]

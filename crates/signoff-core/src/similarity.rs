@@ -23,6 +23,10 @@ pub(crate) use fingerprint::{family, numbered};
 /// The mean overlap, in thousandths, from which two texts are alike. See ADR 2 for how it was found.
 pub const ALIKE_PERMILLE: u32 = 130;
 
+/// The mean overlap, in thousandths, from which two texts are nearly the same. One changed word in a sentence of ten
+/// gives about 800. See ADR 2.
+pub const NEARLY_SAME_PERMILLE: u32 = 900;
+
 /// How much a word weighs against the one before it, in thousandths.
 const FADING: u32 = 955;
 /// What the first word weighs.

@@ -2,6 +2,7 @@
 
 mod contract_stories {
     mod auto;
+    mod bodies;
     mod instructions;
     mod json;
     mod markdown;

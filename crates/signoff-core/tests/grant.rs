@@ -113,7 +113,10 @@ fn a_later_objection_counts_even_if_it_names_something_else() {
         let Grant::Review { ask, calls } = grant else { panic!("a review stays one") };
         let bytes: Vec<String> = calls.iter().map(|call| json!(call).to_string()).collect();
         let answer = Answer { text: b"", tool: Some(&bytes.join("\n").into_bytes()) };
-        assert!(!parse(Contract::Tool, answer, &ask).is_ok_and(|review| review.verdict.approves()), "{value}");
+        assert!(
+            !parse(Contract::Tool, answer, &ask).is_ok_and(|review| review.verdict.approves()),
+            "{value}"
+        );
     }
 }
 

@@ -15,9 +15,9 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use serde_json::Value;
 use signoff_core::contract;
 use signoff_core::grant::Refusal;
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 

@@ -15,8 +15,8 @@ use signoff_core::wire::{Fact, Recorded};
 
 pub use attempt::Attempt;
 pub use folded::Folded;
-pub use shape::{ClaimLine, Cycle, FindingLine, LedgerLine, NoteLine, ReviewLine, Seen, Settled};
 pub(crate) use shape::usd;
+pub use shape::{ClaimLine, Cycle, FindingLine, LedgerLine, NoteLine, ReviewLine, Seen, Settled};
 pub use text::text;
 
 /// `show ID --json`.

@@ -8,9 +8,7 @@ use super::workflows::the_gate;
 use super::{ConfigError, Setting, Settings};
 use crate::policy::{Bound, Count, Effort, Ladder, OnExhausted, OnFailure, Rung, Span};
 use crate::task::{TaskSpec, TaskType};
-use crate::workflow::{
-    Arrangement, GateWords, Landing, Phase, PhaseKind, Restarting, Role, Workflow,
-};
+use crate::workflow::{Arrangement, GateWords, Landing, Phase, PhaseKind, Restarting, Role, Workflow};
 
 /// What the command line says about a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -49,9 +49,18 @@ impl Item {
     }
 }
 
-/// Lines of one paragraph as one line; what is inside each of them stays.
+/// Lines of one paragraph as one line; what is inside each of them stays, and so do the breaks between paragraphs.
 pub(super) fn joined<'l>(lines: impl Iterator<Item = &'l str>) -> String {
-    lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+    let mut text = String::new();
+    let mut is_break = false;
+    for line in lines.map(str::trim) {
+        if !line.is_empty() && !text.is_empty() {
+            text.push_str(if is_break { "\n\n" } else { " " });
+        }
+        is_break = line.is_empty();
+        text.push_str(line);
+    }
+    text
 }
 
 fn split(place: Option<Place>) -> (Option<String>, Option<u32>) {
@@ -69,7 +78,7 @@ pub(super) struct OwnText<'m> {
 
 /// An item's own text, up to a line that Markdown counts to the item only because no blank line comes before it.
 pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> OwnText<'m> {
-    let whole = &message.text()[item.range.clone()];
+    let whole = message.text()[item.range.clone()].trim_start_matches([' ', '\t']);
     let unnumbered = whole.trim_start_matches(|c: char| c.is_ascii_digit());
     let rest = match whole.strip_prefix(['-', '*', '+']) {
         Some(rest) => rest,

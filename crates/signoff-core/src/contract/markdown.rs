@@ -112,7 +112,9 @@ fn review(verdict: Verdict, message: &Message<'_>, ask: &Ask) -> Review {
     let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
     review.summary = body(message);
     let requested = review.verdict == Verdict::ChangesRequested;
-    for entry in reader::read(message, 0).0 {
+    let entries = if requested { reader::read_request(message, 0).0 } else { reader::read(message, 0).0 };
+    let is_listed = entries.iter().any(|entry| !entry.is_passing() && !entry.is_aside());
+    for entry in entries.into_iter().filter(|entry| is_listed || !entry.is_passing()) {
         let stated = entry.item.severity.is_some();
         let placed = entry.item.place.is_some();
         if review.verdict.approves() && (entry.is_resolved() || (entry.is_aside() && !stated)) {

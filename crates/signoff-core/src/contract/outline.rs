@@ -120,6 +120,12 @@ impl Outline {
         found.is_ok() && !self.is_set_apart(offset)
     }
 
+    /// Where the first list item after `offset` begins.
+    pub fn next_item(&self, offset: usize) -> Option<usize> {
+        let next = self.items.partition_point(|item| item.range.start <= offset);
+        self.items.get(next).map(|item| item.range.start)
+    }
+
     /// Whether `range` is plain text that is said, without any markup in it.
     pub fn is_plain(&self, range: &Range<usize>) -> bool {
         let holds = covering(&self.plain, range.start).is_some_and(|plain| range.end <= plain.end);

@@ -109,8 +109,11 @@ fn review(message: &Message<'_>, start: usize, word: &str, ask: &Ask) -> Result<
 
 /// Takes what is listed after `from` into the review. Returns where the text before it ends.
 fn read_items(review: &mut Review, message: &Message<'_>, from: usize, ask: &Ask) -> usize {
-    let (entries, end) = reader::read(message, from);
-    for entry in entries {
+    let requested = review.verdict == Verdict::ChangesRequested;
+    let (entries, end) =
+        if requested { reader::read_request(message, from) } else { reader::read(message, from) };
+    let is_listed = entries.iter().any(|entry| !entry.is_passing() && !entry.is_aside());
+    for entry in entries.into_iter().filter(|entry| is_listed || !entry.is_passing()) {
         let stated = entry.item.severity.is_some();
         let listed = review.verdict == Verdict::ApprovedWithMinor;
         let approves = review.verdict.approves();

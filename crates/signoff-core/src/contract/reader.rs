@@ -1,13 +1,18 @@
 //! The findings of a review in Markdown: list items, table rows, headings and lines that state a severity,
-//! each with the severity announced above it and the fields listed below it.
+//! each with the severity announced above it and the fields and paragraphs below it.
+
+mod body;
+mod field;
 
 use std::ops::Range;
+
+use field::{field_of, head_length, is_field, named_file, number};
 
 use super::binding::comment_line;
 use super::item::{self, Item, OwnText, is_heading, joined, label};
 use super::message::Message;
 use super::outline::{ListItem, Shown};
-use super::{place, sections, stated, verdict_line};
+use super::{place, resolved, sections, stated, verdict_line};
 use crate::review::Severity;
 
 /// What a review says in one place of its text.
@@ -22,7 +27,7 @@ pub(super) struct Entry {
     aside: bool,
     /// Whether its box is ticked, if it has one.
     ticked: Option<bool>,
-    /// It names a known finding and says that it is fixed.
+    /// It says that a finding of an earlier review is fixed.
     recounts: bool,
     /// Whether it states its severity itself.
     states_severity: bool,
@@ -36,15 +41,10 @@ impl Entry {
         self.recounts || self.ticked.unwrap_or(self.aside && !self.states_severity)
     }
 
-    /// Whether it is a ticked item under a heading such as Resolved, or a known finding that is said to be fixed, so that it
-    /// says nothing beside an approval.
+    /// Whether it is a ticked item under a heading such as Resolved, or a finding that is said to be fixed, so that it says
+    /// nothing beside an approval.
     pub fn is_resolved(&self) -> bool {
         self.recounts || (self.ticked == Some(true) && self.aside)
-    }
-
-    /// Whether it is a list item whose severity is the one of the heading above it.
-    pub fn is_announced(&self) -> bool {
-        self.origin == Origin::Item && !self.states_severity && self.item.severity.is_some()
     }
 }
 
@@ -52,13 +52,29 @@ impl Entry {
 enum Origin {
     Item,
     Line,
+    /// Text that is in no list.
+    Paragraph,
     /// A title over its details. Where those name the places, it was only their heading.
     Heading,
 }
 
 /// Everything said after `from`, and where the first of it begins.
 pub(super) fn read(message: &Message<'_>, from: usize) -> (Vec<Entry>, usize) {
-    let mut reader = Reader::new(message, from);
+    entries(Reader::new(message, from))
+}
+
+/// The same of a review that asks for changes: paragraphs may be findings too.
+pub(super) fn read_request(message: &Message<'_>, from: usize) -> (Vec<Entry>, usize) {
+    entries(Reader { paragraphs: Paragraphs::All, ..Reader::new(message, from) })
+}
+
+/// The same, but of paragraphs only the first below each heading of a severity.
+pub(super) fn read_labelled(message: &Message<'_>) -> Vec<Entry> {
+    entries(Reader { paragraphs: Paragraphs::BelowLabels, ..Reader::new(message, 0) }).0
+}
+
+fn entries(mut reader: Reader<'_, '_>) -> (Vec<Entry>, usize) {
+    let (message, from) = (reader.message, reader.done);
     for item in message.outline().items().filter(|item| item.range.start >= from) {
         reader.lines(item.range.start);
         reader.item(item);
@@ -83,6 +99,14 @@ enum Style {
     Item,
 }
 
+/// Which paragraphs may be findings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Paragraphs {
+    None,
+    BelowLabels,
+    All,
+}
+
 struct Reader<'r, 'm> {
     message: &'r Message<'m>,
     done: usize,
@@ -101,6 +125,14 @@ struct Reader<'r, 'm> {
     first: Option<usize>,
     /// Blank lines since the last text.
     blank: usize,
+    /// A heading above that states no severity: a finding if fields follow.
+    title: Option<(Range<usize>, Item)>,
+    /// Whether nothing came below the heading of a severity yet.
+    below_label: bool,
+    numbering: body::Numbering,
+    paragraphs: Paragraphs,
+    /// The end of the last paragraph.
+    skip: usize,
 }
 
 /// Whether what follows is no finding, and until when.
@@ -129,6 +161,11 @@ impl<'r, 'm> Reader<'r, 'm> {
             entries: Vec::new(),
             first: None,
             blank: 0,
+            title: None,
+            below_label: false,
+            numbering: body::Numbering::default(),
+            paragraphs: Paragraphs::None,
+            skip: from,
         }
     }
 
@@ -141,6 +178,7 @@ impl<'r, 'm> Reader<'r, 'm> {
         let text = self.message.text();
         let mut start = self.done.min(to);
         self.done = to.max(self.done);
+        self.numbering.look_ahead(&text[to..]);
         for line in text[start..to].split_inclusive('\n') {
             let begin = start;
             let at = start + (line.len() - line.trim_start().len());
@@ -151,10 +189,15 @@ impl<'r, 'm> Reader<'r, 'm> {
                 self.blank += usize::from(whole && line.trim().is_empty());
                 continue;
             }
+            if begin < self.skip {
+                continue;
+            }
             let inner = line.starts_with([' ', '\t']) || !(begin == 0 || text[..begin].ends_with('\n'));
             if inner && self.continues(begin, line, shown) {
                 self.continue_item(line, shown);
-            } else if shown.is_none() {
+            } else if let Some(shown) = shown {
+                self.shown_line(at, line, shown);
+            } else {
                 self.line(at, line.trim());
             }
         }
@@ -185,32 +228,42 @@ impl<'r, 'm> Reader<'r, 'm> {
         } else if verdict_line::begins(line) {
             self.flush();
             self.end_label(style(line));
-            self.aside = Aside::No;
+            (self.aside, self.title, self.below_label) = (Aside::No, None, false);
         } else if let Some(severity) = label(line) {
             self.flush();
             self.first.get_or_insert(at);
-            (self.aside, self.noted) = (Aside::No, false);
-            self.label = Some((style(line), severity));
-        } else if self.open.is_some() && is_field(line) {
+            (self.aside, self.noted, self.title) = (Aside::No, false, None);
+            self.begin_label(style(line), severity);
+        } else if (self.open.is_some() || self.title.is_some()) && is_field(line) {
+            self.open_title();
             self.field(line);
-        } else if is_heading(line) && stated::tag(line).is_none() {
-            self.lead(line);
+        } else if is_heading(line) && stated::tag(line).is_none() && !self.runs_on(at, line) {
+            if self.takes_detail(line) {
+                return self.append(line);
+            }
+            self.lead(at, line);
         } else {
             if self.aside == Aside::LeadListed {
                 self.aside = Aside::No;
             }
-            self.stated_line(at, line);
+            if !self.stated_line(at, line) {
+                self.body(at, line);
+            }
         }
     }
 
     /// A line that stands over others without being a `#` heading: `**Strengths**`, `I checked:`.
-    fn lead(&mut self, line: &str) {
+    fn lead(&mut self, at: usize, line: &str) {
         let is_aside = sections::is_aside(line);
         if line.split_whitespace().count() <= SHORT {
             self.flush();
             self.end_label(style(line));
             self.noted = sections::is_notes(line);
             self.aside = Aside::No;
+        }
+        if style(line) == Style::Bold && !is_aside {
+            self.flush();
+            self.entitle(at, line);
         }
         if is_aside {
             self.aside = Aside::Lead;
@@ -221,7 +274,7 @@ impl<'r, 'm> Reader<'r, 'm> {
 
     fn heading(&mut self, at: usize, line: &str, level: usize) {
         self.flush();
-        self.label = None;
+        (self.label, self.title) = (None, None);
         let within =
             matches!(self.aside, Aside::Section(above) if above < level) && !sections::names_problem(line);
         if !within {
@@ -241,32 +294,42 @@ impl<'r, 'm> Reader<'r, 'm> {
             .flatten();
         let severity = entry.as_ref().and_then(|item| item.severity);
         self.sections.push((level, announced.or(severity)));
+        self.below_label = announced.is_some();
         if announced.is_some() {
             self.first.get_or_insert(at);
         }
-        let counts = severity.or(inherited).is_some() && self.aside == Aside::No;
-        if let Some(item) = entry.filter(|_| counts) {
+        let Some(item) = entry.filter(|_| self.aside == Aside::No) else { return };
+        if severity.or(inherited).is_some() {
             self.open(at..at + line.len(), item, Origin::Heading);
+        } else {
+            self.title = Some((at..at + line.len(), item));
         }
     }
 
-    /// A line that opens with a severity is a finding. `Important: …` without a place may be any remark.
-    fn stated_line(&mut self, at: usize, line: &str) {
-        let Some((severity, range)) = stated::tag(line) else { return };
+    /// A line that opens with a severity is a finding. `Important: …` without a place may be any remark. Returns
+    /// whether it is one.
+    fn stated_line(&mut self, at: usize, line: &str) -> bool {
+        let Some((severity, range)) = stated::tag(line) else { return false };
         let opens = line.starts_with("**") || !line[..range.start].contains(char::is_alphanumeric);
         if !opens || self.message.outline().shown(at + range.start).is_some() {
-            return;
+            return false;
         }
-        let Some(item) = Item::of(self.message, at, line) else { return };
+        let Some(item) = Item::of(self.message, at, line) else { return false };
         let bracketed = line[..range.start].ends_with('[');
-        if item.place.is_some() || bracketed || severity != Severity::Important {
+        // `| Minor | 1 |` counts findings. Beside an approval only what does not block is no objection.
+        let is_count = !item.description.contains(|c: char| !c.is_ascii_digit())
+            && (self.paragraphs == Paragraphs::All || severity == Severity::Minor || item.description == "0");
+        let counts = !is_count && (item.place.is_some() || bracketed || severity != Severity::Important);
+        if counts {
             self.flush();
             self.open(at..at + line.len(), item, Origin::Line);
         }
+        counts
     }
 
     fn item(&mut self, item: &ListItem) {
         let own = item::own_text(self.message, item);
+        self.below_label = false;
         self.done = self.done.max(own.offset + own.text.len());
         let bare = own.text.trim();
         if self.aside == Aside::Lead {
@@ -281,6 +344,10 @@ impl<'r, 'm> Reader<'r, 'm> {
         }
         if item.depth == 0 {
             self.under_label = false;
+            self.numbering.begin(&self.message.text()[item.range.clone()]);
+        }
+        if is_field(bare) {
+            self.open_title();
         }
         let inner = item.depth > usize::from(self.under_label);
         let titled = self.open.as_ref().is_some_and(|open| open.origin == Origin::Heading);
@@ -336,7 +403,10 @@ impl<'r, 'm> Reader<'r, 'm> {
 
     fn entry(&mut self, item: &ListItem, own: &OwnText<'_>) {
         let (head, rest) = own.text.split_at(head_length(own.text));
-        let Some(said) = Item::of(self.message, own.offset, head) else { return self.flush() };
+        let Some(said) = Item::of(self.message, own.offset, head).or_else(|| self.shown_item(item, own))
+        else {
+            return self.flush();
+        };
         self.flush();
         self.open(item.range.start..item.end, said, Origin::Item);
         if let Some(open) = &mut self.open {
@@ -356,15 +426,17 @@ impl<'r, 'm> Reader<'r, 'm> {
     }
 
     fn open(&mut self, range: Range<usize>, mut item: Item, origin: Origin) {
-        self.blank = 0;
+        (self.blank, self.title) = (0, None);
         let states_severity = item.severity.is_some();
         item.severity = item.severity.or(self.announced());
-        if origin != Origin::Line {
+        if matches!(origin, Origin::Item | Origin::Heading) {
             self.first.get_or_insert(range.start);
         }
         let (aside, noted) = (self.aside != Aside::No, self.noted);
         let text = &self.message.text()[range.clone()];
-        let recounts = sections::recounts(text) || (aside && sections::names_finding(text));
+        let recounts = sections::recounts(text)
+            || (aside && sections::names_finding(text))
+            || resolved::is_marked_done(text);
         self.open =
             Some(Entry { item, range, noted, aside, ticked: None, recounts, states_severity, origin });
     }
@@ -397,7 +469,8 @@ impl<'r, 'm> Reader<'r, 'm> {
             return;
         }
         let only_title = |last: &Entry| {
-            last.origin == Origin::Heading && last.item.place.is_none() && !last.states_severity
+            let is_bare = last.item.place.is_none() && !last.item.description.contains('\n');
+            last.origin == Origin::Heading && is_bare && !last.states_severity
         };
         if entry.origin == Origin::Item
             && entry.item.place.is_some()
@@ -411,55 +484,4 @@ impl<'r, 'm> Reader<'r, 'm> {
 
 fn style(line: &str) -> Style {
     if line.starts_with(['*', '_']) { Style::Bold } else { Style::Plain }
-}
-
-/// `**File:** a.rs:1`, `- Severity: Minor`: the name in lower case and the value.
-fn field_of(line: &str) -> Option<(String, &str)> {
-    const LONGEST: usize = 12;
-    let bare = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '-' | '+'));
-    let end = bare.find(|c: char| !c.is_ascii_alphabetic()).filter(|end| (1..=LONGEST).contains(end))?;
-    let value = bare[end..].trim_start_matches(['*', '_', '(', ')', 's']).strip_prefix(':')?;
-    Some((bare[..end].to_ascii_lowercase(), value.trim_start_matches(['*', '_', ' '])))
-}
-
-fn is_field(line: &str) -> bool {
-    const FIELDS: [&str; 11] = [
-        "file",
-        "files",
-        "location",
-        "locations",
-        "path",
-        "where",
-        "line",
-        "lines",
-        "severity",
-        "priority",
-        "level",
-    ];
-    field_of(line).is_some_and(|(name, _)| FIELDS.contains(&name.as_str()))
-}
-
-/// How much of an item comes before its fields.
-fn head_length(text: &str) -> usize {
-    let mut length = 0;
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        if number > 0 && is_field(line) {
-            break;
-        }
-        length += line.len();
-    }
-    length
-}
-
-/// `File: src/a.rs`, whose line may be the next field.
-fn named_file(line: &str) -> Option<place::Place> {
-    let (name, value) = field_of(line)?;
-    let is_place = ["file", "location", "path", "where"].iter().any(|place| name.starts_with(place));
-    is_place.then(|| place::file(value)).flatten()
-}
-
-fn number(value: &str) -> Option<u32> {
-    let digits = value.trim_start_matches(['L', '`']);
-    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
-    digits[..length].parse().ok()
 }

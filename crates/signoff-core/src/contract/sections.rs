@@ -294,11 +294,14 @@ pub(super) fn is_notes(line: &str) -> bool {
 
 /// Whether an item explains the finding in the title above it.
 pub(super) fn is_detail(text: &str) -> bool {
+    names_detail(text) && !item::is_heading(text)
+}
+
+/// Whether a text begins with the name of a detail: `**Fix:**`.
+pub(super) fn names_detail(text: &str) -> bool {
     const LONGEST: usize = 40;
-    let Some((name, _)) = text.split_once(':').filter(|(name, _)| name.len() <= LONGEST) else {
-        return false;
-    };
-    words(name).next().is_some_and(|word| is_one(word, &DETAILS)) && !item::is_heading(text)
+    let name = text.split_once(':').map(|(name, _)| name).filter(|name| name.len() <= LONGEST);
+    name.and_then(|name| words(name).next()).is_some_and(|word| is_one(word, &DETAILS))
 }
 
 fn any(line: &str, list: &[&str]) -> bool {

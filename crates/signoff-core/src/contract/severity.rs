@@ -13,7 +13,7 @@ use super::json_value::{Object, Value, missing, wrong_type};
 use super::message::{Message, is_alone, trimmed};
 use super::place::{self, Place};
 use super::reader::{self, Entry};
-use super::{retraction, stated};
+use super::{resolved, retraction, stated};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
@@ -245,6 +245,7 @@ fn line_candidates(
     };
     // Lines that hold JSON answers are read as JSON.
     let listed = lines.take_listed(message, |item| is_free(taken, item), ask);
+    lines.listed.clone_from(&listed);
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
@@ -272,6 +273,8 @@ struct Lines {
     below_label: bool,
     /// The lines that open with a severity and name no place: alone no findings, and not nothing either.
     vague: Vec<(usize, Finding)>,
+    /// What stands below headings of a severity and was taken as findings.
+    listed: Vec<Range<usize>>,
 }
 
 impl Lines {
@@ -287,7 +290,7 @@ impl Lines {
         if !message.text().lines().any(|line| item::label(line.trim()).is_some()) {
             return ranges;
         }
-        for entry in reader::read(message, 0).0.into_iter().filter(Entry::is_announced) {
+        for entry in reader::read_labelled(message).into_iter().filter(Entry::is_announced) {
             let start = entry.range.start;
             if is_free(&(start..start + 1)) && !entry.is_aside() {
                 let range = trimmed(message.text(), entry.range.clone());
@@ -330,12 +333,30 @@ impl Lines {
     fn take_severity(&mut self, message: &Message<'_>, line: Range<usize>, stated: &Range<usize>, ask: &Ask) {
         let text = &message.text()[line.clone()];
         let opens = opens(&text[..stated.start]);
-        let Some(item) = Item::of(message, line.start, text) else { return };
+        let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let unnumbered = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < text.len());
+        let said = unnumbered.unwrap_or(text).trim_start();
+        let item = Item::of(message, line.end - said.len(), said);
+        let Some(item) = item.filter(|_| !resolved::is_marked_done(text)) else { return };
         if item.place.is_some() {
             self.found(message, &line, item.finding(KIND, ask), ask);
-        } else if opens && !counts_none(&text[stated.end..]) && !is_over_list(message, &line) {
-            self.vague.push((line.start, item.finding(KIND, ask)));
+        } else if opens && !counts_none(&text[stated.end..]) && !self.is_over_list(message, &line) {
+            let below = item::label(text).and_then(|_| text_below(message, &line));
+            let finding = item.finding(KIND, ask);
+            let description = below.unwrap_or_else(|| finding.description.clone());
+            self.vague.push((line.start, Finding { description, ..finding }));
         }
+    }
+
+    /// Whether a line is a heading of a severity over findings, or over a line that says there is nothing.
+    fn is_over_list(&self, message: &Message<'_>, line: &Range<usize>) -> bool {
+        let text = message.text();
+        let below = text.len() - text[line.end..].trim_start().len();
+        let next = &text[message.line_at(below)];
+        let listed = self.listed.partition_point(|range| range.end <= below);
+        let is_listed = || self.listed.get(listed).is_some_and(|range| range.contains(&below));
+        item::label(&text[line.clone()]).is_some()
+            && (message.outline().has_item_at(below) || stated::says_nothing(next) || is_listed())
     }
 
     fn candidates(self, ask: &Ask) -> Vec<Candidate> {
@@ -357,13 +378,12 @@ impl Lines {
     }
 }
 
-/// Whether a line is a heading of a severity over a list, or over a line that says there is nothing.
-fn is_over_list(message: &Message<'_>, line: &Range<usize>) -> bool {
-    let text = message.text();
-    let below = text.len() - text[line.end..].trim_start().len();
-    let next = &text[message.line_at(below)];
-    item::label(&text[line.clone()]).is_some()
-        && (message.outline().has_item_at(below) || stated::says_nothing(next))
+/// The paragraph below the heading of a severity, as one line.
+fn text_below(message: &Message<'_>, line: &Range<usize>) -> Option<String> {
+    let below = message.text()[line.end..].trim_start();
+    let text =
+        item::joined(below.lines().take_while(|line| !line.trim().is_empty() && !item::is_heading(line)));
+    (!text.is_empty()).then_some(text)
 }
 
 /// Whether a list follows at once whose first item begins with a place and states no severity.

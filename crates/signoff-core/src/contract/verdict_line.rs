@@ -1,4 +1,5 @@
-//! Lines that state a verdict: `**Verdict: APPROVED**`, `**Verdict:** APPROVED` or `Verdict: APPROVED`.
+//! Lines that state a verdict: `**Verdict: APPROVED**`, `**Verdict:** APPROVED`, `**Verdict:** **APPROVED**`,
+//! `Verdict: **APPROVED**` or `Verdict: APPROVED`.
 
 use std::ops::Range;
 
@@ -39,6 +40,7 @@ const WORDS: [(&str, Verdict); 3] = [
 const MARKS: [&str; 4] = [".", "✅", "✔", "👍"];
 
 const BOLD: &str = "**Verdict:";
+const MARK: &str = "**";
 
 /// Whether a line begins like a verdict, wherever it stands.
 pub(super) fn begins(line: &str) -> bool {
@@ -73,9 +75,20 @@ fn read<'m>(message: &Message<'m>, range: Range<usize>) -> Option<VerdictLine<'m
     };
     let is_bold = bold == line.len();
     let at = whole.len() - word.len();
+    let (at, word, tail) = match bold_word(message, range.start + at, word).filter(|_| tail.is_empty()) {
+        Some((word, tail)) => (at + MARK.len(), word, tail),
+        None => (at, word, tail),
+    };
     let verdict = if tail.is_empty() || is_mark(tail) { verdict_of(word, tail) } else { None };
     let word = if tail.is_empty() { word } else { &line[at..] };
     outline.is_text(range.start + at).then_some(VerdictLine { range, word, verdict, is_bold })
+}
+
+/// The text inside the bold type that begins at `offset`, and what stands behind it.
+fn bold_word<'m>(message: &Message<'m>, offset: usize, word: &'m str) -> Option<(&'m str, &'m str)> {
+    let bold = message.outline().bold_at(offset)?;
+    let (inside, tail) = word.split_at_checked(bold.len())?;
+    Some((inside.strip_prefix(MARK)?.strip_suffix(MARK)?, tail.trim()))
 }
 
 /// The verdict a word states; at most one mark goes with it, inside or outside the bold text.

@@ -1,10 +1,16 @@
 //! Which entry a reported finding belongs to.
 //!
-//! First by fingerprint, however far the line moved. Then by words: the same file, a description that is alike
-//! and asks for nothing opposite, and a place nearby; the best score is taken first. One entry takes one finding of a reviewer at most, and
-//! once it was reported in a round, another reviewer of that round must mean the same place.
+//! First by fingerprint, however far the line moved. Then by the merge: what the merge of this round joins belongs to
+//! one entry, and what it keeps apart never does. Then by words, to entries that this round has not reported yet: the
+//! same file, a description that is alike and asks for nothing opposite, and a place nearby; the best score is taken
+//! first. One entry takes one finding of a reviewer at most.
+//!
+//! A settled entry (refuted, deferred, out of scope) takes only what the decision was about: the fingerprint of its text,
+//! or nearly the same text at no higher severity. Anything else is a new finding, else a decision about one finding
+//! would approve another.
 
 use std::cmp::Reverse;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -13,11 +19,11 @@ use super::{Ledger, State};
 use crate::ids::{FindingId, ReviewerName};
 use crate::merge::are_opposed;
 use crate::review::Finding;
-use crate::similarity::{ALIKE_PERMILLE, Signature, family};
+use crate::similarity::{ALIKE_PERMILLE, NEARLY_SAME_PERMILLE, Signature, family, fingerprint};
 
 /// How far a fix may move a finding whose words change too: about one screen of code.
 const MOVED: u32 = 25;
-/// How far apart two reviewers may place one finding: they see the same code.
+/// Up to here the place is the same one.
 const SAME_PLACE: u32 = 5;
 
 /// The ids an entry was reported under: for each reviewer and fingerprint the last one.
@@ -48,24 +54,32 @@ impl Said {
     }
 }
 
+/// A reported finding, with the number of the merged finding of its round that it belongs to.
+pub(super) struct Statement<'a> {
+    pub finding: &'a Finding,
+    pub group: usize,
+}
+
 /// What matching knows of an entry.
 struct Known {
     finding: Finding,
-    open: bool,
+    state: State,
     reviewers: BTreeSet<ReviewerName>,
     said: Said,
     /// Its line when the round began.
     line_before: Option<u32>,
-    reported: bool,
+    /// The merged finding of this round that it was reported as.
+    group: Option<usize>,
     signature: Option<Signature>,
 }
 
-/// The entries of a ledger during one round, indexed by fingerprint and by file.
+/// The entries of a ledger during one round, indexed by fingerprint, by file and by merged finding.
 #[derive(Default)]
 pub(super) struct Matcher {
     known: Vec<Known>,
     by_family: BTreeMap<FindingId, Vec<usize>>,
     by_file: BTreeMap<Option<String>, Vec<usize>>,
+    by_group: BTreeMap<usize, Vec<usize>>,
 }
 
 /// A reported finding on its way to an entry.
@@ -78,7 +92,7 @@ struct Candidate {
 /// One reviewer's findings and what was found for them so far.
 struct Search<'a> {
     reviewer: &'a ReviewerName,
-    findings: &'a [Finding],
+    said: &'a [Statement<'a>],
     matches: Vec<Option<usize>>,
     taken: BTreeSet<usize>,
 }
@@ -88,67 +102,79 @@ impl Matcher {
         let mut matcher = Self::default();
         for entry in &ledger.entries {
             let said = ledger.said.get(&entry.finding.id).cloned().unwrap_or_default();
-            matcher.add(entry.finding.clone(), entry.state == State::Open, said);
+            matcher.add(entry.finding.clone(), entry.state, said);
         }
         matcher
     }
 
-    fn add(&mut self, finding: Finding, open: bool, said: Said) {
+    fn add(&mut self, finding: Finding, state: State, said: Said) {
         let index = self.known.len();
         let own = family(&finding.id).0;
-        for family in said.families().chain([own]).collect::<BTreeSet<_>>() {
+        let families: BTreeSet<FindingId> = if state.is_settled() {
+            [fingerprint(finding.file.as_deref(), &finding.kind, &finding.description)].into()
+        } else {
+            said.families().chain([own]).collect()
+        };
+        for family in families {
             self.by_family.entry(family).or_default().push(index);
         }
         self.by_file.entry(finding.file.clone()).or_default().push(index);
         let reviewers = finding.sources.iter().cloned().collect();
         let line_before = finding.line;
-        self.known.push(Known {
-            finding,
-            open,
-            reviewers,
-            said,
-            line_before,
-            reported: false,
-            signature: None,
-        });
+        self.known.push(Known { finding, state, reviewers, said, line_before, group: None, signature: None });
     }
 
     /// Notes that an entry was reported in this round; one that is not known yet is added.
-    pub(super) fn reported(&mut self, index: usize, reviewer: &ReviewerName, finding: &Finding) {
+    pub(super) fn reported(&mut self, index: usize, reviewer: &ReviewerName, statement: &Statement<'_>) {
+        let finding = statement.finding;
         if index == self.known.len() {
-            self.add(finding.clone(), true, Said::default());
+            self.add(finding.clone(), State::Open, Said::default());
         }
         let Some(known) = self.known.get_mut(index) else { return };
-        let entries = self.by_family.entry(family(&finding.id).0).or_default();
-        if !entries.contains(&index) {
-            entries.push(index);
+        if !known.state.is_settled() {
+            note(self.by_family.entry(family(&finding.id).0), index);
         }
+        note(self.by_group.entry(statement.group), index);
         known.finding.line = finding.line;
-        known.reported = true;
+        known.group.get_or_insert(statement.group);
         known.reviewers.insert(reviewer.clone());
         known.said.add(reviewer, &finding.id);
     }
 
     /// The entry of each finding, where there is one.
-    pub(super) fn matches(&mut self, reviewer: &ReviewerName, findings: &[Finding]) -> Vec<Option<usize>> {
-        let mut search =
-            Search { reviewer, findings, matches: vec![None; findings.len()], taken: BTreeSet::new() };
+    pub(super) fn matches(&mut self, reviewer: &ReviewerName, said: &[Statement<'_>]) -> Vec<Option<usize>> {
+        let mut search = Search { reviewer, said, matches: vec![None; said.len()], taken: BTreeSet::new() };
         self.by_fingerprint(&mut search);
+        self.by_merge(&mut search);
         self.by_words(&mut search);
         search.matches
     }
 
     fn by_fingerprint(&self, search: &mut Search<'_>) {
-        for (family, reported) in families(search.findings) {
+        for (family, reported) in families(search.said) {
             let (own, others) = self.entries_of(&family, search.reviewer);
             if own.len() == reported.len() {
                 // As many as before: whatever moved them, they stand in the same order.
-                own.into_iter().zip(reported).for_each(|(entry, finding)| search.take(entry, finding));
+                let pairs = own.into_iter().zip(reported);
+                let joins = |&(entry, finding): &(usize, usize)| self.joins(search, entry, finding).is_some();
+                let pairs: Vec<(usize, usize)> = pairs.filter(joins).collect();
+                pairs.into_iter().for_each(|(entry, finding)| search.take(entry, finding));
             } else {
                 self.nearest(search, &own, &reported);
                 self.nearest(search, &others, &reported);
             }
         }
+    }
+
+    /// The entry and the statement, unless this round reported the entry as another finding.
+    fn joins<'a>(
+        &self,
+        search: &Search<'a>,
+        entry: usize,
+        finding: usize,
+    ) -> Option<(&Known, &'a Statement<'a>)> {
+        let (known, said) = (self.known.get(entry)?, search.said.get(finding)?);
+        known.group.is_none_or(|group| group == said.group).then_some((known, said))
     }
 
     /// The entries with one fingerprint: those the reviewer reported under it, in their order, and the others.
@@ -168,24 +194,32 @@ impl Matcher {
     fn nearest(&self, search: &mut Search<'_>, entries: &[usize], reported: &[usize]) {
         let mut candidates = Vec::new();
         for (&entry, &finding) in entries.iter().flat_map(|entry| reported.iter().map(move |r| (entry, r))) {
-            let (Some(known), Some(said)) = (self.known.get(entry), search.findings.get(finding)) else {
-                continue;
-            };
-            let distance = known.distance(said);
-            let same_place = !known.reported || distance.is_none_or(|distance| distance <= SAME_PLACE);
-            if same_place {
-                let rank = (Reverse(0), distance.unwrap_or(0), !known.open);
-                candidates.push(Candidate { rank, entry, finding });
+            if let Some((known, said)) = self.joins(search, entry, finding) {
+                let distance = known.distance(said.finding).unwrap_or(0);
+                candidates.push(Candidate { rank: (Reverse(0), distance, !known.is_open()), entry, finding });
             }
         }
         search.take_best(candidates);
     }
 
+    /// What the merge joins with a finding that an earlier reviewer of this round reported.
+    fn by_merge(&mut self, search: &mut Search<'_>) {
+        for index in search.unmatched() {
+            let Some(said) = search.said.get(index) else { continue };
+            let entries = self.by_group.get(&said.group).into_iter().flatten();
+            for &entry in entries {
+                if self.known.get_mut(entry).is_some_and(|known| known.admits(said.finding)) {
+                    search.take(entry, index);
+                }
+            }
+        }
+    }
+
     fn by_words(&mut self, search: &mut Search<'_>) {
         let mut candidates = Vec::new();
-        for (index, finding) in search.findings.iter().enumerate() {
-            if search.matches.get(index).copied().flatten().is_none() {
-                self.alike(search, index, finding, &mut candidates);
+        for index in search.unmatched() {
+            if let Some(said) = search.said.get(index) {
+                self.alike(search, index, said.finding, &mut candidates);
             }
         }
         search.take_best(candidates);
@@ -195,15 +229,12 @@ impl Matcher {
         let Some(entries) = self.by_file.get(&finding.file) else { return };
         let mut signature = None;
         for &entry in entries.iter().filter(|entry| !search.taken.contains(entry)) {
-            let Some(known) =
-                self.known.get_mut(entry).filter(|known| known.nearby(finding, search.reviewer))
-            else {
-                continue;
-            };
+            let is_candidate =
+                |known: &&mut Known| known.group.is_none() && known.nearby(finding, search.reviewer);
+            let Some(known) = self.known.get_mut(entry).filter(is_candidate) else { continue };
             let ours = signature.get_or_insert_with(|| Signature::of(&finding.description));
-            let score = known.score(ours);
-            if score >= known.needed(finding) && !are_opposed(&known.finding, finding) {
-                let rank = (Reverse(score), known.distance(finding).unwrap_or(0), !known.open);
+            if let Some(score) = known.score(finding, ours) {
+                let rank = (Reverse(score), known.distance(finding).unwrap_or(0), !known.is_open());
                 found.push(Candidate { rank, entry, finding: index });
             }
         }
@@ -211,6 +242,10 @@ impl Matcher {
 }
 
 impl Known {
+    fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
     /// Lines between the two, from where the entry was or is; none if either has no line.
     fn distance(&self, finding: &Finding) -> Option<u32> {
         let line = finding.line?;
@@ -221,25 +256,50 @@ impl Known {
     fn nearby(&self, finding: &Finding, reviewer: &ReviewerName) -> bool {
         let akin = self.finding.kind == finding.kind || self.reviewers.contains(reviewer);
         match self.distance(finding) {
-            Some(distance) if akin && !self.reported => distance <= MOVED,
-            Some(distance) => distance <= SAME_PLACE,
+            Some(distance) => distance <= if akin { MOVED } else { SAME_PLACE },
             None => akin,
         }
+    }
+
+    /// Whether what the merge joins may join this entry too: a settled one takes only what was decided.
+    fn admits(&mut self, finding: &Finding) -> bool {
+        !self.state.is_settled() || self.score(finding, &Signature::of(&finding.description)).is_some()
+    }
+
+    /// How much the words are alike, if that is enough.
+    fn score(&mut self, finding: &Finding, signature: &Signature) -> Option<u32> {
+        let description = &self.finding.description;
+        let own = self.signature.get_or_insert_with(|| Signature::of(description));
+        let (score, alike) = (own.score(signature), own.alike(signature));
+        let worse = self.state.is_settled() && finding.severity > self.finding.severity;
+        let enough = alike && score >= self.needed(finding) && !worse;
+        (enough && !are_opposed(&self.finding, finding)).then_some(score)
     }
 
     /// What the words must score. Elsewhere they must be twice as sure, for the place no longer speaks for them.
     fn needed(&self, finding: &Finding) -> u32 {
         let moved = self.distance(finding).is_some_and(|distance| distance > SAME_PLACE);
-        if moved { 2 * ALIKE_PERMILLE } else { ALIKE_PERMILLE }
+        match (self.state.is_settled(), moved) {
+            (true, _) => NEARLY_SAME_PERMILLE,
+            (false, true) => 2 * ALIKE_PERMILLE,
+            (false, false) => ALIKE_PERMILLE,
+        }
     }
+}
 
-    fn score(&mut self, signature: &Signature) -> u32 {
-        let description = &self.finding.description;
-        self.signature.get_or_insert_with(|| Signature::of(description)).score(signature)
+fn note<K: Ord>(place: Entry<'_, K, Vec<usize>>, index: usize) {
+    let entries = place.or_default();
+    if !entries.contains(&index) {
+        entries.push(index);
     }
 }
 
 impl Search<'_> {
+    fn unmatched(&self) -> Vec<usize> {
+        let open = self.matches.iter().enumerate().filter(|(_, entry)| entry.is_none());
+        open.map(|(index, _)| index).collect()
+    }
+
     fn take_best(&mut self, mut candidates: Vec<Candidate>) {
         candidates.sort_by_key(|candidate| (candidate.rank, candidate.entry, candidate.finding));
         for candidate in candidates {
@@ -257,10 +317,10 @@ impl Search<'_> {
 }
 
 /// The findings of each fingerprint, in the order of their numbers.
-fn families(findings: &[Finding]) -> BTreeMap<FindingId, Vec<usize>> {
+fn families(said: &[Statement<'_>]) -> BTreeMap<FindingId, Vec<usize>> {
     let mut families: BTreeMap<FindingId, Vec<(u32, usize)>> = BTreeMap::new();
-    for (index, finding) in findings.iter().enumerate() {
-        let (family, number) = family(&finding.id);
+    for (index, statement) in said.iter().enumerate() {
+        let (family, number) = family(&statement.finding.id);
         families.entry(family).or_default().push((number, index));
     }
     let in_order = |mut numbered: Vec<(u32, usize)>| {

@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::matching::Matcher;
+use super::matching::{Matcher, Statement};
 use super::{DecidedBy, Decision, Entry, Ledger, Round, RoundChange, State};
 use crate::ids::{FindingId, ReviewerName};
-use crate::review::{Finding, Note, Review, Severity, Verdict};
+use crate::merge;
+use crate::review::{Finding, Note, Review, ReviewerKind, Severity, Verdict};
 use crate::similarity::{family, fingerprint, numbered};
 
 /// What one reviewer said in this round.
 #[derive(Default)]
 struct Seat {
+    kind: Option<ReviewerKind>,
     findings: Vec<Finding>,
     /// Minor notes, and whether the reviewer says that they are minor.
     notes: Vec<(Note, bool)>,
@@ -51,6 +53,7 @@ fn seats(reviews: &[Review]) -> BTreeMap<ReviewerName, Seat> {
     for review in reviews {
         let seat = seats.entry(review.reviewer.clone()).or_default();
         seat.withheld |= !review.verdict.approves();
+        seat.kind = seat.kind.min(Some(review.kind)).or(Some(review.kind));
         if !matches!(review.verdict, Verdict::Inconclusive(_)) {
             seat.findings.extend(review.findings.iter().cloned().map(identified));
             let is_minor = review.verdict == Verdict::ApprovedWithMinor;
@@ -83,14 +86,15 @@ fn place(ledger: &mut Ledger, seats: &BTreeMap<ReviewerName, Seat>) -> Reports {
     let mut matcher = Matcher::new(ledger);
     let mut ids: BTreeSet<FindingId> = ledger.entries.iter().map(|entry| entry.finding.id.clone()).collect();
     let mut reports = Reports::new();
-    for (reviewer, seat) in seats {
-        let matches = matcher.matches(reviewer, &seat.findings);
-        for (finding, known) in seat.findings.iter().zip(matches) {
+    for (reviewer, statements) in statements(seats) {
+        let matches = matcher.matches(reviewer, &statements);
+        for (statement, known) in statements.iter().zip(matches) {
+            let finding = statement.finding;
             let index = known.unwrap_or_else(|| {
                 ledger.entries.push(opened(finding, &mut ids));
                 ledger.entries.len() - 1
             });
-            matcher.reported(index, reviewer, finding);
+            matcher.reported(index, reviewer, statement);
             reports.entry(index).or_default().push((reviewer.clone(), finding.clone()));
             if let Some(entry) = ledger.entries.get(index) {
                 ledger.said.entry(entry.finding.id.clone()).or_default().add(reviewer, &finding.id);
@@ -98,6 +102,22 @@ fn place(ledger: &mut Ledger, seats: &BTreeMap<ReviewerName, Seat>) -> Reports {
         }
     }
     reports
+}
+
+/// The findings of each reviewer, with the merged finding of this round that each one belongs to.
+fn statements(seats: &BTreeMap<ReviewerName, Seat>) -> Vec<(&ReviewerName, Vec<Statement<'_>>)> {
+    let kind = |seat: &Seat| seat.kind.unwrap_or(ReviewerKind::General);
+    let said: Vec<(&ReviewerName, ReviewerKind, &Finding)> = seats
+        .iter()
+        .flat_map(|(name, seat)| seat.findings.iter().map(move |finding| (name, kind(seat), finding)))
+        .collect();
+    let mut groups = merge::group(&said).into_iter();
+    let mut statements = Vec::new();
+    for (name, seat) in seats {
+        let own = seat.findings.iter().zip(groups.by_ref().take(seat.findings.len()));
+        statements.push((name, own.map(|(finding, group)| Statement { finding, group }).collect()));
+    }
+    statements
 }
 
 fn opened(finding: &Finding, ids: &mut BTreeSet<FindingId>) -> Entry {
@@ -144,11 +164,13 @@ impl Entry {
             sources.insert(name.clone());
             sources.extend(finding.sources.iter().cloned());
         }
-        self.finding = Finding {
-            id: self.finding.id.clone(),
-            sources: sources.into_iter().collect(),
-            severity: latest.severity.max(least),
-            ..latest.clone()
+        let (sources, severity) = (sources.into_iter().collect(), latest.severity.max(least));
+        self.finding = if self.state.is_settled() {
+            // The decision is about this text, whatever the reviewer now says of it.
+            let severity = severity.max(self.finding.severity);
+            Finding { sources, severity, line: latest.line, ..self.finding.clone() }
+        } else {
+            Finding { id: self.finding.id.clone(), sources, severity, ..latest.clone() }
         };
         if !self.seen.contains(round) {
             self.seen.push(round.clone());

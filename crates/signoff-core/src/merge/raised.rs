@@ -16,24 +16,24 @@ pub(super) struct Raised<'a> {
 }
 
 /// Everything a `Raised` is, most urgent first. Complete, so that the order the reviews came in is lost.
-type Key<'a> = (
+pub(super) type Key<'a> = (
     (u8, Option<&'a str>, Option<u32>, &'a str),
     (u8, &'a ReviewerName, ReviewerKind, &'a str),
     (Severity, Option<&'a str>, Option<&'a str>, Option<&'a str>, &'a FindingId),
 );
 
 impl<'a> Raised<'a> {
-    fn new(review: &'a Review, finding: &'a Finding) -> Self {
+    pub(super) fn new(reviewer: &'a ReviewerName, kind: ReviewerKind, finding: &'a Finding) -> Self {
         Self {
             finding,
-            reviewer: &review.reviewer,
-            kind: review.kind,
-            priority: priority(review.kind, finding.severity),
+            reviewer,
+            kind,
+            priority: priority(kind, finding.severity),
             path: finding.file.as_deref().map(one_spelling),
         }
     }
 
-    fn key(&self) -> Key<'_> {
+    pub(super) fn key(&self) -> Key<'_> {
         let finding = self.finding;
         (
             (self.priority, self.path.as_deref(), finding.line, &finding.description),
@@ -53,7 +53,9 @@ impl<'a> Raised<'a> {
 pub(super) fn in_order(reviews: &[Review]) -> Vec<Raised<'_>> {
     let mut raised: Vec<Raised<'_>> = reviews
         .iter()
-        .flat_map(|review| review.findings.iter().map(move |finding| Raised::new(review, finding)))
+        .flat_map(|review| {
+            review.findings.iter().map(|finding| Raised::new(&review.reviewer, review.kind, finding))
+        })
         .collect();
     raised.sort_by(|a, b| a.key().cmp(&b.key()));
     raised

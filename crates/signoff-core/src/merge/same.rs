@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 use super::conflict::{Asks, opposition};
 use super::raised::Raised;
 use super::related::NEAR;
+use crate::ids::ReviewerName;
+use crate::review::{Finding, ReviewerKind};
 use crate::similarity::Signature;
 
 /// How many known findings one finding is compared with.
@@ -44,6 +46,21 @@ pub(super) fn join(raised: &[Raised<'_>]) -> Vec<Statements> {
         }
     }
     known.findings
+}
+
+/// The number of the merged finding that each statement belongs to, in the order given.
+pub(crate) fn group(said: &[(&ReviewerName, ReviewerKind, &Finding)]) -> Vec<usize> {
+    let raise = |&(reviewer, kind, finding)| Raised::new(reviewer, kind, finding);
+    let mut raised: Vec<(usize, Raised<'_>)> = said.iter().map(raise).enumerate().collect();
+    raised.sort_by(|(_, a), (_, b)| a.key().cmp(&b.key()));
+    let (positions, raised): (Vec<usize>, Vec<Raised<'_>>) = raised.into_iter().unzip();
+    let mut groups = vec![0; said.len()];
+    for (number, statements) in join(&raised).into_iter().enumerate() {
+        for statement in statements {
+            groups[positions[statement]] = number;
+        }
+    }
+    groups
 }
 
 type Place<'a> = (Option<&'a str>, Option<u32>);

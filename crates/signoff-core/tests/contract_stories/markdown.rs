@@ -17,6 +17,9 @@ fn a_verdict_counts_alone_on_its_line() {
         ("as a heading", "## **Verdict: APPROVED**"),
         ("as a list item", "- **Verdict: APPROVED**"),
         ("half bold", "**Verdict:** APPROVED"),
+        ("the word in bold", "Verdict: **APPROVED**"),
+        ("both in bold", "**Verdict:** **Approved**."),
+        ("the word in bold, and more", "Verdict: **APPROVED** once it is fixed"),
         ("lower case", "**verdict: approved**"),
         ("needs discussion", "Which way?\n**Verdict: NEEDS_DISCUSSION**"),
         ("two different ones", "**Verdict: APPROVED**\n\n**Verdict: CHANGES_REQUESTED**"),
@@ -42,6 +45,12 @@ fn a_verdict_counts_alone_on_its_line() {
         ! no_verdict @0: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DISCUSSION**` outside quotes and code
     half bold
         approved
+    the word in bold
+        approved
+    both in bold
+        approved
+    the word in bold, and more
+        ! no_verdict @0: the verdict line must hold nothing but the verdict, not `APPROVED** once it is fixed`
     lower case
         ! no_verdict @0: there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or `**Verdict: NEEDS_DISCUSSION**` outside quotes and code
     needs discussion

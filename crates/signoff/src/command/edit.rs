@@ -77,8 +77,9 @@ fn check_not_landed(desk: &Desk, run: RunId) -> Result<(), Failure> {
     rows.retain(|row| row.run_id == Some(run.0));
     desk.note_landed(&mut rows);
     match rows.last().filter(|_| rows.iter().all(|row| row.state() == TaskState::Landed)) {
-        Some(last) => Err(Failure::usage(format!("run {run} is in the default branch already"))
-            .hint(format!("`signoff improve {}` goes on with a task of it, `signoff add` adds another", last.id))),
+        Some(last) => Err(Failure::usage(format!("run {run} is in the default branch already")).hint(
+            format!("`signoff improve {}` goes on with a task of it, `signoff add` adds another", last.id),
+        )),
         None => Ok(()),
     }
 }

@@ -486,7 +486,11 @@ fn a_task_of_a_run_can_be_reviewed_once_more() {
         assert_eq!(reviewed.code, Some(0), "{preset}: {reviewed}");
         assert!(reviewed.stdout.contains("Action: Proceed"), "{preset}: {reviewed}");
         let rows = project.run(&["status", "--json"]).json()["tasks"].clone();
-        assert_eq!([&rows[0]["final_verdict"], &rows[1]["final_verdict"]], ["APPROVED", "APPROVED"], "{rows}");
+        assert_eq!(
+            [&rows[0]["final_verdict"], &rows[1]["final_verdict"]],
+            ["APPROVED", "APPROVED"],
+            "{rows}"
+        );
         assert_eq!(project.run(&["work"]).code, Some(0), "{preset}: nothing is left in the queue");
     }
 }
@@ -763,10 +767,7 @@ fn a_run_of_which_a_person_no_longer_approves_a_task_does_not_land() {
         let output = project.run(command);
         assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
         assert!(output.stderr.contains("run 1 builds on task 2, which is not approved"), "{output}");
-        assert!(
-            output.stderr.contains("hint: it was refused; `signoff improve 2 --review`"),
-            "{output}"
-        );
+        assert!(output.stderr.contains("hint: it was refused; `signoff improve 2 --review`"), "{output}");
         assert!(!output.stdout.contains("would land"), "{command:?}: {output}");
     }
     assert_eq!(project.run(&["edit", "2", "--verdict", "APPROVED", "--reason", "yes"]).code, Some(0));

@@ -47,7 +47,10 @@ impl Cover<'_> {
         let accept = format!("`signoff merge {task} --force --reason TEXT` approves it in your name");
         let message = format!("{what} builds on task {task}, which is not approved");
         if row.is_some_and(|row| row.reason == Some(Reason::EditedByPerson.word())) {
-            return EngineError::NotLanded { message, hint: format!("it was refused; `signoff improve {task} --review` goes on with it; {accept}") };
+            return EngineError::NotLanded {
+                message,
+                hint: format!("it was refused; `signoff improve {task} --review` goes on with it; {accept}"),
+            };
         }
         let first = match row.map(|row| row.status) {
             Some(Status::Failed | Status::Stuck) => format!("`signoff retry {task}` goes on with it"),

@@ -1,8 +1,11 @@
 //! The ledger over several rounds, as stories and as laws.
 
+mod settled;
+
 use proptest::prelude::*;
 use signoff_core::ids::{AttemptId, Commit, FindingId, ReviewerName};
 use signoff_core::ledger::{Claim, ClaimKind, DecidedBy, Decision, Ledger, Round, RoundChange, State};
+use signoff_core::merge::merge;
 use signoff_core::review::{Bar, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict};
 use signoff_core::similarity::assign_ids;
 
@@ -488,6 +491,17 @@ proptest! {
             let source = &finding.sources[0];
             prop_assert!(ledger.entries().iter().any(|entry| entry.finding.file == finding.file && entry.finding.sources.contains(source)));
         }
+    }
+
+    #[test]
+    fn an_entry_for_each_issue_of_the_merge(panels in any_loop(), last in any_panel(), is_refuted: bool) {
+        let mut ledger = recorded(&panels);
+        let ids: Vec<FindingId> = ledger.entries().iter().map(|entry| entry.finding.id.clone()).collect();
+        ids.iter().for_each(|id| { if is_refuted { ledger.decide(id, refuted("")); } });
+        let answers: Vec<Review> = last.into_iter().filter(|review| !matches!(review.verdict, Verdict::Inconclusive(_))).collect();
+        ledger.record(&round(9), &answers);
+        let reported = ledger.entries().iter().filter(|entry| entry.seen.contains(&round(9))).count();
+        prop_assert!(reported >= merge(&answers, Bar::Low).issues.len());
     }
 
     #[test]
