@@ -66,7 +66,7 @@ const UNDONE: [&str; 36] = [
     "unresolved",
 ];
 
-/// Words of a problem by which it is there nevertheless, or by which somebody else says that it is not.
+/// Words of a problem by which it is there nevertheless, or by which another person says that it is not.
 const DOUBTS: [&str; 12] = [
     "still",
     "again",

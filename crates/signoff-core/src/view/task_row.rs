@@ -121,7 +121,7 @@ struct Worked {
 }
 
 /// Takes the approval from tasks that have not landed and whose branch has moved on to a commit without approval. `tip`
-/// tells where a branch is now; nothing where that cannot be told or is the program's own doing.
+/// returns the head of a branch; nothing where it is unknown, or where the program itself moved the branch.
 pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<String>) {
     let mut branches: BTreeMap<String, Worked> = BTreeMap::new();
     for (row, branch) in rows.iter().filter_map(|row| Some((row, row.branch.clone()?))) {
