@@ -38,16 +38,14 @@ impl JsonText {
             // A snippet of code in a fence is whole in its own language.
             Err(_) if fenced => return None,
             Err(violation) => (Standing::Doubt, violation.clone()),
-            Ok(Value::Object(object)) => {
-                let key = object.rejection()?;
-                if fenced && key != "passed" {
-                    return None;
-                }
+            Ok(value) => {
+                let own = if let Value::Object(object) = value { object.rejection() } else { None };
+                let own = own.filter(|key| !fenced || *key == "passed");
+                let key = own.or_else(|| value.nested_rejection().filter(|_| !fenced))?;
                 let message =
                     format!("an object that is no answer says by `{}` that the work did not pass", clip(key));
                 (Standing::Denial, Violation::new(ViolationCode::Disagreement, offset, message))
             }
-            Ok(_) => return None,
         };
         Some(Candidate { offset, binding: self.binding(), standing, answer: Err(violation) })
     }

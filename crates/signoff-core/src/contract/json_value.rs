@@ -22,6 +22,22 @@ pub(super) enum Value {
 }
 
 impl Value {
+    /// A key by which an object in this value, below its top, says that the work did not pass.
+    pub fn nested_rejection(&self) -> Option<&str> {
+        match self {
+            Self::Array(values) => values.iter().find_map(Self::rejection_within),
+            Self::Object(object) => object.keys.values().find_map(Self::rejection_within),
+            Self::Null | Self::Bool(_) | Self::Number(_) | Self::Text(_) => None,
+        }
+    }
+
+    fn rejection_within(&self) -> Option<&str> {
+        let Self::Object(object) = self else { return self.nested_rejection() };
+        let verdict = object.keys.get_key_value("verdict").filter(|(key, value)| denies(key, value));
+        let verdict = || verdict.map(|(key, _)| key.as_str());
+        object.rejection().or_else(verdict).or_else(|| self.nested_rejection())
+    }
+
     pub fn is_object(&self) -> bool {
         matches!(self, Self::Object(_))
     }

@@ -74,13 +74,15 @@ fn contradiction(message: &Message<'_>, from: usize, word: &str) -> Option<(usiz
     None
 }
 
-/// The first line that is said and begins with `ISSUES:` and names one.
+/// The first line that is said, begins with `ISSUES:`, and names one or stands over a list.
 pub(super) fn issues_line(message: &Message<'_>) -> Option<usize> {
     let mut start = 0;
     for line in message.text().split_inclusive('\n') {
         let at = start + (line.len() - line.trim_start().len());
         start += line.len();
-        let named = line.split_once(':').is_some_and(|(_, rest)| rest.contains(char::is_alphanumeric));
+        let below = message.text().len() - message.text()[start..].trim_start().len();
+        let named = line.split_once(':').is_some_and(|(_, rest)| rest.contains(char::is_alphanumeric))
+            || message.outline().has_item_at(below);
         if named && emphasised_word(line) == Some("ISSUES") && message.outline().shown(at).is_none() {
             return Some(at);
         }

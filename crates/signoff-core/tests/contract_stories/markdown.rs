@@ -263,3 +263,29 @@ fn a_line_labelled_as_blocking_keeps_an_approval_from_standing() {
     );
     assert_eq!(high, "approved");
 }
+
+/// A refusal in the words of another contract objects to an approval, also where that contract would not read it.
+#[test]
+fn a_refusal_inside_other_json_or_over_a_list_keeps_an_approval_from_standing() {
+    let verdict = |text: &str| {
+        let answer = format!("{text}\n\n**Verdict: APPROVED**\n");
+        tell(Contract::Markdown, &answer, &ask(Contract::Markdown))
+    };
+    for text in [
+        r#"[{"verdict": "drift", "followUpPrompt": "fix it"}]"#,
+        r#"{"result": {"verdict": "drift", "followUpPrompt": "fix it"}}"#,
+        r#"{"review": [{"passed": false}]}"#,
+        "**ISSUES:**\n- src/a.rs:6 the total is negative",
+        "ISSUES :\n\n- src/a.rs:6 the total is negative",
+    ] {
+        assert!(!verdict(text).starts_with("approved"), "{text}");
+    }
+    for text in [
+        r#"The endpoint answers {"result": {"verdict": "pass"}}."#,
+        r#"{"review": {"passed": true}}"#,
+        "```json\n{\"result\": {\"passed\": false}}\n```",
+        "**ISSUES:** none\n- src/a.rs is clean",
+    ] {
+        assert!(verdict(text).starts_with("approved"), "{text}: {}", verdict(text));
+    }
+}
