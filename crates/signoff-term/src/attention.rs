@@ -54,6 +54,11 @@ impl Scene<'_> {
         self.runs.iter().find(|run| runs::is_listed(run, self) && task.run_id == Some(run.id))
     }
 
+    /// Whether a person refused a task of the run.
+    fn has_refused_task(&self, run: &RunRow) -> bool {
+        self.tasks.iter().any(|task| task.run_id == Some(run.id) && task.is_refused_by_person())
+    }
+
     /// Whether what is to be said of a task is said of its run.
     fn is_told_by_its_run(&self, task: &TaskRow) -> bool {
         task.status == Status::Blocked && self.run_of(task).is_some()
@@ -221,36 +226,46 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
         (Status::Pending, _) => format!("signoff work {id}"),
         (Status::InProgress, _) if scene.is_left(task) => go_on(task, scene),
         (Status::InProgress | Status::Waiting, _) => format!("signoff logs {id} -f"),
-        (Status::Completed, Some("exhausted")) if task.reason.as_deref() == Some("unclear_review") => {
+        (Status::Completed, outcome) => after_completion(task, outcome, scene),
+        (Status::Cancelled, _) => "signoff add adds it again".to_owned(),
+    }
+}
+
+/// What to type about a completed task with this outcome.
+fn after_completion(task: &TaskRow, outcome: Option<&str>, scene: &Scene) -> String {
+    let id = task.id;
+    match outcome {
+        Some("exhausted") if task.reason.as_deref() == Some("unclear_review") => {
             format!("signoff show {id}, then signoff retry {id}")
         }
-        (Status::Completed, Some("exhausted")) => {
+        Some("exhausted") => {
             format!(
                 "signoff show {id}, then signoff improve {id} --review or signoff edit {id} --verdict APPROVED"
             )
         }
-        (Status::Completed, Some("discussion")) => {
+        Some("discussion") => {
             format!("signoff show {id}, then signoff retry {id} or signoff edit {id} --verdict APPROVED")
         }
-        (Status::Completed, Some("nothing_to_review")) if task.kind == TaskType::Review => {
+        Some("nothing_to_review") if task.kind == TaskType::Review => {
             format!("add work to its branch, then signoff review {id}; or signoff cancel {id}")
         }
-        (Status::Completed, Some("nothing_to_review")) => {
+        Some("nothing_to_review") => {
             format!("signoff retry {id}, signoff edit {id} --verdict APPROVED, or signoff cancel {id}")
         }
-        (Status::Completed, Some(_)) if task.reason.as_deref() == Some("changed_after_review") => {
+        Some(_) if task.reason.as_deref() == Some("changed_after_review") => {
             format!("signoff diff {id}, then signoff review {id}")
         }
-        (Status::Completed, Some("completed_with_issues")) => {
+        Some("completed_with_issues") => {
             format!("signoff show {id}, then signoff improve {id} --review")
         }
-        (Status::Completed, Some("accepted")) if task.is_approved_empty() => {
-            "nothing: it changes nothing".to_owned()
-        }
-        (Status::Completed, Some("approved" | "accepted")) if task.landed_commit.is_some() => {
+        Some("accepted") if task.is_approved_empty() => "nothing: it changes nothing".to_owned(),
+        Some("approved" | "accepted") if task.landed_commit.is_some() => {
             format!("nothing: it is in the default branch; signoff diff {id}")
         }
-        (Status::Completed, Some("approved" | "accepted")) => match scene.run_of(task) {
+        Some("approved" | "accepted") => match scene.run_of(task) {
+            Some(run) if scene.has_refused_task(run) => {
+                format!("signoff diff {id}; a task of run {} was refused: signoff status", run.id)
+            }
             Some(run) if run.failed_as_a_whole() => format!(
                 "the final review of its run failed: signoff retry run-{0}, or signoff edit run-{0} --verdict APPROVED \
                  --reason TEXT",
@@ -259,11 +274,10 @@ pub fn next(task: &TaskRow, scene: &Scene) -> String {
             Some(run) => format!("signoff diff {id}; it lands with run {}", run.id),
             None => format!("signoff diff {id}, then signoff merge {id}"),
         },
-        (Status::Completed, _) => {
+        Some(_) | None => {
             let branch = task.branch.as_deref().unwrap_or("its branch");
             format!("signoff diff {id}, then git merge {branch}")
         }
-        (Status::Cancelled, _) => "signoff add adds it again".to_owned(),
     }
 }
 

@@ -82,9 +82,22 @@ const DOUBTS: [&str; 12] = [
     "reports",
 ];
 
-/// Whether a text says that what it names is done, and nothing that takes it back.
+/// Whether a clause of a text says that the problem is done (`… is fixed now`), and nothing takes it back. `A buffer of
+/// fixed size` and `the file is closed too early` do not.
 pub(super) fn says_done(text: &str) -> bool {
-    any(text, &DONE) && !says_undone(text)
+    const BEFORE: [&str; 11] =
+        ["is", "are", "was", "were", "been", "now", "all", "both", "already", "correctly", "properly"];
+    const AFTER: [&str; 10] =
+        ["now", "in", "by", "with", "and", "since", "as", "here", "correctly", "properly"];
+    let is_done = |clause: &str| {
+        let words: Vec<&str> = words(clause).collect();
+        words.iter().enumerate().any(|(at, word)| {
+            let before = at.checked_sub(1).is_none_or(|at| is_one(words[at], &BEFORE));
+            let after = words.get(at + 1).is_none_or(|word| is_one(word, &AFTER));
+            is_one(word, &DONE[..3]) && before && after
+        })
+    };
+    text.split(['.', ',', ';', ':', '!', '(', ')', '—', '–']).any(is_done) && !says_undone(text)
 }
 
 /// Whether a text has a word that takes back that something is done.

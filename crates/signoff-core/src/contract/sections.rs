@@ -1,6 +1,6 @@
 //! What the headings of a review say about the lists below them.
 
-use super::{item, stated};
+use super::{item, resolved, stated};
 
 /// Words of headings over what is no finding.
 const ASIDE: [&str; 20] = [
@@ -229,10 +229,8 @@ pub(super) fn recounts(text: &str) -> bool {
 /// Whether a line below a heading says that there is nothing, or no more: `None found`, `I found no critical issues`, `Not
 /// applicable`, `Both were fixed`. `The name is not escaped` and `A fixed size overflows` do not.
 pub(super) fn says_none(line: &str) -> bool {
-    const NOTHING: [&str; 4] = ["none", "nothing", "na", "empty"];
     const NO: [&str; 3] = ["no", "zero", "0"];
-    const FIND: [&str; 7] = ["applicable", "find", "found", "see", "identify", "spot", "any"];
-    const BE: [&str; 9] = ["is", "are", "was", "were", "been", "now", "all", "both", "already"];
+    const FIND: [&str; 6] = ["applicable", "find", "see", "identify", "spot", "any"];
     let words: Vec<&str> = words(line).collect();
     let follows = |at: usize, list: &[&str]| words.get(at).is_some_and(|word| is_one(word, list));
     let of_problems = |rest: &[&str]| {
@@ -242,12 +240,51 @@ pub(super) fn says_none(line: &str) -> bool {
         rest.next().is_none_or(|word| is_one(word, &PROBLEMS) || is_one(word, &["changes", "action"]))
     };
     words.is_empty()
+        || resolved::says_done(line)
+        || line.split(['.', ',', ';', ':', '!', '(', '—', '–']).any(is_nothing)
         || words.iter().enumerate().any(|(at, word)| {
-            let done = is_one(word, &DONE) && (at == 0 || follows(at - 1, &BE));
-            let not = is_one(word, &["not", "n"]) && (follows(at + 1, &FIND) || follows(at + 1, &["a"]));
+            let not = is_one(word, &["not"]) && follows(at + 1, &FIND);
+            let not = not || (is_one(word, &["n"]) && follows(at + 1, &["a"]));
             let no = is_one(word, &NO) && of_problems(&words[at + 1..]);
-            is_one(word, &NOTHING) || done || not || no
+            not || no
         })
+}
+
+/// Whether a clause only says that there is nothing: `None found`, `There are none`. `Nothing is validated` and `An empty
+/// cart crashes` say more.
+fn is_nothing(clause: &str) -> bool {
+    const NOTHING: [&str; 4] = ["none", "nothing", "na", "empty"];
+    const AFTER: [&str; 18] = [
+        "found",
+        "identified",
+        "detected",
+        "reported",
+        "noted",
+        "seen",
+        "spotted",
+        "to",
+        "blocking",
+        "critical",
+        "important",
+        "major",
+        "significant",
+        "remaining",
+        "left",
+        "open",
+        "here",
+        "i",
+    ];
+    const BEFORE: [&str; 8] = ["are", "is", "found", "see", "saw", "were", "identified", "have"];
+    let words: Vec<&str> = words(clause).collect();
+    let begins = words.first().is_some_and(|word| is_one(word, &NOTHING))
+        && words.get(1).is_none_or(|word| is_one(word, &AFTER));
+    let found = |pair: &[&str]| match pair {
+        [before, word] => {
+            is_one(word, &NOTHING[..2]) && (is_one(before, &BEFORE) || is_one(before, &PROBLEMS))
+        }
+        _ => false,
+    };
+    begins || words.windows(2).any(found)
 }
 
 /// What stands between `no` and the problems that there are none of: `no critical or other blocking issues`.

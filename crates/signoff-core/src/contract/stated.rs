@@ -279,17 +279,6 @@ impl Lead {
     }
 }
 
-/// Whether a text below the heading of a severity begins by saying that there is nothing of it.
-pub(super) fn denies(text: &str) -> bool {
-    const NO: [&str; 6] = ["no", "not", "n", "na", "zero", "0"];
-    const NONE: [&str; 6] = ["none", "nothing", "resolved", "fixed", "addressed", "empty"];
-    const BEGIN: usize = 6;
-    let is_in = |word: &str, list: &[&str]| list.iter().any(|one| one.eq_ignore_ascii_case(word));
-    let words = || words(text).map(|range| &text[range]).filter(|word| !word.is_empty());
-    let begins = words().take(BEGIN).any(|word| is_in(word, &NO));
-    begins || words().any(|word| is_in(word, &NONE)) || words().next().is_none()
-}
-
 /// Whether a text only says that there is nothing: `None`, `N/A`, `No critical issues found.`
 pub(super) fn says_nothing(text: &str) -> bool {
     const NOTHING: [&str; 7] = ["none", "no", "nothing", "n", "na", "0", "zero"];

@@ -3,7 +3,7 @@
 use signoff_core::contract::Contract;
 use signoff_core::review::Verdict;
 
-use super::told::{ask, read, table};
+use super::told::{ask, read, table, tell};
 
 fn requested(answers: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
     answers
@@ -194,5 +194,44 @@ fn what_is_marked_as_done_is_no_finding() {
         let approved = format!("{text}\n\n**Verdict: APPROVED**\n");
         let read = read(Contract::Markdown, &approved, &ask(Contract::Markdown));
         assert!(read.is_err() || read.is_ok_and(|review| !review.findings.is_empty()), "{text}");
+    }
+}
+
+/// A paragraph below the heading of a severity is a finding, also if it says what is *not* done.
+#[test]
+fn a_paragraph_with_a_negation_is_no_denial() {
+    let read = |text: &str, rest: &str| {
+        let answer = format!("### Critical\n\n{text}\n\n{rest}\n");
+        tell(Contract::Markdown, &answer, &ask(Contract::Markdown))
+    };
+    let (requested, approved) =
+        ("### Minor\n\n- src/a.rs:1 a typo\n\n**Verdict: CHANGES_REQUESTED**", "**Verdict: APPROVED**");
+    for text in [
+        "The token is not checked.",
+        "A buffer of fixed size overflows.",
+        "There is no limit on retries.",
+        "The connection in `src/a.rs:6` is closed too early, and data is lost.",
+        "A user who is not found makes it panic.",
+        "The result is not a number.",
+        "Nothing is validated.",
+        "None of the inputs is checked.",
+        "An empty cart crashes the checkout.",
+        "The retry does nothing.",
+    ] {
+        assert!(read(text, requested).contains(text), "{text}: {}", read(text, requested));
+        assert!(!read(text, approved).starts_with("approved"), "{text}");
+    }
+    for none in [
+        "None found.",
+        "None — all inputs are validated.",
+        "There are none.",
+        "Nothing blocking.",
+        "I found none in this diff.",
+        "All of them are fixed.",
+        "N/A",
+        "I did not find any.",
+    ] {
+        assert!(!read(none, requested).contains(none), "{none}: {}", read(none, requested));
+        assert!(read(none, approved).starts_with("approved"), "{none}: {}", read(none, approved));
     }
 }

@@ -84,12 +84,12 @@ fn a_report_is_a_strict_object() {
 fn an_issue_labelled_as_blocking_does_not_pass() {
     let report = |text: &str| format!(r#"{{"passed": true, "issues": [{{"description": "{text}"}}]}}"#);
     for text in ["[Critical] src/a.rs:6 loses money", "Severity: Important", "**Must fix:** it loses money"] {
-        let told = reported(&report(text), &ask(Contract::Tool));
-        assert!(told.starts_with("! disagreement"), "{text}: {told}");
+        let review = reported(&report(text), &ask(Contract::Tool));
+        assert!(review.starts_with("! disagreement"), "{text}: {review}");
     }
     for text in ["[Minor] the name could be longer", "It should be renamed"] {
-        let told = reported(&report(text), &ask(Contract::Tool));
-        assert!(told.starts_with("approved"), "{text}: {told}");
+        let review = reported(&report(text), &ask(Contract::Tool));
+        assert!(review.starts_with("approved"), "{text}: {review}");
     }
 }
 

@@ -227,16 +227,20 @@ fn betrayed(project: &Project, name: &str) -> (String, String) {
     (url.to_owned(), token.to_owned())
 }
 
-#[test]
-fn who_may_not_report_is_told_so() {
+/// A project whose reviewer hands out its token, waits for the file, and then ends like this.
+fn waiting_reviewer(end: impl FnOnce(Rule) -> Rule) -> (Project, PathBuf) {
     let project = project("tool", |script| script);
     let go = shared(&project, "go");
     project.set_agent(|script| {
         let review = betrays(Rule::role("review"), &project, "token").wait_for(&word(go.clone()));
-        script
-            .rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n"))
-            .rule(review.say("REVIEW_COMPLETE\n"))
+        script.rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n")).rule(end(review))
     });
+    (project, go)
+}
+
+#[test]
+fn who_may_not_report_is_told_so() {
+    let (project, go) = waiting_reviewer(|review| review.say("REVIEW_COMPLETE\n"));
     let program = project.start(&["work"]);
     let (url, token) = betrayed(&project, "token");
     let client = Client::new(&url);
@@ -283,14 +287,7 @@ fn who_may_not_report_is_told_so() {
 
 #[test]
 fn a_request_that_can_be_read_in_two_ways_is_refused() {
-    let project = project("tool", |script| script);
-    let go = shared(&project, "go");
-    project.set_agent(|script| {
-        let review = betrays(Rule::role("review"), &project, "token").wait_for(&word(go.clone()));
-        script
-            .rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n"))
-            .rule(review.tool(LOOP, passed()))
-    });
+    let (project, go) = waiting_reviewer(|review| review.tool(LOOP, passed()));
     let program = project.start(&["work"]);
     let (url, token) = betrayed(&project, "token");
     let good = Client::new(&url).with_token(&token);
@@ -320,14 +317,7 @@ fn an_approval_does_not_outlive_an_unreadable_request() {
         call(r#"[{"loopId":"1","passed":false}]"#),
         r#"{"jsonrpc":"2.0","#.to_owned(),
     ] {
-        let project = project("tool", |script| script);
-        let go = shared(&project, "go");
-        project.set_agent(|script| {
-            let review = betrays(Rule::role("review"), &project, "token").wait_for(&word(go.clone()));
-            script
-                .rule(Rule::role("implement").write("a.txt", "hello\n").say("Done.\n"))
-                .rule(review.say("REVIEW_COMPLETE\n"))
-        });
+        let (project, go) = waiting_reviewer(|review| review.say("REVIEW_COMPLETE\n"));
         let program = project.start(&["work"]);
         let (url, token) = betrayed(&project, "token");
         let good = Client::new(&url).with_token(&token);

@@ -163,8 +163,8 @@ impl Reader<'_, '_> {
         let first_line = text.lines().next().unwrap_or_default();
         let counts = match self.paragraphs {
             Paragraphs::None => return,
-            Paragraphs::BelowLabels => is_first && !stated::denies(first_line),
-            Paragraphs::All => is_placed || (is_first && !stated::says_nothing(first_line)),
+            Paragraphs::BelowLabels => is_first && !sections::says_none(first_line),
+            Paragraphs::All => is_placed || (is_first && !sections::says_none(first_line)),
         };
         if counts && !resolved::says_done(text) {
             self.flush();
