@@ -1,6 +1,6 @@
 #!/bin/sh
-# An agent that takes no time: the first review asks for a change, the second approves.
-# Its answer is read from ANSWER, if that is set; SLEEP_code and SLEEP_spec make reviewers take their time.
+# An agent that takes no time: the first review requests a change, the second approves.
+# ANSWER names a file to print as the first review; SLEEP_code and SLEEP_spec delay the reviewers, in seconds.
 case "$SIGNOFF_ROLE-$SIGNOFF_CYCLE" in
     implement-*) echo work >>work.txt && echo Done. ;;
     fix-*) echo fixed >>work.txt && echo Fixed. ;;

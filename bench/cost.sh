@@ -1,21 +1,20 @@
 #!/bin/sh
-# What signoff itself costs, with agents that take no time: processes, syncs of the disk, processor, memory, waiting.
+# Measures the cost of signoff itself, with agents that take no time: processes, disk syncs, CPU, memory, latency.
 #
-#   bench/cost.sh [PROGRAM]     PROGRAM: a release build of signoff; built if none is named
-#   TMPDIR=/dev/shm bench/cost.sh     where the disk is slow or shared
+#   bench/cost.sh [PROGRAM]           PROGRAM: a release build of signoff; built by default
+#   TMPDIR=/dev/shm bench/cost.sh     for a slow or shared disk
 #
-# Prints one line per figure with its limit, and "ok" or "OVER" beside it; exits 1 if one is over. Needs cargo, git and
-# a POSIX shell. With strace it also counts what the kernel sees; memory is read from /proc, times below a second
-# need a `date` that knows %N: what cannot be measured is said.
+# Prints one line per result with its limit, and "ok" or "OVER" beside it; exits with 1 if one is over. Needs cargo, git
+# and a POSIX shell. With strace it also counts system calls. Memory is read from /proc, and times below a second need a
+# `date` that supports %N; the output names measurements that are not possible.
 #
-# "The same from a shell" is what a person would write instead of signoff, with the same agents, prompts and files:
-# for each task
-#     git worktree add -b BRANCH            a worktree of its own
+# "The same from a shell" is a shell script in place of signoff, with the same agents, prompts and files: for each task
+#     git worktree add -b BRANCH            a separate worktree
 #     agent implement; git add -A; git commit
-#     git diff BASE; agent review           what the reviewer is shown
+#     git diff BASE; agent review           the reviewer's input
 #     agent fix; git add -A; git commit
 #     git diff BASE; agent review
-# It records nothing, survives nothing, undoes nothing and reads no answer.
+# It records nothing, does not survive a crash, undoes nothing and parses no answer.
 set -eu
 cd "$(dirname "$0")/.."
 here=$PWD
@@ -37,25 +36,25 @@ fill=${CARGO_TARGET_DIR:-$here/target}/release/examples/fill
 place=$(mktemp -d "${TMPDIR:-/tmp}/signoff-cost.XXXXXX")
 trap 'rm -rf "$place"' EXIT
 trap 'exit 1' HUP INT TERM
-# Nothing of the person who runs this gets in.
+# Keep the user's own settings out.
 export HOME="$place/home" XDG_CONFIG_HOME="$place/home/.config" GIT_CONFIG_NOSYSTEM=1
 unset SIGNOFF_PRESET SIGNOFF_JOBS SIGNOFF_STORE SIGNOFF_NO_ASK
 mkdir -p "$HOME"
 over=0
 
-# row WHAT FIGURE LIMIT UNIT: whole or decimal numbers.
+# row WHAT RESULT LIMIT UNIT: prints a result with its limit; whole or decimal numbers.
 row() {
     verdict=$(awk -v figure="$2" -v limit="$3" 'BEGIN { print (figure + 0 <= limit + 0) ? "ok" : "OVER" }')
     [ "$verdict" = ok ] || over=1
     printf '%-58s %9s %-10s at most %-6s %s\n' "$1" "$2" "$4" "$3" "$verdict"
 }
 
-# A figure without a limit, or one that cannot be had.
+# Prints a result without a limit, or a measurement that is not possible.
 note() {
     printf '%-58s %9s %s\n' "$1" "$2" "${3:-}"
 }
 
-# A repository with an agent in it: repository NAME [MORE-CONFIGURATION]
+# repository NAME [MORE-CONFIGURATION]: creates a repository with an agent.
 repository() {
     mkdir "$place/$1"
     cd "$place/$1"
@@ -76,10 +75,10 @@ add() {
     done
 }
 
-# seq is not everywhere.
+# Not every system has seq.
 command -v seq >/dev/null 2>&1 || seq() { awk -v last="$1" 'BEGIN { for (n = 1; n <= last; n++) print n }'; }
 
-# User and system time of everything a command starts, in milliseconds. The shell's clock ticks every 10 ms.
+# Prints the user and system time of a command and its children, in milliseconds. The shell's clock ticks every 10 ms.
 cpu() {
     # shellcheck disable=SC2016
     sh -c '"$@" >/dev/null 2>&1; times' cpu "$@" |
@@ -91,7 +90,7 @@ case $(date +%N) in
     *) clock=yes ;;
 esac
 
-# How long a command takes, in milliseconds: the median of 21 times.
+# Prints the wall-clock time of a command, in milliseconds: the median of 21 runs.
 wall() {
     for _ in $(seq 21); do
         before=$(date +%s%N)
@@ -101,7 +100,7 @@ wall() {
     done | sort -n | awk 'NR == 11 { printf "%.1f", $1 / 1000 }'
 }
 
-# The most memory a command has in use, in kilobytes, without what it starts.
+# Prints the peak memory of a command without its children, in kilobytes.
 memory() {
     "$@" >/dev/null 2>&1 &
     pid=$!
@@ -116,7 +115,7 @@ memory() {
 printf 'signoff: %s\nmachine: %s, %s processors; %s\nplace:   %s\n\n' "$("$signoff" --version)" "$(uname -srm)" \
     "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo unknown)" "$(git --version)" "$place"
 
-# 1. One task: implement, review, fix, review. The program's start is part of it.
+# 1. One task: implement, review, fix, review, including the program's start.
 repository once
 add 1
 counted=$("$signoff" -v work 2>&1 >/dev/null | sed -n 's/^\([0-9]*\) git processes, \([0-9]*\) commits of the store, \([0-9]*\) agents.*/\1 \2 \3/p')
@@ -136,8 +135,8 @@ else
     note 'as the kernel sees them' '-' 'not counted: strace is not there or may not trace'
 fi
 
-# 2. Processor time of many tasks, one after the other, against the same from a shell: five times in turn, so that both
-# meet the machine in the same moods, and of each the median.
+# 2. CPU time of many tasks, one after the other, against the same from a shell: five alternating runs, so that both see
+# the same load of the machine, and the median of each.
 cat >"$place/loop.sh" <<'LOOP'
 set -eu
 agent=$1
@@ -183,7 +182,7 @@ for turn in 1 2 3 4 5; do
     repository turn/queue
     add "$tasks"
     cpu "$signoff" work --jobs 1 >>"$place/own"
-    # The prompts signoff gave are the prompts the others give.
+    # The shell loops use the same prompts as signoff.
     for attempt in a1 a2 a3 a4; do
         cp ".signoff/runs/1/1/$attempt/prompt" "$place/prompts/$attempt"
     done
@@ -205,7 +204,7 @@ note "processor time of $tasks tasks: the same from a shell" "$shell" ms
 row 'processor time, over the same from a shell' "$(ratio "$own" "$shell")" 2 times
 note 'processor time, over the bare agents without any git' "$(ratio "$own" "$bare")" times
 
-# 3. Two reviewers at once, of one and of two seconds: how long the round takes beyond the slower one.
+# 3. Two reviewers in parallel, of one and of two seconds: the time of the round beyond the slower one.
 if [ -n "$clock" ]; then
     repository round '[gate]
 reviewers = ["code", "spec"]
@@ -213,7 +212,7 @@ reviewers = ["code", "spec"]
 [reviewers.spec]'
     add 1
     SLEEP_code=1 SLEEP_spec=2 "$signoff" --json-events work >"$place/events"
-    # The facts in order: the work is complete; each reviewer's time by its keeper's clock; the last answer is in.
+    # The events in order: the work is complete; each reviewer's time by its supervisor's clock; the last answer arrived.
     round=$(awk '
         function seconds(line) { match(line, /T[0-9:.]*Z/); split(substr(line, RSTART + 1, RLENGTH - 2), t, ":"); return t[1] * 3600 + t[2] * 60 + t[3] }
         /"kind":"loop.work_ended"/ && !begun { begun = seconds($0) }
@@ -228,7 +227,7 @@ else
     note 'a review round beyond its slower reviewer' '-' 'not measured: date does not know %N'
 fi
 
-# 4. Commands people wait for, with one task and with many.
+# 4. Interactive commands, with one task and with many.
 cd "$place/once"
 if [ -n "$clock" ]; then
     row 'signoff status, cold' "$(wall "$signoff" status)" 10 ms
@@ -243,14 +242,14 @@ else
     note 'signoff status, cold' '-' 'not measured: date does not know %N'
 fi
 
-# 5. Memory, and the cost of a task among many.
+# 5. Memory, and the cost of one of many tasks.
 repository many
 "$signoff" -q add First --auto-review --max-cycles 3 >/dev/null
 if [ -r /proc/self/status ]; then
     row 'memory of work, one task' "$(memory "$signoff" work 1 | awk '{ printf "%.1f", $1 / 1000 }')" 20 MB
     "$fill" .signoff "$many"
     row "memory of work, with $many tasks in the queue" "$(memory "$signoff" work 2 3 4 | awk '{ printf "%.1f", $1 / 1000 }')" 20 MB
-    # The longest answers there may be: words, and findings, of which so many are refused.
+    # The longest possible answers: words, and findings; signoff rejects this number of findings.
     awk 'BEGIN {
         for (n = 1; n <= 110000; n++) printf "I looked at function %d, and as far as I can see it does what it is meant to do.\n", n
         print "\n**Verdict: CHANGES_REQUESTED**"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# How long many loops take that work at once, against the time that one of them must take; and what signoff itself
-# uses of the processor for each. Agents sleep: they stand for models that think elsewhere.
+# Measures the time of many parallel loops against the minimum time of one, and signoff's own CPU time for each loop.
+# The agents sleep, like agents whose models run elsewhere.
 #
 #   bench/loops.sh [SIGNOFF]      the program to measure; target/release/signoff by default
 #
-# Prints a table; ends with 1 if a row is over its limit.
+# Prints a table; exits with 1 if a row is over its limit.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 signoff=${1:-$here/target/release/signoff}
@@ -20,7 +20,7 @@ row() {
 }
 note() { printf '%-66s %8s %8s %s\n' "$1" "$2" - "${3:-}"; }
 
-# An agent that takes so long for everything but planning, and whose work is refused once.
+# An agent that sleeps for SECONDS_EACH except when planning, and whose work is rejected once.
 cat >"$place/agent.sh" <<'AGENT'
 #!/bin/sh
 cat >/dev/null
@@ -43,7 +43,7 @@ esac
 AGENT
 chmod +x "$place/agent.sh"
 
-# A repository with a specification whose plan is this many tasks, all in one group.
+# repository NAME TASKS: creates a repository with a specification whose plan has TASKS tasks in one group.
 repository() {
     mkdir "$place/$1"
     cd "$place/$1"
@@ -79,7 +79,8 @@ CONFIG
     }' >"$place/plan-$1/plan.json"
 }
 
-# Works it, and tells the seconds from the first agent that implements to the last verdict, and to the last landing.
+# measure NAME JOBS SECONDS: runs it, and prints the seconds from the first implementer to the last verdict, and from
+# there to the last landing.
 measure() {
     PLAN="$place/plan-$1" SECONDS_EACH=$3 "$signoff" --json-events run SPEC.md -j "$2" >"$place/events-$1"
     awk '
@@ -91,14 +92,14 @@ measure() {
     ' "$place/events-$1"
 }
 
-# Processor time of a command and all it waited for, in milliseconds.
+# Prints the CPU time of a command and its children, in milliseconds.
 cpu() {
     # shellcheck disable=SC2016
     sh -c '"$@" >/dev/null 2>&1; times' cpu "$@" |
         awk 'NR == 2 { gsub("s", ""); split($1, u, "m"); split($2, s, "m"); printf "%d", (u[1]*60 + u[2] + s[1]*60 + s[2]) * 1000 }'
 }
 
-# What the agents of one loop use themselves: an implementation, a fix, and twice two reviewers.
+# Runs the agents of each loop without signoff: an implementation, a fix, and two rounds of two reviewers.
 cat >"$place/agents.sh" <<'AGENTS'
 for number in $(seq "$1"); do
     for call in 'implement 0' 'review 1' 'review 1' 'fix 1' 'review 2' 'review 2'; do

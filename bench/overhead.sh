@@ -1,23 +1,24 @@
 #!/bin/sh
-# What signoff adds to a real agent: Claude Code, as `scripts/agents prepare` installs it, against a scripted model on the
-# loopback interface. Nothing leaves this machine.
+# Measures the overhead of signoff on a real agent: Claude Code, as `scripts/agents prepare` installs it, against a scripted
+# model on the loopback interface. Nothing leaves this machine.
 #
-#   bench/overhead.sh [PROGRAM]     PROGRAM: a release build of signoff; built if none is named
+#   bench/overhead.sh [PROGRAM]     PROGRAM: a release build of signoff; built by default
 #   PAIRS=5 bench/overhead.sh       fewer than 20 pairs of runs
 #
-# Prints one line per figure with its limit, and "ok" or "OVER" beside it; exits 1 if one is over, 2 where nothing can be
-# measured: without npm or its registry there is no Claude Code. Needs cargo, git, a POSIX shell, and a `date` that knows %N.
+# Prints one line per result with its limit, and "ok" or "OVER" beside it. Exits with 1 if one is over, with 2 if Claude
+# Code is not available because npm or its registry is missing. Needs cargo, git, a POSIX shell, and a `date` that
+# supports %N.
 #
-# Processor time is what the kernel counts for signoff itself and for the keeper of each attempt, user and system, all
-# threads: the program tells its own with -v, each keeper in `result.json`. It is neither that of the agent nor that of git;
-# the end of a process, after it has told, is not in it. What git takes is shown too, with an agent that says again what
-# Claude Code said and takes no time: all that was used, less that agent and what is signoff's own.
+# "Own processor time" is the user and system time of signoff and of the supervisor of each attempt, all threads, as the
+# kernel counts it: the program prints its own with -v, each supervisor writes it to `result.json`. It excludes the agent,
+# git, and the end of a process after its report. The time with git is measured with an agent that repeats the output of
+# Claude Code and takes no time: all CPU time minus that of the agent.
 #
-# Paired runs: "alone" is the command line, the environment, the prompt and the answers that signoff's implementer had, in a
+# Paired runs: "alone" uses the command line, the environment, the prompt and the answers of signoff's implementer, in a
 # fresh worktree of the same repository, with a fresh home of the same contents, started by this shell. "With signoff" is
-# the whole program, `signoff work` with one task that nobody reviews: its start, looking at the configuration, a worktree,
-# a branch, the sandbox, the agent, the commit, the records. Which of both goes first changes from pair to pair; of the
-# differences the median counts.
+# the whole program, `signoff work` with one task without review: its start, reading the configuration, a worktree, a
+# branch, the sandbox, the agent, the commit, the records. The order alternates from pair to pair; the median of the
+# differences counts.
 set -eu
 cd "$(dirname "$0")/.."
 here=$PWD
@@ -48,21 +49,21 @@ clear_away() {
 }
 trap clear_away EXIT
 trap 'exit 1' HUP INT TERM
-# Nothing of the person who runs this gets in.
+# Keep the user's own settings out.
 export HOME="$place/home" XDG_CONFIG_HOME="$place/home/.config" GIT_CONFIG_NOSYSTEM=1
 PATH=$(dirname "$claude"):$PATH
 unset SIGNOFF_PRESET SIGNOFF_JOBS SIGNOFF_STORE SIGNOFF_NO_ASK
 mkdir -p "$HOME"
 over=0
 
-# row WHAT FIGURE LIMIT UNIT: whole or decimal numbers.
+# row WHAT RESULT LIMIT UNIT: prints a result with its limit; whole or decimal numbers.
 row() {
     verdict=$(awk -v figure="$2" -v limit="$3" 'BEGIN { print (figure + 0 <= limit + 0) ? "ok" : "OVER" }')
     [ "$verdict" = ok ] || over=1
     printf '%-66s %9s %-5s at most %-4s %s\n' "$1" "$2" "$4" "$3" "$verdict"
 }
 
-# A figure without a limit.
+# Prints a result without a limit.
 note() {
     printf '%-66s %9s %s\n' "$1" "$2" "${3:-}"
 }
@@ -72,7 +73,7 @@ fail() {
     exit 2
 }
 
-# The model: one file is written, and that is all.
+# The model writes one file and ends.
 cat >"$place/script.json" <<'SCRIPT'
 {
   "rules": [{
@@ -92,7 +93,7 @@ until [ -s "$place/model" ]; do
 done
 url=$(head -n 1 "$place/model")
 
-# repository NAME PROGRAM [MORE-CONFIGURATION]: a repository whose tasks are worked by a program of kind claude.
+# repository NAME PROGRAM [MORE-CONFIGURATION]: creates a repository with PROGRAM as an agent of kind claude.
 repository() {
     mkdir -p "$place/repositories/$1"
     cd "$place/repositories/$1"
@@ -114,7 +115,7 @@ CONFIG
     git commit -q -m Start
 }
 
-# seq is not everywhere.
+# Not every system has seq.
 command -v seq >/dev/null 2>&1 || seq() { awk -v last="$1" 'BEGIN { for (n = 1; n <= last; n++) print n }'; }
 
 add() {
@@ -124,7 +125,7 @@ add() {
 now() { date +%s%N; }
 milliseconds() { awk -v us="$1" 'BEGIN { print us / 1000 }'; }
 
-# The middle of what stands in a file, one number a line; of two in the middle, between them.
+# Prints the median of a file with one number per line; of two in the middle, their mean.
 median() {
     sort -n "$1" | awk '{ a[NR] = $1 } END { printf "%.1f", (a[int((NR + 1) / 2)] + a[int(NR / 2) + 1]) / 2 }'
 }
@@ -133,19 +134,19 @@ quartiles() {
     sort -n "$1" | awk '{ a[NR] = $1 } END { printf "%.1f to %.1f", a[int((NR + 3) / 4)], a[int((3 * NR + 1) / 4)] }'
 }
 
-# Processor time of what `signoff -v work` said last, in milliseconds: its own, then that of its keepers.
+# Print the CPU time of the last `signoff -v work`, in milliseconds: its own, and that of its supervisors.
 own() { sed -n 's/^processor: \([0-9.]*\) ms of its own$/\1/p' "$1"; }
 keepers() { cat .signoff/runs/"$1"/*/a*/result.json | tr ',}' '\n\n' | awk -F: '/"keeper_cpu_us"/ { sum += $2 } END { printf "%.3f", sum / 1000 }'; }
 over_all() { awk -v own="$1" -v kept="$2" -v n="$3" 'BEGIN { printf "%.1f", (own + kept) / n }'; }
 
-# Whether so many attempts of a run ended, and all well: worked RUN NUMBER.
+# worked RUN NUMBER: checks that the run has NUMBER attempts and all succeeded.
 worked() { [ "$(cat .signoff/runs/"$1"/*/a*/result.json | grep -o '"code":0' | wc -l)" -eq "$2" ] && [ "$(ls -d .signoff/runs/"$1"/*/a* | wc -l)" -eq "$2" ]; }
 
 printf 'signoff: %s\nclaude:  %s\nmachine: %s, %s processors; %s\nplace:   %s\n\n' "$("$signoff" --version)" \
     "$("$claude" --version </dev/null)" "$(uname -srm)" "$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo unknown)" \
     "$(git --version)" "$place"
 
-# 1. What signoff starts, and how: written down by a program between it and Claude Code, with what there was to be found.
+# 1. Record how signoff starts Claude Code: a wrapper saves arguments, environment and the files of the attempt.
 mkdir "$place/recorded" "$place/recorder"
 cat >"$place/recorder/claude" <<RECORDER
 #!/bin/sh
@@ -170,7 +171,7 @@ cp "$attempt/stdout" "$place/recorded/stdout"
     cat "$place/recorded/environment"
 } >"$place/recorded/alone"
 
-# 2. Processor time around the real program: of one attempt with the program's start and end, and of many in a row.
+# 2. Own CPU time with the real program: of one attempt including the program's start and end, and of many in a row.
 : >"$place/once-took"
 repository once "$claude"
 for number in 1 2 3 4 5; do
@@ -188,8 +189,8 @@ worked 1 10 || fail 'an attempt did not end well'
 row 'own processor time of an attempt, 10 tasks in a row' "$(over_all "$(own "$place/said")" "$(keepers 1)" 10)" 20 ms
 note '  of which its keeper' "$(over_all 0 "$(keepers 1)" 10)" ms
 
-# 3. All that is used besides the agent, git included. The agent says what Claude Code said, and writes what it wrote.
-# User and system time of everything a command starts, in milliseconds. The shell's clock ticks every 10 ms.
+# 3. All CPU time besides the agent, git included. The agent repeats the output and the changes of Claude Code.
+# Prints the user and system time of a command and its children, in milliseconds. The shell's clock ticks every 10 ms.
 cpu() {
     # shellcheck disable=SC2016
     sh -c '"$@" >/dev/null 2>"$PLACE/said"; times' cpu "$@" |
@@ -214,7 +215,7 @@ bare=$(cpu sh "$place/bare.sh" "$tasks")
 row "own processor time of an attempt, $tasks tasks, agent of no time" "$itself" 20 ms
 note '  with git, which makes the worktree, the branch and the commit' \
     "$(awk -v all="$all" -v bare="$bare" -v n="$tasks" 'BEGIN { printf "%.1f", (all - bare) / n }')" ms
-# How long it takes, without the moods of Claude Code.
+# Wall-clock time, without the variance of Claude Code.
 number=$tasks
 while [ "$number" -lt $((2 * tasks)) ]; do
     number=$((number + 1))
@@ -227,7 +228,7 @@ while [ "$number" -lt $((2 * tasks)) ]; do
     milliseconds $((((between - before) - (after - between)) / 1000)) >>"$place/again-over"
 done
 row "all of signoff work, over an agent of no time, median of $tasks" "$(median "$place/again-over")" 50 ms
-# The same with so much to read: one line many times.
+# The same with 10 MB of output: one line many times.
 awk -v bytes=10000000 '
     /"type":"assistant"/ && !said { while (length($0) * n++ < bytes) print; said = 1 }
     { print }' "$place/recorded/stdout" >"$place/long"
@@ -270,7 +271,7 @@ inside() {
     worked "$1" 1 || fail 'an attempt did not end well'
     took=$(((after - before) / 1000))
 }
-# From the record that an attempt begins to the record of how it ended, and what the keeper saw of it.
+# Prints the time between the records of the start and the end of an attempt, in milliseconds.
 attempt_took() {
     awk '
         function seconds(line) { match(line, /T[0-9:.]*Z/); split(substr(line, RSTART + 1, RLENGTH - 2), t, ":"); return t[1] * 3600 + t[2] * 60 + t[3] }

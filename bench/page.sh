@@ -1,10 +1,10 @@
 #!/bin/sh
-# How quickly the page is there, of a run of a thousand tasks and a hundred thousand facts; again while 64 loops are at
-# work, each with an agent that prints a hundred lines a second; and what `signoff serve` uses of the memory.
+# Measures the response time of the page with a run of a thousand tasks and a hundred thousand events, also while 64 loops
+# work, each with an agent that prints a hundred lines a second; and the memory of `signoff serve`.
 #
 #   bench/page.sh [SIGNOFF]      the program to measure; target/release/signoff by default
 #
-# Prints a table; ends with 1 if a row is over its limit. Needs curl and python3.
+# Prints a table; exits with 1 if a row is over its limit. Needs curl and python3.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 signoff=${1:-$here/target/release/signoff}
@@ -41,7 +41,7 @@ url=$(sed 's/.*"url":"\([^"]*\)".*/\1/' "$place/address")
 base=${url%%/\?*}
 curl -s -o /dev/null -c "$place/cookies" "$url"
 
-# The middle one of 21 visits, in milliseconds.
+# Prints the median time of 21 visits, in milliseconds.
 visit() {
     for _ in $(seq 21); do
         curl -s -o "$place/page" -b "$place/cookies" -w '%{time_total}\n' "$base$1"
@@ -56,7 +56,7 @@ row "a file of the page" "$(visit /assets/style.css)" 10 ms
 row "a task" "$(visit "/tasks/$((${TASKS:-1000} / 2))")" 200 ms
 row "the numbers of all runs, once counted" "$(visit /stats)" 200 ms
 
-# Sixty-four loops, each with an agent that says something a hundred times a second.
+# Sixty-four loops, each with an agent that prints a hundred lines a second.
 cat >"$place/agent.py" <<'AGENT'
 import sys, time
 sys.stdin.read()
@@ -79,7 +79,7 @@ row "the most memory that signoff serve used" "$(memory)" 100 MB
 for one in $worker; do kill "$one" 2>/dev/null || true; wait "$one" 2>/dev/null || true; done
 worker=
 
-# Whoever wants reports keeps nobody from the overview.
+# Requests for reports must not block the overview.
 readers=
 for _ in $(seq 8); do
     curl -s -o /dev/null -b "$place/cookies" "$base/runs/1/report.html" &

@@ -1,9 +1,9 @@
 #!/bin/sh
-# How long a run of a thousand tasks and a hundred thousand facts takes to be shown again.
+# Measures the replay of a run of a thousand tasks and a hundred thousand events.
 #
 #   bench/replay.sh [SIGNOFF]      the program to measure; target/release/signoff by default
 #
-# Prints a table; ends with 1 if a row is over its limit.
+# Prints a table; exits with 1 if a row is over its limit.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 signoff=${1:-$here/target/release/signoff}
@@ -43,7 +43,7 @@ if pid == 0:
     os.execv(sys.argv[1], [sys.argv[1], "replay", "1", "--speed", "max"])
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
 begin, seen, piece = time.monotonic(), b"", b"."
-# It stays on the screen, and says that it is at its end, when all of it is shown. What was there already is not drawn again.
+# The screen shows "its end" once the replay is complete. Unchanged cells are not drawn again, so cursor moves may split it.
 end = re.compile(rb"its(?: |\x1b\[[\d;]*H)+end")
 while piece and not end.search(seen) and time.monotonic() - begin < 60:
     if select.select([terminal], [], [], 0.1)[0]:

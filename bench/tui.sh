@@ -1,12 +1,12 @@
 #!/bin/sh
-# What the screen costs while 64 loops talk: every agent prints a hundred lines a second.
+# Measures the cost of the screen while 64 loops run: every agent prints a hundred lines a second.
 #
 #   bench/tui.sh [SIGNOFF]         the program to measure; target/release/signoff by default
-#   SECONDS_EACH=20 bench/tui.sh   how long the agents talk; 20 by default
+#   SECONDS_EACH=20 bench/tui.sh   how long the agents print; 20 by default
 #
-# It works on a pseudo-terminal of 200 columns and 60 lines (python3's pty). The processor time is that of the signoff
-# process alone, over the middle of the time in which all agents talk; frames are what it draws in the whole time.
-# Prints a table; ends with 1 if a row is over its limit.
+# It uses a pseudo-terminal of 200 columns and 60 lines (python3's pty). The CPU time is that of the signoff process alone,
+# over the middle of the time in which all agents print; the frames are those of the whole time.
+# Prints a table; exits with 1 if a row is over its limit.
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 signoff=${1:-$here/target/release/signoff}
@@ -18,7 +18,7 @@ export HOME="$place/home" XDG_CONFIG_HOME="$place/home/.config" TERM=xterm-256co
 export SECONDS_EACH="${SECONDS_EACH:-20}" LOOPS="${LOOPS:-64}"
 mkdir -p "$HOME" "$place/work"
 
-# Agents that talk: a hundred lines a second, by the clock. One process each: the machine is not what is measured.
+# An agent that prints a hundred lines a second, by the clock. It is one process, to keep its own load low.
 cat >"$place/agent.py" <<'AGENT'
 import os, sys, time
 sys.stdin.read()

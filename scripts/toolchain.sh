@@ -1,11 +1,11 @@
-# Sourced by the other scripts: finds the Rust toolchain, also where HOME is not the home it was installed in.
+# Sourced by the other scripts: finds the Rust toolchain, even if HOME differs from the home it was installed in.
 
-# Where the person who runs this lives according to the system, whatever HOME says.
+# Prints the user's home directory from the system's user database, ignoring HOME.
 system_home() {
     { getent passwd "$(id -un)" || grep "^$(id -un):" /etc/passwd; } 2>/dev/null | cut -d: -f6 | head -n 1
 }
 
-# Takes one cargo home into use: its programs, and the rustup home beside it.
+# Uses one cargo home: its programs, and the rustup home beside it.
 use_cargo_home() {
     case ":$PATH:" in
         *":$1/bin:"*) ;;
@@ -18,7 +18,7 @@ use_cargo_home() {
 find_toolchain() {
     found=$(command -v cargo || true)
     if cargo --version >/dev/null 2>&1; then
-        # Packages that were fetched before need no network.
+        # Use the cargo home that already has packages, so that the build needs no network.
         [ -d "${CARGO_HOME:-${HOME:-}/.cargo}/registry" ] || [ ! -d "${found%/bin/cargo}/registry" ] ||
             use_cargo_home "${found%/bin/cargo}"
         return

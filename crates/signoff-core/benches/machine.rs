@@ -1,14 +1,14 @@
-//! How fast the machine steps, and how long a large log takes to replay.
+//! Measures the speed of machine steps and the time to replay a large log.
 
 use divan::{Bencher, black_box};
 use jiff::Timestamp;
-use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, Head, Loop, Outcome, Policy, WorkReport, replay, step};
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::similarity::assign_ids;
 use signoff_core::view::RunView;
-use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, from_json, to_json};
+use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, from_json, to_json};
 use signoff_core::workflow::preset;
 
 const EVENTS: usize = 100_000;
@@ -18,20 +18,16 @@ fn main() {
 }
 
 fn policy() -> Policy {
-    Policy::of(preset("plan").expect("shipped"))
+    Policy::new(preset("plan").expect("shipped"))
 }
 
-/// Implement, review by two, fix, review again: seven facts.
+/// The events of one loop: implement, two reviews, fix, two reviews again.
 fn life() -> Vec<Event> {
     let attempt = AttemptId;
-    let worked = |id, number| Event::WorkEnded {
-        attempt: attempt(id),
-        report: WorkReport::Complete { head: head(number) },
-    };
-    let arrived = |id, name: &str, count| Event::ReviewArrived {
-        attempt: attempt(id),
-        review: Box::new(review(name, count)),
-    };
+    let worked =
+        |id, number| Event::WorkEnded { attempt: attempt(id), report: WorkReport::Complete { head: head(number) } };
+    let arrived =
+        |id, name: &str, count| Event::ReviewArrived { attempt: attempt(id), review: Box::new(review(name, count)) };
     vec![
         Event::Started { head: head(0) },
         worked(1, 1),
@@ -62,64 +58,66 @@ fn review(name: &str, count: u32) -> Review {
     let mut findings: Vec<_> = (0..count).map(finding).collect();
     assign_ids(&mut findings);
     let verdict = if count > 0 { Verdict::ChangesRequested } else { Verdict::Approved };
-    Review { findings, ..Review::of(name.into(), ReviewerKind::General, verdict) }
+    Review { findings, ..Review::new(name.into(), ReviewerKind::General, verdict) }
 }
 
-/// As many facts of many loops as a large run leaves behind.
-fn log() -> Vec<Recorded> {
+/// The log of a large run with many loops.
+fn log() -> Vec<RecordedFact> {
     let policy = policy();
-    let run_policy = RunPolicy::of(&policy.workflow, 4);
+    let run_policy = RunPolicy::new(&policy.workflow, 4);
     let mut facts = vec![Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) })];
     let ids: Vec<_> = (0..EVENTS / 25).map(|number| LoopId::new(format!("task-{number}"))).collect();
-    facts.push(Fact::Run(RunFact::Moved(RunEvent::Started)));
+    facts.push(Fact::Run(RunFact::Transitioned(RunEvent::Started)));
     let groups = ids.iter().map(|id| vec![id.clone()]).collect();
-    facts.push(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
+    facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
     for (number, id) in (1..).zip(&ids) {
         of_loop(&mut facts, id, number);
     }
     let at = Timestamp::UNIX_EPOCH;
-    let recorded = |(seq, fact)| Recorded { run: RunId(1), seq, at, fact };
+    let recorded = |(seq, fact)| RecordedFact { run: RunId(1), seq, at, fact };
     (1..).zip(facts).map(recorded).take(EVENTS).collect()
 }
 
 fn of_loop(facts: &mut Vec<Fact>, id: &LoopId, number: u64) {
-    let moved = |standing| Fact::Run(RunFact::Moved(RunEvent::LoopMoved { loop_id: id.clone(), standing }));
-    let mut tell = |fact| facts.push(Fact::Loop(id.clone(), fact));
+    let moved =
+        |standing| Fact::Run(RunFact::Transitioned(RunEvent::LoopStatusChanged { loop_id: id.clone(), standing }));
+    let mut push = |fact| facts.push(Fact::Loop(id.clone(), fact));
     let (title, branch) = (format!("task {number}"), format!("signoff/task-{number}"));
-    tell(LoopFact::Added { task: TaskId(number), title, branch });
+    push(LoopFact::Added { task: TaskId(number), title, branch });
     for event in life() {
         let attempt = event.ends_attempt().unwrap_or(AttemptId(1));
-        tell(LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") });
-        tell(LoopFact::Used { attempt, usage: Usage { cost_micro_usd: 12_000, ..Usage::default() } });
-        tell(LoopFact::Moved(event));
+        push(LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("claude") });
+        push(LoopFact::Used { attempt, usage: Usage { cost_micro_usd: 12_000, ..Usage::default() } });
+        push(LoopFact::Transitioned(event));
     }
-    tell(LoopFact::Said { attempt: AttemptId(6), line: "the code is fine".into() });
-    facts.push(moved(Standing::Active));
-    facts.push(moved(Standing::Ended(Outcome::Approved { commit: head(2).commit })));
+    push(LoopFact::Said { attempt: AttemptId(6), line: "the code is fine".into() });
+    facts.push(moved(LoopStatus::Active));
+    facts.push(moved(LoopStatus::Ended(Outcome::Approved { commit: head(2).commit })));
 }
 
 #[divan::bench]
 fn one_life_by_steps(bencher: Bencher<'_, '_>) {
     let policy = policy();
     let events = life();
-    bencher.counter(events.len()).with_inputs(|| events.clone()).bench_values(|events| {
-        events.into_iter().fold(Loop::default(), |this, event| step(this, event, &policy).0)
-    });
+    bencher
+        .counter(events.len())
+        .with_inputs(|| events.clone())
+        .bench_values(|events| events.into_iter().fold(Loop::default(), |this, event| step(this, event, &policy).0));
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn replay_100_000_events(bencher: Bencher<'_, '_>) {
     let policy = policy();
     let lives: Vec<_> = (0..EVENTS / life().len()).map(|_| life()).collect();
-    bencher.with_inputs(|| lives.clone()).bench_values(|lives| {
-        lives.into_iter().map(|events| replay(events, &policy)).filter(Loop::is_done).count()
-    });
+    bencher
+        .with_inputs(|| lives.clone())
+        .bench_values(|lives| lives.into_iter().map(|events| replay(events, &policy)).filter(Loop::is_done).count());
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn view_of_100_000_facts(bencher: Bencher<'_, '_>) {
     let log = log();
-    bencher.bench(|| RunView::of(black_box(&log)));
+    bencher.bench(|| RunView::from_log(black_box(&log)));
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
@@ -131,7 +129,7 @@ fn read_100_000_lines(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// What opening a large run costs: read, and seen.
+/// The cost to open a large run: parse the log and build the view.
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn read_and_view_100_000_lines(bencher: Bencher<'_, '_>) {
     let lines: Vec<_> = log().iter().map(|recorded| to_json(recorded).to_string()).collect();

@@ -46,8 +46,7 @@ fn measure(path: &str) -> Result<Count, String> {
         if line.trim().is_empty() {
             continue;
         }
-        let pair: Pair =
-            serde_json::from_str(&line).map_err(|error| format!("{path}:{}: {error}", index + 1))?;
+        let pair: Pair = serde_json::from_str(&line).map_err(|error| format!("{path}:{}: {error}", index + 1))?;
         let seat = match (alike(&pair.a, &pair.b), pair.same) {
             (true, true) => &mut count.both,
             (true, false) => &mut count.only_rule,

@@ -1,8 +1,8 @@
-//! A reviewer without a model: what the project's own commands say, as a review.
+//! Turns the output of the project's check commands into a review, without a model.
 //!
-//! A command passes by exiting 0 and in no other way. What a failing one printed is read for findings, line by
-//! line and once: each family of tools has a small reader that remembers what it needs of the lines before. What
-//! none of them understands still fails, with the end of the output as the finding.
+//! A command passes only by exiting with 0. The output of a failing command is read for findings, line by line in
+//! one pass: each family of tools has a small parser that keeps the state it needs. If no parser understands the
+//! output, the finding is the end of the output.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -18,8 +18,8 @@ mod eslint;
 mod go;
 mod javascript;
 mod libtest;
+mod location;
 mod output;
-mod place;
 mod plain;
 mod pytest;
 mod remark;
@@ -30,36 +30,36 @@ mod tap;
 mod traceback;
 mod typescript;
 
-pub use base::{AgainstBase, against_base, review_against_base};
-pub use plain::relative;
-use remark::{Level, Remark};
+pub use base::{BaseComparison, compare_with_base, review_against_base};
+pub use plain::relative_paths;
+use remark::{Remark, RemarkLevel};
 
-/// The most findings, and the most notes, that one command gives; what is beyond them is counted.
-pub const MOST: usize = 50;
-/// What a finding of this reviewer is called: it has no opinion, only the command's.
+/// Maximum findings, and maximum notes, per command. Further ones are only counted.
+pub const MAX_PER_COMMAND: usize = 50;
+/// The kind of every finding of this reviewer.
 const KIND: &str = "check";
-/// How much of an output that names nothing is shown.
+/// Maximum length of the output shown if it names no location.
 const TAIL_LINES: usize = 40;
 const TAIL_CHARACTERS: usize = 4_000;
 
-/// One command of the project and how it went.
+/// A check command and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Ran {
+pub struct CheckRun {
     pub name: String,
     pub command: String,
-    /// None: ended by a signal or a limit.
+    /// `None` if a signal or a limit ended the command.
     pub code: Option<i32>,
-    /// Stdout and stderr as they came.
+    /// Combined stdout and stderr.
     pub output: String,
 }
 
-impl Ran {
+impl CheckRun {
     pub fn passed(&self) -> bool {
         self.code == Some(0)
     }
 
-    /// `` `lint` (`make lint`) exited with 2 ``
-    fn told(&self) -> String {
+    /// Describes the result: `` `lint` (`make lint`) exited with 2 ``
+    fn describe(&self) -> String {
         let ended = match self.code {
             Some(code) => format!("exited with {code}"),
             None => "was ended by a signal or a limit".to_owned(),
@@ -68,32 +68,32 @@ impl Ran {
     }
 }
 
-/// What the commands say together: approved if all of them exited 0, and inconclusive if there were none.
-pub fn review(reviewer: &ReviewerName, kind: ReviewerKind, ran: &[Ran]) -> Review {
+/// Reviews the results: approved if all commands exited with 0, inconclusive if there are none.
+pub fn review(reviewer: &ReviewerName, kind: ReviewerKind, ran: &[CheckRun]) -> Review {
     if ran.is_empty() {
         let why = Inconclusive::Missing("no check was run".to_owned());
         return Review::inconclusive(reviewer.clone(), kind, why);
     }
-    let passed = ran.iter().all(Ran::passed);
+    let passed = ran.iter().all(CheckRun::passed);
     let verdict = if passed { Verdict::Approved } else { Verdict::ChangesRequested };
     let (findings, minor) = read(reviewer, ran);
     Review {
         confidence: Confidence::High,
         findings,
         minor,
-        checked: ran.iter().map(Ran::told).collect(),
+        checked: ran.iter().map(CheckRun::describe).collect(),
         summary: summary(ran),
-        ..Review::of(reviewer.clone(), kind, verdict)
+        ..Review::new(reviewer.clone(), kind, verdict)
     }
 }
 
-/// The findings of the commands that failed. What two of them say alike is told once.
-pub fn findings(source: &ReviewerName, ran: &[Ran]) -> Vec<Finding> {
+/// The findings of the failed commands, without duplicates.
+pub fn findings(source: &ReviewerName, ran: &[CheckRun]) -> Vec<Finding> {
     read(source, ran).0
 }
 
-fn summary(ran: &[Ran]) -> String {
-    let failed: Vec<_> = ran.iter().filter(|ran| !ran.passed()).map(Ran::told).collect();
+fn summary(ran: &[CheckRun]) -> String {
+    let failed: Vec<_> = ran.iter().filter(|ran| !ran.passed()).map(CheckRun::describe).collect();
     let passed = ran.len() - failed.len();
     let checks = if ran.len() == 1 { "check" } else { "checks" };
     match failed.as_slice() {
@@ -102,61 +102,66 @@ fn summary(ran: &[Ran]) -> String {
     }
 }
 
-/// Two commands that compile the same file say the same about it: it is told once.
-fn read(source: &ReviewerName, ran: &[Ran]) -> (Vec<Finding>, Vec<Note>) {
+/// Reads the outputs of all commands. Two commands that compile the same file report the same errors, so duplicates
+/// are dropped.
+fn read(source: &ReviewerName, ran: &[CheckRun]) -> (Vec<Finding>, Vec<Note>) {
     let (mut findings, mut notes, mut tails) = (Vec::new(), Vec::new(), Vec::new());
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     for ran in ran {
         let plain = plain::plain(&ran.output);
-        let mut sorted = Sorted::of(ran, output::remarks(&plain));
+        let mut sorted = SortedRemarks::new(ran, output::remarks(&plain));
         if !ran.passed() && !sorted.explains(ran) {
             tails.push((findings.len(), tail(&plain)));
             findings.push(finding(
                 source,
                 ran,
                 Severity::Critical,
-                &Remark::of(Level::Error, None, &ran.told()),
+                &Remark::new(RemarkLevel::Error, None, &ran.describe()),
             ));
         }
-        sorted.keep(|remark| told.insert((remark.place.clone(), remark.message.clone())));
+        sorted.keep(|remark| reported.insert((remark.place.clone(), remark.message.clone())));
         findings.extend(sorted.findings(source, ran));
         notes.extend(sorted.notes(ran));
     }
     assign_ids(&mut findings);
-    // Outputs tell times and temporary paths: a failure is the same one without them.
+    // The output contains times and temporary paths. It is added after the ids are assigned, so that they stay
+    // stable.
     for (index, tail) in tails {
         findings[index].description += &tail;
     }
     (findings, notes)
 }
 
-/// A command's remarks: what blocks, and what does not.
-struct Sorted {
+/// The remarks of a command, split into blocking and harmless ones.
+struct SortedRemarks {
     blocking: Vec<(Severity, Remark)>,
     harmless: Vec<Remark>,
 }
 
-impl Sorted {
-    fn of(ran: &Ran, remarks: Vec<Remark>) -> Self {
+impl SortedRemarks {
+    fn new(ran: &CheckRun, remarks: Vec<Remark>) -> Self {
         let mut sorted = Self { blocking: Vec::new(), harmless: Vec::new() };
         for remark in remarks {
             match (ran.passed(), remark.level) {
-                (false, Level::Error | Level::Unstated) => sorted.blocking.push((Severity::Critical, remark)),
-                (false, Level::Warning) => sorted.blocking.push((Severity::Important, remark)),
-                (false, Level::Note) | (true, Level::Error | Level::Warning) => sorted.harmless.push(remark),
-                // A command that passed may print places for any reason.
-                (true, Level::Unstated | Level::Note) => {}
+                (false, RemarkLevel::Error | RemarkLevel::Unstated) => {
+                    sorted.blocking.push((Severity::Critical, remark))
+                }
+                (false, RemarkLevel::Warning) => sorted.blocking.push((Severity::Important, remark)),
+                (false, RemarkLevel::Note) | (true, RemarkLevel::Error | RemarkLevel::Warning) => {
+                    sorted.harmless.push(remark)
+                }
+                // A command that passed may print locations for any reason.
+                (true, RemarkLevel::Unstated | RemarkLevel::Note) => {}
             }
         }
-        // The worst first: the bound must not hide an error behind warnings.
+        // Worst first, so that the limit does not drop errors in favour of warnings.
         sorted.blocking.sort_by_key(|(severity, _)| Reverse(*severity));
         sorted
     }
 
-    /// Warnings alone do not say why a command failed, and nothing printed says why it was ended.
-    fn explains(&self, ran: &Ran) -> bool {
-        ran.code.is_some()
-            && self.blocking.first().is_some_and(|(severity, _)| *severity == Severity::Critical)
+    /// Whether the remarks explain the failure. Warnings alone do not, and no output explains a killed command.
+    fn explains(&self, ran: &CheckRun) -> bool {
+        ran.code.is_some() && self.blocking.first().is_some_and(|(severity, _)| *severity == Severity::Critical)
     }
 
     fn keep(&mut self, mut is_kept: impl FnMut(&Remark) -> bool) {
@@ -164,44 +169,43 @@ impl Sorted {
         self.harmless.retain(is_kept);
     }
 
-    fn findings(&self, source: &ReviewerName, ran: &Ran) -> Vec<Finding> {
-        let shown = self.blocking.iter().take(MOST);
-        let mut findings: Vec<_> =
-            shown.map(|(severity, remark)| finding(source, ran, *severity, remark)).collect();
-        if let Some((severity, _)) = self.blocking.get(MOST) {
-            let more = format!("`{}` reports {} more like these.", ran.name, self.blocking.len() - MOST);
-            findings.push(finding(source, ran, *severity, &Remark::of(Level::Error, None, &more)));
+    fn findings(&self, source: &ReviewerName, ran: &CheckRun) -> Vec<Finding> {
+        let shown = self.blocking.iter().take(MAX_PER_COMMAND);
+        let mut findings: Vec<_> = shown.map(|(severity, remark)| finding(source, ran, *severity, remark)).collect();
+        if let Some((severity, _)) = self.blocking.get(MAX_PER_COMMAND) {
+            let more = format!("`{}` reports {} more like these.", ran.name, self.blocking.len() - MAX_PER_COMMAND);
+            findings.push(finding(source, ran, *severity, &Remark::new(RemarkLevel::Error, None, &more)));
         }
         findings
     }
 
-    fn notes(&self, ran: &Ran) -> Vec<Note> {
-        let mut notes: Vec<_> = self.harmless.iter().take(MOST).map(note).collect();
-        if self.harmless.len() > MOST {
-            let description = format!("`{}` has {} more notes.", ran.name, self.harmless.len() - MOST);
+    fn notes(&self, ran: &CheckRun) -> Vec<Note> {
+        let mut notes: Vec<_> = self.harmless.iter().take(MAX_PER_COMMAND).map(note).collect();
+        if self.harmless.len() > MAX_PER_COMMAND {
+            let description = format!("`{}` has {} more notes.", ran.name, self.harmless.len() - MAX_PER_COMMAND);
             notes.push(Note { file: None, line: None, description });
         }
         notes
     }
 }
 
-fn finding(source: &ReviewerName, ran: &Ran, severity: Severity, remark: &Remark) -> Finding {
-    let (file, line) = remark.at();
+fn finding(source: &ReviewerName, ran: &CheckRun, severity: Severity, remark: &Remark) -> Finding {
+    let (file, line) = remark.location();
     Finding {
         file,
         line,
         requirement: Some(format!("`{}` exits with 0", ran.command)),
         suggestion: remark.suggestion.clone(),
-        ..Finding::of(source, KIND, severity, remark.message.clone())
+        ..Finding::new(source, KIND, severity, remark.message.clone())
     }
 }
 
 fn note(remark: &Remark) -> Note {
-    let (file, line) = remark.at();
+    let (file, line) = remark.location();
     Note { file, line, description: remark.message.clone() }
 }
 
-/// The end of an output that does not say where it went wrong.
+/// The end of an output that names no location.
 fn tail(output: &str) -> String {
     let said = output.trim_end();
     if said.trim_start().is_empty() {

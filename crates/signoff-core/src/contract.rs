@@ -1,51 +1,64 @@
-//! The formats reviewers answer in. Each one reads answers into the normal form and writes the
-//! instructions that ask for them; what follows from a broken answer is the policy's business.
+//! The formats in which reviewers answer. Each contract parses answers into a `Review` and writes the instructions
+//! that ask for its format. The policy decides what happens after a broken answer.
 //!
-//! A contract finds every *candidate* answer in the final message; [`binding`] decides which of them
-//! count and whether they agree. So the laws about nonces, commits, quoting and contradiction are
-//! written once, and no contract can forget one.
+//! A contract finds every *candidate* answer in the final message. The `candidates` module decides which candidates
+//! count and whether they agree, so the rules about nonces, commits, quoting and contradiction are implemented once
+//! for all contracts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Commit, LoopId, Nonce, ReviewerName};
-use crate::review::{Bar, Review, ReviewerKind, Violation, ViolationCode};
+use crate::review::{FailThreshold, Review, ReviewerKind, Violation, ViolationCode};
 
 mod auto;
-mod binding;
+mod candidates;
+mod inline_severity;
 mod instructions;
 mod item;
 mod json;
 mod json_text;
 mod json_value;
 mod labelled;
+mod limits;
+mod location;
 mod markdown;
+mod markdown_structure;
 mod message;
 mod objection;
-mod outline;
-mod place;
 mod prefix;
 mod reader;
-mod reason;
 mod report;
 mod resolved;
 mod retraction;
 mod sections;
 mod severity;
 mod split;
-mod stated;
 mod tool;
 mod verdict_line;
 mod xml;
 mod xml_tree;
 
+pub use limits::{MAX_FINDINGS, MAX_TEXT_BYTES, check_finding_count, reject_unreadable_approval};
 pub use message::MAX_BYTES;
-pub use reason::{LONGEST_TEXT, MOST_FINDINGS, unless_unreadable, within_reason};
 pub use report::{ParseReport, ReportError};
 pub use split::{Blocks, SplitAnswer};
 
-/// The contracts by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The answer formats.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Contract {
     Markdown,
     Json,
@@ -60,106 +73,98 @@ impl Contract {
     pub const ALL: [Self; 7] =
         [Self::Markdown, Self::Json, Self::Xml, Self::Prefix, Self::Severity, Self::Tool, Self::Auto];
 
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Markdown => "markdown",
-            Self::Json => "json",
-            Self::Xml => "xml",
-            Self::Prefix => "prefix",
-            Self::Severity => "severity",
-            Self::Tool => "tool",
-            Self::Auto => "auto",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|contract| contract.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
     }
 
-    /// The bar where nobody set one: any finding fails a severity review, medium ones the others.
-    pub fn default_bar(self) -> Bar {
+    /// The bar used if none is configured: `low` for severity reviews, `medium` for the others.
+    pub fn default_bar(self) -> FailThreshold {
         match self {
-            Self::Severity => Bar::Low,
-            Self::Markdown | Self::Json | Self::Xml | Self::Prefix | Self::Tool | Self::Auto => Bar::Medium,
+            Self::Severity => FailThreshold::Low,
+            Self::Markdown | Self::Json | Self::Xml | Self::Prefix | Self::Tool | Self::Auto => FailThreshold::Medium,
         }
     }
 }
 
-/// What a reviewer was asked, as far as reading its answer depends on it.
+/// The parts of a review request that are needed to parse the answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ask {
+pub struct ReviewRequest {
     pub reviewer: ReviewerName,
     pub kind: ReviewerKind,
     pub nonce: Option<Nonce>,
-    /// Whether an answer without the nonce is refused.
+    /// Whether an answer without the nonce is rejected.
     pub require_nonce: bool,
-    pub fail_on: Bar,
-    /// The commit under review: an answer bound to another one is refused.
+    pub fail_on: FailThreshold,
+    /// The commit under review. An answer bound to another commit is rejected.
     pub commit: Option<Commit>,
-    /// For the tool contract's instructions; `task` is none for checkpoint reviews.
+    /// Used by the instructions of the tool contract. `task` is `None` for checkpoint reviews.
     pub loop_id: Option<LoopId>,
     pub task: Option<String>,
 }
 
-/// What a reviewer left behind.
+/// A reviewer's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Answer<'a> {
-    /// Everything said after the last tool use, joined by [`Blocks`].
+pub struct ReviewAnswer<'a> {
+    /// The text after the last tool use, joined by [`Blocks`].
     pub text: &'a [u8],
-    /// The argument objects of all calls of the reporting tool, one after another.
+    /// The argument objects of all calls of the reporting tool, concatenated.
     pub tool: Option<&'a [u8]>,
 }
 
-/// Reads an answer. Total: any bytes give a review or a named violation, in time linear in their number.
+/// Parses an answer. Any bytes give a review or a violation, in linear time.
 ///
-/// An approval stands only if nothing else in the answer objects: no refusing verdict in any format, with or without the
-/// nonce, and no blocking finding, outside quotes and code.
-pub fn parse(contract: Contract, answer: Answer<'_>, ask: &Ask) -> Result<Review, Violation> {
+/// An approval is returned only if nothing else in the answer objects. A refusing verdict in any format and a
+/// blocking finding object, with or without the nonce, unless they are inside quotes or code.
+pub fn parse(contract: Contract, answer: ReviewAnswer<'_>, ask: &ReviewRequest) -> Result<Review, Violation> {
     match (contract, answer.tool) {
         (Contract::Tool, tool) | (Contract::Auto, tool @ Some(_)) => {
-            objection::unopposed_report(tool::parse(tool, ask)?, answer.text, ask)
+            objection::check_objections_to_report(tool::parse(tool, ask)?, answer.text, ask)
         }
         (Contract::Auto, None) => message::read(answer.text, |message| {
-            binding::check_nonces(message, ask)?;
-            objection::unopposed(auto::review(message, ask)?, message, ask)
+            candidates::check_nonces(message, ask)?;
+            objection::check_objections(auto::review(message, ask)?, message, ask)
         }),
         (
             Contract::Markdown | Contract::Json | Contract::Xml | Contract::Prefix | Contract::Severity,
             Some(_) | None,
         ) => message::read(answer.text, |message| {
-            binding::check_nonces(message, ask)?;
-            let (candidates, nothing) = candidates(contract, message, ask)?;
-            objection::unopposed(binding::select(candidates, ask, nothing)?, message, ask)
+            candidates::check_nonces(message, ask)?;
+            let (candidates, nothing) = find_candidates(contract, message, ask)?;
+            objection::check_objections(candidates::select(candidates, ask, nothing)?, message, ask)
         }),
     }
 }
 
-/// Reads an answer that came in blocks: an approval stands only if nothing objects to it, and nothing is broken, in
-/// `others` either, see [`SplitAnswer::others`].
+/// Parses an answer that came in blocks. An approval is returned only if none of `others` objects or is broken, see
+/// `SplitAnswer::alternatives`.
 pub fn parse_split<'a>(
     contract: Contract,
-    answer: Answer<'_>,
+    answer: ReviewAnswer<'_>,
     others: impl IntoIterator<Item = &'a [u8]>,
-    ask: &Ask,
+    ask: &ReviewRequest,
 ) -> Result<Review, Violation> {
     let review = parse(contract, answer, ask)?;
     others.into_iter().try_fold(review, |review, text| {
         if review.verdict.approves()
-            && let Err(violation) = parse(contract, Answer { text, ..answer }, ask)
+            && let Err(violation) = parse(contract, ReviewAnswer { text, ..answer }, ask)
             && !matches!(violation.code, ViolationCode::NoVerdict | ViolationCode::NonceMissing)
         {
             return Err(violation);
         }
-        objection::unopposed_text(review, text, ask)
+        objection::check_objections_in_text(review, text, ask)
     })
 }
 
-/// The answers that a text contract finds in a message, and what to say if there is none.
-fn candidates(
+/// Returns the answers that a text contract finds in a message, and the error message to use if there are none.
+fn find_candidates(
     contract: Contract,
-    message: &message::Message<'_>,
-    ask: &Ask,
-) -> Result<(Vec<binding::Candidate>, &'static str), Violation> {
+    message: &message::FinalMessage<'_>,
+    ask: &ReviewRequest,
+) -> Result<(Vec<candidates::AnswerCandidate>, &'static str), Violation> {
     let found = match contract {
         Contract::Markdown => markdown::candidates(message, ask)?,
         Contract::Json => json::candidates(message, ask)?,
@@ -168,11 +173,11 @@ fn candidates(
         Contract::Severity => severity::candidates(message, ask)?,
         Contract::Tool | Contract::Auto => Vec::new(),
     };
-    Ok((found, nothing(contract)))
+    Ok((found, no_answer_message(contract)))
 }
 
-/// What is said of a message in which a contract finds nothing at all.
-fn nothing(contract: Contract) -> &'static str {
+/// The error message for a message without any answer in this contract.
+fn no_answer_message(contract: Contract) -> &'static str {
     match contract {
         Contract::Markdown => markdown::NOTHING,
         Contract::Json => json::NOTHING,
@@ -183,13 +188,13 @@ fn nothing(contract: Contract) -> &'static str {
     }
 }
 
-/// The first key that stands twice in one object of a JSON text. Whoever reads such an object keeps one of the two
-/// values, and another reader the other one.
+/// Returns the first duplicate key in an object of a JSON text. JSON parsers differ in which of the two values they
+/// keep.
 pub fn duplicate_key(text: &str) -> Option<String> {
-    json_value::read(text).seen.duplicate().map(|key| binding::clip(&key).to_owned())
+    json_value::read(text).seen.duplicate().map(|key| candidates::clip(&key).to_owned())
 }
 
-/// The exact text that tells a reviewer how to answer.
-pub fn instructions(contract: Contract, ask: &Ask) -> String {
+/// Returns the instructions that ask a reviewer for this contract.
+pub fn instructions(contract: Contract, ask: &ReviewRequest) -> String {
     instructions::write(contract, ask)
 }

@@ -1,89 +1,92 @@
-//! The second machine, above the loops: which of them run, when a group is through, what lands next.
+//! The state machine of a run: which loops run, when a group is finished, what lands next.
 //!
-//! It knows a loop only by its [`Standing`], told from the loop's own state, so the two machines can never
-//! disagree. Like the first one it only changes state; its wishes follow from the difference.
+//! It sees a loop only as a `LoopStatus`, which is derived from the loop's own state, so the two state machines
+//! cannot disagree. As for loops, effects follow from the difference between two states.
 
 mod checkpoint;
-mod rules;
-mod standing;
-mod supply;
+mod loop_status;
+mod task_source;
+mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use checkpoint::Checkpoint;
-pub use standing::Standing;
-pub use supply::Supply;
+pub use checkpoint::CheckpointRound;
+pub use loop_status::LoopStatus;
+pub use task_source::TaskSource;
 
-use crate::config::TaskFlags;
 use crate::ids::LoopId;
 use crate::machine::Outcome;
+use crate::settings::TaskFlags;
 use crate::workflow::{Arrangement, Landing, Workflow};
 
-/// What a run is carried out under.
+/// The policy of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunPolicy {
     pub arrangement: Arrangement,
     pub landing: Landing,
-    /// Loops at once.
+    /// Maximum number of loops in parallel.
     pub jobs: usize,
-    /// After how many attempts without completion all active loops are reviewed.
+    /// The number of incomplete attempts after which all active loops are reviewed.
     pub checkpoint_interval: Option<u32>,
     /// Slots: pick new tasks even after one failed.
     pub keep_going: bool,
-    /// Slots: where the tasks come from, and what the command line says about each of them.
-    #[serde(default)]
-    pub supply: Supply,
+    /// Slots: the source of tasks, and the command-line flags for each of them.
+    #[serde(rename = "supply", default)]
+    pub task_source: TaskSource,
     #[serde(default, skip_serializing_if = "TaskFlags::is_empty")]
     pub flags: Box<TaskFlags>,
     /// Slots: whether an agent may say that there are no more tasks.
     #[serde(default)]
     pub stop_marker: bool,
-    /// Whether tasks have to be found first, and the whole looked at in the end.
-    pub before: bool,
-    pub after: bool,
-    /// Whether the run's branch goes onto the default branch in the end.
+    /// Whether a planning loop and a final review run.
+    #[serde(rename = "before")]
+    pub has_planning: bool,
+    #[serde(rename = "after")]
+    pub has_final_review: bool,
+    /// Whether the run's branch lands on the default branch at the end.
     #[serde(default)]
     pub onto_default: bool,
 }
 
 impl RunPolicy {
-    pub fn of(workflow: &Workflow, jobs: usize) -> Self {
+    pub fn new(workflow: &Workflow, jobs: usize) -> Self {
         Self {
             arrangement: workflow.arrangement,
             landing: workflow.landing,
             jobs: jobs.max(1),
             checkpoint_interval: workflow.checkpoint_interval,
             keep_going: false,
-            supply: Supply::Queue,
+            task_source: TaskSource::Queue,
             flags: Box::default(),
             stop_marker: false,
-            before: !workflow.before.is_empty(),
-            after: !workflow.after.is_empty(),
+            has_planning: !workflow.before.is_empty(),
+            has_final_review: !workflow.after.is_empty(),
             onto_default: false,
         }
     }
 }
 
-/// A run: its groups, and how each loop stands.
+/// The state of a run: its groups, and the status of each loop.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Run {
     pub stage: RunStage,
     pub groups: Vec<Vec<LoopId>>,
-    pub loops: BTreeMap<LoopId, Standing>,
-    /// Loops that were told to start; the telling is outstanding until they move.
-    pub called: BTreeSet<LoopId>,
-    /// The one loop that may land now.
+    pub loops: BTreeMap<LoopId, LoopStatus>,
+    /// Loops whose start was requested and that have not changed since.
+    #[serde(rename = "called")]
+    pub starting: BTreeSet<LoopId>,
+    /// The loop that may land now.
     pub landing: Option<LoopId>,
-    /// The present group is landing: one that is sent back does not hold up the others.
+    /// Whether the current group has begun to land. From then on a loop that is sent back does not delay the others.
     #[serde(default)]
     pub landing_begun: bool,
-    pub checkpoint: Checkpoint,
-    /// Slots: how many picks are under way, and whether there may be more.
+    pub checkpoint: CheckpointRound,
+    /// Slots: the number of pending picks, and whether more are possible.
     pub picks: usize,
     pub picking: Picking,
-    /// Loops that are through and whose tracker has not been told.
+    /// Completed loops whose tracker task is not closed yet.
     #[serde(default)]
     pub unclosed: BTreeSet<LoopId>,
 }
@@ -93,20 +96,20 @@ pub struct Run {
 pub enum RunStage {
     #[default]
     Queued,
-    /// Tasks are being found and arranged.
+    /// Planning: tasks are found and arranged.
     Preparing,
     /// The group at this index is being worked.
     Working {
         group: usize,
     },
-    /// It is waited for: these loops need a person.
+    /// The group waits for a person because of these loops.
     Blocked {
         group: usize,
         by: Vec<LoopId>,
     },
-    /// All tasks are through; the whole is being looked at.
+    /// All tasks are finished; the final review runs.
     Reviewing,
-    /// All is done; its branch goes onto the default branch.
+    /// Everything is done; the run's branch lands on the default branch.
     Landing(RunOutcome),
     Done(RunOutcome),
 }
@@ -116,9 +119,9 @@ pub enum RunStage {
 pub enum Picking {
     #[default]
     Open,
-    /// Nothing was left when last asked; a task that ends may make others ready.
+    /// The source was empty at the last pick. A finished task may make others ready.
     Dry,
-    /// For good: a task failed, or an agent said there is no more.
+    /// Closed for good: a task failed, or an agent said that there are no more.
     Closed,
 }
 
@@ -127,14 +130,14 @@ pub enum Picking {
 pub enum RunOutcome {
     /// Every task was approved or accepted.
     Approved,
-    /// Finished, but something was not approved or needs a look.
+    /// Finished, but some work was not approved or needs attention.
     Attention,
     Failed,
     Cancelled,
 }
 
 impl RunOutcome {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Approved => "approved",
             Self::Attention => "attention",
@@ -144,37 +147,38 @@ impl RunOutcome {
     }
 }
 
-/// A fact about a run.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEvent {
     Started,
-    /// The planning part ended.
+    /// The planning loop ended.
     PreparationEnded {
         outcome: Outcome,
     },
-    /// The tasks are known, and what may be worked at once.
+    /// The tasks are known, in groups that may be worked in parallel.
     GroupsPlanned {
         groups: Vec<Vec<LoopId>>,
     },
-    /// A slot has a task; or there was none.
+    /// A task was picked for a slot, or there was none.
     TaskPicked {
         loop_id: LoopId,
     },
     NothingToPick,
     /// An agent said that there are no more tasks.
     PickingStopped,
-    /// The tracker was told that a task is done.
+    /// The task was closed in its tracker.
     TaskClosed {
         loop_id: LoopId,
     },
-    /// A loop's state says something new.
-    LoopMoved {
+    /// A loop's status changed.
+    #[serde(rename = "loop_moved")]
+    LoopStatusChanged {
         loop_id: LoopId,
-        standing: Standing,
+        standing: LoopStatus,
     },
-    /// An implement or fix attempt ended without completing. The attempts of every loop since its last
-    /// checkpoint review, as they stand now.
+    /// An implement or fix attempt ended without completing. Contains the number of attempts of every loop since its
+    /// last checkpoint review.
     AttemptSpent {
         since_checkpoint: BTreeMap<LoopId, u32>,
     },
@@ -184,14 +188,14 @@ pub enum RunEvent {
     FinalReviewEnded {
         outcome: Outcome,
     },
-    /// The run's branch is in the default branch.
+    /// The run's branch was merged into the default branch.
     Landed,
     Cancelled {
         by: String,
     },
 }
 
-/// A wish of the run.
+/// An action requested by the run's state machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEffect {
@@ -200,25 +204,27 @@ pub enum RunEffect {
     Start {
         loop_id: LoopId,
     },
-    /// Claim one more task for a free slot; so many are wanted in all.
+    /// Claim tasks for free slots; `wanted` is the total number.
     Pick {
         wanted: usize,
     },
     GrantLanding {
         loop_id: LoopId,
     },
-    /// Tell the tracker that a task is done.
+    /// Close a task in its tracker.
     CloseTask {
         loop_id: LoopId,
     },
-    /// Review these loops as they stand.
+    /// Run a checkpoint review of these loops.
     ReviewCheckpoint {
         loops: Vec<LoopId>,
     },
-    ReviewWhole,
-    /// Bring the run's branch onto the default branch, and report [`RunEvent::Landed`].
-    LandWhole,
-    /// Tell people what blocks the group.
+    #[serde(rename = "review_whole")]
+    FinalReview,
+    /// Land the run's branch on the default branch, and report [`RunEvent::Landed`].
+    #[serde(rename = "land_whole")]
+    LandRun,
+    /// Report to the user what blocks the group.
     Block {
         by: Vec<LoopId>,
     },
@@ -228,13 +234,13 @@ pub enum RunEffect {
     Finish(RunOutcome),
 }
 
-/// One fact in; the new state and what is to be done out.
+/// Applies an event and returns the new state and its effects.
 pub fn step(this: Run, event: RunEvent, policy: &RunPolicy) -> (Run, Vec<RunEffect>) {
     let before = outstanding(&this);
     let was_done = this.is_done();
     let mut next = this;
     apply(&mut next, event, policy);
-    let new = outstanding(&next).into_iter().filter(|wish| !before.contains(wish));
+    let new = outstanding(&next).into_iter().filter(|effect| !before.contains(effect));
     let mut effects: Vec<_> = new.collect();
     if let (RunStage::Done(outcome), false) = (&next.stage, was_done) {
         effects.push(RunEffect::Finish(*outcome));
@@ -242,7 +248,7 @@ pub fn step(this: Run, event: RunEvent, policy: &RunPolicy) -> (Run, Vec<RunEffe
     (next, effects)
 }
 
-/// The state after a log.
+/// Returns the state after all events of a log.
 pub fn replay(events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) -> Run {
     let mut this = Run::default();
     for event in events {
@@ -251,43 +257,43 @@ pub fn replay(events: impl IntoIterator<Item = RunEvent>, policy: &RunPolicy) ->
     this
 }
 
-/// What a fact makes of a run, for those who only look.
+/// Applies an event without computing effects.
 pub(crate) fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
     if this.is_done() {
-        rules::take_after_the_end(this, event, policy);
+        transitions::apply_after_end(this, event, policy);
         return;
     }
-    rules::take(this, event, policy);
-    rules::settle(this, policy);
+    transitions::apply(this, event, policy);
+    transitions::settle(this, policy);
 }
 
-/// Everything the run is waiting for somebody else to do.
+/// All effects that the run is waiting for.
 pub fn outstanding(this: &Run) -> Vec<RunEffect> {
-    let mut wishes = match &this.stage {
+    let mut effects = match &this.stage {
         RunStage::Queued | RunStage::Done(_) => {
-            return cancellations(this).into_iter().chain(closings(this)).collect();
+            return cancellations(this).into_iter().chain(unclosed_tasks(this)).collect();
         }
         RunStage::Preparing => vec![RunEffect::Prepare],
-        RunStage::Reviewing => vec![RunEffect::ReviewWhole],
-        RunStage::Landing(_) => vec![RunEffect::LandWhole],
+        RunStage::Reviewing => vec![RunEffect::FinalReview],
+        RunStage::Landing(_) => vec![RunEffect::LandRun],
         RunStage::Blocked { by, .. } => vec![RunEffect::Block { by: by.clone() }],
         RunStage::Working { .. } => Vec::new(),
     };
-    // What is closed may make other tasks ready: then there is another picking.
-    wishes.extend(closings(this));
-    wishes.extend(this.called.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
-    wishes.extend((this.picks > 0).then_some(RunEffect::Pick { wanted: this.picks }));
-    wishes.extend(this.landing.iter().cloned().map(|loop_id| RunEffect::GrantLanding { loop_id }));
-    wishes.extend(this.checkpoint.wish());
-    wishes
+    // Closing a task may make other tasks ready, which then can be picked.
+    effects.extend(unclosed_tasks(this));
+    effects.extend(this.starting.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
+    effects.extend((this.picks > 0).then_some(RunEffect::Pick { wanted: this.picks }));
+    effects.extend(this.landing.iter().cloned().map(|loop_id| RunEffect::GrantLanding { loop_id }));
+    effects.extend(this.checkpoint.effect());
+    effects
 }
 
-/// What a tracker is still to be told.
-fn closings(this: &Run) -> impl Iterator<Item = RunEffect> {
+/// Effects for the tasks that still have to be closed in their tracker.
+fn unclosed_tasks(this: &Run) -> impl Iterator<Item = RunEffect> {
     this.unclosed.iter().cloned().map(|loop_id| RunEffect::CloseTask { loop_id })
 }
 
-/// After a run was cancelled its loops are.
+/// Effects that cancel the open loops of a cancelled run.
 fn cancellations(this: &Run) -> Vec<RunEffect> {
     if this.stage != RunStage::Done(RunOutcome::Cancelled) {
         return Vec::new();
@@ -297,7 +303,7 @@ fn cancellations(this: &Run) -> Vec<RunEffect> {
 }
 
 impl RunStage {
-    pub fn word(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Queued => "queued",
             Self::Preparing => "preparing",
@@ -309,7 +315,7 @@ impl RunStage {
         }
     }
 
-    /// How it ended; none before it has.
+    /// The outcome; none before the end.
     pub fn outcome(&self) -> Option<RunOutcome> {
         match self {
             Self::Done(outcome) => Some(*outcome),
@@ -336,7 +342,7 @@ impl Run {
         matches!(self.stage, RunStage::Done(_))
     }
 
-    /// The loops that hold a job.
+    /// The number of loops that occupy a job.
     pub fn active(&self) -> usize {
         self.loops.values().filter(|standing| standing.is_active()).count()
     }

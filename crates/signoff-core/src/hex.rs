@@ -1,8 +1,8 @@
-//! Bytes as people compare them.
+//! Hexadecimal encoding of bytes.
 
 use std::fmt::Write;
 
-/// Two small digits for each byte.
+/// Encodes bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         // Writing into a String cannot fail.

@@ -1,4 +1,4 @@
-//! Names and numbers that must not be mixed up.
+//! Newtypes for names and numbers that must not be mixed up.
 
 use std::fmt;
 
@@ -51,11 +51,11 @@ macro_rules! number_id {
 }
 
 text_id!(
-    /// One task being carried through its workflow, in one worktree on one branch.
+    /// A loop: one task going through its workflow, in one worktree on one branch.
     LoopId
 );
 text_id!(
-    /// A reviewer's name as configured: `spec`, `code`, `security`, …
+    /// A reviewer's configured name: `spec`, `code`, `security`, …
     ReviewerName
 );
 text_id!(
@@ -63,31 +63,31 @@ text_id!(
     Commit
 );
 text_id!(
-    /// The content hash of a tree: two equal ones hold the same files.
+    /// The content hash of a tree. Equal hashes mean equal files.
     Tree
 );
 text_id!(
-    /// The word a reviewer must give back, so that its answer cannot be planted beforehand.
+    /// A token that the reviewer must repeat, so that its answer cannot be planted beforehand.
     Nonce
 );
 text_id!(
-    /// A finding's fingerprint. It does not depend on the line, so it survives code that moves.
+    /// A finding's fingerprint. It does not depend on the line number, so it survives moved code.
     FindingId
 );
 text_id!(
-    /// A file kept beside the log: a raw answer, a transcript, a diff.
+    /// A file stored next to the event log: a raw answer, a transcript, a diff.
     Artifact
 );
 number_id!(
-    /// One unit of work, as people number them.
+    /// A task, with the number that users see.
     TaskId, ""
 );
 number_id!(
-    /// One invocation over a set of tasks.
+    /// A run: one invocation over a set of tasks.
     RunId, ""
 );
 number_id!(
-    /// One start of one agent process, counted per loop. A lost attempt is never continued under its id.
+    /// One start of one agent process, counted per loop. A lost attempt is never resumed under the same id.
     AttemptId, "a"
 );
 number_id!(
@@ -95,68 +95,68 @@ number_id!(
     QuestionId, "q"
 );
 
-/// The loops of a run that belong to no task.
+/// Ids of loops that belong to no task.
 const PLANNING: &str = "plan";
-const WHOLE: &str = "final";
+const FINAL_REVIEW: &str = "final";
 const CHECKPOINT: &str = ".checkpoint-";
-/// This one carries no task, and the run is there for it alone.
+/// The loop of a checkout review. It has no task; the run consists of this loop alone.
 const CHECKOUT: &str = "review";
 
 impl LoopId {
-    /// The loop in which a run's tasks are found and arranged.
+    /// The loop that finds and arranges a run's tasks.
     pub fn planning() -> Self {
         Self::new(PLANNING)
     }
 
-    /// The loop in which all that a run changed is looked at in the end.
-    pub fn whole() -> Self {
-        Self::new(WHOLE)
+    /// The loop that reviews all changes of a run at its end.
+    pub fn final_review() -> Self {
+        Self::new(FINAL_REVIEW)
     }
 
-    /// The loop in which a person's checkout is looked at.
+    /// The loop that reviews a person's checkout.
     pub fn checkout() -> Self {
         Self::new(CHECKOUT)
     }
 
-    /// The loop in which this one is looked at while it is at work, the how manieth time.
+    /// The loop of checkpoint review `number` of this loop.
     pub fn checkpoint(&self, number: u32) -> Self {
         Self(format!("{self}{CHECKPOINT}{number}"))
     }
 
-    /// The loop that this one looks at, and the how manieth time it does, if it is a checkpoint's.
-    pub fn of_checkpoint(&self) -> Option<(Self, u32)> {
+    /// The loop that this checkpoint reviews and the number of the review, if this is a checkpoint's loop.
+    pub fn checkpoint_target(&self) -> Option<(Self, u32)> {
         let (of, number) = self.0.rsplit_once(CHECKPOINT)?;
         Some((Self::new(of), number.parse().ok()?))
     }
 
-    /// The loop whose task pays for this one: the loop that a checkpoint looks at, else itself.
-    pub fn paid_by(&self) -> Self {
-        self.of_checkpoint().map_or_else(|| self.clone(), |(of, _)| of)
+    /// The loop whose task is charged for this one: the reviewed loop for a checkpoint, else itself.
+    pub fn budget_owner(&self) -> Self {
+        self.checkpoint_target().map_or_else(|| self.clone(), |(of, _)| of)
     }
 
-    /// Whether a change of this loop's state can change the run's state. True for a task's loop and for the final review,
-    /// which a person may reopen.
-    pub fn moves_the_run(&self) -> bool {
-        !self.serves_the_run() || self.0 == WHOLE
+    /// Whether a change of this loop's state can change the run's state. True for a task's loop and for the final
+    /// review, which a person may reopen.
+    pub fn affects_run_state(&self) -> bool {
+        !self.is_run_level() || self.0 == FINAL_REVIEW
     }
 
-    /// Whether it serves the run and carries no task of its own.
-    pub fn serves_the_run(&self) -> bool {
-        self.0 == PLANNING || self.0 == WHOLE || self.of_checkpoint().is_some()
+    /// Whether this loop belongs to the run as a whole: planning, checkpoint or final review.
+    pub fn is_run_level(&self) -> bool {
+        self.0 == PLANNING || self.0 == FINAL_REVIEW || self.checkpoint_target().is_some()
     }
 }
 
-/// How the branches of runs are called.
+/// The prefix of run branch names.
 const RUN_BRANCH: &str = "signoff/run-";
 
 impl RunId {
-    /// The branch on which the tasks of a run follow each other.
+    /// The branch that the tasks of a run share.
     pub fn branch(self) -> String {
         format!("{RUN_BRANCH}{self}")
     }
 
-    /// The run whose branch this is, if it is one.
-    pub fn of_branch(branch: &str) -> Option<Self> {
+    /// The run that owns this branch, if it is a run branch.
+    pub fn from_branch(branch: &str) -> Option<Self> {
         branch.strip_prefix(RUN_BRANCH)?.parse().ok().map(Self)
     }
 }
@@ -166,18 +166,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checkpoint_knows_what_it_looks_at() {
+    fn checkpoint_ids_name_their_target() {
         let one = LoopId::new("7");
-        assert_eq!(one.checkpoint(2).of_checkpoint(), Some((one.clone(), 2)));
-        assert!(!one.serves_the_run() && one.checkpoint(1).serves_the_run());
-        assert!(LoopId::planning().serves_the_run() && LoopId::whole().serves_the_run());
-        assert_eq!(LoopId::new("7.checkpoint-x").of_checkpoint(), None);
+        assert_eq!(one.checkpoint(2).checkpoint_target(), Some((one.clone(), 2)));
+        assert!(!one.is_run_level() && one.checkpoint(1).is_run_level());
+        assert!(LoopId::planning().is_run_level() && LoopId::final_review().is_run_level());
+        assert_eq!(LoopId::new("7.checkpoint-x").checkpoint_target(), None);
     }
 
     #[test]
-    fn a_task_pays_for_its_checkpoints() {
+    fn checkpoints_are_billed_to_their_task() {
         let one = LoopId::new("7");
-        assert_eq!((one.paid_by(), one.checkpoint(2).paid_by()), (one.clone(), one));
-        assert_eq!(LoopId::planning().paid_by(), LoopId::planning());
+        assert_eq!((one.budget_owner(), one.checkpoint(2).budget_owner()), (one.clone(), one));
+        assert_eq!(LoopId::planning().budget_owner(), LoopId::planning());
     }
 }

@@ -1,62 +1,64 @@
-//! The machine: one loop carried from its first attempt to its end.
+//! The state machine of a loop, from its first attempt to its end.
 //!
-//! Facts come in as [`Event`]s, wishes go out as [`Effect`]s. A transition only changes the state; what has
-//! to be done follows from comparing the state before with the state after. So what a step asks for and what
-//! a crash must resume are the same by construction.
+//! [`Event`]s go in, [`Effect`]s come out. A transition only changes the state; the effects follow from comparing the
+//! state before with the state after. So the effects of a step and the work to resume after a crash are the same by
+//! construction.
 
 mod checkpoint;
 mod event;
 mod failure;
-mod finish;
 mod fix;
-mod independent;
+mod fix_groups;
+mod gate;
 mod inherited;
 mod jobs;
-mod judge;
 mod land;
-mod limit;
 mod outcome;
 mod person;
+mod phases;
+mod rate_limits;
 mod slots;
 mod state;
 mod verdict;
 mod work;
 
 pub use event::{
-    CheckReport, Choice, Earlier, Effect, Event, FinalWord, Job, JobKind, LandReport, Left, LimitPlan, Loss,
-    Subject, Turn, WorkReport,
+    CheckReport, Choice, EarlierFindings, Effect, Event, FinalVerdict, ImportedProgress, Job, JobActor, JobKind,
+    LandingReport, LimitPlan, Loss, NextAgent, WorkReport,
 };
-pub use failure::Failure;
-pub use independent::independent_groups;
-pub use judge::{blocking, overruled, round};
+pub use failure::AttemptFailure;
+pub use fix_groups::independent_groups;
+pub use gate::{blocking, overruled, round};
 pub use land::CONFLICT;
-pub use limit::{Busy, Chain, Duty, Limited, Refusal, Waited, refused};
-pub use outcome::{Again, Ending, Outcome, Reason};
+pub use outcome::{Ending, Outcome, Reason, RetryAction};
+pub use rate_limits::{
+    FallbackChain, JobKey, LimitedAgent, PendingRateLimit, RateLimitRefusal, RateLimitState, rate_limit_event,
+};
 pub use state::{
-    Asked, Fix, FixState, GateEnd, GateRecord, Granted, Head, Hold, Loop, Order, Panel, Position, Question,
-    Researcher, Scope, Seat, Slot, Stage, Tally,
+    AttemptSlot, ExtraAllowance, Fix, FixOrder, FixState, GateEnd, GateRecord, Head, Loop, LoopCounters, Panel,
+    PanelSeat, PauseReason, Position, Question, QuestionTopic, Researcher, ReviewScope, Stage,
 };
 
 use serde::{Deserialize, Serialize};
 
-use crate::heard::Trouble;
+use crate::agent_output::AgentError;
 use crate::ids::AttemptId;
 use crate::workflow::{Phase, Workflow};
 
-/// What a loop is run under.
+/// The policy that a loop runs under.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     pub workflow: Workflow,
-    /// Nobody is there to answer: a question ends the loop instead.
+    /// No person is available: a question ends the loop instead.
     pub no_ask: bool,
-    /// A fix starts only after signoff could read at least one review. Logs of earlier versions lack this field, and their
+    /// A fix starts only after at least one review could be parsed. Logs of earlier versions lack this field, and their
     /// loops keep the earlier rule.
     #[serde(default)]
     pub fix_needs_review: bool,
 }
 
 impl Policy {
-    pub fn of(workflow: Workflow) -> Self {
+    pub fn new(workflow: Workflow) -> Self {
         Self { workflow, no_ask: false, fix_needs_review: true }
     }
 
@@ -65,8 +67,8 @@ impl Policy {
     }
 }
 
-/// One fact in; the new state and what is to be done out. Pure, total and synchronous: a report from an
-/// attempt that is no longer running, or any other event that does not fit, changes nothing.
+/// Applies an event and returns the new state and its effects. Pure, total and synchronous: a report of an attempt
+/// that no longer runs, or any other event that does not fit the state, changes nothing.
 pub fn step(this: Loop, event: Event, policy: &Policy) -> (Loop, Vec<Effect>) {
     let running = running_attempts(&this);
     let before = outstanding(&this, policy);
@@ -74,11 +76,11 @@ pub fn step(this: Loop, event: Event, policy: &Policy) -> (Loop, Vec<Effect>) {
     let mut next = this;
     let was_done = next.is_done();
     apply(&mut next, event, policy);
-    let effects = difference(&next, policy, Before { running, outstanding: before, reported, was_done });
+    let effects = new_effects(&next, policy, StepStart { running, outstanding: before, reported, was_done });
     (next, effects)
 }
 
-/// The state after a log, from its first event on.
+/// Returns the state after all events of a log.
 pub fn replay(events: impl IntoIterator<Item = Event>, policy: &Policy) -> Loop {
     let mut this = Loop::default();
     for event in events {
@@ -87,21 +89,21 @@ pub fn replay(events: impl IntoIterator<Item = Event>, policy: &Policy) -> Loop 
     this
 }
 
-/// What a fact makes of a loop, for those who only look.
+/// Applies an event without computing effects.
 pub(crate) fn apply(this: &mut Loop, event: Event, policy: &Policy) {
-    let settled = limit::settled(this, &event);
-    take(this, event, policy);
-    limit::forget(this, settled);
+    let settled = rate_limits::finished_job(this, &event);
+    apply_event(this, event, policy);
+    rate_limits::clear_finished(this, settled);
     if this.is_done() {
         this.checkpoint = None;
     }
 }
 
-fn take(this: &mut Loop, event: Event, policy: &Policy) {
+fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::BaseSet { .. } if this.is_done() => {}
         Event::BaseSet { tree } => this.base = Some(tree),
-        Event::FindingsInherited { left } => inherited::begin(this, left, policy),
+        Event::FindingsInherited { left } => inherited::inherit(this, left, policy),
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { .. } if this.is_done() => {}
         Event::Imported { head, at, left } => work::import(this, head, at, left, policy),
@@ -110,18 +112,18 @@ fn take(this: &mut Loop, event: Event, policy: &Policy) {
         Event::FindingsClaimed { attempt, commit, claims } => {
             fix::claimed(this, attempt, (&commit, claims), policy);
         }
-        Event::CheckEnded { attempt, report } => judge::check_ended(this, attempt, report, policy),
-        Event::ReviewArrived { attempt, review } => judge::review_arrived(this, attempt, *review, policy),
+        Event::CheckEnded { attempt, report } => gate::check_ended(this, attempt, report, policy),
+        Event::ReviewArrived { attempt, review } => gate::review_arrived(this, attempt, *review, policy),
         Event::FixesCombined { attempt, head } => fix::combined(this, attempt, head, policy),
         Event::FixesOverlapped { attempt, kept, head } => fix::overlapped(this, attempt, &kept, head, policy),
         Event::LandingEnded { attempt, report } => land::ended(this, attempt, report, policy),
-        Event::AttemptFailed { attempt, .. } => failed(this, attempt, policy),
-        Event::AttemptLost { attempt, loss } => lost(this, attempt, loss, policy),
-        Event::RateLimited { attempt, plan, why, turn } => limited(this, attempt, (plan, turn, why), policy),
-        Event::BudgetReached => this.hold_agents(Hold::Budget),
-        Event::BudgetRefused { attempt } => this.hold(attempt, Hold::Budget),
-        Event::Resumed { hold: Hold::Checkpoint } => checkpoint::ended(this, Vec::new(), None, policy),
-        Event::Resumed { hold } => this.release(&hold),
+        Event::AttemptFailed { attempt, .. } => attempt_failed(this, attempt, policy),
+        Event::AttemptLost { attempt, loss } => attempt_lost(this, attempt, loss, policy),
+        Event::RateLimited { attempt, plan, why, turn } => rate_limited(this, attempt, (plan, turn, why), policy),
+        Event::BudgetReached => this.pause_agents(PauseReason::Budget),
+        Event::BudgetRefused { attempt } => this.pause(attempt, PauseReason::Budget),
+        Event::Resumed { hold: PauseReason::Checkpoint } => checkpoint::ended(this, Vec::new(), None, policy),
+        Event::Resumed { hold } => this.resume_paused(&hold),
         Event::CheckpointBegan { number } => checkpoint::began(this, number),
         Event::CheckpointEnded { findings, number } => checkpoint::ended(this, findings, number, policy),
         Event::LandingGranted => land::granted(this, policy),
@@ -135,21 +137,21 @@ fn take(this: &mut Loop, event: Event, policy: &Policy) {
         Event::FindingDecided { finding, decision } => {
             this.ledger.decide(&finding, decision);
         }
-        Event::Cancelled { .. } => finish::cancel(this),
+        Event::Cancelled { .. } => phases::cancel(this),
     }
 }
 
-/// An agent ended badly: the policy of the place it worked in decides.
-fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
+/// An agent failed: the policy of the current stage decides.
+fn attempt_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
-    this.accounted_for();
+    this.reset_losses();
     this.keep_notes();
     match &this.stage {
         Stage::Working { .. } => work::failed(this, policy),
         Stage::Researching { .. } => work::researcher_failed(this, attempt, policy),
-        Stage::Reviewing(_) | Stage::Checking { .. } => judge::failed(this, attempt, policy),
+        Stage::Reviewing(_) | Stage::Checking { .. } => gate::failed(this, attempt, policy),
         Stage::Fixing { .. } => fix::failed(this, attempt, policy),
         Stage::Combining { .. } => fix::overlapped(this, attempt, &[], this.head.clone(), policy),
         Stage::Landing { .. } => land::failed(this, policy),
@@ -157,74 +159,74 @@ fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     }
 }
 
-/// The program itself lost sight of an attempt: the same job again, under a new id.
-fn lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy) {
+/// The program lost an attempt: start the same job again under a new id.
+fn attempt_lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
-    if loss == Loss::SessionGone && limit::count_gone(this, attempt, policy) {
-        return failed(this, attempt, policy);
+    if loss == Loss::SessionGone && rate_limits::count_lost_session(this, attempt, policy) {
+        return attempt_failed(this, attempt, policy);
     }
-    // All that was lost in one crash counts as one.
-    let counted = loss == Loss::Crashed && !this.tally.survivors.remove(&attempt);
+    // Attempts lost in one crash count as one loss.
+    let counted = loss == Loss::Crashed && !this.tally.lost_with_crash.remove(&attempt);
     if counted {
         this.tally.losses += 1;
-        this.tally.survivors = running_attempts(this).into_iter().filter(|other| *other != attempt).collect();
+        this.tally.lost_with_crash = running_attempts(this).into_iter().filter(|other| *other != attempt).collect();
     }
     if this.tally.losses > policy.workflow.limits.max_recoveries {
-        let again = finish::resume(this);
-        return finish::end(this, Outcome::Failed, Reason::RecoveryExhausted, again);
+        let again = phases::resume_action(this);
+        return phases::end(this, Outcome::Failed, Reason::RecoveryExhausted, again);
     }
-    this.renew(attempt);
+    this.restart_attempt(attempt);
 }
 
-/// Its provider refused an agent: again later, or with another one. Once too often is a failure.
-fn limited(
+/// A rate limit: retry later or with another agent. Too many of them count as a failure.
+fn rate_limited(
     this: &mut Loop,
     attempt: AttemptId,
-    (plan, turn, why): (LimitPlan, Option<Turn>, Option<Trouble>),
+    (plan, turn, why): (LimitPlan, Option<NextAgent>, Option<AgentError>),
     policy: &Policy,
 ) {
     if !this.runs(attempt) {
         return;
     }
-    if limit::count(this, attempt, (plan, turn, why), policy) {
-        return failed(this, attempt, policy);
+    if rate_limits::count_refusal(this, attempt, (plan, turn, why), policy) {
+        return attempt_failed(this, attempt, policy);
     }
     match plan {
-        LimitPlan::FallBack => this.renew(attempt),
-        LimitPlan::WaitUntil(until) => this.hold(attempt, Hold::RateLimit { until }),
+        LimitPlan::FallBack => this.restart_attempt(attempt),
+        LimitPlan::WaitUntil(until) => this.pause(attempt, PauseReason::RateLimit { until }),
     }
 }
 
-/// Everything the state is waiting for somebody else to do. After a crash this is what must be done.
+/// All effects that the state is waiting for. After a crash these must be carried out again.
 pub fn outstanding(this: &Loop, policy: &Policy) -> Vec<Effect> {
-    let mut wishes: Vec<_> = this.jobs(policy).into_iter().map(Effect::Spawn).collect();
-    wishes.extend(this.holds().into_iter().map(|hold| Effect::Wait { hold }));
+    let mut effects: Vec<_> = this.jobs(policy).into_iter().map(Effect::Spawn).collect();
+    effects.extend(this.pause_reasons().into_iter().map(|hold| Effect::Wait { hold }));
     if let Stage::Waiting { question, .. } = &this.stage {
-        wishes.push(Effect::Ask(question.clone()));
+        effects.push(Effect::Ask(question.clone()));
     }
     if let Stage::AwaitingLanding { .. } = &this.stage {
-        let hold = Hold::Checkpoint;
-        wishes.push(if this.checkpoint.is_some() { Effect::Wait { hold } } else { Effect::AwaitLanding });
+        let hold = PauseReason::Checkpoint;
+        effects.push(if this.checkpoint.is_some() { Effect::Wait { hold } } else { Effect::AwaitLanding });
     }
-    wishes
+    effects
 }
 
-/// What held before a step.
-struct Before {
+/// The state before a step, as far as the effects depend on it.
+struct StepStart {
     running: Vec<AttemptId>,
     outstanding: Vec<Effect>,
     reported: Option<AttemptId>,
     was_done: bool,
 }
 
-fn difference(next: &Loop, policy: &Policy, before: Before) -> Vec<Effect> {
+fn new_effects(next: &Loop, policy: &Policy, before: StepStart) -> Vec<Effect> {
     let still = running_attempts(next);
     let ended = |attempt: &AttemptId| !still.contains(attempt) && before.reported != Some(*attempt);
     let mut effects: Vec<_> =
         before.running.iter().copied().filter(ended).map(|attempt| Effect::Kill { attempt }).collect();
-    let new = outstanding(next, policy).into_iter().filter(|wish| !before.outstanding.contains(wish));
+    let new = outstanding(next, policy).into_iter().filter(|effect| !before.outstanding.contains(effect));
     effects.extend(new);
     if let (Stage::Done(ending), false) = (&next.stage, before.was_done) {
         effects.push(Effect::Finish(ending.outcome.clone()));
@@ -233,5 +235,5 @@ fn difference(next: &Loop, policy: &Policy, before: Before) -> Vec<Effect> {
 }
 
 fn running_attempts(this: &Loop) -> Vec<AttemptId> {
-    this.slots().into_iter().filter_map(Slot::attempt).collect()
+    this.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
 }

@@ -1,25 +1,25 @@
-//! What several reviewers say together: one verdict, one order, one list of things to do.
+//! Merges the reviews of several reviewers into one verdict and one ordered list of issues.
 //!
-//! The word of the verdict and the action are two things. The word says what the reviewers found; the
-//! action says what the severity bar makes of it.
+//! The verdict and the action are separate. The verdict states what the reviewers found. The action follows from
+//! the severity bar.
 
 mod conflict;
+mod duplicates;
 mod raised;
 mod related;
 pub mod render;
-mod same;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Serialize, Serializer};
 
 use crate::ids::{FindingId, ReviewerName};
-use crate::review::{Bar, Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict};
+use crate::review::{Confidence, FailThreshold, Finding, Note, Review, ReviewerKind, Severity, Verdict};
 use crate::similarity;
 pub(crate) use conflict::are_opposed;
-pub(crate) use same::group;
+pub(crate) use duplicates::group;
 
-/// The panel's word. The first that applies, in this order, is the one.
+/// The merged verdict. The first variant that applies wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Overall {
@@ -33,7 +33,7 @@ pub enum Overall {
 }
 
 impl Overall {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Inconclusive => "INCONCLUSIVE",
             Self::NeedsDiscussion => "NEEDS_DISCUSSION",
@@ -45,7 +45,7 @@ impl Overall {
         }
     }
 
-    fn of(reviews: &[Review]) -> Self {
+    fn from_reviews(reviews: &[Review]) -> Self {
         let any = |test: fn(&Review) -> bool| reviews.iter().any(test);
         if reviews.is_empty() || any(|review| matches!(review.verdict, Verdict::Inconclusive(_))) {
             Self::Inconclusive
@@ -55,7 +55,7 @@ impl Overall {
             Self::SpecCritical
         } else if any(|review| has(review, Severity::Critical)) {
             Self::CodeCritical
-        } else if any(|review| has(review, Severity::Important) || asks_without_finding(review)) {
+        } else if any(|review| has(review, Severity::Important) || requests_without_finding(review)) {
             Self::Issues
         } else if any(|review| !is_spec(review.kind) && review.verdict == Verdict::ApprovedWithMinor) {
             Self::ApprovedWithMinor
@@ -65,20 +65,20 @@ impl Overall {
     }
 }
 
-/// What to do next, apart from the words of the verdict.
+/// The next action, separate from the verdict.
 ///
-/// A panel that is inconclusive or wants to discuss is never told to proceed, whatever the bar: as long
-/// as the policy has not dealt with it, the careful action stands, which is to go through it again.
+/// An inconclusive panel, or one that needs discussion, never gets `Proceed`, whatever the bar. The action is
+/// `FixAndRereview` until the policy decides otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Action {
+pub enum MergeAction {
     FixAndRereview,
     ProceedWithNotes,
     Proceed,
 }
 
-impl Action {
-    pub fn word(self) -> &'static str {
+impl MergeAction {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::FixAndRereview => "FIX_AND_REREVIEW",
             Self::ProceedWithNotes => "PROCEED_WITH_NOTES",
@@ -86,7 +86,7 @@ impl Action {
         }
     }
 
-    /// As people are told it.
+    /// The text shown to people.
     pub fn sentence(self) -> &'static str {
         match self {
             Self::FixAndRereview => "Fix issues and re-run reviews",
@@ -95,11 +95,11 @@ impl Action {
         }
     }
 
-    fn of(overall: Overall, reviews: &[Review], bar: Bar) -> Self {
-        let heard = !matches!(overall, Overall::Inconclusive | Overall::NeedsDiscussion);
-        if !heard || reviews.iter().any(|review| blocks(review, bar)) {
+    fn new(overall: Overall, reviews: &[Review], bar: FailThreshold) -> Self {
+        let is_conclusive = !matches!(overall, Overall::Inconclusive | Overall::NeedsDiscussion);
+        if !is_conclusive || reviews.iter().any(|review| blocks(review, bar)) {
             Self::FixAndRereview
-        } else if reviews.iter().any(leaves_something) {
+        } else if reviews.iter().any(has_remarks) {
             Self::ProceedWithNotes
         } else {
             Self::Proceed
@@ -115,102 +115,101 @@ pub struct SeatResult {
     pub verdict: Verdict,
     pub confidence: Confidence,
     pub summary: String,
-    /// What the reviewer took to be asked for.
+    /// The reviewer's interpretation of the task.
     pub interpreted_intent: Option<String>,
 }
 
-/// A finding in its place of the merged order.
+/// A finding at its position in the merged order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Issue {
-    /// Its first source is the reviewer who made it most urgent; its id is that reviewer's.
+pub struct MergedIssue {
+    /// Its first source is the reviewer that rated it most urgent. Its id is from that reviewer.
     pub finding: Finding,
-    /// The ids the other sources gave the same finding, and its own where another issue had it first.
+    /// The ids that the other sources gave the same finding, and its original id if another issue already had it.
     pub aliases: Vec<FindingId>,
     /// 1 spec critical, 2 code critical, 3 spec important, 4 code important, 5 minor.
     pub priority: u8,
-    /// Index into `groups`, for issues related to others.
+    /// Index into `groups` if the issue is related to others.
     pub group: Option<usize>,
 }
 
-impl Issue {
-    pub fn is_below(&self, bar: Bar) -> bool {
+impl MergedIssue {
+    pub fn is_below(&self, bar: FailThreshold) -> bool {
         !bar.is_reached_by(self.finding.severity)
     }
 }
 
-/// Issues of one file within five lines of each other, transitively; indexes into `issues`, which are
-/// always consecutive.
+/// Issues of one file within five lines of each other, transitively. Indexes into `issues`, always consecutive.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Group {
+pub struct IssueGroup {
     pub issues: Vec<usize>,
 }
 
-/// Two related findings of different reviewers that ask for opposite things; indexes into `issues`.
+/// Two related findings of different reviewers that request opposite changes. Indexes into `issues`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Conflict {
+pub struct FindingConflict {
     pub a: usize,
     pub b: usize,
     pub about: String,
 }
 
-/// A minor note with who made it.
+/// A minor note with its reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SourcedNote {
     pub source: ReviewerName,
     pub note: Note,
 }
 
-/// The merged review. Independent of the order the reviews came in.
+/// The merged review. Independent of the order of the reviews.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Merged {
+pub struct MergedReview {
     pub overall: Overall,
-    pub action: Action,
+    pub action: MergeAction,
     /// Spec, code, then the others by name.
     pub seats: Vec<SeatResult>,
-    pub issues: Vec<Issue>,
-    pub groups: Vec<Group>,
+    pub issues: Vec<MergedIssue>,
+    pub groups: Vec<IssueGroup>,
     pub minor: Vec<SourcedNote>,
-    pub conflicts: Vec<Conflict>,
-    /// Findings of earlier reviews that are open and keep the gate shut.
+    pub conflicts: Vec<FindingConflict>,
+    /// Open findings of earlier reviews that block the gate.
     pub still_open: Vec<Finding>,
 }
 
-impl Merged {
-    /// Adds findings of earlier reviews that keep the gate shut, whatever these reviewers say.
+impl MergedReview {
+    /// Adds findings of earlier reviews that block the gate, independent of the current reviews.
     pub fn with_still_open(self, still_open: Vec<Finding>) -> Self {
-        let action = if still_open.is_empty() { self.action } else { Action::FixAndRereview };
+        let action = if still_open.is_empty() { self.action } else { MergeAction::FixAndRereview };
         Self { action, still_open, ..self }
     }
 
-    /// The action, as far as it follows from the reviews alone. Where somebody was not heard or wants to discuss,
-    /// the policy or a person says what comes next.
-    pub fn advice(&self) -> Option<Action> {
-        let heard = !matches!(self.overall, Overall::Inconclusive | Overall::NeedsDiscussion);
-        heard.then_some(self.action)
+    /// The action, if it follows from the reviews alone. Returns `None` for an inconclusive panel or one that needs
+    /// discussion: the policy or a person decides.
+    pub fn advice(&self) -> Option<MergeAction> {
+        let is_conclusive = !matches!(self.overall, Overall::Inconclusive | Overall::NeedsDiscussion);
+        is_conclusive.then_some(self.action)
     }
 
     /// The issues that fail a gate with this bar, most urgent first.
-    pub fn blocking(&self, bar: Bar) -> impl Iterator<Item = &Issue> {
+    pub fn blocking(&self, bar: FailThreshold) -> impl Iterator<Item = &MergedIssue> {
         self.issues.iter().filter(move |issue| !issue.is_below(bar))
     }
 }
 
-impl Serialize for Merged {
+impl Serialize for MergedReview {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        render::json::Document::of(self).serialize(serializer)
+        render::json::MergedReviewJson::new(self).serialize(serializer)
     }
 }
 
-/// Merges the panel's reviews under a severity bar. No reviews at all are inconclusive.
-pub fn merge(reviews: &[Review], bar: Bar) -> Merged {
-    let overall = Overall::of(reviews);
+/// Merges the reviews under a severity bar. Without any reviews the result is inconclusive.
+pub fn merge(reviews: &[Review], bar: FailThreshold) -> MergedReview {
+    let overall = Overall::from_reviews(reviews);
     let raised = raised::in_order(reviews);
-    let (mut issues, groups) = related::arrange(&raised, same::join(&raised));
-    tell_apart(&mut issues);
-    let conflicts = conflict::among(&issues, &groups);
-    Merged {
+    let (mut issues, groups) = related::arrange(&raised, duplicates::join_duplicates(&raised));
+    make_ids_unique(&mut issues);
+    let conflicts = conflict::find_conflicts(&issues, &groups);
+    MergedReview {
         overall,
-        action: Action::of(overall, reviews, bar),
+        action: MergeAction::new(overall, reviews, bar),
         seats: seats(reviews),
         issues,
         groups,
@@ -220,9 +219,9 @@ pub fn merge(reviews: &[Review], bar: Bar) -> Merged {
     }
 }
 
-/// Gives issues that came with one id different ones, in the merged order: two reviewers may use the same
-/// words of two places, and neither knew of the other. The id a reviewer gave stays as an alias.
-fn tell_apart(issues: &mut [Issue]) {
+/// Makes the ids of issues unique, in the merged order. Two reviewers may describe two locations in the same words.
+/// The original id stays as an alias.
+fn make_ids_unique(issues: &mut [MergedIssue]) {
     let mut taken: BTreeSet<FindingId> = issues.iter().map(|issue| issue.finding.id.clone()).collect();
     let mut met: BTreeSet<FindingId> = BTreeSet::new();
     let mut counts: BTreeMap<FindingId, u32> = BTreeMap::new();
@@ -253,17 +252,17 @@ fn has(review: &Review, severity: Severity) -> bool {
     review.findings.iter().any(|finding| finding.severity == severity)
 }
 
-/// A request for changes that names none. Nobody knows how bad it is, so it counts as critical.
-fn asks_without_finding(review: &Review) -> bool {
+/// Whether a review requests changes without a finding. The severity is unknown, so the bar treats it as critical.
+fn requests_without_finding(review: &Review) -> bool {
     review.verdict == Verdict::ChangesRequested && review.findings.is_empty()
 }
 
-fn blocks(review: &Review, bar: Bar) -> bool {
-    let unnamed = asks_without_finding(review) && bar.is_reached_by(Severity::Critical);
+fn blocks(review: &Review, bar: FailThreshold) -> bool {
+    let unnamed = requests_without_finding(review) && bar.is_reached_by(Severity::Critical);
     unnamed || review.findings.iter().any(|finding| bar.is_reached_by(finding.severity))
 }
 
-fn leaves_something(review: &Review) -> bool {
+fn has_remarks(review: &Review) -> bool {
     !review.findings.is_empty() || !review.minor.is_empty() || review.verdict != Verdict::Approved
 }
 
@@ -279,16 +278,16 @@ fn seats(reviews: &[Review]) -> Vec<SeatResult> {
             interpreted_intent: review.interpreted_intent.clone(),
         })
         .collect();
-    // Two reviews under one name must not make the result depend on which came first.
+    // The sort key is complete, so that two reviews under one name give the same result in any order.
     seats.sort_by_cached_key(|seat| {
         let said = (seat.summary.clone(), seat.interpreted_intent.clone());
-        let rest = (seat.kind, format!("{:?}", seat.verdict), seat.confidence.word(), said);
+        let rest = (seat.kind, format!("{:?}", seat.verdict), seat.confidence.as_str(), said);
         (seat_rank(seat.kind), seat.reviewer.clone(), rest)
     });
     seats
 }
 
-/// Spec sits first, code second, everyone else after them.
+/// The order of the reviewers: spec, code, then all others.
 fn seat_rank(kind: ReviewerKind) -> u8 {
     match kind {
         ReviewerKind::Spec => 0,
@@ -298,12 +297,9 @@ fn seat_rank(kind: ReviewerKind) -> u8 {
 }
 
 fn notes(reviews: &[Review]) -> Vec<SourcedNote> {
-    let sourced =
-        |review: &Review, note: &Note| SourcedNote { source: review.reviewer.clone(), note: note.clone() };
-    let mut notes: Vec<SourcedNote> = reviews
-        .iter()
-        .flat_map(|review| review.minor.iter().map(move |note| sourced(review, note)))
-        .collect();
+    let sourced = |review: &Review, note: &Note| SourcedNote { source: review.reviewer.clone(), note: note.clone() };
+    let mut notes: Vec<SourcedNote> =
+        reviews.iter().flat_map(|review| review.minor.iter().map(move |note| sourced(review, note))).collect();
     notes.sort_by(|a, b| (a.place(), &a.source).cmp(&(b.place(), &b.source)));
     notes
 }

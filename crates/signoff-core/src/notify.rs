@@ -1,39 +1,37 @@
-//! What people are told who are not looking: one fold over the log, which says something only when something new needs
-//! them, or all is over.
+//! Decides when to notify people who are not watching, from the event log.
 //!
-//! A run of a thousand tasks is told once when it is done. A question is told once, whoever asks it, and so is each loop
-//! that ended badly. Work that is paused because a cap is reached is told once until it goes on: a cap of the run once for
-//! all its loops. Of what was recorded before a run was taken up, that is said which still holds: whoever sends it knows
-//! what got through, and does not send that again.
+//! A notification is sent only when something new needs a person, or when a run is finished. A run of a thousand
+//! tasks is reported once when it is done. Each question and each failed loop is reported once. Work that is paused
+//! because of a cap is reported once until it continues, and a cap of the run once for all its loops. For events
+//! before a run was resumed, only what still applies is reported; the sender knows what was delivered and does not
+//! repeat it.
 
+mod cap;
 mod message;
-mod whose_cap;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use message::{Message, MessageQuestion, VERSION};
-pub use whose_cap::{Cap, Whose};
+pub use cap::{BindingCap, CapOwner};
+pub use message::{MessageQuestion, NotificationMessage, VERSION};
 
 use crate::group::{RunOutcome, RunStage};
 use crate::ids::{LoopId, QuestionId, RunId};
 use crate::machine::{Loop, Outcome, Reason, Stage};
 use crate::policy::Caps;
 use crate::review::Usage;
-use crate::view::{LoopView, Overview, RunView};
-use crate::wire::{Fact, LoopFact, Recorded, RunFact};
+use crate::view::{LoopRow, RunOverview, RunView};
+use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
-/// What people are told of.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+/// The kind of a notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Occasion {
-    /// A run is through.
+pub enum NotificationKind {
+    /// A run is finished.
     Done,
-    /// A loop ended so that only a person can resolve it.
+    /// A loop ended and only a person can resolve it.
     Stuck,
     /// A person is asked.
     Question,
@@ -41,10 +39,10 @@ pub enum Occasion {
     Budget,
 }
 
-impl Occasion {
+impl NotificationKind {
     pub const ALL: [Self; 4] = [Self::Done, Self::Stuck, Self::Question, Self::Budget];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Stuck => "stuck",
@@ -53,108 +51,108 @@ impl Occasion {
         }
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|occasion| occasion.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|occasion| occasion.as_str() == word)
     }
 }
 
-/// Something to tell a person.
+/// A notification for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    pub occasion: Occasion,
+    pub kind: NotificationKind,
     pub at: Timestamp,
     pub run: RunId,
-    /// The number of the fact that made it so.
+    /// The sequence number of the event that caused it.
     pub seq: u64,
-    /// The loop it is about; none where it is about a run of several.
-    pub about: Option<Box<LoopView>>,
-    /// The cap that is reached, where it is about one and it is known.
-    pub cap: Option<Cap>,
+    /// The loop it is about; none if it is about a run of several loops.
+    pub about: Option<Box<LoopRow>>,
+    /// The cap that is reached, if it is about a known one.
+    pub cap: Option<BindingCap>,
     /// The run as a whole.
-    pub overview: Box<Overview>,
+    pub overview: Box<RunOverview>,
 }
 
-/// Which notification it is: the same one after a restart, and never that of something else.
+/// Identifies a notification, also after a restart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Occurrence {
+pub struct NotificationKey {
     pub run: RunId,
     pub seq: u64,
-    pub event: Occasion,
+    pub event: NotificationKind,
     pub about: Option<LoopId>,
 }
 
 impl Notification {
-    pub fn occurrence(&self) -> Occurrence {
+    pub fn key(&self) -> NotificationKey {
         let about = self.about.as_ref().map(|row| row.id.clone());
-        Occurrence { run: self.run, seq: self.seq, event: self.occasion, about }
+        NotificationKey { run: self.run, seq: self.seq, event: self.kind, about }
     }
 }
 
 /// What is new: about a loop, or about the run.
-type News = (Occasion, Option<LoopId>);
+type NotificationTopic = (NotificationKind, Option<LoopId>);
 
-/// When something was recorded.
+/// The position of an event in the log.
 #[derive(Debug, Clone, Copy)]
-struct Mark {
+struct LogPosition {
     run: RunId,
     seq: u64,
     at: Timestamp,
 }
 
-impl Mark {
-    fn of(recorded: &Recorded) -> Self {
+impl LogPosition {
+    fn from_recorded(recorded: &RecordedFact) -> Self {
         Self { run: recorded.run, seq: recorded.seq, at: recorded.at }
     }
 }
 
-/// Watches one run.
+/// Watches one run and creates its notifications.
 #[derive(Debug, Clone, Default)]
-pub struct Watch {
+pub struct NotificationWatcher {
     view: RunView,
     task_caps: Caps,
     run_caps: Caps,
 }
 
-impl Watch {
-    /// Of a run whose tasks, and which as a whole, have these caps.
-    pub fn within(task_caps: Caps, run_caps: Caps) -> Self {
+impl NotificationWatcher {
+    /// Creates a watcher with the caps of each task and of the run.
+    pub fn new(task_caps: Caps, run_caps: Caps) -> Self {
         Self { task_caps, run_caps, ..Self::default() }
     }
 
-    /// Takes in what was recorded before, and says what of it still holds: it may not have got through to anybody.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) -> Vec<Notification> {
-        let mut standing = BTreeMap::new();
+    /// Applies earlier events, and returns what still applies: it may not have been delivered.
+    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a RecordedFact>) -> Vec<Notification> {
+        let mut open = BTreeMap::new();
         for recorded in log {
-            for (occasion, about) in self.news(recorded) {
-                standing.extend(about.map(|about| ((about, occasion), Mark::of(recorded))));
+            for (occasion, about) in self.new_topics(recorded) {
+                open.extend(about.map(|about| ((about, occasion), LogPosition::from_recorded(recorded))));
             }
         }
         let blockers = self.blockers();
-        standing.retain(|(loop_id, occasion), _| self.holds(*occasion, loop_id, &blockers));
-        let told = standing.into_iter();
-        told.filter_map(|((loop_id, occasion), mark)| self.told((occasion, Some(loop_id)), mark)).collect()
+        open.retain(|(loop_id, occasion), _| self.still_applies(*occasion, loop_id, &blockers));
+        let entries = open.into_iter();
+        entries.filter_map(|((loop_id, occasion), mark)| self.notification((occasion, Some(loop_id)), mark)).collect()
     }
 
-    fn holds(&self, occasion: Occasion, loop_id: &LoopId, blockers: &[LoopId]) -> bool {
-        let sign = Sign::of(self.view.loop_state(loop_id));
+    fn still_applies(&self, occasion: NotificationKind, loop_id: &LoopId, blockers: &[LoopId]) -> bool {
+        let sign = AttentionFlags::for_loop(self.view.loop_state(loop_id));
         match occasion {
-            Occasion::Question => sign.question.is_some(),
-            Occasion::Stuck => sign.stuck || blockers.contains(loop_id),
-            Occasion::Budget => sign.short,
-            Occasion::Done => false,
+            NotificationKind::Question => sign.question.is_some(),
+            NotificationKind::Stuck => sign.stuck || blockers.contains(loop_id),
+            NotificationKind::Budget => sign.over_budget,
+            NotificationKind::Done => false,
         }
     }
 
-    /// Takes one fact in, and says what is to be told.
-    pub fn take(&mut self, recorded: &Recorded) -> Vec<Notification> {
-        let news = self.news(recorded);
-        news.into_iter().filter_map(|one| self.told(one, Mark::of(recorded))).collect()
+    /// Applies one event, and returns the notifications it causes.
+    pub fn apply(&mut self, recorded: &RecordedFact) -> Vec<Notification> {
+        let news = self.new_topics(recorded);
+        news.into_iter().filter_map(|one| self.notification(one, LogPosition::from_recorded(recorded))).collect()
     }
 
-    fn news(&mut self, recorded: &Recorded) -> Vec<News> {
+    fn new_topics(&mut self, recorded: &RecordedFact) -> Vec<NotificationTopic> {
         match &recorded.fact {
-            Fact::Loop(loop_id, LoopFact::Moved(_)) => self.loop_moved(loop_id, recorded),
-            Fact::Run(RunFact::Moved(_)) => self.run_moved(recorded),
+            Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_moved(loop_id, recorded),
+            Fact::Run(RunFact::Transitioned(_)) => self.run_moved(recorded),
             Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => {
                 self.view.apply(recorded);
                 Vec::new()
@@ -162,61 +160,62 @@ impl Watch {
         }
     }
 
-    fn loop_moved(&mut self, loop_id: &LoopId, recorded: &Recorded) -> Vec<News> {
-        let before = Sign::of(self.view.loop_state(loop_id));
+    fn loop_moved(&mut self, loop_id: &LoopId, recorded: &RecordedFact) -> Vec<NotificationTopic> {
+        let before = AttentionFlags::for_loop(self.view.loop_state(loop_id));
         self.view.apply(recorded);
-        let after = Sign::of(self.view.loop_state(loop_id));
+        let after = AttentionFlags::for_loop(self.view.loop_state(loop_id));
         let new = [
-            (Occasion::Question, after.question.is_some() && after.question != before.question),
-            // A checkpoint that fails is made up for by the loop that it looks at.
-            (Occasion::Stuck, after.stuck && !before.stuck && loop_id.of_checkpoint().is_none()),
-            (Occasion::Budget, after.short && !before.short && self.is_news_of_a_cap(loop_id)),
+            (NotificationKind::Question, after.question.is_some() && after.question != before.question),
+            // A failed checkpoint review is not reported: its loop continues.
+            (NotificationKind::Stuck, after.stuck && !before.stuck && loop_id.checkpoint_target().is_none()),
+            (NotificationKind::Budget, after.over_budget && !before.over_budget && self.is_new_cap(loop_id)),
         ];
-        let told = new.into_iter().filter(|(_, is_new)| *is_new);
-        told.map(|(occasion, _)| (occasion, Some(loop_id.clone()))).collect()
+        let topics = new.into_iter().filter(|(_, is_new)| *is_new);
+        topics.map(|(occasion, _)| (occasion, Some(loop_id.clone()))).collect()
     }
 
-    /// A cap of the run stops all its loops; one of them is enough to tell.
-    fn is_news_of_a_cap(&self, loop_id: &LoopId) -> bool {
-        let mut others = self.view.short_of_budget().filter(|other| *other != loop_id);
+    /// Whether a reached cap was not reported yet. A cap of the run pauses all its loops and is reported once.
+    fn is_new_cap(&self, loop_id: &LoopId) -> bool {
+        let mut others = self.view.loops_over_budget().filter(|other| *other != loop_id);
         self.is_own_cap(loop_id) || others.all(|other| self.is_own_cap(other))
     }
 
-    /// Whether a loop is short because of a cap of its task.
+    /// Whether a loop is paused by a cap of its task.
     fn is_own_cap(&self, loop_id: &LoopId) -> bool {
         let own = self.view.row(loop_id).map(|row| row.usage).unwrap_or_default();
-        self.cap(own).is_some_and(|cap| cap.whose == Whose::Task)
+        self.cap(own).is_some_and(|cap| cap.owner == CapOwner::Task)
     }
 
-    /// The cap that stops a loop which used so much itself.
-    fn cap(&self, own: Usage) -> Option<Cap> {
-        whose_cap::nearest((own, &self.task_caps), (self.view.usage(), &self.run_caps))
+    /// The cap that pauses a loop with this usage of its own.
+    fn cap(&self, own: Usage) -> Option<BindingCap> {
+        cap::nearest((own, &self.task_caps), (self.view.usage(), &self.run_caps))
     }
 
-    fn run_moved(&mut self, recorded: &Recorded) -> Vec<News> {
+    fn run_moved(&mut self, recorded: &RecordedFact) -> Vec<NotificationTopic> {
         let (blockers, was_over) = (self.blockers(), self.is_over());
         self.view.apply(recorded);
         let new = self.blockers().into_iter().filter(|loop_id| !blockers.contains(loop_id));
-        let mut told: Vec<News> = new.map(|loop_id| (Occasion::Stuck, Some(loop_id))).collect();
-        told.extend((self.is_over() && !was_over).then_some((Occasion::Done, None)));
-        told
+        let mut topics: Vec<NotificationTopic> = new.map(|loop_id| (NotificationKind::Stuck, Some(loop_id))).collect();
+        topics.extend((self.is_over() && !was_over).then_some((NotificationKind::Done, None)));
+        topics
     }
 
-    /// The loops that hold up their group although they did not fail: those were told when they did.
+    /// The loops that block their group but did not fail. Failed ones were reported when they failed.
     fn blockers(&self) -> Vec<LoopId> {
         let RunStage::Blocked { by, .. } = self.view.stage() else { return Vec::new() };
-        let told = |loop_id: &&LoopId| Sign::of(self.view.loop_state(loop_id)).stuck;
-        let stopped = |loop_id: &&LoopId| ending(self.view.loop_state(loop_id)).is_some_and(by_a_person);
-        by.iter().filter(|loop_id| !told(loop_id) && !stopped(loop_id)).cloned().collect()
+        let is_reported = |loop_id: &&LoopId| AttentionFlags::for_loop(self.view.loop_state(loop_id)).stuck;
+        let stopped = |loop_id: &&LoopId| ending(self.view.loop_state(loop_id)).is_some_and(ended_by_person);
+        by.iter().filter(|loop_id| !is_reported(loop_id) && !stopped(loop_id)).cloned().collect()
     }
 
-    /// Whether nothing is left to do. A person can reopen a loop of a run that was.
+    /// Whether the run is finished. A person can reopen a loop of a finished run.
     fn is_over(&self) -> bool {
         matches!(self.view.stage(), RunStage::Done(_)) && self.view.overview().tasks.open() == 0
     }
 
-    /// The end of a run, unless it says nothing new: a person called it off, or its one loop was told as stuck.
-    fn done(&self, mark: Mark) -> Option<Notification> {
+    /// The notification of a run's end, unless it is not new: a person cancelled the run, or its only loop was
+    /// reported as stuck.
+    fn done(&self, mark: LogPosition) -> Option<Notification> {
         let rows = self.view.rows();
         let only = if let [only] = rows.as_slice() { Some(only) } else { None };
         let worth = match self.view.stage() {
@@ -230,22 +229,27 @@ impl Watch {
             | RunStage::Reviewing
             | RunStage::Landing(_) => false,
         };
-        let called_off = only.is_some_and(|row| row.reason.is_some_and(is_of_a_person));
-        worth.then(|| self.tell(Occasion::Done, only.cloned(), mark)).filter(|_| !called_off)
+        let called_off = only.is_some_and(|row| row.reason.is_some_and(is_person_reason));
+        worth.then(|| self.build(NotificationKind::Done, only.cloned(), mark)).filter(|_| !called_off)
     }
 
-    fn told(&self, (occasion, about): News, mark: Mark) -> Option<Notification> {
+    fn notification(&self, (occasion, about): NotificationTopic, mark: LogPosition) -> Option<Notification> {
         match about {
-            Some(loop_id) => Some(self.tell(occasion, Some(self.view.row(&loop_id)?), mark)),
+            Some(loop_id) => Some(self.build(occasion, Some(self.view.row(&loop_id)?), mark)),
             None => self.done(mark),
         }
     }
 
-    fn tell(&self, occasion: Occasion, about: Option<LoopView>, Mark { run, seq, at }: Mark) -> Notification {
-        let short = about.as_ref().filter(|_| occasion == Occasion::Budget);
+    fn build(
+        &self,
+        occasion: NotificationKind,
+        about: Option<LoopRow>,
+        LogPosition { run, seq, at }: LogPosition,
+    ) -> Notification {
+        let short = about.as_ref().filter(|_| occasion == NotificationKind::Budget);
         Notification {
             cap: short.and_then(|row| self.cap(row.usage)),
-            occasion,
+            kind: occasion,
             at,
             run,
             seq,
@@ -255,22 +259,21 @@ impl Watch {
     }
 }
 
-/// As much of a loop as tells whether a person is needed.
+/// The properties of a loop that decide whether a person is needed.
 #[derive(Debug, Default)]
-struct Sign {
+struct AttentionFlags {
     question: Option<QuestionId>,
     stuck: bool,
-    short: bool,
+    over_budget: bool,
 }
 
-impl Sign {
-    fn of(this: Option<&Loop>) -> Self {
+impl AttentionFlags {
+    fn for_loop(this: Option<&Loop>) -> Self {
         let Some(this) = this else { return Self::default() };
-        let question =
-            if let Stage::Waiting { question, .. } = &this.stage { Some(question.id) } else { None };
+        let question = if let Stage::Waiting { question, .. } = &this.stage { Some(question.id) } else { None };
         let bad = |(outcome, _): &(&Outcome, _)| matches!(outcome, Outcome::Failed | Outcome::Stuck);
-        let stuck = ending(Some(this)).filter(|end| !by_a_person(*end)).as_ref().is_some_and(bad);
-        Self { question, stuck, short: this.paused_for() == Some(Reason::Budget) }
+        let stuck = ending(Some(this)).filter(|end| !ended_by_person(*end)).as_ref().is_some_and(bad);
+        Self { question, stuck, over_budget: this.pause_cause() == Some(Reason::Budget) }
     }
 }
 
@@ -279,11 +282,11 @@ fn ending(this: Option<&Loop>) -> Option<(&Outcome, Option<Reason>)> {
     Some((&ending.outcome, ending.reason))
 }
 
-/// Whoever ended it knows.
-fn by_a_person((_, reason): (&Outcome, Option<Reason>)) -> bool {
-    reason.is_some_and(is_of_a_person)
+/// Whether a person ended the loop, who thus needs no notification.
+fn ended_by_person((_, reason): (&Outcome, Option<Reason>)) -> bool {
+    reason.is_some_and(is_person_reason)
 }
 
-fn is_of_a_person(reason: Reason) -> bool {
+fn is_person_reason(reason: Reason) -> bool {
     matches!(reason, Reason::StoppedByPerson | Reason::CancelledByPerson | Reason::EditedByPerson)
 }

@@ -1,7 +1,7 @@
-//! What follows from a verdict: the words a gate is configured with.
+//! The policy of gates: what follows from a verdict.
 //!
-//! A policy only says; [`crate::machine`] acts on it. Every repetition has a bound of its own here, and
-//! none of them ends as a success.
+//! A policy is data; [`crate::machine`] acts on it. Every repetition has its own limit here, and reaching a limit is
+//! never a success.
 
 mod budget;
 mod duration;
@@ -11,32 +11,32 @@ mod limits;
 
 use serde::{Deserialize, Serialize};
 
-pub use budget::{Budget, Caps, Refusal, Reservation};
-pub use duration::Span;
+pub use budget::{Budget, CapReached, Caps, Reservation};
+pub use duration::TimeSpan;
 pub use effort::Effort;
 pub use ladder::{Ladder, Rung};
-pub use limits::{Bound, Count, Limits};
+pub use limits::{Bound, Count, LoopLimits};
 
 use crate::ids::ReviewerName;
 use crate::prompt::Depth;
-use crate::review::Bar;
+use crate::review::FailThreshold;
 
-/// What happens when a gate finds something at or above its bar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What happens when a gate finds something at or above its threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnFailure {
-    /// Fix and review again, here.
+    /// Fix and review again at this gate.
     MiniLoop,
-    /// Begin the next pass.
+    /// Start the next pass.
     Restart,
-    /// Note the findings and go on.
+    /// Record the findings and continue.
     Proceed,
     /// End the loop.
     Stop,
 }
 
-/// What happens when a gate's own bound is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What happens when a gate's limit is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnExhausted {
     Stop,
@@ -45,33 +45,33 @@ pub enum OnExhausted {
     Proceed,
 }
 
-/// What a loop that stops at a bound is called. None of the words is a success.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The outcome of a loop that stops at a limit. None of these is a success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExhaustedAs {
-    /// Completed, but somebody should look: `MAX_CYCLES_REACHED` where the cycles are used up.
+    /// Completed, but needs attention: `MAX_CYCLES_REACHED` if the cycles are used up.
     Attention,
     Failed,
     Stuck,
 }
 
-/// What a re-review looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// The scope of a re-review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Rereview {
+pub enum RereviewScope {
     /// The whole diff, every time.
     Full,
-    /// The open findings and the fix; once that passes, one full review confirms it.
+    /// The open findings and the fix. After that passes, one full review confirms it.
     Scoped,
 }
 
 /// The policy of one gate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Gate {
-    /// A gate that is off lets work through unreviewed, and the outcome says so.
+    /// A disabled gate lets work through unreviewed, and the outcome says so.
     pub enabled: bool,
     pub reviewers: Vec<ReviewerName>,
-    pub fail_on: Bar,
+    pub fail_on: FailThreshold,
     pub on_failure: OnFailure,
     #[serde(flatten)]
     pub bound: Bound,
@@ -84,16 +84,16 @@ pub struct Gate {
     pub on_discussion: Ladder,
     pub author_output: bool,
     pub parallel_fixes: bool,
-    /// Whether an answer without the nonce is refused; none: where the agent's kind is known and the contract has a place
-    /// for it.
+    /// Whether an answer without the nonce is refused. By default, if the agent's kind is known and the contract has
+    /// a place for the nonce.
     #[serde(default)]
     pub require_nonce: Option<bool>,
-    pub review_timeout: Option<Span>,
-    pub fix_timeout: Option<Span>,
-    pub rereview: Rereview,
+    pub review_timeout: Option<TimeSpan>,
+    pub fix_timeout: Option<TimeSpan>,
+    pub rereview: RereviewScope,
     pub depth: Depth,
-    /// In how many rounds one finding may be reported before the loop is called stuck on it.
+    /// The number of rounds in which one finding may be reported before the loop counts as stuck.
     pub max_same_finding: Option<u32>,
-    /// How many fixes in a row may change nothing.
+    /// The number of consecutive fixes that may change nothing.
     pub max_noop_fixes: Option<u32>,
 }

@@ -1,33 +1,33 @@
-//! What tokens cost, for agents that do not say it themselves.
+//! Estimates the cost of tokens, for agents that do not report it.
 //!
-//! A list price is an estimate: discounts, tiers and subscriptions are not in it. What is worked out from it is
-//! marked so wherever it is shown.
+//! A list price is an estimate: it ignores discounts, tiers and subscriptions. Estimated costs are marked wherever
+//! they are shown.
 
 mod shipped;
 
 pub use shipped::{AS_OF, SOURCE};
 
-use crate::heard::Tokens;
+use crate::agent_output::TokenCounts;
 
-/// What a million tokens of a model cost, in millionths of a dollar.
+/// The price of a million tokens of a model, in millionths of a dollar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Price {
     pub input: u64,
-    /// What came out of a cache.
+    /// Input read from a cache.
     pub cached: u64,
-    /// What was put into a cache.
+    /// Input written to a cache.
     pub written: u64,
     pub output: u64,
 }
 
-/// Tokens that a price is for.
+/// The number of tokens that a price is for.
 const MILLION: u128 = 1_000_000;
 
 impl Price {
-    /// What so many tokens cost, in millionths of a dollar.
-    pub fn of(self, tokens: Tokens) -> u64 {
-        let Tokens { input, cached, written, output } = tokens;
-        // What is counted twice is paid once.
+    /// The cost of tokens, in millionths of a dollar.
+    pub fn cost(self, tokens: TokenCounts) -> u64 {
+        let TokenCounts { input, cached, written, output } = tokens;
+        // Tokens that are counted twice are paid once.
         let cached = cached.min(input);
         let written = written.min(input - cached);
         let parts = [
@@ -42,26 +42,26 @@ impl Price {
     }
 }
 
-/// The price that is shipped for exactly this name.
+/// The built-in price for exactly this name.
 pub fn shipped(name: &str) -> Option<Price> {
     shipped::PRICES.iter().find(|(known, ..)| *known == name).map(price)
 }
 
-/// The names that prices are shipped for.
+/// The names with built-in prices.
 pub fn shipped_names<'a>() -> impl Iterator<Item = &'a str> {
     shipped::PRICES.iter().map(|(name, ..)| *name)
 }
 
-/// The name that says most about a model as its agent calls it.
-pub fn nearest<'a>(names: impl IntoIterator<Item = &'a str>, model: &str) -> Option<&'a str> {
+/// The most specific name that matches a model.
+pub fn best_match<'a>(names: impl IntoIterator<Item = &'a str>, model: &str) -> Option<&'a str> {
     let model = model.to_ascii_lowercase();
-    let fits = |name: &&str| is_of(&name.to_ascii_lowercase(), &model);
+    let fits = |name: &&str| matches_model(&name.to_ascii_lowercase(), &model);
     names.into_iter().filter(fits).max_by_key(|name| name.len())
 }
 
-/// Whether a model goes by a name: providers put their own in front (`openai/`, `us.anthropic.`), and dates and
-/// variants behind (`-20250929`, `:free`). Another version is another model: `gpt-5` is not `gpt-5.4`.
-fn is_of(name: &str, model: &str) -> bool {
+/// Whether a name matches a model. Providers add prefixes (`openai/`, `us.anthropic.`), dates and variants
+/// (`-20250929`, `:free`). Another version is another model: `gpt-5` does not match `gpt-5.4`.
+fn matches_model(name: &str, model: &str) -> bool {
     model.match_indices(name).any(|(at, _)| {
         let before = model.get(..at).and_then(|text| text.chars().next_back());
         let behind = model.get(at + name.len()..).and_then(|text| text.chars().next());
@@ -79,8 +79,8 @@ fn price(&(_, input, cached, written, output): &(&str, f64, f64, f64, f64)) -> P
 mod tests {
     use super::*;
 
-    fn named(model: &str) -> Option<&'static str> {
-        nearest(shipped_names(), model)
+    fn best_shipped(model: &str) -> Option<&'static str> {
+        best_match(shipped_names(), model)
     }
 
     #[test]
@@ -99,19 +99,19 @@ mod tests {
             ("gpt", None),
             ("", None),
         ] {
-            assert_eq!(named(model), name, "{model}");
+            assert_eq!(best_shipped(model), name, "{model}");
         }
     }
 
     #[test]
     fn every_kind_of_token_has_its_price() {
         let price = shipped("claude-sonnet-4-5").expect("a price");
-        let tokens = Tokens { input: 1_000_000, cached: 600_000, written: 300_000, output: 100_000 };
+        let tokens = TokenCounts { input: 1_000_000, cached: 600_000, written: 300_000, output: 100_000 };
         // 0.1 × 3.00 + 0.6 × 0.30 + 0.3 × 3.75 + 0.1 × 15.00
-        assert_eq!(price.of(tokens), 3_105_000);
-        assert_eq!(price.of(Tokens::default()), 0);
-        let most = Tokens { input: u64::MAX, cached: u64::MAX, written: u64::MAX, output: u64::MAX };
-        assert!(price.of(most) > 0);
+        assert_eq!(price.cost(tokens), 3_105_000);
+        assert_eq!(price.cost(TokenCounts::default()), 0);
+        let most = TokenCounts { input: u64::MAX, cached: u64::MAX, written: u64::MAX, output: u64::MAX };
+        assert!(price.cost(most) > 0);
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         for name in names {
             let price = shipped(name).expect("a price");
             assert!(price.cached <= price.input && price.input <= price.output, "{name}: {price:?}");
-            assert_eq!(named(name), Some(name));
+            assert_eq!(best_shipped(name), Some(name));
         }
     }
 }

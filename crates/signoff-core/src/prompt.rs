@@ -1,56 +1,63 @@
-//! What agents are told. Values in, text out; the words themselves live in `prompt/text/*.md`.
+//! The prompts of all agents.
 //!
-//! Every prompt begins with the role's opening, which a person may replace, and goes on with what the
-//! loop depends on: the task, the diff, how to answer. Text from agents, repositories and trackers is
-//! fenced and called material, cut to [`CHARACTER_CAP`] characters.
+//! Each prompt has a template in `prompt/templates` and a context with its variables. It starts with an opening, which
+//! a person can replace; the sections after it are needed by the loop: the task, the diff, the answer's format. Text
+//! from agents, repositories and trackers is fenced and cut to [`CHARACTER_CAP`] characters.
 
 use serde::{Deserialize, Serialize};
 
 pub mod commit_message;
 pub mod marker;
 
-mod brainstorm;
-mod conflict;
 mod diff_context;
 mod finding_list;
-mod fix;
-mod implement;
-mod item;
 pub(crate) mod material;
 mod other_loops;
-mod pieces;
-mod plan_document;
-mod planner;
+mod planning;
 mod review;
-mod simplify;
-mod task_brief;
-mod text;
+mod template;
+mod work;
 
-pub use brainstorm::{BrainstormContext, ResearchContext, SynthesisContext, brainstorm, research, synthesis};
-pub use conflict::{ConflictContext, conflict};
-pub use diff_context::{DiffContext, INLINE_LINES, LeftOut, LeftOutWhy};
-pub use fix::{EarlierCycle, FixContext, fix};
-pub use implement::{ImplementContext, implement};
-pub use item::Item;
+pub use diff_context::{DiffContext, INLINE_LINES, LeftOutWhy, OmittedFileBrief};
 pub use material::{CHARACTER_CAP, Capped, cap, fenced, one_line};
-pub use other_loops::{OtherLoop, summary as other_loops_summary};
-pub use plan_document::{PlanDocumentContext, plan_document};
-pub use planner::{AnswerBy, EnumerateContext, PlanContext, PlannedTask, SecondTry, enumerate, plan};
-pub use review::{
-    Document, DocumentKind, Extent, Rereview, ReviewContext, Subject, UnreadableAnswer, Work, review,
+pub use other_loops::OtherLoop;
+pub use planning::{
+    AnswerBy, BrainstormContext, EnumerateContext, PlanContext, PlanDocumentContext, PromptTask, ResearchContext,
+    SecondTry, SynthesisContext, brainstorm, enumerate, plan, plan_document, research, synthesis,
 };
-pub use simplify::{SimplifyContext, simplify};
-pub use task_brief::TaskBrief;
+pub use review::{
+    DocumentContext, DocumentKind, Extent, RereviewContext, ReviewContext, SubjectContext, UnreadableAnswer, Work,
+    review,
+};
+pub use work::{
+    ConflictContext, EarlierCycle, FixContext, ImplementContext, ItemBrief, SimplifyContext, TaskBrief, conflict, fix,
+    implement, simplify,
+};
 
-/// A prompt for an agent that goes on in a session.
+/// The prompt for an agent that continues its session.
 pub fn going_on(prompt: &str) -> String {
-    format!("{}\n\n{prompt}", text::GOING_ON)
+    format!("{}\n{prompt}", include_str!("prompt/templates/going_on.md"))
 }
 
-/// How thoroughly a reviewer is told to look. `Ord` goes from quick to thorough; each depth asks for
-/// everything the one before it asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// How thorough a review is. `Ord` goes from quick to thorough; each depth asks for everything that the one before it
+/// asks for.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Depth {
     /// The task, the quality checks, the report.
     Shallow,
@@ -65,17 +72,12 @@ pub enum Depth {
 impl Depth {
     pub const ALL: [Self; 4] = [Self::Shallow, Self::Standard, Self::Deep, Self::Comprehensive];
 
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Shallow => "shallow",
-            Self::Standard => "standard",
-            Self::Deep => "deep",
-            Self::Comprehensive => "comprehensive",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|depth| depth.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
     }
 }
 
@@ -86,8 +88,8 @@ mod tests {
     #[test]
     fn a_depth_has_one_word_everywhere() {
         for depth in Depth::ALL {
-            assert_eq!(Depth::from_word(depth.word()), Some(depth));
-            assert_eq!(serde_json::to_value(depth).unwrap(), depth.word());
+            assert_eq!(Depth::parse(depth.as_str()), Some(depth));
+            assert_eq!(serde_json::to_value(depth).unwrap(), depth.as_str());
         }
         assert!(Depth::ALL.is_sorted());
     }

@@ -1,4 +1,4 @@
-//! The normal form of a review: what every contract is parsed into, and all that anything downstream knows.
+//! The normal form of a review. Every contract is parsed into it, and later stages know no other form.
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Artifact, Commit, FindingId, ReviewerName};
 
-mod beside;
 mod file;
+mod prose;
 
-pub use file::{is_inside, name_files, normal};
+pub use file::{is_repository_path, normalize_files, normalize_path};
 
-/// How bad a finding is. `Ord` goes from harmless to bad.
+/// The severity of a finding. `Ord` goes from minor to critical.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -21,14 +21,14 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Reads either vocabulary, in any case. What is missing or unknown counts as critical: a reviewer
-    /// that cannot say how bad it is must not be waved through.
-    pub fn from_word(word: Option<&str>) -> Self {
-        word.and_then(Self::known).unwrap_or(Self::Critical)
+    /// Parses a severity in either vocabulary, in any case. A missing or unknown severity counts as critical, so that
+    /// it cannot pass a gate unnoticed.
+    pub fn parse_or_critical(word: Option<&str>) -> Self {
+        word.and_then(Self::parse).unwrap_or(Self::Critical)
     }
 
     /// `critical`/`HIGH`, `important`/`MEDIUM`, `minor`/`LOW`, and nothing else.
-    pub fn known(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         match word.trim().to_ascii_lowercase().as_str() {
             "critical" | "high" => Some(Self::Critical),
             "important" | "medium" => Some(Self::Important),
@@ -37,8 +37,8 @@ impl Severity {
         }
     }
 
-    /// The word of the XML and prefix contracts: `critical`, `important`, `minor`.
-    pub fn word(self) -> &'static str {
+    /// The name in the XML and prefix contracts: `critical`, `important`, `minor`.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Critical => "critical",
             Self::Important => "important",
@@ -46,8 +46,8 @@ impl Severity {
         }
     }
 
-    /// The word of the severity contract: `HIGH`, `MEDIUM`, `LOW`.
-    pub fn level(self) -> &'static str {
+    /// The name in the severity contract: `HIGH`, `MEDIUM`, `LOW`.
+    pub fn level_name(self) -> &'static str {
         match self {
             Self::Critical => "HIGH",
             Self::Important => "MEDIUM",
@@ -57,9 +57,9 @@ impl Severity {
 }
 
 /// The severity at or above which a finding fails a gate (`fail_on`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Bar {
+pub enum FailThreshold {
     Low,
     Medium,
     High,
@@ -67,10 +67,10 @@ pub enum Bar {
     None,
 }
 
-impl Bar {
-    pub const WORDS: [&'static str; 4] = ["LOW", "MEDIUM", "HIGH", "NONE"];
+impl FailThreshold {
+    pub const NAMES: [&'static str; 4] = ["LOW", "MEDIUM", "HIGH", "NONE"];
 
-    pub fn from_word(word: &str) -> Option<Self> {
+    pub fn parse(word: &str) -> Option<Self> {
         match word.to_ascii_uppercase().as_str() {
             "LOW" => Some(Self::Low),
             "MEDIUM" => Some(Self::Medium),
@@ -90,9 +90,24 @@ impl Bar {
     }
 }
 
-/// What a reviewer looks for. It decides the prompt and the rank in the merge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// The kind of a reviewer. It selects the prompt and the order in the merge.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ReviewerKind {
     Spec,
     Code,
@@ -104,22 +119,16 @@ pub enum ReviewerKind {
 impl ReviewerKind {
     pub const ALL: [Self; 5] = [Self::Spec, Self::Code, Self::Security, Self::Tests, Self::General];
 
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Spec => "spec",
-            Self::Code => "code",
-            Self::Security => "security",
-            Self::Tests => "tests",
-            Self::General => "general",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
     }
 }
 
-/// What one review says.
+/// The verdict of one review.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -127,13 +136,13 @@ pub enum Verdict {
     ApprovedWithMinor,
     ChangesRequested,
     NeedsDiscussion,
-    /// Nobody knows what the reviewer thinks. Never a pass, never an invented finding.
+    /// The reviewer's opinion is unknown. This never passes a gate and never invents a finding.
     Inconclusive(Inconclusive),
 }
 
 impl Verdict {
-    /// The lower-case word of the JSON interfaces.
-    pub fn word(&self) -> &'static str {
+    /// The name in the JSON interfaces.
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Approved => "approved",
             Self::ApprovedWithMinor => "approved_with_minor",
@@ -148,16 +157,16 @@ impl Verdict {
     }
 }
 
-/// Why there is no verdict.
+/// Why a review has no verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inconclusive {
-    /// No answer at all: the reviewer failed, timed out or said nothing.
+    /// No answer: the reviewer failed, timed out or printed nothing.
     Missing(String),
     Unparsable(Violation),
     Contradictory(Violation),
     Truncated(Violation),
-    /// An answer to another question: wrong or missing nonce, another commit.
+    /// An answer to another question: wrong or missing nonce, or another commit.
     Unbound(Violation),
 }
 
@@ -185,7 +194,7 @@ impl From<Violation> for Inconclusive {
     }
 }
 
-/// A broken contract, with its place in the answer.
+/// A violation of an answer contract, with its byte offset.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} (at byte {offset})")]
 pub struct Violation {
@@ -200,7 +209,7 @@ impl Violation {
     }
 }
 
-/// The ways an answer can break its contract.
+/// The ways in which an answer can violate its contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ViolationCode {
@@ -208,32 +217,32 @@ pub enum ViolationCode {
     TooLarge,
     TooDeep,
     NotUtf8,
-    /// Nothing in the text is an answer.
+    /// The text contains no answer.
     NoVerdict,
     UnknownVerdict,
     MissingKey,
     WrongType,
-    /// Text that starts as an answer and breaks its grammar.
+    /// An answer with a syntax error.
     Malformed,
-    /// Text that starts as an answer and ends before it does.
+    /// An incomplete answer.
     Truncated,
-    /// Two answers that say different things.
+    /// Two answers that contradict each other.
     Disagreement,
     DuplicateKey,
-    /// A request for changes that names none, in a contract that demands them.
+    /// Changes are requested but no issue is named, in a contract that requires issues.
     IssuesWithoutIssue,
-    /// The nonce was required and no answer carries it.
+    /// The nonce is required, and no answer contains it.
     NonceMissing,
-    /// An answer carries the nonce of another review.
+    /// An answer contains the nonce of another review.
     NonceMismatch,
     CommitMismatch,
-    /// A report about another loop than the one under review.
+    /// A report about another loop.
     WrongLoop,
 }
 
 impl ViolationCode {
-    /// The word of the JSON interfaces.
-    pub fn word(self) -> &'static str {
+    /// The name in the JSON interfaces.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Empty => "empty",
             Self::TooLarge => "too_large",
@@ -258,11 +267,11 @@ impl ViolationCode {
 
 impl fmt::Display for ViolationCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
-/// How sure the reviewer is.
+/// The reviewer's confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
@@ -274,7 +283,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::High => "high",
             Self::Medium => "medium",
@@ -284,7 +293,7 @@ impl Confidence {
     }
 }
 
-/// Whether the work serves what the task was for.
+/// Whether the work satisfies the intent of the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IntentSatisfied {
@@ -294,12 +303,12 @@ pub enum IntentSatisfied {
     Unstated,
 }
 
-/// One issue, normalised. Its state over time lives in the ledger.
+/// One normalized issue. The ledger tracks its state over time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Finding {
     pub id: FindingId,
     pub sources: Vec<ReviewerName>,
-    /// A word reviewers are given (`bug`, `missing_requirement`, `dead-code`, …) or whatever the reviewer said.
+    /// One of the suggested kinds (`bug`, `missing_requirement`, `dead-code`, …) or the reviewer's own.
     pub kind: String,
     pub severity: Severity,
     pub file: Option<String>,
@@ -310,8 +319,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding of one reviewer about no place in particular. Its id is given once all are known.
-    pub fn of(
+    /// Creates a finding of one reviewer without a place. The id is assigned later, when all findings are known.
+    pub fn new(
         source: &ReviewerName,
         kind: impl Into<String>,
         severity: Severity,
@@ -331,7 +340,7 @@ impl Finding {
     }
 }
 
-/// A remark that never blocks.
+/// A remark that never fails a gate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Note {
     pub file: Option<String>,
@@ -339,16 +348,16 @@ pub struct Note {
     pub description: String,
 }
 
-/// What an attempt used. Money is in millionths of a dollar, so that it adds up.
+/// The usage of an attempt. Costs are in millionths of a dollar, so that sums are exact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Usage {
     pub cost_micro_usd: u64,
-    /// The cost is worked out from a price list, at least in part.
+    /// The cost is at least partly estimated from a price list.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cost_is_estimated: bool,
-    /// All that was read.
+    /// All input tokens.
     pub input_tokens: u64,
-    /// Of these, what came out of a cache.
+    /// Input tokens read from a cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_tokens: u64,
     pub output_tokens: u64,
@@ -361,27 +370,27 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
-    /// The most of both, each kind by itself: what was used is not given back.
-    pub fn at_least(self, known: Self) -> Self {
+    /// The larger value of each field. Usage never decreases.
+    pub fn fieldwise_max(self, other: Self) -> Self {
         Self {
-            cost_micro_usd: self.cost_micro_usd.max(known.cost_micro_usd),
-            cost_is_estimated: self.cost_is_estimated || known.cost_is_estimated,
-            cached_tokens: self.cached_tokens.max(known.cached_tokens),
-            input_tokens: self.input_tokens.max(known.input_tokens),
-            output_tokens: self.output_tokens.max(known.output_tokens),
-            duration_ms: self.duration_ms.max(known.duration_ms),
+            cost_micro_usd: self.cost_micro_usd.max(other.cost_micro_usd),
+            cost_is_estimated: self.cost_is_estimated || other.cost_is_estimated,
+            cached_tokens: self.cached_tokens.max(other.cached_tokens),
+            input_tokens: self.input_tokens.max(other.input_tokens),
+            output_tokens: self.output_tokens.max(other.output_tokens),
+            duration_ms: self.duration_ms.max(other.duration_ms),
         }
     }
 }
 
-/// What a review judged.
+/// The revision that a review judged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Judged {
+pub struct ReviewedRevision {
     pub commit: Option<Commit>,
     pub diff_digest: Option<String>,
 }
 
-/// One reviewer's answer, whatever contract it was given in.
+/// One reviewer's answer, independent of its contract.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Review {
     pub reviewer: ReviewerName,
@@ -396,14 +405,14 @@ pub struct Review {
     pub interpreted_intent: Option<String>,
     pub intent_satisfied: IntentSatisfied,
     pub usage: Usage,
-    pub judged: Judged,
-    /// The raw text, kept whole beside the log.
+    pub judged: ReviewedRevision,
+    /// The raw text, stored next to the event log.
     pub raw: Option<Artifact>,
 }
 
 impl Review {
-    /// A review that says `verdict` and nothing else.
-    pub fn of(reviewer: ReviewerName, kind: ReviewerKind, verdict: Verdict) -> Self {
+    /// Creates a review with a verdict and nothing else.
+    pub fn new(reviewer: ReviewerName, kind: ReviewerKind, verdict: Verdict) -> Self {
         Self {
             reviewer,
             kind,
@@ -417,19 +426,19 @@ impl Review {
             interpreted_intent: None,
             intent_satisfied: IntentSatisfied::Unstated,
             usage: Usage::default(),
-            judged: Judged::default(),
+            judged: ReviewedRevision::default(),
             raw: None,
         }
     }
 
-    /// The seat of a reviewer nobody heard.
+    /// Creates a review without a verdict, for a reviewer that gave no usable answer.
     pub fn inconclusive(reviewer: ReviewerName, kind: ReviewerKind, why: impl Into<Inconclusive>) -> Self {
-        Self::of(reviewer, kind, Verdict::Inconclusive(why.into()))
+        Self::new(reviewer, kind, Verdict::Inconclusive(why.into()))
     }
 
-    /// Findings outrank words: an approval beside a finding at or above the bar requests changes.
+    /// Replaces an approval by `ChangesRequested` if a finding reaches the threshold.
     #[must_use]
-    pub fn with_findings_outranking_words(mut self, bar: Bar) -> Self {
+    pub fn with_verdict_from_findings(mut self, bar: FailThreshold) -> Self {
         let blocked = self.findings.iter().any(|finding| bar.is_reached_by(finding.severity));
         if self.verdict.approves() && blocked {
             self.verdict = Verdict::ChangesRequested;

@@ -1,33 +1,33 @@
-//! Which session an agent goes on with, told from the facts of its loop.
+//! Decides which session an agent resumes, from the events of its loop.
 //!
-//! An agent that was cut off in the middle of a job knows more about it than any prompt can tell. One that is asked
-//! about something else is better off without what it thought before.
+//! An agent that was interrupted in the middle of a job knows more about it than any prompt can say. An agent with
+//! another job works better without its earlier context.
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ids::AttemptId;
-use crate::machine::{Duty, Event, Failure, Loop, Loss, Position, Stage};
+use crate::machine::{AttemptFailure, Event, JobKey, Loop, Loss, Position, Stage};
 use crate::wire::LoopFact;
 
-/// When an agent goes on with a session that it had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// When an agent resumes an earlier session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Resuming {
+pub enum ResumePolicy {
     /// Never.
     Fresh,
-    /// Where it was cut off, and is at the same job once more.
+    /// After an interruption of the same job.
     Retry,
-    /// Also where it fixes what it wrote itself.
+    /// Also when it fixes its own work.
     Fix,
 }
 
-/// The session that an attempt goes on with.
+/// The session that an attempt resumes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumed {
-    /// Whose it was.
+pub struct ResumedSession {
+    /// The attempt that the session belonged to.
     pub attempt: AttemptId,
-    /// As the agent calls it.
+    /// The agent's id of the session.
     pub session: String,
 }
 
@@ -35,40 +35,38 @@ pub struct Resumed {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sessions {
     agents: BTreeMap<AttemptId, String>,
-    known: BTreeMap<AttemptId, String>,
-    /// What they go on with.
+    sessions: BTreeMap<AttemptId, String>,
+    /// The sessions they resumed.
     resumed: BTreeMap<AttemptId, String>,
-    /// Those that their agents do not know any more, each with its agent: nobody asks for them again.
-    gone: BTreeSet<(String, String)>,
-    /// The jobs whose last attempt was cut off.
-    cut_off: Vec<(Job, AttemptId)>,
-    /// Whoever changed the work last.
-    wrote: Option<AttemptId>,
+    /// Lost sessions, each with its agent. They are not resumed again.
+    lost: BTreeSet<(String, String)>,
+    /// The jobs whose last attempt was interrupted.
+    cut_off: Vec<(JobPosition, AttemptId)>,
+    /// The last attempt that changed the work.
+    last_writer: Option<AttemptId>,
 }
 
-/// Whether an agent's word for a session can be given back to its program: it becomes an argument, and agents may have put
-/// it together themselves.
-fn is_name(word: &str) -> bool {
+/// Whether a session id can be passed to the agent's program. It becomes an argument, and an agent may have made it
+/// up.
+fn is_session_name(word: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | ':');
-    word.starts_with(|letter: char| letter.is_ascii_alphanumeric())
-        && word.len() <= 128
-        && word.chars().all(plain)
+    word.starts_with(|letter: char| letter.is_ascii_alphanumeric()) && word.len() <= 128 && word.chars().all(plain)
 }
 
-/// The same through all attempts at it.
-type Job = (Position, u32, Duty);
+/// Identifies a job across all its attempts.
+type JobPosition = (Position, u32, JobKey);
 
 /// What an event means for the session of the attempt that it ends.
-enum Means {
+enum SessionEffect {
     CutOff,
-    /// It was not its turn yet.
-    Nothing,
+    /// The attempt did not run.
+    Unchanged,
     Over,
 }
 
 impl Sessions {
-    /// Takes a fact in; `this` is the loop before it.
-    pub fn take(&mut self, fact: &LoopFact, this: &Loop) {
+    /// Applies an event. `this` is the loop's state before it.
+    pub fn apply(&mut self, fact: &LoopFact, this: &Loop) {
         match fact {
             LoopFact::AttemptStarted { attempt, launch } => {
                 self.agents.insert(*attempt, launch.agent.clone());
@@ -76,14 +74,14 @@ impl Sessions {
                 self.resumed.extend(resumed);
             }
             LoopFact::Session { attempt, session } => {
-                if is_name(session) {
-                    self.known.insert(*attempt, session.clone());
+                if is_session_name(session) {
+                    self.sessions.insert(*attempt, session.clone());
                 }
             }
-            LoopFact::Moved(event) => self.moved(event, this),
+            LoopFact::Transitioned(event) => self.apply_event(event, this),
             LoopFact::Added { .. }
-            | LoopFact::Governed { .. }
-            | LoopFact::Placed { .. }
+            | LoopFact::PolicySet { .. }
+            | LoopFact::WorkspaceCreated { .. }
             | LoopFact::CheckpointReviewed { .. }
             | LoopFact::Answered { .. }
             | LoopFact::Used { .. }
@@ -92,80 +90,85 @@ impl Sessions {
         }
     }
 
-    fn moved(&mut self, event: &Event, this: &Loop) {
+    fn apply_event(&mut self, event: &Event, this: &Loop) {
         if let Event::AttemptLost { attempt, loss: Loss::SessionGone } = event {
-            self.lose(*attempt);
+            self.mark_lost(*attempt);
         }
-        let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job(this, attempt)?)));
+        let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job_position(this, attempt)?)));
         let Some((attempt, job)) = ended else { return };
-        match means(event) {
-            Means::Nothing => {}
-            // One that did not come to say anything leaves the session that it was to go on with.
-            Means::CutOff if !self.known.contains_key(&attempt) => {}
-            Means::CutOff => {
+        match session_effect(event) {
+            SessionEffect::Unchanged => {}
+            // An attempt without a session of its own leaves the one that it was to resume.
+            SessionEffect::CutOff if !self.sessions.contains_key(&attempt) => {}
+            SessionEffect::CutOff => {
                 self.forget(&job);
                 self.cut_off.push((job, attempt));
             }
-            Means::Over => self.forget(&job),
+            SessionEffect::Over => self.forget(&job),
         }
-        if let (Event::WorkEnded { .. }, Stage::Working { .. } | Stage::Fixing { .. }) = (event, &this.stage)
-        {
-            self.wrote = Some(attempt);
+        if let (Event::WorkEnded { .. }, Stage::Working { .. } | Stage::Fixing { .. }) = (event, &this.stage) {
+            self.last_writer = Some(attempt);
         }
     }
 
-    /// What an attempt was to go on with is gone, whoever else had it.
-    fn lose(&mut self, attempt: AttemptId) {
+    /// Marks the session that an attempt tried to resume as lost, also for other attempts.
+    fn mark_lost(&mut self, attempt: AttemptId) {
         let session = self.agents.get(&attempt).zip(self.resumed.get(&attempt));
-        self.gone.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
+        self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
     }
 
-    fn forget(&mut self, job: &Job) {
+    fn forget(&mut self, job: &JobPosition) {
         self.cut_off.retain(|(other, _)| other != job);
     }
 
-    /// What a running attempt of `this` goes on with, made by `agent`.
-    pub fn resumed(&self, by: Resuming, this: &Loop, attempt: AttemptId, agent: &str) -> Option<Resumed> {
+    /// The session that a running attempt of `this` with this agent resumes.
+    pub fn session_for(
+        &self,
+        policy: ResumePolicy,
+        this: &Loop,
+        attempt: AttemptId,
+        agent: &str,
+    ) -> Option<ResumedSession> {
         let cut_off = || self.cut_off_before(this, attempt);
-        let known = |earlier| self.usable(earlier, agent);
-        match by {
-            Resuming::Fresh => None,
-            Resuming::Retry => cut_off().and_then(known),
-            Resuming::Fix => {
-                cut_off().and_then(known).or_else(|| self.written_before(this, attempt).and_then(known))
+        let known = |earlier| self.usable_session(earlier, agent);
+        match policy {
+            ResumePolicy::Fresh => None,
+            ResumePolicy::Retry => cut_off().and_then(known),
+            ResumePolicy::Fix => {
+                cut_off().and_then(known).or_else(|| self.previous_writer(this, attempt).and_then(known))
             }
         }
     }
 
-    /// The session of an attempt, if it is there. It is no use to anybody else.
-    fn usable(&self, earlier: AttemptId, agent: &str) -> Option<Resumed> {
+    /// The session of an attempt, if it exists and belongs to the same agent.
+    fn usable_session(&self, earlier: AttemptId, agent: &str) -> Option<ResumedSession> {
         self.agents.get(&earlier).filter(|known| *known == agent)?;
-        let session = self.known.get(&earlier)?.clone();
-        let gone = self.gone.contains(&(agent.to_owned(), session.clone()));
-        (!gone).then_some(Resumed { attempt: earlier, session })
+        let session = self.sessions.get(&earlier)?.clone();
+        let gone = self.lost.contains(&(agent.to_owned(), session.clone()));
+        (!gone).then_some(ResumedSession { attempt: earlier, session })
     }
 
     fn cut_off_before(&self, this: &Loop, attempt: AttemptId) -> Option<AttemptId> {
-        let job = job(this, attempt)?;
+        let job = job_position(this, attempt)?;
         self.cut_off.iter().find(|(other, _)| *other == job).map(|(_, earlier)| *earlier)
     }
 
-    /// Fixers side by side cannot share what they go on with.
-    fn written_before(&self, this: &Loop, attempt: AttemptId) -> Option<AttemptId> {
+    /// Parallel fixers cannot share a session.
+    fn previous_writer(&self, this: &Loop, attempt: AttemptId) -> Option<AttemptId> {
         let alone = matches!(&this.stage, Stage::Fixing { fixes, .. } if fixes.len() == 1);
-        self.wrote.filter(|earlier| alone && *earlier < attempt)
+        self.last_writer.filter(|earlier| alone && *earlier < attempt)
     }
 }
 
-fn job(this: &Loop, attempt: AttemptId) -> Option<Job> {
-    Some((this.at, this.tally.cycle, this.duty(attempt)?))
+fn job_position(this: &Loop, attempt: AttemptId) -> Option<JobPosition> {
+    Some((this.at, this.tally.cycle, this.job_key(attempt)?))
 }
 
-fn means(event: &Event) -> Means {
+fn session_effect(event: &Event) -> SessionEffect {
     match event {
-        Event::AttemptFailed { failure: Failure::TimedOut | Failure::Silent, .. }
-        | Event::AttemptLost { loss: Loss::Crashed | Loss::Interrupted, .. } => Means::CutOff,
-        Event::RateLimited { .. } | Event::BudgetRefused { .. } => Means::Nothing,
+        Event::AttemptFailed { failure: AttemptFailure::TimedOut | AttemptFailure::Silent, .. }
+        | Event::AttemptLost { loss: Loss::Crashed | Loss::Interrupted, .. } => SessionEffect::CutOff,
+        Event::RateLimited { .. } | Event::BudgetRefused { .. } => SessionEffect::Unchanged,
         Event::AttemptFailed { .. }
         | Event::AttemptLost { loss: Loss::SessionGone, .. }
         | Event::WorkEnded { .. }
@@ -190,7 +193,7 @@ fn means(event: &Event) -> Means {
         | Event::PersonRetried { .. }
         | Event::PersonEdited { .. }
         | Event::FindingDecided { .. }
-        | Event::Cancelled { .. } => Means::Over,
+        | Event::Cancelled { .. } => SessionEffect::Over,
     }
 }
 
@@ -204,24 +207,24 @@ mod tests {
     use jiff::Timestamp;
     use proptest::prelude::*;
 
-    /// One job, made by this agent and that, each attempt with a session of its own.
-    struct Told {
+    /// One job with attempts of two agents, each attempt with its own session.
+    struct Scenario {
         state: Loop,
         sessions: Sessions,
         policy: Policy,
     }
 
-    impl Told {
+    impl Scenario {
         fn new() -> Self {
-            let policy = Policy::of(preset("task").expect("shipped"));
-            let mut told = Self { state: Loop::default(), sessions: Sessions::default(), policy };
-            told.take(LoopFact::Moved(Event::Started { head: head(1) }));
-            told
+            let policy = Policy::new(preset("task").expect("shipped"));
+            let mut scenario = Self { state: Loop::default(), sessions: Sessions::default(), policy };
+            scenario.apply(LoopFact::Transitioned(Event::Started { head: head(1) }));
+            scenario
         }
 
-        fn take(&mut self, fact: LoopFact) {
-            self.sessions.take(&fact, &self.state);
-            if let LoopFact::Moved(event) = fact {
+        fn apply(&mut self, fact: LoopFact) {
+            self.sessions.apply(&fact, &self.state);
+            if let LoopFact::Transitioned(event) = fact {
                 self.state = step(self.state.clone(), event, &self.policy).0;
             }
         }
@@ -230,53 +233,57 @@ mod tests {
             (1..200).map(AttemptId).find(|attempt| self.state.runs(*attempt))
         }
 
-        /// The next attempt begins, has a session and ends; what it went on with.
-        fn attempt(&mut self, agent: &str, end: End) -> Option<AttemptId> {
+        /// Runs the next attempt with a session of its own, and returns what it resumed.
+        fn attempt(&mut self, agent: &str, end: TestEnd) -> Option<AttemptId> {
             let attempt = self.next();
-            self.attempt_by((Resuming::Retry, agent), &format!("s{attempt}"), end).map(|one| one.attempt)
+            self.attempt_by((ResumePolicy::Retry, agent), &format!("s{attempt}"), end).map(|one| one.attempt)
         }
 
         fn next(&mut self) -> AttemptId {
             if self.running().is_none() {
-                self.take(LoopFact::Moved(Event::PersonRetried { by: "ann".into() }));
+                self.apply(LoopFact::Transitioned(Event::PersonRetried { by: "ann".into() }));
             }
-            self.running().expect("somebody is at it")
+            self.running().expect("an attempt is running")
         }
 
-        fn attempt_by(&mut self, (by, agent): (Resuming, &str), session: &str, end: End) -> Option<Resumed> {
+        fn attempt_by(
+            &mut self,
+            (by, agent): (ResumePolicy, &str),
+            session: &str,
+            end: TestEnd,
+        ) -> Option<ResumedSession> {
             let attempt = self.next();
-            let resumed = self.sessions.resumed(by, &self.state, attempt, agent);
-            let launch = Launch { resumes: resumed.clone(), ..Launch::of(agent) };
-            self.take(LoopFact::AttemptStarted { attempt, launch });
-            self.take(LoopFact::Session { attempt, session: session.to_owned() });
-            self.take(LoopFact::Moved(end.event(attempt)));
-            if let End::Limited = end {
-                let hold = crate::machine::Hold::RateLimit { until: Timestamp::UNIX_EPOCH };
-                self.take(LoopFact::Moved(Event::Resumed { hold }));
+            let resumed = self.sessions.session_for(by, &self.state, attempt, agent);
+            let launch = Launch { resumes: resumed.clone(), ..Launch::for_agent(agent) };
+            self.apply(LoopFact::AttemptStarted { attempt, launch });
+            self.apply(LoopFact::Session { attempt, session: session.to_owned() });
+            self.apply(LoopFact::Transitioned(end.event(attempt)));
+            if let TestEnd::Limited = end {
+                let hold = crate::machine::PauseReason::RateLimit { until: Timestamp::UNIX_EPOCH };
+                self.apply(LoopFact::Transitioned(Event::Resumed { hold }));
             }
             resumed
         }
 
-        /// Written with a session, reviewed, and about to be fixed.
-        fn to_be_fixed() -> Self {
-            let mut told = Self::new();
-            if let PhaseKind::Gate(judge) = &mut told.policy.workflow.phases[1].kind {
+        /// A loop whose work was written in a session and is about to be reviewed.
+        fn ready_to_fix() -> Self {
+            let mut scenario = Self::new();
+            if let PhaseKind::Gate(judge) = &mut scenario.policy.workflow.phases[1].kind {
                 judge.gate.enabled = true;
             }
             let attempt = AttemptId(1);
-            told.take(LoopFact::AttemptStarted { attempt, launch: Launch::of("claude") });
-            told.take(LoopFact::Session { attempt, session: "s1".into() });
+            scenario.apply(LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("claude") });
+            scenario.apply(LoopFact::Session { attempt, session: "s1".into() });
             let report = WorkReport::Complete { head: head(2) };
-            told.take(LoopFact::Moved(Event::WorkEnded { attempt, report }));
-            told
+            scenario.apply(LoopFact::Transitioned(Event::WorkEnded { attempt, report }));
+            scenario
         }
 
-        fn is_reviewed(&mut self) {
+        fn request_changes(&mut self) {
             let attempt = self.running().expect("a reviewer");
-            let mut review =
-                Box::new(Review::of("general".into(), ReviewerKind::General, Verdict::ChangesRequested));
-            review.findings = vec![Finding::of(&"general".into(), "bug", Severity::Critical, "wrong")];
-            self.take(LoopFact::Moved(Event::ReviewArrived { attempt, review }));
+            let mut review = Box::new(Review::new("general".into(), ReviewerKind::General, Verdict::ChangesRequested));
+            review.findings = vec![Finding::new(&"general".into(), "bug", Severity::Critical, "wrong")];
+            self.apply(LoopFact::Transitioned(Event::ReviewArrived { attempt, review }));
             assert!(matches!(self.state.stage, Stage::Fixing { .. }), "{:?}", self.state.stage);
         }
     }
@@ -286,7 +293,7 @@ mod tests {
     }
 
     #[derive(Debug, Clone, Copy, PartialEq)]
-    enum End {
+    enum TestEnd {
         TimedOut,
         Silent,
         Stopped,
@@ -295,16 +302,15 @@ mod tests {
         Failed,
     }
 
-    impl End {
-        const ALL: [Self; 6] =
-            [Self::TimedOut, Self::Silent, Self::Stopped, Self::Gone, Self::Limited, Self::Failed];
+    impl TestEnd {
+        const ALL: [Self; 6] = [Self::TimedOut, Self::Silent, Self::Stopped, Self::Gone, Self::Limited, Self::Failed];
 
         fn event(self, attempt: AttemptId) -> Event {
             let failed = |failure| Event::AttemptFailed { attempt, failure };
             match self {
-                Self::TimedOut => failed(Failure::TimedOut),
-                Self::Silent => failed(Failure::Silent),
-                Self::Failed => failed(Failure::Exit { code: 1 }),
+                Self::TimedOut => failed(AttemptFailure::TimedOut),
+                Self::Silent => failed(AttemptFailure::Silent),
+                Self::Failed => failed(AttemptFailure::Exit { code: 1 }),
                 Self::Stopped => Event::AttemptLost { attempt, loss: Loss::Interrupted },
                 Self::Gone => Event::AttemptLost { attempt, loss: Loss::SessionGone },
                 Self::Limited => {
@@ -320,38 +326,38 @@ mod tests {
     }
 
     #[test]
-    fn who_fixes_begins_anew_unless_it_is_asked_to_go_on() {
-        let mut told = Told::to_be_fixed();
-        let reviewer = told.running().expect("a reviewer");
-        let by = |by, told: &Told, attempt, agent| {
-            told.sessions.resumed(by, &told.state, attempt, agent).map(|one: Resumed| one.session)
+    fn fixers_start_fresh_unless_configured_to_resume() {
+        let mut scenario = Scenario::ready_to_fix();
+        let reviewer = scenario.running().expect("a reviewer");
+        let by = |by, scenario: &Scenario, attempt, agent| {
+            scenario.sessions.session_for(by, &scenario.state, attempt, agent).map(|one: ResumedSession| one.session)
         };
-        assert_eq!(by(Resuming::Fix, &told, reviewer, "claude"), None, "a reviewer did not write it");
-        told.is_reviewed();
-        let fixer = told.running().expect("a fixer");
-        assert_eq!(by(Resuming::Retry, &told, fixer, "claude"), None);
-        assert_eq!(by(Resuming::Fix, &told, fixer, "claude"), Some("s1".to_owned()));
-        assert_eq!(by(Resuming::Fix, &told, fixer, "codex"), None);
-        assert_eq!(by(Resuming::Fresh, &told, fixer, "claude"), None);
+        assert_eq!(by(ResumePolicy::Fix, &scenario, reviewer, "claude"), None, "a reviewer did not write it");
+        scenario.request_changes();
+        let fixer = scenario.running().expect("a fixer");
+        assert_eq!(by(ResumePolicy::Retry, &scenario, fixer, "claude"), None);
+        assert_eq!(by(ResumePolicy::Fix, &scenario, fixer, "claude"), Some("s1".to_owned()));
+        assert_eq!(by(ResumePolicy::Fix, &scenario, fixer, "codex"), None);
+        assert_eq!(by(ResumePolicy::Fresh, &scenario, fixer, "claude"), None);
     }
 
     proptest! {
-        /// Only whoever was cut off last at this job goes on, whoever was refused in between.
+        /// Only the last interrupted attempt at this job is resumed, whatever was refused in between.
         #[test]
-        fn the_last_one_goes_on_if_it_was_cut_off(
+        fn only_an_interrupted_last_attempt_is_resumed(
             ends in prop::collection::vec((0usize..6, any::<bool>()), 1..12)
         ) {
-            let mut told = Told::new();
+            let mut scenario = Scenario::new();
             let mut last: Option<(AttemptId, bool)> = None;
             for (number, (end, other)) in ends.into_iter().enumerate() {
-                let (end, agent) = (End::ALL[end], if other { "codex" } else { "claude" });
-                let resumed = told.attempt(agent, end);
+                let (end, agent) = (TestEnd::ALL[end], if other { "codex" } else { "claude" });
+                let resumed = scenario.attempt(agent, end);
                 let expected = last.filter(|(_, by)| *by == other).map(|(attempt, _)| attempt);
                 prop_assert_eq!(resumed, expected);
                 let attempt = AttemptId(u64::try_from(number).unwrap_or_default() + 1);
                 if end.cuts_off() {
                     last = Some((attempt, other));
-                } else if end != End::Limited {
+                } else if end != TestEnd::Limited {
                     last = None;
                 }
             }
@@ -359,45 +365,44 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_gone_is_not_asked_for_again() {
-        for by in [Resuming::Fresh, Resuming::Retry, Resuming::Fix] {
-            let mut told = Told::to_be_fixed();
-            told.is_reviewed();
+    fn lost_sessions_are_not_resumed_again() {
+        for by in [ResumePolicy::Fresh, ResumePolicy::Retry, ResumePolicy::Fix] {
+            let mut scenario = Scenario::ready_to_fix();
+            scenario.request_changes();
             let resumed: Vec<_> = (0..3)
-                .map(|_| told.attempt_by((by, "claude"), "s1", End::Gone).map(|one| one.session))
+                .map(|_| scenario.attempt_by((by, "claude"), "s1", TestEnd::Gone).map(|one| one.session))
                 .collect();
-            let first = (by == Resuming::Fix).then(|| "s1".to_owned());
+            let first = (by == ResumePolicy::Fix).then(|| "s1".to_owned());
             assert_eq!(resumed, [first, None, None], "{by:?}");
         }
     }
 
     proptest! {
-        /// Whenever agents go on, and however many attempts had the same session: what was gone stays gone, and so each
-        /// session is lost once.
+        /// With any policy and any shared sessions, a lost session is never resumed again.
         #[test]
-        fn what_is_gone_is_gone(
-            by in prop::sample::select(vec![Resuming::Fresh, Resuming::Retry, Resuming::Fix]),
+        fn a_lost_session_is_never_resumed(
+            by in prop::sample::select(vec![ResumePolicy::Fresh, ResumePolicy::Retry, ResumePolicy::Fix]),
             fixes: bool,
             ends in prop::collection::vec((0usize..6, any::<bool>(), 0u8..3), 1..40)
         ) {
-            let mut told = if fixes { Told::to_be_fixed() } else { Told::new() };
-            told.policy.workflow.limits.max_recoveries = 100;
+            let mut scenario = if fixes { Scenario::ready_to_fix() } else { Scenario::new() };
+            scenario.policy.workflow.limits.max_recoveries = 100;
             if fixes {
-                told.is_reviewed();
+                scenario.request_changes();
             }
             let mut gone = BTreeSet::new();
             for (end, other, session) in ends {
                 let agent = if other { "codex" } else { "claude" };
-                let attempt = told.next();
-                let goes_on = told.sessions.resumed(by, &told.state, attempt, agent).is_some();
-                // Who begins anew has no session to miss.
-                let end = if goes_on || End::ALL[end] != End::Gone { End::ALL[end] } else { End::Failed };
-                let resumed = told.attempt_by((by, agent), &format!("s{session}"), end);
+                let attempt = scenario.next();
+                let goes_on = scenario.sessions.session_for(by, &scenario.state, attempt, agent).is_some();
+                // A new session cannot be lost.
+                let end = if goes_on || TestEnd::ALL[end] != TestEnd::Gone { TestEnd::ALL[end] } else { TestEnd::Failed };
+                let resumed = scenario.attempt_by((by, agent), &format!("s{session}"), end);
                 let Some(resumed) = resumed else { continue };
-                prop_assert_ne!(by, Resuming::Fresh);
+                prop_assert_ne!(by, ResumePolicy::Fresh);
                 let session = (agent, resumed.session);
                 prop_assert!(!gone.contains(&session), "{session:?} was gone");
-                if end == End::Gone {
+                if end == TestEnd::Gone {
                     gone.insert(session);
                 }
             }
@@ -405,10 +410,10 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_no_flag_and_no_path() {
+    fn session_names_cannot_be_flags_or_paths() {
         let names = ["ses_1", "0195-a1", "d73f950d-e581-44e1-9dbc-c61352909cd3", "sess:1.2"];
-        assert!(names.into_iter().all(is_name));
+        assert!(names.into_iter().all(is_session_name));
         let others = ["", "--allow-all-tools", "../x", "/etc/passwd", "a b", "a\n", "é", &"a".repeat(129)];
-        assert!(!others.into_iter().any(is_name));
+        assert!(!others.into_iter().any(is_session_name));
     }
 }

@@ -1,7 +1,7 @@
-//! Where tasks come from: plan files, trackers and planners, read into one shape.
+//! Reads tasks from plan files, trackers and planners into one representation.
 //!
-//! Readers are pure and total: bytes in, a [`TaskFile`] or an error that names file, line and what was
-//! expected. A file is never written back from what was read: [`tick()`] changes single bytes of it.
+//! Parsers are pure and total: they return a [`TaskFile`], or an error with file, line and what was expected. A
+//! file is never written back as a whole; [`tick()`] changes single bytes.
 
 mod beads;
 mod bmad;
@@ -31,28 +31,28 @@ pub use error::SourceError;
 pub(crate) use order::MAX_TASKS;
 pub use render::render_text;
 pub use sprint::{StoryFile, read_sprint};
-pub use tick::{Mark, TickError, is_ticked, tick};
+pub use tick::{CheckboxMark, TickError, is_ticked, tick};
 
-/// The largest file that is read. Plans are a few kilobytes; trackers a few megabytes.
+/// Maximum size of a task file in bytes. Plans are a few kilobytes, trackers a few megabytes.
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// The grammars a task file can have.
+/// The formats of task files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum TaskFormat {
     PlanMarkdown,
     SpecKit,
     OpenSpec,
     Kiro,
     TaskMaster,
-    /// A story of BMAD, or its `sprint-status.yaml`.
+    /// A BMAD story, or its `sprint-status.yaml`.
     Bmad,
     Beads,
-    /// Any other text: a specification, whose tasks a planner has yet to enumerate.
+    /// Any other text: a specification. A planner enumerates its tasks.
     Text,
 }
 
-impl Format {
+impl TaskFormat {
     pub const ALL: [Self; 8] = [
         Self::PlanMarkdown,
         Self::SpecKit,
@@ -64,8 +64,8 @@ impl Format {
         Self::Text,
     ];
 
-    /// The word of the JSON interfaces.
-    pub fn word(self) -> &'static str {
+    /// The name in JSON interfaces.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::PlanMarkdown => "plan_markdown",
             Self::SpecKit => "spec_kit",
@@ -78,7 +78,7 @@ impl Format {
         }
     }
 
-    /// As people call it.
+    /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::PlanMarkdown => "plan markdown",
@@ -93,26 +93,26 @@ impl Format {
     }
 }
 
-/// Where a task stands, according to the file.
+/// The state of a task according to its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum SourceState {
     Open,
     InProgress,
-    /// It waits for something that is not done and will not be done by working this file.
+    /// Waits for something that this file cannot complete.
     Blocked,
-    /// Put off: not to be started now.
+    /// Postponed: not to be started now.
     Deferred,
-    /// Written, and waiting for a review elsewhere.
+    /// Implemented, and waiting for a review elsewhere.
     Review,
     Cancelled,
-    /// An item the tracker keeps for itself, such as a gate or a message: nothing an agent can do.
+    /// An internal item of the tracker, such as a gate or a message. Agents cannot work on it.
     NotWork,
     Done,
 }
 
-impl State {
-    pub fn word(self) -> &'static str {
+impl SourceState {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
             Self::InProgress => "in_progress",
@@ -126,7 +126,7 @@ impl State {
     }
 }
 
-/// What a plan wants done with a file.
+/// What a plan does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileAction {
@@ -136,7 +136,7 @@ pub enum FileAction {
     Delete,
 }
 
-/// A line, or the lines from the first to the second, both included.
+/// A line, or a range of lines. Both ends are inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
 pub struct LineRange {
     pub first: u32,
@@ -147,54 +147,54 @@ pub struct LineRange {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
 pub struct FileRef {
     pub action: FileAction,
-    /// As written. Whether it stays inside the repository is for the one who opens it to check.
+    /// As written. The caller must check that it stays inside the repository before opening it.
     pub path: String,
     pub range: Option<LineRange>,
 }
 
 /// A part of a task that has no loop of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, DeriveSerialize)]
-pub struct Step {
+pub struct TaskStep {
     pub title: String,
     pub done: bool,
     pub line: u32,
     #[serde(skip)]
-    pub mark: Option<Mark>,
+    pub mark: Option<CheckboxMark>,
 }
 
-/// One task as its file tells it.
+/// One task of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, DeriveSerialize)]
 pub struct SourceTask {
     /// Unique within the file.
     pub id: String,
     pub title: String,
     pub body: String,
-    pub state: State,
+    pub state: SourceState,
     /// Where it begins, counted from 1.
     pub line: u32,
-    /// The phase or group heading it stands under.
+    /// The phase or group heading above it.
     pub section: Option<String>,
-    /// Ids in this file, as far as they exist there. The order of a chain is not repeated here.
+    /// Ids in this file, if they exist there. The order of a chain is not repeated here.
     pub depends_on: Vec<String>,
     /// Marked by its author as safe to run beside its neighbours.
     pub parallel: bool,
-    /// Its author can do without it, so it is in no group.
+    /// Optional, and therefore in no group.
     pub optional: bool,
     pub files: Vec<FileRef>,
-    pub steps: Vec<Step>,
+    pub steps: Vec<TaskStep>,
     pub acceptance: Vec<String>,
     /// References to requirements or acceptance criteria kept elsewhere, such as `1.2` or `AC 3`.
     pub requirements: Vec<String>,
     /// 0 is highest, 4 lowest.
     pub priority: Option<u8>,
     pub parent: Option<String>,
-    /// The open box that stands for this task. None where it is ticked or where there is no box.
+    /// The open checkbox of this task. `None` if it is ticked or there is none.
     #[serde(skip)]
-    pub mark: Option<Mark>,
+    pub mark: Option<CheckboxMark>,
 }
 
 impl SourceTask {
-    /// What whoever works on it is told.
+    /// The description for the agent that works on the task.
     pub fn description(&self) -> String {
         let mut description = self.body.trim().to_owned();
         if !self.acceptance.is_empty() {
@@ -209,7 +209,7 @@ impl SourceTask {
             id: id.into(),
             title: title.into(),
             body: String::new(),
-            state: State::Open,
+            state: SourceState::Open,
             line,
             section: None,
             depends_on: Vec::new(),
@@ -226,7 +226,7 @@ impl SourceTask {
     }
 }
 
-/// Something in the file that was understood otherwise than its author may have meant.
+/// A part of the file that may have been parsed differently than its author meant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, DeriveSerialize)]
 pub struct Warning {
     pub line: u32,
@@ -239,23 +239,23 @@ impl Warning {
     }
 }
 
-/// What one file says.
+/// A parsed task file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct TaskFile {
-    pub format: Format,
+    pub format: TaskFormat,
     pub title: Option<String>,
     pub goal: Option<String>,
-    /// Criteria for the whole file; a task points at them in its `requirements`.
+    /// Criteria for the whole file. Tasks refer to them in `requirements`.
     pub acceptance: Vec<String>,
-    /// In the order of the file.
+    /// In file order.
     pub tasks: Vec<SourceTask>,
-    /// What is left to do: ids that may be worked at once, group after group.
+    /// The remaining work: groups of ids that may run in parallel, one group after the other.
     pub groups: Vec<Vec<String>>,
     pub warnings: Vec<Warning>,
 }
 
 impl TaskFile {
-    pub(crate) fn new(format: Format) -> Self {
+    pub(crate) fn new(format: TaskFormat) -> Self {
         Self {
             format,
             title: None,
@@ -271,21 +271,19 @@ impl TaskFile {
         self.tasks.iter().find(|task| task.id == id)
     }
 
-    /// Ids that may be worked at once, group after group. Every task that is left to do is in exactly
-    /// one of them, after all it depends on; optional tasks, and parents that close with their
-    /// children, are in none.
+    /// Groups of ids that may run in parallel, one group after the other. Every remaining task is in exactly one
+    /// group, after its dependencies. Optional tasks, and parents that close with their children, are in none.
     pub fn groups(&self) -> &[Vec<String>] {
         &self.groups
     }
 
-    /// The boxes to tick when a task is finished: its own, those of its steps, and those of the parents
-    /// it was the last required child of. Read the file anew after each tick: what the next one closes
-    /// depends on it.
-    pub fn marks_to_tick(&self, id: &str) -> Vec<Mark> {
+    /// The checkboxes to tick when a task is finished: its own, those of its steps, and those of the parents whose
+    /// last required child it was. Parse the file again after each tick, because the next result depends on it.
+    pub fn marks_to_tick(&self, id: &str) -> Vec<CheckboxMark> {
         let Some(task) = self.task(id) else { return Vec::new() };
-        let mut marks: Vec<Mark> = task.mark.iter().cloned().collect();
+        let mut marks: Vec<CheckboxMark> = task.mark.iter().cloned().collect();
         marks.extend(task.steps.iter().filter_map(|step| step.mark.clone()));
-        if self.format == Format::Kiro {
+        if self.format == TaskFormat::Kiro {
             marks.extend(kiro::parents_closed_by(self, task));
         }
         marks
@@ -307,27 +305,27 @@ impl Serialize for TaskFile {
     }
 }
 
-/// No file says less than is true of it, unless somebody tells.
-static NOTHING: BTreeSet<String> = BTreeSet::new();
+/// No task is done besides those that the file marks as done.
+static NONE_DONE: BTreeSet<String> = BTreeSet::new();
 
 const NOT_UTF8: &str = "not UTF-8 text";
 
-/// What a reader gets to see.
+/// The input of a parser.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct SourceInput<'a> {
     pub path: &'a str,
     /// Without the byte order mark.
     pub text: &'a str,
-    /// Where `text` begins in the file.
+    /// The offset of `text` in the file.
     pub start: usize,
     pub now: Option<jiff::Timestamp>,
-    /// The file ends within a character, which `text` leaves out.
+    /// Whether the file ends within a character, which `text` omits.
     pub cut: bool,
-    /// What is done although the file does not say so.
+    /// The ids that are done although the file does not say so.
     pub done: &'a BTreeSet<String>,
 }
 
-impl Source<'_> {
+impl SourceInput<'_> {
     pub fn error(&self, line: u32, message: impl Into<String>) -> SourceError {
         SourceError::new(self.path, line, message)
     }
@@ -337,28 +335,28 @@ impl Source<'_> {
     }
 }
 
-/// Reads a file whose format its path or its content tells. Text that fits no grammar is a
-/// specification. `now` decides what a tracker's deferral means; without it, deferred is deferred.
+/// Parses a file, detecting its format from path and content. Text in no known format is a specification. `now`
+/// resolves a tracker's deferrals; without it, deferred issues stay deferred.
 pub fn read(path: &str, bytes: &[u8], now: Option<jiff::Timestamp>) -> Result<TaskFile, SourceError> {
     let source = open(path, bytes, now)?;
     let format = detect::format(&source)?;
     read_source(format, &source)
 }
 
-/// Reads a file that must hold tasks: where [`read`] sees a specification, this is an error that names
-/// the formats tried.
+/// Parses a file that must contain tasks. Where [`read`] returns a specification, this is an error that names the
+/// formats tried.
 pub fn read_plan(path: &str, bytes: &[u8], now: Option<jiff::Timestamp>) -> Result<TaskFile, SourceError> {
     let source = open(path, bytes, now)?;
     let format = detect::format(&source)?;
-    if format == Format::Text && !source.cut {
-        return Err(detect::nothing_fits(&source));
+    if format == TaskFormat::Text && !source.cut {
+        return Err(detect::no_tasks_error(&source));
     }
     read_source(format, &source)
 }
 
-/// Reads a file in a named format.
+/// Parses a file in the given format.
 pub fn read_as(
-    format: Format,
+    format: TaskFormat,
     path: &str,
     bytes: &[u8],
     now: Option<jiff::Timestamp>,
@@ -366,36 +364,36 @@ pub fn read_as(
     read_source(format, &open(path, bytes, now)?)
 }
 
-/// Reads what a tracker says. `done` are the issues that are done although it does not say so yet: what they
-/// held up is ready.
+/// Parses the output of a tracker. `done` are the issues that are done although the tracker does not say so yet.
+/// They no longer block others.
 pub fn read_tracker(
     path: &str,
     bytes: &[u8],
     now: Option<jiff::Timestamp>,
     done: &BTreeSet<String>,
 ) -> Result<TaskFile, SourceError> {
-    read_source(Format::Beads, &Source { done, ..open(path, bytes, now)? })
+    read_source(TaskFormat::Beads, &SourceInput { done, ..open(path, bytes, now)? })
 }
 
-fn read_source(format: Format, source: &Source<'_>) -> Result<TaskFile, SourceError> {
-    // A tracker may be caught while it writes; any other file should be whole.
-    if source.cut && format != Format::Beads {
+fn read_source(format: TaskFormat, source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
+    // A tracker may be in the middle of a write. Any other file must be complete.
+    if source.cut && format != TaskFormat::Beads {
         return Err(source.not_utf8());
     }
     match format {
-        Format::PlanMarkdown => plan_markdown::read(source),
-        Format::SpecKit => spec_kit::read(source),
-        Format::OpenSpec => open_spec::read(source),
-        Format::Kiro => kiro::read(source),
-        Format::TaskMaster => task_master::read(source),
-        Format::Bmad if sprint::is_sprint(source.path) => sprint::read(source),
-        Format::Bmad => bmad::read(source),
-        Format::Beads => beads::read(source),
-        Format::Text => Ok(text::read(source)),
+        TaskFormat::PlanMarkdown => plan_markdown::read(source),
+        TaskFormat::SpecKit => spec_kit::read(source),
+        TaskFormat::OpenSpec => open_spec::read(source),
+        TaskFormat::Kiro => kiro::read(source),
+        TaskFormat::TaskMaster => task_master::read(source),
+        TaskFormat::Bmad if sprint::is_sprint(source.path) => sprint::read(source),
+        TaskFormat::Bmad => bmad::read(source),
+        TaskFormat::Beads => beads::read(source),
+        TaskFormat::Text => Ok(text::read(source)),
     }
 }
 
-fn open<'a>(path: &'a str, bytes: &'a [u8], now: Option<jiff::Timestamp>) -> Result<Source<'a>, SourceError> {
+fn open<'a>(path: &'a str, bytes: &'a [u8], now: Option<jiff::Timestamp>) -> Result<SourceInput<'a>, SourceError> {
     if bytes.len() > MAX_BYTES {
         let message = format!("the file has {} bytes; at most {MAX_BYTES} are read", bytes.len());
         return Err(SourceError::new(path, 1, message));
@@ -412,7 +410,7 @@ fn open<'a>(path: &'a str, bytes: &'a [u8], now: Option<jiff::Timestamp>) -> Res
         return Err(SourceError::new(path, lines::line_at(bytes, at), "a NUL byte: this is not a text file"));
     }
     let text = whole.strip_prefix('\u{feff}').unwrap_or(whole);
-    Ok(Source { path, text, start: whole.len() - text.len(), now, cut, done: &NOTHING })
+    Ok(SourceInput { path, text, start: whole.len() - text.len(), now, cut, done: &NONE_DONE })
 }
 
 fn valid_start(bytes: &[u8], error: std::str::Utf8Error) -> &str {

@@ -1,43 +1,43 @@
-//! The state of an iteration as other programs keep it: JSON, version 4.
+//! The state of an iteration in the JSON format (version 4) that other programs use.
 //!
-//! [`told()`] tells it from a log, [`read()`] reads and checks a file, [`resume()`] says how a loop goes on from one.
+//! `export()` computes it from a log, [`read()`] parses and checks a file, [`resume()`] continues a loop from one.
 
-mod behind;
+mod export;
+mod passed_gates;
 mod read;
 mod resume;
-mod told;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use behind::unsure;
+pub use export::{UnnumberedPhases, export};
+pub use passed_gates::uncertain_phases;
 pub use read::{StateError, read};
 pub use resume::resume;
-pub use told::{NotAnIteration, told};
 
 use crate::merge::render::plain_text::escaped_json;
 use crate::review::{Finding, Severity};
 
-/// The version that is written, and the only one that is read.
+/// The version that is written, and the only one that is accepted.
 pub const VERSION: u32 = 4;
 
-/// The phase that stands beside the iterations: it comes once, at the end.
-pub const LAST: u32 = 9;
+/// The final phase. It runs once at the end and is not part of the iterations.
+pub const FINAL_PHASE: u32 = 9;
 
-/// Whoever counts further has miscounted.
-const MOST_ITERATIONS: u32 = 1000;
-const MOST_RETRIES: u32 = 1_000_000;
+/// Maximum values; larger ones are errors.
+const MAX_ITERATIONS: u32 = 1000;
+const MAX_RETRIES: u32 = 1_000_000;
 
-/// An iteration: what is asked for, how far it is, and what its reviews said.
+/// The state of an iteration: the task, the progress and the reviews.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct State {
+pub struct IterationState {
     #[schemars(extend("const" = 4))]
     pub version: u32,
-    /// What is asked for, the whole text.
+    /// The full text of the task.
     pub task: String,
-    pub mode: Mode,
+    pub mode: IterationMode,
     #[schemars(range(min = 1, max = 1000))]
     pub max_iterations: u32,
     #[schemars(range(min = 1))]
@@ -49,22 +49,22 @@ pub struct State {
     pub started_at: Timestamp,
     /// One for each pass, the current one last.
     pub iterations: Vec<Iteration>,
-    /// The last look, which is made once and not in every iteration.
-    pub phase9: Plain,
+    /// The final phase, which runs once and not in every iteration.
+    pub phase9: AgentPhase,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum IterationMode {
     Full,
-    /// Without phase 9, reviewed by the main agent.
+    /// Without phase 9; the main agent reviews.
     Lite,
 }
 
-impl Mode {
+impl IterationMode {
     pub const ALL: [Self; 2] = [Self::Full, Self::Lite];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
             Self::Lite => "lite",
@@ -81,76 +81,75 @@ pub struct Iteration {
     /// UTC, to the second.
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started_at: Timestamp,
-    pub phases: Phases,
+    pub phases: PhaseStates,
 }
 
-/// The phases of one pass by their numbers.
+/// The phases of one pass, by number.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Phases {
+pub struct PhaseStates {
     #[serde(rename = "1")]
-    pub brainstorm: Plain,
+    pub brainstorm: AgentPhase,
     #[serde(rename = "2")]
-    pub plan: Plain,
+    pub plan: AgentPhase,
     #[serde(rename = "3")]
-    pub plan_review: Reviewed,
+    pub plan_review: ReviewPhase,
     #[serde(rename = "4")]
-    pub implement: Plain,
+    pub implement: AgentPhase,
     #[serde(rename = "5")]
-    pub code_review: Reviewed,
+    pub code_review: ReviewPhase,
     #[serde(rename = "6")]
-    pub test: Checked,
+    pub test: CheckPhase,
     #[serde(rename = "7")]
-    pub simplify: Plain,
+    pub simplify: AgentPhase,
     #[serde(rename = "8")]
-    pub final_review: Reviewed,
+    pub final_review: ReviewPhase,
 }
 
 /// A phase in which an agent works.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Plain {
-    pub status: Status,
+pub struct AgentPhase {
+    pub status: PhaseStatus,
 }
 
 /// A phase in which reviewers judge.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Reviewed {
-    pub status: Status,
-    /// Fixes made here in this iteration; of a phase that restarts instead, the restarts it caused so far, those of
-    /// earlier iterations included.
+pub struct ReviewPhase {
+    pub status: PhaseStatus,
+    /// Fixes made here in this iteration. For a phase that restarts instead, the restarts it caused so far, including
+    /// earlier iterations.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub retry_count: u32,
-    /// What the last review that found something found, worst first.
-    pub last_issues: Vec<Issue>,
+    /// The findings of the last review that had any, worst first.
+    pub last_issues: Vec<ReviewIssue>,
 }
 
 /// The phase in which the project's checks run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Checked {
-    pub status: Status,
+pub struct CheckPhase {
+    pub status: PhaseStatus,
     #[schemars(range(min = 0, max = 1_000_000))]
     pub retry_count: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum PhaseStatus {
     #[default]
     Pending,
     InProgress,
     Completed,
-    /// It stopped here, or went back to the beginning from here.
+    /// The iteration stopped here, or restarted from here.
     Failed,
-    /// Switched off, not part of this mode, nothing to check, or nobody was heard.
+    /// Disabled, not part of this mode, nothing to check, or no reviewer answered.
     Skipped,
 }
 
-impl Status {
-    pub const ALL: [Self; 5] =
-        [Self::Pending, Self::InProgress, Self::Completed, Self::Failed, Self::Skipped];
+impl PhaseStatus {
+    pub const ALL: [Self; 5] = [Self::Pending, Self::InProgress, Self::Completed, Self::Failed, Self::Skipped];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::InProgress => "in_progress",
@@ -160,7 +159,7 @@ impl Status {
         }
     }
 
-    /// Whether the phase is behind the iteration.
+    /// Whether the phase is done.
     pub fn is_over(self) -> bool {
         match self {
             Self::Completed | Self::Skipped => true,
@@ -169,42 +168,42 @@ impl Status {
     }
 }
 
-/// What a reviewer found.
+/// A finding of a reviewer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Issue {
-    pub severity: Level,
+pub struct ReviewIssue {
+    pub severity: IssueSeverity,
     pub message: String,
-    /// `file:line`; the file alone where no line is known, empty where no place is.
+    /// `file:line`; the file alone if no line is known, empty if no place is known.
     pub location: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum Level {
+pub enum IssueSeverity {
     High,
     Medium,
     Low,
 }
 
-impl Level {
+impl IssueSeverity {
     pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
 
-    pub fn word(self) -> &'static str {
-        Severity::from(self).level()
+    pub fn as_str(self) -> &'static str {
+        Severity::from(self).level_name()
     }
 }
 
-impl From<Level> for Severity {
-    fn from(level: Level) -> Self {
+impl From<IssueSeverity> for Severity {
+    fn from(level: IssueSeverity) -> Self {
         match level {
-            Level::High => Self::Critical,
-            Level::Medium => Self::Important,
-            Level::Low => Self::Minor,
+            IssueSeverity::High => Self::Critical,
+            IssueSeverity::Medium => Self::Important,
+            IssueSeverity::Low => Self::Minor,
         }
     }
 }
 
-impl From<Severity> for Level {
+impl From<Severity> for IssueSeverity {
     fn from(severity: Severity) -> Self {
         match severity {
             Severity::Critical => Self::High,
@@ -214,8 +213,8 @@ impl From<Severity> for Level {
     }
 }
 
-impl Issue {
-    pub fn of(finding: &Finding) -> Self {
+impl ReviewIssue {
+    pub fn from_finding(finding: &Finding) -> Self {
         let file = finding.file.clone().unwrap_or_default();
         let location = match finding.line {
             Some(line) if !file.is_empty() => format!("{file}:{line}"),
@@ -225,8 +224,8 @@ impl Issue {
     }
 }
 
-impl Phases {
-    pub fn status_mut(&mut self, number: u32) -> Option<&mut Status> {
+impl PhaseStates {
+    pub fn status_mut(&mut self, number: u32) -> Option<&mut PhaseStatus> {
         match number {
             1 => Some(&mut self.brainstorm.status),
             2 => Some(&mut self.plan.status),
@@ -247,7 +246,7 @@ impl Phases {
         }
     }
 
-    pub fn reviewed_mut(&mut self, number: u32) -> Option<&mut Reviewed> {
+    pub fn reviewed_mut(&mut self, number: u32) -> Option<&mut ReviewPhase> {
         match number {
             3 => Some(&mut self.plan_review),
             5 => Some(&mut self.code_review),
@@ -256,7 +255,7 @@ impl Phases {
         }
     }
 
-    pub fn status(&self, number: u32) -> Option<Status> {
+    pub fn status(&self, number: u32) -> Option<PhaseStatus> {
         self.clone().status_mut(number).copied()
     }
 
@@ -264,40 +263,40 @@ impl Phases {
         self.clone().retries_mut(number).copied()
     }
 
-    pub fn issues(&self, number: u32) -> Vec<Issue> {
+    pub fn issues(&self, number: u32) -> Vec<ReviewIssue> {
         self.clone().reviewed_mut(number).map(|phase| phase.last_issues.clone()).unwrap_or_default()
     }
 }
 
-impl State {
-    /// The JSON, as a file holds it.
+impl IterationState {
+    /// The JSON text of the file.
     pub fn to_json(&self) -> String {
         let json = serde_json::to_string_pretty(self).unwrap_or_default();
         escaped_json(&json) + "\n"
     }
 
-    /// The status of a phase of the current iteration.
-    pub fn status(&self, number: u32) -> Option<Status> {
+    /// The status of a phase in the current iteration.
+    pub fn status(&self, number: u32) -> Option<PhaseStatus> {
         match number {
-            LAST => Some(self.phase9.status),
+            FINAL_PHASE => Some(self.phase9.status),
             _ => self.iterations.last()?.phases.status(number),
         }
     }
 
-    fn status_mut(&mut self, number: u32) -> Option<&mut Status> {
+    fn status_mut(&mut self, number: u32) -> Option<&mut PhaseStatus> {
         match number {
-            LAST => Some(&mut self.phase9.status),
+            FINAL_PHASE => Some(&mut self.phase9.status),
             _ => self.iterations.last_mut()?.phases.status_mut(number),
         }
     }
 
-    /// Whether nothing is left to do.
+    /// Whether all phases are done.
     pub fn is_finished(&self) -> bool {
-        (1..=LAST).all(|number| self.status(number).is_some_and(Status::is_over))
+        (1..=FINAL_PHASE).all(|number| self.status(number).is_some_and(PhaseStatus::is_over))
     }
 }
 
-/// A time to the second.
-fn seconds(at: Timestamp) -> Timestamp {
+/// Truncates a time to the second.
+fn truncate_to_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

@@ -1,4 +1,4 @@
-//! Recorded facts, and their JSON. The log is the truth, so its form carries a version.
+//! Recorded events and their versioned JSON form. The event log is the source of truth.
 //!
 //! One line: `{"version":1,"run_id":3,"seq":17,"at":"…","kind":"loop.review_arrived","loop_id":"A","body":{…}}`.
 
@@ -7,98 +7,95 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::group::{RunEvent, RunPolicy};
-use crate::hold::Hold;
 use crate::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
 use crate::machine::{Event, Policy};
 use crate::review::{Review, Usage};
-use crate::session::Resumed;
-use crate::source::planner::Planned;
+use crate::sandbox::SandboxBackend;
+use crate::session::ResumedSession;
+use crate::source::planner::PlannerAnswer;
 use crate::task::TaskSpec;
 
-/// The version this program writes. It reads this one and every earlier one.
+/// The version this program writes. It reads this and all earlier versions.
 pub const VERSION: u32 = 1;
 
-/// A fact in its place of the log.
+/// An event at its position in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedFact {
     pub run: RunId,
     pub seq: u64,
     pub at: Timestamp,
     pub fact: Fact,
 }
 
-/// Everything that is recorded.
+/// A recorded event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// About a task, whatever run works it.
+    /// About a task, independent of runs.
     Task(TaskId, TaskFact),
-    /// About the run as a whole.
+    /// About a run.
     Run(RunFact),
-    /// About one loop.
+    /// About a loop.
     Loop(LoopId, LoopFact),
 }
 
-/// The log of the queue: facts about tasks that no run has taken up yet.
+/// The log of the queue: events of tasks that no run has started yet.
 pub const QUEUE: RunId = RunId(0);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskFact {
-    /// `auto_review` and `max_review_cycles` are what the configuration made of it at that time.
+    /// `auto_review` and `max_review_cycles` are the values that the configuration resolved to at that time.
     Added { spec: Box<TaskSpec>, auto_review: bool, max_review_cycles: Option<u32> },
-    /// A person called it off before any run took it up.
+    /// A person cancelled the task before a run started it.
     Withdrawn { by: String },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunFact {
-    /// What holds for the run, whatever the configuration says later.
-    Opened {
-        policy: RunPolicy,
-        workflow: Box<Policy>,
-    },
-    /// What the run is to bring about: a specification under the name people know it by.
-    Specified {
-        name: String,
-        text: String,
-    },
-    Moved(RunEvent),
+    /// The policies of the run. Later configuration changes do not affect it.
+    Opened { policy: RunPolicy, workflow: Box<Policy> },
+    /// The specification that the run implements, and its display name.
+    Specified { name: String, text: String },
+    #[serde(rename = "moved")]
+    Transitioned(RunEvent),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopFact {
-    /// A task and the branch it is worked on.
+    /// The task of this loop and its branch.
     Added {
         task: TaskId,
         title: String,
         branch: String,
     },
-    /// The loop's own policy, where it is not the run's: another task type, another bound, a planning part.
-    Governed {
+    /// The loop's own policy if it differs from the run's: another task type, another limit, a planning loop.
+    #[serde(rename = "governed")]
+    PolicySet {
         policy: Box<Policy>,
     },
-    /// Where it is worked, and the commit its changes are counted from.
-    Placed {
+    /// The worktree of the loop, and the base commit of its changes.
+    #[serde(rename = "placed")]
+    WorkspaceCreated {
         base: Commit,
         worktree: String,
     },
-    /// An attempt is about to be started.
+    /// An attempt is about to start.
     AttemptStarted {
         attempt: AttemptId,
         launch: Launch,
     },
-    /// What a checkpoint review said, whole; the machine is told its findings.
+    /// The full checkpoint review. The state machine gets only its findings, in a separate event.
     CheckpointReviewed {
         review: Box<Review>,
     },
-    /// A planner's answer, which was in order; the machine is told that the work is done.
+    /// A planner's valid answer. The state machine gets only the end of the work, in a separate event.
     Answered {
         attempt: AttemptId,
-        answer: Planned,
+        answer: PlannerAnswer,
     },
-    /// What an attempt has used so far.
+    /// The usage of an attempt so far.
     Used {
         attempt: AttemptId,
         usage: Usage,
@@ -107,20 +104,21 @@ pub enum LoopFact {
         attempt: AttemptId,
         line: String,
     },
-    /// Under which name an attempt's agent can go on where it ended.
+    /// The session id with which an attempt's agent can be resumed.
     Session {
         attempt: AttemptId,
         session: String,
     },
-    /// Something about an attempt that people should know and that changes nothing.
+    /// A note about an attempt for people. It changes no state.
     Noted {
         attempt: AttemptId,
         note: String,
     },
-    Moved(Event),
+    #[serde(rename = "moved")]
+    Transitioned(Event),
 }
 
-/// Who is started for what.
+/// How an attempt was started.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Launch {
@@ -131,22 +129,22 @@ pub struct Launch {
     pub reviewer: Option<ReviewerName>,
     pub phase: String,
     pub cycle: u32,
-    /// Who holds it to what it may write; none where that was not written down, and for what is no process.
+    /// The sandbox; none for logs that did not record it and for attempts without a process.
+    #[serde(rename = "hold", skip_serializing_if = "Option::is_none")]
+    pub sandbox: Option<SandboxBackend>,
+    /// The session that is resumed; none for a new session.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hold: Option<Hold>,
-    /// What it goes on with; none where it begins anew.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub resumes: Option<Resumed>,
+    pub resumes: Option<ResumedSession>,
 }
 
 impl Launch {
-    /// One of which only the agent is known.
-    pub fn of(agent: &str) -> Self {
+    /// A launch of which only the agent is known.
+    pub fn for_agent(agent: &str) -> Self {
         Self { agent: agent.to_owned(), ..Self::default() }
     }
 }
 
-/// Why a line of the log cannot be read.
+/// Why a line of the log could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error("version {found} is newer than this program, which reads up to {VERSION}: update signoff")]
@@ -159,14 +157,14 @@ pub enum WireError {
     Body { kind: String, message: String },
 }
 
-/// The JSON of a fact.
-pub fn to_json(recorded: &Recorded) -> Value {
+/// Serializes an event.
+pub fn to_json(recorded: &RecordedFact) -> Value {
     let (scope, about, value) = match &recorded.fact {
         Fact::Task(task, fact) => ("task", Value::from(task.0), tagged(fact)),
         Fact::Run(fact) => ("run", Value::Null, tagged(fact)),
         Fact::Loop(loop_id, fact) => ("loop", Value::from(loop_id.as_str()), tagged(fact)),
     };
-    // What moved is named after the event, so that a log can be searched by kind.
+    // Transitions are named after the inner event, so that a log can be searched by kind.
     let (name, body) = split(value);
     let (name, body) = if name == "moved" { split(body) } else { (name, body) };
     let key = if scope == "task" { "task_id" } else { "loop_id" };
@@ -195,12 +193,12 @@ fn split(value: Value) -> (String, Value) {
 }
 
 fn join(name: &str, body: Value) -> Value {
-    // Moved, not copied: logs are long, and `json!` would write the body anew.
+    // Moves the body instead of copying it: logs are long, and `json!` would serialize it again.
     if body.is_null() { Value::from(name) } else { Value::from_iter([(name, body)]) }
 }
 
-/// Reads a fact back.
-pub fn from_json(value: &Value) -> Result<Recorded, WireError> {
+/// Parses an event.
+pub fn from_json(value: &Value) -> Result<RecordedFact, WireError> {
     let number = |key: &'static str| value[key].as_u64().ok_or(WireError::Key { key });
     let version = number("version")?;
     if version > u64::from(VERSION) {
@@ -208,11 +206,11 @@ pub fn from_json(value: &Value) -> Result<Recorded, WireError> {
     }
     let at = value["at"].as_str().and_then(|text| text.parse().ok()).ok_or(WireError::Key { key: "at" })?;
     let kind = value["kind"].as_str().ok_or(WireError::Key { key: "kind" })?;
-    Ok(Recorded { run: RunId(number("run_id")?), seq: number("seq")?, at, fact: fact(value, kind)? })
+    Ok(RecordedFact { run: RunId(number("run_id")?), seq: number("seq")?, at, fact: read_fact(value, kind)? })
 }
 
-/// Facts of loops that are no events of their machine.
-const OF_LOOPS: [&str; 10] = [
+/// The kinds of loop facts that are not events of the state machine.
+const LOOP_FACT_KINDS: [&str; 10] = [
     "added",
     "governed",
     "placed",
@@ -225,33 +223,28 @@ const OF_LOOPS: [&str; 10] = [
     "noted",
 ];
 
-fn fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
+fn read_fact(value: &Value, kind: &str) -> Result<Fact, WireError> {
     let body = value.get("body").cloned().unwrap_or(Value::Null);
     match kind.split_once('.') {
         Some(("task", name)) => {
             let task = value["task_id"].as_u64().ok_or(WireError::Key { key: "task_id" })?;
-            read(kind, name, body, &[name]).map(|fact| Fact::Task(TaskId(task), fact))
+            read_body(kind, name, body, &[name]).map(|fact| Fact::Task(TaskId(task), fact))
         }
-        Some(("run", name)) => read(kind, name, body, &["opened", "specified"]).map(Fact::Run),
+        Some(("run", name)) => read_body(kind, name, body, &["opened", "specified"]).map(Fact::Run),
         Some(("loop", name)) => {
             let loop_id = value["loop_id"].as_str().ok_or(WireError::Key { key: "loop_id" })?;
-            read(kind, name, body, &OF_LOOPS).map(|fact| Fact::Loop(loop_id.into(), fact))
+            read_body(kind, name, body, &LOOP_FACT_KINDS).map(|fact| Fact::Loop(loop_id.into(), fact))
         }
         Some(_) | None => Err(WireError::Kind { kind: kind.to_owned() }),
     }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(
-    kind: &str,
-    name: &str,
-    body: Value,
-    own: &[&str],
-) -> Result<T, WireError> {
+fn read_body<T: for<'de> Deserialize<'de>>(kind: &str, name: &str, body: Value, own: &[&str]) -> Result<T, WireError> {
     let value = join(name, body);
     let value = if own.contains(&name) { value } else { join("moved", value) };
     serde_json::from_value(value).map_err(|error| {
         let message = error.to_string();
-        // Only the kind itself: a word inside the body can be unknown too.
+        // Check the kind itself only: a word inside the body can be unknown too.
         if message.starts_with(&format!("unknown variant `{name}`")) {
             WireError::Kind { kind: kind.to_owned() }
         } else {

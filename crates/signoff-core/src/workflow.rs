@@ -1,34 +1,29 @@
 //! A workflow is data: an ordered list of phases with the gates' policies.
 //!
-//! The presets are TOML files embedded in the program, read by the same reader as a workflow a person
-//! writes. The machine knows no preset by name: where one needs to differ, a word here says how.
+//! The presets are TOML files embedded in the program, read like the workflows of people. The machine knows no preset by
+//! name: presets differ only in these keys.
 
-mod presets;
-pub(crate) mod problem;
+mod files;
+pub(crate) mod keys;
 mod render;
 pub(crate) mod resolve;
-pub(crate) mod schema;
-pub(crate) mod table;
-pub(crate) mod value;
-pub(crate) mod words;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use presets::{PRESETS, new_project, preset};
-pub use problem::WorkflowError;
+pub use files::{PRESETS, WorkflowError, new_project, parse, preset};
+pub use keys::{GateKeys, keys};
 pub use render::render;
-pub use words::{GateWords, keys, parse};
 
-use crate::config::AgentKind;
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::{Effort, ExhaustedAs, Gate, Ladder, Limits, OnFailure, Rung, Span};
+use crate::policy::{Effort, ExhaustedAs, Gate, Ladder, LoopLimits, OnFailure, Rung, TimeSpan};
 use crate::review::ReviewerKind;
+use crate::settings::AgentKind;
 
 /// When an attempt's task is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Completion {
     /// The agent ended well.
@@ -39,7 +34,7 @@ pub enum Completion {
 }
 
 /// When signed-off work leaves its worktree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Landing {
     /// It stays on its branch until a person merges it.
@@ -52,7 +47,7 @@ pub enum Landing {
 }
 
 /// How the tasks of a run stand to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrangement {
     /// Independent, up to `jobs` at once.
@@ -67,8 +62,24 @@ pub enum Arrangement {
 }
 
 /// Who does the work of an agent phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Role {
     #[default]
     Implement,
@@ -80,22 +91,15 @@ pub enum Role {
 }
 
 impl Role {
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Implement => "implement",
-            Self::Fix => "fix",
-            Self::Enumerate => "enumerate",
-            Self::Plan => "plan",
-            Self::Brainstorm => "brainstorm",
-            Self::Simplify => "simplify",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 
 /// A reviewer as a workflow knows it; which agent plays it is configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Reviewer {
+pub struct WorkflowReviewer {
     pub kind: ReviewerKind,
     pub contract: Contract,
 }
@@ -126,7 +130,7 @@ pub struct Phase {
     pub tool: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The kind of agent that does it best, where one is there and nobody names another.
+    /// The kind of agent that does it best, if one is configured and no other is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefers: Option<AgentKind>,
     /// The model of the helpers that look into it first.
@@ -141,19 +145,19 @@ pub enum PhaseKind {
     /// An agent changes the worktree.
     Agent {
         role: Role,
-        timeout: Option<Span>,
+        timeout: Option<TimeSpan>,
         /// Helpers that look into it first, all at once; the phase's agent then brings it together.
         researchers: u32,
     },
     /// Reviewers judge the work.
-    Gate(Restarting),
+    Gate(GatePolicy),
     /// The project's own commands judge it, by exit code.
-    Check(Restarting),
+    Check(GatePolicy),
 }
 
 /// A gate's policy with where a restart goes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Restarting {
+pub struct GatePolicy {
     #[serde(flatten)]
     pub gate: Gate,
     /// The phase index at which the next pass begins.
@@ -163,7 +167,7 @@ pub struct Restarting {
 
 impl Phase {
     /// A phase about which nothing more is said.
-    pub fn of(name: &str, kind: PhaseKind) -> Self {
+    pub fn new(name: &str, kind: PhaseKind) -> Self {
         Self {
             name: name.to_owned(),
             kind,
@@ -181,7 +185,7 @@ impl Phase {
     }
 
     /// The policy of a gate or check.
-    pub fn judge(&self) -> Option<&Restarting> {
+    pub fn policy(&self) -> Option<&GatePolicy> {
         match &self.kind {
             PhaseKind::Agent { .. } => None,
             PhaseKind::Gate(policy) | PhaseKind::Check(policy) => Some(policy),
@@ -189,7 +193,7 @@ impl Phase {
     }
 
     /// The same, to change it.
-    pub fn judge_mut(&mut self) -> Option<&mut Restarting> {
+    pub fn policy_mut(&mut self) -> Option<&mut GatePolicy> {
         match &mut self.kind {
             PhaseKind::Agent { .. } => None,
             PhaseKind::Gate(policy) | PhaseKind::Check(policy) => Some(policy),
@@ -205,7 +209,7 @@ impl Phase {
     }
 
     /// Whether an agent works here.
-    pub fn works(&self) -> bool {
+    pub fn is_work(&self) -> bool {
         matches!(self.kind, PhaseKind::Agent { .. })
     }
 
@@ -216,7 +220,7 @@ impl Phase {
 
     /// A gate or check that is switched off is passed over.
     pub fn is_off(&self) -> bool {
-        self.judge().is_some_and(|policy| !policy.gate.enabled)
+        self.policy().is_some_and(|policy| !policy.gate.enabled)
     }
 }
 
@@ -231,13 +235,13 @@ pub struct Workflow {
     /// After how many attempts without completion all active loops are reviewed.
     pub checkpoint_interval: Option<u32>,
     #[serde(flatten)]
-    pub limits: Limits,
+    pub limits: LoopLimits,
     pub attempts_exhausted_as: ExhaustedAs,
     pub modes: Vec<String>,
     /// The mode in which phases are done by the tools they name; in others they are done as if they named none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools_in: Option<String>,
-    pub reviewers: BTreeMap<ReviewerName, Reviewer>,
+    pub reviewers: BTreeMap<ReviewerName, WorkflowReviewer>,
     /// Files with a person's own prompts, by role: `implement`, `fix`, `review`, ….
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prompts: BTreeMap<String, String>,
@@ -249,8 +253,8 @@ pub struct Workflow {
 }
 
 impl Workflow {
-    /// Gives whoever writes, or whoever reviews, a prompt of the person's own.
-    pub fn lay_prompts(&mut self, developer: Option<&str>, reviewer: Option<&str>) {
+    /// Sets custom prompts for writers or reviewers.
+    pub fn set_prompts(&mut self, developer: Option<&str>, reviewer: Option<&str>) {
         let of = |roles: &[&str], path: Option<&str>| -> Vec<(String, String)> {
             let pair = |path: &str| roles.iter().map(|role| ((*role).to_owned(), path.to_owned())).collect();
             path.map(pair).unwrap_or_default()
@@ -263,28 +267,36 @@ impl Workflow {
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {
         self.checkpoint_interval = effort.checkpoint_interval();
-        let phases = self.before.iter_mut().chain(&mut self.phases).chain(&mut self.after);
-        for policy in phases.filter_map(Phase::judge_mut) {
+        for policy in self.all_phases_mut().filter_map(Phase::policy_mut) {
             policy.gate.bound = crate::policy::Bound::MaxFixes(effort.max_fixes());
             policy.gate.depth = effort.depth();
         }
         self
     }
 
-    /// The number under which people know a phase.
+    /// The phases of the run and of its tasks.
+    pub fn all_phases(&self) -> impl Iterator<Item = &Phase> {
+        self.before.iter().chain(&self.phases).chain(&self.after)
+    }
+
+    pub(crate) fn all_phases_mut(&mut self) -> impl Iterator<Item = &mut Phase> {
+        self.before.iter_mut().chain(&mut self.phases).chain(&mut self.after)
+    }
+
+    /// The number by which people know a phase.
     pub fn number(&self, index: usize) -> u32 {
         let known = self.phases.iter().take(index + 1).rev().find_map(|phase| phase.number);
         known.unwrap_or_else(|| u32::try_from(index + 1).unwrap_or(u32::MAX))
     }
 
     /// The number of the last phase, where people count the phases.
-    pub fn counted(&self) -> Option<u32> {
+    pub fn last_number(&self) -> Option<u32> {
         let last = || self.phases.iter().rev().find_map(|phase| phase.number);
         self.phases.first().filter(|first| first.number == Some(1)).and_then(|_| last())
     }
 
     /// Whether people mean this phase: by its name, or by its number.
-    pub fn means(&self, word: &str, phase: &Phase) -> bool {
+    pub fn names_phase(&self, word: &str, phase: &Phase) -> bool {
         let numbered = || {
             let number: u32 = word.parse().ok()?;
             let index = (0..self.phases.len()).find(|index| self.number(*index) == number)?;
@@ -320,7 +332,7 @@ impl Workflow {
         }
     }
 
-    /// The first gate of a task that is not switched off. None: nobody reviews it.
+    /// The first gate of a task that is not switched off. None: it is not reviewed.
     pub fn first_gate(&self) -> Option<&Phase> {
         self.first_gate_index().and_then(|index| self.phases.get(index))
     }
@@ -334,13 +346,13 @@ impl Workflow {
     #[must_use]
     pub fn checkpoint(&self) -> Self {
         let mut gates: Vec<Phase> = self.first_gate().cloned().into_iter().collect();
-        for policy in gates.iter_mut().filter_map(Phase::judge_mut) {
-            let noted = || Ladder::of(&[Rung::Retry, Rung::NotPassed]);
+        for policy in gates.iter_mut().filter_map(Phase::policy_mut) {
+            let noted = || Ladder::new(&[Rung::Retry, Rung::NotPassed]);
             policy.restart_to = 0;
             policy.gate.on_failure = OnFailure::Proceed;
             policy.gate.on_unclear = noted();
             policy.gate.on_reviewer_failure = noted();
-            policy.gate.on_discussion = Ladder::of(&[Rung::NotPassed]);
+            policy.gate.on_discussion = Ladder::new(&[Rung::NotPassed]);
         }
         self.part(&gates)
     }
@@ -351,7 +363,7 @@ fn keep_mode(phases: &mut Vec<Phase>, mode: &str) {
     let stays = |phase: &Phase| phase.mode.as_deref().is_none_or(|only| only == mode);
     let kept: Vec<bool> = phases.iter().map(stays).collect();
     phases.retain(stays);
-    for policy in phases.iter_mut().filter_map(Phase::judge_mut) {
+    for policy in phases.iter_mut().filter_map(Phase::policy_mut) {
         policy.restart_to = kept.iter().take(policy.restart_to).filter(|kept| **kept).count();
     }
 }

@@ -1,4 +1,4 @@
-//! What holds for answers that come in several blocks, calls or formats.
+//! Properties of answers that consist of several blocks, tool calls or formats.
 
 use std::fs;
 use std::path::Path;
@@ -6,30 +6,30 @@ use std::path::Path;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
-use signoff_core::contract::{Answer, Ask, Blocks, Contract, SplitAnswer, parse, parse_split};
+use signoff_core::contract::{Blocks, Contract, ReviewAnswer, ReviewRequest, SplitAnswer, parse, parse_split};
 use signoff_core::ids::{Nonce, ReviewerName};
-use signoff_core::review::{Bar, Review, ReviewerKind, Verdict, Violation};
+use signoff_core::review::{FailThreshold, Review, ReviewerKind, Verdict, Violation};
 
 const NONCE: &str = "n-7f3a";
 
-fn ask(require_nonce: bool) -> Ask {
-    Ask {
+fn ask(require_nonce: bool) -> ReviewRequest {
+    ReviewRequest {
         reviewer: ReviewerName::new("r"),
         kind: ReviewerKind::Code,
         nonce: Some(Nonce::new(NONCE)),
         require_nonce,
-        fail_on: Bar::Medium,
+        fail_on: FailThreshold::Medium,
         commit: None,
         loop_id: None,
         task: None,
     }
 }
 
-fn read(contract: Contract, text: &str, ask: &Ask) -> Result<Review, Violation> {
-    parse(contract, Answer { text: text.as_bytes(), tool: None }, ask)
+fn read(contract: Contract, text: &str, ask: &ReviewRequest) -> Result<Review, Violation> {
+    parse(contract, ReviewAnswer { text: text.as_bytes(), tool: None }, ask)
 }
 
-/// How strict a review is: nothing that is not an approval lets work through.
+/// How strict a review is. Only an approval lets work pass.
 fn strictness(review: &Result<Review, Violation>) -> u8 {
     match review.as_ref().map(|review| &review.verdict) {
         Ok(Verdict::Approved | Verdict::ApprovedWithMinor) => 0,
@@ -54,7 +54,7 @@ fn approvals(nonce: &str) -> Vec<(Contract, String)> {
     ]
 }
 
-/// What takes an approval back, without any nonce.
+/// Answers without a nonce that retract an approval.
 fn refusals() -> Vec<String> {
     let issue = "<issues><issue severity='critical'><description>no</description></issue></issues>";
     [
@@ -86,12 +86,12 @@ fn joined(blocks: &[&str]) -> SplitAnswer {
     all.join()
 }
 
-fn read_split(contract: Contract, answer: &SplitAnswer, ask: &Ask) -> Result<Review, Violation> {
-    let text = Answer { text: answer.text.as_bytes(), tool: None };
-    parse_split(contract, text, answer.others.iter().map(String::as_bytes), ask)
+fn read_split(contract: Contract, answer: &SplitAnswer, ask: &ReviewRequest) -> Result<Review, Violation> {
+    let text = ReviewAnswer { text: answer.text.as_bytes(), tool: None };
+    parse_split(contract, text, answer.alternatives.iter().map(String::as_bytes), ask)
 }
 
-/// A text cut at the given places.
+/// The parts of a text that is cut at the given offsets.
 fn cut<'t>(text: &'t str, places: &[usize]) -> Vec<&'t str> {
     let mut places: Vec<usize> = places.iter().map(|place| place % (text.len() + 1)).collect();
     places.retain(|place| text.is_char_boundary(*place));
@@ -102,11 +102,11 @@ fn cut<'t>(text: &'t str, places: &[usize]) -> Vec<&'t str> {
     starts.zip(ends).map(|(start, end)| &text[start..end]).collect()
 }
 
-/// Numbers that look random and are the same in every run with one seed.
+/// A pseudo-random number generator: the same seed gives the same numbers.
 struct Dice(u64);
 
 impl Dice {
-    /// The seed of the property tests, so that `scripts/soak` varies these numbers too.
+    /// Uses the seed of the property tests, so that `scripts/soak` varies these numbers too.
     fn new() -> Self {
         match ProptestConfig::default().rng_seed {
             RngSeed::Fixed(seed) => Self(seed),
@@ -126,7 +126,7 @@ fn a_nonce_that_is_present_and_wrong_never_approves() {
         for required in [false, true] {
             for reader in [contract, Contract::Auto] {
                 let result = read(reader, &answer, &ask(required));
-                assert_eq!(result.unwrap_err().code.word(), "nonce_mismatch", "{reader:?}: {answer}");
+                assert_eq!(result.unwrap_err().code.as_str(), "nonce_mismatch", "{reader:?}: {answer}");
             }
         }
     }
@@ -147,15 +147,16 @@ fn a_wrong_nonce_beside_the_right_one_never_approves() {
         }
     }
     for (_, wrong) in approvals("a0b1c2d3") {
-        let answer = Answer { text: wrong.as_bytes(), tool: Some(br#"{"passed":true}"#) };
+        let answer = ReviewAnswer { text: wrong.as_bytes(), tool: Some(br#"{"passed":true}"#) };
         let refused = parse(Contract::Tool, answer, &ask(true)).map(|review| review.verdict);
-        assert_eq!(refused.map_err(|violation| violation.code.word()), Err("nonce_mismatch"), "{wrong}");
+        assert_eq!(refused.map_err(|violation| violation.code.as_str()), Err("nonce_mismatch"), "{wrong}");
     }
 }
 
-/// A fenced refusal is an example beside an approval in plain text; it is an answer beside one in a fence, or with the nonce.
+/// Beside an approval in plain text, a fenced refusal is an example. Beside a fenced approval, or with the
+/// nonce, it is an answer.
 #[test]
-fn a_fenced_refusal_takes_back_a_fenced_approval() {
+fn a_fenced_refusal_retracts_a_fenced_approval() {
     let fenced = |answer: &str| format!("```\n{answer}\n```\n");
     let issue = "<issues><issue severity='critical'><description>no</description></issue></issues>";
     let refusals = [
@@ -185,27 +186,19 @@ fn an_answer_without_the_nonce_counts_unless_it_is_required() {
         let without = without.replace(&format!(" nonce=\"{NONCE}\""), "");
         assert!(approves(&read(contract, &without, &ask(false))), "{contract:?}: {without}");
         let refused = read(contract, &without, &ask(true)).unwrap_err();
-        assert_eq!(refused.code.word(), "nonce_missing", "{contract:?}: {without}");
+        assert_eq!(refused.code.as_str(), "nonce_missing", "{contract:?}: {without}");
     }
 }
 
 #[test]
-fn a_refusal_in_any_format_takes_an_approval_back_without_a_nonce() {
+fn a_refusal_in_any_format_retracts_an_approval_without_a_nonce() {
     for (contract, approval) in approvals(NONCE) {
         for refusal in refusals() {
             for required in [false, true] {
                 let after = joined(&[&approval, &refusal]);
-                assert!(
-                    !approves(&read_split(contract, &after, &ask(required))),
-                    "{contract:?}:\n{}",
-                    after.text
-                );
+                assert!(!approves(&read_split(contract, &after, &ask(required))), "{contract:?}:\n{}", after.text);
                 let before = joined(&[&refusal, &approval]);
-                assert!(
-                    !approves(&read_split(contract, &before, &ask(required))),
-                    "{contract:?}:\n{}",
-                    before.text
-                );
+                assert!(!approves(&read_split(contract, &before, &ask(required))), "{contract:?}:\n{}", before.text);
                 let auto = read_split(Contract::Auto, &after, &ask(required));
                 assert!(!approves(&auto), "auto:\n{}", after.text);
             }
@@ -214,7 +207,7 @@ fn a_refusal_in_any_format_takes_an_approval_back_without_a_nonce() {
 }
 
 #[test]
-fn quoted_refusals_and_commentary_are_harmless() {
+fn quoted_refusals_and_commentary_do_not_retract_an_approval() {
     let harmless = [
         "I have read every file.",
         "The old test said `**Verdict: CHANGES_REQUESTED**`.",
@@ -226,7 +219,7 @@ fn quoted_refusals_and_commentary_are_harmless() {
     ];
     for text in harmless {
         for (contract, approval) in approvals(NONCE) {
-            // Capitals of two blocks that touch may be one word.
+            // Without a separator, capitals of two blocks can form one word.
             let approval = if approval.ends_with("ISSUES") { approval + "\n" } else { approval };
             let after = joined(&[&approval, text]);
             let result = read_split(contract, &after, &ask(true));
@@ -241,26 +234,26 @@ fn quoted_refusals_and_commentary_are_harmless() {
 }
 
 #[test]
-fn a_report_is_taken_back_by_a_later_report_or_by_text() {
+fn a_later_report_or_text_retracts_a_report() {
     let passed: &[u8] = br#"{"passed":true}"#;
     for contract in [Contract::Tool, Contract::Auto] {
-        let alone = Answer { text: b"REVIEW_COMPLETE\n", tool: Some(passed) };
+        let alone = ReviewAnswer { text: b"REVIEW_COMPLETE\n", tool: Some(passed) };
         assert!(approves(&parse(contract, alone, &ask(true))));
         for refusal in refusals() {
-            let answer = Answer { text: refusal.as_bytes(), tool: Some(passed) };
+            let answer = ReviewAnswer { text: refusal.as_bytes(), tool: Some(passed) };
             assert!(!approves(&parse(contract, answer, &ask(true))), "{contract:?}: {refusal}");
         }
-        let answer = Answer { text: b"I retract my approval, this loses money.", tool: Some(passed) };
+        let answer = ReviewAnswer { text: b"I retract my approval, this loses money.", tool: Some(passed) };
         assert!(!approves(&parse(contract, answer, &ask(true))), "{contract:?}");
         let retracted: &[u8] = b"{\"passed\":true}\n{\"passed\":false,\"issues\":[{\"description\":\"no\"}]}";
-        let answer = Answer { text: b"**Verdict: APPROVED**", tool: Some(retracted) };
+        let answer = ReviewAnswer { text: b"**Verdict: APPROVED**", tool: Some(retracted) };
         let review = parse(contract, answer, &ask(true)).unwrap();
         assert_eq!(review.verdict, Verdict::ChangesRequested);
         assert_eq!(review.findings[0].description, "no");
     }
 }
 
-/// The answers of the corpus that are not broken by design: those of the seeds and the untidy ones.
+/// The valid answers of the corpus: those in `seed` and `untidy`.
 fn recorded() -> Vec<(Contract, String)> {
     let corpus = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/contracts"));
     let mut paths: Vec<_> = ["seed", "untidy", "hostile"]
@@ -274,16 +267,16 @@ fn recorded() -> Vec<(Contract, String)> {
         let setting: serde_json::Value =
             serde_json::from_slice(&fs::read(path.with_extension("json")).expect("a readable corpus"))
                 .expect("a readable corpus");
-        let contract = Contract::from_word(setting["contract"].as_str()?)?;
+        let contract = Contract::parse(setting["contract"].as_str()?)?;
         let text = fs::read_to_string(path).ok()?;
         (contract != Contract::Tool).then_some((contract, text))
     };
     paths.iter().filter_map(case).collect()
 }
 
-/// Chunks of one block are the block: they have no boundary.
+/// The chunks of one block are joined without a boundary.
 #[test]
-fn an_answer_in_chunks_is_the_answer() {
+fn an_answer_in_chunks_is_read_as_one_answer() {
     let mut dice = Dice::new();
     for (_, text) in recorded() {
         let places: Vec<usize> = (0..8).map(|_| dice.below(text.len() + 1)).collect();
@@ -294,7 +287,7 @@ fn an_answer_in_chunks_is_the_answer() {
 }
 
 #[test]
-fn no_split_of_a_recorded_answer_is_looser() {
+fn no_split_of_a_recorded_answer_makes_it_less_strict() {
     let mut dice = Dice::new();
     for (contract, text) in recorded() {
         for required in [false, true] {
@@ -303,18 +296,15 @@ fn no_split_of_a_recorded_answer_is_looser() {
                 let places: Vec<usize> = (0..1 + round % 4).map(|_| dice.below(text.len() + 1)).collect();
                 let blocks = cut(&text, &places);
                 let split = read_split(contract, &joined(&blocks), &ask(required));
-                assert!(
-                    approves(&whole) || !approves(&split),
-                    "{contract:?} {whole:?}\nbecame looser in {blocks:#?}"
-                );
+                assert!(approves(&whole) || !approves(&split), "{contract:?} {whole:?}\nbecame looser in {blocks:#?}");
             }
         }
     }
 }
 
-/// At the ends of lines nothing is lost: the review is the same.
+/// A split at the end of a line does not change the review.
 #[test]
-fn a_split_between_lines_is_the_same_review() {
+fn a_split_between_lines_gives_the_same_review() {
     for (contract, text) in recorded() {
         let lines: Vec<&str> = text.split_inclusive('\n').collect();
         let whole = read(contract, &text, &ask(false));
@@ -324,30 +314,15 @@ fn a_split_between_lines_is_the_same_review() {
     }
 }
 
-/// Parts of answers, to be put together and cut anywhere.
+/// Parts of answers, combined in any order.
 fn parts() -> impl Strategy<Value = String> {
     let mut words: Vec<String> = approvals(NONCE).into_iter().map(|(_, text)| text).collect();
     words.extend(refusals());
     words.extend(
-        [
-            "I looked.",
-            "> quoted",
-            "```",
-            "~~~",
-            "`",
-            "~~",
-            "<!--",
-            "-->",
-            "    ",
-            "- ",
-            "+",
-            "@@ -1,2 +1,2 @@",
-        ]
-        .map(str::to_owned),
+        ["I looked.", "> quoted", "```", "~~~", "`", "~~", "<!--", "-->", "    ", "- ", "+", "@@ -1,2 +1,2 @@"]
+            .map(str::to_owned),
     );
-    words.extend(
-        ["> **Verdict: APPROVED**", "`**Verdict: APPROVED**`", "**Verdict: APPROVED**"].map(str::to_owned),
-    );
+    words.extend(["> **Verdict: APPROVED**", "`**Verdict: APPROVED**`", "**Verdict: APPROVED**"].map(str::to_owned));
     let gap = select(vec!["\n", "\n\n", " "]);
     prop::collection::vec((select(words), gap), 1..5)
         .prop_map(|parts| parts.into_iter().map(|(word, gap)| word + gap).collect())
@@ -357,7 +332,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_split_is_looser(text in parts(), places in prop::collection::vec(any::<usize>(), 1..4), required: bool) {
+    fn no_split_makes_an_answer_less_strict(text in parts(), places in prop::collection::vec(any::<usize>(), 1..4), required: bool) {
         let blocks = cut(&text, &places);
         let answer = joined(&blocks);
         for contract in [Contract::Markdown, Contract::Json, Contract::Xml, Contract::Prefix, Contract::Severity, Contract::Auto] {
@@ -367,9 +342,9 @@ proptest! {
         }
     }
 
-    /// In any order and number, reports and text come to the strictest of them.
+    /// The strictest of all reports and texts counts, in any order and number.
     #[test]
-    fn reports_and_text_come_to_the_strictest(
+    fn the_strictest_of_reports_and_text_counts(
         passed in prop::collection::vec(any::<bool>(), 1..4),
         text in select(vec!["", "Done.", "**Verdict: APPROVED**", "**Verdict: CHANGES_REQUESTED**", "[Critical] a.rs:1 no"]),
     ) {
@@ -377,7 +352,7 @@ proptest! {
         let calls = calls.join("\n");
         let refuses = text.contains("CHANGES") || text.contains("Critical");
         for contract in [Contract::Tool, Contract::Auto] {
-            let review = parse(contract, Answer { text: text.as_bytes(), tool: Some(calls.as_bytes()) }, &ask(true));
+            let review = parse(contract, ReviewAnswer { text: text.as_bytes(), tool: Some(calls.as_bytes()) }, &ask(true));
             let single = passed == [true] && !refuses;
             prop_assert_eq!(approves(&review), single, "{:?} {} {}", review, calls, text);
             if passed.contains(&false) {

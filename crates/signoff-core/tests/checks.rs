@@ -1,40 +1,39 @@
-//! What the project's own commands print, and the review it gives.
+//! Reviews made from the output of the project's checks.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fmt::Write;
 
-use signoff_core::checks::{MOST, Ran, against_base, findings, review, review_against_base};
+use signoff_core::checks::{CheckRun, MAX_PER_COMMAND, compare_with_base, findings, review, review_against_base};
 use signoff_core::ids::ReviewerName;
 use signoff_core::review::{Inconclusive, Review, ReviewerKind, Severity, Verdict};
 
-fn checks(ran: &[Ran]) -> Review {
+fn checks(ran: &[CheckRun]) -> Review {
     review(&ReviewerName::from("checks"), ReviewerKind::Tests, ran)
 }
 
-fn ran(name: &str, code: i32, output: &str) -> Ran {
+fn ran(name: &str, code: i32, output: &str) -> CheckRun {
     let command = format!("make {name}");
-    Ran { name: name.to_owned(), command, code: Some(code), output: output.to_owned() }
+    CheckRun { name: name.to_owned(), command, code: Some(code), output: output.to_owned() }
 }
 
-/// A file of the corpus: `$ command`, `exit CODE` or `ended`, a blank line, the output.
-fn case(text: &str) -> Ran {
+/// Parses a file of the corpus: `$ command`, `exit CODE` or `ended`, a blank line, the output.
+fn case(text: &str) -> CheckRun {
     let mut lines = text.splitn(4, '\n');
     let command = lines.next().unwrap().strip_prefix("$ ").unwrap().to_owned();
     let ended = lines.next().unwrap();
     let code = ended.strip_prefix("exit ").map(|code| code.parse().unwrap());
     assert!(code.is_some() || ended == "ended");
     assert_eq!(lines.next(), Some(""));
-    Ran { name: "check".to_owned(), command, code, output: lines.next().unwrap_or_default().to_owned() }
+    CheckRun { name: "check".to_owned(), command, code, output: lines.next().unwrap_or_default().to_owned() }
 }
 
-/// The review as a person would read it.
+/// The review as readable text.
 fn told(review: &Review) -> String {
-    let mut out = format!("{}: {}\n", review.verdict.word(), review.summary);
+    let mut out = format!("{}: {}\n", review.verdict.as_str(), review.summary);
     for finding in &review.findings {
         let place = place(finding.file.as_deref(), finding.line);
-        writeln!(out, "\n[{}] {place}\n  {}", finding.severity.word(), indented(&finding.description))
-            .unwrap();
+        writeln!(out, "\n[{}] {place}\n  {}", finding.severity.as_str(), indented(&finding.description)).unwrap();
         if let Some(suggestion) = &finding.suggestion {
             writeln!(out, "  Suggestion: {}", indented(suggestion)).unwrap();
         }
@@ -80,13 +79,13 @@ fn one_failing_check_is_enough() {
 }
 
 #[test]
-fn nothing_run_is_nothing_known() {
+fn without_checks_the_review_is_inconclusive() {
     let review = checks(&[]);
     assert_eq!(review.verdict, Verdict::Inconclusive(Inconclusive::Missing("no check was run".to_owned())));
 }
 
 #[test]
-fn what_two_commands_say_alike_is_told_once_and_still_fails_both() {
+fn equal_findings_of_two_checks_are_reported_once_and_both_checks_fail() {
     let said = "src/a.c:3:5: error: bad\n";
     let review = checks(&[ran("build", 2, said), ran("test", 2, said)]);
     insta::assert_snapshot!(told(&review), @r"
@@ -98,23 +97,23 @@ fn what_two_commands_say_alike_is_told_once_and_still_fails_both() {
 }
 
 #[test]
-fn a_flood_is_counted_and_hides_no_error() {
-    let mut output: String = (0..MOST + 20).map(|line| format!("a.c:{line}: warning: unused\n")).collect();
+fn excess_findings_are_counted_and_errors_come_first() {
+    let mut output: String = (0..MAX_PER_COMMAND + 20).map(|line| format!("a.c:{line}: warning: unused\n")).collect();
     output += "b.c:1: error: this one\n";
     let found = findings(&ReviewerName::from("checks"), &[ran("build", 2, &output)]);
-    assert_eq!(found.len(), MOST + 1);
+    assert_eq!(found.len(), MAX_PER_COMMAND + 1);
     assert_eq!((found[0].severity, found[0].description.as_str()), (Severity::Critical, "this one"));
-    insta::assert_snapshot!(found[MOST].description, @"`build` reports 21 more like these.");
+    insta::assert_snapshot!(found[MAX_PER_COMMAND].description, @"`build` reports 21 more like these.");
 }
 
 #[test]
-fn the_same_failure_keeps_its_id_though_its_output_tells_the_time() {
+fn numbers_and_times_in_the_output_do_not_change_the_finding_id() {
     let id = |output| findings(&ReviewerName::from("checks"), &[ran("test", 1, output)])[0].id.clone();
     assert_eq!(id("2 failed in 0.31 s"), id("2 failed in 0.29 s, see /tmp/log.8861"));
 }
 
 #[test]
-fn equal_messages_in_one_file_are_told_apart_by_their_lines() {
+fn equal_messages_on_different_lines_have_different_ids() {
     let output = "a.c:9: error: unused\na.c:3: error: unused\n";
     let found = findings(&ReviewerName::from("checks"), &[ran("build", 2, output)]);
     assert_ne!(found[0].id, found[1].id);
@@ -127,7 +126,7 @@ mod laws {
 
     use super::*;
 
-    /// Pieces of every tool's output, whole and broken.
+    /// Parts of every tool's output, valid and broken.
     const PIECES: &[&str] = &[
         "\n",
         "\n\n",
@@ -204,86 +203,78 @@ mod laws {
         fn any_output_gives_a_review(outputs in vec((outputs(), any::<Option<i32>>()), 1..4)) {
             let ran: Vec<_> = outputs
                 .into_iter()
-                .map(|(output, code)| Ran { code, ..ran("test", 0, &output) })
+                .map(|(output, code)| CheckRun { code, ..ran("test", 0, &output) })
                 .collect();
             let review = checks(&ran);
             let failed = ran.iter().any(|ran| ran.code != Some(0));
             prop_assert_eq!(review.verdict == Verdict::ChangesRequested, failed);
             prop_assert_eq!(review.verdict == Verdict::Approved, !failed);
             prop_assert_eq!(review.findings.iter().any(|finding| finding.severity == Severity::Critical), failed);
-            prop_assert!(review.findings.len() <= ran.len() * (MOST + 2));
-            prop_assert!(review.minor.len() <= ran.len() * (MOST + 1));
+            prop_assert!(review.findings.len() <= ran.len() * (MAX_PER_COMMAND + 2));
+            prop_assert!(review.minor.len() <= ran.len() * (MAX_PER_COMMAND + 1));
             prop_assert!(review.findings.iter().all(|finding| !finding.description.trim().is_empty()));
             let ids: std::collections::BTreeSet<_> = review.findings.iter().map(|finding| &finding.id).collect();
             prop_assert_eq!(ids.len(), review.findings.len());
         }
     }
 
-    /// Megabytes of any one piece, and of one line: whoever reads a line again for each line is still at it tomorrow.
+    /// Long output made of one repeated piece. A quadratic parser would not finish in time.
     #[test]
-    fn a_flood_is_read_in_linear_time() {
+    fn long_output_is_parsed_in_linear_time() {
         for piece in PIECES {
             let flood = format!("\"runs\"\n{}", piece.repeat(100_000 / piece.len()));
             let found = findings(&ReviewerName::from("checks"), &[ran("test", 1, &flood)]);
-            assert!((1..=MOST + 2).contains(&found.len()), "{piece:?} gives {}", found.len());
+            assert!((1..=MAX_PER_COMMAND + 2).contains(&found.len()), "{piece:?} gives {}", found.len());
         }
     }
 }
 
-/// How a review of `head` reads where `base` is known.
-fn against(head: &[Ran], base: &[Ran]) -> String {
-    let (review, sorted) =
-        review_against_base(&ReviewerName::from("checks"), ReviewerKind::Tests, (head, base));
-    assert_eq!(against_base(&ReviewerName::from("checks"), head, base), sorted);
+/// The review of `head` compared with the checks on `base`, in one line.
+fn against(head: &[CheckRun], base: &[CheckRun]) -> String {
+    let (review, sorted) = review_against_base(&ReviewerName::from("checks"), ReviewerKind::Tests, (head, base));
+    assert_eq!(compare_with_base(&ReviewerName::from("checks"), head, base), sorted);
     let descriptions = |all: Vec<String>| all.join(" | ");
     format!(
         "{}; new: {}; on the base: {}",
-        review.verdict.word(),
+        review.verdict.as_str(),
         descriptions(review.findings.iter().map(|one| one.description.clone()).collect()),
         descriptions(sorted.on_base.iter().map(|one| one.description.clone()).collect()),
     )
 }
 
 #[test]
-fn what_fails_on_the_base_too_does_not_block() {
+fn failures_that_exist_on_the_base_do_not_block() {
     let old = "src/a.rs:3: error: unused";
     let base = [ran("lint", 1, old)];
-    // Lines move when something is added above.
+    // Line numbers change when lines are added above.
     assert_eq!(
         against(&[ran("lint", 1, "src/a.rs:9: error: unused")], &base),
         "approved_with_minor; new: ; on the base: unused"
     );
     // Equal messages on different lines are different findings.
-    let twice =
-        |first: u32| format!("src/a.rs:{first}: error: unused\nsrc/a.rs:{}: error: unused", first + 1);
+    let twice = |first: u32| format!("src/a.rs:{first}: error: unused\nsrc/a.rs:{}: error: unused", first + 1);
     assert_eq!(
         against(&[ran("lint", 1, &twice(7))], &[ran("lint", 1, &twice(3))]),
         "approved_with_minor; new: ; on the base: unused | unused"
     );
-    assert_eq!(
-        against(&[ran("lint", 1, &twice(7))], &base),
-        "changes_requested; new: unused; on the base: unused"
-    );
+    assert_eq!(against(&[ran("lint", 1, &twice(7))], &base), "changes_requested; new: unused; on the base: unused");
     // Another failure of the same check.
     assert_eq!(
         against(&[ran("lint", 1, &format!("{old}\nsrc/b.rs:1: error: shadowed"))], &base),
         "changes_requested; new: shadowed; on the base: unused"
     );
-    // The same words of another command.
+    // The same message from another command.
     assert_eq!(against(&[ran("test", 1, old)], &base), "changes_requested; new: unused; on the base: ");
     assert_eq!(against(&[ran("lint", 0, "")], &base), "approved; new: ; on the base: ");
     assert_eq!(against(&[ran("lint", 1, old)], &[]), "changes_requested; new: unused; on the base: ");
-    assert_eq!(
-        against(&[ran("lint", 1, old)], &[ran("lint", 0, "")]),
-        "changes_requested; new: unused; on the base: "
-    );
+    assert_eq!(against(&[ran("lint", 1, old)], &[ran("lint", 0, "")]), "changes_requested; new: unused; on the base: ");
 }
 
 #[test]
-fn a_failure_that_names_no_place_is_known_by_its_output() {
+fn a_failure_without_a_location_is_identified_by_its_output() {
     let same = |head: &str, base: &str| {
-        let told = against(&[ran("test", 1, head)], &[ran("test", 1, base)]);
-        told.starts_with("approved_with_minor; new: ; on the base: `test`")
+        let line = against(&[ran("test", 1, head)], &[ran("test", 1, base)]);
+        line.starts_with("approved_with_minor; new: ; on the base: `test`")
     };
     assert!(same("", ""));
     assert!(same("boom after 13 ms in /tmp/x81\n", "boom after 9 ms in /tmp/y7\n"));

@@ -1,15 +1,15 @@
-//! What holds for every answer in every contract.
+//! Properties of every answer in every contract.
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use signoff_core::contract::{Answer, Ask, Contract, parse};
+use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
-use signoff_core::review::{Bar, Review, ReviewerKind, Violation};
+use signoff_core::review::{FailThreshold, Review, ReviewerKind, Violation};
 
 const NONCE: &str = "n-7f3a";
 
-fn ask(kind: ReviewerKind, require_nonce: bool, fail_on: Bar) -> Ask {
-    Ask {
+fn ask(kind: ReviewerKind, require_nonce: bool, fail_on: FailThreshold) -> ReviewRequest {
+    ReviewRequest {
         reviewer: ReviewerName::new("r"),
         kind,
         nonce: Some(Nonce::new(NONCE)),
@@ -21,21 +21,21 @@ fn ask(kind: ReviewerKind, require_nonce: bool, fail_on: Bar) -> Ask {
     }
 }
 
-fn any_ask() -> impl Strategy<Value = Ask> {
+fn any_ask() -> impl Strategy<Value = ReviewRequest> {
     let kinds = select(vec![ReviewerKind::Spec, ReviewerKind::Code, ReviewerKind::General]);
-    let bars = select(vec![Bar::Low, Bar::Medium, Bar::High, Bar::None]);
+    let bars = select(vec![FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None]);
     (kinds, any::<bool>(), bars).prop_map(|(kind, require, bar)| ask(kind, require, bar))
 }
 
-fn read(contract: Contract, text: &str, ask: &Ask) -> Result<Review, Violation> {
-    parse(contract, Answer { text: text.as_bytes(), tool: None }, ask)
+fn read(contract: Contract, text: &str, ask: &ReviewRequest) -> Result<Review, Violation> {
+    parse(contract, ReviewAnswer { text: text.as_bytes(), tool: None }, ask)
 }
 
-fn approves(contract: Contract, text: &str, ask: &Ask) -> bool {
+fn approves(contract: Contract, text: &str, ask: &ReviewRequest) -> bool {
     read(contract, text, ask).is_ok_and(|review| review.verdict.approves())
 }
 
-/// Answers that approve, one in each way to say so.
+/// Answers that approve, one for each format.
 fn approvals(kind: ReviewerKind) -> Vec<(Contract, String)> {
     let root = if kind == ReviewerKind::Spec { "spec-review" } else { "code-review" };
     vec![
@@ -53,7 +53,7 @@ fn approvals(kind: ReviewerKind) -> Vec<(Contract, String)> {
     ]
 }
 
-/// Answers that do not.
+/// Answers that do not approve.
 fn refusals(kind: ReviewerKind) -> Vec<(Contract, String)> {
     let root = if kind == ReviewerKind::Spec { "spec-review" } else { "code-review" };
     let issue = "<issues><issue severity='critical'><description>no</description></issue></issues>";
@@ -71,8 +71,8 @@ fn refusals(kind: ReviewerKind) -> Vec<(Contract, String)> {
     ]
 }
 
-/// Ways to show a text without saying it. A fence holds more than the text: alone in a fence, a
-/// machine-readable answer is an answer.
+/// Quotes a text so that it is not an answer. A fence contains more than the text, because a
+/// machine-readable text alone in a fence is an answer.
 fn shown(way: usize, text: &str) -> String {
     let escaped = serde_json::Value::from(text).to_string();
     match way {
@@ -104,7 +104,7 @@ fn shown(way: usize, text: &str) -> String {
 }
 const WAYS: usize = 24;
 
-/// Pieces of all contracts, to be put together in any order.
+/// Parts of answers in all contracts, combined in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let words = vec![
         "**Verdict: APPROVED**",
@@ -170,7 +170,7 @@ proptest! {
     fn any_bytes_give_a_review_or_a_violation(bytes in prop::collection::vec(any::<u8>(), 0..200), asked in any_ask()) {
         for contract in Contract::ALL {
             for tool in [None, Some(bytes.as_slice())] {
-                if let Err(violation) = parse(contract, Answer { text: &bytes, tool }, &asked) {
+                if let Err(violation) = parse(contract, ReviewAnswer { text: &bytes, tool }, &asked) {
                     prop_assert!(violation.offset <= bytes.len());
                 }
             }
@@ -181,8 +181,8 @@ proptest! {
     fn any_pieces_give_a_review_or_a_violation(text in pieces(), asked in any_ask()) {
         for contract in Contract::ALL {
             for tool in [None, Some(text.as_bytes())] {
-                let result = parse(contract, Answer { text: text.as_bytes(), tool }, &asked);
-                prop_assert_eq!(&result, &parse(contract, Answer { text: text.as_bytes(), tool }, &asked));
+                let result = parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &asked);
+                prop_assert_eq!(&result, &parse(contract, ReviewAnswer { text: text.as_bytes(), tool }, &asked));
                 match result {
                     Err(violation) => prop_assert!(violation.offset <= text.len()),
                     Ok(review) => prop_assert!(
@@ -194,7 +194,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_only_shown_is_never_approved(
+    fn a_quoted_approval_is_never_an_approval(
         asked in any_ask(),
         ways in prop::collection::vec(0..WAYS, 1..4),
         which in any::<prop::sample::Index>(),
@@ -209,18 +209,18 @@ proptest! {
     }
 
     #[test]
-    fn a_contradicted_approval_is_no_approval(
+    fn a_contradicted_approval_does_not_approve(
         asked in any_ask(),
         approval in any::<prop::sample::Index>(),
         refusal in any::<prop::sample::Index>(),
         first in any::<bool>(),
         gap in select(vec!["\n", "\n\n", "\n\nBut:\n\n"]),
     ) {
-        let asked = Ask { fail_on: Bar::Low, ..asked };
+        let asked = ReviewRequest { fail_on: FailThreshold::Low, ..asked };
         let (contract, yes) = approval.get(&approvals(asked.kind)).clone();
         let (other, no) = refusal.get(&refusals(asked.kind)).clone();
         let text = if first { format!("{yes}{gap}{no}") } else { format!("{no}{gap}{yes}") };
-        // The prefix counts at the start only: later it is text.
+        // The prefix counts only at the start of the answer.
         let silent = |one: Contract, is_first: bool| one == Contract::Prefix && !is_first;
         if !silent(contract, first) && !silent(other, !first) {
             prop_assert!(!approves(Contract::Auto, &text, &asked), "auto approves:\n{text}");
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn a_retracted_approval_is_no_approval(
+    fn a_retracted_approval_does_not_approve(
         asked in any_ask(),
         approval in any::<prop::sample::Index>(),
         bound in any::<bool>(),
@@ -247,24 +247,24 @@ proptest! {
     }
 
     #[test]
-    fn one_broken_byte_makes_no_approval_of_a_refusal(asked in any_ask(), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), replaces in any::<bool>()) {
-        let asked = Ask { fail_on: Bar::Low, ..asked };
+    fn one_changed_byte_never_turns_a_refusal_into_an_approval(asked in any_ask(), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), replaces in any::<bool>()) {
+        let asked = ReviewRequest { fail_on: FailThreshold::Low, ..asked };
         let (contract, no) = which.get(&refusals(asked.kind)).clone();
         let at = at.index(no.len());
         let mut bytes = no.into_bytes();
         if replaces { bytes[at] = 0xff } else { bytes.insert(at, 0xff) }
         for reader in [contract, Contract::Auto] {
-            let result = parse(reader, Answer { text: &bytes, tool: None }, &asked);
+            let result = parse(reader, ReviewAnswer { text: &bytes, tool: None }, &asked);
             prop_assert!(!result.is_ok_and(|review| review.verdict.approves()), "{bytes:?}");
         }
     }
 
     #[test]
     fn every_item_beside_a_request_is_a_finding(items in prop::collection::vec(listed(), 1..8), last in any::<bool>()) {
-        let asked = ask(ReviewerKind::Code, false, Bar::Medium);
+        let asked = ask(ReviewerKind::Code, false, FailThreshold::Medium);
         let items = in_sections(items);
         let list = review_of(&items);
-        let expected: Vec<&Listed> = items.iter().filter(|one| one.is_finding()).collect();
+        let expected: Vec<&GeneratedItem> = items.iter().filter(|one| one.is_finding()).collect();
         let verdict = "**Verdict: CHANGES_REQUESTED**";
         let markdown = if last { format!("{list}\n{verdict}\n") } else { format!("{verdict}\n\n{list}") };
         for (contract, text) in [(Contract::Markdown, markdown), (Contract::Prefix, format!("ISSUES: see\n\n{list}"))] {
@@ -274,20 +274,20 @@ proptest! {
             for one in &expected {
                 let found = review.findings.iter().find(|finding| finding.description.contains(&one.text));
                 let Some(found) = found else { return Err(TestCaseError::fail(format!("{one:?} is lost:\n{text}"))) };
-                prop_assert_eq!(found.severity.word(), one.severity.unwrap_or("critical"), "{}", text);
+                prop_assert_eq!(found.severity.as_str(), one.severity.unwrap_or("critical"), "{}", text);
                 prop_assert!(one.nested.iter().all(|nested| found.description.contains(nested)), "{:?}\n{}", found, text);
             }
         }
     }
 
     #[test]
-    fn the_text_of_a_finding_is_what_was_written(
+    fn the_text_of_a_finding_is_unchanged(
         text in "x[a-z]([a-z0-9 *_`(){}<>&#|:,.=+!?'/-]{0,30}[a-z0-9)*`:-])?",
         lead in select(vec!["[Critical] src/a.rs:1 ", "src/a.rs:1 ", "**Critical:** src/a.rs:1 — ", "`src/a.rs:1`: ", "**src/a.rs:1** - ", "[Critical] ", "HIGH src/a.rs:1 "]),
     ) {
-        let asked = ask(ReviewerKind::Code, false, Bar::Medium);
+        let asked = ask(ReviewerKind::Code, false, FailThreshold::Medium);
         let text = text.trim();
-        // What is a tag, a place or a label itself is read as one.
+        // A text that is itself a tag, a location or a label is read as such.
         prop_assume!(!text.contains('<') && !text.ends_with(':') && text.matches('`').count() % 2 == 0);
         let answer = format!("- {lead}{text}\n\n**Verdict: CHANGES_REQUESTED**\n");
         let review = read(Contract::Markdown, &answer, &asked);
@@ -297,8 +297,8 @@ proptest! {
     }
 
     #[test]
-    fn without_the_nonce_nothing_is_approved_where_it_is_required(text in pieces(), wrong in "[a-z0-9]{1,8}", kind in select(vec![ReviewerKind::Spec, ReviewerKind::Code])) {
-        let asked = ask(kind, true, Bar::Low);
+    fn a_required_nonce_must_be_present_to_approve(text in pieces(), wrong in "[a-z0-9]{1,8}", kind in select(vec![ReviewerKind::Spec, ReviewerKind::Code])) {
+        let asked = ask(kind, true, FailThreshold::Low);
         let text = text.replace(NONCE, &wrong);
         for (contract, answer) in approvals(kind) {
             for text in [format!("{answer}\n<!-- signoff:{wrong} -->"), format!("{answer}\n{text}"), format!("{text}\n{answer}")] {
@@ -308,29 +308,29 @@ proptest! {
     }
 
     #[test]
-    fn what_an_agent_writes_as_told_is_read_as_meant(
+    fn an_answer_that_follows_the_instructions_is_parsed_completely(
         kind in select(vec![ReviewerKind::Spec, ReviewerKind::Code]),
         findings in prop::collection::vec(("[a-z]{1,6}/[a-z]{1,6}\\.rs", 1u32..9999, "[A-Za-z][a-z <&\"]{0,20}[a-z]", 0usize..3), 0..4),
         preamble in select(vec!["", "Here is what I found.\n\n"]),
     ) {
-        let asked = ask(kind, true, Bar::Low);
-        let meant: Vec<Meant> = findings.into_iter().map(|(file, line, text, severity)| Meant { file, line, text, severity }).collect();
+        let asked = ask(kind, true, FailThreshold::Low);
+        let meant: Vec<GeneratedFinding> = findings.into_iter().map(|(file, line, text, severity)| GeneratedFinding { file, line, text, severity }).collect();
         for (contract, answer) in rendered(&meant, kind) {
             let text = if contract == Contract::Prefix { answer } else { format!("{preamble}{answer}") };
             for reader in [contract, Contract::Auto] {
                 let review = read(reader, &text, &asked);
                 let review = review.map_err(|violation| TestCaseError::fail(format!("{reader:?} {violation}\n{text}")))?;
                 prop_assert_eq!(review.verdict.approves(), meant.is_empty(), "{:?}\n{}", reader, text);
-                let read: Option<Vec<Meant>> = review.findings.iter().map(Meant::of).collect();
+                let read: Option<Vec<GeneratedFinding>> = review.findings.iter().map(GeneratedFinding::from_finding).collect();
                 prop_assert_eq!(read.as_ref(), Some(&meant), "{:?}\n{}", reader, text);
             }
         }
     }
 }
 
-/// A list item as the generator meant it.
+/// A list item as generated.
 #[derive(Debug, Clone)]
-struct Listed {
+struct GeneratedItem {
     section: &'static str,
     severity: Option<&'static str>,
     place: bool,
@@ -339,24 +339,23 @@ struct Listed {
     nested: Vec<String>,
 }
 
-impl Listed {
+impl GeneratedItem {
     fn is_finding(&self) -> bool {
-        let aside =
-            matches!(self.section, "## Strengths" | "## Checked" | "Summary:") && self.severity.is_none();
+        let aside = matches!(self.section, "## Strengths" | "## Checked" | "Summary:") && self.severity.is_none();
         self.ticked.map_or(!aside, |ticked| !ticked)
     }
 }
 
-fn listed() -> impl Strategy<Value = Listed> {
+fn listed() -> impl Strategy<Value = GeneratedItem> {
     let sections = select(vec!["", "## Findings", "## Strengths", "## Checked", "Summary:", "**Tests**"]);
     let severities = select(vec![None, Some("minor"), Some("important"), Some("critical")]);
     let ticks = select(vec![None, None, None, Some(true), Some(false)]);
-    // A number in each text tells it from the others.
-    let text = (0u32..1_000_000, "[a-z]{1,8}( [a-z]{1,8}){0,3}")
-        .prop_map(|(number, words)| format!("x{number} {words} end"));
+    // A number makes each text unique.
+    let text =
+        (0u32..1_000_000, "[a-z]{1,8}( [a-z]{1,8}){0,3}").prop_map(|(number, words)| format!("x{number} {words} end"));
     let nested = prop::collection::vec(text.clone(), 0..3);
     (sections, severities, any::<bool>(), ticks, text, nested).prop_map(
-        |(section, severity, place, ticked, text, nested)| Listed {
+        |(section, severity, place, ticked, text, nested)| GeneratedItem {
             section,
             severity,
             place,
@@ -367,8 +366,8 @@ fn listed() -> impl Strategy<Value = Listed> {
     )
 }
 
-/// An item without a section stands in the one before it.
-fn in_sections(mut items: Vec<Listed>) -> Vec<Listed> {
+/// An item without a section belongs to the section of the item before it.
+fn in_sections(mut items: Vec<GeneratedItem>) -> Vec<GeneratedItem> {
     let mut section = "";
     for one in &mut items {
         if one.section.is_empty() {
@@ -379,7 +378,7 @@ fn in_sections(mut items: Vec<Listed>) -> Vec<Listed> {
     items
 }
 
-fn review_of(items: &[Listed]) -> String {
+fn review_of(items: &[GeneratedItem]) -> String {
     let mut out = String::new();
     let mut section = "";
     for one in items {
@@ -396,9 +395,9 @@ fn review_of(items: &[Listed]) -> String {
     out
 }
 
-/// A finding as the generator meant it.
+/// A finding as generated.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Meant {
+struct GeneratedFinding {
     file: String,
     line: u32,
     text: String,
@@ -407,22 +406,22 @@ struct Meant {
 
 const WORDS: [(&str, &str); 3] = [("Minor", "LOW"), ("Important", "MEDIUM"), ("Critical", "HIGH")];
 
-impl Meant {
-    /// None for a finding without a place: no generated one lacks it.
-    fn of(finding: &signoff_core::review::Finding) -> Option<Self> {
-        let severity = WORDS.iter().position(|(_, level)| *level == finding.severity.level())?;
+impl GeneratedFinding {
+    /// Returns `None` for a finding without a location. Every generated finding has one.
+    fn from_finding(finding: &signoff_core::review::Finding) -> Option<Self> {
+        let severity = WORDS.iter().position(|(_, level)| *level == finding.severity.level_name())?;
         let (file, line) = (finding.file.clone()?, finding.line?);
         Some(Self { file, line, text: finding.description.clone(), severity })
     }
 
-    /// The text as one line of Markdown has it.
+    /// The text as it appears in one line of Markdown.
     fn plain(&self) -> String {
         self.text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 }
 
-/// The review in each contract that carries whole findings, as its instructions ask for it.
-fn rendered(meant: &[Meant], kind: ReviewerKind) -> Vec<(Contract, String)> {
+/// The review in each contract that transmits complete findings, in the form that its instructions request.
+fn rendered(meant: &[GeneratedFinding], kind: ReviewerKind) -> Vec<(Contract, String)> {
     let comment = format!("<!-- signoff:{NONCE} 0123456789abcdef -->");
     let plain = meant.iter().all(|one| one.plain() == one.text && !one.text.contains(['<', '&', '"']));
     let items: String = meant
@@ -439,7 +438,7 @@ fn rendered(meant: &[Meant], kind: ReviewerKind) -> Vec<(Contract, String)> {
     answers
 }
 
-fn xml(meant: &[Meant], kind: ReviewerKind) -> String {
+fn xml(meant: &[GeneratedFinding], kind: ReviewerKind) -> String {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
     let root = if kind == ReviewerKind::Spec { "spec-review" } else { "code-review" };
     let issues: String = meant
@@ -457,7 +456,7 @@ fn xml(meant: &[Meant], kind: ReviewerKind) -> String {
     format!("<{root} nonce=\"{NONCE}\">\n<verdict>{word}</verdict>\n<issues>{issues}</issues>\n</{root}>\n")
 }
 
-fn severity(meant: &[Meant]) -> String {
+fn severity(meant: &[GeneratedFinding]) -> String {
     let issues: Vec<_> = meant
         .iter()
         .map(|one| {
@@ -472,11 +471,9 @@ fn severity(meant: &[Meant]) -> String {
 fn a_message_over_ten_megabytes_is_not_read() {
     let text = vec![b' '; signoff_core::contract::MAX_BYTES + 1];
     for contract in Contract::ALL {
-        let answer = Answer {
-            text: &text,
-            tool: Some(&text).filter(|_| contract == Contract::Tool).map(Vec::as_slice),
-        };
-        let violation = parse(contract, answer, &ask(ReviewerKind::Code, false, Bar::Low)).unwrap_err();
-        assert_eq!(violation.code.word(), "too_large", "{contract:?}");
+        let answer =
+            ReviewAnswer { text: &text, tool: Some(&text).filter(|_| contract == Contract::Tool).map(Vec::as_slice) };
+        let violation = parse(contract, answer, &ask(ReviewerKind::Code, false, FailThreshold::Low)).unwrap_err();
+        assert_eq!(violation.code.as_str(), "too_large", "{contract:?}");
     }
 }

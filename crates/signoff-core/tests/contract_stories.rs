@@ -1,4 +1,4 @@
-//! What each contract makes of the answers reviewers give: honest, untidy and hostile ones.
+//! How each contract parses the answers of reviewers: valid, untidy and hostile ones.
 
 mod contract_stories {
     mod auto;
@@ -7,9 +7,9 @@ mod contract_stories {
     mod json;
     mod markdown;
     mod prefix;
+    mod render;
     mod report;
     mod severity;
-    mod told;
     mod tool;
     mod xml;
 }

@@ -1,29 +1,29 @@
-//! The corpus of reviewer answers in `testdata/contracts` judges the parsers; its README says how a case is written.
+//! Runs the parsers on the reviewer answers in `testdata/contracts`. Its README describes the format of a case.
 
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use signoff_core::contract::{Answer, Ask, Contract, ParseReport, parse};
+use signoff_core::contract::{Contract, ParseReport, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
-use signoff_core::review::{Bar, Review, ReviewerKind, Verdict, Violation, ViolationCode};
+use signoff_core::review::{FailThreshold, Review, ReviewerKind, Verdict, Violation, ViolationCode};
 
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/contracts");
 const DIRECTORIES: [&str; 3] = ["seed", "hostile", "untidy"];
 const TEXT_CONTRACTS: [Contract; 6] =
     [Contract::Markdown, Contract::Json, Contract::Xml, Contract::Prefix, Contract::Severity, Contract::Auto];
 
-/// How an answer was asked for, and what it must be read as.
+/// How an answer was requested, and the expected result.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Setting {
+struct CaseSettings {
     why: String,
     contract: Contract,
     role: ReviewerKind,
     nonce: Option<String>,
     require_nonce: bool,
-    fail_on: Option<Bar>,
+    fail_on: Option<FailThreshold>,
     commit: Option<String>,
     #[serde(default)]
     auto_may_approve: bool,
@@ -33,7 +33,7 @@ struct Setting {
 struct Case {
     name: String,
     text: Vec<u8>,
-    setting: Setting,
+    setting: CaseSettings,
 }
 
 impl Case {
@@ -41,21 +41,17 @@ impl Case {
         let read = |path: &Path| fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let setting = path.with_extension("json");
         Self {
-            name: path
-                .strip_prefix(CORPUS)
-                .expect("a path in the corpus")
-                .with_extension("")
-                .display()
-                .to_string(),
+            name: path.strip_prefix(CORPUS).expect("a path in the corpus").with_extension("").display().to_string(),
             text: read(path),
             setting: serde_json::from_slice(&read(&setting))
                 .unwrap_or_else(|error| panic!("{}: {error}", setting.display())),
         }
     }
 
-    fn ask(&self) -> Ask {
-        let own_bar = if self.setting.contract == Contract::Severity { Bar::Low } else { Bar::Medium };
-        Ask {
+    fn ask(&self) -> ReviewRequest {
+        let own_bar =
+            if self.setting.contract == Contract::Severity { FailThreshold::Low } else { FailThreshold::Medium };
+        ReviewRequest {
             nonce: self.setting.nonce.as_deref().map(Nonce::from),
             require_nonce: self.setting.require_nonce,
             fail_on: self.setting.fail_on.unwrap_or(own_bar),
@@ -64,12 +60,12 @@ impl Case {
         }
     }
 
-    /// Reads `text` in this case's setting, as the final message or as the tool's arguments.
+    /// Parses `text` with this case's settings, as the final message or as the tool's arguments.
     fn read(&self, text: &[u8]) -> Result<Review, Violation> {
         parse(self.setting.contract, answer(self.setting.contract, text), &self.ask())
     }
 
-    /// Whether every verdict the case allows is something other than an approval.
+    /// Whether the case allows no approval.
     fn must_not_approve(&self) -> bool {
         let verdict = &self.setting.expect["verdict"];
         let words = verdict.as_array().map_or(std::slice::from_ref(verdict), Vec::as_slice);
@@ -77,32 +73,32 @@ impl Case {
     }
 }
 
-fn ask(role: ReviewerKind) -> Ask {
-    Ask {
-        reviewer: ReviewerName::from(role.word()),
+fn ask(role: ReviewerKind) -> ReviewRequest {
+    ReviewRequest {
+        reviewer: ReviewerName::from(role.as_str()),
         kind: role,
         nonce: None,
         require_nonce: false,
-        fail_on: Bar::Medium,
+        fail_on: FailThreshold::Medium,
         commit: None,
         loop_id: None,
         task: None,
     }
 }
 
-fn answer(contract: Contract, text: &[u8]) -> Answer<'_> {
-    if contract == Contract::Tool { Answer { text: b"", tool: Some(text) } } else { message(text) }
+fn answer(contract: Contract, text: &[u8]) -> ReviewAnswer<'_> {
+    if contract == Contract::Tool { ReviewAnswer { text: b"", tool: Some(text) } } else { message(text) }
 }
 
-fn message(text: &[u8]) -> Answer<'_> {
-    Answer { text, tool: None }
+fn message(text: &[u8]) -> ReviewAnswer<'_> {
+    ReviewAnswer { text, tool: None }
 }
 
 fn approves(result: &Result<Review, Violation>) -> bool {
     result.as_ref().is_ok_and(|review| review.verdict.approves())
 }
 
-/// The cases of one directory in the order of their names; a file without its partner is an error.
+/// The cases of one directory, sorted by name. A file without its counterpart is an error.
 fn cases(directory: &str) -> Vec<Case> {
     let entries = fs::read_dir(Path::new(CORPUS).join(directory)).expect("the corpus");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a file of the corpus").path()).collect();
@@ -111,23 +107,19 @@ fn cases(directory: &str) -> Vec<Case> {
         let partners = path.with_extension("txt").exists() && path.with_extension("json").exists();
         assert!(partners, "{} has no partner", path.display());
     }
-    paths
-        .iter()
-        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
-        .map(|path| Case::load(path))
-        .collect()
+    paths.iter().filter(|path| path.extension().is_some_and(|end| end == "txt")).map(|path| Case::load(path)).collect()
 }
 
 fn all_cases() -> impl Iterator<Item = Case> {
     DIRECTORIES.into_iter().flat_map(cases)
 }
 
-/// Fails with everything that went wrong, not with the first of it.
+/// Fails with all problems, not only the first.
 fn fail_with(problems: &[String]) {
     assert!(problems.is_empty(), "{} of the corpus:\n\n{}", problems.len(), problems.join("\n"));
 }
 
-/// Writes a line for each place where `actual` is not what `expected` asks for.
+/// Writes a line for each difference between `actual` and `expected`.
 fn compare(place: &str, expected: &Value, actual: &Value, differences: &mut String) {
     match (expected, actual) {
         (Value::Object(wanted), Value::String(text)) if wanted.contains_key("contains") => {
@@ -155,14 +147,14 @@ fn differ(place: &str, expected: &Value, actual: &Value, differences: &mut Strin
     *differences += &format!("    {place}\n        expected {expected}\n        actual   {actual}\n");
 }
 
-/// Writes a line for each key that `holder` lacks.
+/// Writes a line for each key that is missing in `holder`.
 fn demand(holder: &Value, keys: &str, differences: &mut String) {
     for key in keys.split_whitespace().filter(|key| holder.get(key).is_none()) {
         *differences += &format!("    no key `{key}` in {holder}\n");
     }
 }
 
-/// What every report must have, whatever the case: all keys, the role, a violation's place in the text.
+/// Checks what every report must contain: all keys, the role, a violation's offset in the text.
 fn check_shape(case: &Case, report: &Value, differences: &mut String) {
     const REVIEW: &str = "verdict confidence findings minor checked summary follow_up_prompt \
                           interpreted_intent intent_satisfied reviewer role";
@@ -180,7 +172,7 @@ fn check_shape(case: &Case, report: &Value, differences: &mut String) {
         demand(finding, FINDING, differences);
     }
     for key in ["role", "reviewer"] {
-        compare(key, &case.setting.role.word().into(), &report[key], differences);
+        compare(key, &case.setting.role.as_str().into(), &report[key], differences);
     }
 }
 
@@ -193,8 +185,7 @@ fn every_answer_is_read_as_expected() {
         compare("report", &case.setting.expect, &report, &mut differences);
         check_shape(&case, &report, &mut differences);
         if !differences.is_empty() {
-            let violation =
-                report.get("violation").map_or(String::new(), |why| format!("    read as {why}\n"));
+            let violation = report.get("violation").map_or(String::new(), |why| format!("    read as {why}\n"));
             problems.push(format!("{}: {}\n{violation}{differences}", case.name, case.setting.why));
         }
     }
@@ -202,12 +193,11 @@ fn every_answer_is_read_as_expected() {
 }
 
 #[test]
-fn the_corpus_is_large_enough_and_says_why() {
+fn the_corpus_is_large_enough_and_every_case_has_a_reason() {
     let [seed, hostile, untidy] = DIRECTORIES.map(|directory| cases(directory).len());
     println!("seed {seed}, hostile {hostile}, untidy {untidy}");
     assert!(seed >= 40 && hostile >= 40 && untidy >= 20, "seed {seed}, hostile {hostile}, untidy {untidy}");
-    let silent: Vec<_> =
-        all_cases().filter(|case| case.setting.why.len() < 10).map(|case| case.name).collect();
+    let silent: Vec<_> = all_cases().filter(|case| case.setting.why.len() < 10).map(|case| case.name).collect();
     fail_with(&silent);
 }
 
@@ -228,11 +218,11 @@ fn no_hostile_answer_approves_not_even_under_auto() {
 }
 
 #[test]
-fn nothing_approves_without_the_nonce_that_is_required() {
+fn nothing_approves_without_a_required_nonce() {
     let mut problems = Vec::new();
     for case in all_cases() {
         let nonce = Some(Nonce::from("in-no-file-of-the-corpus"));
-        let ask = Ask { nonce, require_nonce: true, ..case.ask() };
+        let ask = ReviewRequest { nonce, require_nonce: true, ..case.ask() };
         for contract in TEXT_CONTRACTS {
             if approves(&parse(contract, message(&case.text), &ask)) {
                 problems.push(format!("{} approves as {contract:?}", case.name));
@@ -242,7 +232,7 @@ fn nothing_approves_without_the_nonce_that_is_required() {
     fail_with(&problems);
 }
 
-/// Only in honest answers: a hostile one may hold an approval first and what takes it back later.
+/// Only for valid answers: a hostile one may contain an approval first and its retraction later.
 #[test]
 fn a_request_for_changes_that_is_cut_short_never_approves() {
     let mut problems = Vec::new();
@@ -257,11 +247,10 @@ fn a_request_for_changes_that_is_cut_short_never_approves() {
 }
 
 #[test]
-fn what_is_nested_too_deeply_is_named() {
+fn answers_that_are_nested_too_deeply_are_violations() {
     let lists = "[".repeat(10_000) + &"]".repeat(10_000);
     let elements = "<a>".repeat(10_000) + &"</a>".repeat(10_000);
-    let review =
-        format!("<code-review><verdict>APPROVED</verdict><summary>{elements}</summary></code-review>");
+    let review = format!("<code-review><verdict>APPROVED</verdict><summary>{elements}</summary></code-review>");
     let answers = [
         (Contract::Json, format!(r#"{{"verdict":"pass","followUpPrompt":"","more":{lists}}}"#)),
         (Contract::Json, format!(r#"{{"more":{lists},"verdict":"pass","followUpPrompt":""}}"#)),
@@ -276,7 +265,7 @@ fn what_is_nested_too_deeply_is_named() {
 }
 
 #[test]
-fn what_is_larger_than_ten_megabytes_is_named() {
+fn answers_over_ten_megabytes_are_violations() {
     let answers = [
         (Contract::Markdown, "**Verdict: APPROVED**\n\n"),
         (Contract::Json, r#"{"verdict":"pass","followUpPrompt":""}"#),
@@ -294,16 +283,14 @@ fn what_is_larger_than_ten_megabytes_is_named() {
     }
 }
 
-/// Openers that nothing closes: whoever looks for the end of each of them anew is still at it tomorrow.
+/// Opening delimiters without closing ones. A parser that searches for each end separately would be quadratic.
 #[test]
-fn openers_without_end_are_read_in_linear_time_and_never_approve() {
+fn unclosed_delimiters_are_parsed_in_linear_time_and_never_approve() {
     const OPENERS: &str = "{ [ < ` * ~ > - + # \" {\"verdict\": <code-review> <!-- <![CDATA[ <?xml &#65; [x]( [x]: \
                            ``` **Verdict: {\"issues\":[ HIGH a.rs:1 \
                            <code-review><!-- <code-review/x=\" <code-review><![CDATA[ {\"a\": {' {verdict: [{\"a\":1, HIGH:";
     let mut problems = Vec::new();
-    for opener in
-        OPENERS.split(' ').flat_map(|word| [word.to_owned(), format!("{word} "), format!("{word}\n")])
-    {
+    for opener in OPENERS.split(' ').flat_map(|word| [word.to_owned(), format!("{word} "), format!("{word}\n")]) {
         let text = opener.repeat(50_000 / opener.len());
         for contract in TEXT_CONTRACTS.into_iter().chain([Contract::Tool]) {
             if approves(&parse(contract, answer(contract, text.as_bytes()), &ask(ReviewerKind::Code))) {
@@ -318,19 +305,19 @@ fn openers_without_end_are_read_in_linear_time_and_never_approve() {
 fn the_stricter_of_a_tool_report_and_the_final_message_counts() {
     for contract in [Contract::Auto, Contract::Tool] {
         let failed = br#"{"loopId": "b", "passed": false, "issues": [{"description": "it leaks"}]}"#;
-        let answer = Answer { text: b"**Verdict: APPROVED**\n", tool: Some(failed) };
+        let answer = ReviewAnswer { text: b"**Verdict: APPROVED**\n", tool: Some(failed) };
         let review = parse(contract, answer, &ask(ReviewerKind::Code)).unwrap();
         assert_eq!(review.verdict, Verdict::ChangesRequested);
 
         let passed = br#"{"loopId": "b", "passed": true}"#;
-        let answer = Answer { text: b"**Verdict: CHANGES_REQUESTED**\n", tool: Some(passed) };
+        let answer = ReviewAnswer { text: b"**Verdict: CHANGES_REQUESTED**\n", tool: Some(passed) };
         let violation = parse(contract, answer, &ask(ReviewerKind::Code)).unwrap_err();
         assert_eq!(violation.code, ViolationCode::Disagreement);
     }
 }
 
 #[test]
-fn a_reviewer_that_never_calls_the_tool_has_not_answered() {
+fn a_reviewer_that_never_calls_the_tool_gives_no_review() {
     for text in ["REVIEW_COMPLETE\n", "**Verdict: APPROVED**\n", r#"{"loopId": "b", "passed": true}"#] {
         let result = parse(Contract::Tool, message(text.as_bytes()), &ask(ReviewerKind::Code));
         assert!(result.is_err(), "{text} gives {result:?}");

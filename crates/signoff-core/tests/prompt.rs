@@ -2,6 +2,8 @@
 
 #[path = "prompt/fixture.rs"]
 mod fixture;
+#[path = "prompt/grid.rs"]
+mod grid;
 #[path = "prompt/laws.rs"]
 mod laws;
 #[path = "prompt/review.rs"]

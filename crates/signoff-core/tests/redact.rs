@@ -1,7 +1,7 @@
-//! No secret survives, however the text that holds it is cut.
+//! Redaction removes every secret, for any split of the text into chunks.
 
 use proptest::prelude::*;
-use signoff_core::redact::{MARK, Redactor, Secrets, is_secret_name};
+use signoff_core::redact::{PLACEHOLDER, Redactor, Secrets, is_secret_name};
 
 fn in_pieces(secrets: &Secrets, pieces: &[&[u8]]) -> Vec<u8> {
     let (mut redactor, mut out) = (Redactor::new(secrets), Vec::new());
@@ -17,15 +17,15 @@ fn holds(text: &[u8], secret: &str) -> bool {
 }
 
 proptest! {
-    /// Few letters, so that secrets overlap, contain each other, and nearly begin everywhere.
+    /// Uses few letters, so that secrets overlap, contain each other, and have many partial matches.
     #[test]
-    fn no_secret_survives_and_the_cuts_do_not_matter(
+    fn secrets_are_redacted_for_any_split(
         secrets in prop::collection::vec("[ab]{8,12}", 1..4),
         parts in prop::collection::vec(prop_oneof!["[ab]{0,9}", "[abc\n]{0,5}", Just("S".to_owned())], 0..12),
         picks in prop::collection::vec(0usize..4, 12),
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
     ) {
-        let known = Secrets::of_values(secrets.iter().map(String::as_str));
+        let known = Secrets::from_values(secrets.iter().map(String::as_str));
         let pick = |at: usize| secrets[picks[at] % secrets.len()].clone();
         let text: String =
             parts.iter().enumerate().map(|(at, part)| part.replace('S', &pick(at))).collect();
@@ -43,31 +43,31 @@ proptest! {
     }
 
     #[test]
-    fn text_without_secrets_stays_as_it_is(text in prop::collection::vec(any::<u8>(), 0..300)) {
-        let known = Secrets::of_values(["sk-not-in-there-1234"]);
+    fn text_without_secrets_is_unchanged(text in prop::collection::vec(any::<u8>(), 0..300)) {
+        let known = Secrets::from_values(["sk-not-in-there-1234"]);
         prop_assert_eq!(known.redact(&text), text);
     }
 }
 
 #[test]
-fn a_secret_is_known_however_it_is_written() {
-    let secrets = Secrets::of_values(["pä\"ss/wörd+1"]);
+fn encoded_forms_of_a_secret_are_redacted() {
+    let secrets = Secrets::from_values(["pä\"ss/wörd+1"]);
     for text in ["pä\"ss/wörd+1", r#"pä\"ss/wörd+1"#, "p%C3%A4%22ss%2Fw%C3%B6rd%2B1"] {
-        assert_eq!(secrets.redact_text(&format!("<{text}>")), format!("<{MARK}>"));
+        assert_eq!(secrets.redact_text(&format!("<{text}>")), format!("<{PLACEHOLDER}>"));
     }
 }
 
 #[test]
-fn the_lines_of_a_longer_secret_are_secrets_too() {
+fn the_lines_of_a_multi_line_secret_are_redacted() {
     let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASCBKcwggSj\n-----END PRIVATE KEY-----\n";
-    let secrets = Secrets::of_values([key]);
+    let secrets = Secrets::from_values([key]);
     assert_eq!(secrets.redact_text("a 9w0BAQEFAASCBKcwggSj b"), "a [redacted] b");
     assert_eq!(secrets.redact_text("-----BEGIN PRIVATE KEY-----"), "-----BEGIN PRIVATE KEY-----");
     assert_eq!(secrets.redact_text(key), "[redacted]\n");
 }
 
 #[test]
-fn of_variables_the_names_tell() {
+fn variables_are_secret_by_name() {
     let all = [
         ("ANTHROPIC_API_KEY", "sk-ant-0123456789"),
         ("SHORT_TOKEN", "1234567"),
@@ -76,7 +76,7 @@ fn of_variables_the_names_tell() {
         ("PWD", "/home/somebody/work"),
         ("SSH_AUTH_SOCK", "/tmp/ssh-agent.sock"),
     ];
-    let secrets = Secrets::of_variables(all);
+    let secrets = Secrets::from_variables(all);
     let said = all.map(|(name, value)| format!("{name}={value}")).join("\n");
     insta::assert_snapshot!(secrets.redact_text(&said), @r"
     ANTHROPIC_API_KEY=[redacted]
@@ -86,11 +86,11 @@ fn of_variables_the_names_tell() {
     PWD=/home/somebody/work
     SSH_AUTH_SOCK=/tmp/ssh-agent.sock
     ");
-    assert!(secrets.are_in(b"x sk-ant-0123456789") && !secrets.are_in(b"sk-ant-012345678"));
+    assert!(secrets.occur_in(b"x sk-ant-0123456789") && !secrets.occur_in(b"sk-ant-012345678"));
 }
 
 #[test]
-fn names_that_hold_secrets_and_names_that_do_not() {
+fn secret_names_are_recognized() {
     for name in [
         "OPENAI_API_KEY",
         "GH_TOKEN",
@@ -125,7 +125,7 @@ fn names_that_hold_secrets_and_names_that_do_not() {
 }
 
 #[test]
-fn what_is_a_secret_by_its_name_and_what_is_none_by_its_value() {
+fn names_and_values_decide_which_variables_are_secret() {
     let all = [
         ("STRIPE_SK", "sk_live_51Habcdef"),
         ("SENTRY_DSN", "https://0123456789abcdef0123456789abcdef@o1.ingest.example/2"),
@@ -146,7 +146,7 @@ fn what_is_a_secret_by_its_name_and_what_is_none_by_its_value() {
         ("USE_TOKEN", "disabled"),
         ("KEY_TOKEN", "OPENAI_API_KEY"),
     ];
-    let secrets = Secrets::of_variables(all);
+    let secrets = Secrets::from_variables(all);
     let said = all.map(|(name, value)| format!("{name}={value}")).join("\n");
     insta::assert_snapshot!(secrets.redact_text(&said), @"
     STRIPE_SK=[redacted]
@@ -174,7 +174,7 @@ fn what_is_a_secret_by_its_name_and_what_is_none_by_its_value() {
 }
 
 #[test]
-fn a_document_holds_secrets_where_its_names_say_so() {
+fn secret_keys_in_documents_are_redacted() {
     let document = serde_json::json!({
         "type": "oauth",
         "access": "acc-0123456789",
@@ -195,7 +195,7 @@ fn a_document_holds_secrets_where_its_names_say_so() {
     });
     let text = format!("// mine\n{document:#}\n");
     for secrets in
-        [Secrets::of_document(&text), Secrets::of_variables([("CONTENT", document.to_string().as_str())])]
+        [Secrets::from_document(&text), Secrets::from_variables([("CONTENT", document.to_string().as_str())])]
     {
         insta::allow_duplicates! {
             insta::assert_snapshot!(secrets.redact_text(&text), @r#"
@@ -248,13 +248,13 @@ fn a_document_holds_secrets_where_its_names_say_so() {
         }
         assert_eq!(secrets.redact_text("it is abcd-0123456"), "it is [redacted]");
     }
-    assert!(Secrets::of_document("{\"key\": \"0123456789abcdef\"").is_empty());
+    assert!(Secrets::from_document("{\"key\": \"0123456789abcdef\"").is_empty());
 }
 
 proptest! {
     #[test]
-    fn any_text_is_looked_through(name in ".{0,12}", value in ".{0,40}") {
-        Secrets::of_variables([(name.as_str(), value.as_str())]);
-        Secrets::of_document(&value);
+    fn any_text_can_be_scanned(name in ".{0,12}", value in ".{0,40}") {
+        Secrets::from_variables([(name.as_str(), value.as_str())]);
+        Secrets::from_document(&value);
     }
 }

@@ -1,4 +1,4 @@
-//! The word rule and the fingerprint, as stories and as laws.
+//! Text similarity and fingerprints of findings, as examples and as properties.
 
 use proptest::prelude::*;
 use signoff_core::ids::{FindingId, ReviewerName};
@@ -32,7 +32,7 @@ const PAIRS: [(&str, &str); 16] = [
         "Requirement 3 asks for a dry-run flag; the command has none",
         "The dry-run flag of requirement 3 is not implemented in the command",
     ),
-    // Different ones in the same words: three are taken for the same, which is why the place must agree too.
+    // Different findings with similar words. Three count as equal, so the location must match too.
     (
         "`load_config` swallows the parse error and returns the default, so a typo in the file goes unnoticed",
         "load_config reads the file on every call; cache it",
@@ -54,22 +54,16 @@ const PAIRS: [(&str, &str); 16] = [
         "The retry loop never sleeps, so a failing server is hammered",
         "The response body is not closed when the status is not 200",
     ),
-    (
-        "Typo in the public name `recieveAll`, should be `receiveAll`",
-        "sendAll drops the last message of a batch",
-    ),
-    (
-        "Requirement 3 asks for a dry-run flag; the command has none",
-        "Errors are printed to stdout instead of stderr",
-    ),
+    ("Typo in the public name `recieveAll`, should be `receiveAll`", "sendAll drops the last message of a batch"),
+    ("Requirement 3 asks for a dry-run flag; the command has none", "Errors are printed to stdout instead of stderr"),
 ];
 
 #[test]
-fn the_same_said_twice_and_different_things_said_alike() {
+fn similarity_scores_of_equal_and_different_findings() {
     let lines: Vec<String> = PAIRS
         .iter()
         .map(|(a, b)| {
-            let score = Signature::of(a).score(&Signature::of(b));
+            let score = Signature::new(a).score(&Signature::new(b));
             let word = if alike(a, b) { "same " } else { "other" };
             format!("{word} {score:>3}  {a:.42} | {b:.42}")
         })
@@ -95,23 +89,13 @@ fn the_same_said_twice_and_different_things_said_alike() {
 }
 
 #[test]
-fn a_fingerprint_hears_words_only() {
-    let told = [
+fn a_fingerprint_depends_on_words_file_and_kind_only() {
+    let variants = [
         ("as first told", Some("src/a.rs"), "bug", "Index out of bounds in `parse_date`"),
         ("case and quotes", Some("src/a.rs"), "Bug", "index out of bounds in 'PARSE_DATE'!"),
         ("another order", Some("./src/a.rs"), "bug", "In parse_date: out of bounds index"),
-        (
-            "with its line",
-            Some("src/a.rs"),
-            "bug",
-            "line 45: Index out of bounds in `parse_date` (src/a.rs:45)",
-        ),
-        (
-            "a range of lines",
-            Some("src/a.rs"),
-            "bug",
-            "Lines 45-47, 50 and 52: index out of bounds in parse_date",
-        ),
+        ("with its line", Some("src/a.rs"), "bug", "line 45: Index out of bounds in `parse_date` (src/a.rs:45)"),
+        ("a range of lines", Some("src/a.rs"), "bug", "Lines 45-47, 50 and 52: index out of bounds in parse_date"),
         ("another file", Some("src/b.rs"), "bug", "Index out of bounds in `parse_date`"),
         ("another kind", Some("src/a.rs"), "style", "Index out of bounds in `parse_date`"),
         ("another word", Some("src/a.rs"), "bug", "Index out of bounds in `parse_time`"),
@@ -120,7 +104,7 @@ fn a_fingerprint_hears_words_only() {
         ("signs only", None, "bug", "???"),
         ("other signs", None, "bug", "!!!"),
     ];
-    let lines: Vec<String> = told
+    let lines: Vec<String> = variants
         .iter()
         .map(|(name, file, kind, text)| format!("{name:<17} {}", fingerprint(*file, kind, text)))
         .collect();
@@ -174,19 +158,19 @@ fn finding(line: Option<u32>, description: &str) -> Finding {
 
 proptest! {
     #[test]
-    fn alike_is_symmetric(a in "\\PC{0,80}", b in "\\PC{0,80}") {
+    fn similarity_is_symmetric(a in "\\PC{0,80}", b in "\\PC{0,80}") {
         prop_assert_eq!(alike(&a, &b), alike(&b, &a));
-        prop_assert_eq!(Signature::of(&a).score(&Signature::of(&b)), Signature::of(&b).score(&Signature::of(&a)));
+        prop_assert_eq!(Signature::new(&a).score(&Signature::new(&b)), Signature::new(&b).score(&Signature::new(&a)));
     }
 
     #[test]
-    fn every_text_is_like_itself(text in any::<String>()) {
+    fn every_text_is_similar_to_itself(text in any::<String>()) {
         prop_assert_eq!(alike(&text, &text), !text.trim().is_empty());
     }
 
     #[test]
-    fn a_score_is_a_share(a in any::<String>(), b in any::<String>()) {
-        prop_assert!(Signature::of(&a).score(&Signature::of(&b)) <= 1000);
+    fn a_score_is_at_most_1000(a in any::<String>(), b in any::<String>()) {
+        prop_assert!(Signature::new(&a).score(&Signature::new(&b)) <= 1000);
     }
 
     #[test]
@@ -198,8 +182,8 @@ proptest! {
 
     #[test]
     fn lines_named_in_the_text_do_not_matter(words in "[a-z]{3,8}( [a-z]{3,8}){2,6}", line in 1u32..9999, other in 1u32..9999) {
-        let told = |line: u32| fingerprint(Some("a.rs"), "bug", &format!("{words} at src/a.rs:{line}, see line {line}"));
-        prop_assert_eq!(told(line), told(other));
+        let id = |line: u32| fingerprint(Some("a.rs"), "bug", &format!("{words} at src/a.rs:{line}, see line {line}"));
+        prop_assert_eq!(id(line), id(other));
     }
 
     #[test]

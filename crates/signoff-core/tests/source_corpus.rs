@@ -1,19 +1,19 @@
-//! What each file under `testdata/sources` is understood as.
+//! The parse result of each file in `testdata/sources`.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fmt::Write;
 use std::path::Path;
 
-use signoff_core::source::{self, Format, SourceTask, TaskFile};
+use signoff_core::source::{self, SourceTask, TaskFile, TaskFormat};
 
 fn now() -> Option<jiff::Timestamp> {
     Some("2025-06-01T00:00:00Z".parse().unwrap())
 }
 
-fn format_of(path: &Path) -> Format {
+fn format_of(path: &Path) -> TaskFormat {
     let directory = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
-    Format::ALL.into_iter().find(|format| format.word() == directory).unwrap()
+    TaskFormat::ALL.into_iter().find(|format| format.as_str() == directory).unwrap()
 }
 
 #[test]
@@ -21,14 +21,14 @@ fn every_file_is_understood_as_recorded() {
     insta::glob!("../../../testdata/sources", "*/*", |path| {
         let bytes = std::fs::read(path).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
-        let detected = source::read(name, &bytes, now()).map(|file| file.format.word().to_owned());
-        let told = match source::read_as(format_of(path), name, &bytes, now()) {
+        let detected = source::read(name, &bytes, now()).map(|file| file.format.as_str().to_owned());
+        let parsed = match source::read_as(format_of(path), name, &bytes, now()) {
             Ok(file) => format!("{}\n{}", source::render_text(&file), details(&file)),
             Err(error) => format!("error: {error}\n"),
         };
         let detected = detected.unwrap_or_else(|error| format!("error: {error}"));
         insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-            insta::assert_snapshot!(format!("by content: {detected}\n\n{told}"));
+            insta::assert_snapshot!(format!("by content: {detected}\n\n{parsed}"));
         });
     });
 }
@@ -42,8 +42,7 @@ fn details(file: &TaskFile) -> String {
         task_details(&mut out, task);
         let marks = file.marks_to_tick(&task.id);
         if !marks.is_empty() {
-            let places: Vec<String> =
-                marks.iter().map(|mark| format!("{}:{}", mark.line, mark.column + 1)).collect();
+            let places: Vec<String> = marks.iter().map(|mark| format!("{}:{}", mark.line, mark.column + 1)).collect();
             writeln!(out, "  tick {}", places.join(" ")).unwrap();
         }
     }
@@ -51,7 +50,7 @@ fn details(file: &TaskFile) -> String {
 }
 
 fn task_details(out: &mut String, task: &SourceTask) {
-    write!(out, "{} line {} {}", task.id.escape_debug(), task.line, task.state.word()).unwrap();
+    write!(out, "{} line {} {}", task.id.escape_debug(), task.line, task.state.as_str()).unwrap();
     for (name, value) in [("section", &task.section), ("parent", &task.parent)] {
         if let Some(value) = value {
             write!(out, ", {name} {value:?}").unwrap();
@@ -72,8 +71,7 @@ fn task_details(out: &mut String, task: &SourceTask) {
         writeln!(out, "  {:?} {}{}", file.action, file.path, range.unwrap_or_default()).unwrap();
     }
     for step in &task.steps {
-        writeln!(out, "  step {:?} line {}{}", step.title, step.line, if step.done { " done" } else { "" })
-            .unwrap();
+        writeln!(out, "  step {:?} line {}{}", step.title, step.line, if step.done { " done" } else { "" }).unwrap();
     }
     for criterion in &task.acceptance {
         writeln!(out, "  accept {criterion:?}").unwrap();
@@ -130,7 +128,7 @@ fn paths_tell_formats() {
 }
 
 #[test]
-fn a_plan_that_must_hold_tasks_and_does_not_names_what_was_tried() {
+fn a_plan_without_tasks_lists_the_formats_that_were_tried() {
     let error = source::read_plan("docs/spec.md", b"\n\n# Payments\n", None).unwrap_err();
     insta::assert_snapshot!(error, @"docs/spec.md:3: no tasks found; formats tried: plan markdown (`### Task 1: Title`), spec-kit (`- [ ] T001 text`), OpenSpec (`- [ ] 1.1 text` under `## 1. Title`), Kiro (`- [ ] 1. Title`), BMAD (`# Story 1.2: Title`), Task Master and beads (JSON)");
     let error = source::read("x.json", b"{\n\"a\": 1}", None).unwrap_err();
@@ -140,16 +138,16 @@ fn a_plan_that_must_hold_tasks_and_does_not_names_what_was_tried() {
     let error = source::read_plan("plan.md", b"# P\n\n<!-- later\n\n### Task 1: A\n", None).unwrap_err();
     assert!(error.to_string().ends_with("; the comment that opens here is never closed"), "{error}");
     assert_eq!(error.line, 3);
-    let error = source::read_as(Format::TaskMaster, "x.json", b"# Plan", None).unwrap_err();
+    let error = source::read_as(TaskFormat::TaskMaster, "x.json", b"# Plan", None).unwrap_err();
     insta::assert_snapshot!(error, @r#"x.json:1: expected value; formats tried: Task Master; expected {"tasks": […]} or {"TAG": {"tasks": […]}} with at least one task"#);
-    let error = source::read_as(Format::Beads, "x.json", b"[{\"id\":\"a\"}", None).unwrap_err();
+    let error = source::read_as(TaskFormat::Beads, "x.json", b"[{\"id\":\"a\"}", None).unwrap_err();
     insta::assert_snapshot!(error, @r#"x.json:1: EOF while parsing a list; formats tried: beads; expected an array of issues, {"data": […]}, {"issues": […]}, or one issue a line"#);
     let error = source::read("big.md", &vec![b'a'; source::MAX_BYTES + 1], None).unwrap_err();
     insta::assert_snapshot!(error, @"big.md:1: the file has 16777217 bytes; at most 16777216 are read");
 }
 
 #[test]
-fn a_sprint_takes_its_stories_from_their_files() {
+fn a_sprint_reads_its_stories_from_their_files() {
     let sprint = b"development_status:\n  1-1-reset: ready-for-dev\n  1-2-later: backlog\n";
     let story = b"# Story 1.1: Reset\n\nStatus: ready-for-dev\n\n## Story\n\nAs a user.\n\n## Acceptance Criteria\n\n1. Works\n\n## Tasks / Subtasks\n\n- [x] Task 1: a\n- [ ] Task 2: b\n";
     let stories = [source::StoryFile { key: "1-1-reset", path: "stories/1-1-reset.md", bytes: story }];
@@ -175,6 +173,10 @@ fn a_sprint_takes_its_stories_from_their_files() {
 
 #[test]
 fn the_json_shape_is_versioned() {
-    let file = source::read("plan.md", b"# P Implementation Plan\n\n### Task 1: A\n\n**Files:**\n- Modify: `a.rs:3`\n\n- [ ] **Step 1: S**\n", None);
+    let file = source::read(
+        "plan.md",
+        b"# P Implementation Plan\n\n### Task 1: A\n\n**Files:**\n- Modify: `a.rs:3`\n\n- [ ] **Step 1: S**\n",
+        None,
+    );
     insta::assert_json_snapshot!(file.unwrap());
 }

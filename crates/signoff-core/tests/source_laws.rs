@@ -1,4 +1,4 @@
-//! Laws of the task file readers, over generated files and the corpus.
+//! Properties of the task file parsers, for generated files and the corpus.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use signoff_core::source::{self, Format, Mark, SourceTask, State, TaskFile, planner};
+use signoff_core::source::{self, CheckboxMark, SourceState, SourceTask, TaskFile, TaskFormat, planner};
 
-/// Pieces of every grammar, well-formed and not.
+/// Parts of every format, valid and invalid.
 const PIECES: &[&str] = &[
     "\n",
     "\n\n",
@@ -88,34 +88,33 @@ const PIECES: &[&str] = &[
     "*a ",
 ];
 
-fn soup() -> impl Strategy<Value = Vec<u8>> {
+fn any_pieces() -> impl Strategy<Value = Vec<u8>> {
     let pieces = vec(select(PIECES), 0..60).prop_map(|pieces| pieces.concat().into_bytes());
     prop_oneof![8 => pieces, 1 => vec(any::<u8>(), 0..300)]
 }
 
-fn read(format: Format, bytes: &[u8]) -> Option<TaskFile> {
-    let path =
-        if format == Format::Bmad && bytes.starts_with(b"development") { "s.yaml" } else { "tasks.md" };
+fn read(format: TaskFormat, bytes: &[u8]) -> Option<TaskFile> {
+    let path = if format == TaskFormat::Bmad && bytes.starts_with(b"development") { "s.yaml" } else { "tasks.md" };
     source::read_as(format, path, bytes, None).ok()
 }
 
-/// A task that closes with its children is not worked itself.
+/// Whether a task is closed by its children and not worked on itself.
 fn is_parent(file: &TaskFile, task: &SourceTask) -> bool {
-    let is_required = |child: &SourceTask| !child.optional && child.state != State::Cancelled;
+    let is_required = |child: &SourceTask| !child.optional && child.state != SourceState::Cancelled;
     let has_child = |child: &SourceTask| child.parent.as_ref() == Some(&task.id) && is_required(child);
-    matches!(file.format, Format::Kiro | Format::TaskMaster) && file.tasks.iter().any(has_child)
+    matches!(file.format, TaskFormat::Kiro | TaskFormat::TaskMaster) && file.tasks.iter().any(has_child)
 }
 
 fn is_left_to_do(file: &TaskFile, task: &SourceTask) -> bool {
     let open = match task.state {
-        State::Open => true,
-        State::InProgress => file.format != Format::Beads,
-        State::Blocked
-        | State::Deferred
-        | State::Review
-        | State::Cancelled
-        | State::NotWork
-        | State::Done => false,
+        SourceState::Open => true,
+        SourceState::InProgress => file.format != TaskFormat::Beads,
+        SourceState::Blocked
+        | SourceState::Deferred
+        | SourceState::Review
+        | SourceState::Cancelled
+        | SourceState::NotWork
+        | SourceState::Done => false,
     };
     open && !task.optional && !is_parent(file, task)
 }
@@ -131,33 +130,31 @@ fn check_groups(file: &TaskFile) {
         file.groups().iter().enumerate().flat_map(|(n, group)| group.iter().map(move |id| (id, n))).collect();
     for task in file.tasks.iter().filter(|task| level.contains_key(&task.id)) {
         for needed in all_needed(file, task) {
-            if let Some(earlier) = level.get(&needed.id).filter(|_| file.format != Format::Beads) {
+            if let Some(earlier) = level.get(&needed.id).filter(|_| file.format != TaskFormat::Beads) {
                 assert!(*earlier < level[&task.id], "{} after {}", task.id, needed.id);
             }
         }
     }
 }
 
-/// What a task and its parents name, and the children of those.
+/// The dependencies of a task and of its parents, with their children.
 fn all_needed<'a>(file: &'a TaskFile, task: &'a SourceTask) -> Vec<&'a SourceTask> {
     let mut named: Vec<&String> = task.depends_on.iter().collect();
     let mut above = task.parent.as_ref();
     while let Some(parent) = above.and_then(|id| file.task(id)).filter(|parent| is_parent(file, parent)) {
-        if parent.state != State::Done {
+        if parent.state != SourceState::Done {
             named.extend(&parent.depends_on);
         }
         above = parent.parent.as_ref();
     }
     let inside = |task: &&SourceTask| {
-        named
-            .iter()
-            .any(|id| **id == task.id || (is_child_format(file) && task.id.starts_with(&format!("{id}."))))
+        named.iter().any(|id| **id == task.id || (is_child_format(file) && task.id.starts_with(&format!("{id}."))))
     };
     file.tasks.iter().filter(inside).collect()
 }
 
 fn is_child_format(file: &TaskFile) -> bool {
-    matches!(file.format, Format::Kiro | Format::TaskMaster)
+    matches!(file.format, TaskFormat::Kiro | TaskFormat::TaskMaster)
 }
 
 fn check_ids(file: &TaskFile) {
@@ -171,7 +168,7 @@ fn check_text(file: &TaskFile) {
     serde_json::to_string(file).unwrap();
 }
 
-fn tick_all(bytes: &[u8], marks: &[Mark]) -> Vec<u8> {
+fn tick_all(bytes: &[u8], marks: &[CheckboxMark]) -> Vec<u8> {
     marks.iter().fold(bytes.to_vec(), |bytes, mark| {
         let ticked = source::tick(&bytes, mark).unwrap();
         assert_eq!(ticked.len(), bytes.len());
@@ -183,7 +180,7 @@ fn tick_all(bytes: &[u8], marks: &[Mark]) -> Vec<u8> {
 }
 
 fn check_ticking(file: &TaskFile, bytes: &[u8]) {
-    for task in file.tasks.iter().filter(|task| task.state != State::Done) {
+    for task in file.tasks.iter().filter(|task| task.state != SourceState::Done) {
         let marks = file.marks_to_tick(&task.id);
         if marks.is_empty() {
             continue;
@@ -194,7 +191,7 @@ fn check_ticking(file: &TaskFile, bytes: &[u8]) {
         for (before, after) in file.tasks.iter().zip(&after.tasks) {
             let closed = before.id == task.id || lines.contains(&before.line);
             if closed && (before.mark.is_some() || before.id == task.id) {
-                assert_eq!(after.state, State::Done, "{}", before.id);
+                assert_eq!(after.state, SourceState::Done, "{}", before.id);
             } else {
                 assert_eq!(after, before);
             }
@@ -206,8 +203,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_are_a_file_or_an_error(bytes in soup()) {
-        for format in Format::ALL {
+    fn any_bytes_are_a_file_or_an_error(bytes in any_pieces()) {
+        for format in TaskFormat::ALL {
             if let Some(file) = read(format, &bytes) {
                 check_ids(&file);
                 check_groups(&file);
@@ -224,8 +221,8 @@ proptest! {
     }
 
     #[test]
-    fn a_mark_on_other_bytes_ticks_one_byte_or_nothing(bytes in soup(), other in soup()) {
-        for format in Format::ALL {
+    fn a_mark_on_other_bytes_ticks_one_byte_or_nothing(bytes in any_pieces(), other in any_pieces()) {
+        for format in TaskFormat::ALL {
             for mark in read(format, &bytes).iter().flat_map(|file| &file.tasks).filter_map(|task| task.mark.as_ref()) {
                 if let Ok(ticked) = source::tick(&other, mark) {
                     prop_assert_eq!(ticked.len(), other.len());
@@ -291,16 +288,17 @@ struct Node {
 fn graph() -> impl Strategy<Value = Vec<Node>> {
     let node = |count: usize| {
         let flags = (prop::bool::weighted(0.2), any::<bool>(), prop::bool::weighted(0.25));
-        (flags, prop::collection::btree_set(0..count, 0..3))
-            .prop_map(|((done, parallel, new_phase), needs)| Node { done, parallel, new_phase, needs })
+        (flags, prop::collection::btree_set(0..count, 0..3)).prop_map(|((done, parallel, new_phase), needs)| Node {
+            done,
+            parallel,
+            new_phase,
+            needs,
+        })
     };
     (1..9_usize, any::<bool>()).prop_flat_map(move |(count, backwards)| {
         vec(node(count), count).prop_map(move |mut nodes| {
             if backwards {
-                nodes
-                    .iter_mut()
-                    .enumerate()
-                    .for_each(|(index, node)| node.needs.retain(|need| *need < index));
+                nodes.iter_mut().enumerate().for_each(|(index, node)| node.needs.retain(|need| *need < index));
             }
             nodes
         })
@@ -336,21 +334,17 @@ fn spec_kit(nodes: &[Node]) -> String {
         let phase = if node.new_phase { format!("## Phase {index}: p\n") } else { String::new() };
         let (sign, mark) = (if node.done { 'x' } else { ' ' }, if node.parallel { "[P] " } else { "" });
         let needs: Vec<String> = node.needs.iter().map(|need| format!("T{need:03}")).collect();
-        let needs =
-            if needs.is_empty() { String::new() } else { format!(" (depends on {})", needs.join(", ")) };
+        let needs = if needs.is_empty() { String::new() } else { format!(" (depends on {})", needs.join(", ")) };
         text.push_str(&format!("{phase}- [{sign}] T{index:03} {mark}do{needs}\n"));
     }
     text
 }
 
-/// Phases do not mix and do not go back, and only neighbours marked parallel share a group.
+/// Phases are in order and do not mix, and only adjacent tasks marked parallel share a group.
 fn check_phases(file: &TaskFile) {
     let place = |id: &String| file.tasks.iter().position(|task| &task.id == id).unwrap();
-    let phases: Vec<BTreeSet<&Option<String>>> = file
-        .groups()
-        .iter()
-        .map(|group| group.iter().map(|id| &file.task(id).unwrap().section).collect())
-        .collect();
+    let phases: Vec<BTreeSet<&Option<String>>> =
+        file.groups().iter().map(|group| group.iter().map(|id| &file.task(id).unwrap().section).collect()).collect();
     assert!(phases.iter().all(|phases| phases.len() == 1));
     let firsts: Vec<usize> = file
         .groups()
@@ -372,7 +366,7 @@ fn the_laws_hold_for_the_corpus() {
     let mut ticked = 0;
     insta::glob!("../../../testdata/sources", "*/*", |path| {
         let bytes = std::fs::read(path).unwrap();
-        for format in Format::ALL {
+        for format in TaskFormat::ALL {
             if let Some(file) = read(format, &bytes) {
                 check_ids(&file);
                 check_groups(&file);
@@ -385,9 +379,9 @@ fn the_laws_hold_for_the_corpus() {
     assert!(ticked > 100, "the corpus has boxes to tick: {ticked}");
 }
 
-/// A tracker that is caught while it writes: whatever is whole is read, whatever is not is named.
+/// A tracker file that is truncated during a write: complete lines are read, and the incomplete one is reported.
 #[test]
-fn a_tracker_cut_off_anywhere_is_read_up_to_there() {
+fn a_truncated_tracker_file_is_read_up_to_the_cut() {
     let lines = [
         r#"{"id":"a","title":"Größe 🎉","status":"open","priority":1,"x":-1.5e+3}"#,
         r#"{"id":"b","title":"caf\u00e9 \ud83c\udf89","status":"open","priority":-1,"n":2E-1,"dependencies":[{"depends_on_id":"a","type":"blocks"}]}"#,
@@ -410,19 +404,19 @@ fn a_tracker_cut_off_anywhere_is_read_up_to_there() {
 
 #[test]
 fn only_a_tracker_may_end_within_a_character() {
-    let told = |format, bytes| source::read_as(format, "f", bytes, None).unwrap_err().to_string();
+    let error = |format, bytes| source::read_as(format, "f", bytes, None).unwrap_err().to_string();
     let cut = b"- [ ] T001 caf\xc3";
-    assert_eq!(told(Format::SpecKit, cut), "f:1: not UTF-8 text");
-    assert_eq!(told(Format::Beads, b"[]\xc3"), "f:1: not UTF-8 text");
+    assert_eq!(error(TaskFormat::SpecKit, cut), "f:1: not UTF-8 text");
+    assert_eq!(error(TaskFormat::Beads, b"[]\xc3"), "f:1: not UTF-8 text");
     assert_eq!(source::read("spec.md", cut, None).unwrap_err().to_string(), "spec.md:1: not UTF-8 text");
     assert!(source::read("i.jsonl", b"{\"id\":\"a\xff\"}\n{\"id\":\"b\"}", None).is_err());
     assert!(source::read("i.jsonl", b"{\"id\":\"a\"}\n{\"id\":\"b\",}", None).is_err());
 }
 
-/// Walked anew each time, these ranges would take a minute.
+/// Expanding these ranges again each time would take a minute.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
-fn ranges_that_are_named_again_cost_nothing() {
+fn repeated_ranges_are_expanded_once() {
     let mut text: String = (1..=201).map(|n| format!("- [ ] T{n:03} a\n")).collect();
     text.push_str("- [ ] T202 b (depends on ");
     text.push_str(&"T001-T200, T002-T199, T1-T200, ".repeat(100_000));

@@ -1,4 +1,4 @@
-//! State files as other programs write them: good ones and the form they are brought into, bad ones and what is said.
+//! State files of other programs: valid ones with their normalized form, invalid ones with their errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn name(path: &Path) -> String {
 }
 
 #[test]
-fn every_bad_file_is_refused_with_its_place_and_what_belongs_there() {
+fn every_bad_file_is_refused_with_its_path_and_the_expected_value() {
     let mut table = String::new();
     for file in files("bad") {
         let said = match read(&fs::read(&file).unwrap()).expect_err(&name(&file)) {
@@ -95,7 +95,7 @@ fn a_file_that_is_too_long_is_not_read() {
 }
 
 #[test]
-fn what_was_left_out_is_written_out() {
+fn omitted_fields_get_their_defaults() {
     let of = |name: &str| {
         let file = files("good").into_iter().find(|file| self::name(file) == name).unwrap();
         read(&fs::read(file).unwrap()).unwrap()
@@ -111,5 +111,5 @@ fn what_was_left_out_is_written_out() {
 fn between_two_phases_the_next_one_begins() {
     let file = files("good").into_iter().find(|file| name(file) == "between-phases.json").unwrap();
     let state = read(&fs::read(file).unwrap()).unwrap();
-    assert_eq!((state.current_phase, state.iterations[0].phases.implement.status.word()), (4, "in_progress"));
+    assert_eq!((state.current_phase, state.iterations[0].phases.implement.status.as_str()), (4, "in_progress"));
 }

@@ -1,9 +1,8 @@
-//! Translators between signoff and one kind of agent each: a job becomes a command line with its environment and
-//! files, what it writes becomes what people are shown, its end becomes what it came to.
+//! Adapters, one per kind of agent: they build the command line, environment and files of an agent, parse its
+//! output, and summarize its result.
 //!
-//! An adapter starts nothing, decides nothing and keeps nothing. What it does not know it passes over.
+//! An adapter starts no process, makes no decision and keeps no state. It ignores output it does not know.
 
-mod about;
 pub mod acp;
 mod api_error;
 mod bounded;
@@ -13,216 +12,217 @@ mod command;
 mod copilot;
 pub(crate) mod credentials;
 mod demo;
+pub(crate) mod error_lines;
 mod gemini;
-pub(crate) mod last_words;
-mod line;
-pub(crate) use line::note_unread;
+mod json_line;
+mod tool_summary;
+pub(crate) use json_line::record_unparsed;
 mod opencode;
 mod plain;
 mod qwen;
 mod refusal;
 mod session_file;
-pub(crate) mod set_up;
+pub(crate) mod user_settings;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use signoff_core::config::{self, AgentKind};
+use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, OutputLine};
 use signoff_core::contract::{Blocks, SplitAnswer};
-use signoff_core::heard::{Heard, Said, Trouble, TroubleKind};
-pub use signoff_core::hold::Hold;
-use signoff_core::steering::runs_in_opencode;
+pub use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::{self, AgentKind};
+use signoff_core::untrusted_config::runs_in_opencode;
 
-/// What an agent is asked for, as far as its command line depends on it.
+/// What an adapter needs to build an agent's command line.
 #[derive(Debug, Clone, Copy)]
-pub struct Order<'a> {
-    pub agent: &'a config::Agent,
+pub struct AgentSpec<'a> {
+    pub agent: &'a settings::AgentConfig,
     pub model: Option<&'a str>,
-    /// signoff itself, for agents that are part of it.
-    pub program: &'a str,
-    pub duty: Duty,
-    /// Where it works.
+    /// Path of signoff itself, for built-in agents.
+    pub signoff_program: &'a str,
+    pub access: AccessMode,
+    /// The directory it works in.
     pub worktree: &'a Path,
     /// The repository that the worktree belongs to.
     pub repository: &'a Path,
-    /// Where the person is at work: what a program is looked up from that is named by a relative path.
+    /// The user's checkout, against which a relative program path is resolved.
     pub checkout: &'a Path,
-    /// A directory of its own, which is there: it may write below it, and nobody else reads it.
+    /// An existing directory for this agent alone, which it may write.
     pub home: &'a Path,
-    /// The home of the person, who may be logged in there.
-    pub person: &'a Path,
-    /// The names of the variables that are set in what it inherits.
-    pub inherits: &'a BTreeSet<String>,
-    pub reporting: Option<Reporting<'a>>,
-    /// The session that it goes on with.
-    pub resumes: Option<&'a str>,
-    pub hold: Hold,
-    /// Whether it runs as root, which some agents refuse unless they are told that they may.
-    pub root: bool,
+    /// The user's home directory, which may contain a login.
+    pub user_home: &'a Path,
+    /// Names of the variables set in the inherited environment.
+    pub inherited_variables: &'a BTreeSet<String>,
+    pub reporting: Option<ReportEndpoint<'a>>,
+    /// The session to resume.
+    pub resume_session: Option<&'a str>,
+    pub sandbox: SandboxBackend,
+    /// Whether it runs as root, which some agents refuse without an explicit flag.
+    pub is_root: bool,
 }
 
-/// What an agent may do.
+/// Whether an agent may change files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Duty {
+pub enum AccessMode {
     /// It changes the work.
     Write,
-    /// It only looks.
+    /// It only reads.
     Read,
 }
 
-/// Where an agent reports with a tool: a server that speaks MCP over HTTP.
+/// The MCP server over HTTP to which an agent reports.
 #[derive(Debug, Clone, Copy)]
-pub struct Reporting<'a> {
+pub struct ReportEndpoint<'a> {
     pub url: &'a str,
-    /// The variable of its environment that holds the token. The token itself is in no file and no argument.
+    /// Environment variable with the token. The token itself is in no file and no argument.
     pub variable: &'a str,
 }
 
-/// The name under which agents know the server they report to.
-pub const SERVER: &str = "signoff";
+/// The name of the report server in agents' configuration.
+pub const REPORT_SERVER: &str = "signoff";
 
-/// A command line. The prompt comes on stdin, which is closed behind it.
+/// A command line. The prompt is written to stdin, which is then closed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Set, or taken away where there is no value.
+    /// Variables to set, or to remove if there is no value.
     pub environment: Vec<(String, Option<String>)>,
-    /// What must be there before it starts.
-    pub files: Vec<Laid>,
+    /// Files to create before the start.
+    pub files: Vec<AgentFile>,
 }
 
-/// A file that an agent finds.
+/// A file to create for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Laid {
+pub enum AgentFile {
     Text {
         path: PathBuf,
         text: String,
     },
-    /// The same as another, if that is there: logins.
+    /// A copy of another file, if that exists, for logins.
     Copy {
         path: PathBuf,
-        of: PathBuf,
+        source: PathBuf,
     },
-    /// Another under a second name, if that is there: logins that are used up when they are renewed, so that whoever renews
-    /// a copy logs the person out.
+    /// A link to another file, if that exists, for logins whose renewal invalidates the old one. Renewing a
+    /// copy would log the user out.
     Link {
         path: PathBuf,
-        of: PathBuf,
+        source: PathBuf,
     },
 }
 
-impl Order<'_> {
-    /// The program, which is the configuration's or has its usual name, and its first arguments.
-    fn program(&self, usual: &str) -> (String, Vec<String>) {
+impl AgentSpec<'_> {
+    /// The program, from the configuration or the default, and its first arguments.
+    fn program(&self, default_program: &str) -> (String, Vec<String>) {
         let mut words = self.agent.command.iter().cloned();
-        (words.next().map_or_else(|| usual.to_owned(), |named| self.found(&named)), words.collect())
+        (words.next().map_or_else(|| default_program.to_owned(), |named| self.resolve_program(&named)), words.collect())
     }
 
-    /// A program that is named by a path is the checkout's, also while the work is done elsewhere.
-    fn found(&self, program: &str) -> String {
+    /// Resolves a relative program path against the checkout, because the agent works elsewhere.
+    fn resolve_program(&self, program: &str) -> String {
         let is_relative = program.contains('/') && !program.starts_with('/');
         if is_relative { self.checkout.join(program).display().to_string() } else { program.to_owned() }
     }
 
-    /// The program with what it is told: its own arguments first, the person's last.
-    fn line(&self, usual: &str, arguments: impl IntoIterator<Item = String>) -> CommandLine {
-        let (program, first) = self.program(usual);
+    /// The command line: configured first arguments, the adapter's, then the user's.
+    fn command_line(&self, default_program: &str, arguments: impl IntoIterator<Item = String>) -> CommandLine {
+        let (program, first) = self.program(default_program);
         let arguments = first.into_iter().chain(arguments).chain(self.agent.args.iter().cloned());
         CommandLine { program, arguments: arguments.collect(), ..CommandLine::default() }
     }
 
-    /// Whether a variable has a value that its adapter does not give it.
-    fn finds(&self, variable: &str) -> bool {
-        self.inherits.contains(variable) || self.agent.env.contains_key(variable)
+    /// Whether a variable is set by the environment or the configuration.
+    fn has_variable(&self, variable: &str) -> bool {
+        self.inherited_variables.contains(variable) || self.agent.env.contains_key(variable)
     }
 }
 
-/// One kind of agent.
-pub trait Agent: Send + Sync {
-    fn command_line(&self, order: &Order<'_>) -> CommandLine;
+/// The adapter of one kind of agent.
+pub trait AgentAdapter: Send + Sync {
+    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine;
 
-    /// Where below its home it keeps its sessions: what another attempt needs to go on with one of them.
-    fn keeps(&self) -> &'static [&'static str] {
+    /// Paths below its home that contain its sessions, which a later attempt needs to resume one.
+    fn session_paths(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// The files below its home that its account is read from when it has ended, besides those.
-    fn accounts(&self) -> &'static [&'static str] {
+    /// Further files below its home from which its usage is read afterwards.
+    fn usage_paths(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Who takes in what it says.
-    fn listener(&self) -> Box<dyn Listener>;
+    /// Creates a parser for its output.
+    fn output_parser(&self) -> Box<dyn OutputParser>;
 
-    /// Whether stdout is the final message and the exit code tells how it ended.
+    /// Whether stdout is the final message and the exit code the result.
     fn is_plain(&self) -> bool {
         false
     }
 }
 
-/// Takes in what one agent says, from its first line to its end.
-pub trait Listener: Send {
-    /// Takes in a line, without its end; what people are shown of it.
-    fn line(&mut self, line: &[u8]) -> Vec<Said>;
+/// Parses the output of one agent process.
+pub trait OutputParser: Send {
+    /// Parses a line without its line ending. Returns what to show of it.
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine>;
 
-    /// What all of it came to.
-    fn ended(&mut self, end: &Closing<'_>) -> Account;
+    /// Returns the result after the process has ended.
+    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult;
 }
 
 /// How an agent's process ended, and what it left.
 #[derive(Debug, Clone, Copy)]
-pub struct Closing<'a> {
-    /// Its exit code; none if a signal or a bound of ours ended it.
+pub struct AgentExit<'a> {
+    /// The exit code. `None` if a signal or one of our limits ended it.
     pub code: Option<i32>,
-    /// The last that it wrote to stderr; to stdout, as plain text, if it wrote nothing there.
+    /// The end of stderr, or of the plain text on stdout if stderr is empty.
     pub stderr: &'a [u8],
-    /// The directory of its own that it was given.
+    /// The agent's own home directory.
     pub home: &'a Path,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
-    /// Whether it went on in a session: what it counts may be all of that.
+    /// Whether it resumed a session, so that its counts may cover the whole session.
     pub resumed: bool,
 }
 
-/// What an agent's output came to.
+/// The parsed result of an agent's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Account {
+pub struct AgentResult {
     /// The final message: everything it said after its last tool use.
     pub message: String,
-    /// The other ways to join its blocks, see [`SplitAnswer::others`].
-    pub others: Vec<String>,
-    pub heard: Heard,
+    /// The other ways to join its blocks, see [`SplitAnswer::alternatives`].
+    pub alternatives: Vec<String>,
+    pub summary: AgentSummary,
 }
 
-impl Account {
+impl AgentResult {
     /// Only an agent that ended well has a final message.
-    fn new(answer: Blocks, heard: Heard) -> Self {
-        if heard.trouble.is_some() {
-            return Self { heard, ..Self::default() };
+    fn new(answer: Blocks, summary: AgentSummary) -> Self {
+        if summary.error.is_some() {
+            return Self { summary, ..Self::default() };
         }
-        let SplitAnswer { text: message, others, unreadable } = answer.join();
-        let unreadable = heard.unreadable.or(unreadable);
-        Self { message, others, heard: Heard { unreadable, ..heard } }
+        let SplitAnswer { text: message, alternatives: others, unreadable } = answer.join();
+        let unreadable = summary.unread_line.or(unreadable);
+        Self { message, alternatives: others, summary: AgentSummary { unread_line: unreadable, ..summary } }
     }
 }
 
-impl Closing<'_> {
-    /// The trouble of an agent that ended without saying how.
-    pub fn without_a_word(&self) -> Trouble {
-        let stderr = uncoloured(&String::from_utf8_lossy(self.stderr));
-        let last = last_words::telling(&stderr);
+impl AgentExit<'_> {
+    /// The error of an agent that ended without a result.
+    pub fn missing_result_error(&self) -> AgentError {
+        let stderr = strip_colors(&String::from_utf8_lossy(self.stderr));
+        let last = error_lines::find_error(&stderr);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".to_owned(),
         };
-        Trouble::new(TroubleKind::NoEnd, last.map_or(how.clone(), |last| format!("{how}, {last}")))
+        AgentError::new(AgentErrorKind::NoResult, last.map_or(how.clone(), |last| format!("{how}, {last}")))
     }
 }
 
-/// Text without what makes terminals colour it.
-fn uncoloured(text: &str) -> String {
+/// Removes terminal color sequences.
+fn strip_colors(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
@@ -231,42 +231,42 @@ fn uncoloured(text: &str) -> String {
     })
 }
 
-/// As much of a text as one takes in at a glance: its first line, or the beginning of it.
-pub(crate) fn glance(text: &str) -> String {
+/// The first non-empty line of a text, shortened.
+pub(crate) fn first_line(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    clip(line, 160)
+    truncate(line, 160)
 }
 
-/// A text, or the beginning of it.
-fn clip(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
+/// A text, shortened to `most` characters.
+fn truncate(text: &str, max_chars: usize) -> String {
+    match text.char_indices().nth(max_chars) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
 }
 
-/// A listener that shows what was written as it is.
-pub fn verbatim() -> Box<dyn Listener> {
-    Box::new(plain::Plain)
+/// A parser that shows every line unchanged.
+pub fn plain_output_parser() -> Box<dyn OutputParser> {
+    Box::new(plain::PlainParser)
 }
 
-/// Whether an agent runs a file of the directory that it works in, or what the file says, whatever it is told.
-pub fn runs(agent: &config::Agent, path: &str) -> bool {
-    credentials::kind_of(agent) == AgentKind::Opencode && runs_in_opencode(path)
+/// Whether an agent executes a file of its working directory, or commands in it, regardless of its options.
+pub fn executes_file(agent: &settings::AgentConfig, path: &str) -> bool {
+    credentials::effective_kind(agent) == AgentKind::Opencode && runs_in_opencode(path)
 }
 
-/// The translator for a kind of agent; none for the project's checks, which nobody is asked for.
-pub fn of(kind: AgentKind) -> Option<Box<dyn Agent>> {
+/// The adapter for a kind of agent. `None` for the project's checks, which are no agent.
+pub fn adapter_for(kind: AgentKind) -> Option<Box<dyn AgentAdapter>> {
     match kind {
-        AgentKind::Command => Some(Box::new(command::Command)),
-        AgentKind::Demo => Some(Box::new(demo::Demo)),
+        AgentKind::Command => Some(Box::new(command::CommandAdapter)),
+        AgentKind::Demo => Some(Box::new(demo::DemoAdapter)),
         AgentKind::Checks => None,
-        AgentKind::Claude => Some(Box::new(claude::Claude)),
-        AgentKind::Codex => Some(Box::new(codex::Codex)),
-        AgentKind::Gemini => Some(Box::new(gemini::Gemini)),
-        AgentKind::Qwen => Some(Box::new(qwen::Qwen)),
-        AgentKind::Opencode => Some(Box::new(opencode::Opencode)),
-        AgentKind::Copilot => Some(Box::new(copilot::Copilot)),
-        AgentKind::Acp => Some(Box::new(acp::Acp)),
+        AgentKind::Claude => Some(Box::new(claude::ClaudeAdapter)),
+        AgentKind::Codex => Some(Box::new(codex::CodexAdapter)),
+        AgentKind::Gemini => Some(Box::new(gemini::GeminiAdapter)),
+        AgentKind::Qwen => Some(Box::new(qwen::QwenAdapter)),
+        AgentKind::Opencode => Some(Box::new(opencode::OpencodeAdapter)),
+        AgentKind::Copilot => Some(Box::new(copilot::CopilotAdapter)),
+        AgentKind::Acp => Some(Box::new(acp::AcpAdapter)),
     }
 }

@@ -1,4 +1,4 @@
-//! The files a review leaves behind: one merged report per cycle, and the raw answers beside it.
+//! The files of a review: one merged report per cycle, and the raw answers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use signoff_core::ids::{Artifact, ReviewerName, TaskId};
 use signoff_core::merge::merge;
-use signoff_core::merge::render::{Format, render, unread_answer};
+use signoff_core::merge::render::{ReviewFormat, render, unread_answer};
 use signoff_core::prompt::CHARACTER_CAP;
-use signoff_core::review::{Bar, Finding, Review, Verdict};
+use signoff_core::review::{FailThreshold, Finding, Review, Verdict};
 use signoff_core::workflow::{Arrangement, PhaseKind, Workflow};
 
+use crate::atomic_file::{AtomicFile, WriteMode};
 use crate::clock;
-use crate::draft::{Care, Draft};
 use crate::failpoint;
 
-/// What an artifact is about, and so its name.
+/// The base name of an artifact, derived from its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name(String);
+pub struct ArtifactName(String);
 
-impl Name {
-    /// The review of a task. Where tasks go through one gate of a queue, the number alone tells them apart.
-    pub fn of_task(task: TaskId, started: Timestamp, at: Gate<'_>) -> Self {
+impl ArtifactName {
+    /// The review of a task. In a queue with a single gate the review number is enough to identify it.
+    pub fn for_task(task: TaskId, started: Timestamp, at: GateReview<'_>) -> Self {
         let day = clock::day(started);
-        let Gate { workflow, pass, phase, cycle } = at;
+        let GateReview { workflow, pass, phase, cycle } = at;
         let gates = workflow.phases.iter().filter(|phase| matches!(phase.kind, PhaseKind::Gate(_))).count();
         if workflow.arrangement == Arrangement::Queue && gates <= 1 {
             return Self(format!("{day}-task-{task}-review-{cycle}"));
@@ -34,17 +34,17 @@ impl Name {
         Self(format!("{day}-task-{task}-p{pass}-{}-review-{cycle}", safe(phase)))
     }
 
-    /// A look at a task while it is worked.
-    pub fn of_checkpoint(task: TaskId, started: Timestamp, number: u32) -> Self {
+    /// A checkpoint review of a task.
+    pub fn for_checkpoint(task: TaskId, started: Timestamp, number: u32) -> Self {
         Self(format!("{}-task-{task}-checkpoint-{number}", clock::day(started)))
     }
 
     /// The review of a whole run, or of a checkout.
-    pub fn of_run(run: impl std::fmt::Display, started: Timestamp, name: &str, number: u32) -> Self {
+    pub fn for_run(run: impl std::fmt::Display, started: Timestamp, name: &str, number: u32) -> Self {
         Self(format!("{}-run-{run}-{}-{number}", clock::day(started), safe(name)))
     }
 
-    pub fn of_file(stem: impl Into<String>) -> Self {
+    pub fn from_stem(stem: impl Into<String>) -> Self {
         Self(stem.into())
     }
 
@@ -52,35 +52,35 @@ impl Name {
         reviews.join(format!("{}.md", self.0))
     }
 
-    /// The first answer of a reviewer in a review, or a later one.
+    /// The path of a reviewer's answer; later answers in the same review get a number.
     fn raw(&self, reviews: &Path, reviewer: &ReviewerName, number: u32) -> PathBuf {
         let again = if number > 1 { format!(".{number}") } else { String::new() };
         reviews.join(format!("{}.{}{again}.txt", self.0, safe(reviewer.as_str())))
     }
 
-    /// A merged review that another one took the place of.
+    /// The path of a merged review that was replaced.
     fn earlier(&self, reviews: &Path, number: u32) -> PathBuf {
         reviews.join(format!("{}.earlier-{number}.md", self.0))
     }
 }
 
-/// A name from the configuration as a part of a file's name: it must not lead out of the directory.
+/// Replaces characters of a configured name so that it cannot leave the directory.
 fn safe(name: &str) -> String {
     name.chars().map(|c| if c.is_alphanumeric() || "-_".contains(c) { c } else { '_' }).collect()
 }
 
-/// A gate at one of its reviews.
+/// One review of a gate.
 #[derive(Debug, Clone, Copy)]
-pub struct Gate<'a> {
+pub struct GateReview<'a> {
     pub workflow: &'a Workflow,
     pub pass: u32,
     pub phase: usize,
     pub cycle: u32,
 }
 
-/// Writes a reviewer's raw answer; where it lies, seen from the directory that holds `reviews`. The log points to
-/// earlier answers of the same review, which stay: who is asked again, or a second pass, gets another file.
-pub fn write_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName, text: &[u8]) -> io::Result<Artifact> {
+/// Writes a reviewer's raw answer. Returns its path relative to the directory that contains `.signoff`. Earlier answers
+/// of the same review are kept, because the log refers to them: each gets its own file.
+pub fn write_raw(reviews: &Path, name: &ArtifactName, reviewer: &ReviewerName, text: &[u8]) -> io::Result<Artifact> {
     let free = |path: &PathBuf| fs::read(path).map_or(true, |found| found == text);
     let mut paths = (1..).map(|number| name.raw(reviews, reviewer, number));
     let path = paths.find(free).unwrap_or_else(|| name.raw(reviews, reviewer, 1));
@@ -88,41 +88,41 @@ pub fn write_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName, text: &[u
     Ok(Artifact::new(relative(reviews, &path)))
 }
 
-/// No prompt shows more of an answer, whatever its characters.
+/// Maximum bytes read from an answer: no prompt shows more, with any characters.
 const SHOWN: u64 = 4 * CHARACTER_CAP as u64 + 4;
 
-/// The last raw answer, if there is one: as much of it as a prompt can show.
-pub fn read_raw(reviews: &Path, name: &Name, reviewer: &ReviewerName) -> Option<String> {
+/// The last raw answer, up to the size that a prompt can show.
+pub fn read_raw(reviews: &Path, name: &ArtifactName, reviewer: &ReviewerName) -> Option<String> {
     let paths = (1..).map(|number| name.raw(reviews, reviewer, number));
-    text_of(&paths.take_while(|path| path.exists()).last()?)
+    read_bounded(&paths.take_while(|path| path.exists()).last()?)
 }
 
-fn text_of(path: &Path) -> Option<String> {
+fn read_bounded(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     fs::File::open(path).ok()?.take(SHOWN).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads a merged review by its file name. Adds the raw answers to an inconclusive one of an earlier version, which did
-/// not write them into the artifact.
+/// Reads a merged review by its file name. Artifacts of earlier versions lack the raw answers of an inconclusive
+/// review; they are appended.
 pub fn read(reviews: &Path, file: &str) -> Option<String> {
     let mut text = fs::read_to_string(reviews.join(file)).ok()?;
     if text.contains("This review is inconclusive") && !text.contains("\n## Answer of ") {
         let stem = file.strip_suffix(".md").unwrap_or(file);
         for name in raw_names(reviews, stem) {
-            let said = text_of(&reviews.join(&name)).unwrap_or_default();
+            let said = read_bounded(&reviews.join(&name)).unwrap_or_default();
             text += &format!("\n## {name}\n\n{said}\n");
         }
     }
     Some(text)
 }
 
-/// The merged review of a round, as it was written.
-pub fn read_merged(reviews: &Path, name: &Name) -> Option<String> {
+/// The merged review of a round, as written.
+pub fn read_merged(reviews: &Path, name: &ArtifactName) -> Option<String> {
     fs::read_to_string(name.merged(reviews)).ok()
 }
 
-/// The names of the raw answers beside a merged review, sorted.
+/// The sorted file names of a merged review's raw answers.
 fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
     let entries = fs::read_dir(reviews).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -132,22 +132,22 @@ fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
     names
 }
 
-/// Writes the merged review of a round, with the answers that could not be read. One that was written before under the same name is kept beside it.
+/// Writes the merged review of a round, with the answers that could not be parsed. An earlier file of the same name is
+/// kept under another name.
 ///
-/// `still_open` are the findings of earlier reviews that keep the gate shut.
+/// `still_open` are the findings of earlier reviews that block the gate.
 pub fn write_merged(
     reviews: &Path,
-    name: &Name,
-    (answers, bar): (&[Review], Bar),
+    name: &ArtifactName,
+    (answers, bar): (&[Review], FailThreshold),
     still_open: Vec<Finding>,
 ) -> io::Result<PathBuf> {
     let path = name.merged(reviews);
-    let mut text = render(&merge(answers, bar).with_still_open(still_open), bar, Format::Markdown);
+    let mut text = render(&merge(answers, bar).with_still_open(still_open), bar, ReviewFormat::Markdown);
     for review in answers.iter().filter(|review| matches!(review.verdict, Verdict::Inconclusive(_))) {
         let raw = review.raw.as_ref().map(Artifact::as_str);
-        let said = raw.and_then(|raw| text_of(&top(reviews).join(raw)));
-        text += &said
-            .map_or(String::new(), |said| unread_answer(&review.reviewer, &said, raw.unwrap_or_default()));
+        let said = raw.and_then(|raw| read_bounded(&project_dir(reviews).join(raw)));
+        text += &said.map_or(String::new(), |said| unread_answer(&review.reviewer, &said, raw.unwrap_or_default()));
     }
     if fs::read(&path).is_ok_and(|found| found != text.as_bytes()) {
         let mut earlier = (1..).map(|number| name.earlier(reviews, number));
@@ -157,32 +157,32 @@ pub fn write_merged(
     Ok(path)
 }
 
-/// All of a file or nothing of it, in a directory that is made.
+/// Writes a file atomically, and creates its directory.
 fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    let draft = Draft::write(path, contents, Care::Plain)?;
+    let draft = AtomicFile::write(path, contents, WriteMode::Plain)?;
     failpoint::pass("artifact");
-    draft.put()
+    draft.commit()
 }
 
 fn relative(reviews: &Path, path: &Path) -> String {
-    path.strip_prefix(top(reviews)).unwrap_or(path).display().to_string()
+    path.strip_prefix(project_dir(reviews)).unwrap_or(path).display().to_string()
 }
 
-/// The directory from which the log names raw answers.
-fn top(reviews: &Path) -> &Path {
+/// The directory that the paths in the log are relative to.
+fn project_dir(reviews: &Path) -> &Path {
     reviews.parent().and_then(Path::parent).unwrap_or(reviews)
 }
 
-/// Keeps the plan that a task was to make; where.
+/// Writes the plan of a task. Returns its path.
 pub fn write_plan(plans: &Path, task: TaskId, started: Timestamp, text: &str) -> io::Result<PathBuf> {
     let path = plans.join(format!("{}-task-{task}-plan.md", clock::day(started)));
     write(&path, text.as_bytes())?;
     Ok(path)
 }
 
-/// The merged reviews of a task that are there, in the order they were written; or the plans, in their directory.
-pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
+/// The merged reviews of a task in the order they were written; or its plans, if `reviews` is the plans directory.
+pub fn reviews_of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
     let mut found: Vec<((Option<u64>, u64), PathBuf)> = Vec::new();
     let mark = format!("-task-{task}-");
     for entry in fs::read_dir(reviews).into_iter().flatten().flatten() {
@@ -195,8 +195,8 @@ pub fn of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
     found.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The same of all tasks, with the directory read once.
-pub fn of_tasks(reviews: &Path) -> BTreeMap<TaskId, Vec<PathBuf>> {
+/// Like `reviews_of_task` for all tasks, reading the directory once.
+pub fn reviews_by_task(reviews: &Path) -> BTreeMap<TaskId, Vec<PathBuf>> {
     let mut found: Vec<(TaskId, (Option<u64>, u64), PathBuf)> = Vec::new();
     for entry in fs::read_dir(reviews).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -210,25 +210,25 @@ pub fn of_tasks(reviews: &Path) -> BTreeMap<TaskId, Vec<PathBuf>> {
     tasks
 }
 
-/// The same without those of work that was not done.
-fn of_gates(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
+/// Like `reviews_of_task`, without checkpoint reviews.
+fn gate_reviews_of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
     let checkpoint = |path: &PathBuf| path.to_string_lossy().contains(&format!("-task-{task}-checkpoint-"));
-    of_task(reviews, task).into_iter().filter(|path| !checkpoint(path)).collect()
+    reviews_of_task(reviews, task).into_iter().filter(|path| !checkpoint(path)).collect()
 }
 
-/// The review of any of these tasks that was written last: its file's name, and its number.
+/// The newest review of these tasks: its file name and its number.
 pub fn latest(reviews: &Path, tasks: &[TaskId]) -> Option<(String, u32)> {
     let written = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
-    let all = tasks.iter().flat_map(|task| of_gates(reviews, *task));
+    let all = tasks.iter().flat_map(|task| gate_reviews_of_task(reviews, *task));
     let last = all.max_by_key(|path| written(path))?;
     let name = last.file_name()?.to_string_lossy().into_owned();
     let number = number(&name).and_then(|number| u32::try_from(number).ok())?;
     Some((name, number))
 }
 
-/// The number of the last merged review of a task; 0 if there is none.
+/// The number of a task's last merged review; 0 if there is none.
 pub fn last_number(reviews: &Path, task: TaskId) -> u32 {
-    let last = of_gates(reviews, task).pop();
+    let last = gate_reviews_of_task(reviews, task).pop();
     let name = last.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
     name.as_deref().and_then(number).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
 }
@@ -239,7 +239,7 @@ fn number(name: &str) -> Option<u64> {
     stem.rsplit_once('-')?.1.parse().ok()
 }
 
-/// Which of several reviews of one number: earlier ones were numbered as they were replaced.
+/// Sort key within one review number: replaced files in the order of their numbers, the current file last.
 fn earlier(name: &str) -> u64 {
     let earlier = name.strip_suffix(".md").and_then(|stem| stem.split_once(".earlier-"));
     earlier.and_then(|(_, number)| number.parse().ok()).unwrap_or(u64::MAX)
@@ -255,23 +255,23 @@ mod tests {
         let at: Timestamp = "2026-01-29T23:59:59Z".parse().unwrap();
         let name = |preset_name: &str, cycle| {
             let workflow = preset(preset_name).unwrap();
-            let gate = Gate { workflow: &workflow, pass: 2, phase: 1, cycle };
-            Name::of_task(TaskId(29), at, gate).merged(Path::new("reviews")).display().to_string()
+            let gate = GateReview { workflow: &workflow, pass: 2, phase: 1, cycle };
+            ArtifactName::for_task(TaskId(29), at, gate).merged(Path::new("reviews")).display().to_string()
         };
         insta::assert_snapshot!(name("task", 1), @"reviews/20260129-task-29-review-1.md");
         insta::assert_snapshot!(name("plan", 3), @"reviews/20260129-task-29-p2-review-review-3.md");
     }
 
     #[test]
-    fn gates_of_one_queue_are_told_apart_and_no_name_leads_out_of_the_directory() {
+    fn artifact_names_include_the_gate_and_stay_in_the_directory() {
         let at: Timestamp = "2026-01-29T23:59:59Z".parse().unwrap();
         let mut workflow = preset("task").unwrap();
         let mut second = workflow.phases[1].clone();
         second.name = "/../../evil".to_owned();
         workflow.phases.push(second);
         let name = |phase| {
-            let gate = Gate { workflow: &workflow, pass: 1, phase, cycle: 1 };
-            Name::of_task(TaskId(29), at, gate).merged(Path::new("reviews")).display().to_string()
+            let gate = GateReview { workflow: &workflow, pass: 1, phase, cycle: 1 };
+            ArtifactName::for_task(TaskId(29), at, gate).merged(Path::new("reviews")).display().to_string()
         };
         insta::assert_snapshot!(name(1), @"reviews/20260129-task-29-p1-review-review-1.md");
         insta::assert_snapshot!(name(2), @"reviews/20260129-task-29-p1-_______evil-review-1.md");
@@ -281,7 +281,7 @@ mod tests {
     fn an_artifact_of_an_unreadable_review_holds_the_answer() {
         let place = tempfile::tempdir().unwrap();
         let reviews = place.path().join(".signoff/reviews");
-        let name = Name::of_file("20260129-task-2-review-1");
+        let name = ArtifactName::from_stem("20260129-task-2-review-1");
         let reviewer = ReviewerName::new("code");
         let said = "I cannot say.\n\n```\n**Verdict: APPROVED**\n";
         let raw = Some(write_raw(&reviews, &name, &reviewer, said.as_bytes()).unwrap());
@@ -292,7 +292,7 @@ mod tests {
         );
         let kind = signoff_core::review::ReviewerKind::Code;
         let answers = [Review { raw, ..Review::inconclusive(reviewer, kind, violation) }];
-        let path = write_merged(&reviews, &name, (&answers, Bar::Medium), Vec::new()).unwrap();
+        let path = write_merged(&reviews, &name, (&answers, FailThreshold::Medium), Vec::new()).unwrap();
         let text = fs::read_to_string(path).unwrap();
         assert!(text.contains(said.trim_end()) && text.contains("\n````text\n"), "{text}");
         assert_eq!(read(&reviews, "20260129-task-2-review-1.md").as_deref(), Some(text.as_str()));
@@ -309,18 +309,18 @@ mod tests {
         ] {
             write(&place.path().join(name), b"x").unwrap();
         }
-        assert_eq!((last_number(place.path(), TaskId(2)), of_task(place.path(), TaskId(2)).len()), (10, 2));
+        assert_eq!((last_number(place.path(), TaskId(2)), reviews_of_task(place.path(), TaskId(2)).len()), (10, 2));
         assert_eq!(last_number(place.path(), TaskId(3)), 0);
     }
 
     #[test]
-    fn reviews_that_were_held_again_keep_their_number_and_order() {
+    fn repeated_reviews_keep_their_number_and_order() {
         let place = tempfile::tempdir().unwrap();
         let names = ["review-2.md", "review-1.md", "review-1.earlier-2.md", "review-1.earlier-1.md"];
         for name in names {
             write(&place.path().join(format!("20260129-task-2-{name}")), b"x").unwrap();
         }
-        let listed = of_task(place.path(), TaskId(2));
+        let listed = reviews_of_task(place.path(), TaskId(2));
         let shown: Vec<_> = listed.iter().map(|path| path.file_name().unwrap().to_string_lossy()).collect();
         let order = ["review-1.earlier-1.md", "review-1.earlier-2.md", "review-1.md", "review-2.md"];
         assert_eq!(shown, order.map(|name| format!("20260129-task-2-{name}")));

@@ -1,185 +1,186 @@
-//! One attempt, from the wish for it to the report of its end.
+//! One attempt of an agent: prepare it, run it under the supervisor, and turn its result into an event.
 //!
-//! An attempt is prepared, run under a keeper, and concluded. Concluding needs nothing but what is on disk, so
-//! that a program that was killed in between does it after the restart.
+//! Finishing an attempt reads only files on disk, so a restarted process can finish an attempt that an earlier process
+//! started.
 
 pub(crate) mod base_checks;
-mod carried;
 mod check_results;
 mod checks;
-mod conclude;
-pub(crate) mod copied;
 mod document;
 mod environment;
-mod found;
-mod hear;
-mod held;
+mod existing_documents;
+mod finish;
+mod finish_review;
 pub(crate) mod home;
-mod inherited;
-mod items;
+mod inherited_env;
 mod launch;
-mod limited;
-mod material;
-mod once;
+mod parse_output;
+mod plan_items;
 mod planner;
-mod planted;
 mod prepare;
+mod prompt_sources;
 mod proxy;
 mod pushes;
-mod reading;
+mod rate_limit;
+mod read_only_guard;
 mod research;
-mod reviewed;
+pub(crate) mod reviewer_copy;
+mod sandbox;
+mod seen_notes;
+mod session_files;
+mod untrusted_files;
 mod usage;
 
-pub(crate) use check_results::{Checks, checked};
-pub(crate) use checks::checks_launch;
-pub(crate) use conclude::{failure, left, start_of};
-pub(crate) use document::Kind as DocumentKind;
-pub(crate) use environment::{
-    around as environment_around, bare as bare_environment, of_landing as environment,
-    of_trial as trial_environment,
-};
+pub(crate) use check_results::{CheckRunResult, read_check_results};
+pub(crate) use checks::configured_checks_launch;
+pub(crate) use document::TaskDocument as DocumentKind;
 pub use environment::{channel_secrets, secrets};
-pub use found::{Found, found};
-pub(crate) use hear::{hear_lost, listen};
-pub(crate) use inherited::{inherited, inherits};
-pub(crate) use items::{Lies, found_changed, is_first};
-pub(crate) use launch::lay;
-pub use once::Once;
+pub(crate) use environment::{
+    for_agent as environment_around, for_agent_check as trial_environment, for_landing as environment,
+    for_run as bare_environment,
+};
+pub use existing_documents::{ExistingDocuments, find_documents};
+pub(crate) use finish::{exit_failure, keep_dropped_commits, read_start};
+pub(crate) use inherited_env::{inherited, inherits};
+pub(crate) use launch::write_files;
+pub(crate) use parse_output::{parse_lost_output, parse_transcript};
+pub(crate) use plan_items::{PlanLocation, reread_plan, starts_plan};
 pub(crate) use prepare::make_directory;
-pub use reading::Readings;
-pub use usage::{Priced, told_usage};
+pub use read_only_guard::ReadOnlyGuards;
+pub use seen_notes::SeenNotes;
+pub use usage::{UsagePricing, reported_usage};
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use signoff_core::config::Settings;
-use signoff_core::group::Supply;
+use signoff_core::group::TaskSource;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::limited::Refused;
-use signoff_core::machine::{CheckReport, Event, Failure};
+use signoff_core::machine::{AttemptFailure, CheckReport, Event};
+use signoff_core::rate_limit::RateLimited;
 use signoff_core::redact::Secrets;
 use signoff_core::review::Usage;
+use signoff_core::settings::Settings;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::LoopFact;
 use signoff_store::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::agent::credentials::{at_home, renewed};
-use crate::agent::{self, Listener};
-use crate::assignment::Assignment;
-use crate::confine::Power;
-use crate::dispatcher::Input;
+use crate::agent::credentials::{renewed_login_secrets, user_secrets};
+use crate::agent::{self, OutputParser};
+use crate::attempt_spec::AttemptSpec;
+use crate::confine::SandboxSupport;
+use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
 use crate::landing::LatestLandings;
 use crate::layout::Layout;
-use crate::process::{AttemptDir, Ended, Keeper};
-use crate::reports::Reports;
-use crate::tracker::{Manners, Tracker};
+use crate::process::{AttemptDir, ProcessResult, SupervisorLauncher};
+use crate::reports::ReportRegistry;
+use crate::tracker::{Tracker, TrackerOptions};
 
-/// What all attempts share.
-pub struct Workshop {
+/// Everything that attempts share: repository, settings, store and caches.
+pub struct EngineContext {
     pub repository: Repository,
     pub layout: Layout,
     pub settings: Settings,
-    /// Where approvals are looked up.
+    /// Used to look up approvals.
     pub store: Arc<dyn Store>,
-    pub keeper: Keeper,
-    /// signoff itself, for the agents that are part of it.
+    pub keeper: SupervisorLauncher,
+    /// Path of the signoff executable, for built-in agents.
     pub program: PathBuf,
-    /// The person's home, where agents are logged in.
-    pub person: PathBuf,
-    /// The names of the variables that are set here.
+    /// The user's home directory, where agents are logged in.
+    pub user_home: PathBuf,
+    /// Names of the environment variables of this process.
     pub variables: BTreeSet<String>,
-    /// Loops at once.
+    /// Maximum number of loops in parallel.
     pub jobs: usize,
-    /// What a loop without a task is about, and what its changes are counted from.
+    /// The subject of a loop without a task, and the base of its diff.
     pub subject: Option<TaskSpec>,
     pub base: Option<String>,
-    /// How trackers are asked.
-    pub manners: Manners,
-    pub readings: Readings,
-    /// What people were told already.
-    pub once: Once,
-    pub reports: Arc<Reports>,
-    /// What this system can do about agents that write where they should not.
-    pub power: Power,
-    /// What must be in nothing that is kept or shown.
+    /// Options for calls to trackers.
+    pub tracker_options: TrackerOptions,
+    pub read_guards: ReadOnlyGuards,
+    /// Notes that this process has shown already.
+    pub seen_notes: SeenNotes,
+    pub reports: Arc<ReportRegistry>,
+    /// The sandbox backends that this system supports.
+    pub sandbox_support: SandboxSupport,
+    /// Values that must be redacted from everything that is stored or shown.
     pub secrets: Secrets,
-    /// Held while a worktree that somebody deleted is made again.
-    pub mending: Mutex<()>,
+    /// Locked while a deleted worktree is recreated.
+    pub worktree_repair: Mutex<()>,
     pub latest_landings: LatestLandings,
 }
 
-/// How an attempt ended, for the dispatcher.
+/// The result of an attempt, sent to the dispatcher.
 #[derive(Debug)]
-pub struct Report {
+pub struct AttemptReport {
     pub run: RunId,
     pub loop_id: LoopId,
     pub attempt: AttemptId,
-    pub end: End,
+    pub end: AttemptEnd,
     pub usage: Usage,
-    /// What people should be told.
+    /// Notes for the user.
     pub notes: Vec<String>,
-    /// The agent says that there are no more tasks.
+    /// The agent reports that no tasks are left.
     pub stops_picking: bool,
-    /// What is to be put on record with it.
+    /// Facts to record together with the result.
     pub facts: Vec<LoopFact>,
 }
 
 #[derive(Debug)]
-pub enum End {
+pub enum AttemptEnd {
     Event(Box<Event>),
-    /// We stopped it.
+    /// signoff stopped the agent.
     Stopped,
-    /// It does not know the session that it was to go on with.
+    /// The agent does not know the session that it should resume.
     SessionGone,
-    /// Its provider refused it for now.
-    Limited(Refused),
-    /// Something of ours went wrong; the attempt is to be made again.
-    Trouble(EngineError),
+    /// The provider rate-limited the agent.
+    RateLimited(RateLimited),
+    /// An error of the engine; the attempt must be repeated.
+    Error(EngineError),
 }
 
-impl Workshop {
-    /// How the cost of an attempt is known.
-    fn priced<'a>(&'a self, task: &'a Assignment) -> Priced<'a> {
-        Priced { settings: &self.settings, model: task.launch.model.as_deref() }
+impl EngineContext {
+    /// The price settings for an attempt.
+    fn pricing<'a>(&'a self, spec: &'a AttemptSpec) -> UsagePricing<'a> {
+        UsagePricing { settings: &self.settings, model: spec.launch.model.as_deref() }
     }
 
-    /// What must be in nothing that an attempt leaves: its token is its own, and a login may have been renewed.
+    /// Values to redact from the files of an attempt: the shared secrets, its report token, and logins it may have
+    /// renewed.
     fn secrets_of(&self, dir: &AttemptDir) -> Secrets {
-        let logins = at_home(&self.person).and(&renewed(&dir.home()));
-        self.secrets.and(&self.reports.tokens_of(dir)).and(&logins)
+        let logins = user_secrets(&self.user_home).union(&renewed_login_secrets(&dir.home()));
+        self.secrets.union(&self.reports.tokens_of(dir)).union(&logins)
     }
 
-    /// The tracker that a run takes its tasks from.
-    pub fn tracker(&self, supply: &Supply) -> Tracker {
-        let (repository, manners) = (self.repository.clone(), self.manners.clone());
-        Tracker { supply: supply.clone(), repository, manners }
+    /// The tracker that supplies the tasks of a run.
+    pub fn tracker(&self, supply: &TaskSource) -> Tracker {
+        let (repository, manners) = (self.repository.clone(), self.tracker_options.clone());
+        Tracker { supply: supply.clone(), repository, options: manners }
     }
 
-    /// The worktree of an assignment.
-    fn worktree(&self, task: &Assignment) -> Result<Worktree, EngineError> {
-        match self.repository.worktree(Path::new(&task.place.worktree)) {
-            Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => self.worktree_with_files(task),
+    /// The worktree of an attempt; recreated if it is missing.
+    fn worktree(&self, spec: &AttemptSpec) -> Result<Worktree, EngineError> {
+        match self.repository.worktree(Path::new(&spec.workspace.worktree)) {
+            Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => self.worktree_with_files(spec),
             found => Ok(found?),
         }
     }
 
-    /// Takes the worktree of an assignment back from a writer that has ended; what was odd about it, in words.
-    pub(crate) fn take_back(&self, task: &Assignment) -> Result<Vec<String>, EngineError> {
-        // One that git knows no more is mended where it is needed.
-        let found = self.repository.worktree(Path::new(&task.place.worktree));
-        Ok(found.map_or_else(|_| Ok(Vec::new()), |worktree| worktree.take_back())?)
+    /// Imports the commits of a writer that has ended. Returns notes about problems in the worktree.
+    pub(crate) fn import_work(&self, spec: &AttemptSpec) -> Result<Vec<String>, EngineError> {
+        // If git does not know the worktree any more, it is recreated where it is needed.
+        let found = self.repository.worktree(Path::new(&spec.workspace.worktree));
+        Ok(found.map_or_else(|_| Ok(Vec::new()), |worktree| worktree.import_from_sandbox())?)
     }
 
-    /// What became of a worktree that git knows no more, or that is none any more; in words.
-    fn damage(&self, task: &Assignment) -> Option<&'static str> {
-        let path = Path::new(&task.place.worktree);
-        let found = path.symlink_metadata().ok().filter(|_| !task.branch.is_empty())?;
+    /// A note if git does not know the worktree any more, or if its path is no directory.
+    fn worktree_damage(&self, spec: &AttemptSpec) -> Option<&'static str> {
+        let path = Path::new(&spec.workspace.worktree);
+        let found = path.symlink_metadata().ok().filter(|_| !spec.branch.is_empty())?;
         if !found.is_dir() {
             return Some("something else was put in place of the worktree; it is made again from its branch");
         }
@@ -187,70 +188,70 @@ impl Workshop {
         lost.then_some("the git directory of the worktree was deleted; made again")
     }
 
-    /// The same with its files: whoever deleted them lost only what was not committed.
-    pub(crate) fn worktree_with_files(&self, task: &Assignment) -> Result<Worktree, EngineError> {
-        // The readers of one worktree begin at the same time.
-        let _turn = self.mending.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = Path::new(&task.place.worktree);
+    /// Like `worktree`, and restores the files if they were deleted. Only uncommitted changes are lost then.
+    pub(crate) fn worktree_with_files(&self, spec: &AttemptSpec) -> Result<Worktree, EngineError> {
+        // All reviewers of a worktree start at the same time.
+        let _turn = self.worktree_repair.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = Path::new(&spec.workspace.worktree);
         match self.repository.worktree(path) {
-            Ok(found) if found.is_there() => return Ok(found),
-            found if task.branch.is_empty() => return Ok(found?),
+            Ok(found) if found.exists() => return Ok(found),
+            found if spec.branch.is_empty() => return Ok(found?),
             Ok(_) | Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        self.revive_branch(task)?;
-        let new = NewWorktree { path, branch: &task.branch, start: &task.place.base };
-        let worktree = self.repository.mend_worktree(&new)?;
-        worktree.remember_copied(self.settings.copied_into_worktrees())?;
+        self.revive_branch(spec)?;
+        let new = NewWorktree { path, branch: &spec.branch, start: &spec.workspace.base };
+        let worktree = self.repository.repair_worktree(&new)?;
+        worktree.restore_copied_list(self.settings.copied_into_worktrees())?;
         worktree.copy_files(self.settings.copied_into_worktrees())?;
         Ok(worktree)
     }
 
-    /// A branch that somebody deleted goes on at the last commit that is on record.
-    pub(crate) fn revive_branch(&self, task: &Assignment) -> Result<(), GitError> {
-        self.repository.revive_branch(&task.branch, &task.state.head.commit, &task.place.base)
+    /// Recreates a deleted branch at the last recorded commit.
+    pub(crate) fn revive_branch(&self, spec: &AttemptSpec) -> Result<(), GitError> {
+        self.repository.restore_branch(&spec.branch, &spec.machine.head.commit, &spec.workspace.base)
     }
 }
 
-/// Prepares, runs and concludes an attempt.
-pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: UnboundedSender<Input>) {
-    let preparing = (shop.clone(), task.clone());
+/// Prepares, runs and finishes an attempt.
+pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sender: UnboundedSender<DispatcherInput>) {
+    let preparing = (ctx.clone(), spec.clone());
     let prepared = blocking(move || prepare::prepare(&preparing.0, &preparing.1)).await;
     let (launch, dir) = match prepared {
         Ok(Ok(prepared)) => prepared,
         Ok(Err(unstarted)) => {
             let notes = unstarted.notes();
-            return report(&task, unstarted.into_end(&task), notes, &tell);
+            return send_report(&spec, unstarted.into_end(&spec), notes, &sender);
         }
-        Err(error) => return report(&task, End::Trouble(error), Vec::new(), &tell),
+        Err(error) => return send_report(&spec, AttemptEnd::Error(error), Vec::new(), &sender),
     };
-    let before = look(&shop).await;
+    let before = checkout_state(&ctx).await;
     failpoint::pass("spawn");
-    let ended = match shop.keeper.start(&launch, &dir).await {
-        Ok(running) => watch(running, (&task, listener(&shop, &task)), &tell).await,
+    let ended = match ctx.keeper.start(&launch, &dir).await {
+        Ok(running) => watch(running, (&spec, listener(&ctx, &spec)), &sender).await,
         Err(error) => {
-            shop.reports.retire(&dir);
+            ctx.reports.expire(&dir);
             let error = EngineError::io("start an agent in", dir.path(), error);
-            return report(&task, End::Trouble(error), Vec::new(), &tell);
+            return send_report(&spec, AttemptEnd::Error(error), Vec::new(), &sender);
         }
     };
-    // What was reported until now counts; nobody reports for one that has ended.
-    shop.reports.retire(&dir);
+    // Reports are accepted until the agent has exited.
+    ctx.reports.expire(&dir);
     failpoint::pass("exit");
-    let notes = strayed(&task, before, look(&shop).await).into_iter().collect();
-    conclude(shop, task, (ended, notes), tell).await;
+    let notes = checkout_note(&spec, before, checkout_state(&ctx).await).into_iter().collect();
+    finish(ctx, spec, (ended, notes), sender).await;
 }
 
-/// The person's checkout. One that cannot be looked at now is nobody's fault and holds nobody up.
-async fn look(shop: &Arc<Workshop>) -> Option<CheckoutState> {
-    let looking = shop.clone();
+/// The state of the user's checkout. Errors are ignored: the attempt does not depend on it.
+async fn checkout_state(ctx: &Arc<EngineContext>) -> Option<CheckoutState> {
+    let looking = ctx.clone();
     blocking(move || Ok(looking.repository.checkout_state()?)).await.ok()
 }
 
-/// Agents are to stay in their worktree. Nothing is undone in the checkout: the person may have been at work there.
-fn strayed(task: &Assignment, before: Option<CheckoutState>, after: Option<CheckoutState>) -> Option<String> {
+/// A note if the user's checkout changed during an attempt. Nothing is undone there: the user may have made the change.
+fn checkout_note(spec: &AttemptSpec, before: Option<CheckoutState>, after: Option<CheckoutState>) -> Option<String> {
     let changes = after?.changes_since(&before?);
-    let who = task.launch.reviewer.as_ref().map_or(task.launch.role.clone(), ToString::to_string);
+    let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.clone(), ToString::to_string);
     let named: Vec<&str> = changes.iter().take(NAMED).map(String::as_str).collect();
     let more = changes.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -259,41 +260,49 @@ fn strayed(task: &Assignment, before: Option<CheckoutState>, after: Option<Check
         .then(|| format!("your checkout changed while {who} was at work, and is left so: {named}{more}"))
 }
 
-/// So many changes are named.
+/// Maximum number of changes in a note.
 const NAMED: usize = 5;
 
-/// So many lines of one agent may wait to be shown.
+/// Maximum number of unrendered output lines per agent.
 const MOST_LINES: usize = 16;
 
-/// The end of a longer line is not shown.
+/// Maximum length of a displayed line, in characters.
 const LONGEST_LINE: usize = 400;
 
-/// Who makes words for people of what an agent writes.
-fn listener(shop: &Workshop, task: &Assignment) -> Box<dyn Listener> {
-    let kind = shop.settings.agent(&task.launch.agent).map(|agent| agent.kind);
-    kind.and_then(agent::of).map_or_else(agent::verbatim, |agent| agent.listener())
+/// The parser for the output of the attempt's agent.
+fn listener(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
+    let kind = ctx.settings.agent(&spec.launch.agent).map(|agent| agent.kind);
+    kind.and_then(agent::adapter_for).map_or_else(agent::plain_output_parser, |agent| agent.output_parser())
 }
 
-/// Passes on what the agent says until it ends.
+/// Forwards the agent's output to the dispatcher until the agent exits.
 async fn watch(
-    mut running: crate::process::Running,
-    (task, mut listener): (&Assignment, Box<dyn Listener>),
-    tell: &UnboundedSender<Input>,
-) -> Ended {
-    let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+    mut running: crate::process::RunningAttempt,
+    (spec, mut listener): (&AttemptSpec, Box<dyn OutputParser>),
+    sender: &UnboundedSender<DispatcherInput>,
+) -> ProcessResult {
+    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
     let stopper = running.stopper();
-    tell.send(Input::Running { run, loop_id: loop_id.clone(), attempt, stopper }).ok();
+    sender.send(DispatcherInput::Running { run, loop_id: loop_id.clone(), attempt, stopper }).ok();
     let mut lines = running.lines();
-    let door = tell.clone();
+    let sender = sender.clone();
     tokio::spawn(async move {
-        let heard = Arc::new(());
+        let pending = Arc::new(());
         while let Some(line) = lines.next().await {
-            for said in listener.line(line.as_bytes()) {
-                // Nobody reads lines that come faster than they can be shown.
-                if Arc::strong_count(&heard) <= MOST_LINES {
-                    let line = said.shown().chars().take(LONGEST_LINE).collect();
-                    let unheard = heard.clone();
-                    door.send(Input::Said { run, loop_id: loop_id.clone(), attempt, line, unheard }).ok();
+            for said in listener.parse_line(line.as_bytes()) {
+                // Drop lines that arrive faster than they are rendered.
+                if Arc::strong_count(&pending) <= MOST_LINES {
+                    let line = said.display_line().chars().take(LONGEST_LINE).collect();
+                    let unheard = pending.clone();
+                    sender
+                        .send(DispatcherInput::OutputLine {
+                            run,
+                            loop_id: loop_id.clone(),
+                            attempt,
+                            line,
+                            backpressure: unheard,
+                        })
+                        .ok();
                 }
             }
         }
@@ -301,78 +310,78 @@ async fn watch(
     running.wait().await
 }
 
-/// Makes an event of how an attempt ended, with what was noticed meanwhile.
-pub async fn conclude(
-    shop: Arc<Workshop>,
-    task: Arc<Assignment>,
-    (ended, mut notes): (Ended, Vec<String>),
-    tell: UnboundedSender<Input>,
+/// Turns the result of an attempt into an event. `notes` were collected while it ran.
+pub async fn finish(
+    ctx: Arc<EngineContext>,
+    spec: Arc<AttemptSpec>,
+    (ended, mut notes): (ProcessResult, Vec<String>),
+    sender: UnboundedSender<DispatcherInput>,
 ) {
-    let dir = directory(&shop, &task);
-    match base_checks::before_conclusion(&shop, &task, (&dir, &ended), &tell).await {
+    let dir = directory(&ctx, &spec);
+    match base_checks::ensure_base_checks(&ctx, &spec, (&dir, &ended), &sender).await {
         Ok(true) => {}
-        Ok(false) => return report(&task, End::Stopped, notes, &tell),
-        Err(error) => return report(&task, End::Trouble(error), notes, &tell),
+        Ok(false) => return send_report(&spec, AttemptEnd::Stopped, notes, &sender),
+        Err(error) => return send_report(&spec, AttemptEnd::Error(error), notes, &sender),
     }
-    let concluding = (shop.clone(), task.clone());
+    let concluding = (ctx.clone(), spec.clone());
     let concluded = blocking(move || {
-        let concluded = conclude::conclude(&concluding.0, &concluding.1, &dir, &ended);
+        let concluded = finish::finish(&concluding.0, &concluding.1, &dir, &ended);
         concluding.0.reports.forget(&dir);
-        held::sweep(&dir);
+        sandbox::remove_temporary_files(&dir);
         home::tidy(&concluding.0, &concluding.1.launch.agent, &dir);
         concluded
     })
     .await;
     match concluded {
-        Ok(conclude::Concluded { end, usage, notes: more, facts, stops_picking }) => {
+        Ok(finish::FinishedAttempt { end, usage, notes: more, facts, stops_picking }) => {
             notes.extend(more);
-            let notes = notes.iter().map(|note| shop.secrets.redact_text(note)).collect();
-            let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-            let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
-            tell.send(Input::Reported(Box::new(report))).ok();
+            let notes = notes.iter().map(|note| ctx.secrets.redact_text(note)).collect();
+            let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
+            let report = AttemptReport { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
+            sender.send(DispatcherInput::AttemptEnded(Box::new(report))).ok();
         }
-        Err(error) => report(&task, End::Trouble(error), notes, &tell),
+        Err(error) => send_report(&spec, AttemptEnd::Error(error), notes, &sender),
     }
 }
 
-/// Where the attempt's files are.
-pub(crate) fn directory(shop: &Workshop, task: &Assignment) -> AttemptDir {
-    AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, task.job.attempt))
+/// The directory with the attempt's files.
+pub(crate) fn directory(ctx: &EngineContext, spec: &AttemptSpec) -> AttemptDir {
+    AttemptDir::new(ctx.layout.attempt(spec.run, &spec.loop_id, spec.job.attempt))
 }
 
-/// Git and files are waited for away from the dispatcher.
+/// Runs git and file operations on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
 ) -> Result<T, EngineError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => Err(EngineError::Broken(error.to_string())),
+        Err(error) => Err(EngineError::Internal(error.to_string())),
     }
 }
 
-fn report(task: &Assignment, end: End, notes: Vec<String>, tell: &UnboundedSender<Input>) {
-    let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+fn send_report(spec: &AttemptSpec, end: AttemptEnd, notes: Vec<String>, sender: &UnboundedSender<DispatcherInput>) {
+    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
     let (usage, facts, stops_picking) = (Usage::default(), Vec::new(), false);
-    let report = Report { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
-    tell.send(Input::Reported(Box::new(report))).ok();
+    let report = AttemptReport { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
+    sender.send(DispatcherInput::AttemptEnded(Box::new(report))).ok();
 }
 
-/// Why an attempt was not even begun.
+/// Why an attempt was not started.
 #[derive(Debug)]
-pub enum Unstarted {
+pub enum StartFailure {
     Failed(String),
-    /// There is nobody to start: the project has no checks.
+    /// The project has no checks to run.
     NothingToCheck {
-        /// What could not be run, in words.
+        /// Checks that could not be run.
         missing: Vec<String>,
     },
 }
 
-/// What is noted where a check has nothing to run; the line of the phase tells the same.
+/// The note for a check phase without checks. The phase's progress line says the same.
 pub(crate) const NOTHING_TO_CHECK: &str =
     "nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)";
 
-impl Unstarted {
+impl StartFailure {
     fn notes(&self) -> Vec<String> {
         match self {
             Self::Failed(_) => Vec::new(),
@@ -383,12 +392,10 @@ impl Unstarted {
         }
     }
 
-    fn into_end(self, task: &Assignment) -> End {
-        let attempt = task.job.attempt;
-        End::Event(Box::new(match self {
-            Self::Failed(message) => {
-                Event::AttemptFailed { attempt, failure: Failure::NotStarted { message } }
-            }
+    fn into_end(self, spec: &AttemptSpec) -> AttemptEnd {
+        let attempt = spec.job.attempt;
+        AttemptEnd::Event(Box::new(match self {
+            Self::Failed(message) => Event::AttemptFailed { attempt, failure: AttemptFailure::NotStarted { message } },
             Self::NothingToCheck { .. } => Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
         }))
     }

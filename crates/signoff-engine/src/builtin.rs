@@ -1,5 +1,4 @@
-//! Programs that come with this one and are started by it like any agent: `signoff __acp`, `signoff __checks`,
-//! `signoff __demo`.
+//! Built-in programs that signoff starts like agents: `signoff __acp`, `signoff __checks`, `signoff __demo`.
 
 pub mod acp;
 pub mod checks;

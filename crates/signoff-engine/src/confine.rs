@@ -1,7 +1,7 @@
-//! Processes that may read everything and write almost nothing: how agents are run where the system allows it.
+//! Sandboxes for agents on Linux: they may read everything and write only to given paths.
 //!
-//! There are two ways, with the same rights: Landlock, which the keeper's own thread gives itself, and bubblewrap, a
-//! program that is started in front of the agent.
+//! There are two backends with the same rights: Landlock, which restricts the supervisor's own thread, and
+//! bubblewrap, a program that starts the agent.
 
 mod bubblewrap;
 mod landlock;
@@ -9,68 +9,73 @@ mod landlock;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use signoff_core::hold::Hold;
+use signoff_core::sandbox::SandboxBackend;
 
 pub use bubblewrap::{PROGRAM as BUBBLEWRAP, command_line};
-pub use landlock::within;
+pub use landlock::run_restricted;
 
-/// What a process is held to.
+/// The restrictions of a sandboxed process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
-    pub by: Hold,
+pub struct SandboxPolicy {
+    #[serde(rename = "by")]
+    pub backend: SandboxBackend,
     /// The only paths below which it may write.
     pub writable: Vec<PathBuf>,
-    /// The only TCP ports that it may connect to; none: all.
+    /// The only TCP ports it may connect to. `None` allows all.
     #[serde(default)]
     pub ports: Option<Vec<u16>>,
 }
 
-/// What this system can do about processes that write where they should not.
+/// The sandbox support of this system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Power {
-    pub by: Hold,
-    /// The version of Landlock that the kernel has.
+pub struct SandboxSupport {
+    pub backend: SandboxBackend,
+    /// The kernel's Landlock version.
     pub landlock: Option<u32>,
-    /// Why nobody can hold an agent fully, in words.
-    pub lacks: Option<String>,
+    /// Why the sandbox is missing or incomplete.
+    pub missing: Option<String>,
 }
 
-/// From this version on, Landlock also keeps files from being cut short.
-const WHOLE: u32 = 3;
+/// The first Landlock version that also prevents truncating files.
+const MIN_FULL_LANDLOCK: u32 = 3;
 
-impl Power {
-    /// Looks what this system can do. A test can insist on one way.
-    pub fn probe(wanted: Option<Hold>) -> Self {
+impl SandboxSupport {
+    /// Probes this system. `wanted` forces one backend, for tests.
+    pub fn probe(forced: Option<SandboxBackend>) -> Self {
         let landlock = landlock::version();
-        let by = |by, lacks| Self { by, landlock, lacks };
-        match wanted {
-            Some(Hold::Nobody) => return by(Hold::Nobody, Some("a test wants it so".to_owned())),
-            Some(Hold::Landlock) => return by(Hold::Landlock, None),
-            Some(Hold::Bubblewrap) => return by(Hold::Bubblewrap, bubblewrap::trial().err()),
+        let support = |by, lacks| Self { backend: by, landlock, missing: lacks };
+        match forced {
+            Some(SandboxBackend::None) => {
+                return support(SandboxBackend::None, Some("a test wants it so".to_owned()));
+            }
+            Some(SandboxBackend::Landlock) => return support(SandboxBackend::Landlock, None),
+            Some(SandboxBackend::Bubblewrap) => {
+                return support(SandboxBackend::Bubblewrap, bubblewrap::check().err());
+            }
             None => {}
         }
-        if landlock.is_some_and(|version| version >= WHOLE) {
-            return by(Hold::Landlock, None);
+        if landlock.is_some_and(|version| version >= MIN_FULL_LANDLOCK) {
+            return support(SandboxBackend::Landlock, None);
         }
-        match (bubblewrap::trial(), landlock) {
-            (Ok(()), _) => by(Hold::Bubblewrap, None),
+        match (bubblewrap::check(), landlock) {
+            (Ok(()), _) => support(SandboxBackend::Bubblewrap, None),
             (Err(why), Some(version)) => {
                 let weak = format!(
                     "the kernel's Landlock (version {version}) does not keep files from being cut short, and {why}"
                 );
-                by(Hold::Landlock, Some(weak))
+                support(SandboxBackend::Landlock, Some(weak))
             }
-            (Err(why), None) => by(Hold::Nobody, Some(format!("{}, and {why}", landlock::ABSENT))),
+            (Err(why), None) => support(SandboxBackend::None, Some(format!("{}, and {why}", landlock::ABSENT))),
         }
     }
 
-    /// Whether an agent is held to all it should be.
-    pub fn is_whole(&self) -> bool {
-        self.by != Hold::Nobody && self.lacks.is_none()
+    /// Whether an agent can be fully sandboxed.
+    pub fn is_complete(&self) -> bool {
+        self.backend != SandboxBackend::None && self.missing.is_none()
     }
 }
 
-/// Whether this kernel can hold a process to it.
-pub fn is_possible() -> bool {
+/// Whether this kernel supports Landlock.
+pub fn has_landlock() -> bool {
     landlock::version().is_some()
 }

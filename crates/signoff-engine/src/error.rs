@@ -1,13 +1,13 @@
-//! What keeps the engine from going on, one variant per thing a caller could do differently.
+//! Errors of the engine, one variant per reaction that a caller may choose.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-use signoff_core::config::ConfigError;
+use signoff_core::settings::ConfigError;
 use signoff_store::StoreError;
 
+use crate::custom_prompts::PromptError;
 use crate::git::GitError;
-use crate::opening::PromptError;
 use crate::tracker::TrackerError;
 
 #[derive(Debug, thiserror::Error)]
@@ -20,21 +20,21 @@ pub enum EngineError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Tracker(#[from] TrackerError),
-    /// A prompt that a person wants used cannot be.
+    /// A custom prompt file cannot be used.
     #[error(transparent)]
     Prompt(#[from] PromptError),
     #[error("cannot {what} {path}: {error}", path = path.display())]
     Io { what: &'static str, path: PathBuf, error: io::Error },
-    /// Another task of the same branch is being worked there.
-    #[error("somebody else works in {}", worktree.display())]
+    /// Another task of the same branch works in this worktree.
+    #[error("worktree {} is in use by another task", worktree.display())]
     Occupied { worktree: PathBuf },
-    /// What was to land did not; nothing was changed.
+    /// The work did not land; nothing was changed.
     #[error("{message}")]
     NotLanded { message: String, hint: String },
-    /// A part of the program failed in a way nobody foresaw.
+    /// A bug in signoff.
     #[error("internal error: {0}")]
-    Broken(String),
-    /// The run's log does not say what is needed to go on.
+    Internal(String),
+    /// The run's log lacks a fact that is needed to continue.
     #[error("run {run}: {message}")]
     Log { run: signoff_core::ids::RunId, message: String },
 }

@@ -1,7 +1,7 @@
-//! Places where tests kill the program, by name and count.
+//! Named points at which tests kill the program.
 //!
-//! `SIGNOFF_FAILPOINT=append:3` ends the program with SIGKILL at the third append. `SIGNOFF_FAILPOINTS=FILE` writes
-//! the name of every place that is passed. Only debug builds know them.
+//! `SIGNOFF_FAILPOINT=append:3` kills the program with SIGKILL at the third append. `SIGNOFF_FAILPOINTS=FILE`
+//! writes the name of every failpoint that is passed. Only debug builds contain them.
 
 #[cfg(debug_assertions)]
 mod armed {
@@ -11,7 +11,7 @@ mod armed {
     use std::sync::{Mutex, OnceLock};
 
     #[expect(clippy::disallowed_methods, reason = "a test's own door, closed in release builds")]
-    fn note(name: &str) {
+    fn log_passed(name: &str) {
         static LOG: OnceLock<Option<File>> = OnceLock::new();
         let open = || {
             let path = std::env::var_os("SIGNOFF_FAILPOINTS")?;
@@ -22,33 +22,33 @@ mod armed {
         }
     }
 
-    struct Trap {
+    struct Failpoint {
         name: String,
         count: u64,
         seen: Mutex<HashMap<&'static str, u64>>,
     }
 
     #[expect(clippy::disallowed_methods, reason = "a test's own door, closed in release builds")]
-    fn trap() -> Option<&'static Trap> {
-        static TRAP: OnceLock<Option<Trap>> = OnceLock::new();
+    fn configured() -> Option<&'static Failpoint> {
+        static TRAP: OnceLock<Option<Failpoint>> = OnceLock::new();
         let read = || {
             let text = std::env::var("SIGNOFF_FAILPOINT").ok()?;
             let (name, count) = text.split_once(':')?;
-            Some(Trap { name: name.to_owned(), count: count.parse().ok()?, seen: Mutex::default() })
+            Some(Failpoint { name: name.to_owned(), count: count.parse().ok()?, seen: Mutex::default() })
         };
         TRAP.get_or_init(read).as_ref()
     }
 
     pub fn pass(name: &'static str) {
-        note(name);
-        let Some(trap) = trap() else { return };
+        log_passed(name);
+        let Some(trap) = configured() else { return };
         let Ok(mut seen) = trap.seen.lock() else { return };
         let count = seen.entry(name).or_default();
         *count += 1;
         if trap.name == name && *count == trap.count {
             let own = rustix::process::getpid();
             rustix::process::kill_process(own, rustix::process::Signal::KILL).ok();
-            // The signal is on its way; nothing more may happen here.
+            // The signal is pending; nothing more may happen here.
             loop {
                 std::thread::park();
             }
@@ -56,12 +56,12 @@ mod armed {
     }
 }
 
-/// Passes a place where a test may have asked for the program's death.
+/// Passes a failpoint, at which a test may kill the program.
 #[cfg(debug_assertions)]
 pub fn pass(name: &'static str) {
     armed::pass(name);
 }
 
-/// Nothing, in a release build.
+/// Does nothing in a release build.
 #[cfg(not(debug_assertions))]
 pub fn pass(_name: &'static str) {}

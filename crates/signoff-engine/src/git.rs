@@ -1,69 +1,69 @@
-//! Everything the program does with git, by real `git` processes.
+//! Git operations, run through real `git` processes.
 //!
-//! Two promises shape this module. The person's checkout is never touched: not its files, index, `HEAD` or
-//! stash. And nothing an agent wrote into the repository's configuration is ever run: see `sealed`.
+//! Two guarantees shape this module. The user's checkout is never modified: not its files, index, `HEAD` or
+//! stash. And no command that an agent wrote into the repository's configuration is ever run: see `isolated_dir`.
 //!
-//! All functions block; callers with other things to do use a thread for blocking work.
+//! All functions block. Async callers run them on a blocking thread.
 
-mod apart;
-mod aside;
 mod branch;
-mod bring;
-mod catch_up;
 mod checkout;
 mod commit;
+mod commit_patches;
 mod copy;
 mod diff;
 mod disk;
-mod door;
 mod error;
 mod file_at;
-mod follow;
 mod head;
+mod import_objects;
 mod index;
 mod index_lock;
+mod init;
 mod invocation;
+mod isolated_dir;
 mod land;
-mod land_behind;
 mod land_checkout;
 mod land_rebase;
+mod land_recovery;
 mod land_worktree;
-mod lent;
 mod lineage;
-mod make;
-mod mend;
+mod lock;
 mod operation;
-mod patch;
-mod patches;
-mod printed;
+mod output_pipes;
+mod parallel_worktrees;
+mod park_branch;
+mod parse_diff;
+mod refs;
 mod remove;
+mod repair;
 mod repository;
-mod sealed;
+mod runner;
+mod sandbox_dir;
 mod snapshot;
 mod stage;
 mod stamp;
 mod status;
-mod tips;
-mod turn;
+mod sync_branch;
+mod sync_files;
 mod undo;
 mod worktree;
 
-pub use apart::Together;
 pub use checkout::CheckoutState;
-pub use commit::Committed;
-pub use diff::{Diff, LeftOutFile};
-pub use door::Git;
+pub use commit::CommitOutcome;
+pub use commit_patches::{CommitPatch, PatchDigest};
+pub use diff::{GitDiff, OmittedFile};
 pub use error::GitError;
-pub use file_at::FileAt;
-pub use land::{Conflict, Merge, Target};
-pub use land_checkout::Moved;
+pub use file_at::CommittedFile;
+pub use land::{GitConflict, LandTarget, Merge};
+pub use land_checkout::MoveOutcome;
 pub use land_rebase::Replay;
-pub use lineage::{Described, Lineage};
+pub use lineage::{CommitInfo, Lineage};
 pub use operation::Operation;
-pub use patches::{Patch, PatchDigest};
+pub use parallel_worktrees::CombinedFixes;
+pub use refs::BranchTips;
 pub use remove::Uncommitted;
-pub use repository::{At, Repository};
-pub use snapshot::{CommittedFiles, Snapshot};
-pub use tips::Tips;
-pub use undo::{Change, FileChange};
+pub use repository::{CheckoutHead, Repository};
+pub use runner::Git;
+pub use snapshot::{CommittedFiles, WorktreeSnapshot};
+pub use undo::{FileChange, WorktreeChange};
 pub use worktree::{NewWorktree, Worktree};

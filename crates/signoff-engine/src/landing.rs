@@ -1,294 +1,301 @@
-//! Landing: signed-off work joins its target branch, one at a time, proven before anything is taken away.
+//! Lands approved work on its target branch, one landing at a time.
 //!
-//! The merge is made without a worktree, checked in one of its own, and only then the branch moves. What does not fit
-//! becomes a commit on the loop's own branch, with findings, for its fixer. Everything can be done again after a kill.
+//! The merge is made without a worktree, checked in a temporary one, and then the branch moves. Work that conflicts or
+//! fails checks becomes a commit on the loop's own branch, with findings for its fixer. Every step is safe to repeat.
 
-mod bring;
 mod checks;
-mod covered;
 mod direct;
+mod land_commit;
+mod landing_error;
 mod latest;
-mod refused;
-mod sent_back;
-mod turn;
-mod whole;
+mod lock;
+mod rejected;
+mod review_coverage;
+mod run_branch;
 
-pub use bring::{Brought, Tell, Told};
-pub use covered::{Asked, Range, Records, check};
-pub use direct::{CommandTurn, Direct, land, land_run, make_ready};
+pub use direct::{CommandLock, DirectLanding, check_ready, land, land_run};
+pub use land_commit::{LandingProgress, LandingResult, ProgressCallback};
+pub use landing_error::LandingAttempt;
 pub use latest::LatestLandings;
-pub use refused::Tried;
-pub use whole::{OwnWork, approved, final_review_refusal, keep, looked_at};
+pub use review_coverage::{ApprovedRange, LandingCandidate, LandingRecords, check};
+pub use run_branch::{OwnWork, approved_commit, approved_range, final_review_refusal, restore_landed};
 
 use std::path::Path;
 use std::sync::Arc;
 
 use signoff_core::ids::Commit;
-use signoff_core::machine::{Event, Failure, Head, LandReport};
+use signoff_core::machine::{AttemptFailure, Event, Head, LandingReport};
 use signoff_core::review::Usage;
 use signoff_core::wire::LoopFact;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::assignment::{self, Assignment};
-use crate::attempt::{self, End, Report, Workshop};
-use crate::dispatcher::Input;
+use crate::attempt::{self, AttemptEnd, AttemptReport, EngineContext};
+use crate::attempt_spec::{self, AttemptSpec};
+use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitError, Uncommitted};
-use bring::Wish;
-use sent_back::Back;
-pub(crate) use turn::Turn;
+use land_commit::LandingRequest;
+pub(crate) use lock::LandingLock;
+use rejected::RejectedLanding;
 
-/// How a landing ended, with what is recorded besides and what people should be told.
-struct Landed {
-    end: End,
+/// The outcome of a landing, with facts to record and notes for the user.
+struct LandingOutcome {
+    end: AttemptEnd,
     facts: Vec<LoopFact>,
     notes: Vec<String>,
 }
 
-impl Landed {
-    fn of(end: End) -> Self {
+impl LandingOutcome {
+    fn new(end: AttemptEnd) -> Self {
         Self { end, facts: Vec::new(), notes: Vec::new() }
     }
 
     fn event(event: Event) -> Self {
-        Self::of(End::Event(Box::new(event)))
+        Self::new(AttemptEnd::Event(Box::new(event)))
     }
 }
 
-/// Brings a loop's work into its target branch, or sends it back.
-pub async fn carry_out(shop: Arc<Workshop>, task: Arc<Assignment>, tell: UnboundedSender<Input>) {
+/// Lands a loop's work on its target branch, or rejects it.
+pub async fn run_landing(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sender: UnboundedSender<DispatcherInput>) {
     failpoint::pass("land_turn");
-    // Held until the report is on its way, so that landings are recorded in the order in which they happen.
-    let (landed, _turn) = match take_turn(&shop, &task, &tell).await {
-        Ok(None) => (Ok(Landed::of(End::Stopped)), None),
-        Ok(Some(turn)) => (land_loop(&shop, &task, &tell).await, Some(turn)),
+    // Hold the lock until the report is sent, so that landings are recorded in order.
+    let (landed, _turn) = match acquire_lock(&ctx, &spec, &sender).await {
+        Ok(None) => (Ok(LandingOutcome::new(AttemptEnd::Stopped)), None),
+        Ok(Some(turn)) => (land_loop(&ctx, &spec, &sender).await, Some(turn)),
         Err(error) => (Err(error), None),
     };
-    let Landed { end, facts, notes } = landed.unwrap_or_else(|error| Landed::of(End::Trouble(error)));
-    let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
+    let LandingOutcome { end, facts, notes } =
+        landed.unwrap_or_else(|error| LandingOutcome::new(AttemptEnd::Error(error)));
+    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
     let report =
-        Report { run, loop_id, attempt, end, usage: Usage::default(), notes, facts, stops_picking: false };
-    tell.send(Input::Reported(Box::new(report))).ok();
+        AttemptReport { run, loop_id, attempt, end, usage: Usage::default(), notes, facts, stops_picking: false };
+    sender.send(DispatcherInput::AttemptEnded(Box::new(report))).ok();
 }
 
-/// Waits until no other landing is under way; none if the waiting was stopped.
-async fn take_turn(
-    shop: &Workshop,
-    task: &Assignment,
-    tell: &UnboundedSender<Input>,
-) -> Result<Option<Turn>, EngineError> {
-    Turn::wait(&shop.repository, &|told| pass_on(task, tell, told)).await
+/// Waits for the landing lock; `None` if the wait was stopped.
+async fn acquire_lock(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    sender: &UnboundedSender<DispatcherInput>,
+) -> Result<Option<LandingLock>, EngineError> {
+    LandingLock::acquire(&ctx.repository, &|progress| forward_progress(spec, sender, progress)).await
 }
 
-fn pass_on(task: &Assignment, tell: &UnboundedSender<Input>, told: Told) {
-    let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-    let input = match told {
-        Told::Stoppable(stopper) => Input::Running { run, loop_id, attempt, stopper },
-        Told::Waits => {
-            let whose = assignment::whose(run, &loop_id, task.task);
-            Input::Note(format!("{whose} waits: another landing is under way"))
+fn forward_progress(spec: &AttemptSpec, sender: &UnboundedSender<DispatcherInput>, progress: LandingProgress) {
+    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
+    let input = match progress {
+        LandingProgress::Stoppable(stopper) => DispatcherInput::Running { run, loop_id, attempt, stopper },
+        LandingProgress::Waiting => {
+            let whose = attempt_spec::subject_label(run, &loop_id, spec.task_id);
+            DispatcherInput::Note(format!("{whose} waits: another landing is under way"))
         }
-        Told::Note(note) => {
-            let whose = assignment::whose(run, &loop_id, task.task);
-            Input::Note(format!("{whose}: {note}"))
+        LandingProgress::Note(note) => {
+            let whose = attempt_spec::subject_label(run, &loop_id, spec.task_id);
+            DispatcherInput::Note(format!("{whose}: {note}"))
         }
     };
-    tell.send(input).ok();
+    sender.send(input).ok();
 }
 
-/// The landing itself. The caller has the turn.
+/// Lands the work. The caller holds the landing lock.
 async fn land_loop(
-    shop: &Arc<Workshop>,
-    task: &Arc<Assignment>,
-    tell: &UnboundedSender<Input>,
-) -> Result<Landed, EngineError> {
-    let looking = (shop.clone(), task.clone());
+    ctx: &Arc<EngineContext>,
+    spec: &Arc<AttemptSpec>,
+    sender: &UnboundedSender<DispatcherInput>,
+) -> Result<LandingOutcome, EngineError> {
+    let looking = (ctx.clone(), spec.clone());
     let looked = attempt::blocking(move || {
         let mut notes = Vec::new();
-        before(&looking.0, &looking.1, &mut notes).map(|before| (before, notes))
+        check_branch(&looking.0, &looking.1, &mut notes).map(|before| (before, notes))
     });
     let (before, notes) = looked.await?;
     for note in notes {
-        tell.send(Input::Note(note)).ok();
+        sender.send(DispatcherInput::Note(note)).ok();
     }
-    let wish = match before {
-        Before::Ready(wish) => wish,
-        Before::Ended(landed) => return Ok(landed),
+    let request = match before {
+        LandingCheck::Ready(request) => request,
+        LandingCheck::Ended(landed) => return Ok(landed),
     };
-    let brought = bring::bring(shop, &wish, &|told| pass_on(task, tell, told)).await?;
-    let ending = (shop.clone(), task.clone());
-    attempt::blocking(move || after(&ending.0, &ending.1, (&wish.target, brought))).await
+    let result = land_commit::land_commit(ctx, &request, &|progress| forward_progress(spec, sender, progress)).await?;
+    let ending = (ctx.clone(), spec.clone());
+    attempt::blocking(move || finish_landing(&ending.0, &ending.1, (&request.target, result))).await
 }
 
-/// Whether there is something to land.
-enum Before {
-    Ready(Wish),
-    /// No: this is to be said instead.
-    Ended(Landed),
+/// Whether there is work to land.
+enum LandingCheck {
+    Ready(LandingRequest),
+    /// There is nothing to land; contains the outcome.
+    Ended(LandingOutcome),
 }
 
-/// Looks whether the branch is as it was approved.
-fn before(shop: &Workshop, task: &Assignment, notes: &mut Vec<String>) -> Result<Before, EngineError> {
-    shop.repository.finish_forward()?;
-    let tip = tip(shop, task)?;
-    let back = Back::read(shop, task);
-    if tip.commit != task.state.head.commit {
-        return Ok(Before::Ended(match back.filter(|back| back.head.commit == tip.commit) {
-            // Killed after the branch was moved: what followed is done again.
-            Some(back) => give_back(shop, task, &back)?,
-            None => Landed::event(Event::HeadMoved { head: by_hand(shop, task)?.unwrap_or(tip) }),
+/// Checks that the branch still is at the approved commit.
+fn check_branch(ctx: &EngineContext, spec: &AttemptSpec, notes: &mut Vec<String>) -> Result<LandingCheck, EngineError> {
+    ctx.repository.finish_checkout_update()?;
+    let tip = tip(ctx, spec)?;
+    let rejection = RejectedLanding::read(ctx, spec);
+    if tip.commit != spec.machine.head.commit {
+        return Ok(LandingCheck::Ended(match rejection.filter(|rejection| rejection.head.commit == tip.commit) {
+            // A process was killed after it moved the branch: repeat the steps after that.
+            Some(rejection) => finish_rejection(ctx, spec, &rejection)?,
+            None => LandingOutcome::event(Event::HeadMoved { head: commit_changes(ctx, spec)?.unwrap_or(tip) }),
         }));
     }
-    notes.extend(keep_target(shop, task)?);
-    let unresolved = back.map(|back| back.unresolved(shop, &tip.commit)).transpose()?;
+    notes.extend(restore_target(ctx, spec)?);
+    let unresolved = rejection.map(|rejection| rejection.unresolved(ctx, &tip.commit)).transpose()?;
     match unresolved.filter(|findings| !findings.is_empty()) {
         None => {
-            let wish = Wish::of(shop, task)?;
-            check_covered(shop, task, &wish)?;
-            Ok(Before::Ready(wish))
+            let request = LandingRequest::for_loop(ctx, spec)?;
+            check_coverage(ctx, spec, &request)?;
+            Ok(LandingCheck::Ready(request))
         }
         Some(findings) => {
-            let report = LandReport::SentBack { head: tip, findings };
-            Ok(Before::Ended(Landed::event(Event::LandingEnded { attempt: task.job.attempt, report })))
+            let report = LandingReport::SentBack { head: tip, findings };
+            Ok(LandingCheck::Ended(LandingOutcome::event(Event::LandingEnded { attempt: spec.job.attempt, report })))
         }
     }
 }
 
-/// Makes sure that the run's branch has what landed before; in words what else happened to it.
+/// Makes sure that the run's branch contains everything that landed before. Returns a note if it was changed otherwise.
 ///
-/// The assignment was made before the turn came, so others may have landed since.
-fn keep_target(shop: &Workshop, task: &Assignment) -> Result<Option<String>, EngineError> {
-    let Some(target) = &task.target else { return Ok(None) };
-    let (by, latest) = (shop.settings.landing(), shop.latest_landings.get(task.run));
-    let heads = &task.landing_heads;
-    match latest.as_ref().or(task.last_landed.as_ref()) {
-        Some(landed) => whole::keep(&shop.repository, target, OwnWork { landed, heads, by }),
-        None => whole::before_the_first(&shop.repository, target, (heads, by)),
+/// The spec was created before the lock was taken, so other loops may have landed since.
+fn restore_target(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Option<String>, EngineError> {
+    let Some(target) = &spec.target else { return Ok(None) };
+    let (by, latest) = (ctx.settings.landing(), ctx.latest_landings.get(spec.run));
+    let heads = &spec.landing_heads;
+    match latest.as_ref().or(spec.last_landed.as_ref()) {
+        Some(landed) => {
+            run_branch::restore_landed(&ctx.repository, target, OwnWork { landed, heads, landing_method: by })
+        }
+        None => run_branch::foreign_before_landing(&ctx.repository, target, (heads, by)),
     }
 }
 
-/// What a loop brings to the default branch must be reviewed, all of it.
-fn check_covered(shop: &Workshop, task: &Assignment, wish: &Wish) -> Result<(), EngineError> {
-    if task.target.is_some() {
+/// Checks that everything a loop brings to the default branch is reviewed.
+fn check_coverage(ctx: &EngineContext, spec: &AttemptSpec, request: &LandingRequest) -> Result<(), EngineError> {
+    if spec.target.is_some() {
         return Ok(());
     }
-    let what = task.task.map_or_else(|| format!("run {}", task.run), |task| format!("task {task}"));
-    let tip = task.state.signed_off_commit();
-    let own = tip.map(|tip| Range { base: task.place.base.clone(), tip: tip.clone() });
-    let (run, commit, own) = (task.run, &wish.commit, own.as_ref());
-    let asked = Asked { what: &what, run, commit, own, asks_again: true };
-    covered::check(Records::of(shop), &wish.target, asked)
+    let what = spec.task_id.map_or_else(|| format!("run {}", spec.run), |task| format!("task {task}"));
+    let tip = spec.machine.signed_off_commit();
+    let own = tip.map(|tip| ApprovedRange { base: spec.workspace.base.clone(), tip: tip.clone() });
+    let (run, commit, own) = (spec.run, &request.commit, own.as_ref());
+    let candidate = LandingCandidate { what: &what, run, commit, own, asks_again: true };
+    review_coverage::check(LandingRecords::new(ctx), &request.target, candidate)
 }
 
-/// Where the loop's branch is. One that somebody deleted goes on where it was.
-fn tip(shop: &Workshop, task: &Assignment) -> Result<Head, EngineError> {
-    // Mostly nothing has happened to it, and git need not be asked.
-    if shop.repository.is_at(&task.branch, &task.state.head.commit) {
-        return Ok(task.state.head.clone());
+/// The head of the loop's branch. A deleted branch is recreated.
+fn tip(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Head, EngineError> {
+    // Usually the branch has not moved, and git is not needed.
+    if ctx.repository.is_at(&spec.branch, &spec.machine.head.commit) {
+        return Ok(spec.machine.head.clone());
     }
-    shop.revive_branch(task)?;
-    let tip = shop.repository.head_of(&task.branch)?;
-    Ok(tip.ok_or_else(|| GitError::BranchGone(task.branch.clone()))?)
+    ctx.revive_branch(spec)?;
+    let tip = ctx.repository.head_of(&spec.branch)?;
+    Ok(tip.ok_or_else(|| GitError::BranchGone(spec.branch.clone()))?)
 }
 
-/// What follows from how the work and its target went together.
-fn after(
-    shop: &Workshop,
-    task: &Assignment,
-    (target, brought): (&str, Brought),
-) -> Result<Landed, EngineError> {
-    let attempt = task.job.attempt;
-    match brought {
-        Brought::In { commit, .. } => {
+/// Turns the result of the merge into the outcome of the landing.
+fn finish_landing(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    (target, result): (&str, LandingResult),
+) -> Result<LandingOutcome, EngineError> {
+    let attempt = spec.job.attempt;
+    match result {
+        LandingResult::Landed { commit, .. } => {
             failpoint::pass("landed");
-            if task.target.is_some() {
-                shop.latest_landings.set(task.run, commit.clone());
+            if spec.target.is_some() {
+                ctx.latest_landings.set(spec.run, commit.clone());
             }
-            let notes = clean_up(shop, task);
-            let report = LandReport::Landed { commit };
-            Ok(Landed { notes, ..Landed::event(Event::LandingEnded { attempt, report }) })
+            let notes = clean_up(ctx, spec);
+            let report = LandingReport::Landed { commit };
+            Ok(LandingOutcome { notes, ..LandingOutcome::event(Event::LandingEnded { attempt, report }) })
         }
-        Brought::Conflicting { onto, head, files } => {
-            let back = Back::of_conflict((shop, task), target, (onto, head), &files)?;
-            send_back(shop, task, &back)
+        LandingResult::Conflicting { onto, head, files } => {
+            let rejection = RejectedLanding::from_conflict((ctx, spec), target, (onto, head), &files)?;
+            reject(ctx, spec, &rejection)
         }
-        Brought::Different { onto, head } => send_back(shop, task, &Back::to_look_at(onto, head)),
-        Brought::Red { onto, head, findings } => {
-            send_back(shop, task, &Back::of_checks(&task.place.base, (onto, head), findings))
+        LandingResult::Different { onto, head } => reject(ctx, spec, &RejectedLanding::for_rereview(onto, head)),
+        LandingResult::ChecksFailed { onto, head, findings } => {
+            reject(ctx, spec, &RejectedLanding::from_checks(&spec.workspace.base, (onto, head), findings))
         }
-        Brought::Unchecked(failure) => Ok(Landed::event(Event::AttemptFailed { attempt, failure })),
-        Brought::Stopped => Ok(Landed::of(End::Stopped)),
+        LandingResult::ChecksNotRun(failure) => Ok(LandingOutcome::event(Event::AttemptFailed { attempt, failure })),
+        LandingResult::Stopped => Ok(LandingOutcome::new(AttemptEnd::Stopped)),
     }
 }
 
-/// What somebody did in the loop's worktree: committed, so that it is reviewed with the rest, and no reader undoes it.
-fn by_hand(shop: &Workshop, task: &Assignment) -> Result<Option<Head>, EngineError> {
-    match shop.repository.worktree(Path::new(&task.place.worktree)) {
-        Ok(worktree) if worktree.is_there() => Ok(Some(worktree.commit_all("Changes by hand")?.head)),
+/// Commits uncommitted changes in the loop's worktree, so that they are reviewed and not undone.
+fn commit_changes(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Option<Head>, EngineError> {
+    match ctx.repository.worktree(Path::new(&spec.workspace.worktree)) {
+        Ok(worktree) if worktree.exists() => Ok(Some(worktree.commit_all("Changes by hand")?.head)),
         Ok(_) | Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Makes the merge the head of the loop's branch.
-fn send_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, EngineError> {
-    if let Some(head) = by_hand(shop, task)?.filter(|head| *head != task.state.head) {
-        return Ok(Landed::event(Event::HeadMoved { head }));
+/// Makes the rejected merge the head of the loop's branch.
+fn reject(ctx: &EngineContext, spec: &AttemptSpec, rejection: &RejectedLanding) -> Result<LandingOutcome, EngineError> {
+    if let Some(head) = commit_changes(ctx, spec)?.filter(|head| *head != spec.machine.head) {
+        return Ok(LandingOutcome::event(Event::HeadMoved { head }));
     }
-    back.write(shop, task)?;
+    rejection.write(ctx, spec)?;
     failpoint::pass("sent_back");
-    if !shop.repository.advance(&task.branch, &task.state.head.commit, &back.head.commit)? {
-        let gone = || GitError::BranchGone(task.branch.clone());
-        let head: Head = shop.repository.head_of(&task.branch)?.ok_or_else(gone)?;
-        return Ok(Landed::event(Event::HeadMoved { head }));
+    if !ctx.repository.advance_branch(&spec.branch, &spec.machine.head.commit, &rejection.head.commit)? {
+        let gone = || GitError::BranchGone(spec.branch.clone());
+        let head: Head = ctx.repository.head_of(&spec.branch)?.ok_or_else(gone)?;
+        return Ok(LandingOutcome::event(Event::HeadMoved { head }));
     }
     failpoint::pass("given_back");
-    give_back(shop, task, back)
+    finish_rejection(ctx, spec, rejection)
 }
 
-/// The branch is where it is to be: the files follow, and the loop is told.
-fn give_back(shop: &Workshop, task: &Assignment, back: &Back) -> Result<Landed, EngineError> {
-    let place = &task.place;
-    if let Ok(worktree) = shop.repository.worktree(Path::new(&place.worktree)) {
-        worktree.follow_branch(&back.head.commit)?;
-        shop.readings.writing(&worktree);
+/// Finishes a rejection after the branch has moved: updates the files and the loop's base.
+fn finish_rejection(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    rejection: &RejectedLanding,
+) -> Result<LandingOutcome, EngineError> {
+    let place = &spec.workspace;
+    if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
+        worktree.check_out_branch(&rejection.head.commit)?;
+        ctx.read_guards.writing(&worktree);
     }
-    // From here on reviewers are shown what this loop adds to what landed before it.
-    let placed = LoopFact::Placed { base: back.onto.clone(), worktree: place.worktree.clone() };
-    let base = Event::BaseSet { tree: shop.repository.tree_of(&back.onto)? };
-    let (head, findings) = (back.head.clone(), back.findings.clone());
+    // From now on the diff for reviewers starts at the target's tip.
+    let placed = LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: place.worktree.clone() };
+    let base = Event::BaseSet { tree: ctx.repository.tree_of(&rejection.onto)? };
+    let (head, findings) = (rejection.head.clone(), rejection.findings.clone());
     let event = if findings.is_empty() {
         Event::HeadMoved { head }
     } else {
-        Event::LandingEnded { attempt: task.job.attempt, report: LandReport::SentBack { head, findings } }
+        Event::LandingEnded { attempt: spec.job.attempt, report: LandingReport::SentBack { head, findings } }
     };
-    Ok(Landed { facts: vec![placed, LoopFact::Moved(base)], ..Landed::event(event) })
+    Ok(LandingOutcome { facts: vec![placed, LoopFact::Transitioned(base)], ..LandingOutcome::event(event) })
 }
 
-/// Takes the loop's worktree away; its branch stays. What cannot be taken away is no reason to fail.
-fn clean_up(shop: &Workshop, task: &Assignment) -> Vec<String> {
-    Back::forget(shop, task);
-    let worktree = Path::new(&task.place.worktree);
-    // What is as its reviewers left it holds nothing that is not on the branch.
-    let own = shop.repository.worktree(worktree).ok();
-    let reviewed = own.is_some_and(|own| shop.readings.is_as_read(&own, &task.state.head.commit));
+/// Removes the loop's worktree and keeps its branch. Errors are ignored.
+fn clean_up(ctx: &EngineContext, spec: &AttemptSpec) -> Vec<String> {
+    RejectedLanding::remove(ctx, spec);
+    let worktree = Path::new(&spec.workspace.worktree);
+    // A worktree that is unchanged since its review contains nothing that is not on the branch.
+    let own = ctx.repository.worktree(worktree).ok();
+    let reviewed = own.is_some_and(|own| ctx.read_guards.is_as_read(&own, &spec.machine.head.commit));
     let uncommitted = if reviewed { Uncommitted::Discard } else { Uncommitted::Keep };
-    shop.readings.forget(worktree);
-    match shop.repository.remove_worktree(worktree, uncommitted) {
-        Err(error @ (GitError::UncommittedWork(_) | GitError::Astray { .. })) => {
+    ctx.read_guards.forget(worktree);
+    match ctx.repository.remove_worktree(worktree, uncommitted) {
+        Err(error @ (GitError::UncommittedWork(_) | GitError::OffBranch { .. })) => {
             vec![format!("{error}; it did not land, and stays there")]
         }
         Ok(()) | Err(_) => Vec::new(),
     }
 }
 
-/// An attempt at landing that did not get so far as to tell whether it fits.
-fn unchecked(message: impl Into<String>) -> Failure {
-    Failure::NotStarted { message: message.into() }
+/// The failure of a landing whose checks could not be run.
+fn checks_not_run(message: impl Into<String>) -> AttemptFailure {
+    AttemptFailure::NotStarted { message: message.into() }
 }
 
-/// How a commit is shown in a sentence.
+/// An abbreviated commit id.
 fn short(commit: &Commit) -> &str {
     commit.as_str().get(..12).unwrap_or(commit.as_str())
 }

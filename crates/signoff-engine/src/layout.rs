@@ -1,14 +1,14 @@
-//! Where signoff keeps its things: the directory `.signoff` of a repository, room by room.
+//! Paths of signoff's files in a repository's `.signoff` directory.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 
-/// The directory beside the main checkout's files.
+/// Name of the directory in the main checkout.
 pub const DIRECTORY: &str = ".signoff";
 
-/// Everything below it is ours, but for the prompts a team shares.
+/// Ignores everything below it except for the prompts a team shares.
 pub const GITIGNORE: &str = "*\n!prompts/\n!prompts/**\n";
 
 /// The paths below `.signoff`.
@@ -19,7 +19,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// `root` is the top of the main checkout; `worktrees` a directory of the person's choice.
+    /// `root` is the top of the main checkout, `worktrees` the configured worktree directory.
     pub fn new(root: &Path, worktrees: Option<&str>) -> Self {
         let own = root.join(DIRECTORY);
         let worktrees = worktrees.map_or_else(|| own.join("worktrees"), |directory| root.join(directory));
@@ -30,7 +30,7 @@ impl Layout {
         &self.root
     }
 
-    /// Makes the directory, so that git never sees what is in it.
+    /// Creates the directory with a `.gitignore`, so that git ignores its content.
     pub fn prepare(&self) -> io::Result<()> {
         let ignore = self.root.join(".gitignore");
         if ignore.exists() {
@@ -40,12 +40,13 @@ impl Layout {
         std::fs::write(ignore, GITIGNORE)
     }
 
-    pub fn live(&self) -> PathBuf {
+    /// Directory of links to the supervised attempts.
+    pub fn live_attempts(&self) -> PathBuf {
         self.root.join("live")
     }
 
-    /// What got through to the channels of `[notify]`.
-    pub fn notified(&self) -> PathBuf {
+    /// Log of notifications that the channels of `[notify]` delivered.
+    pub fn delivered_notifications(&self) -> PathBuf {
         self.root.join("notified")
     }
 
@@ -57,7 +58,7 @@ impl Layout {
         self.root.join("reviews")
     }
 
-    /// What plan tasks came to.
+    /// Documents written by plan tasks.
     pub fn plans(&self) -> PathBuf {
         self.root.join("plans")
     }
@@ -66,47 +67,47 @@ impl Layout {
         self.worktrees.join(format!("task-{task}"))
     }
 
-    /// Where the tasks of a chain are worked one after the other.
+    /// Worktree for the tasks of a chain, which are worked on one after the other.
     pub fn run_worktree(&self, run: RunId) -> PathBuf {
         self.worktrees.join(format!("run-{run}"))
     }
 
-    /// Names the last commit that ticks tasks of a plan in the run's branch.
-    pub fn ticked(&self, run: RunId) -> PathBuf {
+    /// File with the last commit that checks off tasks of a plan in the run's branch.
+    pub fn checked_off(&self, run: RunId) -> PathBuf {
         self.root.join("runs").join(run.to_string()).join("ticked")
     }
 
-    /// Where merges are checked before they land.
+    /// Worktree in which merges are checked before they land.
     pub fn landing_worktree(&self) -> PathBuf {
         self.worktrees.join("landing")
     }
 
-    /// Where checks are run on the base of some work.
+    /// Worktree in which checks run on the base commit.
     pub fn base_worktree(&self) -> PathBuf {
         self.worktrees.join("base")
     }
 
-    /// How checks went on the bases of work, a file for each commit and list of checks.
+    /// Results of checks on base commits, one file for each commit and list of checks.
     pub fn base_checks(&self) -> PathBuf {
         self.root.join("base-checks")
     }
 
-    /// Where the checks of a landing keep their files that belongs to no attempt.
+    /// Directory for the checks of a landing, which belongs to no attempt.
     pub fn landing(&self, run: RunId, name: &str) -> PathBuf {
         self.root.join("runs").join(run.to_string()).join("landing").join(name)
     }
 
-    /// A throw-away copy for a review of the checkout.
+    /// A throw-away worktree for a review of the checkout.
     pub fn review_worktree(&self, run: RunId) -> PathBuf {
         self.worktrees.join(format!("review-{run}"))
     }
 
-    /// A throw-away copy for a part of a run that only looks.
+    /// A throw-away worktree for a read-only stage of a run.
     pub fn part_worktree(&self, run: RunId, part: &LoopId) -> PathBuf {
         self.worktrees.join(format!("run-{run}-{part}"))
     }
 
-    /// Locked by whoever works in a worktree, in whatever program.
+    /// Lock file of a worktree, held by the process that works in it.
     pub fn worktree_lock(&self, worktree: &Path) -> PathBuf {
         let name = worktree.file_name().unwrap_or_default().to_string_lossy().into_owned();
         self.root.join("leases").join(format!("worktree-{name}"))
@@ -116,7 +117,7 @@ impl Layout {
         self.attempts(run, loop_id).join(attempt.to_string())
     }
 
-    /// The directory that holds a loop's attempts.
+    /// The directory of a loop's attempts.
     pub fn attempts(&self, run: RunId, loop_id: &LoopId) -> PathBuf {
         self.root.join("runs").join(run.to_string()).join(loop_id.as_str())
     }

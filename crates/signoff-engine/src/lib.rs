@@ -1,33 +1,33 @@
-//! Carries out what the core wishes: processes, git, agents, and the dispatcher that records what happened.
+//! Executes the effects that the core decides on: processes, git, agents, and the dispatcher that records the results.
 
 pub mod agent;
+pub mod agent_check;
+pub mod agent_probe;
 pub mod artifact;
-pub mod assignment;
+mod atomic_file;
 pub mod attempt;
-pub mod board;
-pub mod brief;
+pub mod attempt_spec;
 pub mod builtin;
-pub mod clear;
+mod check_off;
 pub mod clock;
 mod combine;
 pub mod confine;
+pub mod custom_prompts;
 pub mod detect;
 pub mod dispatcher;
-mod draft;
 pub mod error;
 pub mod failpoint;
 pub mod git;
 pub mod landing;
 pub mod layout;
 pub mod notify;
-pub mod occupied;
-pub mod open;
-pub mod opening;
-pub mod place;
 pub mod process;
+pub mod prompt_inputs;
+pub mod remove_tree;
 pub mod reports;
-pub mod scout;
-mod tick;
+pub mod run_state;
+pub mod start_run;
 pub mod tracker;
 pub mod transcript;
-pub mod trial;
+pub mod workspace;
+pub mod worktree_lock;

@@ -1,13 +1,13 @@
-//! Tells people who are not looking, through the channels they configured.
+//! Sends notifications through the channels that the user configured.
 //!
-//! Each channel has a thread and a queue of its own: one that hangs holds up neither the work nor the other channels.
-//! Whoever tells something never waits, and nothing that goes wrong here is more than a note.
+//! Each channel has its own thread and queue, so a channel that hangs blocks neither the work nor the other channels.
+//! Sending never blocks, and errors only become notes.
 
+mod channel;
 mod command;
+mod delivery_log;
 mod desktop;
-mod outlet;
 mod queue;
-mod receipts;
 mod slack;
 mod webhook;
 
@@ -19,76 +19,77 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use signoff_core::config::{Channel, Settings, Way};
 use signoff_core::ids::RunId;
-use signoff_core::notify::{Message, Occasion, Occurrence};
+use signoff_core::notify::{NotificationKey, NotificationKind, NotificationMessage};
+use signoff_core::settings::{Channel, ChannelTarget, Settings};
 
-pub use outlet::{Outlet, Undelivered};
-pub use receipts::Receipts;
+pub use channel::{DeliveryError, NotifyChannel};
+pub use delivery_log::DeliveryLog;
 
-use crate::process::door;
-use queue::Queue;
+use crate::process::system;
+use queue::MessageQueue;
 
-/// Writes to the terminal that the person sees, whoever draws on it: a bell, or a sequence that draws nothing.
-pub type Terminal = Arc<dyn Fn(&[u8]) + Send + Sync>;
+/// Writes raw bytes to the user's terminal: a bell, or an escape sequence that draws nothing.
+pub type TerminalWriter = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// Where the person is who could hear or see something at once.
+/// Whether and where the user can notice a sound or a popup.
 #[derive(Clone)]
-pub enum Person {
-    /// In front of this terminal.
-    AtTerminal(Terminal),
-    /// At no terminal of ours; perhaps at the desktop.
+pub enum Presence {
+    /// At this terminal.
+    AtTerminal(TerminalWriter),
+    /// At none of our terminals; maybe at the desktop.
     Elsewhere,
-    /// Wherever: nothing is to ring or to pop up.
+    /// Sounds and popups are disabled.
     Undisturbed,
 }
 
-/// What channels find around them.
+/// The environment of channels.
 #[derive(Clone)]
-pub struct Surroundings {
-    /// Where commands are started: the root of the repository.
+pub struct ChannelContext {
+    /// Working directory of commands: the root of the repository.
     pub directory: PathBuf,
     pub variables: BTreeMap<String, String>,
-    pub person: Person,
-    /// Our own program: started as an escort it sees to it that no command outlives us.
+    pub presence: Presence,
+    /// The signoff executable. Run as an escort, it stops commands that would outlive this process.
     pub program: PathBuf,
-    pub manners: Manners,
+    pub timeouts: NotifyTimeouts,
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for ChannelContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Surroundings({}, {:?})", self.directory.display(), self.manners)
+        write!(f, "Surroundings({}, {:?})", self.directory.display(), self.timeouts)
     }
 }
 
-impl Person {
-    /// Whether a channel has somebody to tell.
-    fn hears(&self, channel: &Channel) -> bool {
+impl Presence {
+    /// Whether a channel can reach the user.
+    fn can_receive(&self, channel: &Channel) -> bool {
         match (&channel.way, self) {
-            (Way::Bell, Self::Elsewhere) | (Way::Bell | Way::Desktop, Self::Undisturbed) => false,
-            (Way::Bell, Self::AtTerminal(_))
-            | (Way::Desktop, Self::AtTerminal(_) | Self::Elsewhere)
-            | (Way::Webhook(_) | Way::Command(_), _) => true,
+            (ChannelTarget::Bell, Self::Elsewhere)
+            | (ChannelTarget::Bell | ChannelTarget::Desktop, Self::Undisturbed) => false,
+            (ChannelTarget::Bell, Self::AtTerminal(_))
+            | (ChannelTarget::Desktop, Self::AtTerminal(_) | Self::Elsewhere)
+            | (ChannelTarget::Webhook(_) | ChannelTarget::Command(_), _) => true,
         }
     }
 }
 
-/// How long is waited for others.
+/// Timeouts of notifications.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Manners {
-    /// Until a server takes the call.
+pub struct NotifyTimeouts {
+    /// For connecting to a server.
     pub connect: Duration,
-    /// Until it has answered, or a program has ended.
+    /// For the answer of a server, or for a program to end.
     pub answer: Duration,
-    /// Before the second try; twice as long before the third.
+    /// Delay before the second try; doubled before the third.
     pub backoff: Duration,
-    /// The longest that a server may make us wait.
+    /// Maximum delay that a server may ask for.
     pub longest: Duration,
-    /// For all that is on its way when the program ends.
+    /// For all pending messages when signoff exits.
     pub end: Duration,
 }
 
-impl Default for Manners {
+impl Default for NotifyTimeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
         let (connect, answer, longest, end) = (seconds(5), seconds(10), seconds(30), seconds(5));
@@ -96,133 +97,134 @@ impl Default for Manners {
     }
 }
 
-/// The channels at work.
+/// The running channels.
 pub struct Notifier {
-    lanes: Vec<Lane>,
-    shared: Shared,
+    workers: Vec<ChannelWorker>,
+    shared: NotifierShared,
     end: Duration,
 }
 
-/// What all channels have in common.
+/// State that all channels share.
 #[derive(Clone)]
-struct Shared {
-    notes: Notes,
-    receipts: Arc<Receipts>,
-    /// The time is up: whoever is still at it is ended.
-    recalled: Arc<AtomicBool>,
+struct NotifierShared {
+    notes: ChannelNotes,
+    delivery_log: Arc<DeliveryLog>,
+    /// Set when the time is up: running programs are stopped.
+    cancelled: Arc<AtomicBool>,
 }
 
-/// Something to tell, and which notification it is.
-type Letter = (Arc<Message>, Arc<Occurrence>);
+/// A message, and the occurrence that it is about.
+type QueuedMessage = (Arc<NotificationMessage>, Arc<NotificationKey>);
 
-/// How long it may take to end what is recalled.
-const RECALL: Duration = Duration::from_secs(1);
+/// How long to wait for stopped programs.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What people should know about channels, until somebody asks.
-type Notes = Arc<Mutex<Vec<String>>>;
+/// Notes about channels for the user, until they are fetched.
+type ChannelNotes = Arc<Mutex<Vec<String>>>;
 
-struct Lane {
+struct ChannelWorker {
     name: String,
     runs_a_program: bool,
-    occasions: Vec<Occasion>,
-    queue: Arc<Queue<Letter>>,
+    occasions: Vec<NotificationKind>,
+    queue: Arc<MessageQueue<QueuedMessage>>,
 }
 
 impl Notifier {
-    /// Gets every channel ready that is told of something and has somebody to tell; none if there is none.
-    pub fn start(settings: &Settings, around: &Surroundings, receipts: Receipts) -> Option<Self> {
-        let receipts = Arc::new(receipts);
-        let shared = Shared { notes: Notes::default(), receipts, recalled: Arc::default() };
-        let channels = settings.channels().into_iter().filter(|channel| around.person.hears(channel));
+    /// Starts every channel that is subscribed to an event and can reach the user; `None` if there is none.
+    pub fn start(settings: &Settings, context: &ChannelContext, delivery_log: DeliveryLog) -> Option<Self> {
+        let receipts = Arc::new(delivery_log);
+        let shared =
+            NotifierShared { notes: ChannelNotes::default(), delivery_log: receipts, cancelled: Arc::default() };
+        let channels = settings.channels().into_iter().filter(|channel| context.presence.can_receive(channel));
         let lanes: Vec<_> = channels
             .map(|channel| {
-                let told = |occasion: &Occasion| settings.told_of(*occasion).contains(&channel.name);
-                let occasions = Occasion::ALL.into_iter().filter(told).collect();
-                Lane::open(Outlet::new(channel, around.clone()), occasions, shared.clone())
+                let subscribed = |occasion: &NotificationKind| settings.channels_for(*occasion).contains(&channel.name);
+                let occasions = NotificationKind::ALL.into_iter().filter(subscribed).collect();
+                ChannelWorker::open(NotifyChannel::new(channel, context.clone()), occasions, shared.clone())
             })
             .collect();
-        let end = around.manners.end;
-        (!lanes.is_empty()).then_some(Self { lanes, shared, end })
+        let end = context.timeouts.end;
+        (!lanes.is_empty()).then_some(Self { workers: lanes, shared, end })
     }
 
-    /// Tells all channels that want to know and did not take it before. Never waits.
-    pub fn tell(&self, message: Message, of: Occurrence, at: Timestamp) {
-        let receipts = &self.shared.receipts;
-        self.pass(message, &of, |lane| {
-            let is_new = !receipts.has(&of, &lane.name);
-            // What cannot be noted down is told now or never.
-            let noted = is_new.then(|| receipts.owe(&of, &lane.name, at));
+    /// Queues a message for all subscribed channels that have not received it. Never blocks.
+    pub fn send(&self, message: NotificationMessage, of: NotificationKey, at: Timestamp) {
+        let receipts = &self.shared.delivery_log;
+        self.enqueue(message, &of, |worker| {
+            let is_new = !receipts.is_delivered(&of, &worker.name);
+            // A message whose record cannot be written is sent once and not retried.
+            let noted = is_new.then(|| receipts.record_due(&of, &worker.name, at));
             noted.is_some()
         });
     }
 
-    /// The runs of which something is due that nobody took.
-    pub fn owed(&self) -> BTreeSet<RunId> {
-        self.shared.receipts.owed()
+    /// The runs with undelivered messages.
+    pub fn runs_with_undelivered(&self) -> BTreeSet<RunId> {
+        self.shared.delivery_log.runs_with_undelivered()
     }
 
-    /// Tells the channels to which it was due before, and which did not take it. Never waits.
-    pub fn tell_again(&self, message: Message, of: &Occurrence) {
-        self.pass(message, of, |lane| self.shared.receipts.owes(of, &lane.name));
+    /// Queues a message again for the channels that it was not delivered to. Never blocks.
+    pub fn resend(&self, message: NotificationMessage, of: &NotificationKey) {
+        self.enqueue(message, of, |worker| self.shared.delivery_log.is_undelivered(of, &worker.name));
     }
 
-    fn pass(&self, message: Message, of: &Occurrence, told: impl Fn(&Lane) -> bool) {
+    fn enqueue(&self, message: NotificationMessage, of: &NotificationKey, is_due: impl Fn(&ChannelWorker) -> bool) {
         let (message, of) = (Arc::new(message), Arc::new(of.clone()));
-        let wants = |lane: &&Lane| lane.occasions.contains(&message.event) && told(lane);
-        for lane in self.lanes.iter().filter(wants) {
-            if lane.queue.push((message.clone(), of.clone())) {
-                let note = format!("notify: {} is behind; what is older is dropped", lane.name);
+        let wants = |worker: &&ChannelWorker| worker.occasions.contains(&message.event) && is_due(worker);
+        for worker in self.workers.iter().filter(wants) {
+            if worker.queue.push((message.clone(), of.clone())) {
+                let note = format!("notify: {} is too slow; older messages are dropped", worker.name);
                 note_down(&self.shared.notes, note);
             }
         }
     }
 
-    /// What people should know about channels, each but once.
+    /// Returns and clears the notes about channels.
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.shared.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Waits a little for what is on its way, ends what takes longer, and says what did not get through.
+    /// Waits a little for pending messages, stops slower channels, and returns notes about undelivered messages.
     pub fn finish(self) -> Vec<String> {
-        let deadline = door::after(door::now(), self.end);
-        for lane in &self.lanes {
-            let left = lane.queue.close(deadline.saturating_duration_since(door::now()));
+        let deadline = system::deadline(system::now(), self.end);
+        for worker in &self.workers {
+            let left = worker.queue.close(deadline.saturating_duration_since(system::now()));
             if left > 0 {
                 let what = if left == 1 { "one message".to_owned() } else { format!("{left} messages") };
-                note_down(&self.shared.notes, format!("notify: {} did not take {what} in time", lane.name));
+                note_down(&self.shared.notes, format!("notify: {} did not take {what} in time", worker.name));
             }
         }
-        // No program of a channel outlives this one.
-        self.shared.recalled.store(true, Ordering::Relaxed);
-        let deadline = door::after(door::now(), RECALL);
-        for lane in self.lanes.iter().filter(|lane| lane.runs_a_program) {
-            lane.queue.close(deadline.saturating_duration_since(door::now()));
+        // No program of a channel may outlive this process.
+        self.shared.cancelled.store(true, Ordering::Relaxed);
+        let deadline = system::deadline(system::now(), STOP_TIMEOUT);
+        for worker in self.workers.iter().filter(|worker| worker.runs_a_program) {
+            worker.queue.close(deadline.saturating_duration_since(system::now()));
         }
         self.notes()
     }
 }
 
-fn note_down(notes: &Notes, note: String) {
+fn note_down(notes: &ChannelNotes, note: String) {
     notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
 }
 
-impl Lane {
-    fn open(outlet: Outlet, occasions: Vec<Occasion>, shared: Shared) -> Self {
-        let (name, queue) = (outlet.name().to_owned(), Arc::new(Queue::<Letter>::default()));
-        let runs_a_program = outlet.runs_a_program();
+impl ChannelWorker {
+    fn open(channel: NotifyChannel, occasions: Vec<NotificationKind>, shared: NotifierShared) -> Self {
+        let (name, queue) = (channel.name().to_owned(), Arc::new(MessageQueue::<QueuedMessage>::default()));
+        let runs_a_program = channel.runs_a_program();
         let work = queue.clone();
         std::thread::spawn(move || {
-            let mut told = false;
+            let mut reported = false;
             while let Some((message, of)) = work.next() {
-                let end = outlet.send_unless(&message, &shared.recalled);
+                let end = channel.send_cancellable(&message, &shared.cancelled);
                 if end.is_ok() {
-                    // What cannot be noted down is told once more.
-                    shared.receipts.keep(&of, outlet.name()).ok();
+                    // A delivery that cannot be recorded is repeated.
+                    shared.delivery_log.record_delivered(&of, channel.name()).ok();
                 }
-                // A channel that is dead is told once, not for every message; of one that is recalled all is said.
-                if let (Err(why), false) = (&end, told || shared.recalled.load(Ordering::Relaxed)) {
-                    note_down(&shared.notes, format!("notify: {}: {why}", outlet.name()));
-                    told = true;
+                // Report the first error of a channel only, and none after it was stopped.
+                if let (Err(why), false) = (&end, reported || shared.cancelled.load(Ordering::Relaxed)) {
+                    note_down(&shared.notes, format!("notify: {}: {why}", channel.name()));
+                    reported = true;
                 }
                 work.done();
             }

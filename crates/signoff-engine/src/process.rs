@@ -1,21 +1,21 @@
-//! Runs agents, watches over them, and ends them without leaving anything behind.
+//! Runs agents under a supervisor, and leaves no process behind.
 //!
-//! Every attempt has a keeper: a small process of its own, the same program started as `__keep DIR`. It starts
-//! the agent, keeps what the agent says in files, enforces the limits, ends the agent and whatever that
-//! started, and writes down how it ended. The program holds one end of a pipe to it. When the program is
-//! gone, however it went, the pipe closes, and the keeper ends the agent. What the keeper cannot see to,
-//! because it was itself killed, [`settle()`] and [`end_strays`] find by process number and start time, and by
-//! a variable in the environment of everything the agent started.
+//! Every attempt has a supervisor: a small process of its own, the same program started as `__keep DIR`. It
+//! starts the agent, saves its output to files, enforces the limits, ends the agent and its child processes,
+//! and writes the result. The main program holds one end of a pipe to it. When the main program exits or is
+//! killed, the pipe closes, and the supervisor ends the agent. If the supervisor itself is killed,
+//! `recover_attempt` and `kill_strays` find its processes by process id and start time, and by an environment
+//! variable that all of them inherit.
 
-mod ask;
 mod attempt_dir;
-pub(crate) mod door;
+mod crash_cleanup;
 mod escort;
-mod keep;
-mod keeper;
+mod launcher;
+mod process_table;
 mod running;
-mod settle;
-mod table;
+mod short_command;
+mod supervisor;
+pub(crate) mod system;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,99 +23,102 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::confine::Held;
+use crate::confine::SandboxPolicy;
 
-pub use ask::{Answer, AskError, Question, ask};
 pub use attempt_dir::AttemptDir;
-pub(crate) use attempt_dir::private;
-pub use door::processor_time;
-pub(crate) use door::variables;
-pub use escort::{ESCORT, escort};
-pub use keep::keep;
-pub use keeper::Keeper;
-pub use running::{Lines, Running, Stoppable, Stopper};
-pub use settle::{Found, end_strays, settle};
-pub use table::Identity;
+pub(crate) use attempt_dir::open_private;
+pub use crash_cleanup::{CrashOutcome, kill_strays, recover_attempt};
+pub use escort::{ESCORT_SUBCOMMAND, run_escort};
+pub use launcher::SupervisorLauncher;
+pub use process_table::ProcessIdentity;
+pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};
+pub use short_command::{CommandError, CommandOutput, ShortCommand, run_command};
+pub use supervisor::run_supervisor;
+pub use system::processor_time;
+pub(crate) use system::variables;
 
-/// The first argument that makes the program a keeper. The second is the attempt's directory.
-pub const KEEP: &str = "__keep";
+/// The subcommand of the supervisor. Its argument is the attempt's directory.
+pub const SUPERVISOR_SUBCOMMAND: &str = "__keep";
 
-/// The variable by which everything an agent started is known. Its value is the attempt's directory.
-pub const COOKIE: &str = "SIGNOFF_KEEPER";
+/// Environment variable of every process of an attempt. Its value is the attempt's directory.
+pub const ATTEMPT_VARIABLE: &str = "SIGNOFF_KEEPER";
 
-/// What is to be run, and how long.
+/// A program to run, with its limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Launch {
+pub struct ProcessLaunch {
     pub program: String,
     pub arguments: Vec<String>,
-    /// Where it runs.
+    /// Working directory.
     pub directory: PathBuf,
-    /// What differs from our own environment: set, or removed if `None`. Never written down, because it holds
-    /// secrets: the keeper is started with it and passes it on.
+    /// Differences to our own environment: a value to set, or `None` to remove the variable. Never written to
+    /// disk, because it contains secrets: the supervisor gets it as its own environment and passes it on.
     #[serde(skip)]
     pub environment: Vec<(String, Option<String>)>,
-    /// What it is held to; none: it may write anywhere.
-    pub held: Option<Held>,
-    pub limits: Limits,
+    /// Write restrictions. `None` if it may write anywhere.
+    #[serde(rename = "held")]
+    pub sandbox: Option<SandboxPolicy>,
+    pub limits: ProcessLimits,
 }
 
-/// How long an agent may take.
+/// Time limits of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
-    /// All in all.
+pub struct ProcessLimits {
+    /// Total time.
     pub time: Option<Duration>,
-    /// Without a byte on stdout or stderr.
+    /// Time without output on stdout or stderr.
     pub silence: Option<Duration>,
-    /// Between asking it to end and killing it.
+    /// Time between asking it to end and killing it.
     pub grace: Duration,
 }
 
-/// How an attempt ended.
+/// How an attempt's process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Exit {
+pub enum ProcessExit {
     Code(i32),
     Signal(i32),
     TimedOut,
     Silent,
-    /// Somebody asked for it.
+    /// Stopped on request.
     Stopped,
-    /// The program went away.
+    /// The main program is gone.
     Orphaned,
-    /// What it said could not be kept, on a full disk say. It was ended.
-    Unkept {
+    /// Its output could not be saved, for example on a full disk, and it was ended.
+    #[serde(rename = "unkept")]
+    OutputLost {
         message: String,
     },
     NotStarted {
         message: String,
-        /// There is no such program.
+        /// The program does not exist.
         missing: bool,
     },
 }
 
-impl Exit {
-    /// Whether nobody's wish and no fault of ours ended it, so that doing it again would be doing it twice.
-    pub fn is_its_own(&self) -> bool {
+impl ProcessExit {
+    /// Whether the agent itself or its limits ended it, so that the attempt must not be repeated.
+    pub fn is_final(&self) -> bool {
         match self {
             Self::Code(_) | Self::Signal(_) | Self::TimedOut | Self::Silent | Self::NotStarted { .. } => true,
-            Self::Stopped | Self::Orphaned | Self::Unkept { .. } => false,
+            Self::Stopped | Self::Orphaned | Self::OutputLost { .. } => false,
         }
     }
 }
 
-/// An attempt that is over.
+/// The result of an attempt's process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
-    pub exit: Exit,
+pub struct ProcessResult {
+    pub exit: ProcessExit,
     pub started_at: Timestamp,
     pub ended_at: Timestamp,
-    /// By a clock that nobody sets.
+    /// Measured by a monotonic clock.
     pub duration_ms: u64,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
-    /// Processes that would have outlived the agent.
+    /// Number of processes that would have outlived the agent.
     pub strays_ended: u32,
-    /// What keeping it took of the processor, without the agent; 0 where nobody can tell.
+    /// Processor time of the supervisor, without the agent. 0 if unknown.
+    #[serde(rename = "keeper_cpu_us")]
     #[serde(default)]
-    pub keeper_cpu_us: u64,
+    pub supervisor_cpu_us: u64,
 }

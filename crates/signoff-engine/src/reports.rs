@@ -1,9 +1,8 @@
-//! Which tokens agents report with, and where their reports are kept.
+//! Issues the tokens that agents report with, and stores their reports.
 //!
-//! Tokens are kept in memory alone: who reads our files cannot report. A report is on the disk before its sender is told
-//! that it was taken, and counts when the attempt is concluded. What was taken is kept in memory until then, so that a
-//! file which somebody else wrote is not believed. A program that was killed remembers nothing: the one after it
-//! believes a file that is sealed.
+//! Tokens are only kept in memory, so a process that reads signoff's files cannot report. A report is written to disk
+//! before its sender gets the answer, and counts when the attempt is finished. Until then it is also kept in memory, so
+//! that a file from another process is not accepted. After a restart only files with a valid seal are accepted.
 
 mod seal;
 
@@ -15,162 +14,162 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::Value;
 use signoff_core::contract::MAX_BYTES;
-use signoff_core::grant::{Accepted, Arguments, Grant, Refusal, ReportTool};
 use signoff_core::hex::hex;
 use signoff_core::redact::Secrets;
+use signoff_core::report_token::{AcceptedCall, ReportArguments, ReportRefusal, ReportScope, ReportTool};
 
-use crate::draft::{self, Care};
+use crate::atomic_file::{self, WriteMode};
 use crate::process::AttemptDir;
 use seal::Seal;
 
-/// The tokens that were given to agents of this program, and what was reported with them.
+/// The tokens that this process issued to agents, and their reports.
 #[derive(Debug)]
-pub struct Reports {
+pub struct ReportRegistry {
     seal: Seal,
     url: OnceLock<String>,
-    /// What must not be kept, whoever reports it.
+    /// Values to redact from reports.
     secrets: Secrets,
-    tokens: Mutex<Tokens>,
-    /// What was taken for each attempt that this program began and did not conclude yet, by the file it is kept in.
+    tokens: Mutex<ReportTokens>,
+    /// The report of each attempt that this process started and has not finished, by its file.
     taken: Mutex<HashMap<PathBuf, Option<Vec<u8>>>>,
-    /// Those of them from which the server was reached.
+    /// The report files of attempts that have called the server.
     reached: Mutex<HashSet<PathBuf>>,
 }
 
 #[derive(Debug, Default)]
-struct Tokens {
-    good: HashMap<String, Arc<Open>>,
-    /// With the file of what was reported by each.
-    ended: HashMap<String, PathBuf>,
+struct ReportTokens {
+    active: HashMap<String, Arc<ActiveToken>>,
+    /// Expired tokens with their report files.
+    expired: HashMap<String, PathBuf>,
 }
 
-/// A token of an attempt that has not ended.
+/// The token of a running attempt.
 #[derive(Debug)]
-struct Open {
+struct ActiveToken {
     tool: ReportTool,
     report: PathBuf,
-    /// None as soon as the attempt has ended. Held until a report is kept: the attempt's end waits for that, and so does
-    /// a second call.
-    grant: Mutex<Option<Grant>>,
+    /// `None` once the attempt has ended. Locked until a report is stored, so that the attempt's end and other calls
+    /// wait.
+    grant: Mutex<Option<ReportScope>>,
 }
 
-/// How an agent can report.
+/// Where and with which token an agent can report.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Access {
+pub struct ReportAccess {
     pub url: String,
     pub token: String,
 }
 
-impl Reports {
-    /// Reports of a repository, whose things are below `root`.
+impl ReportRegistry {
+    /// Reports of a repository; `root` is its `.signoff` directory.
     pub fn new(root: &Path) -> Self {
         let (url, tokens) = (OnceLock::new(), Mutex::default());
         let (taken, reached) = (Mutex::default(), Mutex::default());
         Self { seal: Seal::new(root), url, secrets: Secrets::default(), tokens, taken, reached }
     }
 
-    /// The same, keeping none of these.
+    /// Sets the values to redact from reports.
     #[must_use]
-    pub fn without(self, secrets: Secrets) -> Self {
+    pub fn with_secrets(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
     }
 
-    /// From now on agents are told to report there.
-    pub fn listen_at(&self, url: &str) {
+    /// Sets the address that agents report to.
+    pub fn set_url(&self, url: &str) {
         self.url.set(url.to_owned()).ok();
     }
 
-    /// Whether there is somebody to report to.
+    /// Whether a report server is running.
     pub fn is_listening(&self) -> bool {
         self.url.get().is_some()
     }
 
-    /// Gives out a token for an attempt, if there is somebody to report to.
-    pub fn issue(&self, grant: Grant, dir: &AttemptDir) -> io::Result<Option<Access>> {
+    /// Issues a token for an attempt, if a report server is running.
+    pub fn issue(&self, grant: ReportScope, dir: &AttemptDir) -> io::Result<Option<ReportAccess>> {
         let report = dir.report();
         lock(&self.taken).insert(report.clone(), None);
         let Some(url) = self.url.get().cloned() else { return Ok(None) };
-        // One that an attempt left which could not be begun was not for this one.
+        // An attempt that failed to start may have left a file.
         match fs::remove_file(&report) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let token = hex(&random()?);
-        let open = Open { tool: grant.tool(), report, grant: Mutex::new(Some(grant)) };
-        lock(&self.tokens).good.insert(token.clone(), Arc::new(open));
-        Ok(Some(Access { url, token }))
+        let open = ActiveToken { tool: grant.tool(), report, grant: Mutex::new(Some(grant)) };
+        lock(&self.tokens).active.insert(token.clone(), Arc::new(open));
+        Ok(Some(ReportAccess { url, token }))
     }
 
-    /// The tool that a token is good for. Waits for nothing.
-    pub fn tool(&self, token: &str) -> Result<ReportTool, Refusal> {
-        let open = self.open(token)?;
+    /// The tool that a token allows. Never blocks.
+    pub fn tool(&self, token: &str) -> Result<ReportTool, ReportRefusal> {
+        let open = self.active_token(token)?;
         lock(&self.reached).insert(open.report.clone());
         Ok(open.tool)
     }
 
-    /// Whether anybody came from the attempt in this directory; unknown for one that another program began.
-    pub fn was_reached(&self, dir: &AttemptDir) -> Option<bool> {
+    /// Whether an attempt has called the server; `None` if another process started it.
+    pub fn has_called(&self, dir: &AttemptDir) -> Option<bool> {
         let (listening, report) = (self.is_listening(), dir.report());
         let begun_here = lock(&self.taken).contains_key(&report);
         (listening && begun_here).then(|| lock(&self.reached).contains(&report))
     }
 
-    /// Keeps what is reported, and says so.
-    pub fn call(&self, token: &str, tool: &str, arguments: &Arguments) -> Result<String, Refusal> {
-        let open = self.open(token)?;
+    /// Stores a report and returns the answer to the agent.
+    pub fn call(&self, token: &str, tool: &str, arguments: &ReportArguments) -> Result<String, ReportRefusal> {
+        let open = self.active_token(token)?;
         let mut grant = lock(&open.grant);
-        let Accepted { grant: left, report, told } =
-            grant.as_ref().ok_or(Refusal::Ended)?.call(tool, arguments)?;
-        let report = redacted(&self.secrets.and(&Secrets::of_values([token])), report);
-        self.keep(&open.report, &report).map_err(|error| Refusal::NotKept { message: error.to_string() })?;
+        let AcceptedCall { scope: left, report, reply: answer } =
+            grant.as_ref().ok_or(ReportRefusal::Ended)?.call(tool, arguments)?;
+        let report = redacted(&self.secrets.union(&Secrets::from_values([token])), report);
+        self.keep(&open.report, &report).map_err(|error| ReportRefusal::NotStored { message: error.to_string() })?;
         *grant = Some(left);
-        told
+        answer
     }
 
-    /// The attempt in this directory has ended: nothing is taken any more.
-    pub fn retire(&self, dir: &AttemptDir) {
+    /// Expires the tokens of an attempt that has ended.
+    pub fn expire(&self, dir: &AttemptDir) {
         let report = dir.report();
         let mut tokens = lock(&self.tokens);
-        let closed: Vec<_> = tokens.good.extract_if(|_, open| open.report == report).collect();
-        tokens.ended.extend(closed.iter().map(|(token, open)| (token.clone(), open.report.clone())));
-        // Others need not wait for a report that is still being kept.
+        let closed: Vec<_> = tokens.active.extract_if(|_, open| open.report == report).collect();
+        tokens.expired.extend(closed.iter().map(|(token, open)| (token.clone(), open.report.clone())));
+        // Release the lock before waiting for a report that is being stored.
         drop(tokens);
         for (_, open) in closed {
             *lock(&open.grant) = None;
         }
     }
 
-    /// All that was reported in an attempt, as it was taken; none if nothing was. Whatever else lies in its place is
-    /// not believed, and a note says so.
-    pub fn of(&self, dir: &AttemptDir, who: &str, notes: &mut Vec<String>) -> Option<Vec<u8>> {
+    /// The report of an attempt. A file that this process did not write and that has no valid seal is ignored, with a
+    /// note.
+    pub fn read_report(&self, dir: &AttemptDir, who: &str, notes: &mut Vec<String>) -> Option<Vec<u8>> {
         let path = dir.report();
-        let found = found(&path);
-        let sealed = found.as_deref().and_then(|bytes| self.seal.open(&path, bytes));
+        let found = read_file(&path);
+        let sealed = found.as_deref().and_then(|bytes| self.seal.unseal(&path, bytes));
         let Some(taken) = lock(&self.taken).get(&path).cloned() else {
             if found.is_some() && sealed.is_none() {
-                notes.push(format!("there is a report of {who} that nobody took; it does not count"));
+                notes.push(format!("the report file of {who} has no valid seal; it does not count"));
             }
             return sealed.map(<[u8]>::to_vec);
         };
         if taken.as_deref() != sealed || found.is_some() != sealed.is_some() {
             notes.push(match taken {
                 Some(_) => {
-                    format!("somebody changed the file of what {who} reported; what it reported counts")
+                    format!("the report file of {who} was changed; the original report counts")
                 }
-                None => format!("somebody wrote a report in the name of {who}; it does not count"),
+                None => format!("another process wrote a report file for {who}; it does not count"),
             });
         }
         taken
     }
 
-    /// The tokens of the attempt in this directory, which has ended.
+    /// The tokens of an attempt that has ended.
     pub fn tokens_of(&self, dir: &AttemptDir) -> Secrets {
         let (tokens, report) = (lock(&self.tokens), dir.report());
-        let own = tokens.ended.iter().filter(|(_, of)| **of == report);
-        Secrets::of_values(own.map(|(token, _)| token.as_str()))
+        let own = tokens.expired.iter().filter(|(_, of)| **of == report);
+        Secrets::from_values(own.map(|(token, _)| token.as_str()))
     }
 
-    /// The attempt in this directory is concluded.
+    /// Forgets an attempt that is finished.
     pub fn forget(&self, dir: &AttemptDir) {
         lock(&self.taken).remove(&dir.report());
         lock(&self.reached).remove(&dir.report());
@@ -178,33 +177,32 @@ impl Reports {
 
     fn keep(&self, path: &Path, report: &Value) -> io::Result<()> {
         let bytes = serde_json::to_vec(report)?;
-        draft::write(path, &self.seal.close(path, &bytes)?, Care::Durable)?;
+        atomic_file::write(path, &self.seal.seal(path, &bytes)?, WriteMode::Durable)?;
         lock(&self.taken).insert(path.to_owned(), Some(bytes));
         Ok(())
     }
 
-    fn open(&self, token: &str) -> Result<Arc<Open>, Refusal> {
+    fn active_token(&self, token: &str) -> Result<Arc<ActiveToken>, ReportRefusal> {
         let tokens = lock(&self.tokens);
-        match tokens.good.get(token) {
+        match tokens.active.get(token) {
             Some(open) => Ok(open.clone()),
-            None if tokens.ended.contains_key(token) => Err(Refusal::Ended),
-            None => Err(Refusal::UnknownToken),
+            None if tokens.expired.contains_key(token) => Err(ReportRefusal::Ended),
+            None => Err(ReportRefusal::UnknownToken),
         }
     }
 }
 
-/// The arguments of each call that a reviewer reported with, as JSON objects one after another.
+/// The arguments of each call in a reviewer's report, as concatenated JSON objects.
 pub fn arguments(report: Vec<u8>) -> Vec<u8> {
     let read: Option<Value> = serde_json::from_slice(&report).ok();
     let arguments = read.as_ref().and_then(|read| read.get("arguments"));
     let calls = read.as_ref().and_then(|read| read.get("calls")).and_then(Value::as_array);
-    let all: Vec<String> =
-        arguments.into_iter().chain(calls.into_iter().flatten()).map(Value::to_string).collect();
+    let all: Vec<String> = arguments.into_iter().chain(calls.into_iter().flatten()).map(Value::to_string).collect();
     if all.is_empty() { report } else { all.join("\n").into_bytes() }
 }
 
-/// What lies in the place of a report. One that was taken is shorter than what is read here.
-fn found(path: &Path) -> Option<Vec<u8>> {
+/// Reads a report file. Valid reports are shorter than this limit.
+fn read_file(path: &Path) -> Option<Vec<u8>> {
     path.metadata().ok().filter(fs::Metadata::is_file)?;
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(2 * MAX_BYTES as u64).read_to_end(&mut bytes).ok()?;
@@ -218,19 +216,17 @@ fn random() -> io::Result<[u8; 32]> {
     Ok(bytes)
 }
 
-/// Whoever panicked had changed nothing yet, or all.
+/// Ignores poisoning: updates under these locks are complete or not made.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was reported, without secrets in its texts.
+/// Redacts secrets in all strings of a report.
 fn redacted(secrets: &Secrets, report: Value) -> Value {
     match report {
         Value::String(text) => Value::String(secrets.redact_text(&text)),
         Value::Array(list) => list.into_iter().map(|one| redacted(secrets, one)).collect(),
-        Value::Object(words) => {
-            words.into_iter().map(|(word, inside)| (word, redacted(secrets, inside))).collect()
-        }
+        Value::Object(words) => words.into_iter().map(|(word, inside)| (word, redacted(secrets, inside))).collect(),
         other @ (Value::Null | Value::Bool(_) | Value::Number(_)) => other,
     }
 }

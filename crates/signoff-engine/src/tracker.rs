@@ -1,10 +1,10 @@
-//! The tracker that slots take their tasks from: its program where there is one, else its file, which is only read.
+//! The tracker that supplies tasks: its program if there is one, otherwise its file, which is only read.
 //!
-//! What the program prints is data. It is given ids and fixed words, within bounds of time and output, and a program
-//! that fails is an error, never an empty list.
+//! The program gets ids and fixed arguments, with limits on time and output. A program that fails is an error, not an
+//! empty list.
 
+mod issue;
 mod offer;
-mod told;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,74 +13,74 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use signoff_core::group::Supply;
-use signoff_core::source::{self, MAX_BYTES, SourceError, SourceTask, State, TaskFile};
-use signoff_core::task::{TaskSpec, Tracked};
+use signoff_core::group::TaskSource;
+use signoff_core::source::{self, MAX_BYTES, SourceError, SourceState, SourceTask, TaskFile};
+use signoff_core::task::{TaskSpec, TrackerRef};
 
 use crate::clock;
 use crate::git::Repository;
-use crate::process::{self, Answer, AskError, Question};
-pub use offer::{Offer, Taken, come_after, offer};
-use told::Told;
+use crate::process::{self, CommandError, CommandOutput, ShortCommand};
+use issue::TrackerIssue;
+pub use offer::{Offer, TakenTask, add_dependencies, fetch_offer};
 
-/// Under this name the store keeps the claims.
+/// The name of the tracker in the store's claims.
 pub const BEADS: &str = "beads";
 
-/// The programs of the tracker, the first that is there is used.
+/// The tracker's programs; the first installed one is used.
 pub const PROGRAMS: [&str; 2] = ["bd", "br"];
 
-/// The tracker's file, from the main checkout.
+/// The tracker's file, relative to the main checkout.
 pub const FILE: &str = ".beads/issues.jsonl";
 
-/// Who we are where nobody has a name.
+/// The account name to use if there is no other.
 const NAME: &str = "signoff";
 
-/// How long its program may take, unless told otherwise.
+/// Default time limit of the tracker's program.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What holds for every question to a tracker.
+/// Options for all calls to a tracker.
 #[derive(Debug, Clone)]
-pub struct Manners {
-    /// The names under which a tracker may know us.
+pub struct TrackerOptions {
+    /// The names that the tracker may know the user by.
     pub names: Vec<String>,
-    /// The name of the account is not told to programs: a tracker might write down that nobody claimed a task.
-    pub nameless: bool,
+    /// `USER` is not set, so it is set for the tracker: otherwise it might claim tasks without a name.
+    pub lacks_user: bool,
     pub limit: Duration,
 }
 
-impl Manners {
+impl TrackerOptions {
     pub fn new(names: Vec<String>, nameless: bool, limit: Option<Duration>) -> Self {
-        Self { names, nameless, limit: limit.unwrap_or(LIMIT) }
+        Self { names, lacks_user: nameless, limit: limit.unwrap_or(LIMIT) }
     }
 }
 
-/// A tracker as one asks it.
+/// A configured tracker.
 #[derive(Debug, Clone)]
 pub struct Tracker {
-    pub supply: Supply,
-    /// It is asked at the top of the main checkout, whose tracker linked worktrees share.
+    pub supply: TaskSource,
+    /// The tracker runs in the main checkout, which linked worktrees share.
     pub repository: Repository,
-    pub manners: Manners,
+    pub options: TrackerOptions,
 }
 
-/// Whose a task is after it was claimed.
+/// The result of claiming a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Claim {
-    /// And these of the tracker's had to be done first.
+pub enum ClaimResult {
+    /// The task is ours. Contains the tracker ids of the tasks that block it.
     Ours(Vec<String>),
-    /// Somebody was faster, or it is done: in words.
-    Gone(String),
+    /// The task is closed or claimed by another user; contains the reason.
+    Unavailable(String),
 }
 
-/// Why the tracker says nothing useful.
+/// Why the tracker cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TrackerError {
     #[error("`{command}` could not be run: {error}")]
-    Unasked { command: String, error: AskError },
+    NotRun { command: String, error: CommandError },
     #[error("`{command}` failed ({how}){said}")]
     Failed { command: String, how: String, said: String },
-    #[error("`{command}` printed what nobody can read: {message}{said}")]
-    Nonsense { command: String, message: String, said: String },
+    #[error("could not parse the output of `{command}`: {message}{said}")]
+    Unparsable { command: String, message: String, said: String },
     #[error("cannot read {path}: {error}", path = path.display())]
     Unreadable { path: PathBuf, error: io::Error },
     #[error(transparent)]
@@ -88,10 +88,10 @@ pub enum TrackerError {
 }
 
 impl TrackerError {
-    /// What a person would type to see it.
+    /// The command that shows the problem.
     pub fn command(&self) -> Option<&str> {
         match self {
-            Self::Unasked { command, .. } | Self::Failed { command, .. } | Self::Nonsense { command, .. } => {
+            Self::NotRun { command, .. } | Self::Failed { command, .. } | Self::Unparsable { command, .. } => {
                 Some(command)
             }
             Self::Unreadable { .. } | Self::File(_) => None,
@@ -100,27 +100,23 @@ impl TrackerError {
 }
 
 impl Tracker {
-    /// What it knows: of a program what is ready, of a file all there is. `done` are the tasks that are done although
-    /// the file does not say so.
+    /// The tasks of the tracker: from a program the ready ones, from a file all of them. `done` are tasks that are done
+    /// although the file lists them as open.
     pub fn read(&self, done: &BTreeSet<String>) -> Result<TaskFile, TrackerError> {
         let now = Some(clock::now());
         match &self.supply {
-            Supply::File { path } => {
+            TaskSource::File { path } => {
                 let bytes = read_file(&self.repository.root().join(path))?;
                 Ok(source::read_tracker(path, &bytes, now, done)?)
             }
-            Supply::Program { .. } | Supply::Queue => {
+            TaskSource::Program { .. } | TaskSource::Queue => {
                 let arguments = ["ready", "--json"];
-                let Answer { stdout, .. } = self.succeed(&arguments)?;
+                let CommandOutput { stdout, .. } = self.succeed(&arguments)?;
                 let command = self.command(&arguments);
-                let nonsense = |message| TrackerError::Nonsense {
-                    command: command.clone(),
-                    message,
-                    said: said(&stdout),
-                };
-                // A file may be caught while it is written; an answer is whole, or it is none.
-                let answer: Value =
-                    serde_json::from_slice(&stdout).map_err(|error| nonsense(error.to_string()))?;
+                let nonsense =
+                    |message| TrackerError::Unparsable { command: command.clone(), message, said: said(&stdout) };
+                // A file may be incomplete while it is being written; an answer must be complete.
+                let answer: Value = serde_json::from_slice(&stdout).map_err(|error| nonsense(error.to_string()))?;
                 let list = listed(&answer).ok_or_else(|| nonsense("expected a list of issues".to_owned()))?;
                 let read = source::read_tracker(&command, list.to_string().as_bytes(), now, done);
                 read.map_err(|error| nonsense(error.message))
@@ -128,116 +124,115 @@ impl Tracker {
         }
     }
 
-    /// Makes a task ours. `again` says that we may have done so before: then it may be in progress already.
-    pub fn claim(&self, id: &str, again: bool) -> Result<Claim, TrackerError> {
-        if !self.supply.is_told() {
-            return Ok(Claim::Ours(Vec::new()));
+    /// Claims a task. With `again` an earlier process may have claimed it, so it may be in progress.
+    pub fn claim(&self, id: &str, again: bool) -> Result<ClaimResult, TrackerError> {
+        if !self.supply.closes_tasks() {
+            return Ok(ClaimResult::Ours(Vec::new()));
         }
         let arguments = ["update", id, "--claim", "--json"];
         let answer = self.ask(&arguments)?;
-        let told = self.show(id)?;
-        if let Some(told) = told.as_ref().filter(|told| told.is_closed()) {
-            return Ok(Claim::Gone(format!("it is {}", told.status)));
+        let issue = self.show(id)?;
+        if let Some(issue) = issue.as_ref().filter(|issue| issue.is_closed()) {
+            return Ok(ClaimResult::Unavailable(format!("it is {}", issue.status)));
         }
-        let claimed = Told::read(&answer.stdout, id).filter(|_| answer.status.success());
-        let other = told.as_ref().and_then(|told| self.other(told, claimed.as_ref()));
-        let ours = || Claim::Ours(told.as_ref().map(Told::after).unwrap_or_default());
+        let claimed = TrackerIssue::read(&answer.stdout, id).filter(|_| answer.status.success());
+        let other = issue.as_ref().and_then(|issue| self.other_assignee(issue, claimed.as_ref()));
+        let ours = || ClaimResult::Ours(issue.as_ref().map(TrackerIssue::blockers).unwrap_or_default());
         match (answer.status.success(), other) {
             (true, None) => Ok(ours()),
-            (true, Some(other)) => Ok(Claim::Gone(format!(
+            (true, Some(other)) => Ok(ClaimResult::Unavailable(format!(
                 "{other} has it; if that is you, say so in BD_ACTOR and open {id} again"
             ))),
-            (false, Some(other)) => Ok(Claim::Gone(format!("{other} has it"))),
-            (false, None) if again && told.as_ref().is_some_and(Told::is_begun) => Ok(ours()),
-            (false, None) if told.as_ref().is_some_and(Told::is_begun) => {
-                Ok(Claim::Gone("it is in progress".to_owned()))
+            (false, Some(other)) => Ok(ClaimResult::Unavailable(format!("{other} has it"))),
+            (false, None) if again && issue.as_ref().is_some_and(TrackerIssue::is_in_progress) => Ok(ours()),
+            (false, None) if issue.as_ref().is_some_and(TrackerIssue::is_in_progress) => {
+                Ok(ClaimResult::Unavailable("it is in progress".to_owned()))
             }
             (false, None) => Err(self.failed(&arguments, &answer)),
         }
     }
 
-    /// Who has a task, if it is not us. A tracker knows people by the name of their account or of their commits, or by
-    /// one that it was configured with: that one it says when a claim of ours succeeds.
-    fn other<'a>(&self, told: &'a Told, claimed: Option<&Told>) -> Option<&'a str> {
-        let other = told.other_than(&self.manners.names)?;
-        let ours = claimed.and_then(Told::assignee) == Some(other)
-            || self.given().as_deref() == Some(other)
-            || self.repository.person().as_deref() == Some(other);
+    /// The assignee of a task, if it is another user. A tracker knows the user by account name, by git author name, or
+    /// by a configured name, which it prints when a claim succeeds.
+    fn other_assignee<'a>(&self, issue: &'a TrackerIssue, claimed: Option<&TrackerIssue>) -> Option<&'a str> {
+        let other = issue.assignee_other_than(&self.options.names)?;
+        let ours = claimed.and_then(TrackerIssue::assignee) == Some(other)
+            || self.account_name().as_deref() == Some(other)
+            || self.repository.user_name().as_deref() == Some(other);
         (!ours).then_some(other)
     }
 
-    /// The account's name for a tracker that would find none.
-    fn given(&self) -> Option<String> {
-        let known = || self.manners.names.first().cloned().or_else(|| self.repository.person());
-        self.manners.nameless.then(|| known().unwrap_or_else(|| NAME.to_owned()))
+    /// The account name to pass to the tracker, if `USER` is not set.
+    fn account_name(&self) -> Option<String> {
+        let known = || self.options.names.first().cloned().or_else(|| self.repository.user_name());
+        self.options.lacks_user.then(|| known().unwrap_or_else(|| NAME.to_owned()))
     }
 
-    /// Gives up a claim of ours, so that others can have the task. What is not in progress is nobody's; what others
-    /// have stays theirs: who, in words.
+    /// Gives a claimed task back. Does nothing if it is not in progress. Returns the reason if another user has it.
     pub fn give_back(&self, id: &str) -> Result<Option<String>, TrackerError> {
-        if !self.supply.is_told() || !self.show(id)?.is_some_and(|told| told.is_begun()) {
+        if !self.supply.closes_tasks() || !self.show(id)?.is_some_and(|issue| issue.is_in_progress()) {
             return Ok(None);
         }
         match self.claim(id, true)? {
-            Claim::Gone(why) => Ok(Some(why)),
-            Claim::Ours(_) => {
+            ClaimResult::Unavailable(why) => Ok(Some(why)),
+            ClaimResult::Ours(_) => {
                 self.succeed(&["update", id, "--status", "open", "--assignee", ""])?;
                 Ok(None)
             }
         }
     }
 
-    /// Says that a task is done. One that is closed already is closed.
+    /// Closes a task. Does nothing if it is closed already.
     pub fn close(&self, id: &str, reason: &str) -> Result<(), TrackerError> {
         let arguments = ["close", id, "--reason", reason];
         let answer = self.ask(&arguments)?;
-        let closed = || self.show(id).ok().flatten().is_some_and(|told| told.is_closed());
+        let closed = || self.show(id).ok().flatten().is_some_and(|issue| issue.is_closed());
         if answer.status.success() || closed() {
             return Ok(());
         }
         Err(self.failed(&["close", id], &answer))
     }
 
-    /// Whether a task can be begun now, not only when it was listed.
+    /// Whether a task can be started now, and not only when it was listed.
     fn is_open(&self, id: &str) -> Result<bool, TrackerError> {
-        Ok(self.show(id)?.is_some_and(|told| !told.is_closed() && !told.is_begun()))
+        Ok(self.show(id)?.is_some_and(|issue| !issue.is_closed() && !issue.is_in_progress()))
     }
 
-    /// What it says of one task now: none if it does not say.
-    fn show(&self, id: &str) -> Result<Option<Told>, TrackerError> {
+    /// The current state of one task, if the tracker shows it.
+    fn show(&self, id: &str) -> Result<Option<TrackerIssue>, TrackerError> {
         let answer = self.ask(&["show", id, "--json"])?;
-        let told = Told::read(&answer.stdout, id).filter(|_| answer.status.success());
-        if told.is_some() {
-            return Ok(told);
+        let issue = TrackerIssue::read(&answer.stdout, id).filter(|_| answer.status.success());
+        if issue.is_some() {
+            return Ok(issue);
         }
         let answer = self.succeed(&["ready", "--json"])?;
-        Ok(Told::read(&answer.stdout, id))
+        Ok(TrackerIssue::read(&answer.stdout, id))
     }
 
-    fn ask(&self, arguments: &[&str]) -> Result<Answer, TrackerError> {
-        let given = self.given();
+    fn ask(&self, arguments: &[&str]) -> Result<CommandOutput, TrackerError> {
+        let given = self.account_name();
         let environment: Vec<(&str, &str)> = given.iter().map(|name| ("USER", name.as_str())).collect();
-        let question = Question {
+        let question = ShortCommand {
             program: self.program(),
             arguments,
             directory: self.repository.root(),
             environment: &environment,
             input: &[],
-            limit: self.manners.limit,
-            most: MAX_BYTES,
-            recalled: None,
+            limit: self.options.limit,
+            max_stdout: MAX_BYTES,
+            cancelled: None,
             escort: None,
         };
-        process::ask(&question)
-            .map_err(|error| TrackerError::Unasked { command: self.command(arguments), error })
+        process::run_command(&question)
+            .map_err(|error| TrackerError::NotRun { command: self.command(arguments), error })
     }
 
-    fn succeed(&self, arguments: &[&str]) -> Result<Answer, TrackerError> {
+    fn succeed(&self, arguments: &[&str]) -> Result<CommandOutput, TrackerError> {
         let answer = self.ask(arguments)?;
         if answer.status.success() { Ok(answer) } else { Err(self.failed(arguments, &answer)) }
     }
 
-    fn failed(&self, arguments: &[&str], answer: &Answer) -> TrackerError {
+    fn failed(&self, arguments: &[&str], answer: &CommandOutput) -> TrackerError {
         let how = match answer.status.code() {
             Some(code) => format!("exit {code}"),
             None => "killed by a signal".to_owned(),
@@ -248,8 +243,8 @@ impl Tracker {
 
     fn program(&self) -> &str {
         match &self.supply {
-            Supply::Program { name } => name,
-            Supply::Queue | Supply::File { .. } => PROGRAMS[0],
+            TaskSource::Program { name } => name,
+            TaskSource::Queue | TaskSource::File { .. } => PROGRAMS[0],
         }
     }
 
@@ -258,7 +253,7 @@ impl Tracker {
     }
 }
 
-/// The list in an answer, whatever it is wrapped in. Nothing at all is an empty one.
+/// The list of issues in an answer, with or without a wrapper object. `null` counts as empty.
 fn listed(answer: &Value) -> Option<Value> {
     let list = match answer {
         Value::Object(members) => members.get("data").or_else(|| members.get("issues"))?,
@@ -271,7 +266,7 @@ fn listed(answer: &Value) -> Option<Value> {
     }
 }
 
-/// So many characters of what a program printed are shown.
+/// Maximum number of output characters in an error message.
 const SHOWN: usize = 400;
 
 fn said(printed: &[u8]) -> String {
@@ -282,7 +277,7 @@ fn said(printed: &[u8]) -> String {
     if shown.is_empty() { "; it said nothing".to_owned() } else { format!(": {shown}{more}") }
 }
 
-/// A file within bounds; what is longer is refused by its reader.
+/// Reads a file up to the maximum size; the parser rejects longer ones.
 fn read_file(path: &Path) -> Result<Vec<u8>, TrackerError> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes));
@@ -290,18 +285,18 @@ fn read_file(path: &Path) -> Result<Vec<u8>, TrackerError> {
     Ok(bytes)
 }
 
-/// What is ready, the most urgent first, as tasks of ours.
+/// The ready tasks, most urgent first.
 pub fn ready(file: &TaskFile) -> Vec<TaskSpec> {
     let open = file.groups().iter().flatten().filter_map(|id| file.task(id));
     open.filter(|task| is_ready(task)).map(spec).collect()
 }
 
-/// Whether a task can be begun now, and named to a program.
+/// Whether a task can be started now and its id can be passed to the program.
 pub fn is_ready(task: &SourceTask) -> bool {
-    task.state == State::Open && is_nameable(&task.id)
+    task.state == SourceState::Open && is_nameable(&task.id)
 }
 
-/// Whether an id can be a word of a command line, and not an option of it.
+/// Whether an id is a single argument and no option.
 pub fn is_nameable(id: &str) -> bool {
     !id.starts_with('-') && !id.chars().any(|char| char.is_whitespace() || char.is_control())
 }
@@ -310,7 +305,7 @@ fn spec(task: &SourceTask) -> TaskSpec {
     TaskSpec {
         title: task.title.clone(),
         description: task.description(),
-        tracked: Some(Tracked {
+        tracked: Some(TrackerRef {
             tracker: BEADS.to_owned(),
             id: task.id.clone(),
             priority: task.priority,

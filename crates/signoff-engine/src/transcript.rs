@@ -1,113 +1,114 @@
-//! What an agent has said so far, as people are shown it: for those who do not drive it.
+//! Reads the transcript of an agent, for display.
 //!
-//! Its keeper writes down whatever it prints. A translator of its kind makes words of that, as it does for those who drive
-//! it; so a transcript reads the same while it is made and a year later.
+//! The supervisor saves the agent's output to a file. The parser of the agent's kind turns it into displayed
+//! lines, the same way as during the run, so a transcript looks the same later.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use signoff_core::config::AgentKind;
+use signoff_core::settings::AgentKind;
 
-use crate::agent::{self, Listener};
+use crate::agent::{self, OutputParser};
 use crate::process::AttemptDir;
 
-/// No more of a transcript is read at once.
-const PIECE: u64 = 1 << 20;
+/// Maximum number of bytes read at once.
+const MAX_READ: u64 = 1 << 20;
 
-/// The end of a longer line is not heard.
-const LINE: usize = 1 << 20;
+/// Maximum length of a line. The rest is ignored.
+const MAX_LINE: usize = 1 << 20;
 
-/// The end of a longer line is not shown.
-const SHOWN: usize = 2000;
+/// Maximum number of characters shown of a line.
+const MAX_SHOWN: usize = 2000;
 
-/// One attempt's transcript, and how much of it was read.
-pub struct Transcript {
+/// Reads one attempt's transcript incrementally.
+pub struct TranscriptReader {
     path: PathBuf,
-    read: u64,
-    /// The line that has no end yet.
+    position: u64,
+    /// The current, incomplete line.
     line: Vec<u8>,
-    /// What was read began within a line, whose end nobody would understand.
-    within: bool,
-    listener: Box<dyn Listener>,
+    /// Whether reading began within a line, whose rest is skipped.
+    skip_line: bool,
+    parser: Box<dyn OutputParser>,
 }
 
-impl Transcript {
-    /// From its beginning. `kind` is what the agent is, where that is still known.
-    pub fn of(dir: &AttemptDir, kind: Option<AgentKind>) -> Self {
-        Self::at(dir.stdout(), kind)
+impl TranscriptReader {
+    /// Reads from the beginning. `kind` is the kind of the agent, if it is still known.
+    pub fn open(dir: &AttemptDir, kind: Option<AgentKind>) -> Self {
+        Self::from_path(dir.stdout(), kind)
     }
 
-    fn at(path: PathBuf, kind: Option<AgentKind>) -> Self {
-        let listener = kind.and_then(agent::of).map_or_else(agent::verbatim, |agent| agent.listener());
-        Self { path, read: 0, line: Vec::new(), within: false, listener }
+    fn from_path(path: PathBuf, kind: Option<AgentKind>) -> Self {
+        let listener =
+            kind.and_then(agent::adapter_for).map_or_else(agent::plain_output_parser, |agent| agent.output_parser());
+        Self { path, position: 0, line: Vec::new(), skip_line: false, parser: listener }
     }
 
-    /// Only its last so many bytes, from the first line that begins among them.
+    /// Reads only the last `bytes` bytes, from the first complete line.
     pub fn tail(dir: &AttemptDir, kind: Option<AgentKind>, bytes: u64) -> Self {
-        let length = length(&dir.stdout());
+        let length = file_len(&dir.stdout());
         let read = length.saturating_sub(bytes);
-        Self { read, within: read > 0, ..Self::of(dir, kind) }
+        Self { position: read, skip_line: read > 0, ..Self::open(dir, kind) }
     }
 
-    /// Passes over what nobody has read yet, except for its last so many bytes: whoever shows it must keep up.
-    pub fn keep_up(&mut self, bytes: u64) {
-        let from = length(&self.path).saturating_sub(bytes);
-        if from > self.read {
-            (self.read, self.within) = (from, true);
+    /// Skips unread output except for its last `bytes` bytes, so that a display can keep up.
+    pub fn skip_to_tail(&mut self, bytes: u64) {
+        let from = file_len(&self.path).saturating_sub(bytes);
+        if from > self.position {
+            (self.position, self.skip_line) = (from, true);
             self.line.clear();
         }
     }
 
-    /// Whether something stands before what is read.
-    pub fn is_cut(&self) -> bool {
-        self.within
+    /// Whether earlier output is skipped.
+    pub fn is_truncated(&self) -> bool {
+        self.skip_line
     }
 
-    /// What was said since it was last asked: at most a piece of it. Empty at the end; a line counts when it is whole.
-    pub fn more(&mut self) -> io::Result<Vec<String>> {
+    /// The lines since the last call, up to a maximum. Empty at the end. Returns a line once it is complete.
+    pub fn read_more(&mut self) -> io::Result<Vec<String>> {
         let mut shown = Vec::new();
-        for byte in self.piece()? {
+        for byte in self.read_chunk()? {
             match byte {
-                b'\n' => shown.append(&mut self.line_ended()),
-                _ if self.line.len() < LINE => self.line.push(byte),
+                b'\n' => shown.append(&mut self.finish_line()),
+                _ if self.line.len() < MAX_LINE => self.line.push(byte),
                 _ => {}
             }
         }
         Ok(shown)
     }
 
-    /// The last line, which nothing ended.
-    pub fn rest(&mut self) -> Vec<String> {
-        if self.line.is_empty() { Vec::new() } else { self.line_ended() }
+    /// The last line, if it has no line ending.
+    pub fn finish(&mut self) -> Vec<String> {
+        if self.line.is_empty() { Vec::new() } else { self.finish_line() }
     }
 
-    fn piece(&mut self) -> io::Result<Vec<u8>> {
+    fn read_chunk(&mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match File::open(&self.path) {
             Ok(mut file) => {
-                file.seek(SeekFrom::Start(self.read))?;
-                file.take(PIECE).read_to_end(&mut bytes)?;
+                file.seek(SeekFrom::Start(self.position))?;
+                file.take(MAX_READ).read_to_end(&mut bytes)?;
             }
-            // Its keeper has not begun.
+            // The supervisor has not started yet.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        self.read += bytes.len() as u64;
+        self.position += bytes.len() as u64;
         Ok(bytes)
     }
 
-    fn line_ended(&mut self) -> Vec<String> {
+    fn finish_line(&mut self) -> Vec<String> {
         let line = std::mem::take(&mut self.line);
-        if std::mem::take(&mut self.within) {
+        if std::mem::take(&mut self.skip_line) {
             return Vec::new();
         }
-        let said = self.listener.line(line.strip_suffix(b"\r").unwrap_or(&line));
-        said.iter().map(|said| said.shown().chars().take(SHOWN).collect()).collect()
+        let output = self.parser.parse_line(line.strip_suffix(b"\r").unwrap_or(&line));
+        output.iter().map(|said| said.display_line().chars().take(MAX_SHOWN).collect()).collect()
     }
 }
 
-fn length(path: &Path) -> u64 {
+fn file_len(path: &Path) -> u64 {
     path.metadata().map_or(0, |file| file.len())
 }
 
@@ -125,53 +126,52 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_heard_when_it_is_whole() {
+    fn a_line_is_returned_when_it_is_complete() {
         let (_place, dir) = written("one\nhal");
-        let mut transcript = Transcript::of(&dir, None);
-        assert_eq!(transcript.more().expect("read"), ["one"]);
-        assert_eq!(transcript.more().expect("read"), [""; 0]);
+        let mut transcript = TranscriptReader::open(&dir, None);
+        assert_eq!(transcript.read_more().expect("read"), ["one"]);
+        assert_eq!(transcript.read_more().expect("read"), [""; 0]);
         let mut file = File::options().append(true).open(dir.stdout()).expect("a file");
         file.write_all(b"f\r\ntail").expect("written");
-        assert_eq!(transcript.more().expect("read"), ["half"]);
-        assert_eq!(transcript.rest(), ["tail"]);
-        assert_eq!(transcript.rest(), [""; 0]);
+        assert_eq!(transcript.read_more().expect("read"), ["half"]);
+        assert_eq!(transcript.finish(), ["tail"]);
+        assert_eq!(transcript.finish(), [""; 0]);
     }
 
     #[test]
-    fn the_end_of_a_long_one_begins_with_a_whole_line() {
+    fn the_tail_of_a_long_transcript_starts_with_a_complete_line() {
         let (_place, dir) = written("first\nsecond\nthird\n");
-        let mut tail = Transcript::tail(&dir, None, 10);
-        assert!(tail.is_cut());
-        assert_eq!(tail.more().expect("read"), ["third"]);
-        let mut all = Transcript::tail(&dir, None, 1000);
-        assert!(!all.is_cut());
-        assert_eq!(all.more().expect("read"), ["first", "second", "third"]);
+        let mut tail = TranscriptReader::tail(&dir, None, 10);
+        assert!(tail.is_truncated());
+        assert_eq!(tail.read_more().expect("read"), ["third"]);
+        let mut all = TranscriptReader::tail(&dir, None, 1000);
+        assert!(!all.is_truncated());
+        assert_eq!(all.read_more().expect("read"), ["first", "second", "third"]);
     }
 
     #[test]
-    fn whoever_falls_behind_goes_on_near_the_end() {
+    fn a_slow_reader_can_skip_to_the_tail() {
         let (_place, dir) = written("first\n");
-        let mut transcript = Transcript::of(&dir, None);
-        assert_eq!(transcript.more().expect("read"), ["first"]);
+        let mut transcript = TranscriptReader::open(&dir, None);
+        assert_eq!(transcript.read_more().expect("read"), ["first"]);
         std::fs::write(dir.stdout(), format!("first\n{}\nlast\n", "x".repeat(100_000))).expect("a file");
-        transcript.keep_up(100);
-        assert_eq!(transcript.more().expect("read"), ["last"]);
-        transcript.keep_up(100);
-        assert_eq!(transcript.more().expect("read"), [""; 0]);
+        transcript.skip_to_tail(100);
+        assert_eq!(transcript.read_more().expect("read"), ["last"]);
+        transcript.skip_to_tail(100);
+        assert_eq!(transcript.read_more().expect("read"), [""; 0]);
     }
 
     #[test]
-    fn the_words_of_a_kind_are_translated() {
-        let spoken =
-            r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"Reading it."}]}}"#;
+    fn agent_output_is_parsed_by_kind() {
+        let spoken = r#"{"type":"assistant","message":{"id":"m","content":[{"type":"text","text":"Reading it."}]}}"#;
         let (_place, dir) = written(&format!("{spoken}\n"));
-        assert_eq!(Transcript::of(&dir, Some(AgentKind::Claude)).more().expect("read"), ["Reading it."]);
+        assert_eq!(TranscriptReader::open(&dir, Some(AgentKind::Claude)).read_more().expect("read"), ["Reading it."]);
     }
 
     #[test]
-    fn nothing_written_yet_is_nothing_said() {
+    fn a_missing_transcript_has_no_lines() {
         let place = tempfile::tempdir().expect("a directory");
         let dir = AttemptDir::new(place.path().join("gone"));
-        assert_eq!(Transcript::of(&dir, None).more().expect("read"), [""; 0]);
+        assert_eq!(TranscriptReader::open(&dir, None).read_more().expect("read"), [""; 0]);
     }
 }

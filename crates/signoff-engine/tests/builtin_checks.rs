@@ -1,18 +1,18 @@
-//! The project's commands, run for real, and what comes of their output.
+//! Runs the project's check commands for real and checks their output and the resulting review.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fs;
 use std::process::ExitCode;
 
-use signoff_core::checks::{Ran, review};
+use signoff_core::checks::{CheckRun, review};
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::review::{ReviewerKind, Verdict};
-use signoff_engine::builtin::checks::{Check, MOST_OUTPUT, run, run_each};
+use signoff_engine::builtin::checks::{CheckCommand, MAX_OUTPUT, run, run_each};
 
-fn checks(commands: &[&str]) -> Vec<Ran> {
+fn checks(commands: &[&str]) -> Vec<CheckRun> {
     let directory = tempfile::tempdir().unwrap();
-    let check = |command: &&str| Check { name: "test".to_owned(), command: (*command).to_owned() };
+    let check = |command: &&str| CheckCommand { name: "test".to_owned(), command: (*command).to_owned() };
     let checks: Vec<_> = commands.iter().map(check).collect();
     run_each(&checks, directory.path()).unwrap()
 }
@@ -30,34 +30,32 @@ fn a_failing_command_is_data_and_the_next_one_runs() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_nothing_that_the_work_could_mend() {
+fn a_missing_program_is_an_error_and_no_failed_check() {
     let directory = tempfile::tempdir().unwrap();
     let run = |command: &str| {
-        let check = Check { name: "test".to_owned(), command: command.to_owned() };
+        let check = CheckCommand { name: "test".to_owned(), command: command.to_owned() };
         run_each(&[check], directory.path()).map(|ran| ran[0].code).map_err(|error| error.to_string())
     };
     let missing = || Err("check `test` needs `nosuchcommand`, which is not installed".to_owned());
     assert_eq!(run("nosuchcommand ./... 2> /dev/null"), missing());
     assert_eq!(run("A=1 B=2 nosuchcommand 2> /dev/null"), missing());
-    for command in
-        ["exit 127", "sh -c 'exit 127'", "true && nosuchcommand 2> /dev/null", "./gone 2> /dev/null"]
-    {
+    for command in ["exit 127", "sh -c 'exit 127'", "true && nosuchcommand 2> /dev/null", "./gone 2> /dev/null"] {
         assert_eq!(run(command), Ok(Some(127)), "{command}");
     }
 }
 
 #[test]
-fn stdout_and_stderr_come_as_they_were_written() {
+fn stdout_and_stderr_keep_their_order() {
     assert_eq!(output("echo one; echo two >&2; echo three"), "one\ntwo\nthree\n");
 }
 
 #[test]
-fn nobody_answers_a_command_that_asks() {
+fn stdin_is_empty() {
     assert_eq!(output("cat; echo over"), "over\n");
 }
 
 #[test]
-fn paths_are_told_from_the_directory() {
+fn paths_are_relative_to_the_directory() {
     assert_eq!(output("echo \"$(pwd -P)/src/a.c:3: bad\""), "src/a.c:3: bad\n");
 }
 
@@ -66,12 +64,12 @@ fn a_flood_keeps_its_start_and_its_end() {
     let said = output("echo first; yes | head -c 10000000; echo last");
     assert!(said.starts_with("first\ny\n") && said.ends_with("y\nlast\n"), "{} bytes", said.len());
     assert!(said.contains(" bytes left out]"));
-    assert!(said.len() <= MOST_OUTPUT + 100, "{} bytes", said.len());
+    assert!(said.len() <= MAX_OUTPUT + 100, "{} bytes", said.len());
 }
 
 #[test]
-fn however_many_print_whatever_the_report_can_be_read() {
-    let zeros = format!("echo first; head -c {MOST_OUTPUT} /dev/zero; echo last; exit 1");
+fn the_report_of_many_large_outputs_is_bounded() {
+    let zeros = format!("echo first; head -c {MAX_OUTPUT} /dev/zero; echo last; exit 1");
     let ran = checks(&[zeros.as_str(); 20]);
     assert!(serde_json::to_vec(&ran).unwrap().len() <= MAX_BYTES);
     for ran in ran {
@@ -80,10 +78,10 @@ fn however_many_print_whatever_the_report_can_be_read() {
 }
 
 #[test]
-fn a_process_left_in_the_background_holds_up_nobody() {
+fn a_background_process_does_not_block_the_check() {
     let directory = tempfile::tempdir().unwrap();
     let pipe = directory.path().join("pipe");
-    // It waits for a reader of the pipe, which comes only when the check is over.
+    // The background process blocks until the test reads the pipe, which happens after the check ended.
     let command = format!("mkfifo {0}; (echo gone > {0}) & echo started", pipe.display());
     assert_eq!(output(&command), "started\n");
     assert_eq!(fs::read_to_string(pipe).unwrap(), "gone\n");
@@ -95,7 +93,7 @@ fn any_bytes_become_text() {
 }
 
 #[test]
-fn what_ran_becomes_a_review() {
+fn check_results_become_a_review() {
     let ran = checks(&["echo 'src/a.c:3:5: error: bad'; exit 1"]);
     let review = review(&"checks".into(), ReviewerKind::Tests, &ran);
     assert_eq!(review.verdict, Verdict::ChangesRequested);

@@ -1,29 +1,29 @@
-//! The demo's agent carried through its two tasks, with the real prompts and the real readers of answers.
+//! The demo agent completes both demo tasks, with the real prompts and the real answer parsers.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::fs;
 use std::path::Path;
 
-use signoff_core::contract::{self, Ask, Contract};
+use signoff_core::contract::{self, Contract, ReviewRequest};
 use signoff_core::prompt::{
-    self, Depth, DiffContext, FixContext, ImplementContext, ReviewContext, Subject, TaskBrief, Work,
+    self, Depth, DiffContext, FixContext, ImplementContext, ReviewContext, SubjectContext, TaskBrief, Work,
 };
-use signoff_core::review::{Bar, Finding, Review, ReviewerKind, Verdict};
-use signoff_engine::builtin::checks::{Check, run_each};
-use signoff_engine::builtin::demo::{self, Environment, Files, Unable, answer};
+use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Verdict};
+use signoff_engine::builtin::checks::{CheckCommand, run_each};
+use signoff_engine::builtin::demo::{self, DemoEnvironment, DemoError, DemoFiles, answer};
 
 const NONCE: &str = "k7Qm2xVt";
 
-/// One task in the demo's repository.
-struct Demo {
+/// One task in the demo repository.
+struct DemoRun {
     task: &'static str,
-    files: Files,
+    files: DemoFiles,
 }
 
-impl Demo {
-    fn of(task: usize) -> Self {
-        let files = demo::project().into_iter().map(|(name, text)| (name, text.to_owned())).collect();
+impl DemoRun {
+    fn new(task: usize) -> Self {
+        let files = demo::project_files().into_iter().map(|(name, text)| (name, text.to_owned())).collect();
         Self { task: demo::tasks()[task], files }
     }
 
@@ -32,10 +32,10 @@ impl Demo {
         TaskBrief { id: "1", title, description: description.trim(), ..TaskBrief::default() }
     }
 
-    /// Lets the agent play a role, and keeps what it changed.
-    fn play(&mut self, role: &str, reviewer: &str, prompt: &str) -> String {
+    /// Runs the agent in a role and keeps its changes.
+    fn run_role(&mut self, role: &str, reviewer: &str, prompt: &str) -> String {
         let environment =
-            Environment { role: role.to_owned(), reviewer: reviewer.to_owned(), nonce: NONCE.to_owned() };
+            DemoEnvironment { role: role.to_owned(), reviewer: reviewer.to_owned(), nonce: NONCE.to_owned() };
         let answer = answer(prompt, &environment, &self.files).unwrap();
         assert!(role != "review" || answer.changed.is_empty());
         self.files.extend(answer.changed);
@@ -57,11 +57,11 @@ impl Demo {
             ends_with_marker: false,
             may_stop_picking: false,
         });
-        self.play("implement", "", &prompt)
+        self.run_role("implement", "", &prompt)
     }
 
     fn review(&mut self, kind: ReviewerKind, contract: Contract) -> Review {
-        let ask = ask(kind);
+        let ask = review_request(kind);
         let work = Work {
             task: self.brief(),
             worktree: "worktree",
@@ -77,13 +77,13 @@ impl Demo {
             ask: &ask,
             depth: Depth::Standard,
             can_run: true,
-            subject: Subject::Task(work),
+            subject: SubjectContext::Task(work),
             noted: &[],
             rereview: None,
             unreadable: None,
         });
-        let said = self.play("review", kind.word(), &prompt);
-        let answer = contract::Answer { text: said.as_bytes(), tool: None };
+        let said = self.run_role("review", kind.as_str(), &prompt);
+        let answer = contract::ReviewAnswer { text: said.as_bytes(), tool: None };
         contract::parse(contract, answer, &ask).unwrap_or_else(|why| panic!("{why}\n{said}"))
     }
 
@@ -108,10 +108,10 @@ impl Demo {
             diff: None,
             may_stop_picking: false,
         });
-        self.play("fix", "", &prompt)
+        self.run_role("fix", "", &prompt)
     }
 
-    /// What the project's own check says of the files as they are.
+    /// Runs the project's own check on the current files.
     fn check(&self) -> String {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in &self.files {
@@ -123,50 +123,50 @@ impl Demo {
 }
 
 fn run_in(directory: &Path, command: &str) -> String {
-    let check = Check { name: "test".to_owned(), command: command.to_owned() };
+    let check = CheckCommand { name: "test".to_owned(), command: command.to_owned() };
     run_each(&[check], directory).unwrap().remove(0).output
 }
 
-/// The nonce and the commit are demanded, as strictly as can be.
-fn ask(kind: ReviewerKind) -> Ask {
-    Ask {
-        reviewer: kind.word().into(),
+/// The strictest request: it requires the nonce and the commit.
+fn review_request(kind: ReviewerKind) -> ReviewRequest {
+    ReviewRequest {
+        reviewer: kind.as_str().into(),
         kind,
         nonce: Some(NONCE.into()),
         require_nonce: true,
-        fail_on: Bar::Medium,
+        fail_on: FailThreshold::Medium,
         commit: Some("9d1be07".into()),
         loop_id: Some("1".into()),
         task: Some("1".to_owned()),
     }
 }
 
-fn told(review: &Review) -> String {
+fn summary(review: &Review) -> String {
     let findings = review.findings.iter().map(|finding| {
         let place = format!("{}:{}", finding.file.as_deref().unwrap(), finding.line.unwrap());
         format!("\n- {place} {}", finding.description)
     });
-    format!("{}{}", review.verdict.word(), findings.collect::<String>())
+    format!("{}{}", review.verdict.as_str(), findings.collect::<String>())
 }
 
 #[test]
 fn the_project_passes_its_own_check_before_anything_is_done() {
-    assert_eq!(Demo::of(0).check(), "exit 0\n");
+    assert_eq!(DemoRun::new(0).check(), "exit 0\n");
 }
 
 #[test]
 fn a_greeting_is_implemented_reviewed_fixed_and_approved() {
-    let mut demo = Demo::of(0);
+    let mut demo = DemoRun::new(0);
     insta::assert_snapshot!(demo.implement(), @"`greet.sh` takes a name now, and `test_greet.sh` checks that it is greeted.");
     assert_eq!(demo.check(), "exit 0\n");
 
     let spec = demo.review(ReviewerKind::Spec, Contract::Auto);
-    insta::assert_snapshot!(told(&spec), @r"
+    insta::assert_snapshot!(summary(&spec), @r"
     changes_requested
     - README.md:5 The README still shows the call without a name
     ");
     let code = demo.review(ReviewerKind::Code, Contract::Xml);
-    insta::assert_snapshot!(told(&code), @r"
+    insta::assert_snapshot!(summary(&code), @r"
     changes_requested
     - greet.sh:3 The name is not checked: called without one, the script prints `Hello, !` and exits 0
     ");
@@ -193,8 +193,8 @@ fn a_greeting_is_implemented_reviewed_fixed_and_approved() {
 }
 
 #[test]
-fn a_fix_repairs_what_it_is_told_of_and_nothing_else() {
-    let mut demo = Demo::of(0);
+fn a_fix_repairs_only_the_given_findings() {
+    let mut demo = DemoRun::new(0);
     demo.implement();
     let code = demo.review(ReviewerKind::Code, Contract::Xml);
     demo.fix(&[&code.findings[0]]);
@@ -203,8 +203,8 @@ fn a_fix_repairs_what_it_is_told_of_and_nothing_else() {
 }
 
 #[test]
-fn a_goodbye_needs_a_person_who_may_let_the_fixer_decide() {
-    let mut demo = Demo::of(1);
+fn the_goodbye_task_needs_a_decision_or_lets_the_fixer_decide() {
+    let mut demo = DemoRun::new(1);
     demo.implement();
     assert_eq!(demo.check(), "exit 0\n");
     assert_eq!(demo.review(ReviewerKind::Code, Contract::Xml).verdict, Verdict::Approved);
@@ -212,7 +212,7 @@ fn a_goodbye_needs_a_person_who_may_let_the_fixer_decide() {
         let spec = demo.review(ReviewerKind::Spec, contract);
         assert_eq!(spec.verdict, Verdict::NeedsDiscussion);
     }
-    // A person says: go on.
+    // The user answers: go on.
     insta::assert_snapshot!(demo.fix(&[]), @"- bye.sh: fixed. Take the language from LANG, and English where it is not known");
     assert_eq!(demo.check(), "exit 0\n");
     assert_eq!(demo.review(ReviewerKind::Spec, Contract::Auto).verdict, Verdict::Approved);
@@ -220,8 +220,8 @@ fn a_goodbye_needs_a_person_who_may_let_the_fixer_decide() {
 }
 
 #[test]
-fn every_reviewer_answers_in_the_format_it_is_asked_for() {
-    let mut demo = Demo::of(0);
+fn every_reviewer_answers_in_the_requested_format() {
+    let mut demo = DemoRun::new(0);
     demo.implement();
     for contract in [Contract::Xml, Contract::Markdown, Contract::Auto] {
         for kind in ReviewerKind::ALL {
@@ -232,8 +232,8 @@ fn every_reviewer_answers_in_the_format_it_is_asked_for() {
 }
 
 #[test]
-fn work_that_is_there_is_not_done_again() {
-    let mut demo = Demo::of(0);
+fn finished_work_is_not_repeated() {
+    let mut demo = DemoRun::new(0);
     demo.implement();
     let findings: Vec<Finding> = demo.review(ReviewerKind::Code, Contract::Xml).findings;
     demo.fix(&[&findings[0]]);
@@ -245,14 +245,14 @@ fn work_that_is_there_is_not_done_again() {
 }
 
 #[test]
-fn what_the_agent_does_not_know_it_does_not_pretend_to_do() {
-    let files = Demo::of(0).files;
-    let environment = Environment { role: "implement".to_owned(), ..Environment::default() };
+fn unknown_tasks_and_roles_are_errors() {
+    let files = DemoRun::new(0).files;
+    let environment = DemoEnvironment { role: "implement".to_owned(), ..DemoEnvironment::default() };
     let prompt = "# IMPLEMENT PHASE\n\n## Task\n**Write a compiler**\n\n## Other Loops\n- a greeting\n";
-    assert_eq!(answer(prompt, &environment, &files), Err(Unable::Task));
-    let environment = Environment { role: "plan".to_owned(), ..environment };
+    assert_eq!(answer(prompt, &environment, &files), Err(DemoError::Task));
+    let environment = DemoEnvironment { role: "plan".to_owned(), ..environment };
     let prompt = "# PLAN PHASE\n\n## Task\n**Add a greeting by name**\n";
-    assert_eq!(answer(prompt, &environment, &files), Err(Unable::Role("plan".to_owned())));
+    assert_eq!(answer(prompt, &environment, &files), Err(DemoError::Role("plan".to_owned())));
 }
 
 #[test]

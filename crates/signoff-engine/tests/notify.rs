@@ -1,4 +1,4 @@
-//! Channels against a real server on the loopback interface, real programs, and a terminal that remembers.
+//! Notification channels against a real server on the loopback interface, real programs and a recording terminal.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use signoff_core::config::{Layer, Settings, read};
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::notify::{Message, MessageQuestion, Occasion, Occurrence};
-use signoff_engine::notify::{Manners, Notifier, Outlet, Person, Receipts, Surroundings};
-use signoff_testkit::server::{Reply, Server};
+use signoff_core::notify::{MessageQuestion, NotificationKey, NotificationKind, NotificationMessage};
+use signoff_core::settings::{Layer, Settings, read};
+use signoff_engine::notify::{ChannelContext, DeliveryLog, Notifier, NotifyChannel, NotifyTimeouts, Presence};
+use signoff_testkit::server::{CannedReply, TestServer};
 use tempfile::TempDir;
 
 const SECRET: &str = "s3cret";
 const NOON: Timestamp = Timestamp::constant(1_770_000_000, 0);
 
-fn message(event: Occasion) -> Message {
+fn message(event: NotificationKind) -> NotificationMessage {
     let question = MessageQuestion {
         id: "q7".to_owned(),
         text: "Retry or stop?".to_owned(),
         choices: vec!["retry".to_owned(), "stop".to_owned()],
     };
-    Message {
+    NotificationMessage {
         version: 1,
         event,
         project: "shop".to_owned(),
@@ -45,34 +45,34 @@ fn message(event: Occasion) -> Message {
     }
 }
 
-fn occurrence(seq: u64, event: Occasion) -> Occurrence {
-    Occurrence { run: RunId(3), seq, event, about: Some(LoopId::new("29")) }
+fn occurrence(seq: u64, event: NotificationKind) -> NotificationKey {
+    NotificationKey { run: RunId(3), seq, event, about: Some(LoopId::new("29")) }
 }
 
-/// Where channels are tried; nothing is waited for longer than it takes.
-struct Place {
+/// The environment of a channel under test, with short timeouts.
+struct NotifyFixture {
     directory: TempDir,
     variables: BTreeMap<String, String>,
     answer: Duration,
 }
 
-impl Place {
+impl NotifyFixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         Self { directory, variables: BTreeMap::new(), answer: Duration::from_secs(60) }
     }
 
-    fn around(&self) -> Surroundings {
+    fn around(&self) -> ChannelContext {
         let backoff = Duration::from_millis(1);
-        let manners = Manners { answer: self.answer, backoff, end: self.answer, ..Manners::default() };
+        let manners = NotifyTimeouts { answer: self.answer, backoff, end: self.answer, ..NotifyTimeouts::default() };
         let (directory, variables) = (self.directory.path().to_owned(), self.variables.clone());
         let program = env!("CARGO_BIN_EXE_signoff-keeper").into();
-        Surroundings { directory, variables, person: Person::Elsewhere, program, manners }
+        ChannelContext { directory, variables, presence: Presence::Elsewhere, program, timeouts: manners }
     }
 
-    /// Sends to the channel `it`, and says what came of it.
-    fn send(&self, settings: &Settings, message: &Message) -> String {
-        let outlet = Outlet::new(settings.channel("it").unwrap(), self.around());
+    /// Sends a message to the channel `it` and returns `sent` or the error.
+    fn send(&self, settings: &Settings, message: &NotificationMessage) -> String {
+        let outlet = NotifyChannel::new(settings.channel("it").unwrap(), self.around());
         outlet.send(message).map_or_else(|why| why.to_string(), |()| "sent".to_owned())
     }
 }
@@ -82,19 +82,19 @@ fn channel(keys: &str) -> Settings {
     read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap()
 }
 
-fn webhook(server: &Server, more: &str) -> Settings {
+fn webhook(server: &TestServer, more: &str) -> Settings {
     channel(&format!("kind = \"webhook\"\nurl = \"{}/{SECRET}\"\n{more}", server.address()))
 }
 
-fn post(server: &Server, more: &str) -> String {
-    let told = Place::new().send(&webhook(server, more), &message(Occasion::Question));
-    assert!(!told.contains(SECRET), "{told}");
-    told.replace(&server.host(), "HOST")
+fn post(server: &TestServer, more: &str) -> String {
+    let text = NotifyFixture::new().send(&webhook(server, more), &message(NotificationKind::Question));
+    assert!(!text.contains(SECRET), "{text}");
+    text.replace(&server.host(), "HOST")
 }
 
 #[test]
 fn a_message_is_posted_as_json_with_the_headers_that_are_configured() {
-    let server = Server::replying([Reply::status(204)]);
+    let server = TestServer::with_replies([CannedReply::status(204)]);
     assert_eq!(post(&server, "headers = { X-Token = \"t0\" }"), "sent");
     let [request] = server.requests().try_into().unwrap();
     assert!(request.head.starts_with(&format!("POST /{SECRET} HTTP/1.1\r\n")), "{}", request.head);
@@ -105,86 +105,90 @@ fn a_message_is_posted_as_json_with_the_headers_that_are_configured() {
 }
 
 #[test]
-fn a_server_that_stumbles_or_is_busy_is_asked_again() {
-    let server = Server::replying([Reply::status(500), Reply::status(200)]);
+fn temporary_server_errors_are_retried() {
+    let server = TestServer::with_replies([CannedReply::status(500), CannedReply::status(200)]);
     assert_eq!((post(&server, ""), server.requests().len()), ("sent".to_owned(), 2));
-    let server = Server::replying([Reply::status(429).header("Retry-After: 0"), Reply::status(200)]);
+    let server =
+        TestServer::with_replies([CannedReply::status(429).header("Retry-After: 0"), CannedReply::status(200)]);
     assert_eq!((post(&server, ""), server.requests().len()), ("sent".to_owned(), 2));
-    let server = Server::replying([Reply::closes(), Reply::status(200)]);
+    let server = TestServer::with_replies([CannedReply::close(), CannedReply::status(200)]);
     assert_eq!((post(&server, ""), server.requests().len()), ("sent".to_owned(), 2));
 }
 
 #[test]
-fn nobody_is_asked_for_ever_or_when_it_is_of_no_use() {
-    let server =
-        Server::replying([Reply::status(503), Reply::status(503), Reply::status(503), Reply::status(200)]);
+fn retries_are_limited_and_skipped_for_permanent_errors() {
+    let server = TestServer::with_replies([
+        CannedReply::status(503),
+        CannedReply::status(503),
+        CannedReply::status(503),
+        CannedReply::status(200),
+    ]);
     insta::assert_snapshot!(post(&server, ""), @"HOST answered 503; it may be better later");
     assert_eq!(server.requests().len(), 3);
-    let server = Server::replying([Reply::status(404), Reply::status(200)]);
+    let server = TestServer::with_replies([CannedReply::status(404), CannedReply::status(200)]);
     insta::assert_snapshot!(post(&server, ""), @"HOST answered 404; look whether its address is still right");
     assert_eq!(server.requests().len(), 1);
-    let server = Server::replying([Reply::status(429).header("Retry-After: 3600"), Reply::status(200)]);
+    let server =
+        TestServer::with_replies([CannedReply::status(429).header("Retry-After: 3600"), CannedReply::status(200)]);
     insta::assert_snapshot!(post(&server, ""), @"HOST answered 429; it may be better later");
     assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
 fn a_redirect_is_not_followed() {
-    let other = Server::replying([Reply::status(200)]);
+    let other = TestServer::with_replies([CannedReply::status(200)]);
     let away = format!("Location: {}/elsewhere", other.address());
     for status in [301, 302, 307, 308] {
-        let server = Server::replying([Reply::status(status).header(&away)]);
-        let told = post(&server, "");
+        let server = TestServer::with_replies([CannedReply::status(status).header(&away)]);
+        let text = post(&server, "");
         assert_eq!(
-            told,
-            format!(
-                "HOST answered {status}; it is not followed elsewhere: write the address that it leads to"
-            )
+            text,
+            format!("HOST answered {status}; it is not followed elsewhere: write the address that it leads to")
         );
     }
     assert_eq!(other.requests().len(), 0);
 }
 
 #[test]
-fn a_server_that_never_answers_is_given_up() {
-    let server = Server::replying([Reply::hangs(), Reply::hangs(), Reply::hangs()]);
-    let place = Place { answer: Duration::from_millis(50), ..Place::new() };
-    let told = place.send(&webhook(&server, ""), &message(Occasion::Question));
-    let told = told.replace(&server.host(), "HOST");
-    insta::assert_snapshot!(told, @"HOST could not be reached: no answer in time; look at its address, and whether a proxy is needed");
+fn a_server_that_never_answers_times_out() {
+    let server = TestServer::with_replies([CannedReply::hang(), CannedReply::hang(), CannedReply::hang()]);
+    let fixture = NotifyFixture { answer: Duration::from_millis(50), ..NotifyFixture::new() };
+    let text = fixture.send(&webhook(&server, ""), &message(NotificationKind::Question));
+    let text = text.replace(&server.host(), "HOST");
+    insta::assert_snapshot!(text, @"HOST could not be reached: no answer in time; look at its address, and whether a proxy is needed");
 }
 
 #[test]
-fn nobody_there_is_told_without_the_secret() {
-    let place = Place::new();
+fn connection_errors_do_not_contain_the_secret() {
+    let fixture = NotifyFixture::new();
     let settings = channel(&format!("kind = \"webhook\"\nurl = \"http://127.0.0.1:1/{SECRET}\""));
-    let told = place.send(&settings, &message(Occasion::Question));
-    assert!(told.starts_with("127.0.0.1:1 could not be reached: ") && !told.contains(SECRET), "{told}");
+    let text = fixture.send(&settings, &message(NotificationKind::Question));
+    assert!(text.starts_with("127.0.0.1:1 could not be reached: ") && !text.contains(SECRET), "{text}");
 }
 
 #[test]
 fn an_address_can_come_from_a_variable() {
-    let server = Server::replying([Reply::status(200)]);
+    let server = TestServer::with_replies([CannedReply::status(200)]);
     let settings = channel("kind = \"webhook\"\nurl_env = \"HOOK\"");
-    let mut place = Place::new();
-    let asks = message(Occasion::Question);
-    insta::assert_snapshot!(place.send(&settings, &asks), @"the variable HOOK is not set: export it, with the address to post to");
-    place.variables.insert("HOOK".to_owned(), SECRET.to_owned());
-    insta::assert_snapshot!(place.send(&settings, &asks), @"the variable HOOK holds no address: expected https://HOST/…, without a name or a password before the host");
-    place.variables.insert("HOOK".to_owned(), format!("{}/x\n", server.address()));
-    assert_eq!(place.send(&settings, &asks), "sent");
+    let mut fixture = NotifyFixture::new();
+    let asks = message(NotificationKind::Question);
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"the variable HOOK is not set: export it, with the address to post to");
+    fixture.variables.insert("HOOK".to_owned(), SECRET.to_owned());
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"the variable HOOK holds no address: expected https://HOST/…, without a name or a password before the host");
+    fixture.variables.insert("HOOK".to_owned(), format!("{}/x\n", server.address()));
+    assert_eq!(fixture.send(&settings, &asks), "sent");
 }
 
 #[test]
-fn what_agents_write_calls_nobody_in_slack() {
-    let server = Server::replying([Reply::status(200)]);
-    let hostile = Message {
+fn agent_text_cannot_mention_users_in_slack() {
+    let server = TestServer::with_replies([CannedReply::status(200)]);
+    let hostile = NotificationMessage {
         title: "<!channel> *bold* & <@U1>".to_owned(),
         text: "<!here|now> <https://evil.example|click>".to_owned(),
         next: Some("`rm` <!everyone>".to_owned()),
-        ..message(Occasion::Stuck)
+        ..message(NotificationKind::Stuck)
     };
-    assert_eq!(Place::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
+    assert_eq!(NotifyFixture::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
     let sent = format!("{:#}", server.requests()[0].json()).replace('\u{200b}', "<ZWSP>");
     insta::assert_snapshot!(sent, @r#"
     {
@@ -221,16 +225,16 @@ fn what_agents_write_calls_nobody_in_slack() {
     "#);
 }
 
-/// Mattermost takes the same, but reads no blocks.
+/// Mattermost accepts the same payload but ignores the blocks.
 #[test]
-fn what_agents_write_calls_nobody_and_links_nowhere_in_mattermost() {
-    let server = Server::replying([Reply::status(200)]);
-    let hostile = Message {
+fn agent_text_cannot_mention_users_or_link_in_mattermost() {
+    let server = TestServer::with_replies([CannedReply::status(200)]);
+    let hostile = NotificationMessage {
         title: "@channel look".to_owned(),
         text: "[click](https://evil.example) ![](http://evil.example/pixel) @all".to_owned(),
-        ..message(Occasion::Question)
+        ..message(NotificationKind::Question)
     };
-    assert_eq!(Place::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
+    assert_eq!(NotifyFixture::new().send(&webhook(&server, "format = \"slack\""), &hostile), "sent");
     let sent = server.requests()[0].json();
     let text = sent["text"].as_str().unwrap();
     assert!(text.contains("channel look") && text.contains("evil.example"), "{text}");
@@ -240,63 +244,62 @@ fn what_agents_write_calls_nobody_and_links_nowhere_in_mattermost() {
 }
 
 #[test]
-fn how_it_ended_is_seen_at_a_glance() {
-    let signs =
-        [("approved", "✅"), ("accepted", "✅"), ("attention", "⚠️"), ("exhausted", "⚠️"), ("failed", "⛔")];
+fn the_outcome_selects_the_leading_symbol() {
+    let signs = [("approved", "✅"), ("accepted", "✅"), ("attention", "⚠️"), ("exhausted", "⚠️"), ("failed", "⛔")];
     for (outcome, sign) in signs {
-        let server = Server::replying([Reply::status(200)]);
-        let done = Message { outcome: Some(outcome.to_owned()), ..message(Occasion::Done) };
-        Place::new().send(&webhook(&server, "format = \"slack\""), &done);
+        let server = TestServer::with_replies([CannedReply::status(200)]);
+        let done = NotificationMessage { outcome: Some(outcome.to_owned()), ..message(NotificationKind::Done) };
+        NotifyFixture::new().send(&webhook(&server, "format = \"slack\""), &done);
         let sent = server.requests()[0].json();
         assert!(sent["text"].as_str().unwrap().starts_with(sign), "{outcome}: {sent}");
     }
 }
 
 #[test]
-fn a_command_finds_json_on_its_stdin_and_the_most_needed_in_its_environment() {
-    let place = Place::new();
+fn a_command_gets_json_on_stdin_and_ids_in_its_environment() {
+    let fixture = NotifyFixture::new();
     let script = "#!/bin/sh\ncat > got.json\necho \"$SIGNOFF_EVENT $SIGNOFF_RUN_ID $SIGNOFF_TASK_ID $SIGNOFF_QUESTION_ID $1\" > got.txt\n";
-    program(&place, "tell.sh", script);
+    program(&fixture, "tell.sh", script);
     let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\", \"now\"]");
-    assert_eq!(place.send(&settings, &message(Occasion::Question)), "sent");
-    let got = |name: &str| fs::read_to_string(place.directory.path().join(name)).unwrap();
+    assert_eq!(fixture.send(&settings, &message(NotificationKind::Question)), "sent");
+    let got = |name: &str| fs::read_to_string(fixture.directory.path().join(name)).unwrap();
     assert_eq!(got("got.txt"), "question 3 29 q7 now\n");
     assert_eq!(serde_json::from_str::<Value>(&got("got.json")).unwrap()["version"], 1);
 }
 
 #[test]
 fn a_command_that_fails_says_why() {
-    let place = Place::new();
-    program(&place, "tell.sh", "#!/bin/sh\necho 'no phone' >&2\nexit 3\n");
-    let asks = message(Occasion::Question);
+    let fixture = NotifyFixture::new();
+    program(&fixture, "tell.sh", "#!/bin/sh\necho 'no phone' >&2\nexit 3\n");
+    let asks = message(NotificationKind::Question);
     let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
-    insta::assert_snapshot!(place.send(&settings, &asks), @"`./tell.sh` ended with exit code 3: no phone");
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./tell.sh` ended with exit code 3: no phone");
     let settings = channel("kind = \"command\"\ncommand = [\"./nobody.sh\"]");
-    insta::assert_snapshot!(place.send(&settings, &asks), @"`./nobody.sh` is not there: look at `command`");
+    insta::assert_snapshot!(fixture.send(&settings, &asks), @"`./nobody.sh` is not there: look at `command`");
 }
 
 #[test]
-fn a_command_that_hangs_is_ended() {
-    let place = Place { answer: Duration::from_millis(50), ..Place::new() };
-    program(&place, "tell.sh", "#!/bin/sh\nexec sleep 1000\n");
+fn a_hanging_command_is_killed() {
+    let fixture = NotifyFixture { answer: Duration::from_millis(50), ..NotifyFixture::new() };
+    program(&fixture, "tell.sh", "#!/bin/sh\nexec sleep 1000\n");
     let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
-    let told = place.send(&settings, &message(Occasion::Question));
-    insta::assert_snapshot!(told, @"`./tell.sh` could not be run to its end: it did not end within 0.05 s and was killed");
+    let text = fixture.send(&settings, &message(NotificationKind::Question));
+    insta::assert_snapshot!(text, @"`./tell.sh` could not be run to its end: it did not end within 0.05 s and was killed");
 }
 
 #[test]
-fn a_command_does_not_outlive_the_program() {
-    let place = Place::new();
-    // Whoever reads it waits until somebody writes.
-    let started = place.directory.path().join("started");
+fn a_command_is_killed_when_the_notifier_ends() {
+    let fixture = NotifyFixture::new();
+    // A reader of the FIFO blocks until a writer opens it.
+    let started = fixture.directory.path().join("started");
     rustix::fs::mknodat(rustix::fs::CWD, &started, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    program(&place, "tell.sh", "#!/bin/sh\necho $$ > started\nexec sleep 1000\n");
+    program(&fixture, "tell.sh", "#!/bin/sh\necho $$ > started\nexec sleep 1000\n");
     let settings = channel("kind = \"command\"\ncommand = [\"./tell.sh\"]");
-    let around = place.around();
-    let manners = Manners { end: Duration::from_millis(1), ..around.manners };
-    let around = Surroundings { manners, ..around };
-    let notifier = Notifier::start(&settings, &around, Receipts::none()).unwrap();
-    notifier.tell(message(Occasion::Question), occurrence(1, Occasion::Question), NOON);
+    let around = fixture.around();
+    let manners = NotifyTimeouts { end: Duration::from_millis(1), ..around.timeouts };
+    let around = ChannelContext { timeouts: manners, ..around };
+    let notifier = Notifier::start(&settings, &around, DeliveryLog::disabled()).unwrap();
+    notifier.send(message(NotificationKind::Question), occurrence(1, NotificationKind::Question), NOON);
     let pid = fs::read_to_string(&started).unwrap();
     insta::assert_snapshot!(notifier.finish().join("\n"), @"notify: it did not take one message in time");
     let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
@@ -304,93 +307,100 @@ fn a_command_does_not_outlive_the_program() {
 }
 
 #[test]
-fn what_a_channel_took_it_is_not_told_again_by_the_next_program() {
-    let place = Place::new();
-    let path = place.directory.path().join("notified");
-    let server = Server::replying([Reply::status(404), Reply::status(200), Reply::status(200)]);
+fn delivered_messages_are_not_sent_again_by_the_next_process() {
+    let fixture = NotifyFixture::new();
+    let path = fixture.directory.path().join("notified");
+    let server =
+        TestServer::with_replies([CannedReply::status(404), CannedReply::status(200), CannedReply::status(200)]);
     let settings = webhook(&server, "");
-    let tell = |seq| {
-        let receipts = Receipts::in_file(path.clone(), NOON);
-        let notifier = Notifier::start(&settings, &place.around(), receipts).unwrap();
-        notifier.tell(message(Occasion::Question), occurrence(seq, Occasion::Question), NOON);
+    let notify = |seq| {
+        let receipts = DeliveryLog::open(path.clone(), NOON);
+        let notifier = Notifier::start(&settings, &fixture.around(), receipts).unwrap();
+        notifier.send(message(NotificationKind::Question), occurrence(seq, NotificationKind::Question), NOON);
         notifier.finish();
         server.requests().len()
     };
-    assert_eq!(tell(1), 1, "refused");
-    assert_eq!(tell(1), 2, "so it is told again");
-    assert_eq!(tell(1), 2, "it was taken");
-    assert_eq!(tell(2), 3, "another one");
+    assert_eq!(notify(1), 1, "refused");
+    assert_eq!(notify(1), 2, "so it is told again");
+    assert_eq!(notify(1), 2, "it was taken");
+    assert_eq!(notify(2), 3, "another one");
 }
 
 #[test]
-fn what_a_channel_did_not_take_is_due_for_a_week_and_its_file_does_not_grow_for_ever() {
-    let place = Place::new();
-    let path = place.directory.path().join("notified");
-    let of = |seq| occurrence(seq, Occasion::Stuck);
-    let receipts = Receipts::in_file(path.clone(), NOON);
+fn undelivered_messages_are_due_for_a_week_and_the_log_is_bounded() {
+    let fixture = NotifyFixture::new();
+    let path = fixture.directory.path().join("notified");
+    let of = |seq| occurrence(seq, NotificationKind::Stuck);
+    let receipts = DeliveryLog::open(path.clone(), NOON);
     for seq in 0..2000 {
-        receipts.owe(&of(seq), "it", NOON).unwrap();
-        receipts.keep(&of(seq), "it").unwrap();
+        receipts.record_due(&of(seq), "it", NOON).unwrap();
+        receipts.record_delivered(&of(seq), "it").unwrap();
     }
-    receipts.owe(&of(7000), "it", NOON).unwrap();
-    receipts.owe(&occurrence(7001, Occasion::Done), "it", NOON).unwrap();
-    let again = Receipts::in_file(path.clone(), NOON);
-    assert!(again.owes(&of(7000), "it") && !again.owes(&of(1), "it") && again.has(&of(1), "it"));
-    assert_eq!(again.owed(), [RunId(3)].into());
+    receipts.record_due(&of(7000), "it", NOON).unwrap();
+    receipts.record_due(&occurrence(7001, NotificationKind::Done), "it", NOON).unwrap();
+    let again = DeliveryLog::open(path.clone(), NOON);
+    assert!(
+        again.is_undelivered(&of(7000), "it")
+            && !again.is_undelivered(&of(1), "it")
+            && again.is_delivered(&of(1), "it")
+    );
+    assert_eq!(again.runs_with_undelivered(), [RunId(3)].into());
     let lines = || fs::read_to_string(&path).unwrap().lines().count();
     assert_eq!(lines(), 501, "the newest that were taken, and what is due");
-    let short = Receipts::in_file(path.clone(), NOON);
-    assert!(short.has(&of(1999), "it") && !short.has(&of(1), "it") && short.owes(&of(7000), "it"));
-    let later = Receipts::in_file(path, NOON + SignedDuration::from_hours(8 * 24));
-    assert!(later.owed().is_empty() && later.has(&of(1999), "it"));
+    let short = DeliveryLog::open(path.clone(), NOON);
+    assert!(
+        short.is_delivered(&of(1999), "it")
+            && !short.is_delivered(&of(1), "it")
+            && short.is_undelivered(&of(7000), "it")
+    );
+    let later = DeliveryLog::open(path, NOON + SignedDuration::from_hours(8 * 24));
+    assert!(later.runs_with_undelivered().is_empty() && later.is_delivered(&of(1999), "it"));
 }
 
-fn program(place: &Place, name: &str, text: &str) {
-    let path = place.directory.path().join(name);
+fn program(fixture: &NotifyFixture, name: &str, text: &str) {
+    let path = fixture.directory.path().join(name);
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What a terminal is written when it is told of a question.
-fn written(variables: &[(&str, &str)], kind: &str, told: &Message) -> String {
+/// Returns the bytes that a terminal channel writes for a message.
+fn written(variables: &[(&str, &str)], kind: &str, sent: &NotificationMessage) -> String {
     let screen = Arc::new(Mutex::new(Vec::new()));
     let kept = screen.clone();
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let place = Place { variables: variables.collect(), ..Place::new() };
+    let fixture = NotifyFixture { variables: variables.collect(), ..NotifyFixture::new() };
     let terminal = Arc::new(move |bytes: &[u8]| kept.lock().unwrap().extend_from_slice(bytes));
-    let around = Surroundings { person: Person::AtTerminal(terminal), ..place.around() };
-    let outlet = Outlet::new(channel(&format!("kind = \"{kind}\"")).channel("it").unwrap(), around);
-    outlet.send(told).unwrap();
+    let around = ChannelContext { presence: Presence::AtTerminal(terminal), ..fixture.around() };
+    let outlet = NotifyChannel::new(channel(&format!("kind = \"{kind}\"")).channel("it").unwrap(), around);
+    outlet.send(sent).unwrap();
     let bytes = screen.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
 }
 
 #[test]
-fn a_terminal_rings_or_shows_a_message_that_cannot_steer_it() {
-    let asks = message(Occasion::Question);
+fn a_terminal_notification_contains_no_control_sequences_of_the_message() {
+    let asks = message(NotificationKind::Question);
     assert_eq!(written(&[], "bell", &asks), "\x07");
     let text = "signoff: Task #29 asks you: Add login. The fixer failed. Retry or stop?";
     assert_eq!(written(&[], "desktop", &asks), format!("\x1b]9;{text}\x07"));
-    assert_eq!(
-        written(&[("TMUX", "/tmp/x")], "desktop", &asks),
-        format!("\x1bPtmux;\x1b\x1b]9;{text}\x07\x1b\\")
-    );
-    let hostile = Message { text: "\x07\x1b]0;owned\x07\u{9b}2J\u{202e}".repeat(100), ..asks };
+    assert_eq!(written(&[("TMUX", "/tmp/x")], "desktop", &asks), format!("\x1bPtmux;\x1b\x1b]9;{text}\x07\x1b\\"));
+    let hostile = NotificationMessage { text: "\x07\x1b]0;owned\x07\u{9b}2J\u{202e}".repeat(100), ..asks };
     let shown = written(&[], "desktop", &hostile);
     let inside = shown.strip_prefix("\x1b]9;").and_then(|rest| rest.strip_suffix('\x07')).unwrap();
     assert!(!inside.contains(char::is_control) && inside.chars().count() <= 250, "{inside:?}");
 }
 
 #[test]
-fn without_a_terminal_or_a_desktop_there_is_nobody_to_show_it_to() {
-    let told = Place::new().send(&channel("kind = \"desktop\""), &message(Occasion::Question));
-    insta::assert_snapshot!(told, @"there is no terminal here, and no desktop that `notify-send` reaches");
+fn a_desktop_channel_without_terminal_or_desktop_is_an_error() {
+    let text = NotifyFixture::new().send(&channel("kind = \"desktop\""), &message(NotificationKind::Question));
+    insta::assert_snapshot!(text, @"there is no terminal here, and no desktop that `notify-send` reaches");
 }
 
 #[test]
-fn a_dead_channel_is_told_once_and_holds_up_no_other() {
-    let alive = Server::replying([Reply::status(200), Reply::status(200), Reply::status(200)]);
-    let dead = Server::replying([Reply::status(404), Reply::status(404)]);
+fn a_failing_channel_is_reported_once_and_blocks_no_other() {
+    let alive =
+        TestServer::with_replies([CannedReply::status(200), CannedReply::status(200), CannedReply::status(200)]);
+    let dead = TestServer::with_replies([CannedReply::status(404), CannedReply::status(404)]);
     let text = format!(
         "[notify]\nquestion = [\"dead\", \"alive\"]\ndone = [\"alive\"]\n\
          [notify.channels.dead]\nkind = \"webhook\"\nurl = \"{}/{SECRET}\"\n\
@@ -399,14 +409,18 @@ fn a_dead_channel_is_told_once_and_holds_up_no_other() {
         alive.address()
     );
     let settings = read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
-    let notifier = Notifier::start(&settings, &Place::new().around(), Receipts::none()).unwrap();
-    for (seq, event) in (1..).zip([Occasion::Question, Occasion::Question, Occasion::Done, Occasion::Budget])
-    {
-        notifier.tell(message(event), occurrence(seq, event), NOON);
+    let notifier = Notifier::start(&settings, &NotifyFixture::new().around(), DeliveryLog::disabled()).unwrap();
+    for (seq, event) in (1..).zip([
+        NotificationKind::Question,
+        NotificationKind::Question,
+        NotificationKind::Done,
+        NotificationKind::Budget,
+    ]) {
+        notifier.send(message(event), occurrence(seq, event), NOON);
     }
     let notes = notifier.finish().join("\n").replace(&dead.host(), "HOST");
     insta::assert_snapshot!(notes, @"notify: dead: HOST answered 404; look whether its address is still right");
-    let events = |server: &Server| -> Vec<Value> {
+    let events = |server: &TestServer| -> Vec<Value> {
         server.requests().iter().map(|request| request.json()["event"].clone()).collect()
     };
     assert_eq!(events(&dead), ["question", "question"]);
@@ -414,7 +428,7 @@ fn a_dead_channel_is_told_once_and_holds_up_no_other() {
 }
 
 #[test]
-fn where_nobody_sits_the_bell_needs_no_thread() {
+fn without_a_terminal_the_bell_starts_no_notifier() {
     let settings = read(&[], &[], &[]).unwrap();
-    assert!(Notifier::start(&settings, &Place::new().around(), Receipts::none()).is_none());
+    assert!(Notifier::start(&settings, &NotifyFixture::new().around(), DeliveryLog::disabled()).is_none());
 }

@@ -1,26 +1,26 @@
-// Keeps the page as it is on the server: what is marked `data-live` is fetched anew when something has changed.
-// Everything works without this; one would only have to reload.
+// Keeps the page up to date: fetches the parts marked `data-live` again when the server reports a change.
+// The page also works without this script, with manual reloads.
 "use strict";
 
 const main = document.getElementById("main");
 const banner = document.getElementById("connection");
 const FIELDS = "input, textarea, select";
 
-// Each part as the server last sent it: what a person typed or unfolded since is no difference.
+// Each part as the server last sent it. Text that the user typed and sections that the user opened since do not count.
 const sent = new WeakMap();
 
-// What is wrong with what is shown: with hearing of changes, and with fetching them. Nothing while all is well.
+// Error messages of the event stream and of the last fetch; empty while both work.
 const LOST = banner.textContent;
-const faults = { heard: "", fetched: "" };
+const faults = { stream: "", page: "" };
 
-function tell(where, fault) {
+function showFault(where, fault) {
   faults[where] = fault;
-  const text = faults.fetched || faults.heard;
+  const text = faults.page || faults.stream;
   banner.hidden = !text;
   if (text && banner.textContent !== text) banner.textContent = text;
 }
 
-// At most one request is under way; whatever changes meanwhile is fetched by one more.
+// At most one request is in flight. Changes during a request cause one more request.
 let fetching = false;
 let changed = false;
 let again;
@@ -32,40 +32,40 @@ async function refresh() {
   clearTimeout(again);
   while (changed) {
     changed = false;
-    tell("fetched", await fetched());
+    showFault("page", await fetchPage());
   }
   fetching = false;
-  if (faults.fetched) again = setTimeout(refresh, 5000);
+  if (faults.page) again = setTimeout(refresh, 5000);
 }
 
-// Puts the page as it is now in the place of what is shown, or says why that cannot be done.
-async function fetched() {
+// Fetches the page and replaces the shown parts. Returns an error message, or an empty string.
+async function fetchPage() {
   try {
     const signal = AbortSignal.timeout(30000);
     const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store", signal });
     if (answer.status === 401) return banner.dataset.refused;
     if (!answer.ok) return banner.dataset.failed;
-    swap(new DOMParser().parseFromString(await answer.text(), "text/html"));
+    replaceParts(new DOMParser().parseFromString(await answer.text(), "text/html"));
     return "";
   } catch {
     return LOST;
   }
 }
 
-function swap(fresh) {
+function replaceParts(fresh) {
   const scroll = window.scrollY;
   for (const old of document.querySelectorAll("[data-live]")) {
     const next = old.id && fresh.getElementById(old.id);
-    // A button is not taken away from under a finger.
+    // Do not replace a button while it is pressed.
     if (old.contains(pressed)) changedMeanwhile = true;
     else if (!next) empty(old);
-    else if (written(next) !== sent.get(old)) replace(old, next);
-    else dated(old, next);
+    else if (contentOf(next) !== sent.get(old)) replace(old, next);
+    else updateTimes(old, next);
   }
-  // A part that was not there when the page was loaded has no place to be put: it takes that of its neighbours.
+  // A part that the loaded page did not have is inserted after the part before it.
   let before = null;
   for (const next of fresh.querySelectorAll("[data-live]")) {
-    if (!document.getElementById(next.id) && before) before.after(remembered(next.cloneNode(true)));
+    if (!document.getElementById(next.id) && before) before.after(remember(next.cloneNode(true)));
     before = document.getElementById(next.id);
   }
   document.title = fresh.title;
@@ -78,15 +78,15 @@ function empty(part) {
   part.replaceChildren();
 }
 
-// What is written in a part, but for the time that goes on by itself: nothing is replaced because a second has passed.
-function written(part) {
+// The HTML of a part without its running times, so that a passed second alone replaces nothing.
+function contentOf(part) {
   return part.innerHTML
     .replace(/<time [^>]*data-ms=[^>]*>[^<]*/g, "<time>")
     .replace(/(<time [^>]*>)[^<]*/g, "$1");
 }
 
-// How long ago things were, in a part that is the same otherwise.
-function dated(old, next) {
+// Updates the relative times in an otherwise unchanged part.
+function updateTimes(old, next) {
   const times = next.querySelectorAll("time");
   old.querySelectorAll("time").forEach((one, index) => {
     const now = times[index];
@@ -94,7 +94,7 @@ function dated(old, next) {
   });
 }
 
-// What is held down, by a pointer or by the space bar: it is a click only if it is still there when it is let go.
+// The element pressed by a pointer or the space bar. It gets a click only if it still exists on release.
 let pressed = null;
 let changedMeanwhile = false;
 
@@ -103,7 +103,7 @@ function press(target) {
 }
 
 function release() {
-  // The click comes first.
+  // Wait for the click event.
   setTimeout(() => {
     pressed = null;
     if (changedMeanwhile) refresh();
@@ -111,24 +111,24 @@ function release() {
   });
 }
 
-function remembered(part) {
-  sent.set(part, written(part));
+function remember(part) {
+  sent.set(part, contentOf(part));
   return part;
 }
 
 function replace(old, next) {
-  const kept = state(old);
-  sent.set(old, written(next));
+  const kept = userState(old);
+  sent.set(old, contentOf(next));
   old.replaceChildren(...next.childNodes);
   restore(old, kept);
 }
 
-function key(field) {
+function fieldKey(field) {
   return field.id || `${field.form?.getAttribute("action")} ${field.name} ${field.value}`;
 }
 
-// What a person has done to a part: what is unfolded, what is typed, where the cursor is.
-function state(part) {
+// The user's changes to a part: open sections, typed text and focus.
+function userState(part) {
   const unfolded = new Map([...part.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
   const typed = new Map(
     [...part.querySelectorAll(FIELDS)]
@@ -136,13 +136,13 @@ function state(part) {
       .map((field) => [field.id, { value: field.value, checked: field.checked }]),
   );
   const active = part.contains(document.activeElement) ? document.activeElement : null;
-  return { unfolded, typed, focus: active && focus(active) };
+  return { unfolded, typed, focus: active && focusOf(active) };
 }
 
-function focus(active) {
+function focusOf(active) {
   const place = { tag: active.tagName, href: active.getAttribute("href"), id: active.id };
   if (active.tagName === "SUMMARY") place.within = active.parentElement.id;
-  if (active.name) place.key = key(active);
+  if (active.name) place.key = fieldKey(active);
   if (active.type === "text" || active.tagName === "TEXTAREA") {
     place.selection = [active.selectionStart, active.selectionEnd];
   }
@@ -163,24 +163,24 @@ function restore(part, { unfolded, typed, focus: place }) {
     one.id === place.id &&
     one.getAttribute("href") === place.href &&
     (!place.within || one.parentElement.id === place.within) &&
-    (!place.key || key(one) === place.key);
+    (!place.key || fieldKey(one) === place.key);
   const active = [...part.querySelectorAll(place.tag)].find(same);
-  // Where the element is gone, the page still has the focus, and not the window.
+  // If the element is gone, focus the page instead of the window.
   (active || main).focus({ preventScroll: true });
   if (active && place.selection) active.setSelectionRange(...place.selection);
 }
 
-// Whether a change is one of what this page shows.
-function concerns(message) {
+// Returns whether a change affects this page.
+function affects(message) {
   const { task, run } = main.dataset;
   const lists = (ids, id) => !Array.isArray(ids) || ids.map(String).includes(id);
-  // What agents say is shown by the pages of their tasks alone.
+  // Only task pages show agent output.
   if (task) return lists(message.tasks, task) || lists(message.said, task);
   if (run) return lists(message.runs, run);
   return !message.runs || message.runs.length + message.tasks.length > 0;
 }
 
-// What takes time goes on while nothing else happens; in the words of the server.
+// Running durations advance between updates, in the server's format.
 const began = new WeakMap();
 
 function tick() {
@@ -201,8 +201,8 @@ function span(milliseconds) {
   return `${Math.floor(seconds / 3600)}h ${two(Math.floor(seconds / 60) % 60)}m`;
 }
 
-// A browser opens six connections to one server, for all its windows together. So one of them listens, and tells the
-// others: whoever has the lock. Where there are no locks, each window that is looked at listens for itself.
+// A browser opens at most six connections to one server, for all its windows together. So only the window that holds
+// the lock listens, and forwards events to the others. Without lock support, each visible window listens for itself.
 const LOCK = "signoff-events";
 const others = navigator.locks && window.BroadcastChannel ? new BroadcastChannel(LOCK) : null;
 let events = null;
@@ -210,15 +210,15 @@ let wait = 500;
 let later;
 let leave = () => {};
 
-// When something was heard last, how often something is to be heard, and whether something was missed.
-let heardAt = performance.now();
-let every = 15000;
+// The time of the last event, the expected interval of heartbeats, and whether events were missed.
+let lastEventAt = performance.now();
+let interval = 15000;
 let lost = false;
 
 function listen() {
-  hush();
+  stopListening();
   if (document.hidden) return;
-  heardAt = performance.now();
+  lastEventAt = performance.now();
   if (!others) return subscribe();
   const turn = new AbortController();
   leave = () => turn.abort();
@@ -228,7 +228,7 @@ function listen() {
     subscribe();
   });
   navigator.locks.request(LOCK, { signal: turn.signal }, hold).catch(() => {});
-  // Who does not listen itself is told nothing of what happened before.
+  // A window that does not listen itself gets no earlier events.
   later = setTimeout(() => { if (!events) refresh(); }, 100);
 }
 
@@ -239,70 +239,70 @@ function subscribe() {
   events = source;
   source.addEventListener("open", () => {
     wait = 500;
-    pass({ what: "open" });
+    broadcast({ what: "open" });
   });
-  source.addEventListener("changed", (event) => pass({ what: "changed", told: JSON.parse(event.data) }));
-  source.addEventListener("beat", (event) => pass({ what: "beat", told: JSON.parse(event.data) }));
+  source.addEventListener("changed", (event) => broadcast({ what: "changed", data: JSON.parse(event.data) }));
+  source.addEventListener("beat", (event) => broadcast({ what: "beat", data: JSON.parse(event.data) }));
   source.addEventListener("error", () => {
-    pass({ what: "lost" });
-    // A browser tries again by itself, unless it was refused.
+    broadcast({ what: "lost" });
+    // The browser reconnects by itself unless the server refused the connection.
     if (source.readyState !== EventSource.CLOSED) return;
     later = setTimeout(() => { subscribe(); refresh(); }, wait);
     wait = Math.min(wait * 2, 15000);
   });
 }
 
-function pass(message) {
+function broadcast(message) {
   others?.postMessage(message);
-  hear(message);
+  receive(message);
 }
 
-function hear({ what, told }) {
+function receive({ what, data }) {
   if (document.hidden) return;
-  heardAt = performance.now();
-  if (what === "lost") return miss();
-  if (what === "beat") main.dataset.every = every = told.every;
-  tell("heard", "");
-  if (lost || (what === "changed" && concerns(told))) refresh();
+  lastEventAt = performance.now();
+  if (what === "lost") return markLost();
+  if (what === "beat") main.dataset.every = interval = data.every;
+  showFault("stream", "");
+  if (lost || (what === "changed" && affects(data))) refresh();
   lost = false;
 }
 
-function miss() {
+function markLost() {
   lost = true;
-  tell("heard", LOST);
+  showFault("stream", LOST);
 }
 
-// A server that hangs, or a way to it that is gone, closes nothing: nothing is heard of it any more.
-function doubt() {
-  if (performance.now() - heardAt < 2 * every + 5000) return;
-  heardAt = performance.now();
-  miss();
+// A hanging server or a lost network closes no connection. Detect it by missing heartbeats.
+function checkHeartbeat() {
+  if (performance.now() - lastEventAt < 2 * interval + 5000) return;
+  lastEventAt = performance.now();
+  markLost();
   if (events) subscribe();
 }
 
-function hush() {
+function stopListening() {
   clearTimeout(later);
   leave();
   events?.close();
   events = null;
 }
 
-for (const part of document.querySelectorAll("[data-live]")) remembered(part);
-others?.addEventListener("message", (event) => hear(event.data));
+for (const part of document.querySelectorAll("[data-live]")) remember(part);
+others?.addEventListener("message", (event) => receive(event.data));
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) return hush();
+  if (document.hidden) return stopListening();
   listen();
   refresh();
 });
-window.addEventListener("pagehide", hush);
+window.addEventListener("pagehide", stopListening);
 window.addEventListener("pageshow", (event) => { if (event.persisted) { listen(); refresh(); } });
 document.addEventListener("pointerdown", (event) => press(event.target), true);
 for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, release, true);
 document.addEventListener("keydown", (event) => { if (event.key === " ") press(event.target); }, true);
 document.addEventListener("keyup", release, true);
 window.addEventListener("blur", release);
-setInterval(() => { if (!document.hidden) { tick(); doubt(); } }, 1000);
-// The title of a tab nobody looks at says how much needs somebody: once a minute is enough for that.
+setInterval(() => { if (!document.hidden) { tick(); checkHeartbeat(); } }, 1000);
+// The title of a hidden tab shows how many tasks need the user. Refresh it once a minute.
 setInterval(() => { if (document.hidden && "needs" in main.dataset) refresh(); }, 60000);
 tick();
 listen();

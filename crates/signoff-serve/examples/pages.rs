@@ -1,4 +1,4 @@
-//! Writes pages of sample values into a directory, to look at them: `cargo run -p signoff-serve --example pages DIR`.
+//! Writes pages with sample data to a directory, for viewing: `cargo run -p signoff-serve --example pages DIR`.
 
 use std::path::Path;
 use std::{env, fs, io};
@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
         fs::write(directory.join("assets").join(asset.name), asset.text)?;
     }
     for (name, html) in pages() {
-        // Without a server, what begins at its root is beside the page.
+        // Without a server, the assets are in a directory beside the page.
         let html = html.replace("\"/assets/", "\"assets/");
         fs::write(directory.join(format!("{name}.html")), html)?;
     }
@@ -27,7 +27,7 @@ fn pages() -> Vec<(&'static str, String)> {
     let task = sample::task();
     vec![
         ("home", page::home(&sample::home(), None)),
-        ("crowd", page::home(&sample::crowd(1000), None)),
+        ("crowd", page::home(&sample::home_with_tasks(1000), None)),
         ("run", page::run(&sample::run_page(), None)),
         ("task", page::task(&task, None)),
         ("diff", page::diff(&task)),

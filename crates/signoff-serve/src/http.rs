@@ -1,7 +1,7 @@
-//! The server on the loopback interface, and its door.
+//! The HTTP server for agents on the loopback interface, with its authentication.
 //!
-//! Any page that a browser shows, and any program of this machine, can send requests here. So a request must name us as
-//! its host, come from no page of another origin, and carry a token.
+//! Any page in a browser and any program on this machine can send requests here. So a request must have this server as
+//! its host, must not come from a page of another origin, and must carry a token.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -17,92 +17,93 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use signoff_core::contract;
-use signoff_core::grant::Refusal;
+use signoff_core::report_token::ReportRefusal;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::agents::{Agents, Reporting, Token};
+use crate::agent_mcp::{AgentMcp, BearerToken, ReportSink};
 
-/// The longest request: far more than any review, and little enough to be held in memory.
-const LONGEST: usize = 4 * 1024 * 1024;
+/// Maximum size of a request body: larger than any review, small enough to hold in memory.
+const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
-const PATH: &str = "/mcp";
+const MCP_PATH: &str = "/mcp";
 
-/// A server at work. It ends when this is dropped.
+/// A running server. It stops when this value is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct McpServer {
     url: String,
     _end: oneshot::Sender<()>,
 }
 
-impl Server {
-    /// Starts to serve on a free port, within the runtime at hand.
-    pub async fn start(reports: Arc<dyn Reporting>) -> io::Result<Self> {
+impl McpServer {
+    /// Starts the server on a free port, on the current tokio runtime.
+    pub async fn start(reports: Arc<dyn ReportSink>) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let port = listener.local_addr()?.port();
         let (end, ended) = oneshot::channel::<()>();
         let serving = axum::serve(listener, router(reports, port));
         tokio::spawn(async move {
             tokio::select! {
-                // Nothing is left to do for one that cannot go on: its callers notice.
+                // There is no recovery from a failed server; its clients see the closed connection.
                 _ = async { serving.await } => {}
                 _ = ended => {}
             }
         });
-        Ok(Self { url: format!("http://127.0.0.1:{port}{PATH}"), _end: end })
+        Ok(Self { url: format!("http://127.0.0.1:{port}{MCP_PATH}"), _end: end })
     }
 
-    /// Where it is.
+    /// The URL of the MCP endpoint.
     pub fn url(&self) -> &str {
         &self.url
     }
 }
 
-fn router(reports: Arc<dyn Reporting>, port: u16) -> Router {
+fn router(reports: Arc<dyn ReportSink>, port: u16) -> Router {
     let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     let origins = names.clone().map(|name| format!("http://{name}"));
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(names)
         .with_allowed_origins(origins)
         .enforce_origin_validation()
-        // A reviewer makes one call, so nothing needs to be remembered between two requests.
+        // A reviewer makes one call, so no session state is needed.
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(LONGEST);
-    let door = reports.clone();
+        .with_max_request_body_bytes(MAX_REQUEST_BYTES);
+    let auth_reports = reports.clone();
     let service = StreamableHttpService::new(
-        move || Ok(Agents { reports: reports.clone() }),
+        move || Ok(AgentMcp { reports: reports.clone() }),
         Arc::new(NeverSessionManager::default()),
         config,
     );
-    Router::new().route_service(PATH, service).layer(middleware::from_fn_with_state(door, admit))
+    Router::new().route_service(MCP_PATH, service).layer(middleware::from_fn_with_state(auth_reports, admit))
 }
 
-/// Lets in who has a token, with a body that can be read in one way only.
-async fn admit(State(reports): State<Arc<dyn Reporting>>, request: Request, next: Next) -> Response {
-    let Some(token) = bearer(request.headers()) else { return refused(&Refusal::UnknownToken) };
+/// Accepts requests with a valid token and a body that parses unambiguously.
+async fn admit(State(reports): State<Arc<dyn ReportSink>>, request: Request, next: Next) -> Response {
+    let Some(token) = bearer(request.headers()) else {
+        return refusal_response(&ReportRefusal::UnknownToken);
+    };
     if let Err(refusal) = reports.tool(&token) {
-        return refused(&refusal);
+        return refusal_response(&refusal);
     }
     let (mut parts, body) = request.into_parts();
-    let body = to_bytes(body, LONGEST).await;
-    let key = body.as_ref().ok().and_then(twice);
+    let body = to_bytes(body, MAX_REQUEST_BYTES).await;
+    let key = body.as_ref().ok().and_then(find_duplicate_key);
     if key.is_some() || !body.as_ref().is_ok_and(is_readable) {
         let (reports, token) = (reports.clone(), token.clone());
-        tokio::task::spawn_blocking(move || reports.unreadable(&token)).await.ok();
+        tokio::task::spawn_blocking(move || reports.record_unreadable(&token)).await.ok();
     }
     let Ok(body) = body else {
         return (StatusCode::PAYLOAD_TOO_LARGE, "the request is too long\n").into_response();
     };
     if let Some(key) = key {
-        return (StatusCode::BAD_REQUEST, format!("the key `{key}` appears twice in one object\n"))
-            .into_response();
+        return (StatusCode::BAD_REQUEST, format!("the key `{key}` appears twice in one object\n")).into_response();
     }
-    parts.extensions.insert(Token(token));
+    parts.extensions.insert(BearerToken(token));
     next.run(Request::from_parts(parts, Body::from(body))).await
 }
 
-/// Whether a body is empty or a message whose call, if it is one, has arguments as an object.
+/// Whether a body is empty or a JSON-RPC message whose tool arguments, if any, are an object.
 fn is_readable(body: &Bytes) -> bool {
     if body.is_empty() {
         return true;
@@ -120,26 +121,26 @@ fn bearer(headers: &HeaderMap) -> Option<String> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
 }
 
-/// A key that stands twice: the protocol's library would keep the last value and forget the other.
-fn twice(body: &Bytes) -> Option<String> {
+/// A duplicate key in the body. The MCP library would silently keep the last value.
+fn find_duplicate_key(body: &Bytes) -> Option<String> {
     contract::duplicate_key(std::str::from_utf8(body).ok()?)
 }
 
-/// The answer to a token that is not, or no longer, good for anything.
-fn refused(refusal: &Refusal) -> Response {
+/// The response to an invalid or expired token.
+fn refusal_response(refusal: &ReportRefusal) -> Response {
     let message = format!("{refusal}\n");
     match refusal {
-        Refusal::UnknownToken => {
+        ReportRefusal::UnknownToken => {
             (StatusCode::UNAUTHORIZED, [(header::WWW_AUTHENTICATE, "Bearer")], message).into_response()
         }
-        Refusal::Ended
-        | Refusal::Reported
-        | Refusal::Unreadable { .. }
-        | Refusal::WrongTool { .. }
-        | Refusal::WrongLoop { .. }
-        | Refusal::WrongTask { .. }
-        | Refusal::WrongCommit { .. }
-        | Refusal::Malformed { .. }
-        | Refusal::NotKept { .. } => (StatusCode::FORBIDDEN, message).into_response(),
+        ReportRefusal::Ended
+        | ReportRefusal::AlreadyReported
+        | ReportRefusal::Unreadable { .. }
+        | ReportRefusal::WrongTool { .. }
+        | ReportRefusal::WrongLoop { .. }
+        | ReportRefusal::WrongTask { .. }
+        | ReportRefusal::WrongCommit { .. }
+        | ReportRefusal::Malformed { .. }
+        | ReportRefusal::NotStored { .. } => (StatusCode::FORBIDDEN, message).into_response(),
     }
 }

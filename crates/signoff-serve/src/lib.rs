@@ -1,16 +1,16 @@
-//! What others reach over a connection: the Model Context Protocol server, and the pages people look at.
+//! The servers of signoff: the Model Context Protocol servers and the web UI.
 //!
-//! Agents speak to it over HTTP on the loopback interface, each with a token of its own; what may be said with a
-//! token is decided elsewhere ([`Reporting`]). People's clients start `signoff mcp` and speak over its stdin and stdout.
-//! [`page`] makes the pages; [`web`] serves them, over a [`web::Desk`] that the program fulfils.
+//! Agents connect over HTTP on the loopback interface, each with its own token; a `ReportSink` decides what a token
+//! may report. Users' MCP clients start `signoff mcp` and talk to it over stdin and stdout. [`page`] renders the pages
+//! of the web UI; [`web`] serves them from a `web::Backend`, which the program implements.
 
-mod agents;
+mod agent_mcp;
 mod http;
 pub mod page;
-mod people;
 mod tool;
+mod user_mcp;
 pub mod web;
 
-pub use agents::Reporting;
-pub use http::Server;
-pub use people::{Reading, Unread, serve_stdio};
+pub use agent_mcp::ReportSink;
+pub use http::McpServer;
+pub use user_mcp::{ReadError, TaskReader, serve_stdio};

@@ -1,12 +1,13 @@
-//! The pages people look at: values in, HTML out.
+//! The pages of the web UI: values in, HTML out.
 //!
-//! Nothing here reads, writes or asks for the time. Pages are whole without script; the one there is only fetches them
-//! anew when something has changed. They keep to a content security policy without inline script and style.
+//! Nothing here does I/O or reads the clock. Pages work without JavaScript; the one script only refreshes them when
+//! something has changed. They comply with a content security policy without inline script and style.
 
 mod actions;
 mod add;
 mod assets;
 mod attempts;
+mod badges;
 mod chart;
 mod convergence;
 mod cycles;
@@ -14,40 +15,39 @@ mod diff;
 mod findings;
 mod frame;
 mod home;
+mod page_context;
 mod progress;
 mod question;
 mod report;
 mod run;
-mod setting;
-mod sign;
 mod stats;
 mod task;
 mod text;
 mod values;
 
 pub use assets::{ASSETS, Asset, asset};
-pub use frame::way_back;
+pub use frame::return_path;
 pub use values::{
-    AddPage, Cost, DiffText, Home, Notice, NoticeKind, ReportHead, ReviewerFigures, RoleFigures, RunPage,
-    StatsPage, TaskPage, Transcript, TranscriptPage, Typed, Whole,
+    AddPage, Cost, DiffText, Home, NoticeKind, PageNotice, ReportHead, ReportOverview, ReviewerFigures, RoleFigures,
+    RunPage, StatsPage, TaskPage, TranscriptPage, TranscriptTail, TypedFields,
 };
 
-/// `/`: what needs attention, what runs, what waits, what is done.
-pub fn home(page: &Home, notice: Option<&Notice>) -> String {
+/// `/`: the overview of all tasks and runs.
+pub fn home(page: &Home, notice: Option<&PageNotice>) -> String {
     home::page(page, notice)
 }
 
 /// `/runs/{id}`.
-pub fn run(page: &RunPage, notice: Option<&Notice>) -> String {
+pub fn run(page: &RunPage, notice: Option<&PageNotice>) -> String {
     run::page(page, notice)
 }
 
 /// `/tasks/{id}`.
-pub fn task(page: &TaskPage, notice: Option<&Notice>) -> String {
+pub fn task(page: &TaskPage, notice: Option<&PageNotice>) -> String {
     task::page(page, notice)
 }
 
-/// `/tasks/{id}/diff`: the whole diff, with what was found at its lines.
+/// `/tasks/{id}/diff`: the full diff, with findings at their lines.
 pub fn diff(page: &TaskPage) -> String {
     diff::page(page)
 }
@@ -63,16 +63,16 @@ pub fn stats(page: &StatsPage) -> String {
 }
 
 /// `/add`.
-pub fn add(page: &AddPage, notice: Option<&Notice>) -> String {
+pub fn add(page: &AddPage, notice: Option<&PageNotice>) -> String {
     add::page(page, notice)
 }
 
-/// A request that was not fulfilled, whatever it was for.
+/// The page for a failed request.
 pub fn error_page(status: u16, message: &str, hint: Option<&str>) -> String {
     frame::error(status, message, hint)
 }
 
-/// One file to keep or to send: a task or the tasks of a run, without script and without the server.
+/// A self-contained report file of a task or of all tasks of a run.
 pub fn report_file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
     report::file(head, tasks)
 }

@@ -1,4 +1,4 @@
-//! The tools, a file each: name, description and what they take.
+//! The MCP tools, one file each: name, description and input schema.
 
 mod add_plan_group;
 pub mod list_tasks;
@@ -12,50 +12,48 @@ use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
-use signoff_core::grant::ReportTool;
+use signoff_core::report_token::ReportTool;
 
-use crate::people::Unread;
+use crate::user_mcp::ReadError;
 
-/// A tool that agents report with.
-pub fn of_agents(tool: ReportTool) -> Tool {
+/// The definition of a reporting tool for agents.
+pub fn report_tool(tool: ReportTool) -> Tool {
     let (description, schema) = match tool {
-        ReportTool::SetLoopReviewResult => {
-            (set_loop_review_result::DESCRIPTION, set_loop_review_result::schema())
-        }
+        ReportTool::SetLoopReviewResult => (set_loop_review_result::DESCRIPTION, set_loop_review_result::schema()),
         ReportTool::SetReviewResult => (set_review_result::DESCRIPTION, set_review_result::schema()),
         ReportTool::WriteTask => (write_task::DESCRIPTION, write_task::schema()),
         ReportTool::AddPlanGroup => (add_plan_group::DESCRIPTION, add_plan_group::schema()),
     };
-    Tool::new(tool.word(), description, object(schema))
+    Tool::new(tool.as_str(), description, schema_object(schema))
 }
 
-/// The tools that people look with.
-pub fn of_people() -> Vec<Tool> {
+/// The read-only tools for users' clients.
+pub fn user_tools() -> Vec<Tool> {
     [
         (list_tasks::NAME, list_tasks::DESCRIPTION, json!({ "type": "object", "properties": {} })),
-        (show_task::NAME, show_task::DESCRIPTION, one_task()),
-        (read_findings::NAME, read_findings::DESCRIPTION, one_task()),
+        (show_task::NAME, show_task::DESCRIPTION, task_id_schema()),
+        (read_findings::NAME, read_findings::DESCRIPTION, task_id_schema()),
     ]
     .into_iter()
     .map(|(name, description, schema)| {
-        let only_looks = ToolAnnotations::new().read_only(true).open_world(false);
-        Tool::new(name, description, object(schema)).with_annotations(only_looks)
+        let read_only = ToolAnnotations::new().read_only(true).open_world(false);
+        Tool::new(name, description, schema_object(schema)).with_annotations(read_only)
     })
     .collect()
 }
 
-/// The number of a task, where a tool takes one.
-pub fn task_id(arguments: &Map<String, Value>) -> Result<u64, Unread> {
+/// Reads the `id` argument of a tool: the number of a task.
+pub fn task_id(arguments: &Map<String, Value>) -> Result<u64, ReadError> {
     let id = match arguments.get("id") {
-        // Models like to write numbers as text.
+        // Models often write numbers as text.
         Some(Value::String(text)) => text.trim().trim_start_matches('#').parse().ok(),
         Some(value) => value.as_u64(),
         None => None,
     };
-    id.ok_or_else(|| Unread("`id` must be the number of a task: list_tasks names them".to_owned()))
+    id.ok_or_else(|| ReadError("`id` must be the number of a task: list_tasks names them".to_owned()))
 }
 
-fn one_task() -> Value {
+fn task_id_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -65,7 +63,7 @@ fn one_task() -> Value {
     })
 }
 
-/// What a review says besides naming its subject.
+/// The schema properties that all review results share.
 fn result_properties() -> Value {
     json!({
         "passed": { "type": "boolean" },
@@ -87,7 +85,7 @@ fn result_properties() -> Value {
     })
 }
 
-fn object(schema: Value) -> Arc<Map<String, Value>> {
+fn schema_object(schema: Value) -> Arc<Map<String, Value>> {
     Arc::new(match schema {
         Value::Object(object) => object,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
@@ -99,8 +97,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_agents_report_with() {
-        insta::assert_json_snapshot!(ReportTool::ALL.map(of_agents), @r#"
+    fn report_tool_definitions() {
+        insta::assert_json_snapshot!(ReportTool::ALL.map(report_tool), @r#"
         [
           {
             "name": "set_loop_review_result",
@@ -256,8 +254,8 @@ mod tests {
     }
 
     #[test]
-    fn what_people_look_with() {
-        insta::assert_json_snapshot!(of_people(), @r#"
+    fn user_tool_definitions() {
+        insta::assert_json_snapshot!(user_tools(), @r#"
         [
           {
             "name": "list_tasks",
@@ -317,8 +315,7 @@ mod tests {
 
     #[test]
     fn a_task_is_named_by_its_number() {
-        let read =
-            |value: Value| task_id(&Map::from_iter([("id".to_owned(), value)])).map_err(|error| error.0);
+        let read = |value: Value| task_id(&Map::from_iter([("id".to_owned(), value)])).map_err(|error| error.0);
         assert_eq!(read(json!(7)), Ok(7));
         assert_eq!(read(json!("#7")), Ok(7));
         for wrong in [json!(-1), json!(1.5), json!("seven"), json!(null), json!([7])] {

@@ -1,20 +1,20 @@
-//! The server of the pages, and its door: token, host, origin, size.
+//! The web UI's HTTP server, with its checks of token, host, origin and size.
 //!
-//! It knows nothing of stores and agents; what is shown and done comes from a [`Desk`].
+//! It has no access to the store or to agents: a `Backend` supplies the pages and performs the actions.
 
+mod actions;
+mod app_state;
+mod auth;
+mod backend;
 mod connections;
-mod desk;
-mod door;
 mod form;
 mod headers;
-mod live;
+mod live_updates;
 mod pages;
-mod part;
-mod patience;
+mod path_params;
 mod routes;
-mod site;
 mod token;
-mod wishes;
+mod write_timeout;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -29,145 +29,152 @@ use axum::response::{IntoResponse, Response};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-pub use connections::Limits;
-pub use desk::{Change, Desk, Done, NewTask, Refused, Reported, Watcher, Why, Wish};
-use door::{Denied, Door, Judged};
-use live::Live;
-pub use routes::{ROUTES, Route};
-use site::{Site, nowhere, problem};
-use token::Token;
+use app_state::{AppState, error_response, page_not_found};
+use auth::{AuthDecision, DenyReason, RequestAuth};
+pub use backend::{
+    ActionOutcome, AddTask, Backend, ChangeSet, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction,
+};
+pub use connections::ConnectionLimits;
+use live_updates::LiveUpdates;
+pub use routes::{ROUTES, WebRoute};
+use token::SecretToken;
 
-/// The longest form: more than any text that somebody types.
-const LONGEST: usize = 64 * 1024;
+/// Maximum size of a submitted form.
+const MAX_FORM_BYTES: usize = 64 * 1024;
 
-/// How long those are waited for who are being answered when it ends.
-const PARTING: Duration = Duration::from_millis(500);
+/// How long shutdown waits for responses in progress.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
-/// The pages, being served. They end with it.
+/// A running web server. It stops when this value is dropped.
 #[derive(Debug)]
-pub struct Web {
-    at: SocketAddr,
-    token: Token,
-    ticket: Token,
-    live: Arc<Live>,
+pub struct WebServer {
+    addr: SocketAddr,
+    token: SecretToken,
+    one_time_token: SecretToken,
+    live: Arc<LiveUpdates>,
     serving: JoinHandle<()>,
 }
 
-impl Web {
-    /// Starts to serve, within the runtime at hand. The port 0 is a free one.
-    pub async fn start(desk: Arc<dyn Desk>, at: SocketAddr) -> io::Result<Self> {
-        Self::start_with(desk, at, Limits::default()).await
+impl WebServer {
+    /// Starts the server on the current tokio runtime. Port 0 picks a free port.
+    pub async fn start(backend: Arc<dyn Backend>, at: SocketAddr) -> io::Result<Self> {
+        Self::start_with_limits(backend, at, ConnectionLimits::default()).await
     }
 
-    /// The same, with other limits than usual.
-    pub async fn start_with(desk: Arc<dyn Desk>, at: SocketAddr, limits: Limits) -> io::Result<Self> {
+    /// Starts the server with non-default limits.
+    pub async fn start_with_limits(
+        backend: Arc<dyn Backend>,
+        at: SocketAddr,
+        limits: ConnectionLimits,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(at).await?;
         let at = listener.local_addr()?;
-        let (token, ticket) = (Token::fresh()?, Token::fresh()?);
-        let door = Door {
+        let (token, one_time_token) = (SecretToken::random()?, SecretToken::random()?);
+        let auth = RequestAuth {
             ip: at.ip(),
             port: at.port(),
             token: token.clone(),
-            ticket: Mutex::new(Some(ticket.clone())),
+            one_time_token: Mutex::new(Some(one_time_token.clone())),
         };
-        let live = Live::start(desk.watcher(), limits.heartbeat)?;
-        let router = router(Arc::new(Site::new(door, live.clone(), desk)));
+        let live = LiveUpdates::start(backend.watcher(), limits.heartbeat)?;
+        let router = router(Arc::new(AppState::new(auth, live.clone(), backend)));
         let serving = tokio::spawn(connections::serve(listener, router, live.clone(), limits));
-        Ok(Self { at, token, ticket, live, serving })
+        Ok(Self { addr: at, token, one_time_token, live, serving })
     }
 
     pub fn port(&self) -> u16 {
-        self.at.port()
+        self.addr.port()
     }
 
-    /// Where it is, with all that is needed to get in. Whoever has it may decide everything.
+    /// The URL with the access token. It grants full access.
     pub fn url(&self) -> String {
-        self.address(&self.token)
+        self.url_with_token(&self.token)
     }
 
-    /// The same for one visit.
-    pub fn url_for_once(&self) -> String {
-        self.address(&self.ticket)
+    /// A URL whose token is valid for a single visit.
+    pub fn one_time_url(&self) -> String {
+        self.url_with_token(&self.one_time_token)
     }
 
-    fn address(&self, token: &Token) -> String {
-        let ip = match self.at.ip() {
+    fn url_with_token(&self, token: &SecretToken) -> String {
+        let ip = match self.addr.ip() {
             IpAddr::V4(Ipv4Addr::UNSPECIFIED) => IpAddr::V4(Ipv4Addr::LOCALHOST),
             IpAddr::V6(Ipv6Addr::UNSPECIFIED) => IpAddr::V6(Ipv6Addr::LOCALHOST),
             ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
         };
-        format!("http://{}/?token={}", SocketAddr::new(ip, self.at.port()), token.reveal())
+        format!("http://{}/?token={}", SocketAddr::new(ip, self.addr.port()), token.reveal())
     }
 
-    /// Ends it, whoever still looks.
-    pub async fn end(mut self) {
-        self.live.end();
-        tokio::time::timeout(PARTING, &mut self.serving).await.ok();
+    /// Shuts the server down, with a short grace period for open connections.
+    pub async fn shutdown(mut self) {
+        self.live.stop();
+        tokio::time::timeout(SHUTDOWN_GRACE, &mut self.serving).await.ok();
     }
 }
 
-impl Drop for Web {
+impl Drop for WebServer {
     fn drop(&mut self) {
-        self.live.end();
+        self.live.stop();
         self.serving.abort();
     }
 }
 
-fn router(site: Arc<Site>) -> Router {
+fn router(state: Arc<AppState>) -> Router {
     routes::router()
-        .fallback(|| async { nowhere() })
-        .method_not_allowed_fallback(|| async { denied(Denied::Method) })
-        .layer(DefaultBodyLimit::max(LONGEST))
-        .layer(middleware::from_fn_with_state(site.clone(), admit))
-        .with_state(site)
+        .fallback(|| async { page_not_found() })
+        .method_not_allowed_fallback(|| async { deny_response(DenyReason::Method) })
+        .layer(DefaultBodyLimit::max(MAX_FORM_BYTES))
+        .layer(middleware::from_fn_with_state(state.clone(), authenticate))
+        .with_state(state)
 }
 
-/// Lets in who may come in. Every answer is dressed, whatever it is.
-async fn admit(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    let answer = match site.door.judge(request.method(), request.uri(), request.headers()) {
-        Judged::In => next.run(request).await,
-        Judged::Stranger => headers::parting(next.run(request).await),
-        Judged::Welcome { to } => welcome(&site.door, &to),
-        Judged::Out(denied) => headers::parting(self::denied(denied)),
+/// Authenticates each request and adds the default headers to each response.
+async fn authenticate(State(state): State<Arc<AppState>>, request: Request, next: Next) -> Response {
+    let answer = match state.auth.check(request.method(), request.uri(), request.headers()) {
+        AuthDecision::Allow => next.run(request).await,
+        AuthDecision::AllowPublic => headers::close_connection(next.run(request).await),
+        AuthDecision::SetCookie { redirect_to: to } => set_cookie_and_redirect(&state.auth, &to),
+        AuthDecision::Deny(denied) => headers::close_connection(self::deny_response(denied)),
     };
-    headers::dress(answer)
+    headers::add_default_headers(answer)
 }
 
-/// On to the same page, which the browser may show from now on. The address with the token is told to nobody.
-fn welcome(door: &Door, to: &str) -> Response {
-    let quiet = (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    let headers = [(header::LOCATION, to.to_owned()), (header::SET_COOKIE, door.cookie())];
-    (StatusCode::SEE_OTHER, [quiet], headers).into_response()
+/// Sets the session cookie and redirects to the same page without the token. The URL with the token is not sent as a
+/// referrer.
+fn set_cookie_and_redirect(auth: &RequestAuth, to: &str) -> Response {
+    let no_referrer = (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    let headers = [(header::LOCATION, to.to_owned()), (header::SET_COOKIE, auth.cookie())];
+    (StatusCode::SEE_OTHER, [no_referrer], headers).into_response()
 }
 
-fn denied(denied: Denied) -> Response {
+fn deny_response(denied: DenyReason) -> Response {
     let (status, message, hint) = match denied {
-        Denied::Host => (
+        DenyReason::Host => (
             StatusCode::MISDIRECTED_REQUEST,
             "this request is for another host",
             "use the address that `signoff serve` prints where it was started",
         ),
-        Denied::Origin => (
+        DenyReason::Origin => (
             StatusCode::FORBIDDEN,
             "this request comes from another page",
             "type the address, or open it from where `signoff serve` prints it",
         ),
-        Denied::Method => {
-            (StatusCode::METHOD_NOT_ALLOWED, "this cannot be done here", "go back to the page you came from")
+        DenyReason::Method => {
+            (StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here", "go back to the page you came from")
         }
-        Denied::Token => (
+        DenyReason::Token => (
             StatusCode::UNAUTHORIZED,
-            "this page is only for those who have its whole address",
+            "this page needs the full address, with its token",
             "open the address that `signoff serve` prints where it was started; each start makes a new one",
         ),
     };
-    let mut response = problem(status, message, Some(hint));
+    let mut response = error_response(status, message, Some(hint));
     match denied {
-        Denied::Token => {
+        DenyReason::Token => {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
         }
-        Denied::Method => response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST")),
-        Denied::Host | Denied::Origin => None,
+        DenyReason::Method => response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST")),
+        DenyReason::Host | DenyReason::Origin => None,
     };
     response
 }

@@ -1,4 +1,4 @@
-//! What a look at the tables and a write to the log cost, with many tasks around.
+//! Benchmarks of table queries and log appends in a store with many tasks.
 
 use std::sync::OnceLock;
 
@@ -21,18 +21,17 @@ fn main() {
 }
 
 fn task(number: usize) -> NewTask {
-    let text =
-        format!("Task {number} with a title of usual length\n\n{}", "And what it is about. ".repeat(20));
-    NewTask { spec: TaskSpec::of(&text), auto_review: true, max_review_cycles: Some(3) }
+    let text = format!("Task {number} with a title of usual length\n\n{}", "And what it is about. ".repeat(20));
+    NewTask { spec: TaskSpec::from_text(&text), auto_review: true, max_review_cycles: Some(3) }
 }
 
 fn opened() -> Fact {
     let workflow = preset("loops").expect("shipped");
-    let policy = RunPolicy::of(&workflow, 4);
-    Fact::Run(RunFact::Opened { policy, workflow: Box::new(Policy::of(workflow)) })
+    let policy = RunPolicy::new(&workflow, 4);
+    Fact::Run(RunFact::Opened { policy, workflow: Box::new(Policy::new(workflow)) })
 }
 
-/// A directory whose database knows many tasks, half of them taken by a run.
+/// Creates a database with many tasks, half of them taken by a run.
 fn full() -> &'static TempDir {
     static FULL: OnceLock<TempDir> = OnceLock::new();
     FULL.get_or_init(|| {
@@ -85,7 +84,7 @@ fn ask_for_the_version(bencher: Bencher) {
     bencher.bench(|| black_box(store.version().expect("a number")));
 }
 
-/// A small run, beside all the others.
+/// Opens a small additional run.
 fn running() -> (SqliteStore, Lease) {
     let store = store();
     let lease = store.open_run(AT).expect("a run");
@@ -96,13 +95,13 @@ fn running() -> (SqliteStore, Lease) {
 #[divan::bench]
 fn append_one_fact(bencher: Bencher) {
     let (store, lease) = running();
-    let fact = [Fact::Run(RunFact::Moved(RunEvent::NothingToPick))];
+    let fact = [Fact::Run(RunFact::Transitioned(RunEvent::NothingToPick))];
     bencher.bench_local(|| store.append(&lease, AT, &fact).expect("appended"));
 }
 
 #[divan::bench]
 fn append_a_hundred_facts(bencher: Bencher) {
     let (store, lease) = running();
-    let facts = vec![Fact::Run(RunFact::Moved(RunEvent::NothingToPick)); 100];
+    let facts = vec![Fact::Run(RunFact::Transitioned(RunEvent::NothingToPick)); 100];
     bencher.bench_local(|| store.append(&lease, AT, &facts).expect("appended"));
 }

@@ -1,4 +1,4 @@
-//! Puts many tasks into the queue of a repository, for `bench/cost.sh`: `fill DIRECTORY COUNT`.
+//! Adds many tasks to the queue of a repository, for `bench/cost.sh`: `fill DIRECTORY COUNT`.
 
 use std::error::Error;
 use std::path::Path;
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, directory, count] = arguments.as_slice() else { return Err("fill DIRECTORY COUNT".into()) };
     let task = |number: usize| {
-        let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::of(&format!("Task {number} of many")) };
+        let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(&format!("Task {number} of many")) };
         NewTask { spec, auto_review: true, max_review_cycles: Some(3) }
     };
     let tasks: Vec<NewTask> = (1..=count.parse()?).map(task).collect();

@@ -1,13 +1,13 @@
-//! Writes a finished run of many tasks into the store of a repository, as if it had been worked there:
-//! `history DIRECTORY TASKS FACTS`, for `bench/replay.sh`.
+//! Writes a finished run of many tasks to the store of a repository: `history DIRECTORY TASKS FACTS`, for
+//! `bench/replay.sh`.
 //!
-//! The facts are real ones: every one of them is taken in by the machine before the next one is made.
+//! The facts are valid: the state machine applies each one before the next one is generated.
 
 use std::error::Error;
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::machine::{Effect, Event, Head, Job, JobKind, Policy, WorkReport, outstanding};
 use signoff_core::policy::Bound;
@@ -15,11 +15,11 @@ use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdi
 use signoff_core::similarity::assign_ids;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::RunView;
-use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
+use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{Arrangement, Landing, PhaseKind, preset};
 use signoff_store::{Lease, NewTask, SqliteStore, Store};
 
-/// How many tasks are at work at once.
+/// Number of tasks in parallel.
 const JOBS: usize = 64;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (tasks, facts): (usize, usize) = (tasks.parse()?, facts.parse()?);
     let store = SqliteStore::open(Path::new(directory))?;
     let new = |number: usize| NewTask {
-        spec: TaskSpec { auto_review: Some(true), ..TaskSpec::of(&format!("Task {number} of many")) },
+        spec: TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(&format!("Task {number} of many")) },
         auto_review: true,
         max_review_cycles: None,
     };
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut history = History::new(lease, begin);
     for wave in ids.chunks(JOBS) {
         wave.iter().for_each(|task| history.begin(*task));
-        // What a loop records besides its rounds: its beginning and its end.
+        // A loop records 12 facts besides its rounds, for its start and its end.
         let rounds = (facts / tasks).saturating_sub(12).div_ceil(6);
         for round in 0..=rounds {
             wave.iter().for_each(|task| history.round(*task, round == rounds));
@@ -53,13 +53,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A run in the making.
+/// Generates the facts of a run.
 struct History {
     lease: Lease,
     view: RunView,
     at: Timestamp,
     seq: u64,
-    /// What is not in the store yet.
+    /// Facts that are not in the store yet.
     new: Vec<Fact>,
 }
 
@@ -71,7 +71,7 @@ impl History {
             arrangement: Arrangement::Slots,
             landing: Landing::None,
             keep_going: true,
-            ..RunPolicy::of(&policy.workflow, JOBS)
+            ..RunPolicy::new(&policy.workflow, JOBS)
         };
         this.record(Fact::Run(RunFact::Opened { policy: run, workflow: Box::new(policy) }));
         this.run(RunEvent::Started);
@@ -81,13 +81,13 @@ impl History {
     fn record(&mut self, fact: Fact) {
         self.seq += 1;
         self.at += SignedDuration::from_millis(100);
-        let recorded = Recorded { run: self.lease.run(), seq: self.seq, at: self.at, fact };
+        let recorded = RecordedFact { run: self.lease.run(), seq: self.seq, at: self.at, fact };
         self.view.apply(&recorded);
         self.new.push(recorded.fact);
     }
 
     fn run(&mut self, event: RunEvent) {
-        self.record(Fact::Run(RunFact::Moved(event)));
+        self.record(Fact::Run(RunFact::Transitioned(event)));
     }
 
     fn keep(&mut self, store: &SqliteStore) -> Result<(), Box<dyn Error>> {
@@ -101,12 +101,12 @@ impl History {
         self.record(Fact::Loop(loop_id.clone(), LoopFact::Added { task, title, branch }));
         self.run(RunEvent::TaskPicked { loop_id: loop_id.clone() });
         let worktree = format!(".signoff/worktrees/task-{task}");
-        self.record(Fact::Loop(loop_id.clone(), LoopFact::Placed { base: "c0".into(), worktree }));
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::WorkspaceCreated { base: "c0".into(), worktree }));
         self.then(&loop_id, Event::Started { head: head(0) });
         self.job(&loop_id, false);
     }
 
-    /// A review, and a fix if it did not approve.
+    /// Records a review, and a fix if it did not approve.
     fn round(&mut self, task: TaskId, last: bool) {
         let loop_id = id(task);
         self.job(&loop_id, last);
@@ -115,20 +115,18 @@ impl History {
         }
     }
 
-    /// Whatever the loop wants done next, begun and ended.
+    /// Starts and ends the next job of a loop.
     fn job(&mut self, loop_id: &LoopId, approves: bool) {
-        let wishes = self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id));
-        let mut wishes =
-            wishes.map(|(this, policy)| outstanding(this, policy)).unwrap_or_default().into_iter();
-        let Some(job) = wishes.find_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None })
+        let effects = self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id));
+        let mut effects = effects.map(|(this, policy)| outstanding(this, policy)).unwrap_or_default().into_iter();
+        let Some(job) = effects.find_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None })
         else {
             return;
         };
         let attempt = job.attempt;
         let started = LoopFact::AttemptStarted { attempt, launch: launch(&job) };
         self.record(Fact::Loop(loop_id.clone(), started));
-        let usage =
-            Usage { cost_micro_usd: 12_000, input_tokens: 900, output_tokens: 80, ..Usage::default() };
+        let usage = Usage { cost_micro_usd: 12_000, input_tokens: 900, output_tokens: 80, ..Usage::default() };
         self.record(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt, usage }));
         let head = head(attempt.0);
         self.then(
@@ -149,19 +147,19 @@ impl History {
     }
 
     fn then(&mut self, loop_id: &LoopId, event: Event) {
-        let standing = |this: &Self| this.view.loop_state(loop_id).map(Standing::of);
+        let standing = |this: &Self| this.view.loop_state(loop_id).map(LoopStatus::for_loop);
         let before = standing(self);
-        self.record(Fact::Loop(loop_id.clone(), LoopFact::Moved(event)));
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event)));
         let after = standing(self);
         if let Some(standing) = after.filter(|after| before.as_ref() != Some(after)) {
-            self.run(RunEvent::LoopMoved { loop_id: loop_id.clone(), standing });
+            self.run(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing });
         }
     }
 }
 
-/// The workflow of a task, reviewed as often as it takes.
+/// The workflow of a task without a limit of review cycles.
 fn reviewed() -> Policy {
-    let mut policy = Policy::of(preset("task").expect("shipped"));
+    let mut policy = Policy::new(preset("task").expect("shipped"));
     for phase in &mut policy.workflow.phases {
         if let PhaseKind::Gate(judge) = &mut phase.kind {
             judge.gate.enabled = true;
@@ -184,21 +182,19 @@ fn review(reviewer: &str, approves: bool) -> Review {
     let found = |line: u32| Finding {
         file: Some("src/lib.rs".to_owned()),
         line: Some(line),
-        ..Finding::of(&reviewer.into(), "bug", Severity::Important, "the input is not checked")
+        ..Finding::new(&reviewer.into(), "bug", Severity::Important, "the input is not checked")
     };
     let mut findings = if approves { Vec::new() } else { vec![found(7), found(93)] };
     assign_ids(&mut findings);
-    Review { findings, ..Review::of(reviewer.into(), ReviewerKind::General, verdict) }
+    Review { findings, ..Review::new(reviewer.into(), ReviewerKind::General, verdict) }
 }
 
 fn launch(job: &Job) -> Launch {
     let (role, reviewer) = match &job.kind {
         JobKind::Review { reviewer, .. } => ("review", Some(reviewer.clone())),
         JobKind::Fix { .. } => ("fix", None),
-        JobKind::Work { role, .. } => (role.word(), None),
-        JobKind::Research { .. } | JobKind::Check | JobKind::Combine { .. } | JobKind::Land => {
-            ("check", None)
-        }
+        JobKind::Work { role, .. } => (role.as_str(), None),
+        JobKind::Research { .. } | JobKind::Check | JobKind::Combine { .. } | JobKind::Land => ("check", None),
     };
-    Launch { role: role.to_owned(), reviewer, cycle: job.cycle, ..Launch::of("claude") }
+    Launch { role: role.to_owned(), reviewer, cycle: job.cycle, ..Launch::for_agent("claude") }
 }

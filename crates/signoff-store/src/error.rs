@@ -1,4 +1,4 @@
-//! What can go wrong with a store, one variant per thing a caller could do differently.
+//! The errors of a store, one variant per way a caller can react.
 
 use signoff_core::ids::{RunId, TaskId};
 
@@ -10,31 +10,31 @@ pub enum StoreError {
     NoTask(TaskId),
     #[error("another signoff works on run {0}")]
     Held(RunId),
-    /// The lease was taken over meanwhile: whoever sees this must stop.
+    /// Another holder took over the lease; the caller must stop.
     #[error("run {0} was taken over by another signoff")]
     Fenced(RunId),
-    /// Another run has it, or it was called off.
+    /// Another run has the task, or it was cancelled.
     #[error("task {0} is no longer in the queue")]
     Taken(TaskId),
-    /// An earlier task has what this one was to be, and was not called off.
+    /// Another task, which was not cancelled, already has this tracker issue.
     #[error("{id} is task {by} already")]
     Claimed { id: String, by: TaskId },
     #[error("the disk is full")]
     Full,
-    /// Somebody held the database for too long.
+    /// Another process held the database lock for too long.
     #[error("the database is busy: another program holds it")]
     Busy,
-    /// What is written now would be found by nobody.
+    /// Further writes would go to a deleted file.
     #[error("the database was removed while it was in use")]
     Gone,
-    /// Another file is in its place.
+    /// Another file is at its path.
     #[error("the database was replaced while it was in use")]
     Replaced,
     #[error("the database was written by a newer signoff (version {found}, this one knows {known})")]
     Newer { found: u32, known: u32 },
     #[error("the database is damaged: {0}")]
     Damaged(String),
-    /// A row of the log that cannot be read.
+    /// A row of the log cannot be parsed.
     #[error("run {run}, fact {seq}: {message}")]
     Unreadable { run: RunId, seq: u64, message: String },
     #[error("{0}")]

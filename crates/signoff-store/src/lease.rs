@@ -1,16 +1,16 @@
-//! The right to append to a run's log.
+//! The lease of a run: the exclusive right to append to its log.
 
 use std::any::Any;
 
 use signoff_core::ids::RunId;
 
-/// Held by one program at a time; given back when dropped, and by the operating system when the program is
-/// killed.
+/// The exclusive right to append to a run's log. Dropping it releases it, and so does the operating system when the
+/// process dies.
 pub struct Lease {
     run: RunId,
-    /// Grows with every holder: a write with an older number is refused.
+    /// The fencing number. Each holder has a higher one; writes with an older one are refused.
     fence: u64,
-    /// What keeps others out as long as it lives.
+    /// Holds the lock.
     _guard: Box<dyn Any + Send + Sync>,
 }
 

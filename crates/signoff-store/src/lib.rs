@@ -1,43 +1,42 @@
-//! The log of facts, and the tables that are told from it.
+//! The event log, and the tables that are projected from it.
 //!
-//! A [`Store`] keeps one log per run, and one for the queue of tasks that no run has taken up. Facts are
-//! appended by whoever holds the run's [`Lease`]; the tables people query are written in the same
-//! transaction and can be rebuilt from the log at any time. Nothing above this crate knows which database
-//! is behind it.
+//! A [`Store`] keeps one log per run, and one for the queue of tasks that no run has started. The holder of a run's
+//! [`Lease`] appends facts; the tables are written in the same transaction and can be rebuilt from the log at any
+//! time. Nothing above this crate depends on the database behind it.
 
-mod book;
 mod error;
-mod journal;
 mod lease;
 mod memory;
+mod operations;
+mod projection;
 mod record;
 mod sqlite;
-mod teller;
+mod transaction;
 
 use jiff::Timestamp;
-use signoff_core::command::Command;
+use signoff_core::command::LoopCommand;
 use signoff_core::ids::{FindingId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{self, QuestionRow, TaskRow};
-use signoff_core::wire::{Fact, Recorded};
+use signoff_core::wire::{Fact, RecordedFact};
 
 pub use error::StoreError;
 pub use lease::Lease;
 pub use memory::MemoryStore;
 pub use sqlite::{SqliteOptions, SqliteStore};
 
-/// A task to be put into the queue.
+/// A task to add to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     pub spec: TaskSpec,
-    /// What the configuration makes of the fields that the task leaves open.
+    /// The configured values of fields that the task does not set.
     pub auto_review: bool,
     pub max_review_cycles: Option<u32>,
 }
 
-/// A run as the tables know it.
+/// A row of the `runs` table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RunRow {
+pub struct StoredRun {
     pub id: RunId,
     pub preset: String,
     /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
@@ -45,20 +44,20 @@ pub struct RunRow {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub cost_usd: f64,
-    /// It is worked out from list prices, at least in part.
+    /// Whether any part of the cost is estimated from list prices.
     pub cost_is_estimated: bool,
     /// `queued`, `preparing`, `working`, `blocked`, `reviewing`, `landing`, `done`.
     pub stage: String,
-    /// The number of the group at hand, from 1, and how many there are.
+    /// The number of the current group, from 1, and the number of groups.
     pub group: Option<u64>,
     pub groups: Option<u64>,
     pub branch: Option<String>,
-    /// The name of what it is to bring about.
+    /// The name of its specification.
     pub specification: Option<String>,
 }
 
-impl From<RunRow> for view::RunRow {
-    fn from(row: RunRow) -> Self {
+impl From<StoredRun> for view::RunRow {
+    fn from(row: StoredRun) -> Self {
         Self {
             id: row.id.0,
             preset: row.preset,
@@ -74,149 +73,146 @@ impl From<RunRow> for view::RunRow {
     }
 }
 
-/// A person's wish for a loop whose run somebody else drives.
+/// A user's command for a loop whose run another process drives.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct CommandRequest {
     pub id: u64,
     pub loop_id: LoopId,
-    pub command: Command,
+    pub command: LoopCommand,
 }
 
-/// The tasks of a tracker, by how they are called there.
+/// The tasks of a tracker, by their id there.
 pub type Claims = std::collections::BTreeMap<String, TaskId>;
 
-/// Where a finding stands.
+/// The run, loop and task of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FindingPlace {
+pub struct FindingRef {
     pub run: RunId,
     pub loop_id: LoopId,
     pub task: Option<TaskId>,
     pub finding: FindingId,
 }
 
-/// Where a question was asked, and under which number its loop knows it.
+/// The run and loop of a question, and its number within the loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QuestionPlace {
+pub struct QuestionRef {
     pub run: RunId,
     pub loop_id: LoopId,
     pub question: QuestionId,
     pub open: bool,
 }
 
-/// What a rebuild did.
+/// The result of a rebuild.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rebuilt {
+pub struct RebuildStats {
     pub runs: usize,
     pub facts: usize,
 }
 
-/// The log, and what is told from it. Every call is one transaction: all of it happened, or nothing.
+/// The event log and its tables. Every call is one atomic transaction.
 pub trait Store: Send + Sync {
-    /// Puts tasks into the queue; their numbers, in order.
+    /// Adds tasks to the queue. Returns their ids, in order.
     fn add_tasks(&self, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError>;
 
-    /// Calls a task off that no run has taken up. [`StoreError::Taken`] if one has; twice is once.
+    /// Cancels a task that no run has started; [`StoreError::Taken`] if one has. Idempotent.
     fn withdraw(&self, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError>;
 
-    /// Numbers for tasks that will be added in a run's own log.
+    /// Reserves ids for tasks that will be added in a run's own log.
     fn reserve_tasks(&self, count: usize) -> Result<Vec<TaskId>, StoreError>;
 
-    /// A new run, held by the caller. Nothing is in its log yet.
+    /// Creates a run with an empty log, leased by the caller.
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError>;
 
-    /// The lease of a run; [`StoreError::Held`] if somebody else has it.
+    /// Acquires the lease of a run; [`StoreError::Held`] if another holder has it.
     fn acquire(&self, run: RunId) -> Result<Lease, StoreError>;
 
-    /// Whether somebody holds the run's lease now.
+    /// Whether the run's lease is held now.
     fn is_held(&self, run: RunId) -> Result<bool, StoreError>;
 
-    /// Appends facts to the log of the leased run: on the disk when this returns. No facts are no transaction.
+    /// Appends facts to the log of the leased run. They are on disk when this returns. No facts, no transaction.
     ///
-    /// A [`signoff_core::wire::LoopFact::Added`] takes its task: if another run has it already or it was called
-    /// off, nothing is appended and the error is [`StoreError::Taken`]; [`StoreError::NoTask`] if nobody added it.
-    /// A [`signoff_core::wire::TaskFact::Added`] in a run's log gives the task to that run; its number must be new,
-    /// and if it is a tracker's, no other task may be the same: [`StoreError::Claimed`].
-    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<Recorded>, StoreError>;
+    /// A [`signoff_core::wire::LoopFact::Added`] claims its task. If another run has the task or it was cancelled,
+    /// nothing is appended and the error is [`StoreError::Taken`]; [`StoreError::NoTask`] if it does not exist.
+    /// A [`signoff_core::wire::TaskFact::Added`] in a run's log assigns the task to that run. Its id must be new, and a
+    /// tracker's issue must not belong to another task: [`StoreError::Claimed`].
+    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<RecordedFact>, StoreError>;
 
-    /// The log of a run, in order, its facts numbered from 1; of the queue with [`signoff_core::wire::QUEUE`].
-    fn log(&self, run: RunId) -> Result<Vec<Recorded>, StoreError> {
+    /// The log of a run, or of the queue with [`signoff_core::wire::QUEUE`]. Facts are numbered from 1.
+    fn log(&self, run: RunId) -> Result<Vec<RecordedFact>, StoreError> {
         self.log_after(run, 0)
     }
 
-    /// What was added to the log of a run after the fact of this number: for those who have seen it until there.
-    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError>;
+    /// The facts of a run after the fact `seq`.
+    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError>;
 
-    /// At most so many of the facts that come after the one of this number: for those who fold a long log and do not want to
-    /// hold all of it.
-    fn log_part(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<Recorded>, StoreError>;
+    /// At most `most` facts after the fact `seq`, to fold a long log without holding all of it in memory.
+    fn log_page(&self, run: RunId, seq: u64, limit: usize) -> Result<Vec<RecordedFact>, StoreError>;
 
-    /// What the log of a run tells of one loop and of the run as a whole. The facts of other loops, mostly many more, are
-    /// not read.
-    fn log_of_loop(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<Recorded>, StoreError>;
+    /// The facts of one loop and those of the run itself. The facts of other loops are not read.
+    fn loop_log(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<RecordedFact>, StoreError>;
 
-    /// The number of the last fact in the log of a run; 0 before the first. Cheap, however long the log is.
+    /// The number of the last fact in a run's log; 0 if it is empty. Cheap for logs of any length.
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError>;
 
     /// All runs, oldest first.
-    fn runs(&self) -> Result<Vec<RunRow>, StoreError>;
+    fn runs(&self) -> Result<Vec<StoredRun>, StoreError>;
 
-    /// The runs in which something is left to do, oldest first: those that have not ended, those that were called
-    /// off before all their loops were, and those of which a person reopened a loop.
-    fn open_runs(&self) -> Result<Vec<RunRow>, StoreError>;
+    /// The runs with work left, oldest first: those that have not ended, cancelled ones with loops still open, and
+    /// those in which a user reopened a loop.
+    fn open_runs(&self) -> Result<Vec<StoredRun>, StoreError>;
 
-    fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreError>;
+    fn run(&self, run: RunId) -> Result<Option<StoredRun>, StoreError>;
 
-    /// The runs of groups that failed, oldest first.
-    fn failed_runs(&self) -> Result<Vec<RunRow>, StoreError>;
+    /// The failed runs that have groups, oldest first.
+    fn failed_runs(&self) -> Result<Vec<StoredRun>, StoreError>;
 
-    /// The run that was opened last.
-    fn last_run(&self) -> Result<Option<RunRow>, StoreError>;
+    /// The newest run.
+    fn last_run(&self) -> Result<Option<StoredRun>, StoreError>;
 
-    /// All tasks, by number.
+    /// All tasks, by id.
     fn tasks(&self) -> Result<Vec<TaskRow>, StoreError>;
 
     fn task(&self, task: TaskId) -> Result<Option<TaskRow>, StoreError>;
 
-    /// What was asked for.
+    /// The specification of a task.
     fn task_spec(&self, task: TaskId) -> Result<Option<TaskSpec>, StoreError>;
 
-    /// Tasks that no run has taken up and that were not withdrawn, by number, each with what it depends on: at
-    /// most so many of those after the one named.
-    fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError>;
+    /// Queued tasks by id, each with its dependencies: at most `most` tasks after the id `after`.
+    fn queued(&self, after: TaskId, limit: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError>;
 
-    /// The tasks of a tracker that were not called off; of those that were opened again the last.
+    /// The tasks of a tracker that were not cancelled. For a reopened issue, its latest task.
     fn claims(&self, tracker: &str) -> Result<Claims, StoreError>;
 
-    /// The loop that works a task, and its run.
-    fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError>;
+    /// The run and loop of a task.
+    fn loop_for_task(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError>;
 
-    /// The questions that wait for a person, oldest first.
+    /// The open questions, oldest first.
     fn questions(&self) -> Result<Vec<QuestionRow>, StoreError>;
 
-    /// Where the question that people know as `q` and this number was asked, open or not.
-    fn question(&self, number: u64) -> Result<Option<QuestionPlace>, StoreError>;
+    /// The question that users see as `q` plus this number, open or closed.
+    fn question(&self, number: u64) -> Result<Option<QuestionRef>, StoreError>;
 
-    /// The findings whose id starts with these characters.
-    fn findings(&self, prefix: &str) -> Result<Vec<FindingPlace>, StoreError>;
+    /// The findings whose id has this prefix.
+    fn findings(&self, prefix: &str) -> Result<Vec<FindingRef>, StoreError>;
 
-    /// Leaves a wish for whoever drives the run.
-    fn post(&self, run: RunId, loop_id: &LoopId, command: &Command) -> Result<u64, StoreError>;
+    /// Posts a command for the process that drives the run. Returns the id of the request.
+    fn post_request(&self, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<u64, StoreError>;
 
-    /// The wishes nobody has answered yet.
-    fn requests(&self, run: RunId) -> Result<Vec<Request>, StoreError>;
+    /// The requests of a run that have no answer yet.
+    fn pending_requests(&self, run: RunId) -> Result<Vec<CommandRequest>, StoreError>;
 
-    /// Answers a wish: none if it was carried out, else why not.
-    fn settle(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError>;
+    /// Answers a request: `None` if it was carried out, otherwise why it was refused.
+    fn answer_request(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError>;
 
-    /// The answer to a wish, once there is one.
-    fn answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError>;
+    /// The answer to a request, if there is one yet.
+    fn request_answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError>;
 
-    /// A number that changes whenever another program wrote something. Cheap enough to ask often.
+    /// A number that changes whenever another process writes. Cheap enough to poll.
     fn version(&self) -> Result<u64, StoreError>;
 
-    /// Tells all tables again from the log.
-    fn rebuild(&self) -> Result<Rebuilt, StoreError>;
+    /// Rebuilds all tables from the log.
+    fn rebuild(&self) -> Result<RebuildStats, StoreError>;
 
-    /// What is wrong with the store, in sentences; empty if nothing is.
+    /// Checks the store. Returns one message per problem.
     fn check(&self) -> Result<Vec<String>, StoreError>;
 }

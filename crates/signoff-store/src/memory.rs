@@ -1,55 +1,55 @@
-//! A store that lives as long as the program: for trials, and as the plainest reading of what a store does.
+//! An in-memory store for tests, and the reference implementation of `Store`.
 
-mod book;
+mod tables;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
-use signoff_core::command::Command;
+use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, TaskRow};
-use signoff_core::wire::{Fact, Recorded, TaskFact};
+use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
-use crate::book::{Book, Holder};
-use crate::journal::{self, Tellers};
+use crate::operations::{self, Projectors};
+use crate::transaction::{Holder, Transaction};
 use crate::{
-    Claims, FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError,
+    Claims, CommandRequest, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError, StoredRun,
 };
-use book::Shelf;
+use tables::MemoryTables;
 
-/// Clones share one store, as programs share one database.
+/// An in-memory store. Clones share their state, as processes share a database.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<MemoryState>>,
 }
 
 #[derive(Default)]
-struct Inner {
-    shelf: Shelf,
-    tellers: Tellers,
-    /// Who holds which run, by fence.
+struct MemoryState {
+    tables: MemoryTables,
+    projectors: Projectors,
+    /// The fence of the current holder of each run.
     held: BTreeMap<RunId, u64>,
-    requests: Vec<Posted>,
+    requests: Vec<PostedRequest>,
     writes: u64,
 }
 
-struct Posted {
+struct PostedRequest {
     run: RunId,
     loop_id: LoopId,
-    command: Command,
+    command: LoopCommand,
     answer: Option<Result<(), String>>,
 }
 
-/// Gives the lease back, unless somebody took it over.
-struct Guard {
-    inner: Arc<Mutex<Inner>>,
+/// Releases the lease on drop, unless another holder took it over.
+struct LeaseGuard {
+    inner: Arc<Mutex<MemoryState>>,
     run: RunId,
     fence: u64,
 }
 
-impl Drop for Guard {
+impl Drop for LeaseGuard {
     fn drop(&mut self) {
         let mut inner = lock(&self.inner);
         if inner.held.get(&self.run) == Some(&self.fence) {
@@ -58,7 +58,7 @@ impl Drop for Guard {
     }
 }
 
-fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+fn lock(inner: &Mutex<MemoryState>) -> MutexGuard<'_, MemoryState> {
     inner.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -67,38 +67,38 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Loses all leases, as a host does whose lock files are deleted: others can take the runs over.
+    /// Drops all leases, as if the lock files were deleted, so that other holders can take over the runs.
     pub fn lose_leases(&self) {
         lock(&self.inner).held.clear();
     }
 
-    fn write<T>(&self, write: impl FnOnce(&mut Inner) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    fn write<T>(&self, write: impl FnOnce(&mut MemoryState) -> Result<T, StoreError>) -> Result<T, StoreError> {
         let mut inner = lock(&self.inner);
         inner.writes += 1;
         write(&mut inner)
     }
 
     fn lease(&self, run: RunId, fence: u64) -> Lease {
-        Lease::new(run, fence, Guard { inner: Arc::clone(&self.inner), run, fence })
+        Lease::new(run, fence, LeaseGuard { inner: Arc::clone(&self.inner), run, fence })
     }
 }
 
 impl Store for MemoryStore {
     fn add_tasks(&self, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError> {
-        self.write(|inner| journal::add_tasks(&mut inner.shelf, at, tasks))
+        self.write(|inner| operations::add_tasks(&mut inner.tables, at, tasks))
     }
 
     fn withdraw(&self, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError> {
-        self.write(|inner| journal::withdraw(&mut inner.shelf, at, task, by))
+        self.write(|inner| operations::withdraw(&mut inner.tables, at, task, by))
     }
 
     fn reserve_tasks(&self, count: usize) -> Result<Vec<TaskId>, StoreError> {
-        self.write(|inner| journal::reserve(&mut inner.shelf, count))
+        self.write(|inner| operations::reserve(&mut inner.tables, count))
     }
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         let run = self.write(|inner| {
-            let run = journal::new_run(&mut inner.shelf, at)?;
+            let run = operations::new_run(&mut inner.tables, at)?;
             inner.held.insert(run, 1);
             Ok(run)
         })?;
@@ -110,7 +110,7 @@ impl Store for MemoryStore {
             if inner.held.contains_key(&run) {
                 return Err(StoreError::Held(run));
             }
-            let fence = journal::next_fence(&mut inner.shelf, run)?;
+            let fence = operations::next_fence(&mut inner.tables, run)?;
             inner.held.insert(run, fence);
             Ok(fence)
         })?;
@@ -121,30 +121,30 @@ impl Store for MemoryStore {
         Ok(lock(&self.inner).held.contains_key(&run))
     }
 
-    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<Recorded>, StoreError> {
+    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<RecordedFact>, StoreError> {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
         self.write(|inner| {
-            let (recorded, teller) = journal::append(&mut inner.shelf, &mut inner.tellers, lease, at, facts)?;
-            journal::keep(&mut inner.tellers, lease, teller);
+            let (recorded, projector) = operations::append(&mut inner.tables, &mut inner.projectors, lease, at, facts)?;
+            operations::keep_projector(&mut inner.projectors, lease, projector);
             Ok(recorded)
         })
     }
 
-    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError> {
+    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
         let inner = lock(&self.inner);
-        journal::known(&inner.shelf, run)?;
-        inner.shelf.log_after(run, seq)
+        operations::check_run_exists(&inner.tables, run)?;
+        inner.tables.log_after(run, seq)
     }
 
-    fn log_part(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<Recorded>, StoreError> {
+    fn log_page(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<RecordedFact>, StoreError> {
         let mut log = self.log_after(run, seq)?;
         log.truncate(most);
         Ok(log)
     }
 
-    fn log_of_loop(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<Recorded>, StoreError> {
+    fn loop_log(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<RecordedFact>, StoreError> {
         let mut log = self.log(run)?;
         log.retain(|recorded| match &recorded.fact {
             Fact::Loop(of, _) => of == loop_id,
@@ -154,42 +154,42 @@ impl Store for MemoryStore {
     }
 
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {
-        lock(&self.inner).shelf.last_seq(run)
+        lock(&self.inner).tables.last_seq(run)
     }
 
-    fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
-        lock(&self.inner).shelf.runs()
+    fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
+        lock(&self.inner).tables.runs()
     }
 
-    fn open_runs(&self) -> Result<Vec<RunRow>, StoreError> {
-        lock(&self.inner).shelf.open_runs()
+    fn open_runs(&self) -> Result<Vec<StoredRun>, StoreError> {
+        lock(&self.inner).tables.open_runs()
     }
 
-    fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreError> {
-        lock(&self.inner).shelf.run(run)
+    fn run(&self, run: RunId) -> Result<Option<StoredRun>, StoreError> {
+        lock(&self.inner).tables.run(run)
     }
 
-    fn failed_runs(&self) -> Result<Vec<RunRow>, StoreError> {
-        let mut runs = lock(&self.inner).shelf.runs()?;
+    fn failed_runs(&self) -> Result<Vec<StoredRun>, StoreError> {
+        let mut runs = lock(&self.inner).tables.runs()?;
         runs.retain(|run| run.status == "failed" && run.groups.is_some());
         Ok(runs)
     }
 
-    fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
-        lock(&self.inner).shelf.last_run()
+    fn last_run(&self) -> Result<Option<StoredRun>, StoreError> {
+        lock(&self.inner).tables.last_run()
     }
 
     fn tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
-        lock(&self.inner).shelf.tasks()
+        lock(&self.inner).tables.tasks()
     }
 
     fn task(&self, task: TaskId) -> Result<Option<TaskRow>, StoreError> {
-        lock(&self.inner).shelf.task(task)
+        lock(&self.inner).tables.task(task)
     }
 
     fn task_spec(&self, task: TaskId) -> Result<Option<TaskSpec>, StoreError> {
         let inner = lock(&self.inner);
-        let spec = inner.shelf.events.iter().find_map(|recorded| match &recorded.fact {
+        let spec = inner.tables.events.iter().find_map(|recorded| match &recorded.fact {
             Fact::Task(id, TaskFact::Added { spec, .. }) if *id == task => Some((**spec).clone()),
             Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => None,
         });
@@ -199,10 +199,10 @@ impl Store for MemoryStore {
     fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
         let inner = lock(&self.inner);
         let mut queued = BTreeMap::new();
-        for recorded in &inner.shelf.events {
+        for recorded in &inner.tables.events {
             if let Fact::Task(task, TaskFact::Added { spec, .. }) = &recorded.fact
                 && *task > after
-                && inner.shelf.holder(*task)? == Some(Holder::Nobody)
+                && inner.tables.holder(*task)? == Some(Holder::Queued)
             {
                 queued.entry(*task).or_insert_with(|| spec.depends_on.clone());
             }
@@ -211,40 +211,40 @@ impl Store for MemoryStore {
     }
 
     fn claims(&self, tracker: &str) -> Result<Claims, StoreError> {
-        lock(&self.inner).shelf.claims(tracker, None)
+        lock(&self.inner).tables.claims(tracker, None)
     }
 
-    fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {
-        Ok(lock(&self.inner).shelf.loop_of(task))
+    fn loop_for_task(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {
+        Ok(lock(&self.inner).tables.loop_of(task))
     }
 
     fn questions(&self) -> Result<Vec<QuestionRow>, StoreError> {
-        lock(&self.inner).shelf.questions()
+        lock(&self.inner).tables.questions()
     }
 
-    fn question(&self, number: u64) -> Result<Option<QuestionPlace>, StoreError> {
-        lock(&self.inner).shelf.question(number)
+    fn question(&self, number: u64) -> Result<Option<QuestionRef>, StoreError> {
+        lock(&self.inner).tables.question(number)
     }
 
-    fn findings(&self, prefix: &str) -> Result<Vec<FindingPlace>, StoreError> {
-        lock(&self.inner).shelf.findings(prefix)
+    fn findings(&self, prefix: &str) -> Result<Vec<FindingRef>, StoreError> {
+        lock(&self.inner).tables.findings(prefix)
     }
 
-    fn post(&self, run: RunId, loop_id: &LoopId, command: &Command) -> Result<u64, StoreError> {
+    fn post_request(&self, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<u64, StoreError> {
         self.write(|inner| {
-            if inner.shelf.fence(run)?.is_none() {
+            if inner.tables.fence(run)?.is_none() {
                 return Err(StoreError::NoRun(run));
             }
             let (loop_id, command) = (loop_id.clone(), command.clone());
-            inner.requests.push(Posted { run, loop_id, command, answer: None });
+            inner.requests.push(PostedRequest { run, loop_id, command, answer: None });
             Ok(inner.requests.len() as u64)
         })
     }
 
-    fn requests(&self, run: RunId) -> Result<Vec<Request>, StoreError> {
+    fn pending_requests(&self, run: RunId) -> Result<Vec<CommandRequest>, StoreError> {
         let inner = lock(&self.inner);
         let open = (1..).zip(&inner.requests).filter(|(_, one)| one.run == run && one.answer.is_none());
-        let request = |(id, one): (u64, &Posted)| Request {
+        let request = |(id, one): (u64, &PostedRequest)| CommandRequest {
             id,
             loop_id: one.loop_id.clone(),
             command: one.command.clone(),
@@ -252,32 +252,32 @@ impl Store for MemoryStore {
         Ok(open.map(request).collect())
     }
 
-    fn settle(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError> {
+    fn answer_request(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError> {
         self.write(|inner| {
             let index = usize::try_from(request).unwrap_or(0).checked_sub(1);
             let posted = index.and_then(|index| inner.requests.get_mut(index));
-            let posted = posted.ok_or_else(|| journal::no_request(request))?;
+            let posted = posted.ok_or_else(|| operations::no_request(request))?;
             posted.answer = Some(refusal.map_or(Ok(()), |why| Err(why.to_owned())));
             Ok(())
         })
     }
 
-    fn answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError> {
+    fn request_answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError> {
         let inner = lock(&self.inner);
         let index = usize::try_from(request).unwrap_or(0).checked_sub(1);
         let posted = index.and_then(|index| inner.requests.get(index));
-        Ok(posted.ok_or_else(|| journal::no_request(request))?.answer.clone())
+        Ok(posted.ok_or_else(|| operations::no_request(request))?.answer.clone())
     }
 
     fn version(&self) -> Result<u64, StoreError> {
         Ok(lock(&self.inner).writes)
     }
 
-    fn rebuild(&self) -> Result<Rebuilt, StoreError> {
-        self.write(|inner| journal::rebuild(&mut inner.shelf))
+    fn rebuild(&self) -> Result<RebuildStats, StoreError> {
+        self.write(|inner| operations::rebuild(&mut inner.tables))
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
-        journal::check(&lock(&self.inner).shelf)
+        operations::check(&lock(&self.inner).tables)
     }
 }

@@ -1,6 +1,6 @@
 //! The rows of the tables, as values that any back end can write.
 //!
-//! What a row says is decided here and in [`crate::teller`]; a back end only puts cells under their columns.
+//! This module and `crate::projection` define the contents of rows; a back end only stores cells.
 
 mod cell;
 mod question;
@@ -9,16 +9,16 @@ mod review;
 mod run;
 mod task;
 
-pub(crate) use cell::{Cell, Part};
+pub(crate) use cell::{Cell, KeyPart};
 pub(crate) use question::QuestionRecord;
-pub(crate) use read::{Cells, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
+pub(crate) use read::{CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
 pub(crate) use review::{FindingRecord, IssueRecord, ReviewRecord};
 pub(crate) use run::{LoopRecord, RunRecord};
-pub(crate) use task::{TaskAdded, TaskMoved, TaskTaken};
+pub(crate) use task::{TaskAdded, TaskAssigned, TaskProgress};
 
-/// The tables that are told from the log, in the order in which their rows can be written.
+/// The tables that are projected from the log, in the order in which their rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Table {
+pub(crate) enum TableName {
     Runs,
     Tasks,
     Loops,
@@ -28,16 +28,9 @@ pub(crate) enum Table {
     Questions,
 }
 
-impl Table {
-    pub const ALL: [Self; 7] = [
-        Self::Runs,
-        Self::Tasks,
-        Self::Loops,
-        Self::LoopReviews,
-        Self::ReviewIssues,
-        Self::Findings,
-        Self::Questions,
-    ];
+impl TableName {
+    pub const ALL: [Self; 7] =
+        [Self::Runs, Self::Tasks, Self::Loops, Self::LoopReviews, Self::ReviewIssues, Self::Findings, Self::Questions];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -61,19 +54,19 @@ impl Table {
     }
 }
 
-/// A column and what stands in it.
+/// A column name and its value.
 pub(crate) type Column = (&'static str, Cell);
 
-/// What identifies a row: what stands under the columns of [`Table::key`].
-pub(crate) type Key = Vec<Part>;
+/// The values of a row's key columns.
+pub(crate) type TableKey = Vec<KeyPart>;
 
-/// A row, or a part of one. The order of the variants is the order of writing.
+/// A row, or some columns of one. Rows are written in the order of the variants.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Row {
+pub(crate) enum TableRow {
     Run(RunRecord),
     TaskAdded(TaskAdded),
-    TaskTaken(TaskTaken),
-    TaskMoved(TaskMoved),
+    TaskAssigned(TaskAssigned),
+    TaskProgress(TaskProgress),
     Loop(LoopRecord),
     Review(ReviewRecord),
     Issue(IssueRecord),
@@ -81,25 +74,25 @@ pub(crate) enum Row {
     Question(QuestionRecord),
 }
 
-/// How a row meets what is there.
+/// How to write a row if one with its key exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Write {
-    /// Takes the place of the row with its key.
+pub(crate) enum RowWrite {
+    /// Replaces the existing row.
     Put,
-    /// The first one stays.
+    /// Keeps the existing row.
     Insert,
-    /// Changes some columns of a row; where there is none, nothing.
+    /// Updates some columns of an existing row; does nothing if there is none.
     Update,
 }
 
-impl Row {
-    /// Its place in the order of writing.
-    pub fn rank(&self) -> u8 {
+impl TableRow {
+    /// The position in the write order.
+    pub fn write_order(&self) -> u8 {
         match self {
             Self::Run(_) => 0,
             Self::TaskAdded(_) => 1,
-            Self::TaskTaken(_) => 2,
-            Self::TaskMoved(_) => 3,
+            Self::TaskAssigned(_) => 2,
+            Self::TaskProgress(_) => 3,
             Self::Loop(_) => 4,
             Self::Review(_) => 5,
             Self::Issue(_) => 6,
@@ -108,37 +101,34 @@ impl Row {
         }
     }
 
-    pub fn table(&self) -> Table {
+    pub fn table(&self) -> TableName {
         match self {
-            Self::Run(_) => Table::Runs,
-            Self::TaskAdded(_) | Self::TaskTaken(_) | Self::TaskMoved(_) => Table::Tasks,
-            Self::Loop(_) => Table::Loops,
-            Self::Review(_) => Table::LoopReviews,
-            Self::Issue(_) => Table::ReviewIssues,
-            Self::Finding(_) => Table::Findings,
-            Self::Question(_) => Table::Questions,
+            Self::Run(_) => TableName::Runs,
+            Self::TaskAdded(_) | Self::TaskAssigned(_) | Self::TaskProgress(_) => TableName::Tasks,
+            Self::Loop(_) => TableName::Loops,
+            Self::Review(_) => TableName::LoopReviews,
+            Self::Issue(_) => TableName::ReviewIssues,
+            Self::Finding(_) => TableName::Findings,
+            Self::Question(_) => TableName::Questions,
         }
     }
 
-    pub fn write(&self) -> Write {
+    pub fn write_mode(&self) -> RowWrite {
         match self {
-            Self::TaskAdded(_) => Write::Insert,
-            Self::TaskTaken(_) | Self::TaskMoved(_) => Write::Update,
-            Self::Run(_)
-            | Self::Loop(_)
-            | Self::Review(_)
-            | Self::Issue(_)
-            | Self::Finding(_)
-            | Self::Question(_) => Write::Put,
+            Self::TaskAdded(_) => RowWrite::Insert,
+            Self::TaskAssigned(_) | Self::TaskProgress(_) => RowWrite::Update,
+            Self::Run(_) | Self::Loop(_) | Self::Review(_) | Self::Issue(_) | Self::Finding(_) | Self::Question(_) => {
+                RowWrite::Put
+            }
         }
     }
 
-    pub fn key(&self) -> Key {
+    pub fn key(&self) -> TableKey {
         match self {
             Self::Run(run) => vec![run.id.0.into()],
             Self::TaskAdded(TaskAdded { id, .. })
-            | Self::TaskTaken(TaskTaken { id, .. })
-            | Self::TaskMoved(TaskMoved { id, .. }) => vec![id.0.into()],
+            | Self::TaskAssigned(TaskAssigned { id, .. })
+            | Self::TaskProgress(TaskProgress { id, .. }) => vec![id.0.into()],
             Self::Loop(row) => vec![row.run.0.into(), row.id.as_str().into()],
             Self::Review(row) => vec![row.id.as_str().into()],
             Self::Issue(row) => vec![row.id.as_str().into()],
@@ -154,8 +144,8 @@ impl Row {
         match self {
             Self::Run(row) => row.columns(),
             Self::TaskAdded(row) => row.columns(),
-            Self::TaskTaken(row) => row.columns(),
-            Self::TaskMoved(row) => row.columns(),
+            Self::TaskAssigned(row) => row.columns(),
+            Self::TaskProgress(row) => row.columns(),
             Self::Loop(row) => row.columns(),
             Self::Review(row) => row.columns(),
             Self::Issue(row) => row.columns(),

@@ -1,12 +1,12 @@
-//! One SQLite database per repository: many readers, one writer at a time, in any number of programs.
+//! The SQLite back end: one database per repository, for any number of processes.
 
-mod book;
 mod connection;
-mod fault;
+mod error_mapping;
+mod existing_ids;
 mod lease_file;
-mod left_behind;
 mod query;
 mod schema;
+mod transaction;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,113 +14,111 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::Connection;
-use signoff_core::command::Command;
+use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, TaskRow};
-use signoff_core::wire::{Fact, Recorded};
+use signoff_core::wire::{Fact, RecordedFact};
 
-use crate::book::Book as _;
-use crate::journal::{self, Tellers};
+use crate::operations::{self, Projectors};
+use crate::transaction::Transaction as _;
 use crate::{
-    Claims, FindingPlace, Lease, NewTask, QuestionPlace, Rebuilt, Request, RunRow, Store, StoreError,
+    Claims, CommandRequest, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError, StoredRun,
 };
-use book::Pages;
-use connection::Link;
+use connection::SqliteConnection;
 use lease_file::LeaseFiles;
+use transaction::SqliteTransaction;
 
-/// The name of the database in its directory.
-const FILE: &str = "signoff.db";
+/// The file name of the database.
+const DATABASE_FILE: &str = "signoff.db";
 
-/// How a database is opened.
+/// Options for opening a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SqliteOptions {
-    /// The most pages the database may have: a disk that is full from there on.
+    /// Maximum number of pages. Tests use it to simulate a full disk.
     pub max_pages: Option<u32>,
-    /// How long to wait for another program's transaction; 30 seconds if nothing is said.
-    pub patience: Option<Duration>,
+    /// How long to wait for another process's transaction; 30 seconds by default.
+    pub busy_timeout: Option<Duration>,
 }
 
 pub struct SqliteStore {
     leases: LeaseFiles,
-    desk: Mutex<Desk>,
+    session: Mutex<SqliteSession>,
 }
 
-/// What one thread uses at a time.
-struct Desk {
-    link: Link,
-    tellers: Tellers,
+/// The connection and its caches, used by one thread at a time.
+struct SqliteSession {
+    connection: SqliteConnection,
+    projectors: Projectors,
     commits: u64,
 }
 
 impl SqliteStore {
-    /// Opens the database in this directory; makes both if they are not there.
+    /// Opens the database in this directory, and creates both if they do not exist.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
-        Self::open_with(dir, SqliteOptions::default())
+        Self::open_with_options(dir, SqliteOptions::default())
     }
 
-    /// Opens the database if there is one. For commands that only look.
-    pub fn open_if_there(dir: &Path) -> Result<Option<Self>, StoreError> {
-        if Self::path(dir).try_exists().map_err(fault::of_file)? {
-            Self::open(dir).map(Some)
-        } else {
-            Ok(None)
-        }
+    /// Opens the database if it exists. For read-only commands.
+    pub fn open_existing(dir: &Path) -> Result<Option<Self>, StoreError> {
+        if Self::path(dir).try_exists().map_err(error_mapping::from_io)? { Self::open(dir).map(Some) } else { Ok(None) }
     }
 
-    pub fn open_with(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
+    pub fn open_with_options(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
         let leases = LeaseFiles::in_dir(dir);
-        let link = Link::open(Self::path(dir), options, &leases)?;
-        let desk = Desk { link, tellers: Tellers::new(), commits: 0 };
-        Ok(Self { leases, desk: Mutex::new(desk) })
+        let connection = SqliteConnection::open(Self::path(dir), options, &leases)?;
+        let session = SqliteSession { connection, projectors: Projectors::new(), commits: 0 };
+        Ok(Self { leases, session: Mutex::new(session) })
     }
 
-    /// The file of the database in this directory.
+    /// The path of the database in this directory.
     pub fn path(dir: &Path) -> PathBuf {
-        dir.join(FILE)
+        dir.join(DATABASE_FILE)
     }
 
-    /// How many transactions this store committed: each costs one sync of the disk.
+    /// Number of committed transactions. Each costs one disk sync.
     pub fn commits(&self) -> u64 {
-        self.desk().commits
+        self.session().commits
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn session(&self) -> MutexGuard<'_, SqliteSession> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.desk().link.read(read)
+        self.session().connection.read(read)
     }
 
     fn write<T>(
         &self,
-        write: impl FnOnce(&mut Pages<'_>, &mut Tellers) -> Result<T, StoreError>,
+        write: impl FnOnce(&mut SqliteTransaction<'_>, &mut Projectors) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let desk = &mut *self.desk();
-        let value = desk.link.write(|transaction| write(&mut Pages(transaction), &mut desk.tellers))?;
-        desk.commits += 1;
+        let session = &mut *self.session();
+        let value = session
+            .connection
+            .write(|transaction| write(&mut SqliteTransaction(transaction), &mut session.projectors))?;
+        session.commits += 1;
         Ok(value)
     }
 }
 
 impl Store for SqliteStore {
     fn add_tasks(&self, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError> {
-        self.write(|pages, _| journal::add_tasks(pages, at, tasks))
+        self.write(|tx, _| operations::add_tasks(tx, at, tasks))
     }
 
     fn withdraw(&self, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError> {
-        self.write(|pages, _| journal::withdraw(pages, at, task, by))
+        self.write(|tx, _| operations::withdraw(tx, at, task, by))
     }
 
     fn reserve_tasks(&self, count: usize) -> Result<Vec<TaskId>, StoreError> {
-        self.write(|pages, _| journal::reserve(pages, count))
+        self.write(|tx, _| operations::reserve(tx, count))
     }
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
-        // Nobody may see the run before it is held.
-        let (run, guard) = self.write(|pages, _| {
-            let run = journal::new_run(pages, at)?;
+        // The run must not be visible before its lease is held.
+        let (run, guard) = self.write(|tx, _| {
+            let run = operations::new_run(tx, at)?;
             Ok((run, self.leases.acquire(run)?))
         })?;
         Ok(Lease::new(run, 1, guard))
@@ -132,7 +130,7 @@ impl Store for SqliteStore {
             known.map(drop).ok_or(StoreError::NoRun(run))
         })?;
         let guard = self.leases.acquire(run)?;
-        let fence = self.write(|pages, _| journal::next_fence(pages, run))?;
+        let fence = self.write(|tx, _| operations::next_fence(tx, run))?;
         Ok(Lease::new(run, fence, guard))
     }
 
@@ -140,58 +138,58 @@ impl Store for SqliteStore {
         self.leases.is_held(run)
     }
 
-    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<Recorded>, StoreError> {
+    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<RecordedFact>, StoreError> {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
-        let (recorded, teller) =
-            self.write(|pages, tellers| journal::append(pages, tellers, lease, at, facts))?;
-        journal::keep(&mut self.desk().tellers, lease, teller);
+        let (recorded, projector) =
+            self.write(|tx, projectors| operations::append(tx, projectors, lease, at, facts))?;
+        operations::keep_projector(&mut self.session().projectors, lease, projector);
         Ok(recorded)
     }
 
-    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<Recorded>, StoreError> {
+    fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
         self.read(|connection| {
-            journal::known(&Pages(connection), run)?;
-            Pages(connection).log_after(run, seq)
+            operations::check_run_exists(&SqliteTransaction(connection), run)?;
+            SqliteTransaction(connection).log_after(run, seq)
         })
     }
 
-    fn log_part(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<Recorded>, StoreError> {
+    fn log_page(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<RecordedFact>, StoreError> {
         self.read(|connection| {
-            journal::known(&Pages(connection), run)?;
-            query::log_part(connection, run, seq, most)
+            operations::check_run_exists(&SqliteTransaction(connection), run)?;
+            query::log_page(connection, run, seq, most)
         })
     }
 
-    fn log_of_loop(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<Recorded>, StoreError> {
+    fn loop_log(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<RecordedFact>, StoreError> {
         self.read(|connection| {
-            journal::known(&Pages(connection), run)?;
-            query::log_of_loop(connection, run, loop_id)
+            operations::check_run_exists(&SqliteTransaction(connection), run)?;
+            query::loop_log(connection, run, loop_id)
         })
     }
 
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {
-        self.read(|connection| Pages(connection).last_seq(run))
+        self.read(|connection| SqliteTransaction(connection).last_seq(run))
     }
 
-    fn runs(&self) -> Result<Vec<RunRow>, StoreError> {
+    fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         self.read(query::runs)
     }
 
-    fn open_runs(&self) -> Result<Vec<RunRow>, StoreError> {
+    fn open_runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         self.read(query::open_runs)
     }
 
-    fn run(&self, run: RunId) -> Result<Option<RunRow>, StoreError> {
+    fn run(&self, run: RunId) -> Result<Option<StoredRun>, StoreError> {
         self.read(|connection| query::run(connection, run))
     }
 
-    fn failed_runs(&self) -> Result<Vec<RunRow>, StoreError> {
+    fn failed_runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         self.read(query::failed_runs)
     }
 
-    fn last_run(&self) -> Result<Option<RunRow>, StoreError> {
+    fn last_run(&self) -> Result<Option<StoredRun>, StoreError> {
         self.read(query::last_run)
     }
 
@@ -212,63 +210,63 @@ impl Store for SqliteStore {
     }
 
     fn claims(&self, tracker: &str) -> Result<Claims, StoreError> {
-        self.read(|connection| Pages(connection).claims(tracker, None))
+        self.read(|connection| SqliteTransaction(connection).claims(tracker, None))
     }
 
-    fn loop_of(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {
-        self.read(|connection| query::loop_of(connection, task))
+    fn loop_for_task(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {
+        self.read(|connection| query::loop_for_task(connection, task))
     }
 
     fn questions(&self) -> Result<Vec<QuestionRow>, StoreError> {
         self.read(query::questions)
     }
 
-    fn question(&self, number: u64) -> Result<Option<QuestionPlace>, StoreError> {
+    fn question(&self, number: u64) -> Result<Option<QuestionRef>, StoreError> {
         self.read(|connection| query::question(connection, number))
     }
 
-    fn findings(&self, prefix: &str) -> Result<Vec<FindingPlace>, StoreError> {
+    fn findings(&self, prefix: &str) -> Result<Vec<FindingRef>, StoreError> {
         self.read(|connection| query::findings(connection, prefix))
     }
 
-    fn post(&self, run: RunId, loop_id: &LoopId, command: &Command) -> Result<u64, StoreError> {
-        self.write(|pages, _| pages.post(run, loop_id, command))
+    fn post_request(&self, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<u64, StoreError> {
+        self.write(|tx, _| tx.post_request(run, loop_id, command))
     }
 
-    fn requests(&self, run: RunId) -> Result<Vec<Request>, StoreError> {
-        self.read(|connection| query::requests(connection, run))
+    fn pending_requests(&self, run: RunId) -> Result<Vec<CommandRequest>, StoreError> {
+        self.read(|connection| query::pending_requests(connection, run))
     }
 
-    fn settle(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError> {
-        self.write(|pages, _| pages.settle(request, refusal))
+    fn answer_request(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError> {
+        self.write(|tx, _| tx.answer_request(request, refusal))
     }
 
-    fn answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError> {
-        self.read(|connection| query::answer(connection, request))
+    fn request_answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError> {
+        self.read(|connection| query::request_answer(connection, request))
     }
 
     fn version(&self) -> Result<u64, StoreError> {
-        self.desk().link.version()
+        self.session().connection.version()
     }
 
-    fn rebuild(&self) -> Result<Rebuilt, StoreError> {
-        self.write(|pages, _| journal::rebuild(pages))
+    fn rebuild(&self) -> Result<RebuildStats, StoreError> {
+        self.write(|tx, _| operations::rebuild(tx))
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
         self.read(|connection| {
-            // Others write meanwhile; log and tables are compared as of one moment.
-            let moment = connection.unchecked_transaction().map_err(fault::of)?;
-            let mut wrong = Vec::new();
-            for found in [query::integrity(&moment), journal::check(&Pages(&moment))] {
+            // Other processes may write meanwhile; compare the log and the tables in one snapshot.
+            let snapshot = connection.unchecked_transaction().map_err(error_mapping::from_sqlite)?;
+            let mut problems = Vec::new();
+            for found in [query::integrity(&snapshot), operations::check(&SqliteTransaction(&snapshot))] {
                 match found {
-                    Ok(lines) => wrong.extend(lines),
-                    Err(StoreError::Damaged(message)) => wrong.push(message),
+                    Ok(lines) => problems.extend(lines),
+                    Err(StoreError::Damaged(message)) => problems.push(message),
                     Err(other) => return Err(other),
                 }
             }
-            wrong.dedup();
-            Ok(wrong)
+            problems.dedup();
+            Ok(problems)
         })
     }
 }

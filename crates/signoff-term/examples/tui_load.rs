@@ -1,4 +1,4 @@
-//! What the screen costs under load: 64 loops, 100 facts a second each, 25 frames a second at 200×60.
+//! Measures the UI under load: 64 loops, 100 events a second each, 25 frames a second at 200×60.
 //!
 //! `cargo run --release -p signoff-term --example tui_load [SECONDS]` prints the processor time of one second.
 
@@ -9,21 +9,21 @@ use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use rustix::time::{ClockId, clock_gettime};
-use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{Effect, Event, Head, Job, JobKind, Policy, WorkReport, outstanding};
 use signoff_core::review::{Review, ReviewerKind, Usage, Verdict};
 use signoff_core::view::RunView;
-use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
+use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
-use signoff_term::tui::{Ink, Mode, Press, Tui};
+use signoff_term::tui::{Theme, Tui, TuiKey, TuiMode};
 
 const LOOPS: u64 = 64;
 const FACTS: u64 = 100;
 const FRAMES: u64 = 25;
 const SIZE: (u16, u16) = (200, 60);
 
-/// Of so many facts one moves its loop on, and one tells what was used; the others are what agents say.
+/// Of this number of events one changes its loop and one reports usage; the others are agent output.
 const MOVES: u64 = 50;
 const USES: u64 = 10;
 
@@ -31,7 +31,7 @@ fn main() {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(5);
     let mut world = World::new();
     let log = world.live(seconds);
-    for (what, keys) in [("the list", vec![]), ("a transcript", vec![Press::Enter, Press::Char('4')])] {
+    for (what, keys) in [("the list", vec![]), ("a transcript", vec![TuiKey::Enter, TuiKey::Char('4')])] {
         let (spent, frames) = shown(&log, &keys, seconds);
         let each = spent.as_secs_f64() * 1000.0 / seconds as f64;
         println!(
@@ -42,10 +42,10 @@ fn main() {
     }
 }
 
-/// Shows a log as it came, and tells what that cost and how many frames were drawn.
-fn shown(log: &[Recorded], keys: &[Press], seconds: u64) -> (Duration, u64) {
+/// Displays a log at its own speed, and returns the processor time and the number of frames.
+fn shown(log: &[RecordedFact], keys: &[TuiKey], seconds: u64) -> (Duration, u64) {
     let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a screen");
-    let mut tui = Tui::new(Mode::Watching, Ink::Color);
+    let mut tui = Tui::new(TuiMode::Watching, Theme::Color);
     let begun = processor();
     let mut frames = 0;
     let ahead = log.len() - usize::try_from(seconds * LOOPS * FACTS).expect("a number");
@@ -53,16 +53,16 @@ fn shown(log: &[Recorded], keys: &[Press], seconds: u64) -> (Duration, u64) {
     let each = (log.len() - ahead) / usize::try_from(seconds * FRAMES).expect("a number");
     for (number, facts) in log[ahead..].chunks(each).enumerate() {
         for recorded in facts {
-            tui.take(recorded);
+            tui.apply(recorded);
             if let Fact::Loop(loop_id, LoopFact::Said { attempt, line }) = &recorded.fact {
-                tui.said(recorded.run, loop_id, *attempt, line);
+                tui.add_live_line(recorded.run, loop_id, *attempt, line);
             }
         }
         if number == 1 {
             keys.iter().for_each(|key| drop(tui.press(*key, Timestamp::UNIX_EPOCH)));
         }
         let now = facts.last().map_or(Timestamp::UNIX_EPOCH, |recorded| recorded.at);
-        tui.wishes();
+        tui.requests();
         if tui.needs_frame(now) {
             terminal.draw(|frame| tui.draw(frame, now)).expect("a frame");
             frames += 1;
@@ -71,16 +71,16 @@ fn shown(log: &[Recorded], keys: &[Press], seconds: u64) -> (Duration, u64) {
     (processor() - begun, frames)
 }
 
-/// What this program has computed so far.
+/// The processor time of this process so far.
 fn processor() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// A run of many loops, all at work.
+/// A run with many active loops.
 struct World {
     view: RunView,
-    log: Vec<Recorded>,
+    log: Vec<RecordedFact>,
     launched: BTreeMap<LoopId, AttemptId>,
     at: Timestamp,
 }
@@ -94,11 +94,11 @@ impl World {
             }
         }
         workflow.limits.max_attempts = u32::MAX;
-        let (policy, workflow) = (RunPolicy::of(&workflow, 64), Box::new(Policy::of(workflow)));
+        let (policy, workflow) = (RunPolicy::new(&workflow, 64), Box::new(Policy::new(workflow)));
         let at = Timestamp::UNIX_EPOCH;
         let mut this = Self { view: RunView::default(), log: Vec::new(), launched: BTreeMap::new(), at };
         this.record(Fact::Run(RunFact::Opened { policy, workflow }));
-        this.record(Fact::Run(RunFact::Moved(RunEvent::Started)));
+        this.record(Fact::Run(RunFact::Transitioned(RunEvent::Started)));
         for task in 1..=LOOPS {
             let added = LoopFact::Added {
                 task: TaskId(task),
@@ -108,13 +108,13 @@ impl World {
             this.record(Fact::Loop(id(task), added));
         }
         let groups = vec![(1..=LOOPS).map(id).collect()];
-        this.record(Fact::Run(RunFact::Moved(RunEvent::GroupsPlanned { groups })));
+        this.record(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
         (1..=LOOPS).for_each(|task| this.moves(&id(task), Event::Started { head: head(0) }));
         this
     }
 
-    /// The log of so many seconds, after what led to it.
-    fn live(&mut self, seconds: u64) -> Vec<Recorded> {
+    /// The log of this number of seconds, after the setup.
+    fn live(&mut self, seconds: u64) -> Vec<RecordedFact> {
         let ahead = self.log.len();
         let all = seconds * LOOPS * FACTS;
         for number in 0..all {
@@ -148,10 +148,10 @@ impl World {
         let Job { attempt, kind, .. } = self.job(loop_id)?;
         Some(match kind {
             JobKind::Review { reviewer, .. } => {
-                let review = Review::of(reviewer, ReviewerKind::General, Verdict::Approved);
+                let review = Review::new(reviewer, ReviewerKind::General, Verdict::Approved);
                 Event::ReviewArrived { attempt, review: Box::new(review) }
             }
-            // Nothing is ever done, so that everything goes on.
+            // No task ever ends, so that all loops stay active.
             JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } => {
                 Event::WorkEnded { attempt, report: WorkReport::Incomplete { head: head(number) } }
             }
@@ -167,23 +167,20 @@ impl World {
     }
 
     fn moves(&mut self, loop_id: &LoopId, event: Event) {
-        self.record(Fact::Loop(loop_id.clone(), LoopFact::Moved(event)));
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event)));
         if let Some(job) = self.job(loop_id).filter(|job| self.launched.get(loop_id) != Some(&job.attempt)) {
             self.launched.insert(loop_id.clone(), job.attempt);
-            let launch = Launch { role: "implement".into(), ..Launch::of("claude") };
-            self.record(Fact::Loop(
-                loop_id.clone(),
-                LoopFact::AttemptStarted { attempt: job.attempt, launch },
-            ));
+            let launch = Launch { role: "implement".into(), ..Launch::for_agent("claude") };
+            self.record(Fact::Loop(loop_id.clone(), LoopFact::AttemptStarted { attempt: job.attempt, launch }));
         }
-        if let Some(standing) = self.view.loop_state(loop_id).map(Standing::of) {
-            let moved = RunEvent::LoopMoved { loop_id: loop_id.clone(), standing };
-            self.record(Fact::Run(RunFact::Moved(moved)));
+        if let Some(standing) = self.view.loop_state(loop_id).map(LoopStatus::for_loop) {
+            let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing };
+            self.record(Fact::Run(RunFact::Transitioned(moved)));
         }
     }
 
     fn record(&mut self, fact: Fact) {
-        let recorded = Recorded { run: RunId(1), seq: self.log.len() as u64 + 1, at: self.at, fact };
+        let recorded = RecordedFact { run: RunId(1), seq: self.log.len() as u64 + 1, at: self.at, fact };
         self.view.apply(&recorded);
         self.log.push(recorded);
     }

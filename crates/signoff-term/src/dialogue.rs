@@ -1,65 +1,64 @@
-//! A person is asked on a terminal, one question after the other, while everything else goes on.
+//! Asks a person the open questions on a terminal, one after the other, while the work continues.
 //!
-//! Nothing is chosen before a key chose it: whoever presses Enter just when one question makes room for another answers
-//! neither.
+//! No choice is preselected, so that an Enter pressed just when the next question appears answers nothing.
 
 mod key;
 mod question;
 
-pub use key::{Key, keys};
-pub use question::Question;
+pub use key::{DialogueKey, parse_keys};
+pub use question::DialogueQuestion;
 
 use signoff_core::ids::{LoopId, QuestionId, RunId};
 use signoff_core::machine::Choice;
 
 use crate::fit::{columns, count, cut, pad, shorten, wrap};
-use crate::progress::Room;
+use crate::progress::DisplaySize;
 
-/// How many lines a question may take.
+/// Maximum number of lines of a question's text.
 const TEXT: usize = 3;
 
-/// How many findings are shown with it.
+/// Maximum number of findings shown with a question.
 const FINDINGS: usize = 3;
 
-/// What the person decided.
+/// The person's decision about a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decided {
+pub enum QuestionDecision {
     Answer {
         run: RunId,
         loop_id: LoopId,
         question: QuestionId,
         choice: Choice,
     },
-    /// It stays open; this is how it can be answered.
+    /// The question stays open; `answer_command` answers it later.
     Later {
         run: RunId,
         loop_id: LoopId,
         question: QuestionId,
-        how: String,
+        answer_command: String,
     },
 }
 
-/// How far the person is with a question.
+/// Whether a question still has to be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stand {
-    Asked,
-    /// Answered here or left for later: facts that come in meanwhile do not ask it again.
-    Settled,
+enum QuestionStatus {
+    Pending,
+    /// Answered here or postponed; later updates do not show it again.
+    Handled,
 }
 
-/// The questions of all loops, oldest first, and what is chosen of the one that is shown.
+/// The questions of all loops, oldest first, and the selected choice of the one that is shown.
 #[derive(Debug, Clone, Default)]
-pub struct Dialogue {
-    questions: Vec<(Question, Stand)>,
+pub struct QuestionDialogue {
+    questions: Vec<(DialogueQuestion, QuestionStatus)>,
     chosen: Option<usize>,
     closed: bool,
 }
 
-impl Dialogue {
-    /// How a loop stands: what it asks, if it does.
-    pub fn take(&mut self, (run, loop_id): (RunId, &LoopId), question: Option<Question>) {
-        let shown = self.shown().map(Question::key);
-        let own = |one: &Question| one.run == run && one.loop_id == *loop_id;
+impl QuestionDialogue {
+    /// Updates the question of a loop; `None` if it has none.
+    pub fn update(&mut self, (run, loop_id): (RunId, &LoopId), question: Option<DialogueQuestion>) {
+        let shown = self.shown().map(DialogueQuestion::key);
+        let own = |one: &DialogueQuestion| one.run == run && one.loop_id == *loop_id;
         let known = self.questions.iter().position(|(one, _)| own(one));
         match (known, question) {
             (Some(at), Some(question)) if self.questions[at].0.id == question.id => {
@@ -67,110 +66,109 @@ impl Dialogue {
             }
             (known, question) => {
                 known.map(|at| self.questions.remove(at));
-                self.questions.extend(question.map(|question| (question, Stand::Asked)));
+                self.questions.extend(question.map(|question| (question, QuestionStatus::Pending)));
             }
         }
-        if self.shown().map(Question::key) != shown {
+        if self.shown().map(DialogueQuestion::key) != shown {
             self.chosen = None;
         }
     }
 
-    /// Asks a question again that was left for later: the one of this loop, or the oldest. Gives whether there is one.
-    pub fn raise(&mut self, of: Option<(RunId, &LoopId)>) -> bool {
-        let own = |(one, _): &(Question, Stand)| of == Some((one.run, &one.loop_id));
-        let at =
-            self.questions.iter().position(own).or(if self.questions.is_empty() { None } else { Some(0) });
+    /// Shows a postponed question again: the one of this loop, or the oldest. Returns whether there is one.
+    pub fn ask_again(&mut self, of: Option<(RunId, &LoopId)>) -> bool {
+        let own = |(one, _): &(DialogueQuestion, QuestionStatus)| of == Some((one.run, &one.loop_id));
+        let at = self.questions.iter().position(own).or(if self.questions.is_empty() { None } else { Some(0) });
         let Some(at) = at.filter(|_| !self.closed) else { return false };
         let (question, _) = self.questions.remove(at);
-        self.questions.insert(0, (question, Stand::Asked));
+        self.questions.insert(0, (question, QuestionStatus::Pending));
         self.chosen = None;
         true
     }
 
-    /// Nobody is asked any more: the program is about to end.
+    /// Stops asking, because the program is shutting down.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// Whether there is something to ask.
+    /// Whether a question is shown.
     pub fn is_open(&self) -> bool {
         self.shown().is_some()
     }
 
-    fn asked(&self) -> impl Iterator<Item = &Question> {
-        let asked = self.questions.iter().filter(|(_, stand)| *stand == Stand::Asked && !self.closed);
+    fn pending(&self) -> impl Iterator<Item = &DialogueQuestion> {
+        let asked = self.questions.iter().filter(|(_, stand)| *stand == QuestionStatus::Pending && !self.closed);
         asked.map(|(question, _)| question)
     }
 
     /// The loop whose question is shown.
-    pub fn asking(&self) -> Option<(RunId, &LoopId)> {
+    pub fn shown_loop(&self) -> Option<(RunId, &LoopId)> {
         self.shown().map(|question| (question.run, &question.loop_id))
     }
 
-    /// Whether a choice was made, which Enter would give as the answer.
+    /// Whether a choice is selected, which Enter would send.
     pub fn has_chosen(&self) -> bool {
         self.chosen.is_some()
     }
 
-    /// How many questions wait for an answer.
+    /// Number of questions that wait for an answer.
     pub fn waiting(&self) -> usize {
-        self.asked().count()
+        self.pending().count()
     }
 
-    fn shown(&self) -> Option<&Question> {
-        self.asked().next()
+    fn shown(&self) -> Option<&DialogueQuestion> {
+        self.pending().next()
     }
 
-    /// Takes a key in.
-    pub fn press(&mut self, key: Key) -> Option<Decided> {
+    /// Handles a key.
+    pub fn press(&mut self, key: DialogueKey) -> Option<QuestionDecision> {
         let last = self.shown()?.choices.len().checked_sub(1)?;
         match key {
-            Key::Up => self.chosen = Some(self.chosen.map_or(last, |at| at.checked_sub(1).unwrap_or(last))),
-            Key::Down => self.chosen = Some(self.chosen.map_or(0, |at| if at < last { at + 1 } else { 0 })),
-            Key::Digit(digit) if (1..=last + 1).contains(&digit) => self.chosen = Some(digit - 1),
-            Key::Digit(_) => {}
-            Key::Enter => return self.answer(),
-            Key::Esc => return self.later(),
+            DialogueKey::Up => self.chosen = Some(self.chosen.map_or(last, |at| at.checked_sub(1).unwrap_or(last))),
+            DialogueKey::Down => self.chosen = Some(self.chosen.map_or(0, |at| if at < last { at + 1 } else { 0 })),
+            DialogueKey::Digit(digit) if (1..=last + 1).contains(&digit) => self.chosen = Some(digit - 1),
+            DialogueKey::Digit(_) => {}
+            DialogueKey::Enter => return self.answer(),
+            DialogueKey::Esc => return self.later(),
         }
         None
     }
 
-    fn answer(&mut self) -> Option<Decided> {
+    fn answer(&mut self) -> Option<QuestionDecision> {
         let chosen = self.chosen?;
         let question = self.settle()?;
         let choice = question.choices.get(chosen)?.0;
-        Some(Decided::Answer { run: question.run, loop_id: question.loop_id, question: question.id, choice })
+        Some(QuestionDecision::Answer { run: question.run, loop_id: question.loop_id, question: question.id, choice })
     }
 
-    fn later(&mut self) -> Option<Decided> {
+    fn later(&mut self) -> Option<QuestionDecision> {
         let question = self.settle()?;
-        let Question { run, loop_id, id, how, .. } = question;
-        Some(Decided::Later { run, loop_id, question: id, how })
+        let DialogueQuestion { run, loop_id, id, answer_command: how, .. } = question;
+        Some(QuestionDecision::Later { run, loop_id, question: id, answer_command: how })
     }
 
-    /// The person is done with the question that is shown.
-    fn settle(&mut self) -> Option<Question> {
-        let shown = self.questions.iter_mut().find(|(_, stand)| *stand == Stand::Asked)?;
-        shown.1 = Stand::Settled;
+    /// Marks the shown question as handled.
+    fn settle(&mut self) -> Option<DialogueQuestion> {
+        let shown = self.questions.iter_mut().find(|(_, stand)| *stand == QuestionStatus::Pending)?;
+        shown.1 = QuestionStatus::Handled;
         self.chosen = None;
         Some(shown.0.clone())
     }
 
-    /// The question as lines, as many as there is room for: the choices and the keys are the last to go.
-    pub fn lines(&self, room: Room) -> Vec<String> {
+    /// The question as lines that fit. The choices and the keys are dropped last.
+    pub fn lines(&self, size: DisplaySize) -> Vec<String> {
         let Some(question) = self.shown() else { return Vec::new() };
-        let mut lines = vec![heading(question, self.asked().count() - 1, room.columns)];
-        let choices = self.choices(question, room);
-        let last = keys_line(question.choices.len(), room.columns);
-        let left = room.lines.saturating_sub(choices.len() + 2);
-        let text = wrap(&question.text, room.columns.saturating_sub(2), left.min(TEXT));
+        let mut lines = vec![heading(question, self.pending().count() - 1, size.columns)];
+        let choices = self.choices(question, size);
+        let last = keys_line(question.choices.len(), size.columns);
+        let left = size.lines.saturating_sub(choices.len() + 2);
+        let text = wrap(&question.text, size.columns.saturating_sub(2), left.min(TEXT));
         let left = left - text.len();
-        lines.extend(text.iter().map(|line| shorten(format!("  {line}"), room.columns)));
-        lines.extend(findings(question, left, room.columns));
+        lines.extend(text.iter().map(|line| shorten(format!("  {line}"), size.columns)));
+        lines.extend(findings(question, left, size.columns));
         lines.extend(choices);
         lines.push(last);
-        // The heading and the keys are left out where there is no room for anything but the choices.
-        match room.lines {
+        // With very few lines, only the choices are shown.
+        match size.lines {
             0 => Vec::new(),
             1 => lines.split_off(lines.len() - 2).into_iter().take(1).collect(),
             2 => lines.split_off(lines.len() - 2),
@@ -178,31 +176,31 @@ impl Dialogue {
         }
     }
 
-    /// One below the other, or where they do not fit the one that is chosen.
-    fn choices(&self, question: &Question, room: Room) -> Vec<String> {
+    /// One line per choice; if they do not fit, only the selected one.
+    fn choices(&self, question: &DialogueQuestion, size: DisplaySize) -> Vec<String> {
         let all = question.choices.len();
-        let width = question.choices.iter().map(|(choice, _)| columns(choice.word())).max().unwrap_or(0);
+        let width = question.choices.iter().map(|(choice, _)| columns(choice.as_str())).max().unwrap_or(0);
         let line = |at: usize, (choice, meaning): &(Choice, String)| {
             let mark = if self.chosen == Some(at) { '›' } else { ' ' };
-            let line = format!("  {mark} {} {}  {meaning}", at + 1, pad(choice.word(), width));
-            shorten(line, room.columns)
+            let line = format!("  {mark} {} {}  {meaning}", at + 1, pad(choice.as_str(), width));
+            shorten(line, size.columns)
         };
-        // Below a heading and a line of the question, above the keys.
-        if all + 3 <= room.lines {
+        // Three more lines: the heading, one line of text, and the keys.
+        if all + 3 <= size.lines {
             return question.choices.iter().enumerate().map(|(at, choice)| line(at, choice)).collect();
         }
         match self.chosen.and_then(|at| Some((at, question.choices.get(at)?))) {
             Some((at, choice)) => vec![line(at, choice)],
             None => {
-                let words: Vec<_> = question.choices.iter().map(|(choice, _)| choice.word()).collect();
-                vec![shorten(format!("    {}", words.join(", ")), room.columns)]
+                let words: Vec<_> = question.choices.iter().map(|(choice, _)| choice.as_str()).collect();
+                vec![shorten(format!("    {}", words.join(", ")), size.columns)]
             }
         }
     }
 }
 
 /// `? Task #29 Add user authentication  review 3/3  (2 more questions)`.
-fn heading(question: &Question, others: usize, width: usize) -> String {
+fn heading(question: &DialogueQuestion, others: usize, width: usize) -> String {
     let place = if question.place.is_empty() { String::new() } else { format!("  {}", question.place) };
     let head = format!("? {}", question.subject);
     let long = match others {
@@ -218,22 +216,14 @@ fn heading(question: &Question, others: usize, width: usize) -> String {
     shorten(format!("{head}{place}{others}"), width)
 }
 
-/// The worst of what keeps the gate shut; what is left out is counted.
-fn findings(question: &Question, left: usize, width: usize) -> Vec<String> {
+/// The most severe blocking findings, and the number of the others.
+fn findings(question: &DialogueQuestion, left: usize, width: usize) -> Vec<String> {
     let all = question.findings.len();
     let shown = all.min(FINDINGS).min(if all > left { left.saturating_sub(1) } else { left });
-    let mut lines: Vec<_> = question
-        .findings
-        .iter()
-        .take(shown)
-        .map(|one| shorten(format!("    - {}", cut(one, width)), width))
-        .collect();
+    let mut lines: Vec<_> =
+        question.findings.iter().take(shown).map(|one| shorten(format!("    - {}", cut(one, width)), width)).collect();
     if all > shown && lines.len() < left {
-        let more = if shown == 0 {
-            count(all as u64, "open finding")
-        } else {
-            format!("… and {} more", all - shown)
-        };
+        let more = if shown == 0 { count(all as u64, "open finding") } else { format!("… and {} more", all - shown) };
         lines.push(shorten(format!("    {more}"), width));
     }
     lines

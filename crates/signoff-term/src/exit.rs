@@ -1,76 +1,74 @@
-//! The exit code, from what became of the tasks an invocation worked.
+//! Computes the exit code from the results of the tasks of an invocation.
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::view::{QuestionRow, Status, TaskRow, TaskState};
+use signoff_core::view::{QuestionRow, TaskRow, TaskState, TaskStatus};
 
-/// How an invocation as a whole came out. `Ord` goes from good to bad.
+/// The overall result of an invocation. `Ord` goes from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum InvocationResult {
     /// Everything requested is approved, or done where review was turned off.
     Done,
-    /// A person is needed: a bound reached, a discussion, a question, a pause, work that was not finished.
+    /// A person is needed: a limit reached, a discussion, a question, a pause, or unfinished work.
     Attention,
     /// Something failed, is stuck, or blocks what comes after it.
     Failed,
 }
 
-/// What an invocation worked, and how it was called.
+/// The tasks and questions of an invocation, and the flags it was called with.
 #[derive(Debug, Clone, Copy)]
-pub struct Invocation<'a> {
-    /// The tasks of this invocation, not of the whole repository.
+pub struct InvocationSummary<'a> {
+    /// Only the tasks of this invocation, not all tasks of the repository.
     pub tasks: &'a [TaskRow],
     pub questions: &'a [QuestionRow],
-    /// Where the run stood in the end, if there was one.
+    /// The last stage of the run, if there was one.
     pub run: Option<&'a RunStage>,
     pub no_ask: bool,
     pub interrupted: bool,
 }
 
-impl Invocation<'_> {
+impl InvocationSummary<'_> {
     /// 0 everything requested is approved, 1 something failed, 3 a person is needed, 130 interrupted.
     pub fn code(&self) -> u8 {
-        match self.standing() {
+        match self.result() {
             _ if self.interrupted => 130,
-            Standing::Failed => 1,
-            Standing::Attention => 3,
-            Standing::Done => 0,
+            InvocationResult::Failed => 1,
+            InvocationResult::Attention => 3,
+            InvocationResult::Done => 0,
         }
     }
 
-    pub fn standing(&self) -> Standing {
-        let tasks = self.tasks.iter().map(|task| self.of_own(task)).max().unwrap_or(Standing::Done);
-        // A question is for people; where none may be asked it has stopped the work.
+    pub fn result(&self) -> InvocationResult {
+        let tasks = self.tasks.iter().map(|task| self.own_task_result(task)).max().unwrap_or(InvocationResult::Done);
+        // With `--no-ask` an open question has stopped the work.
         let asked = match (self.questions.is_empty(), self.no_ask) {
-            (true, _) => Standing::Done,
-            (false, false) => Standing::Attention,
-            (false, true) => Standing::Failed,
+            (true, _) => InvocationResult::Done,
+            (false, false) => InvocationResult::Attention,
+            (false, true) => InvocationResult::Failed,
         };
-        tasks.max(asked).max(self.run.map_or(Standing::Done, |stage| self.of_run(stage)))
+        tasks.max(asked).max(self.run.map_or(InvocationResult::Done, |stage| self.run_result(stage)))
     }
 
-    /// What one task adds. A blocked one is worth as much as what it waits for.
-    fn of_own(&self, task: &TaskRow) -> Standing {
+    /// The result of one task. A blocked task has the result of the tasks that block it.
+    fn own_task_result(&self, task: &TaskRow) -> InvocationResult {
         if task.state() != TaskState::Blocked {
-            return of_task(task);
+            return task_result(task);
         }
         let in_run = |other: &TaskRow| other.run_id == task.run_id && task.run_id.is_some();
-        self.in_the_way(|other| in_run(other) || task.depends_on.contains(&other.id))
+        self.worst_blocker(|other| in_run(other) || task.depends_on.contains(&other.id))
     }
 
-    /// The worst of the tasks that others wait for; failed where none of these is known.
-    fn in_the_way(&self, is_waited_for: impl Fn(&TaskRow) -> bool) -> Standing {
-        let ends = self.tasks.iter().filter(|task| task.state() != TaskState::Blocked && is_waited_for(task));
-        ends.map(of_task).max().filter(|end| *end != Standing::Done).unwrap_or(Standing::Failed)
+    /// The worst result of the blocking tasks; `Failed` if none of them is known.
+    fn worst_blocker(&self, is_blocker: impl Fn(&TaskRow) -> bool) -> InvocationResult {
+        let ends = self.tasks.iter().filter(|task| task.state() != TaskState::Blocked && is_blocker(task));
+        ends.map(task_result).max().filter(|end| *end != InvocationResult::Done).unwrap_or(InvocationResult::Failed)
     }
 
-    fn of_run(&self, stage: &RunStage) -> Standing {
+    fn run_result(&self, stage: &RunStage) -> InvocationResult {
         match stage {
-            RunStage::Blocked { .. } => self.in_the_way(|_| true),
-            RunStage::Done(RunOutcome::Failed) => Standing::Failed,
-            RunStage::Done(RunOutcome::Attention)
-                if self.tasks.iter().all(|task| task.state().is_approved()) =>
-            {
-                Standing::Attention
+            RunStage::Blocked { .. } => self.worst_blocker(|_| true),
+            RunStage::Done(RunOutcome::Failed) => InvocationResult::Failed,
+            RunStage::Done(RunOutcome::Attention) if self.tasks.iter().all(|task| task.state().is_approved()) => {
+                InvocationResult::Attention
             }
             // Each task that is not approved counts by itself.
             RunStage::Done(RunOutcome::Attention | RunOutcome::Approved | RunOutcome::Cancelled)
@@ -78,18 +76,18 @@ impl Invocation<'_> {
             | RunStage::Preparing
             | RunStage::Working { .. }
             | RunStage::Reviewing
-            | RunStage::Landing(_) => Standing::Done,
+            | RunStage::Landing(_) => InvocationResult::Done,
         }
     }
 }
 
-/// What one task adds.
-pub fn of_task(task: &TaskRow) -> Standing {
-    // Whatever the status says: work that failed never passes for done.
-    let failed = matches!(task.outcome.as_deref(), Some("failed" | "stuck")) || task.status == Status::Stuck;
+/// The result of one task.
+pub fn task_result(task: &TaskRow) -> InvocationResult {
+    // Failed work never counts as done, whatever the status is.
+    let failed = matches!(task.outcome.as_deref(), Some("failed" | "stuck")) || task.status == TaskStatus::Stuck;
     match task.state() {
-        TaskState::Failed | TaskState::Blocked => Standing::Failed,
-        _ if failed => Standing::Failed,
+        TaskState::Failed | TaskState::Blocked => InvocationResult::Failed,
+        _ if failed => InvocationResult::Failed,
         TaskState::Queued
         | TaskState::Working
         | TaskState::Reviewing
@@ -97,9 +95,9 @@ pub fn of_task(task: &TaskRow) -> Standing {
         | TaskState::Landing
         | TaskState::Paused
         | TaskState::NeedsYou
-        | TaskState::Rejected => Standing::Attention,
+        | TaskState::Rejected => InvocationResult::Attention,
         TaskState::Approved | TaskState::Landed | TaskState::Unreviewed | TaskState::Cancelled => {
-            Standing::Done
+            InvocationResult::Done
         }
     }
 }

@@ -1,28 +1,28 @@
-//! Text of unknown origin and length, made to fit a line.
+//! Truncates, wraps and pads untrusted text to a number of terminal columns.
 
 use signoff_core::merge::render::plain_text::one_line;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// How wide a finding, a question or an agent's line may be within a line of ours.
+/// Maximum width of a finding, a question or an agent's line within a longer line.
 pub const SENTENCE: usize = 100;
 
-/// One line of at most so many columns, the rest replaced by `…`.
+/// Joins the text into one clean line of at most `columns` columns; a truncated line ends with `…`.
 pub fn cut(text: &str, columns: usize) -> String {
-    // Most text is plain, and lists are long.
+    // Fast path: most text is plain, and lists are long.
     if text.len() <= columns && is_plain(text) {
         return text.to_owned();
     }
     shorten(one_line(text), columns)
 }
 
-/// ASCII on one line without gaps: as many columns as bytes, and nothing to clean.
+/// Whether the text is printable ASCII on one line without double spaces: one column per byte, nothing to clean.
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let printable = bytes.iter().all(|byte| (b' '..=b'~').contains(byte));
     printable && !text.contains("  ") && !text.starts_with(' ') && !text.ends_with(' ')
 }
 
-/// Cuts what is clean and on one line already, with the gaps in it as they are.
+/// Truncates text that is already clean and on one line. Keeps double spaces.
 pub fn shorten(text: String, columns: usize) -> String {
     if text.width() <= columns {
         return text;
@@ -33,14 +33,14 @@ pub fn shorten(text: String, columns: usize) -> String {
         used < columns
     };
     let mut kept: String = text.chars().take_while(fits).collect();
-    // Some characters are wider together than alone.
+    // Some characters are wider in combination than alone.
     while !kept.is_empty() && kept.width() >= columns {
         kept.pop();
     }
     kept.trim_end().to_owned() + "…"
 }
 
-/// One line broken between words into at most so many lines of at most so many columns, the rest replaced by `…`.
+/// Wraps the text between words into at most `lines` lines of `columns` columns; truncated text ends with `…`.
 pub fn wrap(text: &str, columns: usize, lines: usize) -> Vec<String> {
     let mut wrapped: Vec<String> = Vec::new();
     for word in one_line(text).split_whitespace() {
@@ -58,12 +58,12 @@ pub fn wrap(text: &str, columns: usize, lines: usize) -> Vec<String> {
     wrapped
 }
 
-/// How many columns a terminal needs for it.
+/// The width of the text in terminal columns.
 pub fn columns(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.width() }
 }
 
-/// Filled with spaces to so many columns: wide characters count as two.
+/// Pads with spaces to `columns` columns. Wide characters count as two.
 pub fn pad(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(self::columns(text));
     let mut padded = String::with_capacity(text.len() + missing);
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_cut_fits_and_says_so() {
+    fn truncated_text_fits_and_ends_with_an_ellipsis() {
         assert_eq!(cut("Add login", 9), "Add login");
         assert_eq!(cut("Add a login form", 9), "Add a lo…");
         assert_eq!(cut("Add a login form", 7), "Add a…");

@@ -1,22 +1,22 @@
-//! What people and programs see: renderers over the view and the recorded facts.
+//! Renders runs and tasks as text, JSON and terminal frames.
 //!
-//! Values go in, text and values come out. Nothing here reads or writes anything, or asks for the time.
+//! This crate is pure: it takes values and returns text or values. It does no I/O and does not read the clock.
 
 pub mod agents;
-pub mod attention;
 pub mod dialogue;
 pub mod exit;
 pub mod fit;
+pub mod inbox;
 pub mod json;
+pub mod labels;
 pub mod line;
 pub mod notification;
 pub mod progress;
 pub mod report;
-mod round;
+mod review_round;
 pub mod runs;
 pub mod show;
 pub mod slots;
 pub mod stats;
 pub mod status;
 pub mod tui;
-pub mod words;

@@ -1,57 +1,57 @@
-//! Progress, a line at a time, for where there is no terminal to draw on.
+//! Line-by-line progress output, for output that is not a terminal.
 //!
-//! One task at a time prints the plain lines: `  [1/3] Running review...`. As soon as a line could belong to
-//! another task it says whose it is, and all lines after it do: `  #29 [1/3] Running review...`. In `[n/m]` n is the number of the coming
-//! review and m the gate's bound; without a bound there is only n, without a review neither. A workflow with
-//! several gates or checks names the phase: `[code_review 2/11]`. Where several reviewers sit at a gate, the
-//! block with what they say together follows the review's line, four spaces in.
+//! A single task prints plain lines: `  [1/3] Running review...`. From the first line that could belong to another
+//! task on, each line names its task: `  #29 [1/3] Running review...`. In `[n/m]`, n is the number of the next
+//! review and m the gate's limit; without a limit there is only n, without a review neither. A workflow with
+//! several gates or checks names the phase: `[code_review 2/11]`. If a gate has several reviewers, the merged
+//! review follows as a block, indented by four spaces.
 
 mod begin;
 mod checkpoint;
+mod decisions;
 mod ending;
-mod person;
-mod place;
+mod event_lines;
+mod position;
 mod run;
-mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::group::{RunEvent, RunPolicy};
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Event, Loop, Stage};
-use signoff_core::source::planner::Planned;
-use signoff_core::view::{LoopView, RunView};
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
+use signoff_core::source::planner::PlannerAnswer;
+use signoff_core::view::{LoopRow, RunView};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
-use self::checkpoint::Checkpoint;
+use self::checkpoint::CheckpointProgress;
 use crate::fit::{SENTENCE, cut};
-use crate::round::{Rounds, Step};
-use crate::words;
+use crate::labels;
+use crate::review_round::{LoopTransition, RoundTracker};
 
-/// Whether a line says which task it belongs to.
+/// When a line names its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Naming {
-    /// Where it could be another's: when others are active, or another was begun since.
+    /// If it could belong to another task: others are active, or another one was announced since.
     WhenNeeded,
-    /// Always, for runs that work several tasks at once.
+    /// Always, for runs that work on several tasks in parallel.
     Always,
 }
 
-/// A line in the making.
-enum Line {
-    /// It names its task itself and stands at the margin.
+/// A line before it is rendered.
+enum ProgressLine {
+    /// Not indented; the text already names its task.
     Own(String),
-    /// At the margin too, but named only where it must be.
+    /// Not indented; the task is named if needed.
     Margin(String),
-    /// A step of a loop, with its place in the workflow.
+    /// A step of a loop, with its position in the workflow.
     Step { place: String, text: String },
-    /// Belongs to the line above it.
+    /// Continues the line above it.
     Below(String),
 }
 
-impl Line {
-    /// With the task's name, where it takes one.
-    fn written(&self, name: &str) -> String {
+impl ProgressLine {
+    /// The text of the line; `name` is the prefix with the task's name.
+    fn render(&self, name: &str) -> String {
         match self {
             Self::Own(text) => text.clone(),
             Self::Margin(text) => format!("{name}{text}"),
@@ -61,34 +61,34 @@ impl Line {
     }
 }
 
-/// How a loop ended, for itself; nothing as long as it has not.
-pub fn end(log: &[Recorded], loop_id: &LoopId) -> Vec<String> {
+/// The lines about the end of a loop; empty if it has not ended.
+pub fn ending_lines(log: &[RecordedFact], loop_id: &LoopId) -> Vec<String> {
     let mut view = RunView::default();
     log.iter().for_each(|recorded| view.apply(recorded));
     let known = view.loop_state(loop_id).zip(view.loop_policy(loop_id)).zip(view.row(loop_id));
     let Some(((after, policy), row)) = known else { return Vec::new() };
     let (before, event) = (Loop::default(), Event::LandingGranted);
-    let step = Step { before: &before, event: &event, after, policy, launch: None };
-    ending::end(&step, &row).iter().map(|line| line.written("")).collect()
+    let step = LoopTransition { before: &before, event: &event, after, policy, launch: None };
+    ending::end(&step, &row).iter().map(|line| line.render("")).collect()
 }
 
-/// Turns recorded facts into lines, one fact after the other.
+/// Turns recorded events into lines.
 pub struct LineRenderer {
     naming: Naming,
     view: RunView,
     policy: Option<RunPolicy>,
     groups: Vec<Vec<LoopId>>,
-    rounds: BTreeMap<LoopId, Rounds>,
-    /// The checkpoint round under way.
-    checkpoint: Checkpoint,
+    rounds: BTreeMap<LoopId, RoundTracker>,
+    /// The current checkpoint round.
+    checkpoint: CheckpointProgress,
     active: BTreeSet<LoopId>,
     announced: BTreeSet<LoopId>,
-    /// The loop that was announced last: unnamed lines belong to it.
+    /// The loop that was announced last; lines without a name belong to it.
     heading: Option<LoopId>,
-    /// Several loops were active at the same time, of this run or of others.
-    several: bool,
-    /// The program is about to end: nothing new is begun.
-    ends: bool,
+    /// Several loops of this run or of other runs were active at the same time.
+    names_required: bool,
+    /// The program is shutting down and starts nothing new.
+    shutting_down: bool,
 }
 
 impl LineRenderer {
@@ -99,20 +99,20 @@ impl LineRenderer {
             policy: None,
             groups: Vec::new(),
             rounds: BTreeMap::new(),
-            checkpoint: Checkpoint::default(),
+            checkpoint: CheckpointProgress::default(),
             active: BTreeSet::new(),
             announced: BTreeSet::new(),
             heading: None,
-            several: false,
-            ends: false,
+            names_required: false,
+            shutting_down: false,
         }
     }
 
-    /// Takes in what was told before, without telling it again. A loop that goes on is announced anew.
+    /// Applies past events without printing them again. A loop that continues is announced again.
     ///
-    /// What people decided since was recorded while nobody showed the run: that is told now.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) -> Vec<String> {
-        let (mut untold, mut meanwhile) = (Vec::new(), false);
+    /// Returns lines for decisions that people made since the run was last displayed.
+    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a RecordedFact>) -> Vec<String> {
+        let (mut unseen, mut meanwhile) = (Vec::new(), false);
         for recorded in log {
             if is_decision(&recorded.fact) {
                 meanwhile = true;
@@ -121,62 +121,62 @@ impl LineRenderer {
                 meanwhile &= is_consequence(&recorded.fact);
             }
             if meanwhile {
-                let lines = self.take(recorded);
-                // A decision that ended its loop was told when it was made.
-                untold.extend(lines.into_iter().filter(|_| !self.is_over(&recorded.fact)));
+                let lines = self.apply(recorded);
+                // A decision that ended its loop was printed when it was made.
+                unseen.extend(lines.into_iter().filter(|_| !self.is_over(&recorded.fact)));
             } else {
-                self.take(recorded);
-                untold.clear();
+                self.apply(recorded);
+                unseen.clear();
             }
         }
         if self.active.is_empty() {
-            untold.clear();
+            unseen.clear();
         }
-        if untold.is_empty() {
+        if unseen.is_empty() {
             self.announced.clear();
             self.heading = None;
         }
-        self.goes_on().into_iter().chain(untold).collect()
+        self.resume_lines().into_iter().chain(unseen).collect()
     }
 
-    /// Whether the loop that a fact is about has ended.
+    /// Whether the loop of this event has ended.
     fn is_over(&self, fact: &Fact) -> bool {
         let own = if let Fact::Loop(loop_id, _) = fact { Some(loop_id) } else { moved_loop(fact) };
         own.and_then(|loop_id| self.view.loop_state(loop_id)).is_some_and(Loop::is_done)
     }
 
-    /// Of how many loops lines are to be expected.
+    /// Number of active loops.
     pub fn active(&self) -> usize {
         self.active.len()
     }
 
-    /// Loops of other runs are active too: from now on each line says whose it is.
-    pub fn beside_others(&mut self) {
-        self.several = true;
+    /// Loops of other runs are active too: from now on each line names its task.
+    pub fn set_other_runs_active(&mut self) {
+        self.names_required = true;
     }
 
-    /// From now on nothing is announced that will not happen any more.
-    pub fn end_soon(&mut self) {
-        self.ends = true;
+    /// The program is shutting down: from now on, no new steps are announced.
+    pub fn set_shutting_down(&mut self) {
+        self.shutting_down = true;
     }
 
-    /// The lines that a fact gives. Facts that change nothing give none.
-    pub fn take(&mut self, recorded: &Recorded) -> Vec<String> {
+    /// Applies an event and returns its lines. Events that change nothing have none.
+    pub fn apply(&mut self, recorded: &RecordedFact) -> Vec<String> {
         match &recorded.fact {
             Fact::Run(fact) => self.run_fact(recorded, fact),
-            Fact::Loop(loop_id, LoopFact::Moved(event)) => self.moved(recorded, loop_id, event),
+            Fact::Loop(loop_id, LoopFact::Transitioned(event)) => self.apply_loop_event(recorded, loop_id, event),
             Fact::Loop(loop_id, LoopFact::AttemptStarted { .. }) => {
                 self.view.apply(recorded);
-                self.taken_up(loop_id)
+                self.resumed_loop(loop_id)
             }
-            // Of a task's own plan its items are told.
+            // The plan of a task is reported by its number of items instead.
             Fact::Loop(loop_id, LoopFact::Answered { answer, .. }) if *loop_id == LoopId::planning() => {
                 self.view.apply(recorded);
-                self.answered(loop_id, answer)
+                self.planner_answer(loop_id, answer)
             }
             Fact::Loop(loop_id, LoopFact::CheckpointReviewed { review }) => {
                 self.view.apply(recorded);
-                self.checkpoint.reviewed(loop_id, review);
+                self.checkpoint.add_review(loop_id, review);
                 Vec::new()
             }
             Fact::Task(..) | Fact::Loop(..) => {
@@ -186,16 +186,15 @@ impl LineRenderer {
         }
     }
 
-    /// The run as it stands after the last fact.
+    /// The run after the last event.
     pub fn view(&self) -> &RunView {
         &self.view
     }
 
-    fn moved(&mut self, recorded: &Recorded, loop_id: &LoopId, event: &Event) -> Vec<String> {
+    fn apply_loop_event(&mut self, recorded: &RecordedFact, loop_id: &LoopId, event: &Event) -> Vec<String> {
         let before = self.view.loop_state(loop_id).cloned().unwrap_or_default();
         self.view.apply(recorded);
-        let (Some(after), Some(policy)) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id))
-        else {
+        let (Some(after), Some(policy)) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id)) else {
             return Vec::new();
         };
         if before == *after {
@@ -203,49 +202,47 @@ impl LineRenderer {
         }
         let Some(row) = self.view.row(loop_id) else { return Vec::new() };
         let launch = event.ends_attempt().and_then(|attempt| self.view.launch(loop_id, attempt));
-        let step = Step { before: &before, event, after, policy, launch };
-        if let Some((of, _)) = loop_id.of_checkpoint() {
-            let lines = checkpoint::trouble(&step, !self.ends);
-            return self.view.row(&of).map_or_else(Vec::new, |row| self.written(&lines, &row, None));
+        let step = LoopTransition { before: &before, event, after, policy, launch };
+        if let Some((of, _)) = loop_id.checkpoint_target() {
+            let lines = checkpoint::failure_lines(&step, !self.shutting_down);
+            return self.view.row(&of).map_or_else(Vec::new, |row| self.render(&lines, &row, None));
         }
-        self.checkpoint.heard(loop_id, &step);
-        let round = self.rounds.entry(loop_id.clone()).or_default().take(&step);
-        let lines = told::told(&step, round.as_ref(), &row, (!self.ends, self.view.branch()));
+        self.checkpoint.end_review(loop_id, &step);
+        let round = self.rounds.entry(loop_id.clone()).or_default().apply(&step);
+        let lines = event_lines::lines(&step, round.as_ref(), &row, (!self.shutting_down, self.view.branch()));
         if is_active(after) {
             self.active.insert(loop_id.clone());
         } else {
             self.active.remove(loop_id);
         }
-        self.several |= self.active.len() > 1;
-        self.written(&lines, &row, header_word(&before, event))
+        self.names_required |= self.active.len() > 1;
+        self.render(&lines, &row, header_word(&before, event))
     }
 
-    /// A planner's answer, while its loop stands as it stood.
-    fn answered(&mut self, loop_id: &LoopId, answer: &Planned) -> Vec<String> {
-        let known =
-            self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
+    /// The lines for a planner's answer, which does not change the state of its loop.
+    fn planner_answer(&mut self, loop_id: &LoopId, answer: &PlannerAnswer) -> Vec<String> {
+        let known = self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
         let Some(((this, policy), row)) = known else { return Vec::new() };
-        let step = Step { before: this, event: &Event::LandingGranted, after: this, policy, launch: None };
-        let lines = told::answered(&step, answer);
-        self.written(&lines, &row, None)
+        let step = LoopTransition { before: this, event: &Event::LandingGranted, after: this, policy, launch: None };
+        let lines = event_lines::planner_answer(&step, answer);
+        self.render(&lines, &row, None)
     }
 
-    /// What a loop is at that goes on where it was left: told once, as if it began now.
-    fn taken_up(&mut self, loop_id: &LoopId) -> Vec<String> {
-        let known =
-            self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
-        let new = !self.announced.contains(loop_id) && loop_id.of_checkpoint().is_none();
+    /// The current step of a loop that continues after a restart, printed once as if it began now.
+    fn resumed_loop(&mut self, loop_id: &LoopId) -> Vec<String> {
+        let known = self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
+        let new = !self.announced.contains(loop_id) && loop_id.checkpoint_target().is_none();
         let Some(((after, policy), row)) = known.filter(|_| new) else { return Vec::new() };
         let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
-        let step = Step { before: &before, event: &event, after, policy, launch: None };
-        let lines = begin::begins(&step);
+        let step = LoopTransition { before: &before, event: &event, after, policy, launch: None };
+        let lines = begin::start_lines(&step);
         self.active.insert(loop_id.clone());
-        self.several |= self.active.len() > 1;
-        self.written(&lines, &row, None)
+        self.names_required |= self.active.len() > 1;
+        self.render(&lines, &row, None)
     }
 
-    fn written(&mut self, lines: &[Line], row: &LoopView, header: Option<&str>) -> Vec<String> {
-        let steps = lines.iter().any(|line| matches!(line, Line::Step { .. } | Line::Margin(_)));
+    fn render(&mut self, lines: &[ProgressLine], row: &LoopRow, header: Option<&str>) -> Vec<String> {
+        let steps = lines.iter().any(|line| matches!(line, ProgressLine::Step { .. } | ProgressLine::Margin(_)));
         let word = header.or((!self.announced.contains(&row.id)).then_some("Resuming"));
         let mut written = Vec::new();
         if let (Some(word), true) = (word, steps) {
@@ -253,61 +250,63 @@ impl LineRenderer {
             self.announced.insert(row.id.clone());
             self.heading = Some(row.id.clone());
         }
-        // What came from a tracker is known by its id there: each of its lines has it.
+        // Tasks from a tracker are known by their tracker id: each line has it.
         let named = row.tracker_id.is_some() || self.is_named(&row.id);
         let name = if named { self.name(row) } else { String::new() };
-        written.extend(lines.iter().map(|line| line.written(&name)));
+        written.extend(lines.iter().map(|line| line.render(&name)));
         written
     }
 
     /// `Running task #29: Add user authentication`, `Run 3: planning`.
-    fn header(&self, word: &str, row: &LoopView) -> String {
-        let Some(run) = self.view.run.filter(|_| row.id.serves_the_run()) else {
+    fn header(&self, word: &str, row: &LoopRow) -> String {
+        let Some(run) = self.view.run.filter(|_| row.id.is_run_level()) else {
             return format!("{word} {}", announcement(row));
         };
-        let title = words::small(&cut(&row.title, SENTENCE));
+        let title = labels::lowercase_first(&cut(&row.title, SENTENCE));
         let run = if word == "Running" { format!("Run {run}") } else { format!("{word} run {run}") };
-        let branch = self.view.branch().filter(|_| row.id == LoopId::whole());
+        let branch = self.view.branch().filter(|_| row.id == LoopId::final_review());
         format!("{run}: {title}{}", branch.map(|branch| format!(" of {branch}")).unwrap_or_default())
     }
 
-    /// What stands before a line that could be another's.
-    fn name(&self, row: &LoopView) -> String {
+    /// The prefix of a line that could belong to another task.
+    fn name(&self, row: &LoopRow) -> String {
         match (row.task, self.view.run) {
             (Some(task), _) => {
                 format!("#{task} {}", tracker_id(row).map(|id| format!("{id} ")).unwrap_or_default())
             }
-            (None, Some(run)) if row.id.serves_the_run() => format!("run {run} "),
-            (None, _) => format!("{}: ", words::subject(row)),
+            (None, Some(run)) if row.id.is_run_level() => format!("run {run} "),
+            (None, _) => format!("{}: ", labels::subject(row)),
         }
     }
 
     fn is_named(&self, loop_id: &LoopId) -> bool {
         self.naming == Naming::Always
-            || self.several
+            || self.names_required
             || self.heading.as_ref() != Some(loop_id)
             || self.active.iter().any(|other| other != loop_id)
     }
 }
 
-/// Whether a person said so.
+/// Whether the event is a person's decision.
 fn is_decision(fact: &Fact) -> bool {
-    let Fact::Loop(_, LoopFact::Moved(event)) = fact else { return false };
+    let Fact::Loop(_, LoopFact::Transitioned(event)) = fact else { return false };
     matches!(event, Event::PersonRetried { .. } | Event::PersonAnswered { .. } | Event::PersonEdited { .. })
 }
 
-/// The loop whose standing in the run a fact tells.
+/// The loop of an event that updates a loop's status in its run.
 fn moved_loop(fact: &Fact) -> Option<&LoopId> {
-    let Fact::Run(RunFact::Moved(RunEvent::LoopMoved { loop_id, .. })) = fact else { return None };
+    let Fact::Run(RunFact::Transitioned(RunEvent::LoopStatusChanged { loop_id, .. })) = fact else {
+        return None;
+    };
     Some(loop_id)
 }
 
-/// What a decision means for the run is recorded with it.
+/// Whether the event is recorded together with a decision, as its effect on the run.
 fn is_consequence(fact: &Fact) -> bool {
-    moved_loop(fact).is_some() || matches!(fact, Fact::Loop(_, LoopFact::Moved(Event::HeadMoved { .. })))
+    moved_loop(fact).is_some() || matches!(fact, Fact::Loop(_, LoopFact::Transitioned(Event::HeadMoved { .. })))
 }
 
-/// Whether lines of it are to be expected.
+/// Whether the loop is active, so that lines about it will follow.
 fn is_active(this: &Loop) -> bool {
     match &this.stage {
         Stage::Working { .. }
@@ -329,14 +328,15 @@ fn header_word(before: &Loop, event: &Event) -> Option<&'static str> {
     }
 }
 
-/// `task #29: Add user authentication`.
-fn tracker_id(row: &LoopView) -> Option<String> {
-    row.tracker_id.as_ref().map(|id| cut(id, words::TRACKER_ID))
+/// The tracker id of the task, truncated.
+fn tracker_id(row: &LoopRow) -> Option<String> {
+    row.tracker_id.as_ref().map(|id| cut(id, labels::TRACKER_ID))
 }
 
-fn announcement(row: &LoopView) -> String {
+/// `task #29: Add user authentication`.
+fn announcement(row: &LoopRow) -> String {
     match row.task {
-        Some(task) => format!("task #{task}{}: {}", words::bracketed_id(row), cut(&row.title, SENTENCE)),
+        Some(task) => format!("task #{task}{}: {}", labels::bracketed_id(row), cut(&row.title, SENTENCE)),
         None if row.title.is_empty() => cut(row.id.as_str(), SENTENCE),
         None => cut(&row.title, SENTENCE),
     }

@@ -1,36 +1,35 @@
-//! A run or a task as one document to keep: what was asked, found, fixed and left, by whom, at what cost.
+//! The report of `signoff report`: one document about a task or a run, with requests, findings, attempts and cost.
 //!
-//! An [`Account`] is the value; beside it stands a file for each form it is written in. Text of agents is data in each
-//! of them.
+//! `ReportDocument` is the value; each output format has its own module. Every format escapes text from agents.
 
 mod changes;
 pub mod junit;
 pub mod markdown;
-mod part;
+mod result;
 pub mod sarif;
-mod standing;
+mod sections;
 mod totals;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::escaped_json;
 
-pub use changes::{COUNTED, Changes};
-pub use part::{Part, RunAccount, TaskAccount};
-pub use standing::{Standing, of_report, of_task};
+pub use changes::{Changes, MAX_COUNTED_TASKS};
+pub use result::{ReportResult, result_of_report, result_of_task};
+pub use sections::{PartSection, RunSection, TaskSection};
 pub use totals::{FindingCounts, Totals};
 
 use crate::json::VERSION;
 
-/// What was asked for: one task, or a run with all its tasks.
+/// The subject of a report: one task, or a run with all its tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct About {
+pub struct DocumentSubject {
     #[schemars(extend("enum" = ["task", "run"]))]
     pub kind: &'static str,
     pub id: u64,
 }
 
-impl About {
+impl DocumentSubject {
     pub fn task(id: u64) -> Self {
         Self { kind: "task", id }
     }
@@ -39,66 +38,67 @@ impl About {
         Self { kind: "run", id }
     }
 
-    /// What to type for the same in another form.
+    /// The command that prints this report; the caller adds the format.
     pub fn command(&self) -> String {
         let id = self.id;
         if self.kind == "run" { format!("signoff report run-{id}") } else { format!("signoff report {id}") }
     }
 }
 
-/// `report --format json`: all that is known, in one document.
+/// `report --format json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Account {
+pub struct ReportDocument {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    pub about: About,
-    /// When it was written, UTC: work may have gone on since.
+    #[serde(rename = "about")]
+    pub subject: DocumentSubject,
+    /// When the report was created, UTC.
     pub made_at: String,
-    /// The run; null where none has taken the task up.
-    pub run: Option<RunAccount>,
-    /// What served the run as a whole: planning, looks at work under way, the final review.
-    pub parts: Vec<Part>,
-    pub tasks: Vec<TaskAccount>,
+    /// The run; null for a task without a run.
+    pub run: Option<RunSection>,
+    /// The loops of the run without a task: planning, checkpoint reviews, the final review.
+    pub parts: Vec<PartSection>,
+    pub tasks: Vec<TaskSection>,
     pub totals: Totals,
 }
 
-impl Account {
-    pub fn of(
-        about: About,
+impl ReportDocument {
+    pub fn new(
+        about: DocumentSubject,
         made_at: String,
-        run: Option<RunAccount>,
-        held: (Vec<Part>, Vec<TaskAccount>),
+        run: Option<RunSection>,
+        sections: (Vec<PartSection>, Vec<TaskSection>),
     ) -> Self {
-        let (parts, tasks) = held;
-        let totals = Totals::of(&parts, &tasks);
-        Self { version: VERSION, about, made_at, run, parts, tasks, totals }
+        let (parts, tasks) = sections;
+        let totals = Totals::new(&parts, &tasks);
+        Self { version: VERSION, subject: about, made_at, run, parts, tasks, totals }
     }
 
-    /// As JSON, with one line break at its end.
+    /// The report as JSON, with a final line break.
     pub fn json(&self) -> String {
         let text = serde_json::to_string_pretty(self).expect("an account is JSON");
         escaped_json(&text) + "\n"
     }
 
-    /// What people call it.
+    /// The title of the task, or the number and specification of the run.
     pub fn title(&self) -> String {
-        match (self.about.kind, self.tasks.first(), &self.run) {
+        match (self.subject.kind, self.tasks.first(), &self.run) {
             ("task", Some(task), _) => task.report.task.title.clone(),
             (_, _, Some(run)) => match &run.specification {
                 Some(name) => format!("Run {}: {name}", run.id),
                 None => format!("Run {}", run.id),
             },
-            (_, _, None) => format!("Run {}", self.about.id),
+            (_, _, None) => format!("Run {}", self.subject.id),
         }
     }
 
-    /// How it stands as a whole.
-    pub fn standing(&self) -> &Standing {
-        match (self.about.kind, self.tasks.first(), &self.run) {
-            ("task", Some(task), _) => &task.standing,
-            (_, _, Some(run)) => &run.standing,
-            (_, Some(task), None) => &task.standing,
-            (_, None, None) => &standing::UNKNOWN,
+    /// The overall result.
+    pub fn result(&self) -> &ReportResult {
+        match (self.subject.kind, self.tasks.first(), &self.run) {
+            ("task", Some(task), _) => &task.result,
+            (_, _, Some(run)) => &run.result,
+            (_, Some(task), None) => &task.result,
+            (_, None, None) => &result::UNKNOWN,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Everything about one task, told from its log.
+//! The report of `signoff show`: everything about one task, from its log.
 
 mod attempt;
-mod folded;
-mod shape;
+mod report_types;
+mod task_history;
 mod text;
 
 use schemars::JsonSchema;
@@ -11,17 +11,17 @@ use signoff_core::ids::LoopId;
 use signoff_core::ledger::DecidedBy;
 use signoff_core::machine::Event;
 use signoff_core::view::{QuestionRow, QuestionView, RunView, TaskRow};
-use signoff_core::wire::{Fact, Recorded};
+use signoff_core::wire::{Fact, RecordedFact};
 
-pub use attempt::Attempt;
-pub use folded::Folded;
-pub(crate) use shape::usd;
-pub use shape::{ClaimLine, Cycle, FindingLine, LedgerLine, NoteLine, ReviewLine, Seen, Settled};
+pub use attempt::AttemptRow;
+pub(crate) use report_types::usd;
+pub use report_types::{ClaimLine, Cycle, FindingLine, LedgerLine, NoteReport, ReviewReport, Sighting, StateChange};
+pub use task_history::RunHistory;
 pub use text::text;
 
 /// `show ID --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Report {
+pub struct TaskReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
     pub task: TaskRow,
@@ -29,22 +29,22 @@ pub struct Report {
     pub cycles: Vec<Cycle>,
     /// Every finding over all cycles, open ones first.
     pub ledger: Vec<LedgerLine>,
-    pub attempts: Vec<Attempt>,
-    /// Paths of what is kept beside the log.
+    pub attempts: Vec<AttemptRow>,
+    /// Paths of the artifact files.
     pub artifacts: Vec<String>,
-    /// What people decided about it, in order.
-    pub decisions: Vec<PersonsDecision>,
-    /// The commit its reviewers approved; what came after it, nobody reviewed.
+    /// Decisions of people about the task, in order.
+    pub decisions: Vec<PersonDecision>,
+    /// The commit its reviewers approved. Later commits are not reviewed.
     pub approved_commit: Option<String>,
-    /// What is wrong with that approval now, in words: the branch has moved since.
+    /// Why the approval is no longer valid: the branch has changed since.
     pub voided: Option<String>,
-    /// What people are asked about it.
+    /// The open question of the task.
     pub question: Option<QuestionRow>,
 }
 
-/// What a person decided.
+/// A decision of a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct PersonsDecision {
+pub struct PersonDecision {
     pub at: String,
     pub by: String,
     /// `answer`, `retry`, `edit`, `cancel` or `dispute`.
@@ -54,15 +54,13 @@ pub struct PersonsDecision {
     pub reason: Option<String>,
 }
 
-impl PersonsDecision {
-    fn of(recorded: &Recorded, event: &Event) -> Option<Self> {
+impl PersonDecision {
+    fn from_event(recorded: &RecordedFact, event: &Event) -> Option<Self> {
         let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let (what, by, choice, reason) = match event {
-            Event::PersonAnswered { choice, by, .. } => ("answer", by, some(choice.word()), None),
+            Event::PersonAnswered { choice, by, .. } => ("answer", by, some(choice.as_str()), None),
             Event::PersonRetried { by } => ("retry", by, None, None),
-            Event::PersonEdited { verdict, by, reason, .. } => {
-                ("edit", by, some(verdict.word()), some(reason))
-            }
+            Event::PersonEdited { verdict, by, reason, .. } => ("edit", by, some(verdict.as_str()), some(reason)),
             Event::Cancelled { by } => ("cancel", by, None, None),
             Event::FindingDecided { finding, decision } => {
                 let DecidedBy::Person(by) = &decision.by else { return None };
@@ -95,32 +93,30 @@ impl PersonsDecision {
     }
 }
 
-impl Report {
-    /// Folds the log of the run that works the task; one that no run has taken up has an empty one.
-    pub fn of(task: TaskRow, log: &[Recorded], loop_id: &LoopId, artifacts: Vec<String>) -> Self {
-        Folded::only(log, loop_id).report(task, loop_id, artifacts)
+impl TaskReport {
+    /// Builds the report from the log of the task's run; empty for a task without a run.
+    pub fn from_log(task: TaskRow, log: &[RecordedFact], loop_id: &LoopId, artifacts: Vec<String>) -> Self {
+        RunHistory::for_loop(log, loop_id).report(task, loop_id, artifacts)
     }
 }
 
-/// What is told of one loop, of the checkpoints that look at it, and of the run: in a run of many tasks it is folded in no
-/// time, and tells the same of that loop. Only questions have other numbers: those are counted over all loops.
-pub fn concerning(log: &[Recorded], wanted: &LoopId) -> Vec<Recorded> {
-    let concerns = |recorded: &&Recorded| match &recorded.fact {
-        Fact::Loop(loop_id, _) => {
-            loop_id == wanted || loop_id.of_checkpoint().is_some_and(|(of, _)| of == *wanted)
-        }
+/// The events of one loop, of its checkpoint reviews, and of the run. Replaying them is fast even in runs with many
+/// tasks, and gives the same state of that loop. Only question ids differ, because they are counted over all loops.
+pub fn events_of_loop(log: &[RecordedFact], wanted: &LoopId) -> Vec<RecordedFact> {
+    let concerns = |recorded: &&RecordedFact| match &recorded.fact {
+        Fact::Loop(loop_id, _) => loop_id == wanted || loop_id.checkpoint_target().is_some_and(|(of, _)| of == *wanted),
         Fact::Run(_) | Fact::Task(..) => true,
     };
     log.iter().filter(concerns).cloned().collect()
 }
 
-/// The question under the number its run gave it.
-fn asked(question: QuestionView, view: &RunView, task: &TaskRow) -> QuestionRow {
+/// The question, with the id that its run gave it.
+fn question_row(question: QuestionView, view: &RunView, task: &TaskRow) -> QuestionRow {
     QuestionRow {
         id: question.id.to_string(),
         run_id: view.run.map_or(0, |run| run.0),
         task_id: Some(task.id),
         text: question.text,
-        choices: question.choices.iter().map(|choice| choice.word().to_owned()).collect(),
+        choices: question.choices.iter().map(|choice| choice.as_str().to_owned()).collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! What slots would be filled with: `run beads --dry-run` and `run queue --dry-run`.
+//! The report of `run beads --dry-run` and `run queue --dry-run`: the tasks that would start.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::fit::{count, cut};
 use crate::json::VERSION;
 
-/// `run beads --dry-run --json`: what is ready, in the order it would be begun.
+/// `run beads --dry-run --json`: the ready tasks, in the order they would start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SlotsReport {
     #[schemars(extend("const" = 1))]
@@ -16,15 +16,15 @@ pub struct SlotsReport {
     /// The tracker's program, its file, or `queue`.
     pub source: String,
     pub ready: Vec<ReadyTask>,
-    pub left_out: Vec<LeftOut>,
-    /// What was understood otherwise than its author may have meant.
+    pub left_out: Vec<SkippedTask>,
+    /// Input that may have been interpreted differently than its author meant.
     pub warnings: Vec<String>,
 }
 
-/// A task that would be begun.
+/// A task that would start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReadyTask {
-    /// The tracker's name for it, or its number in the queue.
+    /// Its id in the tracker, or its number in the queue.
     pub id: String,
     pub title: String,
     /// 0 is highest, 4 lowest.
@@ -33,20 +33,20 @@ pub struct ReadyTask {
     pub auto_review: bool,
 }
 
-/// A task that would not be begun now.
+/// A task that would not start now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LeftOut {
+pub struct SkippedTask {
     pub id: String,
     pub title: String,
     pub reason: String,
 }
 
 impl SlotsReport {
-    pub fn of(source: &str, ready: Vec<ReadyTask>, left_out: Vec<LeftOut>, warnings: Vec<String>) -> Self {
+    pub fn new(source: &str, ready: Vec<ReadyTask>, left_out: Vec<SkippedTask>, warnings: Vec<String>) -> Self {
         Self { version: VERSION, source: source.to_owned(), ready, left_out, warnings }
     }
 
-    /// The same for people.
+    /// The report as text.
     pub fn text(&self) -> String {
         let reviewed = self.ready.iter().filter(|task| task.auto_review).count();
         let how = match reviewed {
@@ -78,7 +78,7 @@ impl SlotsReport {
     }
 }
 
-/// So many columns of what others wrote.
+/// Maximum widths of text from trackers.
 const WIDE: usize = 80;
 const LONG: usize = 200;
 

@@ -1,8 +1,8 @@
-//! What all runs together tell: how many reviews it takes, why work stops, who finds what, what it costs.
+//! Statistics over all runs: reviews until approval, stop reasons, findings per reviewer, cost and time.
 
 mod convergence;
 mod phase;
-mod shape;
+mod report;
 mod share;
 mod text;
 
@@ -11,122 +11,109 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::machine::Reason;
-use signoff_core::view::{LoopView, Status};
-use signoff_core::wire::Recorded;
+use signoff_core::view::{LoopRow, TaskStatus};
+use signoff_core::wire::RecordedFact;
 
 pub use convergence::Convergence;
-pub use phase::{ByPhase, Phases};
-pub use shape::{AgentFailures, CyclesToApproval, Money, StatsReport, StopReason, TaskCounts, WithCycles};
-pub(crate) use share::plus;
+pub use phase::{ByPhase, PhaseTimes};
+pub use report::{AgentFailures, CostTotals, CycleCount, CyclesToApproval, StatsReport, StopReason, TaskCounts};
+pub(crate) use share::add_usd;
 pub use share::{ByReviewer, ByRole, Shares};
 pub use text::text;
 
-use crate::show::{Attempt, Folded, usd};
+use crate::show::{AttemptRow, RunHistory, usd};
 
-/// Which work counts.
+/// Selects the work to count.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
-    /// What was begun at that time or later.
+    /// Only loops that started at this time or later.
     pub since: Option<Timestamp>,
-    /// Runs of this preset.
+    /// Only runs of this preset.
     pub preset: Option<String>,
 }
 
-/// The fold over the logs of all runs, one at a time: of a log nothing is kept but numbers.
+/// Accumulates the statistics, one run at a time. Only numbers are kept of each log.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Stats {
+pub struct StatsCollector {
     filter: Filter,
     voided: BTreeSet<TaskId>,
     runs: u64,
     tasks: TaskCounts,
-    /// How many tasks were approved after so many reviews.
+    /// Number of approved tasks by number of reviews.
     cycles: BTreeMap<u32, u64>,
     stops: BTreeMap<(String, Option<String>), u64>,
-    money: Money,
+    money: CostTotals,
     approved_usd: f64,
     shares: Shares,
-    phases: Phases,
+    phases: PhaseTimes,
     failures: BTreeMap<(String, &'static str), u64>,
 }
 
-impl Stats {
+impl StatsCollector {
     pub fn new(filter: Filter) -> Self {
         Self { filter, ..Self::default() }
     }
 
-    /// Takes the approval from tasks whose branch has moved since: no log tells that.
+    /// Counts these tasks as not approved: their branch has changed since, which is not in any log.
     #[must_use]
-    pub fn without(self, voided: BTreeSet<TaskId>) -> Self {
+    pub fn with_voided(self, voided: BTreeSet<TaskId>) -> Self {
         Self { voided, ..self }
     }
 
-    /// Takes in the whole log of one run.
-    pub fn take(&mut self, log: &[Recorded]) {
-        self.take_run(&Folded::counted(log));
+    /// Adds the whole log of one run.
+    pub fn add_log(&mut self, log: &[RecordedFact]) {
+        self.add_run(&RunHistory::attempts_only(log));
     }
 
-    /// Takes in one run, whose log was [counted](Folded::go_on_counting).
-    pub fn take_run(&mut self, folded: &Folded) {
-        let preset = folded.view.preset();
+    /// Adds one run, whose log was read with `RunHistory::extend_attempts`.
+    pub fn add_run(&mut self, history: &RunHistory) {
+        let preset = history.view.preset();
         if preset.is_none() || self.filter.preset.as_deref().is_some_and(|wanted| preset != Some(wanted)) {
             return;
         }
         let mut counts = false;
-        for loop_id in folded.loops() {
-            counts |= self.take_loop(folded, loop_id);
+        for loop_id in history.loops() {
+            counts |= self.add_loop(history, loop_id);
         }
         self.runs += u64::from(counts);
     }
 
-    /// Takes in one loop, unless it was begun too early. A checkpoint's is one as well.
-    fn take_loop(&mut self, folded: &Folded, loop_id: &LoopId) -> bool {
-        let attempts = folded.attempts(loop_id);
+    /// Adds one loop, unless it started too early. Loops of checkpoints count too.
+    fn add_loop(&mut self, history: &RunHistory, loop_id: &LoopId) -> bool {
+        let attempts = history.attempts(loop_id);
         let begun = attempts.iter().filter_map(|one| one.started_at.parse::<Timestamp>().ok()).min();
         if self.filter.since.is_some_and(|since| begun.is_none_or(|begun| begun < since)) {
             return false;
         }
-        let row = folded.view.row(loop_id);
+        let row = history.view.row(loop_id);
         let is_over = row.as_ref().is_some_and(|row| is_over(row.status));
-        self.shares.take(&attempts, &folded.ledger(loop_id), is_over);
-        self.phases.take(&attempts);
-        attempts.iter().for_each(|attempt| self.attempt(attempt));
+        self.shares.add_loop(&attempts, &history.ledger(loop_id), is_over);
+        self.phases.add_attempts(&attempts);
+        attempts.iter().for_each(|attempt| self.add_attempt(attempt));
         if let Some(row) = row.filter(|row| row.task.is_some()) {
-            self.task(&row, usd(row.usage));
+            self.add_task(&row, usd(row.usage));
         }
         true
     }
 
-    /// Both, as if all runs of the other had been taken in here.
-    pub fn add(&mut self, other: &Self) {
-        // Who counts is not asked again: the filter is the same.
-        let Self {
-            filter: _,
-            voided: _,
-            runs,
-            tasks,
-            cycles,
-            stops,
-            money,
-            approved_usd,
-            shares,
-            phases,
-            failures,
-        } = other;
+    /// Adds all runs of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        // Both have the same filter, so it is not applied again.
+        let Self { filter: _, voided: _, runs, tasks, cycles, stops, money, approved_usd, shares, phases, failures } =
+            other;
         self.runs += runs;
         self.tasks.add(tasks);
         self.money.add(money);
-        self.approved_usd = plus(self.approved_usd, *approved_usd);
-        self.shares.add(shares);
-        self.phases.add(phases);
+        self.approved_usd = add_usd(self.approved_usd, *approved_usd);
+        self.shares.merge(shares);
+        self.phases.merge(phases);
         cycles.iter().for_each(|(cycles, tasks)| *self.cycles.entry(*cycles).or_default() += tasks);
         stops.iter().for_each(|(stop, tasks)| *self.stops.entry(stop.clone()).or_default() += tasks);
-        failures
-            .iter()
-            .for_each(|(failure, times)| *self.failures.entry(failure.clone()).or_default() += times);
+        failures.iter().for_each(|(failure, times)| *self.failures.entry(failure.clone()).or_default() += times);
     }
 
-    fn attempt(&mut self, attempt: &Attempt) {
-        self.money.total_usd = plus(self.money.total_usd, attempt.cost_usd);
+    fn add_attempt(&mut self, attempt: &AttemptRow) {
+        self.money.total_usd = add_usd(self.money.total_usd, attempt.cost_usd);
         self.money.is_estimated |= attempt.cost_is_estimated;
         self.money.input_tokens += attempt.input_tokens;
         self.money.output_tokens += attempt.output_tokens;
@@ -135,7 +122,7 @@ impl Stats {
         }
     }
 
-    fn task(&mut self, row: &LoopView, cost: f64) {
+    fn add_task(&mut self, row: &LoopRow, cost: f64) {
         self.tasks.all += 1;
         if !is_over(row.status) {
             self.tasks.unfinished += 1;
@@ -150,30 +137,34 @@ impl Stats {
         match outcome {
             "approved" => {
                 self.tasks.approved += 1;
-                self.approved_usd = plus(self.approved_usd, cost);
+                self.approved_usd = add_usd(self.approved_usd, cost);
                 *self.cycles.entry(row.cycle).or_default() += 1;
             }
             "accepted" => self.tasks.accepted += 1,
             _ => self.tasks.not_approved += 1,
         }
-        let reason = reason.map(crate::words::code);
+        let reason = reason.map(crate::labels::reason_code);
         *self.stops.entry((outcome.to_owned(), reason)).or_default() += 1;
     }
 
-    /// What it comes to.
+    /// The report of the accumulated numbers.
     pub fn report(&self) -> StatsReport {
-        shape::report(self)
+        report::build(self)
     }
 }
 
-fn is_over(status: Status) -> bool {
+fn is_over(status: TaskStatus) -> bool {
     match status {
-        Status::Completed | Status::Failed | Status::Stuck | Status::Cancelled => true,
-        Status::Pending | Status::InProgress | Status::Waiting | Status::Paused | Status::Blocked => false,
+        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Waiting
+        | TaskStatus::Paused
+        | TaskStatus::Blocked => false,
     }
 }
 
-/// Whether an attempt ended in a way that helps nobody. What a person stopped is none.
+/// Whether the outcome of an attempt is a failure. Attempts that a person stopped are not.
 fn is_failure(outcome: &str) -> bool {
     const FAILURES: [&str; 14] = [
         "gave_up",

@@ -1,83 +1,83 @@
-//! The screen: what runs look like while somebody watches them, and what their keys mean.
+//! The terminal UI: displays runs and handles keys.
 //!
-//! Values go in, frames and wishes come out. Whoever has the terminal hands in facts, keys and the time, draws a frame
-//! when [`Tui::needs_frame`] says so, and fulfils the wishes.
+//! The UI is pure. The caller owns the terminal: it passes in events, keys and the time, draws a frame when
+//! [`Tui::needs_frame`] returns true, and carries out the requests that the UI returns.
 
-mod act;
+mod actions;
+mod canvas;
 mod dialog;
-mod fold;
 mod head;
-mod ink;
-mod keys;
+mod inbox_hints;
+mod key;
+mod key_hints;
 mod list;
+mod model;
 mod pane;
-mod press;
+mod request;
 mod row;
 mod screen;
-mod sheet;
-mod standings;
 mod tally;
-mod wish;
+mod theme;
 
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::view::TaskRow;
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 
 use self::dialog::Dialog;
-use self::fold::Fold;
-use self::list::List;
-use self::pane::Opened;
-use crate::dialogue::Dialogue;
+use self::list::TaskList;
+use self::model::TuiModel;
+use self::pane::OpenLoop;
+use crate::dialogue::QuestionDialogue;
 
-pub use ink::Ink;
-pub use press::Press;
-pub use standings::Standings;
-pub use wish::{Decision, Errand, Material, Pace, Tempo, Wish};
+pub use inbox_hints::InboxHints;
+pub use key::TuiKey;
+pub use request::{DataRequest, ReplayControl, ReplayState, TaskDecision, TuiData, TuiRequest};
+pub use theme::Theme;
 
-/// Why the screen is shown.
+/// How the UI is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// This program works: leaving the screen leaves the work as lines.
+pub enum TuiMode {
+    /// This process works on the runs. After leaving the UI, progress is printed as lines.
     Driving,
-    /// Another program works, or none.
+    /// Another process works on the runs, or none.
     Watching,
-    /// What is shown has happened already: nothing can be asked of it.
+    /// A recorded log is replayed; no actions are possible.
     Replaying,
 }
 
-/// All that the screen shows.
+/// The state of the terminal UI.
 #[derive(Debug)]
 pub struct Tui {
-    mode: Mode,
-    ink: Ink,
+    mode: TuiMode,
+    theme: Theme,
     project: String,
-    fold: Fold,
-    list: List,
-    opened: Option<Opened>,
+    model: TuiModel,
+    list: TaskList,
+    opened: Option<OpenLoop>,
     dialog: Option<Dialog>,
-    dialogue: Dialogue,
-    pace: Option<Pace>,
+    dialogue: QuestionDialogue,
+    pace: Option<ReplayState>,
     note: String,
-    /// Interrupted: it comes to an end.
+    /// Interrupted: the program is shutting down.
     ending: bool,
     dirty: bool,
-    /// When a key was last meant for the list.
+    /// When a key was last handled by the list.
     listed_at: Option<Timestamp>,
     drawn_at: Option<Timestamp>,
 }
 
 impl Tui {
-    pub fn new(mode: Mode, ink: Ink) -> Self {
+    pub fn new(mode: TuiMode, theme: Theme) -> Self {
         Self {
             mode,
-            ink,
+            theme,
             project: String::new(),
-            fold: Fold::default(),
-            list: List::default(),
+            model: TuiModel::default(),
+            list: TaskList::default(),
             opened: None,
             dialog: None,
-            dialogue: Dialogue::default(),
+            dialogue: QuestionDialogue::default(),
             pace: None,
             note: String::new(),
             ending: false,
@@ -87,104 +87,105 @@ impl Tui {
         }
     }
 
-    /// What people call the project, for the first line.
-    pub fn name(&mut self, project: &str) {
+    /// Sets the name of the project for the first line.
+    pub fn set_project(&mut self, project: &str) {
         project.clone_into(&mut self.project);
         self.dirty = true;
     }
 
-    /// Takes in a run's log so far.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a Recorded>) {
-        log.into_iter().for_each(|recorded| self.take(recorded));
+    /// Applies the log of a run so far.
+    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a RecordedFact>) {
+        log.into_iter().for_each(|recorded| self.apply(recorded));
     }
 
-    /// Takes in one new fact.
-    pub fn take(&mut self, recorded: &Recorded) {
-        self.fold.take(recorded);
+    /// Applies one new event.
+    pub fn apply(&mut self, recorded: &RecordedFact) {
+        self.model.apply(recorded);
         self.dirty = true;
         let (Some(opened), Fact::Loop(loop_id, fact)) = (&mut self.opened, &recorded.fact) else { return };
         let own = opened.key.run == recorded.run && opened.key.loop_id == *loop_id;
-        // What is only said changes no report.
+        // Output of an agent does not change the report.
         if own && !matches!(fact, LoopFact::Said { .. }) {
-            opened.moved();
+            opened.invalidate();
         }
         if let (true, LoopFact::Said { attempt, line }) = (own, fact) {
-            opened.said((recorded.run, loop_id, *attempt), line);
+            opened.add_live_line((recorded.run, loop_id, *attempt), line);
         }
     }
 
-    /// A live line of an agent, which nobody records.
-    pub fn said(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId, line: &str) {
-        self.fold.said(run, loop_id, line);
+    /// A live line of an agent, which is not recorded.
+    pub fn add_live_line(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId, line: &str) {
+        self.model.set_live_line(run, loop_id, line);
         if let Some(opened) = &mut self.opened {
-            opened.said((run, loop_id, attempt), line);
+            opened.add_live_line((run, loop_id, attempt), line);
         }
         self.dirty = true;
     }
 
-    /// The tasks that no run has taken up, all of them.
-    pub fn queue(&mut self, tasks: Vec<TaskRow>) {
-        self.fold.queue(tasks);
+    /// Sets the tasks without a run.
+    pub fn set_queue(&mut self, tasks: Vec<TaskRow>) {
+        self.model.set_queue(tasks);
         self.dirty = true;
     }
 
-    /// What `signoff` alone would say about the tasks. Until it is told, a row's own log counts.
-    pub fn standings(&mut self, standings: Standings) {
-        self.fold.standings(standings, self.mode == Mode::Driving);
+    /// Sets what `signoff` without a command would print about the tasks. Until then, rows show only what their log
+    /// says.
+    pub fn set_inbox_hints(&mut self, hints: InboxHints) {
+        self.model.set_hints(hints, self.mode == TuiMode::Driving);
         self.dirty = true;
     }
 
-    /// What was shown is not there any more: it begins as if nothing had ever been told.
-    pub fn begin_anew(&mut self) {
+    /// Drops all data, because the store was replaced.
+    pub fn reset(&mut self) {
         let project = std::mem::take(&mut self.project);
-        *self = Self { project, ..Self::new(self.mode, self.ink) };
+        *self = Self { project, ..Self::new(self.mode, self.theme) };
     }
 
-    /// What was wished for.
-    pub fn supply(&mut self, material: Material) {
+    /// Passes in requested data.
+    pub fn receive(&mut self, data: TuiData) {
         self.dirty = true;
-        if let Material::Pace(pace) = material {
+        if let TuiData::ReplayState(pace) = data {
             self.pace = Some(pace);
         } else if let Some(opened) = &mut self.opened {
-            opened.supply(material);
+            opened.receive(data);
         }
     }
 
-    /// A line at the bottom: why something was refused, what to do next. It stays until the next key.
-    pub fn note(&mut self, text: &str) {
+    /// Shows a message in the last line until the next key.
+    pub fn show_note(&mut self, text: &str) {
         text.clone_into(&mut self.note);
         self.dirty = true;
     }
 
-    /// Interrupted: what is under way is finished, and nobody is asked any more.
-    pub fn ending(&mut self) {
+    /// Interrupted: running work is finished, and no more questions are asked.
+    pub fn set_ending(&mut self) {
         self.ending = true;
         self.dialogue.close();
         self.dialog = None;
         self.dirty = true;
     }
 
-    /// What it needs by itself, because facts came in that an open pane shows. To be asked for before each frame.
-    pub fn wishes(&mut self) -> Vec<Wish> {
-        let fold = &self.fold;
-        self.opened.as_mut().map(|opened| opened.wishes(fold)).unwrap_or_default()
+    /// Requests for data that the open pane needs. Call this before each frame.
+    pub fn requests(&mut self) -> Vec<TuiRequest> {
+        let fold = &self.model;
+        self.opened.as_mut().map(|opened| opened.requests(fold)).unwrap_or_default()
     }
 
-    /// Whether a frame would show anything new. Clocks tick once a second.
+    /// Whether a frame would show anything new. Clocks change once a second.
     pub fn needs_frame(&self, now: Timestamp) -> bool {
         self.dirty || self.drawn_at.is_none_or(|at| at.as_second() != now.as_second())
     }
 
-    /// Brings rows and questions up to date.
+    /// Updates rows and questions.
     fn refresh(&mut self) {
-        self.fold.refresh(&mut self.dialogue);
-        self.list.settle(&self.fold);
+        self.model.refresh(&mut self.dialogue);
+        self.list.update_selection(&self.model);
         if let Some(opened) = &mut self.opened {
-            opened.follow(&self.fold);
+            opened.follow(&self.model);
         }
-        let asks = self.mode != Mode::Replaying && self.dialogue.is_open();
+        let asks = self.mode != TuiMode::Replaying && self.dialogue.is_open();
         match &self.dialog {
-            // A question waits until the person is done with what they are at.
+            // A question waits until the open loop or dialog is closed.
             None if asks && self.opened.is_none() => self.dialog = Some(Dialog::Question),
             Some(Dialog::Question) if !asks => self.dialog = None,
             Some(_) | None => {}

@@ -1,6 +1,6 @@
-//! A person with a browser: Chromium without a window, driven by ChromeDriver.
+//! A headless Chromium for tests, driven by ChromeDriver.
 //!
-//! What is waited for is waited for in the page itself, by whoever is told of every change there; nothing sleeps.
+//! Waits run in the page itself, with a `MutationObserver`; nothing sleeps.
 
 use std::fmt;
 use std::io::{BufRead, BufReader};
@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// How long something in a page is waited for before the test has failed.
-const PATIENCE_MS: u64 = 30_000;
+/// Timeout for waits in a page.
+const WAIT_TIMEOUT_MS: u64 = 30_000;
 
-/// How many pages may follow each other while something is waited for.
-const PAGES: usize = 5;
+/// Maximum number of page loads during one wait.
+const MAX_PAGE_LOADS: usize = 5;
 
-/// A browser of its own, with nothing in it.
+/// A browser with an empty profile.
 pub struct Browser {
     driver: Child,
     runtime: Runtime,
@@ -31,16 +31,16 @@ pub struct Browser {
     _profile: TempDir,
 }
 
-/// How large a window is, and how the person likes it.
+/// The size and colour scheme of a window.
 #[derive(Debug, Clone, Copy)]
-pub struct Window {
+pub struct BrowserWindow {
     pub width: u32,
     pub height: u32,
     pub dark: bool,
 }
 
-impl Window {
-    pub const DESK: Self = Self { width: 1280, height: 900, dark: false };
+impl BrowserWindow {
+    pub const DESKTOP: Self = Self { width: 1280, height: 900, dark: false };
     pub const PHONE: Self = Self { width: 360, height: 740, dark: false };
 
     pub fn dark(self) -> Self {
@@ -55,11 +55,11 @@ impl fmt::Debug for Browser {
 }
 
 impl Browser {
-    /// Starts one.
+    /// Starts a browser.
     ///
     /// # Panics
-    /// If there is none; `scripts/browser prepare` installs it.
-    pub fn start(window: Window) -> Self {
+    /// If none is installed; `scripts/browser prepare` installs it.
+    pub fn start(window: BrowserWindow) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let profile = tempfile::tempdir().expect("a directory");
         let (driver, port) = driver();
@@ -69,9 +69,9 @@ impl Browser {
             builder.capabilities(capabilities).connect(&format!("http://127.0.0.1:{port}")).await
         };
         let client = runtime.block_on(connecting).expect("a browser");
-        let patience = Some(Duration::from_millis(PATIENCE_MS + 5000));
-        let timeouts = TimeoutConfiguration::new(patience, patience, None);
-        runtime.block_on(client.update_timeouts(timeouts)).expect("a browser that is told how long to wait");
+        let timeout = Some(Duration::from_millis(WAIT_TIMEOUT_MS + 5000));
+        let timeouts = TimeoutConfiguration::new(timeout, timeout, None);
+        runtime.block_on(client.update_timeouts(timeouts)).expect("a browser that accepts timeouts");
         Self { driver, runtime, client: Some(client), _profile: profile }
     }
 
@@ -79,42 +79,42 @@ impl Browser {
         self.client.as_ref().expect("a browser that is open")
     }
 
-    fn have<T>(&self, what: &str, doing: impl Future<Output = Result<T, CmdError>>) -> T {
+    fn block_on<T>(&self, what: &str, doing: impl Future<Output = Result<T, CmdError>>) -> T {
         self.runtime.block_on(doing).unwrap_or_else(|error| panic!("{what}: {error}"))
     }
 
-    /// Goes to an address.
+    /// Opens a URL.
     pub fn open(&self, url: &str) {
-        self.have(url, self.client().goto(url));
+        self.block_on(url, self.client().goto(url));
     }
 
-    /// Opens one more tab, in front of the others, and goes to an address.
-    pub fn open_in_a_tab(&self, url: &str) {
-        self.have("a tab", async {
+    /// Opens a URL in a new foreground tab.
+    pub fn open_in_tab(&self, url: &str) {
+        self.block_on("a tab", async {
             let tab = self.client().new_window(true).await?;
             self.client().switch_to_window(tab.handle).await
         });
         self.open(url);
     }
 
-    /// Opens one more window beside the others, and goes to an address.
-    pub fn open_in_a_window(&self, url: &str) {
-        self.have("a window", async {
+    /// Opens a URL in a new window.
+    pub fn open_in_window(&self, url: &str) {
+        self.block_on("a window", async {
             let window = self.client().new_window(false).await?;
             self.client().switch_to_window(window.handle).await
         });
         self.open(url);
     }
 
-    /// Does something in each window, in the order in which they were opened.
+    /// Runs a closure in each window, in the order in which they were opened.
     pub fn in_each_window(&self, mut what: impl FnMut()) {
-        for window in self.have("all windows", self.client().windows()) {
-            self.have("a window", self.client().switch_to_window(window));
+        for window in self.block_on("all windows", self.client().windows()) {
+            self.block_on("a window", self.client().switch_to_window(window));
             what();
         }
     }
 
-    /// Holds the mouse down on the element that a selector finds, while something else happens, and lets it go.
+    /// Presses the mouse button on an element, runs a closure, and releases the button.
     pub fn click_while(&self, selector: &str, meanwhile: impl FnOnce()) {
         let place = self.run(&format!(
             "const one = document.querySelector({selector:?}); one.scrollIntoView({{ block: 'center' }}); \
@@ -125,15 +125,15 @@ impl Browser {
         let down = MouseActions::new("mouse".to_owned())
             .then(PointerAction::MoveTo { duration: None, x: at(0), y: at(1) })
             .then(PointerAction::Down { button: MOUSE_BUTTON_LEFT });
-        self.have(selector, mouse(down));
+        self.block_on(selector, mouse(down));
         meanwhile();
         let up = MouseActions::new("mouse".to_owned()).then(PointerAction::Up { button: MOUSE_BUTTON_LEFT });
-        self.have(selector, mouse(up));
+        self.block_on(selector, mouse(up));
     }
 
-    /// Closes the tab in front, and looks at the one that was opened first.
-    pub fn back_to_the_first_tab(&self) {
-        self.have("the first tab", async {
+    /// Closes the current tab and switches to the first one.
+    pub fn switch_to_first_tab(&self) {
+        self.block_on("the first tab", async {
             self.client().close_window().await?;
             let first = self.client().windows().await?.into_iter().next();
             match first {
@@ -144,34 +144,33 @@ impl Browser {
     }
 
     pub fn url(&self) -> String {
-        self.have("the address", self.client().current_url()).to_string()
+        self.block_on("the address", self.client().current_url()).to_string()
     }
 
     pub fn title(&self) -> String {
-        self.have("the title", self.client().title())
+        self.block_on("the title", self.client().title())
     }
 
-    /// The text of the first element that a selector finds, as a person sees it.
+    /// The visible text of the first element that matches a selector.
     pub fn text(&self, selector: &str) -> String {
-        self.have(selector, async { self.client().find(Locator::Css(selector)).await?.text().await })
+        self.block_on(selector, async { self.client().find(Locator::Css(selector)).await?.text().await })
     }
 
     pub fn click(&self, selector: &str) {
-        // What lies at the edge of the window may be covered.
+        // An element at the edge of the window may be covered.
         self.run(&format!("document.querySelector({selector:?}).scrollIntoView({{ block: 'center' }})"));
-        self.click_what(selector, Locator::Css(selector));
+        self.click_locator(selector, Locator::Css(selector));
     }
 
-    /// Clicks the link or button that says this.
+    /// Clicks the link or button with this text.
     pub fn click_on(&self, words: &str) {
         let path = format!("//*[self::a or self::button or self::summary][normalize-space()={words:?}]");
-        self.click_what(words, Locator::XPath(&path));
+        self.click_locator(words, Locator::XPath(&path));
     }
 
-    /// The driver looks and clicks in two steps. A person clicks on what is there, also where the page has just put it there
-    /// anew.
-    fn click_what(&self, what: &str, place: Locator<'_>) {
-        self.have(what, async {
+    /// Clicks an element, and retries if the page replaced it between the driver's lookup and its click.
+    fn click_locator(&self, what: &str, place: Locator<'_>) {
+        self.block_on(what, async {
             loop {
                 match self.client().find(place).await?.click().await {
                     Err(error) if error.is_stale_element_reference() => {}
@@ -183,65 +182,63 @@ impl Browser {
 
     /// Types into a field.
     pub fn type_into(&self, selector: &str, text: &str) {
-        self.have(selector, async {
-            self.client().find(Locator::Css(selector)).await?.send_keys(text).await
-        });
+        self.block_on(selector, async { self.client().find(Locator::Css(selector)).await?.send_keys(text).await });
     }
 
-    /// Presses a key wherever the focus is.
+    /// Presses a key on the focused element.
     pub fn press(&self, key: Key) {
         let key = char::from(key).to_string();
-        self.have("a key", async { self.client().active_element().await?.send_keys(&key).await });
+        self.block_on("a key", async { self.client().active_element().await?.send_keys(&key).await });
     }
 
-    /// What a script of the test's own comes to, run in the page.
+    /// Runs a script in the page and returns its result.
     pub fn run(&self, script: &str) -> Value {
-        self.have(script, self.client().execute(script, Vec::new()))
+        self.block_on(script, self.client().execute(script, Vec::new()))
     }
 
-    /// The same for one that calls its last argument when it is done.
+    /// Runs an asynchronous script, which calls its last argument when it is done.
     pub fn run_until_called(&self, script: &str, arguments: Vec<Value>) -> Value {
-        self.have(script, self.client().execute_async(script, arguments))
+        self.block_on(script, self.client().execute_async(script, arguments))
     }
 
-    /// Waits until an expression about the page is true, looked at again at every change of the page.
+    /// Waits until a JavaScript expression is true. It is evaluated again on every change of the page.
     ///
     /// # Panics
-    /// If it is not within half a minute.
+    /// If it is not true within 30 seconds.
     pub fn wait_until(&self, expression: &str) -> Value {
-        let script = format!("{WAIT}(() => ({expression}), {PATIENCE_MS}, arguments[0]);");
-        // Whoever waits in a page is gone with it: then the next one is waited in, which is there at once.
-        let waited = (0..PAGES)
+        let script = format!("{WAIT}(() => ({expression}), {WAIT_TIMEOUT_MS}, arguments[0]);");
+        // A navigation aborts the script; then wait in the new page.
+        let waited = (0..MAX_PAGE_LOADS)
             .find_map(|_| self.runtime.block_on(self.client().execute_async(&script, Vec::new())).ok());
         let seen = waited.unwrap_or_default();
         assert!(!seen.is_null(), "waited in vain for {expression}\n{}", self.text("body"));
         seen
     }
 
-    /// Waits until this text is to be seen.
+    /// Waits until this text is visible.
     pub fn wait_for(&self, text: &str) {
         self.wait_until(&format!("document.body.innerText.includes({text:?})"));
     }
 
-    /// A picture of the window.
-    pub fn picture(&self) -> Vec<u8> {
-        self.have("a picture", self.client().screenshot())
+    /// A screenshot of the window.
+    pub fn screenshot(&self) -> Vec<u8> {
+        self.block_on("a picture", self.client().screenshot())
     }
 
-    /// What axe-core says about the page: the rules that are broken in earnest, each with where.
+    /// Runs axe-core on the page. Returns the serious and critical violations with their elements.
     ///
     /// # Panics
-    /// If axe-core is not there.
+    /// If axe-core fails.
     pub fn axe(&self, axe: &str) -> Vec<String> {
         self.run(axe);
         let found = self.run_until_called(AXE, vec![]);
         assert!(found.is_array(), "axe: {found}");
-        let told = |one: &Value| one.as_str().unwrap_or_default().to_owned();
-        found.as_array().into_iter().flatten().map(told).collect()
+        let text = |one: &Value| one.as_str().unwrap_or_default().to_owned();
+        found.as_array().into_iter().flatten().map(text).collect()
     }
 }
 
-/// Looks at an expression now and at every change, and tells when it was true first; null when the time is up.
+/// Evaluates an expression now and on every change. Returns the time when it was first true; null on a timeout.
 const WAIT: &str = "((expression, patience, done) => {
     const holds = () => { try { return expression(); } catch { return false; } };
     const end = (value) => { observer.disconnect(); clearTimeout(timer); done(value); };
@@ -274,17 +271,17 @@ fn driver() -> (Child, u16) {
         let (_, port) = line.split_once("started successfully on port ")?;
         port.trim_end_matches('.').parse().ok()
     });
-    // It must be able to go on writing.
+    // Keep draining its stdout.
     std::thread::spawn(move || lines.for_each(drop));
     (driver, port.expect("chromedriver names its port"))
 }
 
-fn capabilities(window: Window, profile: &TempDir) -> serde_json::Map<String, Value> {
+fn capabilities(window: BrowserWindow, profile: &TempDir) -> serde_json::Map<String, Value> {
     let mut arguments = vec![
         format!("--window-size={},{}", window.width, window.height),
         format!("--user-data-dir={}", profile.path().display()),
     ];
-    // It knows nobody but this machine: nothing is fetched from elsewhere.
+    // No network access beyond this machine.
     let quiet = [
         "--headless=new",
         "--no-sandbox",
@@ -305,7 +302,7 @@ fn capabilities(window: Window, profile: &TempDir) -> serde_json::Map<String, Va
     options.as_object().cloned().unwrap_or_default()
 }
 
-/// A test that fails leaves no browser behind.
+/// Ends the browser, also when a test panics.
 impl Drop for Browser {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {

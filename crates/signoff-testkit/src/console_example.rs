@@ -1,53 +1,53 @@
-//! Examples in documentation that are run as they stand.
+//! Runs the examples in documentation.
 //!
-//! A fence `console` holds commands behind `$ `, their further lines behind `> `, and below each command what
-//! it prints. A fence whose info string has `file=NAME` is written to that file first. All fences of one
-//! document share one working directory, from top to bottom; `cd` holds for the commands after it. A fence
-//! within an HTML comment is run, too: that is where a document prepares what its reader need not see.
+//! A `console` fence contains commands after `$ `, their continuation lines after `> `, and the output below each
+//! command. A fence with `file=NAME` in its info string is written to that file first. All fences of a document share
+//! one working directory, from top to bottom; `cd` affects the commands after it. Fences in HTML comments run, too:
+//! there a document can prepare what its readers need not see.
 //!
-//! What differs each time — commit ids, dates, times, durations — is not compared: see [`volatile`].
+//! Values that differ on each run — commit ids, dates, times, durations — are not compared: see [`volatile`].
 
 mod fence;
 mod volatile;
 
-use volatile::is_same;
+use volatile::lines_match;
 
-pub use fence::{Block, Fence, blocks};
+pub use fence::{MarkdownBlock, MarkdownFence, blocks};
 
 use crate::TestEnv;
 
 /// One part of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part<'a> {
-    /// Text that is kept as it is.
+enum DocumentPart<'a> {
+    /// Text that is kept unchanged.
     Text(&'a str),
-    /// A file the examples work on.
+    /// A file for the examples.
     File { name: &'a str, body: Vec<&'a str> },
-    /// Commands with what they print.
+    /// Commands with their output.
     Console(Vec<&'a str>),
 }
 
-/// The document as it would be if every example printed what it prints today.
+/// Runs all examples and returns the document with their actual output.
 ///
-/// Equal to `document` exactly if all its examples are true.
+/// The result equals `document` if all examples are up to date.
 pub fn replay(document: &str, env: &TestEnv) -> String {
-    let mut session = Session { env, directory: String::new() };
+    let mut session = ExampleSession { env, directory: String::new() };
     let mut replayed = String::new();
     for part in parts(document) {
         match part {
-            Part::Text(line) => push_line(&mut replayed, line),
-            Part::File { name, body } => {
+            DocumentPart::Text(line) => push_line(&mut replayed, line),
+            DocumentPart::File { name, body } => {
                 let body: String = body.iter().flat_map(|line| [line, "\n"]).collect();
                 session.write(name, &body);
                 replayed.push_str(&body);
             }
-            Part::Console(lines) => replayed.push_str(&replay_console(&lines, &mut session)),
+            DocumentPart::Console(lines) => replayed.push_str(&replay_console(&lines, &mut session)),
         }
     }
     replayed
 }
 
-fn replay_console(lines: &[&str], session: &mut Session<'_>) -> String {
+fn replay_console(lines: &[&str], session: &mut ExampleSession<'_>) -> String {
     let mut replayed = String::new();
     let mut lines = lines.iter().copied().peekable();
     while let Some(line) = lines.next() {
@@ -63,75 +63,75 @@ fn replay_console(lines: &[&str], session: &mut Session<'_>) -> String {
         while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
             shown.push(line);
         }
-        replayed.push_str(&as_shown(&session.run(&script), &shown));
+        replayed.push_str(&merge_volatile(&session.run(&script), &shown));
     }
     replayed
 }
 
-/// What was printed, in the words of the document wherever only the volatile differs.
-fn as_shown(printed: &str, shown: &[&str]) -> String {
+/// The actual output, with the document's line wherever only volatile values differ.
+fn merge_volatile(printed: &str, shown: &[&str]) -> String {
     let shown = shown.iter().map(Some).chain(std::iter::repeat(None));
     let mut text = String::new();
     for (line, shown) in printed.lines().zip(shown) {
-        push_line(&mut text, shown.filter(|shown| is_same(shown, line)).unwrap_or(&line));
+        push_line(&mut text, shown.filter(|shown| lines_match(shown, line)).unwrap_or(&line));
     }
     text
 }
 
-/// The commands of one document, one after the other.
-struct Session<'a> {
+/// The shell session of one document.
+struct ExampleSession<'a> {
     env: &'a TestEnv,
-    /// Where the last command ended up, below the first one's directory.
+    /// The current directory, relative to the first command's.
     directory: String,
 }
 
-impl Session<'_> {
+impl ExampleSession<'_> {
     fn write(&self, name: &str, body: &str) {
         self.env.write(&format!("./{}/{name}", self.directory), body);
     }
 
-    /// What a command prints, to wherever.
+    /// Runs a command and returns its stdout and stderr.
     fn run(&mut self, script: &str) -> String {
         let printed = self.env.shell(&format!(
-            "exec 2>&1\ntop=$PWD\ncd './{}'\ntrap 'echo; echo \"{MARK}${{PWD#\"$top\"}}\"' EXIT\n{script}",
+            "exec 2>&1\ntop=$PWD\ncd './{}'\ntrap 'echo; echo \"{DIRECTORY_MARKER}${{PWD#\"$top\"}}\"' EXIT\n{script}",
             self.directory
         ));
-        let (printed, place) = printed.stdout.rsplit_once(MARK).unwrap_or((&printed.stdout, ""));
+        let (printed, place) = printed.stdout.rsplit_once(DIRECTORY_MARKER).unwrap_or((&printed.stdout, ""));
         self.directory = place.trim_end().to_owned();
         let printed = printed.strip_suffix('\n').unwrap_or(printed);
-        printed.replace("[ROOT]/work", HOME)
+        printed.replace("[ROOT]/work", DOCUMENTED_HOME)
     }
 }
 
-/// Before the directory that a command ended up in.
-const MARK: &str = "[now in] ";
+/// Precedes the final directory in a command's output.
+const DIRECTORY_MARKER: &str = "[now in] ";
 
-/// How documents call the directory that the first command runs in.
-const HOME: &str = "/home/ann";
+/// The name of the working directory in documents.
+const DOCUMENTED_HOME: &str = "/home/ann";
 
-fn parts(document: &str) -> Vec<Part<'_>> {
+fn parts(document: &str) -> Vec<DocumentPart<'_>> {
     let mut parts = Vec::new();
     for block in blocks(document) {
         match block {
-            Block::Line(line) => parts.push(Part::Text(line)),
-            Block::Fence(fence) => {
-                parts.push(Part::Text(fence.opening));
+            MarkdownBlock::Line(line) => parts.push(DocumentPart::Text(line)),
+            MarkdownBlock::Fence(fence) => {
+                parts.push(DocumentPart::Text(fence.opening));
                 let closing = fence.closing;
-                parts.extend(inside(fence));
-                parts.extend(closing.map(Part::Text));
+                parts.extend(fence_parts(fence));
+                parts.extend(closing.map(DocumentPart::Text));
             }
         }
     }
     parts
 }
 
-fn inside(fence: Fence<'_>) -> Vec<Part<'_>> {
+fn fence_parts(fence: MarkdownFence<'_>) -> Vec<DocumentPart<'_>> {
     if let Some(name) = fence.file() {
-        vec![Part::File { name, body: fence.body }]
+        vec![DocumentPart::File { name, body: fence.body }]
     } else if fence.language() == "console" {
-        vec![Part::Console(fence.body)]
+        vec![DocumentPart::Console(fence.body)]
     } else {
-        fence.body.into_iter().map(Part::Text).collect()
+        fence.body.into_iter().map(DocumentPart::Text).collect()
     }
 }
 
@@ -168,7 +168,7 @@ $ not run
 ";
 
     #[test]
-    fn a_directory_is_kept_and_what_differs_each_time_is_not_compared() {
+    fn the_directory_persists_and_volatile_values_are_ignored() {
         let document = "```console\n$ mkdir -p a/b; cd a/b\n$ pwd; printf 3ms\n/home/ann/a/b\n12ms\n```\n";
         let env = TestEnv::new("/nonexistent/signoff");
         assert_eq!(replay(document, &env), document);
@@ -177,7 +177,7 @@ $ not run
     }
 
     #[test]
-    fn examples_are_replaced_by_what_they_print_and_all_else_is_kept() {
+    fn output_is_replaced_and_other_text_is_kept() {
         let env = TestEnv::new("/nonexistent/signoff");
         let replayed = replay(DOCUMENT, &env);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The agent that follows a script.
+//! The scripted agent's implementation.
 
 mod daemon;
 mod git;
@@ -11,29 +11,29 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::script::{Rule, Script, When};
-use record::Record;
+use crate::agent_script::{AgentScript, ScriptCondition, ScriptRule};
+use record::CallRecord;
 
 pub use program::program;
 
 /// How a call ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum FakeAgentExit {
     Exit(u8),
     Signal(i32),
 }
 
-/// Why a call goes wrong, as its exit code and a word.
-type Failure = (u8, String);
+/// The exit code and message of a failed call.
+type AgentFailure = (u8, String);
 
 const NO_RULE: u8 = 95;
 const STEP_FAILED: u8 = 96;
 const NO_SCRIPT: u8 = 97;
-const WAITED: u8 = 98;
+const WAIT_TIMED_OUT: u8 = 98;
 
-/// What one call knows about itself.
+/// The environment of one call.
 #[derive(Debug, Clone, Default)]
-struct Context {
+struct CallContext {
     role: String,
     reviewer: String,
     phase: String,
@@ -46,22 +46,22 @@ struct Context {
     loop_id: String,
     mcp_url: String,
     mcp_token: String,
-    /// Among those with the same role, reviewer and task, from 1.
+    /// The number among the calls with the same role, reviewer and task, from 1.
     call: u32,
 }
 
-/// The fake agent's main, with its arguments.
+/// The main function of the fake agent.
 pub fn run(arguments: &[String]) -> ExitCode {
     let end = match arguments {
-        [daemon, pid_file, deaf] if daemon == daemon::ARGUMENT => {
-            daemon::hang(Path::new(pid_file), deaf == "deaf")
+        [daemon, pid_file, deaf] if daemon == daemon::DAEMON_ARGUMENT => {
+            daemon::run_daemon(Path::new(pid_file), deaf == "deaf")
         }
-        [script] => follow(Path::new(script)),
+        [script] => run_script(Path::new(script)),
         _ => Err((NO_SCRIPT, "usage: fake_agent SCRIPT".to_owned())),
     };
     match end {
-        Ok(End::Exit(code)) => ExitCode::from(code),
-        Ok(End::Signal(signal)) => die(signal),
+        Ok(FakeAgentExit::Exit(code)) => ExitCode::from(code),
+        Ok(FakeAgentExit::Signal(signal)) => kill_self(signal),
         Err((code, message)) => {
             eprintln!("fake_agent: {message}");
             ExitCode::from(code)
@@ -69,35 +69,35 @@ pub fn run(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Carries out what fits this call, and logs its beginning and its end.
-fn follow(script: &Path) -> Result<End, Failure> {
-    let script: Script = fs::read(script)
+/// Runs the rule that matches this call, and logs its start and end.
+fn run_script(script: &Path) -> Result<FakeAgentExit, AgentFailure> {
+    let script: AgentScript = fs::read(script)
         .map_err(|error| error.to_string())
         .and_then(|bytes| serde_json::from_slice(&bytes).map_err(|error| error.to_string()))
         .map_err(|error| (NO_SCRIPT, format!("{}: {error}", script.display())))?;
     let state = script.state.clone().or_else(|| Some(variable("FAKE_AGENT_STATE")?.into()));
     let state: PathBuf = state.ok_or_else(|| (NO_SCRIPT, "no state directory".to_owned()))?;
-    let mut context = Context::of_environment();
-    context.call = record::count_call(&state, &context).map_err(failed)?;
+    let mut context = CallContext::from_env();
+    context.call = record::count_call(&state, &context).map_err(step_failed)?;
     let unread =
-        script.rules.iter().find(|rule| rule.when.could_fit(&context)).is_some_and(|rule| !rule.read_prompt);
-    let prompt = if unread { String::new() } else { read_prompt().map_err(failed)? };
-    let record = Record::start(&state, &context, &prompt).map_err(failed)?;
-    let end = match script.rules.iter().find(|rule| rule.when.fits(&context, &prompt)) {
-        Some(rule) => carry_out(rule, &context),
+        script.rules.iter().find(|rule| rule.when.matches_context(&context)).is_some_and(|rule| !rule.read_prompt);
+    let prompt = if unread { String::new() } else { read_prompt().map_err(step_failed)? };
+    let record = CallRecord::start(&state, &context, &prompt).map_err(step_failed)?;
+    let end = match script.rules.iter().find(|rule| rule.when.matches(&context, &prompt)) {
+        Some(rule) => run_rule(rule, &context),
         None => Err((NO_RULE, format!("no rule for {context:?}"))),
     };
-    record.end(&end).map_err(failed)?;
+    record.end(&end).map_err(step_failed)?;
     end
 }
 
-fn carry_out(rule: &Rule, context: &Context) -> Result<End, Failure> {
+fn run_rule(rule: &ScriptRule, context: &CallContext) -> Result<FakeAgentExit, AgentFailure> {
     for step in &rule.steps {
-        if let Some(end) = step::carry_out(step, context)? {
+        if let Some(end) = step::run_step(step, context)? {
             return Ok(end);
         }
     }
-    Ok(End::Exit(0))
+    Ok(FakeAgentExit::Exit(0))
 }
 
 fn read_prompt() -> io::Result<String> {
@@ -106,15 +106,15 @@ fn read_prompt() -> io::Result<String> {
     Ok(String::from_utf8_lossy(&prompt).into_owned())
 }
 
-fn failed(error: io::Error) -> Failure {
+fn step_failed(error: io::Error) -> AgentFailure {
     (STEP_FAILED, error.to_string())
 }
 
-fn die(signal: i32) -> ExitCode {
+fn kill_self(signal: i32) -> ExitCode {
     if let Some(signal) = rustix::process::Signal::from_named_raw(signal) {
         rustix::process::kill_process(rustix::process::getpid(), signal).ok();
     }
-    // Only signals that do not kill come back.
+    // Only a signal that does not kill returns.
     hang()
 }
 
@@ -129,8 +129,8 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-impl Context {
-    fn of_environment() -> Self {
+impl CallContext {
+    fn from_env() -> Self {
         let read = |name: &str| variable(name).unwrap_or_default();
         Self {
             role: read("SIGNOFF_ROLE"),
@@ -149,8 +149,8 @@ impl Context {
         }
     }
 
-    /// Puts in what the call knows.
-    fn fill(&self, text: &str) -> Result<String, Failure> {
+    /// Replaces the placeholders of a text.
+    fn fill(&self, text: &str) -> Result<String, AgentFailure> {
         let call = self.call.to_string();
         let mut filled = text.to_owned();
         for (name, value) in [
@@ -174,13 +174,13 @@ impl Context {
     }
 }
 
-impl When {
-    fn fits(&self, context: &Context, prompt: &str) -> bool {
-        self.could_fit(context) && self.prompt.as_ref().is_none_or(|words| prompt.contains(words))
+impl ScriptCondition {
+    fn matches(&self, context: &CallContext, prompt: &str) -> bool {
+        self.matches_context(context) && self.prompt.as_ref().is_none_or(|words| prompt.contains(words))
     }
 
-    /// Whether all fits that is known before the prompt is read.
-    fn could_fit(&self, context: &Context) -> bool {
+    /// Whether everything but the prompt matches.
+    fn matches_context(&self, context: &CallContext) -> bool {
         let same = |wanted: &Option<String>, is: &str| wanted.as_ref().is_none_or(|wanted| wanted == is);
         same(&self.role, &context.role)
             && same(&self.reviewer, &context.reviewer)

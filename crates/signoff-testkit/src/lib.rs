@@ -1,6 +1,7 @@
-//! What signoff's tests share: a hermetic place to run the program in, output a person can read, an agent and a
-//! model that follow scripts, and the examples of the documentation.
+//! Shared test support: an isolated environment for the program, a scripted agent, a scripted model, test clients and
+//! servers, and a runner for documentation examples.
 
+pub mod agent_script;
 #[cfg(unix)]
 pub mod browser;
 pub mod calls;
@@ -11,14 +12,14 @@ pub mod model;
 mod output;
 pub mod processes;
 mod project;
-pub mod script;
 pub mod serve;
 pub mod server;
+pub mod source_code;
 #[cfg(unix)]
 pub mod terminal;
 mod test_env;
-pub mod visitor;
+pub mod web_client;
 
-pub use output::Output;
-pub use project::{Checkout, Project};
+pub use output::ProgramOutput;
+pub use project::{CheckoutSnapshot, TestProject};
 pub use test_env::TestEnv;

@@ -1,4 +1,4 @@
-//! A client of the Model Context Protocol over HTTP, as small as can be: one request, one answer.
+//! A minimal MCP client over HTTP: one request per connection.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A server that hangs must not hang the test.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Read timeout, so that a hanging server does not hang the test.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Somebody with or without a token.
+/// An MCP client, with or without a token.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct McpClient {
     /// `127.0.0.1:PORT`
     address: String,
     path: String,
     headers: Vec<(String, String)>,
 }
 
-/// What the server said.
+/// The server's response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct McpReply {
     pub status: u16,
     pub body: String,
 }
 
-impl Client {
-    /// For a URL like `http://127.0.0.1:4711/mcp`.
+impl McpClient {
+    /// Creates a client for a URL like `http://127.0.0.1:4711/mcp`.
     pub fn new(url: &str) -> Self {
         let rest = url.trim_start_matches("http://");
         let (address, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -46,7 +46,7 @@ impl Client {
         self.with_header("Authorization", &format!("Bearer {token}"))
     }
 
-    /// Sets a header, in place of the one that is there.
+    /// Sets a header, replacing an existing one.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
@@ -55,11 +55,11 @@ impl Client {
     }
 
     /// Calls a tool.
-    pub fn call(&self, tool: &str, arguments: &Value) -> io::Result<Reply> {
+    pub fn call(&self, tool: &str, arguments: &Value) -> io::Result<McpReply> {
         self.request("tools/call", &json!({ "name": tool, "arguments": arguments }))
     }
 
-    /// The names of the tools there are.
+    /// The names of the available tools.
     pub fn tools(&self) -> io::Result<Vec<String>> {
         let reply = self.request("tools/list", &json!({}))?;
         let body: Value = serde_json::from_str(&reply.body).unwrap_or_default();
@@ -67,14 +67,14 @@ impl Client {
         Ok(tools.iter().filter_map(|tool| Some(tool["name"].as_str()?.to_owned())).collect())
     }
 
-    pub fn request(&self, method: &str, params: &Value) -> io::Result<Reply> {
+    pub fn request(&self, method: &str, params: &Value) -> io::Result<McpReply> {
         self.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string())
     }
 
-    /// Sends a body as it is.
-    pub fn post(&self, body: &str) -> io::Result<Reply> {
+    /// Sends a raw body.
+    pub fn post(&self, body: &str) -> io::Result<McpReply> {
         let mut stream = TcpStream::connect(&self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         let mut text = format!("POST {} HTTP/1.1\r\nContent-Length: {}\r\n", self.path, body.len());
         for (name, value) in &self.headers {
             text.push_str(&format!("{name}: {value}\r\n"));
@@ -86,13 +86,13 @@ impl Client {
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok());
         let status = status.ok_or_else(|| io::Error::other(format!("no HTTP: {head}")))?;
-        Ok(Reply { status, body: body.to_owned() })
+        Ok(McpReply { status, body: body.to_owned() })
     }
 }
 
-impl Reply {
-    /// Whether a tool was called, and did what was asked.
-    pub fn is_taken(&self) -> bool {
+impl McpReply {
+    /// Whether the tool call succeeded.
+    pub fn is_success(&self) -> bool {
         self.status == 200 && self.result()["isError"].as_bool() != Some(true) && !self.result().is_null()
     }
 
@@ -102,8 +102,8 @@ impl Reply {
     }
 }
 
-/// The status and what a person would read of the rest.
-impl fmt::Display for Reply {
+/// The status and the readable text of the result.
+impl fmt::Display for McpReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let result = self.result();
         let text = result["content"][0]["text"].as_str().unwrap_or(self.body.trim_end());

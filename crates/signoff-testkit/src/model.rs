@@ -1,12 +1,11 @@
-//! A model that follows a script, for the real programs of agents to talk to.
+//! A scripted model server, for testing with real agent programs.
 //!
-//! It speaks Anthropic's Messages, OpenAI's Responses and Chat Completions, and Gemini, streamed or not, on the loopback
-//! interface. It remembers no conversation: which turn comes next is told by the request itself, so retries, resumed
-//! sessions and clients side by side all work.
+//! It implements the APIs Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini, streamed or not, on
+//! the loopback interface. It keeps no conversation state: the request itself determines the next turn, so retries,
+//! resumed sessions and concurrent clients all work.
 
 mod anthropic;
 mod chat;
-mod choose;
 mod dialect;
 mod fault;
 mod gemini;
@@ -18,6 +17,7 @@ mod reply;
 mod request;
 mod responses;
 mod route;
+mod rule_choice;
 mod sample;
 mod script;
 mod server;
@@ -33,19 +33,19 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
 pub use dialect::Dialect;
-pub use fault::{End, Fault, Refusal};
+pub use fault::{Fault, ModelError, ReplyEnd};
 pub use pattern::Pattern;
-pub use record::{Authorization, Kind, Replied, Seen};
-pub use script::{Action, Rule, Script, Turn, When};
-pub use usage::Usage;
+pub use record::{Authorization, ModelReplyRecord, ModelRequestKind, RecordedModelRequest};
+pub use script::{ModelAction, ModelCondition, ModelRule, ModelScript, ModelTurn};
+pub use usage::TokenUsage;
 
-use server::Server;
+use server::ModelServer;
 
-/// A model at work. It ends when this is dropped, whatever its clients wait for.
+/// A running model server. It stops when this value is dropped.
 #[derive(Debug)]
 pub struct ScriptedModel {
     url: String,
-    server: Arc<Server>,
+    server: Arc<ModelServer>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -54,17 +54,17 @@ impl ScriptedModel {
     /// Starts on a free port.
     ///
     /// # Panics
-    /// If the machine does not let us.
-    pub fn start(script: Script) -> Self {
+    /// If no port is available.
+    pub fn start(script: ModelScript) -> Self {
         Self::listen(script, 0).expect("a port on the loopback interface")
     }
 
-    /// Starts on this port; 0 is any that is free.
-    pub fn listen(script: Script, port: u16) -> io::Result<Self> {
+    /// Starts on this port; 0 picks a free one.
+    pub fn listen(script: ModelScript, port: u16) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let url = format!("http://{}", listener.local_addr()?);
-        let server = Arc::new(Server::new(script));
+        let server = Arc::new(ModelServer::new(script));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, ended) = oneshot::channel();
         let router = server::router(server.clone());
@@ -80,54 +80,54 @@ impl ScriptedModel {
         Ok(Self { url, server, end: Some(end), thread: Some(thread) })
     }
 
-    /// Where it is: `http://127.0.0.1:PORT`. Clients of OpenAI's languages want `/v1` behind it.
+    /// The base URL, `http://127.0.0.1:PORT`. Clients of OpenAI's APIs need `/v1` appended.
     pub fn url(&self) -> &str {
         &self.url
     }
 
     /// All requests so far.
-    pub fn requests(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<RecordedModelRequest> {
         self.server.records.all()
     }
 
-    /// The requests so far that this rule answered.
-    pub fn requests_of(&self, rule: &str) -> Vec<Replied> {
+    /// The replies that this rule gave so far.
+    pub fn replies_of_rule(&self, rule: &str) -> Vec<ModelReplyRecord> {
         let seen = self.requests();
-        seen.iter().filter(|seen| seen.is_of(rule)).filter_map(Seen::reply).cloned().collect()
+        seen.iter().filter(|seen| seen.is_answered_by(rule)).filter_map(RecordedModelRequest::reply).cloned().collect()
     }
 
-    /// Waits until this rule has been asked for so many times.
+    /// Waits until this rule has answered `count` requests.
     ///
     /// # Panics
-    /// If that does not happen within a minute.
+    /// If it has not within a minute.
     pub fn wait_for(&self, rule: &str, count: usize) {
-        let came = self.server.records.wait_for(count, |seen| seen.is_of(rule));
+        let came = self.server.records.wait_for(count, |seen| seen.is_answered_by(rule));
         assert!(came.is_some(), "{rule} was not asked for {count} times: {:#?}", self.requests());
     }
 
-    /// Waits for the request with this number, from 1, however long it takes.
-    pub fn nth(&self, number: usize) -> Seen {
+    /// Waits without a timeout for the request with this number, from 1.
+    pub fn wait_for_request(&self, number: usize) -> RecordedModelRequest {
         self.server.records.wait(number)
     }
 
-    /// What this rule's replies were said to have used: those that the client could read to their end.
-    pub fn served(&self, rule: &str) -> Usage {
-        self.usage(End::Whole, |reply| reply.rule.as_deref() == Some(rule))
+    /// The reported usage of this rule's complete replies.
+    pub fn rule_usage(&self, rule: &str) -> TokenUsage {
+        self.usage(ReplyEnd::Whole, |reply| reply.rule.as_deref() == Some(rule))
     }
 
-    /// What this rule's replies would have used that broke off. Some clients count what they read of it.
-    pub fn broken(&self, rule: &str) -> Usage {
-        self.usage(End::Broken, |reply| reply.rule.as_deref() == Some(rule))
+    /// The usage of this rule's interrupted replies. Some clients count what they read of it.
+    pub fn interrupted_usage(&self, rule: &str) -> TokenUsage {
+        self.usage(ReplyEnd::Broken, |reply| reply.rule.as_deref() == Some(rule))
     }
 
-    /// What was served without a rule: side requests and the default.
-    pub fn served_besides(&self) -> Usage {
-        self.usage(End::Whole, |reply| reply.rule.is_none())
+    /// The usage of replies without a rule: side requests and the default.
+    pub fn default_usage(&self) -> TokenUsage {
+        self.usage(ReplyEnd::Whole, |reply| reply.rule.is_none())
     }
 
-    fn usage(&self, end: End, fits: impl Fn(&Replied) -> bool) -> Usage {
+    fn usage(&self, end: ReplyEnd, fits: impl Fn(&ModelReplyRecord) -> bool) -> TokenUsage {
         let seen = self.requests();
-        let replies = seen.iter().filter_map(Seen::reply);
+        let replies = seen.iter().filter_map(RecordedModelRequest::reply);
         replies.filter(|reply| reply.end == end && fits(reply)).map(|reply| reply.usage).sum()
     }
 }
@@ -136,7 +136,7 @@ impl Drop for ScriptedModel {
     fn drop(&mut self) {
         self.end.take();
         if let Some(thread) = self.thread.take() {
-            // It panics only where a test has failed before.
+            // The thread panics only if the test already failed.
             thread.join().ok();
         }
     }

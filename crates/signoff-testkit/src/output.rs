@@ -1,11 +1,11 @@
-//! What a run of the program left behind, as one text for snapshots.
+//! The exit status and output of a program run, printable for snapshots.
 
 use std::fmt;
 
-/// The end of a run: exit code, stdout and stderr, with the places of this machine taken out.
+/// Exit code, stdout and stderr of a program run, with machine-specific paths redacted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Output {
-    /// None if a signal ended the program.
+pub struct ProgramOutput {
+    /// `None` if a signal ended the program.
     pub code: Option<i32>,
     /// The signal that ended the program.
     pub signal: Option<i32>,
@@ -13,24 +13,24 @@ pub struct Output {
     pub stderr: String,
 }
 
-impl Output {
+impl ProgramOutput {
     pub(crate) fn new(output: &std::process::Output, redact: impl Fn(&str) -> String) -> Self {
         let text = |bytes: &[u8]| redact(&String::from_utf8_lossy(bytes));
         let (code, signal) = (output.status.code(), signal(output.status));
         Self { code, signal, stdout: text(&output.stdout), stderr: text(&output.stderr) }
     }
 
-    /// Stdout as the one JSON document it must be.
+    /// Parses stdout as one JSON document.
     ///
     /// # Panics
-    /// If stdout is anything else.
+    /// If stdout is not one JSON document.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("stdout is not one JSON document: {error}\n{self}"))
     }
 }
 
-impl fmt::Display for Output {
+impl fmt::Display for ProgramOutput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.code {
             Some(code) => writeln!(f, "exit {code}")?,

@@ -1,46 +1,46 @@
-//! What runs in a test's place, told from the system's own table.
+//! Finds and signals the processes of a test, through `/proc`.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How often something is looked at, and how many times.
-const PAUSE: Duration = Duration::from_millis(2);
-const LOOKS: u32 = 30_000;
+/// Polling interval and maximum number of polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+const MAX_POLLS: u32 = 30_000;
 
-/// Waits until something is so.
+/// Polls until a condition holds.
 ///
 /// # Panics
-/// If it is not so after a minute.
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..LOOKS {
-        if is_so() {
+/// If it does not hold within a minute.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..MAX_POLLS {
+        if condition() {
             return;
         }
-        std::thread::park_timeout(PAUSE);
+        std::thread::park_timeout(POLL_INTERVAL);
     }
     panic!("{what}: waited a minute in vain");
 }
 
-/// The command lines of all processes that have this directory in their environment.
-pub fn of(root: &Path) -> Vec<String> {
-    let sign = root.display().to_string();
+/// The command lines of all processes that have this directory in their environment or arguments.
+pub fn with_root(root: &Path) -> Vec<String> {
+    let needle = root.display().to_string();
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
     pids.filter_map(|entry| {
-        let knows = |file: &str| {
+        let read_file = |file: &str| {
             let bytes = fs::read(entry.path().join(file)).unwrap_or_default();
             String::from_utf8_lossy(&bytes).into_owned()
         };
-        let words = knows("cmdline").replace('\0', " ");
-        // One that is dead and not yet waited for has neither.
-        (knows("environ").contains(&sign) || words.contains(&sign))
+        let words = read_file("cmdline").replace('\0', " ");
+        // A zombie has neither.
+        (read_file("environ").contains(&needle) || words.contains(&needle))
             .then(|| format!("{} {words}", entry.file_name().to_string_lossy()))
     })
     .collect()
 }
 
-/// Sends a signal to a whole group of processes, by the number of the one that leads it.
+/// Sends a signal to a process group, by the pid of its leader.
 ///
 /// # Panics
 /// If there is no such group or no such signal.
@@ -52,8 +52,8 @@ pub fn signal_group(leader: u32, signal: i32) {
     kill_process_group(group, signal).expect("a group that is there");
 }
 
-/// Whether a process is there and not dead.
-pub fn lives(pid: u32) -> bool {
+/// Whether a process exists and is not a zombie.
+pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
 }

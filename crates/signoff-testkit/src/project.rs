@@ -1,23 +1,23 @@
-//! A git repository with signoff set up in it, and an agent that follows a script.
+//! A git repository for tests, with signoff and a scripted agent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use crate::calls::Calls;
+use crate::agent_script::AgentScript;
+use crate::calls::AgentCalls;
 use crate::fake_agent;
-use crate::script::Script;
-use crate::{Output, TestEnv};
+use crate::{ProgramOutput, TestEnv};
 
-/// A project for one test.
+/// A repository for one test.
 #[derive(Debug)]
-pub struct Project {
+pub struct TestProject {
     pub env: TestEnv,
 }
 
-/// What must not change in the person's checkout.
+/// A snapshot of the user's checkout, to check that it did not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkout {
+pub struct CheckoutSnapshot {
     head: String,
     index: Vec<u8>,
     stash: String,
@@ -25,8 +25,8 @@ pub struct Checkout {
     branch: String,
 }
 
-impl Project {
-    /// A repository with one commit and no configuration.
+impl TestProject {
+    /// Creates a repository with one commit and no configuration.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let this = Self { env: TestEnv::new(program) };
         this.env.write("README.md", "# A project\n");
@@ -37,22 +37,22 @@ impl Project {
         this
     }
 
-    /// The same, with an agent that does everything and follows this script.
-    pub fn with_agent(program: impl AsRef<Path>, script: impl FnOnce(Script) -> Script) -> Self {
+    /// Creates a repository with a scripted agent for all roles.
+    pub fn with_agent(program: impl AsRef<Path>, script: impl FnOnce(AgentScript) -> AgentScript) -> Self {
         let this = Self::new(program);
         this.set_agent(script);
         this.configure("");
         this
     }
 
-    /// Gives the agent another script.
-    pub fn set_agent(&self, script: impl FnOnce(Script) -> Script) {
-        script(Script::new(self.state())).save(&self.script());
+    /// Replaces the agent's script.
+    pub fn set_agent(&self, script: impl FnOnce(AgentScript) -> AgentScript) {
+        script(AgentScript::new(self.state())).save(&self.script());
     }
 
     /// Writes and commits `signoff.toml`: the scripted agent, and `more`.
     ///
-    /// `more` comes first, so that it can set keys that stand outside of any table.
+    /// `more` comes first, so that it can set top-level keys.
     pub fn configure(&self, more: &str) {
         let (program, script) = (fake_agent::program(), self.script());
         let agent = format!(
@@ -60,7 +60,7 @@ impl Project {
             program.display().to_string(),
             script.display().to_string(),
         );
-        // The scripted agent writes down its calls outside of the worktree, also as a reviewer.
+        // The scripted agent logs its calls outside the worktree, also as a reviewer.
         let sandbox = match (more.contains("sandbox ="), more.contains("sandbox_writers =")) {
             (false, _) => "sandbox = false\n",
             (true, false) => "sandbox_writers = false\n",
@@ -77,7 +77,7 @@ impl Project {
         self.git(&format!("add -A && git commit -q --allow-empty -m '{message}'"));
     }
 
-    /// What git prints in the checkout.
+    /// Runs git in the checkout and returns its stdout.
     ///
     /// # Panics
     /// If git fails.
@@ -92,26 +92,26 @@ impl Project {
         self.git(&format!("log --reverse --format=%s main..{branch}"))
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Output {
+    pub fn run(&self, arguments: &[&str]) -> ProgramOutput {
         self.env.run(arguments)
     }
 
-    /// Starts the program and goes on.
+    /// Starts the program without waiting for it.
     pub fn start(&self, arguments: &[&str]) -> Child {
         self.env.start(arguments)
     }
 
-    /// A file of the checkout.
+    /// Reads a file of the checkout.
     ///
     /// # Panics
-    /// If it is not there.
+    /// If it does not exist.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.env.work().join(name)).expect("a readable file")
     }
 
-    /// What the agent was called for, and what it was told.
-    pub fn calls(&self) -> Calls {
-        Calls::read(&self.state())
+    /// The calls of the agent, with their prompts.
+    pub fn calls(&self) -> AgentCalls {
+        AgentCalls::read(&self.state())
     }
 
     pub fn state(&self) -> PathBuf {
@@ -122,9 +122,9 @@ impl Project {
         self.env.work().with_file_name("script.json")
     }
 
-    /// The person's checkout as it is, to be compared later.
-    pub fn checkout(&self) -> Checkout {
-        Checkout {
+    /// Takes a snapshot of the user's checkout.
+    pub fn checkout(&self) -> CheckoutSnapshot {
+        CheckoutSnapshot {
             head: self.git("rev-parse HEAD"),
             branch: self.git("symbolic-ref HEAD || true"),
             index: fs::read(self.env.work().join(".git/index")).unwrap_or_default(),
@@ -133,11 +133,10 @@ impl Project {
         }
     }
 
-    /// The names of what lies in a directory of the checkout, sorted.
+    /// The sorted names of the entries of a directory in the checkout.
     pub fn list(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.env.work().join(directory)).into_iter().flatten().flatten();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }

@@ -4,39 +4,39 @@ use std::io::{BufRead, BufReader};
 use std::ops::Deref;
 use std::process::Child;
 
-use crate::visitor::Visitor;
-use crate::{Output, Project};
+use crate::web_client::WebClient;
+use crate::{ProgramOutput, TestProject};
 
-/// A page that is served, with somebody who may look at it. It ends with the test.
+/// A running `signoff serve` and an authenticated client. The process is killed on drop.
 #[derive(Debug)]
-pub struct Served {
+pub struct ServeProcess {
     child: Option<Child>,
-    /// With the token, as it was printed.
+    /// The printed URL, with the token.
     pub url: String,
-    visitor: Visitor,
+    client: WebClient,
 }
 
-impl Served {
-    /// Starts to serve on a free port.
+impl ServeProcess {
+    /// Starts the server on a free port.
     ///
     /// # Panics
-    /// If no address is printed.
-    pub fn start(project: &Project) -> Self {
+    /// If it prints no URL.
+    pub fn start(project: &TestProject) -> Self {
         Self::start_with(project, &[])
     }
 
-    /// The same with these variables in its environment.
+    /// Starts the server with these environment variables.
     ///
     /// # Panics
-    /// If no address is printed.
-    pub fn start_with(project: &Project, variables: &[(&str, &str)]) -> Self {
+    /// If it prints no URL.
+    pub fn start_with(project: &TestProject, variables: &[(&str, &str)]) -> Self {
         let mut child = project.env.start_with(&["serve", "--port", "0", "--json"], variables);
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("a piped stdout");
         BufReader::new(stdout).read_line(&mut line).expect("a line");
-        let told: serde_json::Value = serde_json::from_str(&line).expect("where the page is");
-        let url = told["url"].as_str().expect("an address").to_owned();
-        Self { child: Some(child), visitor: Visitor::of(&url), url }
+        let json: serde_json::Value = serde_json::from_str(&line).expect("where the page is");
+        let url = json["url"].as_str().expect("an address").to_owned();
+        Self { child: Some(child), client: WebClient::from_url(&url), url }
     }
 
     pub fn pid(&self) -> u32 {
@@ -46,35 +46,34 @@ impl Served {
     /// Sends a signal.
     ///
     /// # Panics
-    /// If there is no such signal.
+    /// If the signal is invalid.
     #[cfg(unix)]
     pub fn signal(&self, signal: i32) {
         use rustix::process::{Pid, Signal, kill_process};
         let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw).expect("the number of a process");
-        kill_process(pid, Signal::from_named_raw(signal).expect("a signal"))
-            .expect("a process that is there");
+        kill_process(pid, Signal::from_named_raw(signal).expect("a signal")).expect("a process that is there");
     }
 
-    /// Sends a signal, and waits for the end.
+    /// Sends a signal and waits for the process to exit.
     ///
     /// # Panics
-    /// If there is no such signal.
+    /// If the signal is invalid.
     #[cfg(unix)]
-    pub fn end_by(mut self, project: &Project, signal: i32) -> Output {
+    pub fn end_with_signal(mut self, project: &TestProject, signal: i32) -> ProgramOutput {
         self.signal(signal);
         project.env.finish(self.child.take().expect("a started program"))
     }
 }
 
-impl Deref for Served {
-    type Target = Visitor;
+impl Deref for ServeProcess {
+    type Target = WebClient;
 
-    fn deref(&self) -> &Visitor {
-        &self.visitor
+    fn deref(&self) -> &WebClient {
+        &self.client
     }
 }
 
-impl Drop for Served {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().ok();

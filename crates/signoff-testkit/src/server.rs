@@ -1,4 +1,4 @@
-//! A server on the loopback interface that replies as it is told, and remembers what it was asked.
+//! An HTTP server on the loopback interface with canned replies. It records its requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-/// What it does with one request.
+/// The reply to one request.
 #[derive(Debug)]
-pub enum Reply {
+pub enum CannedReply {
     Answer(String),
     Close,
-    /// Holds the connection and says nothing.
+    /// Keeps the connection open without a response.
     Hang,
 }
 
-impl Reply {
+impl CannedReply {
     pub fn status(status: u16) -> Self {
         Self::Answer(format!("HTTP/1.1 {status} Whatever\r\nContent-Length: 0\r\nConnection: close\r\n"))
     }
@@ -25,36 +25,36 @@ impl Reply {
         Self::Answer(format!("{head}{line}\r\n"))
     }
 
-    pub fn closes() -> Self {
+    pub fn close() -> Self {
         Self::Close
     }
 
-    pub fn hangs() -> Self {
+    pub fn hang() -> Self {
         Self::Hang
     }
 }
 
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct RecordedRequest {
     pub head: String,
     body: String,
 }
 
-impl Request {
+impl RecordedRequest {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.body).expect("JSON")
     }
 }
 
 #[derive(Debug)]
-pub struct Server {
+pub struct TestServer {
     address: SocketAddr,
-    requests: Arc<Mutex<Vec<Request>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
 }
 
-impl Server {
-    /// Takes as many requests as there are replies, one after the other.
-    pub fn replying<const N: usize>(replies: [Reply; N]) -> Self {
+impl TestServer {
+    /// Serves one request per reply, in order.
+    pub fn with_replies<const N: usize>(replies: [CannedReply; N]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -65,14 +65,14 @@ impl Server {
                 let (mut stream, _) = listener.accept().expect("a connection");
                 seen.lock().expect("a server that did not panic").push(request(&stream));
                 match reply {
-                    Reply::Answer(head) => {
-                        stream.write_all(format!("{head}\r\n").as_bytes()).expect("somebody who listens")
+                    CannedReply::Answer(head) => {
+                        stream.write_all(format!("{head}\r\n").as_bytes()).expect("a client that reads the reply")
                     }
-                    Reply::Close => {}
-                    Reply::Hang => held.push(stream),
+                    CannedReply::Close => {}
+                    CannedReply::Hang => held.push(stream),
                 }
             }
-            // Nobody is left hanging before the test is over.
+            // Keep hanging connections open until the test ends.
             std::thread::park();
         });
         Self { address, requests }
@@ -86,20 +86,19 @@ impl Server {
         self.address.to_string()
     }
 
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.requests.lock().expect("a server that did not panic").clone()
     }
 }
 
-fn request(stream: &TcpStream) -> Request {
+fn request(stream: &TcpStream) -> RecordedRequest {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         assert_ne!(reader.read_line(&mut head).expect("text"), 0, "a whole request");
     }
-    let length =
-        head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let length = head.to_lowercase().lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body).expect("a body");
-    Request { head, body: String::from_utf8(body).expect("text") }
+    RecordedRequest { head, body: String::from_utf8(body).expect("text") }
 }

@@ -1,7 +1,7 @@
-//! A person at a terminal: what is on the screen, and the keys they press.
+//! Runs a program on a pseudo-terminal: sends keys and reads the screen.
 //!
-//! The program runs on a real pseudo-terminal that is its controlling one. A thread reads what it draws; whoever
-//! waits for something on the screen is woken by it, so nothing sleeps.
+//! The pseudo-terminal is the program's controlling terminal. A thread reads the output and wakes the waiting test, so
+//! nothing sleeps.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -35,63 +35,63 @@ pub mod key {
     pub const CTRL_Z: &str = "\x1a";
 }
 
-/// How long something on the screen is waited for before the test has failed.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout for waits on the screen.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How many lines that scrolled away are remembered.
-const REMEMBERED: usize = 1000;
+/// Number of scrollback lines.
+const SCROLLBACK_LINES: usize = 1000;
 
-/// A program on a terminal of its own.
-pub struct Terminal {
+/// A program on its own terminal.
+pub struct TestTerminal {
     pty: Arc<Pty>,
     child: Child,
-    seen: Arc<Seen>,
+    output: Arc<TerminalOutput>,
 }
 
-/// What was drawn so far.
-struct Seen {
-    drawn: Mutex<Drawn>,
-    news: Condvar,
+/// The output so far, shared with the reader thread.
+struct TerminalOutput {
+    state: Mutex<TerminalState>,
+    changed: Condvar,
 }
 
-struct Drawn {
+struct TerminalState {
     parser: vt100::Parser,
-    /// Nobody holds the terminal any more.
-    is_over: bool,
-    /// Nobody looks at it any more: it is to be let go.
-    is_left: bool,
-    /// How often it rang.
-    rings: Rings,
+    /// The program closed the terminal.
+    is_closed: bool,
+    /// The test hung up; the reader thread must stop.
+    is_hung_up: bool,
+    /// Counts the bells.
+    bells: BellCounter,
 }
 
-/// Counts the bells among bytes. The byte that rings also ends sequences of the operating system.
+/// Counts bells in the output. The BEL byte also ends operating system commands (OSC), which are no bells.
 #[derive(Default)]
-struct Rings {
+struct BellCounter {
     count: usize,
-    /// Within such a sequence.
-    inside: bool,
+    /// Within an operating system command.
+    in_osc: bool,
     /// The last byte was an escape.
     escaped: bool,
 }
 
-impl Rings {
-    fn hear(&mut self, byte: u8) {
+impl BellCounter {
+    fn feed(&mut self, byte: u8) {
         let after_escape = std::mem::replace(&mut self.escaped, byte == 0x1b);
-        match (byte, self.inside) {
-            (b']', false) if after_escape => self.inside = true,
-            (b'\\', true) if after_escape => self.inside = false,
-            (0x07, true) => self.inside = false,
+        match (byte, self.in_osc) {
+            (b']', false) if after_escape => self.in_osc = true,
+            (b'\\', true) if after_escape => self.in_osc = false,
+            (0x07, true) => self.in_osc = false,
             (0x07, false) => self.count += 1,
             _ => {}
         }
     }
 }
 
-/// What a person sees, without the spaces at the ends of its lines and without the empty lines below.
+/// The text of the screen, without trailing spaces and trailing empty lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Screen(String);
+pub struct TerminalScreen(String);
 
-impl Screen {
+impl TerminalScreen {
     pub fn contains(&self, text: &str) -> bool {
         self.0.contains(text)
     }
@@ -105,7 +105,7 @@ impl Screen {
     }
 }
 
-impl fmt::Display for Screen {
+impl fmt::Display for TerminalScreen {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.0)
     }
@@ -113,46 +113,51 @@ impl fmt::Display for Screen {
 
 impl TestEnv {
     /// Starts the program on a terminal of 80 columns and 24 lines.
-    pub fn terminal(&self, arguments: &[&str]) -> Terminal {
-        self.terminal_of((80, 24), arguments, &[])
+    pub fn terminal(&self, arguments: &[&str]) -> TestTerminal {
+        self.terminal_with((80, 24), arguments, &[])
     }
 
-    /// The same on a terminal of so many columns and lines, with these variables.
-    pub fn terminal_of(&self, size: (u16, u16), arguments: &[&str], variables: &[(&str, &str)]) -> Terminal {
+    /// Starts the program on a terminal of this size (columns, lines), with these environment variables.
+    pub fn terminal_with(&self, size: (u16, u16), arguments: &[&str], variables: &[(&str, &str)]) -> TestTerminal {
         let mut command = self.command(self.program(), arguments);
         command.env("TERM", "xterm-256color").envs(variables.iter().copied());
-        Terminal::start(command.into(), size)
+        TestTerminal::start(command.into(), size)
     }
 
-    /// Starts a shell script on a terminal. It knows the program as `signoff`.
-    pub fn shell_on_terminal(&self, script: &str) -> Terminal {
+    /// Starts a shell script on a terminal, with the program in `PATH` as `signoff`.
+    pub fn shell_on_terminal(&self, script: &str) -> TestTerminal {
         let mut command = self.command("sh", &["-c", script]);
         command.env("TERM", "xterm-256color");
-        Terminal::start(command.into(), (80, 24))
+        TestTerminal::start(command.into(), (80, 24))
     }
 }
 
-impl Terminal {
+impl TestTerminal {
     fn start(command: blocking::Command, (columns, lines): (u16, u16)) -> Self {
         let (pty, pts) = blocking::open().expect("a pseudo-terminal");
         pty.resize(Size::new(lines, columns)).expect("a terminal that can be resized");
         let child = command.spawn(pts).expect("a started program");
-        let parser = vt100::Parser::new(at_least_one(lines), at_least_one(columns), REMEMBERED);
-        let seen = Arc::new(Seen {
-            drawn: Mutex::new(Drawn { parser, is_over: false, is_left: false, rings: Rings::default() }),
-            news: Condvar::new(),
+        let parser = vt100::Parser::new(at_least_one(lines), at_least_one(columns), SCROLLBACK_LINES);
+        let output = Arc::new(TerminalOutput {
+            state: Mutex::new(TerminalState {
+                parser,
+                is_closed: false,
+                is_hung_up: false,
+                bells: BellCounter::default(),
+            }),
+            changed: Condvar::new(),
         });
         let pty = Arc::new(pty);
-        let (from, to) = (pty.clone(), seen.clone());
+        let (from, to) = (pty.clone(), output.clone());
         std::thread::spawn(move || {
             to.read(&from);
             drop(from);
-            to.let_go();
+            to.close();
         });
-        Self { pty, child, seen }
+        Self { pty, child, output }
     }
 
-    /// Presses keys.
+    /// Sends keys.
     ///
     /// # Panics
     /// If the terminal is gone.
@@ -160,84 +165,83 @@ impl Terminal {
         (&*self.pty).write_all(keys.as_bytes()).expect("a terminal that takes keys");
     }
 
-    /// Makes the terminal larger or smaller. Whoever runs on it is told by a signal.
+    /// Resizes the terminal. The program gets a SIGWINCH.
     ///
     /// # Panics
     /// If the terminal is gone.
     pub fn resize(&self, (columns, lines): (u16, u16)) {
-        let mut drawn = self.seen.drawn();
+        let mut drawn = self.output.lock_state();
         drawn.parser.screen_mut().set_size(at_least_one(lines), at_least_one(columns));
         self.pty.resize(Size::new(lines, columns)).expect("a terminal that can be resized");
     }
 
-    /// What is on the screen now.
-    pub fn screen(&self) -> Screen {
-        self.seen.drawn().screen()
+    /// The current screen.
+    pub fn screen(&self) -> TerminalScreen {
+        self.output.lock_state().screen()
     }
 
-    /// Waits until the screen is so, and gives it.
+    /// Waits until a condition on the screen holds, and returns the screen.
     ///
     /// # Panics
-    /// If it is not so when the program has ended, or after a minute.
-    pub fn wait_until(&self, what: &str, mut is_so: impl FnMut(&Screen) -> bool) -> Screen {
-        let go_on = |drawn: &mut Drawn| !drawn.is_over && !is_so(&drawn.screen());
-        let waited = self.seen.news.wait_timeout_while(self.seen.drawn(), PATIENCE, go_on);
+    /// If it does not hold when the program has ended, or after a minute.
+    pub fn wait_until(&self, what: &str, mut condition: impl FnMut(&TerminalScreen) -> bool) -> TerminalScreen {
+        let go_on = |drawn: &mut TerminalState| !drawn.is_closed && !condition(&drawn.screen());
+        let waited = self.output.changed.wait_timeout_while(self.output.lock_state(), WAIT_TIMEOUT, go_on);
         let (drawn, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let (screen, is_over) = (drawn.screen(), drawn.is_over);
+        let (screen, is_over) = (drawn.screen(), drawn.is_closed);
         drop(drawn);
         let why = if is_over { "the program ended before" } else { "waited in vain" };
-        assert!(is_so(&screen), "{what}: {why}\n{screen}");
+        assert!(condition(&screen), "{what}: {why}\n{screen}");
         screen
     }
 
     /// Waits until this text is on the screen.
-    pub fn wait_for(&self, text: &str) -> Screen {
+    pub fn wait_for(&self, text: &str) -> TerminalScreen {
         self.wait_until(text, |screen| screen.contains(text))
     }
 
-    /// Whether the terminal is as a shell expects it: it shows what is typed, a line at a time, with a cursor.
+    /// Whether the terminal is in the state a shell expects: echo, canonical mode, visible cursor.
     ///
     /// # Panics
     /// If the terminal is gone.
     pub fn is_sane(&self) -> bool {
         let modes = tcgetattr(&*self.pty).expect("a terminal").local_modes;
         let cooked = modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
-        cooked && !self.seen.drawn().parser.screen().hide_cursor()
+        cooked && !self.output.lock_state().parser.screen().hide_cursor()
     }
 
-    /// How often it rang.
-    pub fn rings(&self) -> usize {
-        self.seen.drawn().rings.count
+    /// The number of bells so far.
+    pub fn bell_count(&self) -> usize {
+        self.output.lock_state().bells.count
     }
 
-    /// Waits until it rings.
+    /// Waits for a bell.
     ///
     /// # Panics
-    /// If it has not rung when the program has ended, or after a minute.
-    pub fn wait_until_it_rings(&self) {
-        let silent = |drawn: &mut Drawn| !drawn.is_over && drawn.rings.count == 0;
-        let waited = self.seen.news.wait_timeout_while(self.seen.drawn(), PATIENCE, silent);
+    /// If there was none when the program has ended, or after a minute.
+    pub fn wait_for_bell(&self) {
+        let silent = |drawn: &mut TerminalState| !drawn.is_closed && drawn.bells.count == 0;
+        let waited = self.output.changed.wait_timeout_while(self.output.lock_state(), WAIT_TIMEOUT, silent);
         let (drawn, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        assert!(drawn.rings.count > 0, "it did not ring\n{}", drawn.screen());
+        assert!(drawn.bells.count > 0, "it did not ring\n{}", drawn.screen());
     }
 
-    /// Waits for the end of the program: how often it rang.
+    /// Waits for the program to end. Returns the number of bells.
     ///
     /// # Panics
     /// If it cannot be waited for.
-    pub fn finish_and_rings(mut self) -> usize {
+    pub fn finish_and_count_bells(mut self) -> usize {
         self.child.wait().expect("an ended program");
-        self.seen.all();
-        self.rings()
+        self.output.wait_until_closed();
+        self.bell_count()
     }
 
     /// Whether anything on the screen has a colour.
-    pub fn is_coloured(&self) -> bool {
-        let drawn = self.seen.drawn();
+    pub fn has_colour(&self) -> bool {
+        let drawn = self.output.lock_state();
         let screen = drawn.parser.screen();
         let (lines, columns) = (screen.size().0.get(), screen.size().1.get());
-        let cells =
-            (0..lines).flat_map(|line| (0..columns).filter_map(move |column| screen.cell(line, column)));
+        let cells = (0..lines).flat_map(|line| (0..columns).filter_map(move |column| screen.cell(line, column)));
         let plain = |cell: &vt100::Cell| [cell.fgcolor(), cell.bgcolor()] == [vt100::Color::Default; 2];
         !cells.into_iter().all(plain)
     }
@@ -251,7 +255,7 @@ impl Terminal {
         kill_process(pid, Signal::from_named_raw(signal).expect("a signal")).expect("a living process");
     }
 
-    /// From now on the terminal takes nothing: whoever writes to it waits.
+    /// Stops the terminal's output, so that writes to it block.
     ///
     /// # Panics
     /// If the program has ended.
@@ -262,8 +266,8 @@ impl Terminal {
         tcflow(terminal, Action::OOff).expect("a terminal that can be stopped");
     }
 
-    /// Waits for the end of a program whose terminal takes nothing: its exit code, and whether the terminal shows what is
-    /// typed, a line at a time.
+    /// Waits for the end of a program on a stalled terminal. Returns its exit code, and whether the terminal is in
+    /// canonical mode with echo.
     ///
     /// # Panics
     /// If it cannot be waited for.
@@ -273,30 +277,30 @@ impl Terminal {
         (code, modes.contains(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG))
     }
 
-    /// The window is closed: the terminal is gone. Waits for the end of the program: its exit code.
+    /// Closes the terminal, as closing its window does, and waits for the program to end. Returns its exit code.
     ///
     /// # Panics
     /// If it cannot be waited for.
     pub fn hang_up(mut self) -> Option<i32> {
-        self.seen.drawn().is_left = true;
-        self.seen.all();
+        self.output.lock_state().is_hung_up = true;
+        self.output.wait_until_closed();
         let (another, _) = blocking::open().expect("a pseudo-terminal");
-        // The last hold of it, since nobody reads any more.
+        // The reader thread is gone, so this drops the last handle.
         self.pty = Arc::new(another);
         self.child.wait().expect("an ended program").code()
     }
 
-    /// Waits for the end of the program: its exit code, or none if a signal ended it, and the last screen.
+    /// Waits for the program to end. Returns its exit status and the last screen.
     ///
     /// # Panics
     /// If it cannot be waited for.
-    pub fn finish(mut self) -> End {
+    pub fn finish(mut self) -> TerminalExit {
         let status = self.child.wait().expect("an ended program");
-        let screen = self.seen.all();
-        End { code: status.code(), signal: status.signal(), screen, sane: self.is_sane() }
+        let screen = self.output.wait_until_closed();
+        TerminalExit { code: status.code(), signal: status.signal(), screen, sane: self.is_sane() }
     }
 
-    /// How the program ended, if it has.
+    /// The exit status, if the program has ended.
     ///
     /// # Panics
     /// If it cannot be asked for.
@@ -305,17 +309,17 @@ impl Terminal {
     }
 }
 
-/// How a program on a terminal ended.
+/// The exit status and last screen of a program.
 #[derive(Debug)]
-pub struct End {
+pub struct TerminalExit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
-    pub screen: Screen,
-    /// Whether the terminal was left as a shell expects it.
+    pub screen: TerminalScreen,
+    /// Whether the terminal was left in the state a shell expects.
     pub sane: bool,
 }
 
-impl fmt::Display for End {
+impl fmt::Display for TerminalExit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.code, self.signal) {
             (Some(code), _) => writeln!(out, "exit {code}")?,
@@ -326,51 +330,50 @@ impl fmt::Display for End {
     }
 }
 
-/// A test that fails leaves no program behind.
-impl Drop for Terminal {
+/// Kills the program, also when a test panics.
+impl Drop for TestTerminal {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-impl Seen {
-    fn drawn(&self) -> MutexGuard<'_, Drawn> {
-        // A test whose question about the screen panics does so with it in its hands; the reader goes on.
-        self.drawn.lock().unwrap_or_else(PoisonError::into_inner)
+impl TerminalOutput {
+    fn lock_state(&self) -> MutexGuard<'_, TerminalState> {
+        // A condition that panics poisons the lock; the reader thread must go on.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads until nobody holds the terminal any more.
+    /// Reads until the program closes the terminal.
     fn read(&self, mut pty: &Pty) {
         let mut buffer = [0; 4096];
         loop {
-            // Linux says EIO when the last one has let go.
-            let length = if self.waits(pty) { pty.read(&mut buffer).unwrap_or(0) } else { 0 };
-            let mut drawn = self.drawn();
+            // On Linux, reads fail with EIO when the last handle is closed.
+            let length = if self.wait_readable(pty) { pty.read(&mut buffer).unwrap_or(0) } else { 0 };
+            let mut drawn = self.lock_state();
             match buffer.get(..length) {
                 Some([]) | None => return,
                 Some(bytes) => {
                     drawn.parser.process(bytes);
-                    bytes.iter().for_each(|byte| drawn.rings.hear(*byte));
+                    bytes.iter().for_each(|byte| drawn.bells.feed(*byte));
                 }
             }
             drop(drawn);
-            self.news.notify_all();
+            self.changed.notify_all();
         }
     }
 
-    /// Nothing more is read.
-    fn let_go(&self) {
-        self.drawn().is_over = true;
-        self.news.notify_all();
+    /// Marks the output as complete.
+    fn close(&self) {
+        self.lock_state().is_closed = true;
+        self.changed.notify_all();
     }
 
-    /// Waits for something to read. False if nobody wants to any more.
-    fn waits(&self, pty: &Pty) -> bool {
+    /// Waits until there is data to read. Returns false if the test hung up.
+    fn wait_readable(&self, pty: &Pty) -> bool {
         let a_while = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-        let is_there =
-            || poll(&mut [PollFd::new(pty, PollFlags::IN)], Some(&a_while)).is_ok_and(|ready| ready > 0);
-        while !self.drawn().is_left {
+        let is_there = || poll(&mut [PollFd::new(pty, PollFlags::IN)], Some(&a_while)).is_ok_and(|ready| ready > 0);
+        while !self.lock_state().is_hung_up {
             if is_there() {
                 return true;
             }
@@ -378,20 +381,19 @@ impl Seen {
         false
     }
 
-    /// The screen when everything has been drawn.
-    fn all(&self) -> Screen {
-        let drawn = self.news.wait_while(self.drawn(), |drawn| !drawn.is_over);
+    /// Waits for the end of the output and returns the screen.
+    fn wait_until_closed(&self) -> TerminalScreen {
+        let drawn = self.changed.wait_while(self.lock_state(), |drawn| !drawn.is_closed);
         drawn.unwrap_or_else(PoisonError::into_inner).screen()
     }
 }
 
-impl Drawn {
-    fn screen(&self) -> Screen {
+impl TerminalState {
+    fn screen(&self) -> TerminalScreen {
         let screen = self.parser.screen();
-        // Line by line: a line that fills the screen is not taken for the beginning of the next one.
-        let lines: Vec<_> =
-            screen.rows(0, screen.size().1.get()).map(|line| line.trim_end().to_owned()).collect();
-        Screen(lines.join("\n").trim_end().to_owned())
+        // Row by row: `contents()` would join a full-width line with the next one.
+        let lines: Vec<_> = screen.rows(0, screen.size().1.get()).map(|line| line.trim_end().to_owned()).collect();
+        TerminalScreen(lines.join("\n").trim_end().to_owned())
     }
 }
 

@@ -1,4 +1,4 @@
-//! A place of its own for each test: home, working directory and environment.
+//! An isolated environment for each test: home, working directory and variables.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -9,16 +9,16 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use crate::Output;
+use crate::ProgramOutput;
 
-/// Where one test runs the program. Nothing of the machine's environment but `PATH` gets in.
+/// The environment of one test. Only `PATH` is inherited from the machine.
 #[derive(Debug)]
 pub struct TestEnv {
     root: TempDir,
 }
 
 impl TestEnv {
-    /// Prepares a place for `program`, which tests hand over as `env!("CARGO_BIN_EXE_signoff")`.
+    /// Creates an environment for `program`, which tests pass as `env!("CARGO_BIN_EXE_signoff")`.
     ///
     /// # Panics
     /// If the temporary directory cannot be set up.
@@ -32,7 +32,7 @@ impl TestEnv {
         this
     }
 
-    /// The directory that holds all the others. Everything that runs here has it in its environment.
+    /// The root directory. Every process of the test has it in its environment.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
@@ -57,26 +57,26 @@ impl TestEnv {
     /// Writes a file below the working directory.
     ///
     /// # Panics
-    /// If the disk does not let us.
+    /// If the file cannot be written.
     pub fn write(&self, name: &str, contents: impl AsRef<[u8]>) {
         let path = self.work().join(name);
         fs::create_dir_all(path.parent().expect("a file lies in a directory")).expect("a directory");
         fs::write(path, contents).expect("a written file");
     }
 
-    /// Puts a shell script where programs are looked for first, in place of what the machine may have under that name.
+    /// Adds a shell script at the front of `PATH`, hiding a program of the same name.
     ///
     /// # Panics
-    /// If the disk does not let us.
+    /// If the file cannot be written.
     #[cfg(unix)]
-    pub fn stand_in(&self, name: &str, script: &str) {
+    pub fn stub_program(&self, name: &str, script: &str) {
         use std::os::unix::fs::PermissionsExt as _;
         let path = self.bin().join(name);
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a written script");
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a script that can be run");
     }
 
-    /// Starts the program and goes on, nothing on its stdin.
+    /// Starts the program without waiting for it, with an empty stdin.
     ///
     /// # Panics
     /// If the program cannot be started.
@@ -84,7 +84,7 @@ impl TestEnv {
         self.start_with(arguments, &[])
     }
 
-    /// The same with these variables in its environment.
+    /// Starts the program with these environment variables.
     ///
     /// # Panics
     /// If the program cannot be started.
@@ -94,7 +94,7 @@ impl TestEnv {
         command.spawn().expect("a started program")
     }
 
-    /// Starts the program as a terminal does: what is sent to its group reaches it and all that stayed with it.
+    /// Starts the program in its own process group, as a terminal does.
     ///
     /// # Panics
     /// If the program cannot be started.
@@ -106,63 +106,63 @@ impl TestEnv {
         command.spawn().expect("a started program")
     }
 
-    /// Waits for a program that was started.
+    /// Waits for a started program to end.
     ///
     /// # Panics
     /// If it cannot be waited for.
-    pub fn finish(&self, child: Child) -> Output {
+    pub fn finish(&self, child: Child) -> ProgramOutput {
         let output = child.wait_with_output().expect("an ended program");
-        Output::new(&output, |text| self.redact(text))
+        ProgramOutput::new(&output, |text| self.redact(text))
     }
 
-    /// Runs the program with these variables in its environment.
-    pub fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    /// Runs the program with these environment variables.
+    pub fn run_with(&self, arguments: &[&str], variables: &[(&str, &str)]) -> ProgramOutput {
         self.finish(self.start_with(arguments, variables))
     }
 
-    /// Runs the program with nothing on stdin.
-    pub fn run(&self, arguments: &[&str]) -> Output {
+    /// Runs the program with an empty stdin.
+    pub fn run(&self, arguments: &[&str]) -> ProgramOutput {
         self.run_with_input(arguments, b"")
     }
 
     /// Runs the program with `input` on stdin.
-    pub fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Output {
+    pub fn run_with_input(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> ProgramOutput {
         let input = input.as_ref().to_vec();
         self.feed(self.command(self.program(), arguments), move |mut stdin| {
-            // A program that ends without reading everything is for the test to judge, not for us.
+            // The program may end without reading everything; the test decides whether that is an error.
             stdin.write_all(&input).ok();
         })
     }
 
-    /// Runs the program with `input` on stdin and nobody reading its stdout.
+    /// Runs the program with `input` on stdin and a closed stdout.
     ///
     /// # Panics
     /// If the program cannot be started.
-    pub fn run_unheard(&self, arguments: &[&str], input: &[u8]) -> Output {
+    pub fn run_with_closed_stdout(&self, arguments: &[&str], input: &[u8]) -> ProgramOutput {
         let mut child = self.command(self.program(), arguments).spawn().expect("a started program");
         drop(child.stdout.take());
         child.stdin.take().expect("a piped stdin").write_all(input).expect("a program that listens");
         let output = child.wait_with_output().expect("an ended program");
-        Output::new(&output, |text| self.redact(text))
+        ProgramOutput::new(&output, |text| self.redact(text))
     }
 
-    /// Runs a shell script that knows the program as `signoff`.
-    pub fn shell(&self, script: &str) -> Output {
-        self.shell_fed_by(script, drop)
+    /// Runs a shell script, with the program in `PATH` as `signoff`.
+    pub fn shell(&self, script: &str) -> ProgramOutput {
+        self.shell_with_stdin(script, drop)
     }
 
-    /// Runs a shell script whose stdin `feed` writes, from a thread of its own.
-    pub fn shell_fed_by(&self, script: &str, feed: impl FnOnce(ChildStdin) + Send + 'static) -> Output {
+    /// Runs a shell script whose stdin is written by `feed` on its own thread.
+    pub fn shell_with_stdin(&self, script: &str, feed: impl FnOnce(ChildStdin) + Send + 'static) -> ProgramOutput {
         self.feed(self.command("sh", &["-c", script]), feed)
     }
 
-    fn feed(&self, mut command: Command, feed: impl FnOnce(ChildStdin) + Send + 'static) -> Output {
+    fn feed(&self, mut command: Command, feed: impl FnOnce(ChildStdin) + Send + 'static) -> ProgramOutput {
         let mut child: Child = command.spawn().expect("a started program");
         let stdin = child.stdin.take().expect("a piped stdin");
         let feeder = thread::spawn(move || feed(stdin));
         let output = child.wait_with_output().expect("an ended program");
         feeder.join().expect("a feeder that ends");
-        Output::new(&output, |text| self.redact(text))
+        ProgramOutput::new(&output, |text| self.redact(text))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the tests' one door for spawning")]
@@ -191,19 +191,17 @@ impl TestEnv {
 
     fn redact(&self, text: &str) -> String {
         let text = text.replace(&self.root.path().display().to_string(), "[ROOT]");
-        // What `doctor` says depends on the kernel: the examples show what it says on a new one.
-        text.split_inclusive('\n')
-            .map(|line| if told_of_the_kernel(line) { ON_A_NEW_ONE } else { line })
-            .collect()
+        // The sandbox line of `doctor` depends on the kernel; the examples show that of a recent one.
+        text.split_inclusive('\n').map(|line| if is_sandbox_line(line) { SANDBOX_LINE } else { line }).collect()
     }
 }
 
-fn told_of_the_kernel(line: &str) -> bool {
+fn is_sandbox_line(line: &str) -> bool {
     line.contains("sandbox: reviewers cannot write, writers only to their own work (")
         || line.contains("sandbox: agents can write anywhere")
 }
 
-const ON_A_NEW_ONE: &str = "✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), \
+const SANDBOX_LINE: &str = "✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), \
                             and what reviewers change is undone\n";
 
 #[cfg(unix)]

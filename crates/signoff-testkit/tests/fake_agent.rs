@@ -1,4 +1,4 @@
-//! The fake agent does what its script says.
+//! The fake agent follows its script.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -8,16 +8,16 @@ use std::process::{Child, Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use signoff_testkit::calls::Calls;
-use signoff_testkit::script::{Rule, Script, Trap};
+use signoff_testkit::agent_script::{AgentScript, GitTrap, ScriptRule};
+use signoff_testkit::calls::AgentCalls;
 use tempfile::TempDir;
 
-struct Place(TempDir);
+struct FakeAgentFixture(TempDir);
 
-impl Place {
-    fn new(rules: impl IntoIterator<Item = Rule>) -> Self {
+impl FakeAgentFixture {
+    fn new(rules: impl IntoIterator<Item = ScriptRule>) -> Self {
         let this = Self(TempDir::new().expect("a temporary directory"));
-        let script = rules.into_iter().fold(Script::new(this.path().join("state")), Script::rule);
+        let script = rules.into_iter().fold(AgentScript::new(this.path().join("state")), AgentScript::rule);
         script.save(&this.path().join("script.json"));
         fs::create_dir(this.path().join("work")).expect("a directory");
         this
@@ -31,17 +31,14 @@ impl Place {
         fs::read_to_string(self.path().join("work").join(name)).expect("a file")
     }
 
-    fn calls(&self) -> Calls {
-        Calls::read(&self.path().join("state"))
+    fn calls(&self) -> AgentCalls {
+        AgentCalls::read(&self.path().join("state"))
     }
 
     #[expect(clippy::disallowed_methods, reason = "these tests' one door for spawning")]
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command
-            .current_dir(self.path().join("work"))
-            .env("HOME", self.path())
-            .env("GIT_CONFIG_NOSYSTEM", "1");
+        command.current_dir(self.path().join("work")).env("HOME", self.path()).env("GIT_CONFIG_NOSYSTEM", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -70,17 +67,17 @@ impl Place {
     }
 }
 
-fn said(output: &Output) -> String {
+fn stdout_of(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]
-fn the_first_rule_that_fits_is_carried_out() {
-    let place = Place::new([
-        Rule::role("review").reviewer("ann").call(2).say("again {call} {nonce} {task}/{cycle}"),
-        Rule::role("review").reviewer("ann").say("first"),
-        Rule::role("review").asked_for("security").say("about security").complain("hm").exit(3),
-        Rule::role("fix").cycle(2).die(9),
+fn the_first_matching_rule_is_used() {
+    let fixture = FakeAgentFixture::new([
+        ScriptRule::role("review").reviewer("ann").call(2).say("again {call} {nonce} {task}/{cycle}"),
+        ScriptRule::role("review").reviewer("ann").say("first"),
+        ScriptRule::role("review").prompt_contains("security").say("about security").complain("hm").exit(3),
+        ScriptRule::role("fix").cycle(2).die(9),
     ]);
     let env = |role, reviewer| {
         [
@@ -91,32 +88,32 @@ fn the_first_rule_that_fits_is_carried_out() {
             ("SIGNOFF_CYCLE", "2"),
         ]
     };
-    assert_eq!(said(&place.call("look", &env("review", "ann"))), "first");
-    assert_eq!(said(&place.call("look", &env("review", "ann"))), "again 2 n1 7/2");
-    let about = place.call("mind security", &env("review", "bob"));
+    assert_eq!(stdout_of(&fixture.call("look", &env("review", "ann"))), "first");
+    assert_eq!(stdout_of(&fixture.call("look", &env("review", "ann"))), "again 2 n1 7/2");
+    let about = fixture.call("mind security", &env("review", "bob"));
     assert_eq!(
-        (said(&about).as_str(), about.stderr.as_slice(), about.status.code()),
+        (stdout_of(&about).as_str(), about.stderr.as_slice(), about.status.code()),
         ("about security", &b"hm"[..], Some(3))
     );
-    assert_eq!(place.call("", &env("fix", "")).status.signal(), Some(9));
-    assert_eq!(place.call("", &env("plan", "")).status.code(), Some(95));
-    let calls = place.calls();
+    assert_eq!(fixture.call("", &env("fix", "")).status.signal(), Some(9));
+    assert_eq!(fixture.call("", &env("plan", "")).status.code(), Some(95));
+    let calls = fixture.calls();
     assert_eq!(
-        calls.story(),
+        calls.summary(),
         "review ann task 7 cycle 2: exit 0\n\
          review ann task 7 cycle 2: exit 0\n\
          review bob task 7 cycle 2: exit 3\n\
          fix task 7 cycle 2: signal 9\n\
          plan task 7 cycle 2: exit 95\n"
     );
-    let prompts: Vec<_> = calls.of_role("review").map(|call| call.prompt.as_str()).collect();
+    let prompts: Vec<_> = calls.with_role("review").map(|call| call.prompt.as_str()).collect();
     assert_eq!(prompts, ["look", "look", "mind security"]);
-    assert_eq!(calls.most_at_once(), 1);
+    assert_eq!(calls.max_concurrent(), 1);
 }
 
 #[test]
 fn files_are_written_committed_and_left_in_disorder() {
-    let place = Place::new([Rule::always()
+    let fixture = FakeAgentFixture::new([ScriptRule::always()
         .write("a/b.txt", "one\n")
         .append("a/b.txt", "two\n")
         .write("c.txt", "")
@@ -126,72 +123,63 @@ fn files_are_written_committed_and_left_in_disorder() {
         .shell("git log -1 --format=%s")
         .leave_index_lock()
         .say(" {commit}")]);
-    place.git_init();
-    let usage = place.path().join("work/usage.json");
-    let output = place.call("", &[("SIGNOFF_ROLE", "fix"), ("SIGNOFF_USAGE_FILE", usage.to_str().unwrap())]);
-    let said = said(&output);
+    fixture.git_init();
+    let usage = fixture.path().join("work/usage.json");
+    let output = fixture.call("", &[("SIGNOFF_ROLE", "fix"), ("SIGNOFF_USAGE_FILE", usage.to_str().unwrap())]);
+    let said = stdout_of(&output);
     assert!(said.starts_with("work of fix ") && said.len() == 12 + 40, "{output:?}");
-    assert_eq!(place.read("a/b.txt"), "one\ntwo\n");
-    assert_eq!(place.read("usage.json"), r#"{"cost_usd":0.5}"#);
-    assert!(place.path().join("work/.git/index.lock").exists());
+    assert_eq!(fixture.read("a/b.txt"), "one\ntwo\n");
+    assert_eq!(fixture.read("usage.json"), r#"{"cost_usd":0.5}"#);
+    assert!(fixture.path().join("work/.git/index.lock").exists());
 }
 
 #[test]
-fn every_trap_is_sprung_by_a_careless_git() {
-    for trap in [Trap::HooksPath, Trap::Hooks, Trap::Fsmonitor, Trap::Filter, Trap::Diff] {
-        let place = Place::new([Rule::always().plant(trap, "../sprung")]);
-        place.git_init();
-        fs::write(place.path().join("work/file"), "one\n").unwrap();
-        place.git(&["add", "file"]);
-        let output = place.call("", &[]);
-        assert!(output.status.success() && !place.path().join("sprung").exists(), "{trap:?} {output:?}");
-        fs::write(place.path().join("work/file"), "two\n").unwrap();
-        place.git(&["diff"]);
-        place.git(&["add", "file"]);
-        place.git(&[
-            "-c",
-            "user.name=A",
-            "-c",
-            "user.email=a@example.com",
-            "commit",
-            "--quiet",
-            "-m",
-            "second",
-        ]);
-        assert!(place.path().join("sprung").exists(), "{trap:?} does not work");
+fn every_trap_is_triggered_by_plain_git() {
+    for trap in [GitTrap::HooksPath, GitTrap::Hooks, GitTrap::Fsmonitor, GitTrap::Filter, GitTrap::Diff] {
+        let fixture = FakeAgentFixture::new([ScriptRule::always().plant(trap, "../sprung")]);
+        fixture.git_init();
+        fs::write(fixture.path().join("work/file"), "one\n").unwrap();
+        fixture.git(&["add", "file"]);
+        let output = fixture.call("", &[]);
+        assert!(output.status.success() && !fixture.path().join("sprung").exists(), "{trap:?} {output:?}");
+        fs::write(fixture.path().join("work/file"), "two\n").unwrap();
+        fixture.git(&["diff"]);
+        fixture.git(&["add", "file"]);
+        fixture.git(&["-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "--quiet", "-m", "second"]);
+        assert!(fixture.path().join("sprung").exists(), "{trap:?} does not work");
     }
 }
 
 #[test]
-fn agents_meet_without_sleeping() {
-    let place = Place::new([
-        Rule::role("left").unread().write("left", "").wait_for("right"),
-        Rule::role("right").unread().write("right", "").wait_for("left"),
+fn agents_can_wait_for_each_other() {
+    let fixture = FakeAgentFixture::new([
+        ScriptRule::role("left").without_reading_prompt().write("left", "").wait_for("right"),
+        ScriptRule::role("right").without_reading_prompt().write("right", "").wait_for("left"),
     ]);
-    let both = [place.start(&[("SIGNOFF_ROLE", "left")]), place.start(&[("SIGNOFF_ROLE", "right")])];
+    let both = [fixture.start(&[("SIGNOFF_ROLE", "left")]), fixture.start(&[("SIGNOFF_ROLE", "right")])];
     for mut agent in both {
         assert!(agent.wait().unwrap().success());
     }
-    assert_eq!((place.calls().all().len(), place.calls().most_at_once()), (2, 2));
+    assert_eq!((fixture.calls().all().len(), fixture.calls().max_concurrent()), (2, 2));
 }
 
 #[test]
-fn a_flood_is_as_long_as_it_should_be() {
-    let place = Place::new([Rule::always().unread().flood(1_000_001)]);
-    let output = place.call("", &[]);
+fn a_flood_has_the_requested_length() {
+    let fixture = FakeAgentFixture::new([ScriptRule::always().without_reading_prompt().flood(1_000_001)]);
+    let output = fixture.call("", &[]);
     assert_eq!(output.stdout.len(), 1_000_001);
 }
 
 #[test]
-fn who_ignores_term_and_its_daemons_must_be_killed() {
-    let place = Place::new([Rule::always()
-        .unread()
+fn an_agent_that_ignores_sigterm_and_its_daemons_must_be_killed() {
+    let fixture = FakeAgentFixture::new([ScriptRule::always()
+        .without_reading_prompt()
         .ignore_term()
         .daemon("daemon")
-        .deaf_daemon("deaf")
+        .term_ignoring_daemon("deaf")
         .say("ready\n")
         .hang()]);
-    let mut agent = place.start(&[]);
+    let mut agent = fixture.start(&[]);
     let mut line = String::new();
     BufReader::new(agent.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(line, "ready\n");
@@ -199,11 +187,11 @@ fn who_ignores_term_and_its_daemons_must_be_killed() {
     let own = pid(&agent.id().to_string());
     kill_process(own, Signal::TERM).unwrap();
     for name in ["daemon", "deaf"] {
-        let daemon = pid(&place.read(name));
+        let daemon = pid(&fixture.read(name));
         assert_eq!(rustix::process::getsid(Some(daemon)).unwrap(), daemon, "in a session of its own");
         kill_process(daemon, Signal::KILL).unwrap();
     }
     kill_process(own, Signal::KILL).unwrap();
     assert_eq!(agent.wait().unwrap().signal(), Some(9), "it had not heard the first signal");
-    assert_eq!(place.calls().story(), ": did not end\n");
+    assert_eq!(fixture.calls().summary(), ": did not end\n");
 }

@@ -1,11 +1,11 @@
-//! The terminal that tests sit at.
+//! The pseudo-terminal of the testkit.
 #![cfg(unix)]
 
 use signoff_testkit::TestEnv;
 use signoff_testkit::terminal::key;
 
 #[test]
-fn a_person_reads_and_types() {
+fn input_and_output_pass_through() {
     let env = TestEnv::new("/bin/sh");
     let terminal = env.shell_on_terminal("stty size; printf 'Who? '; read name; echo \"Hello, $name.\"");
     terminal.wait_for("Who?");
@@ -17,7 +17,7 @@ fn a_person_reads_and_types() {
 }
 
 #[test]
-fn what_is_drawn_over_is_gone() {
+fn overwritten_text_is_gone() {
     let env = TestEnv::new("/bin/sh");
     let terminal = env.shell_on_terminal("stty -echo; printf 'one\\r\\033[K\\033[?25ltwo'; read x");
     assert_eq!(terminal.wait_for("two").text(), "two");

@@ -1,6 +1,6 @@
-//! From words on the command line to one command, and from its end to an exit code.
+//! Parses the command line, runs one command and turns its result into an exit code.
 
-mod part;
+mod internal_process;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -8,15 +8,15 @@ use std::process::ExitCode;
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::command::{
-    add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export,
-    import, improve, init, iterate, land, logs, mcp, merge, merge_reviews, notify, parse, replay, report,
-    retry, review, run, serve, show, stats, status, tasks, watch, work, workflow,
+    add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export, import,
+    improve, init, iterate, land, logs, mcp, merge, merge_reviews, notify, parse, replay, report, retry, review, run,
+    serve, show, stats, status, tasks, watch, work, workflow,
 };
-use crate::console::{Console, Progress, Talk, say};
-use crate::failure::{Exit, Failure};
+use crate::console::{Console, ProgressStream, Verbosity, write_stderr};
+use crate::error::{CliError, CommandExit};
 
-/// Drives coding agents through implement, review, fix and re-review until the work is signed off.
-// The commands are listed in the order in which people meet them: begin, work, look, decide, settings, files.
+/// Drive coding agents through implement, review, fix and re-review until the work is signed off.
+// The commands are listed by topic: start, work, inspect, decide, configure, convert files.
 #[derive(Debug, Parser)]
 #[command(
     name = "signoff",
@@ -24,49 +24,49 @@ use crate::failure::{Exit, Failure};
     max_term_width = 100,
     after_help = "Example:\n  signoff init\n  signoff add \"Add user authentication\" --auto-review\n  \
                   signoff work\n  signoff show 1\n\n\
-                  Without a command it says what needs attention and what runs.\n\
+                  Without a command it shows what needs your attention and what is running.\n\
                   Exit codes: 0 everything requested is approved, 1 something failed, 2 wrong usage,\n\
                   3 a person is needed (0 with --lenient), 130 interrupted."
 )]
 struct Cli {
     #[command(flatten)]
-    global: Global,
+    global: GlobalOptions,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
-/// What every command understands.
+/// Options that every command accepts.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Options of every command")]
-struct Global {
-    /// Report as JSON
+struct GlobalOptions {
+    /// Print the result as JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Print every recorded fact as a line of JSON
+    /// Print every recorded event as a line of JSON
     #[arg(long, global = true, conflicts_with = "json")]
     json_events: bool,
-    /// No colours, nothing drawn over
+    /// Print plain lines, without colors or a screen
     #[arg(long, global = true)]
     plain: bool,
     /// Stop instead of asking
     #[arg(long, global = true)]
     no_ask: bool,
-    /// Exit with 0 instead of 3 if a person is needed
+    /// Exit with 0 instead of 3 if a task needs your decision
     #[arg(long, global = true)]
     lenient: bool,
-    /// Accepted for older scripts; changes nothing
+    /// Do nothing; accepted for older scripts
     #[arg(long, global = true)]
     strict: bool,
-    /// Say nothing but the data
+    /// Print only the requested data
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more
+    /// Print more details
     #[arg(short, long, global = true, action = ArgAction::SetTrue)]
     verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     Init(init::Args),
     Demo(demo::Args),
     Add(add::Args),
@@ -108,105 +108,108 @@ enum Command {
 
 /// Runs the program.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
-    match part::of(&arguments) {
+    match internal_process::from_arguments(&arguments) {
         Some(part) => part.run(),
-        None => command(arguments).into(),
+        None => run_command(arguments).into(),
     }
 }
 
-fn command(arguments: Vec<OsString>) -> Exit {
+fn run_command(arguments: Vec<OsString>) -> CommandExit {
     let plain = arguments.iter().any(|word| word == "--plain");
-    let matches = Cli::command().color(color(plain)).try_get_matches_from(arguments);
+    let matches = Cli::command().color(color_choice(plain)).try_get_matches_from(arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => {
             let lenient = cli.global.lenient;
-            forgiven(finish(dispatch(cli)), lenient)
+            apply_lenient(print_error(dispatch(cli)), lenient)
         }
-        Err(error) => explain(&error),
+        Err(error) => print_clap_error(&error),
     }
 }
 
-fn dispatch(cli: Cli) -> Result<Exit, Failure> {
+fn dispatch(cli: Cli) -> Result<CommandExit, CliError> {
     let console = cli.global.console();
     match cli.command {
-        Some(Command::Init(args)) => init::run(&args, &console),
-        Some(Command::Add(args)) => add::run(&args, &console),
-        Some(Command::Work(args)) => work::run(&args, &console),
-        Some(Command::Run(args)) => run::run(&args, &console),
-        Some(Command::Iterate(args)) => iterate::run(&args, &console),
-        Some(Command::Watch(args)) => watch::run(&args, &console),
-        Some(Command::Replay(args)) => replay::run(&args, &console),
-        Some(Command::Status(args)) => status::run(&args, &console),
-        Some(Command::Show(args)) => show::run(&args, &console),
-        Some(Command::Logs(args)) => logs::run(&args, &console),
-        Some(Command::Diff(args)) => diff::run(&args, &console),
-        Some(Command::Report(args)) => report::run(&args, &console),
-        Some(Command::Stats(args)) => stats::run(&args, &console),
-        Some(Command::Review(args)) => review::run(&args, &console),
-        Some(Command::Improve(args)) => improve::run(&args, &console),
-        Some(Command::Retry(args)) => retry::run(&args, &console),
-        Some(Command::Edit(args)) => edit::run(&args, &console),
-        Some(Command::Answer(args)) => answer::run(&args, &console),
-        Some(Command::Cancel(args)) => cancel::run(&args, &console),
-        Some(Command::Dispute(args)) => dispute::run(&args, &console),
-        Some(Command::Merge(args)) => merge::run(&args, &console),
-        Some(Command::Land(args)) => land::run(&args, &console),
-        Some(Command::Serve(args)) => serve::run(&args, &console),
-        Some(Command::Mcp(args)) => mcp::run(&args),
-        Some(Command::Config(args)) => config::run(&args, &console),
-        Some(Command::Configure(args)) => configure::run(&args, &console),
-        Some(Command::Agents(args)) => agents::run(&args, &console),
-        Some(Command::Notify(args)) => notify::run(&args, &console),
-        Some(Command::Doctor(args)) => doctor::run(&args, &console),
-        Some(Command::Demo(args)) => demo::run(&args, &console),
-        Some(Command::Export(args)) => export::run(&args, &console),
-        Some(Command::Import(args)) => import::run(&args, &console),
-        Some(Command::Parse(args)) => parse::run(&args, &console),
-        Some(Command::MergeReviews(args)) => merge_reviews::run(&args, &console),
-        Some(Command::Workflow(args)) => workflow::run(&args, &console),
-        Some(Command::Tasks(args)) => tasks::run(&args, &console),
-        Some(Command::Completions(args)) => completions::run(&args, Cli::command(), &console),
+        Some(CliCommand::Init(args)) => init::run(&args, &console),
+        Some(CliCommand::Add(args)) => add::run(&args, &console),
+        Some(CliCommand::Work(args)) => work::run(&args, &console),
+        Some(CliCommand::Run(args)) => run::run(&args, &console),
+        Some(CliCommand::Iterate(args)) => iterate::run(&args, &console),
+        Some(CliCommand::Watch(args)) => watch::run(&args, &console),
+        Some(CliCommand::Replay(args)) => replay::run(&args, &console),
+        Some(CliCommand::Status(args)) => status::run(&args, &console),
+        Some(CliCommand::Show(args)) => show::run(&args, &console),
+        Some(CliCommand::Logs(args)) => logs::run(&args, &console),
+        Some(CliCommand::Diff(args)) => diff::run(&args, &console),
+        Some(CliCommand::Report(args)) => report::run(&args, &console),
+        Some(CliCommand::Stats(args)) => stats::run(&args, &console),
+        Some(CliCommand::Review(args)) => review::run(&args, &console),
+        Some(CliCommand::Improve(args)) => improve::run(&args, &console),
+        Some(CliCommand::Retry(args)) => retry::run(&args, &console),
+        Some(CliCommand::Edit(args)) => edit::run(&args, &console),
+        Some(CliCommand::Answer(args)) => answer::run(&args, &console),
+        Some(CliCommand::Cancel(args)) => cancel::run(&args, &console),
+        Some(CliCommand::Dispute(args)) => dispute::run(&args, &console),
+        Some(CliCommand::Merge(args)) => merge::run(&args, &console),
+        Some(CliCommand::Land(args)) => land::run(&args, &console),
+        Some(CliCommand::Serve(args)) => serve::run(&args, &console),
+        Some(CliCommand::Mcp(args)) => mcp::run(&args),
+        Some(CliCommand::Config(args)) => config::run(&args, &console),
+        Some(CliCommand::Configure(args)) => configure::run(&args, &console),
+        Some(CliCommand::Agents(args)) => agents::run(&args, &console),
+        Some(CliCommand::Notify(args)) => notify::run(&args, &console),
+        Some(CliCommand::Doctor(args)) => doctor::run(&args, &console),
+        Some(CliCommand::Demo(args)) => demo::run(&args, &console),
+        Some(CliCommand::Export(args)) => export::run(&args, &console),
+        Some(CliCommand::Import(args)) => import::run(&args, &console),
+        Some(CliCommand::Parse(args)) => parse::run(&args, &console),
+        Some(CliCommand::MergeReviews(args)) => merge_reviews::run(&args, &console),
+        Some(CliCommand::Workflow(args)) => workflow::run(&args, &console),
+        Some(CliCommand::Tasks(args)) => tasks::run(&args, &console),
+        Some(CliCommand::Completions(args)) => completions::run(&args, Cli::command(), &console),
         None => status::attention(&console),
     }
 }
 
-impl Global {
+impl GlobalOptions {
     fn console(&self) -> Console {
         let talk = match (self.quiet, self.verbose) {
-            (true, _) => Talk::Quiet,
-            (false, true) => Talk::Verbose,
-            (false, false) => Talk::Normal,
+            (true, _) => Verbosity::Quiet,
+            (false, true) => Verbosity::Verbose,
+            (false, false) => Verbosity::Normal,
         };
         let Self { json, json_events, plain, no_ask, .. } = *self;
-        Console { talk, json, json_events, plain, no_ask, progress: Progress::Stdout }
+        Console { verbosity: talk, json, json_events, plain, no_ask, progress: ProgressStream::Stdout }
     }
 }
 
-/// `--plain` is looked for beforehand because it must also hold for errors about the other words.
-fn color(plain: bool) -> ColorChoice {
+/// `--plain` is read before clap parses the arguments, because it also applies to clap's own errors.
+fn color_choice(plain: bool) -> ColorChoice {
     if plain { ColorChoice::Never } else { ColorChoice::Auto }
 }
 
-/// `--lenient`: that a person is needed is no reason for a script to stop.
-fn forgiven(exit: Exit, lenient: bool) -> Exit {
+/// With `--lenient`, `Attention` becomes `Done`, so that a script does not stop.
+fn apply_lenient(exit: CommandExit, lenient: bool) -> CommandExit {
     match exit {
-        Exit::Attention if lenient => Exit::Done,
-        Exit::Done | Exit::Failed | Exit::Usage | Exit::Attention | Exit::Interrupted => exit,
+        CommandExit::Attention if lenient => CommandExit::Done,
+        CommandExit::Done
+        | CommandExit::Failed
+        | CommandExit::Usage
+        | CommandExit::Attention
+        | CommandExit::Interrupted => exit,
     }
 }
 
-fn finish(end: Result<Exit, Failure>) -> Exit {
+fn print_error(end: Result<CommandExit, CliError>) -> CommandExit {
     end.unwrap_or_else(|failure| {
-        say(&failure.to_string());
+        write_stderr(&failure.to_string());
         failure.exit
     })
 }
 
-/// Help and version are answers; everything else clap has to say is wrong usage. A reader that went away
-/// changes neither.
-fn explain(error: &clap::Error) -> Exit {
+/// Prints a clap "error". Help and version exit with 0, everything else is wrong usage. A failed write is ignored.
+fn print_clap_error(error: &clap::Error) -> CommandExit {
     error.print().ok();
-    if error.use_stderr() { Exit::Usage } else { Exit::Done }
+    if error.use_stderr() { CommandExit::Usage } else { CommandExit::Done }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The commands, one file each, under the name a person types.
+//! The commands, one module each, named after the subcommand.
 
 pub mod add;
 pub mod agents;
@@ -36,39 +36,39 @@ pub mod show;
 pub mod stats;
 pub mod status;
 pub mod tasks;
+mod value_parsers;
 pub mod watch;
-mod words;
 pub mod work;
 pub mod workflow;
 
 use signoff_core::ids::{RunId, TaskId};
-use signoff_engine::board::Board;
+use signoff_engine::run_state::RunState;
 use signoff_store::Store;
 use signoff_term::json::{AddReport, RunReport};
 
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::project::ReadOnlyProject;
 
-/// Says what became of a task; as JSON the task itself.
-fn told(desk: &Desk, task: TaskId, text: &str, console: &Console) -> Result<Exit, Failure> {
+/// Prints a line about a task; with `--json` the task itself.
+fn print_task(project: &ReadOnlyProject, task: TaskId, text: &str, console: &Console) -> Result<CommandExit, CliError> {
     if console.json {
-        console.json(&AddReport::of(desk.task(task)?))?;
+        console.json(&AddReport::new(project.task(task)?))?;
     } else {
         console.text(text)?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-/// Says what became of a run; as JSON the run with its tasks.
-fn told_of_run(desk: &Desk, run: RunId, text: &str, console: &Console) -> Result<Exit, Failure> {
+/// Prints a line about a run; with `--json` the run with its tasks.
+fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Console) -> Result<CommandExit, CliError> {
     if console.json {
-        let board = Board::of(run, &desk.store.log(run)?);
-        let mut tasks = desk.tasks()?;
+        let run_state = RunState::from_log(run, &project.store.log(run)?);
+        let mut tasks = project.tasks()?;
         tasks.retain(|row| row.run_id == Some(run.0));
-        console.json(&RunReport::of(Some((run.0, &board.machine.stage)), tasks, Vec::new()))?;
+        console.json(&RunReport::new(Some((run.0, &run_state.machine.stage)), tasks, Vec::new()))?;
     } else {
         console.text(text)?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

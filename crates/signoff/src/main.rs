@@ -3,18 +3,18 @@
 mod app;
 mod command;
 mod console;
-mod desk;
-mod door;
-mod drive;
-mod failure;
-mod follow;
-mod look;
+mod error;
+mod host;
+mod log_follower;
 mod preflight;
+mod project;
+mod queries;
+mod run_loop;
 mod screen;
-mod serving;
 mod settings;
 mod show;
+mod web_backend;
 
 fn main() -> std::process::ExitCode {
-    app::run(door::arguments())
+    app::run(host::arguments())
 }

@@ -1,26 +1,26 @@
-//! The screen on this terminal: one thread draws it and hears the keys; everybody else only tells it.
+//! The terminal screen: one thread draws it and reads the keys, other threads send it messages.
 //!
-//! At most thirty frames a second are drawn, and only when something changed. So nobody who works waits for a terminal,
-//! and sixty loops cost hardly more than one.
+//! It draws at most thirty frames per second, and only if something changed. So work never waits for the terminal, and
+//! sixty loops cost hardly more than one.
 
-mod answers;
-mod clerk;
+mod background;
+mod dispatcher_handle;
 mod drawing;
-mod driving;
+mod inbox_watcher;
+mod key_parser;
 mod keys;
-mod press;
-mod queue;
+mod queue_watcher;
 mod signals;
-mod standing;
 mod terminal;
+mod work_handler;
 
-pub use answers::Answers;
-pub use clerk::Clerk;
-pub use driving::Driving;
-pub use queue::{Queue, is_queued};
-pub use signals::Ends;
-pub use standing::Standing;
-pub use terminal::Patience;
+pub use background::BackgroundWorker;
+pub use dispatcher_handle::DispatcherHandle;
+pub use inbox_watcher::InboxWatcher;
+pub use queue_watcher::{QueueWatcher, is_queued};
+pub use signals::TerminationSignals;
+pub use terminal::StallDetector;
+pub use work_handler::WorkHandler;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -32,217 +32,219 @@ use std::time::Duration;
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::view::TaskRow;
-use signoff_core::wire::Recorded;
-use signoff_engine::notify::Terminal;
-use signoff_term::tui::{Ink, Material, Mode, Standings, Tui, Wish};
+use signoff_core::wire::RecordedFact;
+use signoff_engine::notify::TerminalWriter;
+use signoff_term::tui::{InboxHints, Theme, Tui, TuiData, TuiMode, TuiRequest};
 
-use self::drawing::Drawing;
-use self::signals::Told;
+use self::drawing::DrawingThread;
+use self::signals::TerminalSignal;
 use crate::console::Console;
-use crate::door;
+use crate::host;
 
-/// How many facts are handed over at once: between two such pieces a frame may be drawn.
-const PIECE: usize = 1000;
+/// Maximum number of facts per message. A frame may be drawn between two messages.
+const MAX_FACTS: usize = 1000;
 
-/// How much of a line that an agent said is handed over: no screen shows more.
-const LINE: usize = 2000;
+/// Maximum length of an agent's line in characters; no screen shows more.
+const MAX_LINE: usize = 2000;
 
-/// How often it is looked whether the terminal still takes something.
-const MOMENT: Duration = Duration::from_millis(100);
+/// Interval for checking whether the terminal still accepts output.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What the drawing thread is told.
-enum News {
-    Facts(Vec<Recorded>),
-    Said {
+/// A message to the drawing thread.
+enum ScreenMessage {
+    Facts(Vec<RecordedFact>),
+    AgentLine {
         run: RunId,
         loop_id: LoopId,
         attempt: AttemptId,
         line: String,
-        /// Held until the line was taken in: a terminal that takes nothing must not pile them up.
-        unheard: Arc<()>,
+        /// Dropped when the line is consumed, so that the sender can stop while the terminal is blocked.
+        pending: Arc<()>,
     },
     Queue(Vec<TaskRow>),
-    Standings(Standings),
-    /// What was shown is not there any more.
-    Anew,
-    /// What time it is in what is shown.
+    Inbox(InboxHints),
+    /// The store was replaced: clear the screen.
+    Reset,
+    /// The current time of a replay.
     Time(Timestamp),
-    Supply(Box<Material>),
-    /// The same, of which no more comes before it was taken in.
-    SupplySlowly(Box<Material>, Arc<()>),
+    Supply(Box<TuiData>),
+    /// Like `Supply`, with a token that is dropped when the message is consumed.
+    SupplyPart(Box<TuiData>, Arc<()>),
     Note(String),
     Ending,
     Ring(Vec<u8>),
-    /// There is a signal: those do not wait behind what agents say.
+    /// Wakes the thread to read the signal channel, which has priority over other messages.
     Signal,
-    /// Nothing more will come.
+    /// The last message.
     Over,
 }
 
-/// Why the screen is not shown any more.
+/// Why the screen was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
-    /// The person left it.
+pub enum CloseReason {
+    /// The user closed it.
     Quit,
-    /// They want the program to end, or somebody else does.
+    /// The user or a signal asked the program to end.
     Interrupted,
-    /// There is no terminal any more.
+    /// The terminal is gone.
     Gone,
 }
 
-/// Whoever fulfils what the screen wishes for. The screen stands still meanwhile, so it must take no time.
-pub trait Fulfil: Send {
-    fn fulfil(&mut self, wish: Wish);
+/// Handles the requests of the screen. The screen is blocked during a call, so it must return at once.
+pub trait RequestHandler: Send {
+    fn handle(&mut self, request: TuiRequest);
 
-    /// Whether anybody sees the screen: nobody does in the background.
-    fn seen(&mut self, seen: bool);
+    /// Called when the screen becomes visible or hidden. It is hidden while the process is in the background.
+    fn set_visible(&mut self, visible: bool);
 
-    /// It is not shown any more.
-    fn left(&mut self, left: Left);
+    /// Called once when the screen is closed.
+    fn closed(&mut self, reason: CloseReason);
 }
 
-/// Tells the screen what is new. Nobody there to draw is no reason to fail.
+/// Sends messages to the screen. Messages to a closed screen are dropped.
 #[derive(Clone)]
-pub struct Teller(Sender<News>);
+pub struct ScreenSender(Sender<ScreenMessage>);
 
-impl Teller {
+impl ScreenSender {
     /// New facts, in order.
-    pub fn facts(&self, facts: Vec<Recorded>) {
+    pub fn facts(&self, facts: Vec<RecordedFact>) {
         let mut rest = facts;
-        while rest.len() > PIECE {
-            let next = rest.split_off(PIECE);
-            self.send(News::Facts(std::mem::replace(&mut rest, next)));
+        while rest.len() > MAX_FACTS {
+            let next = rest.split_off(MAX_FACTS);
+            self.send(ScreenMessage::Facts(std::mem::replace(&mut rest, next)));
         }
-        self.send(News::Facts(rest));
+        self.send(ScreenMessage::Facts(rest));
     }
 
-    /// A line of an agent. `unheard` is held until it is on the screen.
-    pub fn said(&self, (run, loop_id): (RunId, &LoopId), attempt: AttemptId, line: &str, unheard: &Arc<()>) {
-        let line = line.chars().take(LINE).collect();
-        let (loop_id, unheard) = (loop_id.clone(), unheard.clone());
-        self.send(News::Said { run, loop_id, attempt, line, unheard });
+    /// A line of an agent's output. The screen drops its clone of `pending` when it has consumed the line.
+    pub fn agent_line(&self, (run, loop_id): (RunId, &LoopId), attempt: AttemptId, line: &str, pending: &Arc<()>) {
+        let line = line.chars().take(MAX_LINE).collect();
+        let (loop_id, pending) = (loop_id.clone(), pending.clone());
+        self.send(ScreenMessage::AgentLine { run, loop_id, attempt, line, pending });
     }
 
-    /// The tasks that no run has taken up.
+    /// The queued tasks.
     pub fn queue(&self, tasks: Vec<TaskRow>) {
-        self.send(News::Queue(tasks));
+        self.send(ScreenMessage::Queue(tasks));
     }
 
-    /// What `signoff` alone would say about all tasks.
-    pub fn standings(&self, standings: Standings) {
-        self.send(News::Standings(standings));
+    /// The state of all tasks by the rules of a bare `signoff`.
+    pub fn inbox(&self, standings: InboxHints) {
+        self.send(ScreenMessage::Inbox(standings));
     }
 
-    /// Another store has taken the place of the one that was shown.
-    pub fn anew(&self) {
-        self.send(News::Anew);
+    /// The store was replaced: clear the screen.
+    pub fn reset(&self) {
+        self.send(ScreenMessage::Reset);
     }
 
-    /// What time it is in what is shown, where that is not now.
+    /// The current time of a replay.
     pub fn time(&self, time: Timestamp) {
-        self.send(News::Time(time));
+        self.send(ScreenMessage::Time(time));
     }
 
-    /// What was wished for.
-    pub fn supply(&self, material: Material) {
-        self.send(News::Supply(Box::new(material)));
+    /// The answer to a request of the screen.
+    pub fn supply(&self, material: TuiData) {
+        self.send(ScreenMessage::Supply(Box::new(material)));
     }
 
-    /// A piece of what was wished for. `unheard` is held until it was taken in.
-    pub fn supply_slowly(&self, material: Material, unheard: &Arc<()>) {
-        self.send(News::SupplySlowly(Box::new(material), unheard.clone()));
+    /// A part of an answer. The screen drops its clone of `pending` when it has consumed the part.
+    pub fn supply_part(&self, material: TuiData, pending: &Arc<()>) {
+        self.send(ScreenMessage::SupplyPart(Box::new(material), pending.clone()));
     }
 
-    /// Something a person should know.
+    /// A note for the user.
     pub fn note(&self, note: &str) {
-        self.send(News::Note(note.to_owned()));
+        self.send(ScreenMessage::Note(note.to_owned()));
     }
 
-    /// Nobody is asked any more.
+    /// No more questions will be asked.
     pub fn ending(&self) {
-        self.send(News::Ending);
+        self.send(ScreenMessage::Ending);
     }
 
-    /// Sends the terminal what draws nothing: a bell, a notification. Where nobody draws any more, nothing is in the way.
+    /// Writes bytes to the terminal that draw nothing: a bell or a notification. Without a drawing thread they are
+    /// written directly.
     fn ring(&self, bytes: Vec<u8>) {
-        if let Err(mpsc::SendError(News::Ring(bytes))) = self.0.send(News::Ring(bytes)) {
+        if let Err(mpsc::SendError(ScreenMessage::Ring(bytes))) = self.0.send(ScreenMessage::Ring(bytes)) {
             terminal::ring(&bytes);
         }
     }
 
-    fn send(&self, news: News) {
+    fn send(&self, news: ScreenMessage) {
         self.0.send(news).ok();
     }
 }
 
-/// The screen. It is taken away when this is dropped, and what was said meanwhile is said.
+/// A handle to the screen. Dropping it closes the screen and prints the output that was held back.
 pub struct Screen {
-    teller: Teller,
+    sender: ScreenSender,
     drawing: Option<JoinHandle<()>>,
-    /// Closed when it draws no more.
+    /// Disconnected when the drawing thread ends.
     drawn: Receiver<()>,
-    /// Somebody wants it to end.
-    ends: Arc<AtomicBool>,
+    /// Set when a termination signal arrives.
+    end_requested: Arc<AtomicBool>,
 }
 
 impl Screen {
-    /// Of the repository whose top this is. None if the terminal is not to be had: it belongs to somebody else, or nothing can be drawn on it.
+    /// Opens the screen for the repository at `root`. Returns `None` if the terminal cannot be drawn on or another
+    /// process group owns it.
     pub fn open(
         console: &Console,
-        (mode, ends): (Mode, Ends),
+        (mode, ends): (TuiMode, TerminationSignals),
         root: &Path,
-        fulfil: impl FnOnce(Teller) -> Box<dyn Fulfil>,
+        handler: impl FnOnce(ScreenSender) -> Box<dyn RequestHandler>,
     ) -> Option<Self> {
-        if !console.is_live() || !terminal::is_ours() {
+        if !console.can_draw() || !terminal::is_foreground() {
             return None;
         }
         let ((tell, news), (signals, signalled)) = (mpsc::channel(), mpsc::channel());
-        let (teller, wake) = (Teller(tell.clone()), tell);
-        let ink = if door::variable("NO_COLOR").is_some() { Ink::Plain } else { Ink::Color };
+        let (sender, wake) = (ScreenSender(tell.clone()), tell);
+        let ink = if host::variable("NO_COLOR").is_some() { Theme::Plain } else { Theme::Color };
         let mut tui = Tui::new(mode, ink);
-        tui.name(&root.file_name().unwrap_or_default().to_string_lossy());
-        let mut drawing = Drawing::new(tui, fulfil(teller.clone()), *console, (ends, signalled));
+        tui.set_project(&root.file_name().unwrap_or_default().to_string_lossy());
+        let mut drawing = DrawingThread::new(tui, handler(sender.clone()), *console, (ends, signalled));
         drawing.begin().ok()?;
-        let wanted = Arc::new(AtomicBool::new(false));
-        let told = wanted.clone();
-        let heard = move |one| {
-            told.fetch_or(one == Told::End, Ordering::AcqRel);
-            signals.send(one).is_ok() && wake.send(News::Signal).is_ok()
+        let end_requested = Arc::new(AtomicBool::new(false));
+        let requested = end_requested.clone();
+        let on_signal = move |one| {
+            requested.fetch_or(one == TerminalSignal::End, Ordering::AcqRel);
+            signals.send(one).is_ok() && wake.send(ScreenMessage::Signal).is_ok()
         };
-        signals::listen(ends, heard).ok()?;
+        signals::listen(ends, on_signal).ok()?;
         let (draws, drawn) = mpsc::channel();
         let drawing = std::thread::spawn(move || {
             let _draws = draws;
-            drawing.draw_until_told_off(&news);
+            drawing.run(&news);
         });
-        Some(Self { teller, drawing: Some(drawing), drawn, ends: wanted })
+        Some(Self { sender, drawing: Some(drawing), drawn, end_requested })
     }
 
-    pub fn teller(&self) -> &Teller {
-        &self.teller
+    pub fn sender(&self) -> &ScreenSender {
+        &self.sender
     }
 
-    /// Whether it was told to end and cannot hear it: the terminal takes nothing. To be asked again and again.
-    pub fn is_deaf(&self, patience: &mut Patience) -> bool {
-        patience.is_over() && self.ends.load(Ordering::Acquire)
+    /// Whether a termination signal arrived while the drawing thread is blocked on the terminal. Poll this regularly.
+    pub fn is_unresponsive(&self, stall: &mut StallDetector) -> bool {
+        stall.is_stalled() && self.end_requested.load(Ordering::Acquire)
     }
 
-    /// Where notifications go meanwhile: who draws also rings, so that neither gets in the way of the other.
-    pub fn terminal(&self) -> Terminal {
-        let teller = self.teller.clone();
-        Arc::new(move |bytes: &[u8]| teller.ring(bytes.to_vec()))
+    /// The terminal for notifications. The drawing thread writes them, so that they never mix with a frame.
+    pub fn terminal(&self) -> TerminalWriter {
+        let sender = self.sender.clone();
+        Arc::new(move |bytes: &[u8]| sender.ring(bytes.to_vec()))
     }
 }
 
-/// Also when something panicked: the terminal must be given back.
+/// Closes the screen, also after a panic, because the terminal must be restored.
 impl Drop for Screen {
     fn drop(&mut self) {
-        self.teller.send(News::Over);
+        self.sender.send(ScreenMessage::Over);
         let Some(drawing) = self.drawing.take() else { return };
-        let mut patience = Patience::default();
-        while self.drawn.recv_timeout(MOMENT) == Err(RecvTimeoutError::Timeout) {
-            if patience.is_over() {
-                return terminal::abandon();
+        let mut stall = StallDetector::default();
+        while self.drawn.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            if stall.is_stalled() {
+                return terminal::restore_settings();
             }
         }
         drawing.join().ok();
@@ -253,17 +255,17 @@ impl Drop for Screen {
 mod tests {
     use super::*;
 
-    /// A terminal that was stopped takes nothing: whoever reads the agents' lines sees it and sends no more.
+    /// A stopped terminal accepts nothing. The sender of agent lines sees that in the count and sends no more.
     #[test]
-    fn a_line_is_unheard_until_it_is_taken_in() {
+    fn a_line_is_pending_until_the_screen_takes_it() {
         let (tell, news) = mpsc::channel();
-        let teller = Teller(tell);
-        let heard = Arc::new(());
+        let sender = ScreenSender(tell);
+        let pending = Arc::new(());
         for line in ["Reading", "Writing"] {
-            teller.said((RunId(1), &LoopId::new("1")), AttemptId(1), line, &heard);
+            sender.agent_line((RunId(1), &LoopId::new("1")), AttemptId(1), line, &pending);
         }
-        assert_eq!(Arc::strong_count(&heard), 3);
+        assert_eq!(Arc::strong_count(&pending), 3);
         news.try_iter().for_each(drop);
-        assert_eq!(Arc::strong_count(&heard), 1);
+        assert_eq!(Arc::strong_count(&pending), 1);
     }
 }

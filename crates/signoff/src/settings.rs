@@ -1,40 +1,39 @@
-//! The configuration as it lies on this machine: the person's file, those of other programs, the repository's, the
-//! environment.
+//! Loads the settings: the user's file, files of other programs, the repository's file and the environment.
 
-mod renew;
+mod migrate;
 
 use std::path::{Path, PathBuf};
 
-use signoff_core::config::foreign::{self, File, Format};
-use signoff_core::config::{self, ConfigError, Flag, Layer, Origin, Row, Settings};
+use signoff_core::settings::foreign::{self, ForeignFile, ForeignFormat};
+use signoff_core::settings::{self, ConfigError, Flag, Layer, SettingOrigin, SettingRow, Settings};
 
-use crate::failure::Failure;
-use crate::{desk, door};
+use crate::error::CliError;
+use crate::{host, project};
 
-pub use renew::renew;
+pub use migrate::migrate_files;
 
-/// The repository's file, at its root.
+/// The repository's configuration file, at its root.
 pub const FILE: &str = "signoff.toml";
 
-/// A file of another program, at the repository's root.
+/// The configuration file of gza, at the repository's root.
 const GZA: &str = "gza.yaml";
 
-/// The file about phases, at the repository's root; and the one in the person's home, over which it is laid.
+/// The phase configuration at the repository's root, and the one in the user's home that it overrides.
 const ITERATE: &str = ".claude/iterate-config.local.json";
 const ITERATE_AT_HOME: &str = ".claude/iterate-config.json";
 
-/// Reads what holds in a repository, or outside of any.
-pub fn load(root: Option<&Path>) -> Result<Settings, Failure> {
+/// Loads the settings of a repository, or those that apply outside of one.
+pub fn load(root: Option<&Path>) -> Result<Settings, CliError> {
     load_with(root, &[])
 }
 
-/// The same, under flags of the command line.
-pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, Failure> {
+/// Like [`load`], with flags of the command line.
+pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, CliError> {
     Ok(read(root, flags, None)??)
 }
 
-/// What would hold if a file had this text, or what is wrong with that.
-pub fn load_as_if(root: &Path, file: &Path, text: &str) -> Result<Result<Settings, ConfigError>, Failure> {
+/// Loads the settings as if `file` had this text. The inner error is an error in the configuration.
+pub fn load_as_if(root: &Path, file: &Path, text: &str) -> Result<Result<Settings, ConfigError>, CliError> {
     read(Some(root), &[], Some((file, text)))
 }
 
@@ -42,76 +41,76 @@ fn read(
     root: Option<&Path>,
     flags: &[Flag],
     instead: Option<(&Path, &str)>,
-) -> Result<Result<Settings, ConfigError>, Failure> {
+) -> Result<Result<Settings, ConfigError>, CliError> {
     let text = |path: &Path, name: &str| match instead.filter(|(file, _)| *file == path) {
         Some((_, text)) => Ok(Some(text.to_owned())),
         None => text(path, name),
     };
     let mut layers = Vec::new();
-    if let Some((path, name)) = persons_file() {
+    if let Some((path, name)) = user_file() {
         layers.extend(text(&path, &name)?.map(|text| Layer::person(name, text)));
     }
     layers.extend(foreign_layers(root)?);
     if let Some(root) = root {
         layers.extend(text(&root.join(FILE), FILE)?.map(|text| Layer::repository(FILE, text)));
     }
-    let settings = config::read(&layers, &door::own_variables(), flags);
+    let settings = settings::read(&layers, &host::signoff_variables(), flags);
     Ok(settings.and_then(|settings| settings.check_store().map(|()| settings)))
 }
 
-/// The directory whose settings hold here: the main checkout, also in another worktree of it; outside of a repository the
-/// current directory.
-pub fn place() -> Result<PathBuf, Failure> {
-    desk::main_checkout()?.map_or_else(door::current_directory, Ok)
+/// The directory whose settings apply: the main checkout, also from a linked worktree; outside of a repository the
+/// working directory.
+pub fn directory() -> Result<PathBuf, CliError> {
+    project::main_checkout()?.map_or_else(host::current_directory, Ok)
 }
 
-/// What files of other programs say, which are read as they are.
-fn foreign_layers(root: Option<&Path>) -> Result<Vec<Layer>, Failure> {
+/// Reads the files of other programs and translates them into layers.
+fn foreign_layers(root: Option<&Path>) -> Result<Vec<Layer>, CliError> {
     let mut layers = Vec::new();
     if let Some(root) = root
         && let Some(text) = text(&root.join(GZA), GZA)?
     {
-        layers.push(foreign::translate(Format::Gza, GZA, &text)?.layer);
+        layers.push(foreign::translate(ForeignFormat::Gza, GZA, &text)?.layer);
     }
     let mut found = Vec::new();
     for (path, name) in iterate_files(root) {
         found.extend(text(&path, &name)?.map(|text| (name, text)));
     }
-    let files: Vec<_> = found.iter().map(|(name, text)| File { name, text }).collect();
+    let files: Vec<_> = found.iter().map(|(name, text)| ForeignFile { name, text }).collect();
     if !files.is_empty() {
         layers.push(foreign::merged(&files)?.layer);
     }
     Ok(layers)
 }
 
-/// The files of other programs that are read in a repository, and what they set.
-pub fn of_other_programs(root: &Path) -> Result<(Vec<String>, Vec<Row>), Failure> {
+/// Returns the names of the files of other programs in a repository, and the settings they contain.
+pub fn foreign_settings(root: &Path) -> Result<(Vec<String>, Vec<SettingRow>), CliError> {
     let mut found = Vec::new();
     for (path, name) in [(root.join(GZA), GZA.to_owned())].into_iter().chain(iterate_files(Some(root))) {
         found.extend(text(&path, &name)?.map(|_| name));
     }
-    let mut rows = config::read(&foreign_layers(Some(root))?, &[], &[])?.origins();
-    rows.retain(|row| matches!(row.origin, Origin::Foreign { .. }));
+    let mut rows = settings::read(&foreign_layers(Some(root))?, &[], &[])?.origins();
+    rows.retain(|row| matches!(row.origin, SettingOrigin::Foreign { .. }));
     Ok((found, rows))
 }
 
-/// The files about phases, and how people write their names; the one that counts more comes last.
+/// The phase configuration files with their display names; later files take precedence.
 fn iterate_files(root: Option<&Path>) -> Vec<(PathBuf, String)> {
     let at_home = home().map(|home| (home.join(ITERATE_AT_HOME), format!("~/{ITERATE_AT_HOME}")));
     let here = root.map(|root| (root.join(ITERATE), ITERATE.to_owned()));
     at_home.into_iter().chain(here).collect()
 }
 
-/// The text of a file that need not be there.
-pub fn text(path: &Path, name: &str) -> Result<Option<String>, Failure> {
-    let Some(bytes) = door::read_if_there(path)? else { return Ok(None) };
-    Ok(Some(door::utf8(name, &bytes)?.to_owned()))
+/// Reads a text file, or returns `None` if it does not exist.
+pub fn text(path: &Path, name: &str) -> Result<Option<String>, CliError> {
+    let Some(bytes) = host::read_if_exists(path)? else { return Ok(None) };
+    Ok(Some(host::utf8(name, &bytes)?.to_owned()))
 }
 
-/// The person's file, and how people write its name.
-pub fn persons_file() -> Option<(PathBuf, String)> {
+/// The user's configuration file with its display name.
+pub fn user_file() -> Option<(PathBuf, String)> {
     let end = Path::new("signoff").join("config.toml");
-    let configured = door::variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let configured = host::variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     if let Some(path) = configured.map(|directory| directory.join(&end)) {
         let name = path.display().to_string();
         return Some((path, name));
@@ -119,7 +118,7 @@ pub fn persons_file() -> Option<(PathBuf, String)> {
     Some((home()?.join(".config").join(&end), "~/.config/signoff/config.toml".to_owned()))
 }
 
-/// The person's home.
+/// The user's home directory.
 pub fn home() -> Option<PathBuf> {
-    door::variable("HOME").or_else(|| door::variable("USERPROFILE")).map(PathBuf::from)
+    host::variable("HOME").or_else(|| host::variable("USERPROFILE")).map(PathBuf::from)
 }

@@ -1,76 +1,76 @@
-//! What a person sees while it runs: lines, events as JSON, and on a terminal the screen.
+//! Renders a run while it is worked: as lines, as JSON events, and on a terminal also on the screen.
 //!
-//! The lines are told in any case. While the screen is shown they wait; when it is left, the terminal has the whole tale.
+//! Lines are always produced. While the screen is shown they are buffered and printed when it closes.
 
-mod tale;
+mod line_output;
 
-pub use tale::Tale;
+pub use line_output::LineOutput;
 
-use signoff_engine::dispatcher::{Notice, Renderer};
+use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
 use signoff_term::json;
 use signoff_term::line::Naming;
 
 use crate::console::Console;
 use crate::screen::Screen;
 
-/// The renderer that the command line asks for.
-pub struct Shown {
+/// The renderer selected by the command line.
+pub struct RunRenderer {
     console: Console,
-    tale: Tale,
+    lines: LineOutput,
     screen: Option<Screen>,
 }
 
-impl Shown {
+impl RunRenderer {
     pub fn new(console: &Console, naming: Naming, screen: Option<Screen>) -> Self {
-        Self { console: *console, tale: Tale::new(naming), screen }
+        Self { console: *console, lines: LineOutput::new(naming), screen }
     }
 
-    /// Gives the terminal back.
+    /// Closes the screen and restores the terminal.
     pub fn finish(self) {
         drop(self.screen);
     }
 
-    fn say(&self, lines: &[String]) {
+    fn print(&self, lines: &[String]) {
         lines.iter().for_each(|line| self.console.progress(&format!("{line}\n")));
     }
 }
 
-impl Renderer for Shown {
-    fn take(&mut self, notice: &Notice<'_>) {
+impl Renderer for RunRenderer {
+    fn show(&mut self, notice: &DispatcherNotice<'_>) {
         if let Some(screen) = &self.screen {
-            tell(screen, notice);
+            forward(screen, notice);
         }
         match notice {
-            Notice::Recorded(recorded) if self.console.json_events => {
+            DispatcherNotice::Recorded(recorded) if self.console.json_events => {
                 self.console.progress(&format!("{}\n", json::event(recorded)));
             }
-            Notice::Recorded(recorded) => {
-                let lines = self.tale.take(recorded);
-                self.say(&lines);
+            DispatcherNotice::Recorded(recorded) => {
+                let lines = self.lines.apply(recorded);
+                self.print(&lines);
             }
-            Notice::Said { .. } => {}
-            Notice::Note(note) => self.console.note(note),
-            Notice::Ending => self.tale.end_soon(),
-            Notice::TakenUp { run, log } => {
-                let lines = self.tale.catch_up(*run, log);
+            DispatcherNotice::OutputLine { .. } => {}
+            DispatcherNotice::Note(note) => self.console.note(note),
+            DispatcherNotice::Stopping => self.lines.end_soon(),
+            DispatcherNotice::Resumed { run, log } => {
+                let lines = self.lines.catch_up(*run, log);
                 if !self.console.json_events {
-                    self.say(&lines);
+                    self.print(&lines);
                 }
             }
         }
     }
 }
 
-/// Tells the screen what is new.
-fn tell(screen: &Screen, notice: &Notice<'_>) {
-    let teller = screen.teller();
+/// Forwards a notice to the screen.
+fn forward(screen: &Screen, notice: &DispatcherNotice<'_>) {
+    let sender = screen.sender();
     match notice {
-        Notice::Recorded(recorded) => teller.facts(vec![(*recorded).clone()]),
-        Notice::TakenUp { log, .. } => teller.facts(log.to_vec()),
-        Notice::Said { run, loop_id, attempt, line, unheard } => {
-            teller.said((*run, loop_id), *attempt, line, unheard);
+        DispatcherNotice::Recorded(recorded) => sender.facts(vec![(*recorded).clone()]),
+        DispatcherNotice::Resumed { log, .. } => sender.facts(log.to_vec()),
+        DispatcherNotice::OutputLine { run, loop_id, attempt, line, backpressure: unheard } => {
+            sender.agent_line((*run, loop_id), *attempt, line, unheard);
         }
-        Notice::Note(note) => teller.note(note),
-        Notice::Ending => teller.ending(),
+        DispatcherNotice::Note(note) => sender.note(note),
+        DispatcherNotice::Stopping => sender.ending(),
     }
 }

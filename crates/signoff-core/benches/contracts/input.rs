@@ -1,8 +1,8 @@
-//! Long answers: what a talkative reviewer writes, and what somebody writes to make us slow.
+//! Long answers for the benchmarks: valid reviews, and text crafted to make the parsers slow.
 
 use signoff_core::contract::Contract;
 
-/// Text made to look like the beginning of an answer, over and over.
+/// Units that look like the start of an answer, to be repeated.
 pub const HOSTILE: [(&str, &str); 14] = [
     ("{", "{"),
     ("[", "["),
@@ -25,7 +25,7 @@ pub fn repeated(unit: &str, length: usize) -> Vec<u8> {
     unit.bytes().cycle().take(length).collect()
 }
 
-/// An answer of about `length` bytes, never more, that keeps its contract.
+/// A valid answer of about `length` bytes, never more.
 pub fn honest(contract: Contract, length: usize) -> Vec<u8> {
     match contract {
         Contract::Markdown | Contract::Auto => listed(
@@ -55,13 +55,7 @@ pub fn honest(contract: Contract, length: usize) -> Vec<u8> {
         ),
         Contract::Prefix => listed(
             "ISSUES:\n",
-            |n| {
-                format!(
-                    "- [Important] src/file{}.rs:{} the result of call {n} is dropped\n",
-                    n % 97,
-                    n % 997 + 1
-                )
-            },
+            |n| format!("- [Important] src/file{}.rs:{} the result of call {n} is dropped\n", n % 97, n % 997 + 1),
             "",
             length,
         ),

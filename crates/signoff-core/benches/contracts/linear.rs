@@ -1,4 +1,4 @@
-//! The time at 10 MB over the time at 5 MB, for every contract on every kind of text.
+//! Measures the ratio of the time at 10 MB to the time at 5 MB, for every contract and every kind of text.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -7,13 +7,13 @@ use signoff_core::contract::Contract;
 
 use crate::{MEGABYTE, ask, input, read};
 
-/// Twice the text may take this much longer.
+/// Maximum ratio of the two times.
 const STEEPEST: f64 = 2.5;
 
-/// Below this the clock and the caches decide, not the text.
+/// Shorter times are dominated by the clock and the caches.
 const TOO_SHORT_TO_JUDGE: Duration = Duration::from_millis(20);
 
-/// A ratio that looks too steep is measured again: other work on the machine only ever adds time.
+/// Maximum number of measurements. A ratio above the maximum is measured again, because other load only adds time.
 const ROUNDS: usize = 8;
 
 const CONTRACTS: [Contract; 7] = [
@@ -26,28 +26,23 @@ const CONTRACTS: [Contract; 7] = [
     Contract::Auto,
 ];
 
-/// Prints the table. Fails if any line of it is too steep.
+/// Prints the table. Fails if a ratio is above the maximum.
 pub fn table() -> ExitCode {
-    println!(
-        "\n{:<10} {:<14} {:>10} {:>10} {:>8} {:>6}",
-        "contract", "text", "5 MB", "10 MB", "MB/s", "ratio"
-    );
+    println!("\n{:<10} {:<14} {:>10} {:>10} {:>8} {:>6}", "contract", "text", "5 MB", "10 MB", "MB/s", "ratio");
     let steep = CONTRACTS.into_iter().flat_map(rows).filter(|row| !row).count();
     println!("\n{steep} of the ratios are above {STEEPEST}");
     if steep == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn rows(contract: Contract) -> impl Iterator<Item = bool> {
-    let hostile = input::HOSTILE.into_iter().map(move |(name, unit)| {
-        row(contract, name, &|megabytes| input::repeated(unit, megabytes * MEGABYTE))
-    });
-    std::iter::once_with(move || {
-        row(contract, "honest", &|megabytes| input::honest(contract, megabytes * MEGABYTE))
-    })
-    .chain(hostile)
+    let hostile = input::HOSTILE
+        .into_iter()
+        .map(move |(name, unit)| row(contract, name, &|megabytes| input::repeated(unit, megabytes * MEGABYTE)));
+    std::iter::once_with(move || row(contract, "honest", &|megabytes| input::honest(contract, megabytes * MEGABYTE)))
+        .chain(hostile)
 }
 
-/// One line of the table; true unless the ratio is too steep.
+/// Prints one line of the table. Returns false if the ratio is above the maximum.
 fn row(contract: Contract, name: &str, text: &dyn Fn(usize) -> Vec<u8>) -> bool {
     let times = Times::of(contract, &text(5), &text(10));
     let Times { five, ten } = times;
@@ -58,7 +53,7 @@ fn row(contract: Contract, name: &str, text: &dyn Fn(usize) -> Vec<u8>) -> bool 
     times.good()
 }
 
-/// The fastest runs at either length.
+/// The fastest run at each length.
 struct Times {
     five: Duration,
     ten: Duration,

@@ -1,6 +1,6 @@
-//! How fast answers are read, and that the time grows no faster than their length.
+//! Measures how fast answers are parsed, and checks that the time grows linearly with their length.
 //!
-//! First the honest answers, as throughput; then a table with every contract on honest and hostile text at
+//! First the throughput on valid answers, then a table with every contract on valid and hostile text at
 //! 5 MB and at 10 MB. Twice the length may take at most 2.5 times as long, or the benchmark fails.
 
 mod input;
@@ -10,9 +10,9 @@ use std::process::ExitCode;
 
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
-use signoff_core::contract::{Answer, Ask, Contract, parse};
+use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::ids::ReviewerName;
-use signoff_core::review::{Bar, ReviewerKind};
+use signoff_core::review::{FailThreshold, ReviewerKind};
 
 const MEGABYTE: usize = 1_000_000;
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     if filtered() { ExitCode::SUCCESS } else { linear::table() }
 }
 
-/// Whether only some of the benchmarks were asked for.
+/// Whether the command line selects only some of the benchmarks.
 fn filtered() -> bool {
     std::env::args().skip(1).any(|word| !word.starts_with('-'))
 }
@@ -35,27 +35,27 @@ fn honest<const MEGABYTES: usize>(bencher: Bencher<'_, '_>, contract: &Contract)
     bencher.counter(BytesCount::new(text.len())).bench(|| read(*contract, black_box(&text), &ask));
 }
 
-/// Reads one answer; says whether it is a review.
-fn read(contract: Contract, text: &[u8], ask: &Ask) -> bool {
+/// Parses one answer and returns whether it is a review.
+fn read(contract: Contract, text: &[u8], ask: &ReviewRequest) -> bool {
     let answer = match contract {
-        Contract::Tool => Answer { text: b"", tool: Some(text) },
+        Contract::Tool => ReviewAnswer { text: b"", tool: Some(text) },
         Contract::Markdown
         | Contract::Json
         | Contract::Xml
         | Contract::Prefix
         | Contract::Severity
-        | Contract::Auto => Answer { text, tool: None },
+        | Contract::Auto => ReviewAnswer { text, tool: None },
     };
     black_box(parse(contract, answer, ask)).is_ok()
 }
 
-fn ask() -> Ask {
-    Ask {
+fn ask() -> ReviewRequest {
+    ReviewRequest {
         reviewer: ReviewerName::new("code"),
         kind: ReviewerKind::Code,
         nonce: None,
         require_nonce: false,
-        fail_on: Bar::Medium,
+        fail_on: FailThreshold::Medium,
         commit: None,
         loop_id: None,
         task: None,

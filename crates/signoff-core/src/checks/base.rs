@@ -1,19 +1,19 @@
-//! Findings of a commit apart from those that its base has too: work is not sent back for what was broken before it.
+//! Separates new findings from those that the base has too, so that a task is not rejected for earlier failures.
 
-use super::{Ran, findings, review};
+use super::{CheckRun, findings, review};
 use crate::ids::ReviewerName;
 use crate::review::{Finding, Note, Review, ReviewerKind, Verdict};
 
 /// The findings of checks on a commit, compared with those of the same checks on its base.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct AgainstBase {
+pub struct BaseComparison {
     /// Findings that the base does not have.
     pub new: Vec<Finding>,
     /// Findings that the base has too.
     pub on_base: Vec<Finding>,
 }
 
-impl AgainstBase {
+impl BaseComparison {
     /// `2 failures of the checks are on the base (0123456789ab) too, and do not count: …`; none if there is none.
     pub fn note(&self, base: &str) -> Option<String> {
         let first = self.on_base.first()?.description.lines().next().unwrap_or_default();
@@ -21,21 +21,20 @@ impl AgainstBase {
         Some(match self.on_base.len() {
             1 => format!("1 failure of the checks is on the base ({base}) too, and does not count: {first}"),
             count => {
-                format!(
-                    "{count} failures of the checks are on the base ({base}) too, and do not count: {first}, …"
-                )
+                format!("{count} failures of the checks are on the base ({base}) too, and do not count: {first}, …")
             }
         })
     }
 }
 
-/// Sorts the findings of a commit. Without a result for the base, all of them are new.
-pub fn against_base(source: &ReviewerName, ran: &[Ran], base: &[Ran]) -> AgainstBase {
-    sort(findings(source, ran), &findings(source, base))
+/// Splits the findings of a commit. Without a result for the base, all of them are new.
+pub fn compare_with_base(source: &ReviewerName, ran: &[CheckRun], base: &[CheckRun]) -> BaseComparison {
+    compare_findings(findings(source, ran), &findings(source, base))
 }
 
-/// Pairs each finding of the base with at most one of the commit: of two equal findings, one is new if the base has one.
-fn sort(found: Vec<Finding>, base: &[Finding]) -> AgainstBase {
+/// Pairs each finding of the base with at most one of the commit. Of two equal findings, one is new if the base has
+/// one.
+fn compare_findings(found: Vec<Finding>, base: &[Finding]) -> BaseComparison {
     let mut left: Vec<&Finding> = base.iter().collect();
     let mut take = |is_it: &dyn Fn(&Finding) -> bool| {
         let found = left.iter().position(|other| is_it(other));
@@ -43,39 +42,40 @@ fn sort(found: Vec<Finding>, base: &[Finding]) -> AgainstBase {
     };
     let (mut on_base, others): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|finding| take(&|other| is_same(finding, other)));
-    let (moved, new) = others.into_iter().partition(|finding| take(&|other| has_moved(finding, other)));
+    let (moved, new) = others.into_iter().partition(|finding| take(&|other| differs_only_in_line(finding, other)));
     on_base.extend::<Vec<_>>(moved);
-    AgainstBase { new, on_base }
+    BaseComparison { new, on_base }
 }
 
-/// Whether two findings of the same command are the same failure. One that names no place is known by its whole output,
-/// because its fingerprint says no more than how the command exited.
+/// Whether two findings of the same command are the same failure. Findings without a location are compared by their
+/// whole output, because their fingerprint only covers the exit code.
 fn is_same(one: &Finding, other: &Finding) -> bool {
     let same = one.id == other.id && one.requirement == other.requirement;
     same && (one.file.is_some() || stable(&one.description) == stable(&other.description))
 }
 
 /// Whether two findings differ only in their lines.
-fn has_moved(one: &Finding, other: &Finding) -> bool {
+fn differs_only_in_line(one: &Finding, other: &Finding) -> bool {
     let place = one.file.is_some() && one.file == other.file;
     place && one.requirement == other.requirement && one.description == other.description
 }
 
-/// The text without parts that differ between runs: numbers, and paths below a temporary directory.
+/// The text without numbers and temporary paths, which differ between runs.
 fn stable(text: &str) -> String {
     let words = text.split_whitespace().filter(|word| !word.contains("/tmp/"));
     let words = words.map(|word| word.replace(|char: char| char.is_ascii_digit(), ""));
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// The review of checks where those of the base are known: what fails there too is a note and does not block.
+/// Reviews the checks of a commit against those of its base. Failures that the base has too become notes and do not
+/// block.
 pub fn review_against_base(
     reviewer: &ReviewerName,
     kind: ReviewerKind,
-    (ran, base): (&[Ran], &[Ran]),
-) -> (Review, AgainstBase) {
+    (ran, base): (&[CheckRun], &[CheckRun]),
+) -> (Review, BaseComparison) {
     let review = review(reviewer, kind, ran);
-    let sorted = sort(review.findings.clone(), &findings(reviewer, base));
+    let sorted = compare_findings(review.findings.clone(), &findings(reviewer, base));
     if sorted.on_base.is_empty() {
         return (review, sorted);
     }

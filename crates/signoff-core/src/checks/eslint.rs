@@ -1,24 +1,24 @@
-//! A file on a line of its own, then `  3:5  error  message  rule` below it: eslint and stylelint.
+//! Parses eslint and stylelint: a file on its own line, then `  3:5  error  message  rule` below it.
 
-use super::place::{Place, is_path, number};
-use super::remark::{Found, Level, Remark};
+use super::location::{SourceLocation, is_path, number};
+use super::remark::{Remark, RemarkLevel, RemarkList};
 
 #[derive(Debug, Default)]
 pub(super) struct Eslint {
     file: Option<String>,
 }
 
-const LEVELS: [(&str, Level); 6] = [
-    ("error", Level::Error),
-    ("warning", Level::Warning),
-    ("✖", Level::Error),
-    ("×", Level::Error),
-    ("⚠", Level::Warning),
-    ("‼", Level::Warning),
+const LEVELS: [(&str, RemarkLevel); 6] = [
+    ("error", RemarkLevel::Error),
+    ("warning", RemarkLevel::Warning),
+    ("✖", RemarkLevel::Error),
+    ("×", RemarkLevel::Error),
+    ("⚠", RemarkLevel::Warning),
+    ("‼", RemarkLevel::Warning),
 ];
 
 impl Eslint {
-    pub(super) fn read(&mut self, line: &str, found: &mut Found) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
         if !line.starts_with(' ') {
             self.file = is_path(line).then(|| line.to_owned());
             return self.file.is_some();
@@ -41,5 +41,5 @@ fn item(file: &str, item: &str) -> Option<Remark> {
         Some((message, rule)) => format!("{} ({rule})", message.trim_end()),
         None => said.to_owned(),
     };
-    Some(Remark::of(level, Some(Place::of(file, Some(line))), &message))
+    Some(Remark::new(level, Some(SourceLocation::new(file, Some(line))), &message))
 }

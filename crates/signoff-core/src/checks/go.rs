@@ -1,25 +1,25 @@
-//! `go test`: failing tests with the places they log, and panics with their frames.
+//! Parses `go test`: failing tests with the locations they log, and panics with their frames.
 
-use super::place;
-use super::remark::{Found, Level, Remark, clipped};
+use super::location;
+use super::remark::{Remark, RemarkLevel, RemarkList, clipped};
 
 #[derive(Debug, Default)]
 pub(super) struct Go {
-    /// A failing test that has named no place yet, or its name for the places it names.
-    test: Option<Test>,
+    /// The current failing test.
+    test: Option<GoTest>,
     panic: Option<String>,
 }
 
 #[derive(Debug)]
-struct Test {
+struct GoTest {
     name: String,
     placed: bool,
-    /// Whether its last place came without a message: testify tells it further down.
-    told_below: bool,
+    /// Whether its last location had no message. testify prints the message on a later line.
+    message_follows: bool,
 }
 
 impl Go {
-    pub(super) fn read(&mut self, line: &str, found: &mut Found) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
         if let Some(name) = failed(line) {
             let outer = self.test.as_ref().is_some_and(|test| is_part(name, &test.name));
             if outer {
@@ -27,38 +27,38 @@ impl Go {
             }
             self.end(found);
             self.panic = None;
-            self.test = Some(Test { name: name.to_owned(), placed: false, told_below: false });
+            self.test = Some(GoTest { name: name.to_owned(), placed: false, message_follows: false });
             return true;
         }
-        let vetted = line.strip_prefix("vet: ").is_some_and(|line| place::read(line, found));
+        let vetted = line.strip_prefix("vet: ").is_some_and(|line| location::read(line, found));
         vetted
             || self.logged(line, found)
             || self.panicked(line)
             || self.frame(line, found)
-            || self.over(line, found)
+            || self.end_of_test(line, found)
     }
 
-    pub(super) fn end(&mut self, found: &mut Found) {
-        if let Some(Test { name, placed: false, .. }) = self.test.take() {
-            found.push(Remark::of(Level::Error, None, &format!("{name} failed")));
+    pub(super) fn end(&mut self, found: &mut RemarkList) {
+        if let Some(GoTest { name, placed: false, .. }) = self.test.take() {
+            found.push(Remark::new(RemarkLevel::Error, None, &format!("{name} failed")));
         }
     }
 
-    /// `    calc_test.go:8: got 3, want 4` below the test.
-    fn logged(&mut self, line: &str, found: &mut Found) -> bool {
+    /// Parses `    calc_test.go:8: got 3, want 4` below the test.
+    fn logged(&mut self, line: &str, found: &mut RemarkList) -> bool {
         let Some(test) = &mut self.test else { return false };
         let Some(line) = line.strip_prefix(' ').map(str::trim) else { return false };
-        if let Some(error) = line.strip_prefix("Error:").filter(|_| test.told_below) {
+        if let Some(error) = line.strip_prefix("Error:").filter(|_| test.message_follows) {
             if let Some(last) = found.remarks.last_mut() {
                 last.message = clipped(&format!("{}: {}", test.name, error.trim()));
             }
-            test.told_below = false;
+            test.message_follows = false;
             return true;
         }
-        let Some((place, rest)) = place::leading(line) else { return false };
+        let Some((place, rest)) = location::leading(line) else { return false };
         let Some(said) = rest.strip_prefix(':') else { return false };
         test.placed = true;
-        test.told_below = said.is_empty();
+        test.message_follows = said.is_empty();
         let message = if said.is_empty() { " failed".to_owned() } else { format!(":{said}") };
         found.push(Remark::error(place, &format!("{}{message}", test.name)));
         true
@@ -72,9 +72,9 @@ impl Go {
         panics
     }
 
-    /// `\t/home/ada/calc/calc.go:4 +0x1d`: the first one outside Go's own library.
-    fn frame(&mut self, line: &str, found: &mut Found) -> bool {
-        let Some((place, rest)) = line.strip_prefix('\t').and_then(place::leading) else { return false };
+    /// Parses a frame: `\t/home/ada/calc/calc.go:4 +0x1d`. Uses the first one outside Go's standard library.
+    fn frame(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        let Some((place, rest)) = line.strip_prefix('\t').and_then(location::leading) else { return false };
         if !rest.is_empty() && !rest.starts_with(" +0x") {
             return false;
         }
@@ -90,8 +90,8 @@ impl Go {
         true
     }
 
-    /// `FAIL` and the like end a test's lines.
-    fn over(&mut self, line: &str, found: &mut Found) -> bool {
+    /// `FAIL` and similar lines end the lines of a test.
+    fn end_of_test(&mut self, line: &str, found: &mut RemarkList) -> bool {
         let over = self.panic.is_none() && (line.starts_with("FAIL") || line.starts_with("--- "));
         if over && self.test.is_some() {
             self.end(found);
@@ -101,7 +101,7 @@ impl Go {
     }
 }
 
-/// `--- FAIL: TestAdd (0.00s)`, indented for a part of a test.
+/// Parses `--- FAIL: TestAdd (0.00s)`, which is indented for a subtest.
 fn failed(line: &str) -> Option<&str> {
     line.trim_start().strip_prefix("--- FAIL: ")?.split_whitespace().next()
 }

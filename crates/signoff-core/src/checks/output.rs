@@ -1,17 +1,17 @@
-//! An output, read line by line by one reader per family of tools.
+//! Reads a command's output line by line with the parsers of all tools.
 
 use super::eslint::Eslint;
 use super::go::Go;
 use super::javascript::JavaScript;
 use super::libtest::Libtest;
 use super::pytest::Pytest;
-use super::remark::{Found, Remark};
+use super::remark::{Remark, RemarkList};
 use super::rust::Rust;
 use super::tap::Tap;
 use super::traceback::Traceback;
-use super::{place, sarif, shell, typescript};
+use super::{location, sarif, shell, typescript};
 
-/// The readers, with what they remember of the lines before.
+/// The parsers, with their state.
 #[derive(Default)]
 struct Readers {
     rust: Rust,
@@ -25,9 +25,8 @@ struct Readers {
 }
 
 impl Readers {
-    /// Offers a line to each reader in turn. The first that knows it takes it; the ones that need least to go by
-    /// come last.
-    fn read(&mut self, line: &str, found: &mut Found) {
+    /// Offers a line to each parser in turn until one accepts it. The least specific parsers come last.
+    fn read(&mut self, line: &str, found: &mut RemarkList) {
         let _taken = self.rust.read(line, found)
             || self.libtest.read(line, found)
             || self.pytest.read(line, found)
@@ -37,12 +36,12 @@ impl Readers {
             || self.tap.read(line, found)
             || self.javascript.read(line, found)
             || typescript::read(line, found)
-            || place::read(line, found)
+            || location::read(line, found)
             || shell::read(line, found);
     }
 
-    /// What was begun and not finished when the output ended.
-    fn end(&mut self, found: &mut Found) {
+    /// Finishes remarks that were incomplete at the end of the output.
+    fn end(&mut self, found: &mut RemarkList) {
         self.libtest.end(found);
         self.pytest.end(found);
         self.go.end(found);
@@ -50,14 +49,14 @@ impl Readers {
     }
 }
 
-/// Everything the tools behind an output say, in order. Total, and linear in the output.
+/// All remarks in an output, in order. Accepts any output and takes linear time.
 pub(super) fn remarks(output: &str) -> Vec<Remark> {
-    let mut found = Found::default();
+    let mut found = RemarkList::default();
     let mut readers = Readers::default();
     for piece in sarif::pieces(output) {
         match piece {
-            sarif::Piece::Document(document) => document.read(&mut found),
-            sarif::Piece::Text(text) => text.lines().for_each(|line| readers.read(line, &mut found)),
+            sarif::OutputPiece::Document(document) => document.read(&mut found),
+            sarif::OutputPiece::Text(text) => text.lines().for_each(|line| readers.read(line, &mut found)),
         }
     }
     readers.end(&mut found);

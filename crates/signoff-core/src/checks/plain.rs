@@ -1,6 +1,6 @@
-//! An output as a person would have read it: without colours, and with paths from where the command ran.
+//! Cleans up a command's output: removes colours, and makes paths relative to the working directory.
 
-/// The text without escape sequences, and of a line that was written over several times the last writing.
+/// Removes escape sequences. Of a line that was overwritten several times, keeps the last version.
 pub(super) fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut line_start = 0;
@@ -23,8 +23,8 @@ pub(super) fn plain(text: &str) -> String {
     out
 }
 
-/// The text behind an escape sequence, whose first character is gone already. A sequence ends with its line: one
-/// that was cut off must not swallow what follows.
+/// Skips an escape sequence whose first character was already read. A sequence ends with its line, so that a
+/// truncated one does not swallow the next lines.
 fn after_escape(rest: &str) -> &str {
     let behind = |end: usize, length: usize| &rest[(end + length).min(rest.len())..];
     match rest.as_bytes().first() {
@@ -43,8 +43,8 @@ fn after_escape(rest: &str) -> &str {
     }
 }
 
-/// The output with every path below `directory` told from there: a worktree's own place means nothing to others.
-pub fn relative(output: &str, directory: &str) -> String {
+/// Makes every path below `directory` relative to it, because the path of a worktree is meaningless elsewhere.
+pub fn relative_paths(output: &str, directory: &str) -> String {
     let directory = directory.trim_end_matches('/');
     if directory.is_empty() {
         return output.to_owned();
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_and_progress_bars_are_gone() {
+    fn colours_and_progress_bars_are_removed() {
         let text = "\u{1b}[1;31merror\u{1b}[0m: bad\r\n 10%\r 50%\r100%\ndone\u{1b}]0;title\u{7}!\u{1b}[31";
         insta::assert_snapshot!(plain(text), @r"
         error: bad
@@ -78,20 +78,20 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_that_was_cut_off_swallows_no_line() {
+    fn a_truncated_escape_sequence_removes_no_line() {
         assert_eq!(plain("\u{1b}]0;title\nsrc/a.rs:1: bad\u{1b}"), "\nsrc/a.rs:1: bad");
         assert_eq!(plain("\u{1b}[31\nsrc/a.rs:1: bad"), "\nsrc/a.rs:1: bad");
     }
 
     #[test]
-    fn paths_are_told_from_where_the_command_ran() {
-        let told = |text| relative(text, "/home/ada/shop");
-        assert_eq!(told("/home/ada/shop/src/a.rs:3 and \"/home/ada/shop/b\""), "src/a.rs:3 and \"b\"");
-        assert_eq!(told("file:///home/ada/shop/a.js:3"), "file://a.js:3");
+    fn paths_are_relative_to_the_working_directory() {
+        let relative_to_shop = |text| relative_paths(text, "/home/ada/shop");
+        assert_eq!(relative_to_shop("/home/ada/shop/src/a.rs:3 and \"/home/ada/shop/b\""), "src/a.rs:3 and \"b\"");
+        assert_eq!(relative_to_shop("file:///home/ada/shop/a.js:3"), "file://a.js:3");
         assert_eq!(
-            told("/home/ada/shopping/a.rs:3 /mnt/home/ada/shop/a.rs"),
+            relative_to_shop("/home/ada/shopping/a.rs:3 /mnt/home/ada/shop/a.rs"),
             "/home/ada/shopping/a.rs:3 /mnt/home/ada/shop/a.rs"
         );
-        assert_eq!(relative("/a.rs:3", "/"), "/a.rs:3");
+        assert_eq!(relative_paths("/a.rs:3", "/"), "/a.rs:3");
     }
 }

@@ -1,36 +1,36 @@
-//! pytest: a section per test, `E   ` lines, the place before or behind them, and the summary.
+//! Parses pytest: a section per test, `E   ` lines, the location before or after them, and the summary.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use super::place::{self, Place};
-use super::remark::{Found, Level, Remark};
+use super::location::{self, SourceLocation};
+use super::remark::{Remark, RemarkLevel, RemarkList};
 use super::traceback;
 
 #[derive(Debug, Default)]
 pub(super) struct Pytest {
-    test: Option<Test>,
-    /// What was told, and files it was told of: the summary says it again.
-    told: BTreeSet<String>,
+    test: Option<PytestCase>,
+    /// The messages already reported and their files. The summary repeats them.
+    reported: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
-struct Test {
+struct PytestCase {
     name: String,
-    /// The last frame of the project's own code, above what is said in the short form.
-    above: Option<Place>,
-    /// The same in the long form, where the last frame of all comes behind what is said.
-    own: Option<Place>,
+    /// The last frame in the project's own code, above the message in the short format.
+    above: Option<SourceLocation>,
+    /// The same in the long format, where the last frame follows the message.
+    own: Option<SourceLocation>,
     /// The first `E` line.
     said: Option<String>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Pytest {
-    pub(super) fn read(&mut self, line: &str, found: &mut Found) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
         if let Some(name) = heading(line) {
             self.end(found);
-            self.test = Some(Test { name: name.to_owned(), ..Test::default() });
+            self.test = Some(PytestCase { name: name.to_owned(), ..PytestCase::default() });
             return true;
         }
         if line.starts_with("====") {
@@ -40,91 +40,89 @@ impl Pytest {
         self.summary(line, found) || self.explanation(line, found) || self.location(line, found)
     }
 
-    /// A test that said what is wrong and not where.
-    pub(super) fn end(&mut self, found: &mut Found) {
-        if let Some(Test { name, said: Some(said), .. }) = self.test.take() {
-            found.push(Remark::of(Level::Error, None, &format!("{name}: {said}")));
-            self.told.insert(said);
+    /// Reports a test that has a message but no location.
+    pub(super) fn end(&mut self, found: &mut RemarkList) {
+        if let Some(PytestCase { name, said: Some(said), .. }) = self.test.take() {
+            found.push(Remark::new(RemarkLevel::Error, None, &format!("{name}: {said}")));
+            self.reported.insert(said);
         }
     }
 
-    /// `E       assert 3 == 4`
-    fn explanation(&mut self, line: &str, found: &mut Found) -> bool {
+    /// Parses `E       assert 3 == 4`.
+    fn explanation(&mut self, line: &str, found: &mut RemarkList) -> bool {
         let (Some(test), Some(said)) = (&mut self.test, line.strip_prefix("E  ")) else { return false };
-        if let Some(place) = traceback::named(said) {
+        if let Some(place) = traceback::parse_frame(said) {
             test.above = Some(place);
             return true;
         }
-        // Below a frame the source is repeated, further to the right than what is said about it.
+        // Below a frame the source is repeated, indented deeper than the message.
         let source = said.strip_prefix(' ').is_none_or(|said| said.starts_with(' '));
         let said = said.trim();
         if let Some(place) = test.above.take_if(|_| !source) {
-            self.told.extend([said.to_owned(), place.file.clone()]);
+            self.reported.extend([said.to_owned(), place.file.clone()]);
             found.push(Remark::error(place, &format!("{}: {said}", test.name)));
-            test.is_told = true;
-        } else if test.above.is_none() && !test.is_told {
+            test.is_reported = true;
+        } else if test.above.is_none() && !test.is_reported {
             test.said.get_or_insert_with(|| said.to_owned());
         }
         true
     }
 
-    /// `tests/test_calc.py:5: AssertionError`, or `tests/test_calc.py:5: in test_add` above the source.
-    fn location(&mut self, line: &str, found: &mut Found) -> bool {
-        let Some((place, rest)) = place::leading(line) else { return false };
+    /// Parses `tests/test_calc.py:5: AssertionError`, or `tests/test_calc.py:5: in test_add` above the source.
+    fn location(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        let Some((place, rest)) = location::leading(line) else { return false };
         let Some(exception) = rest.strip_prefix(':').map(str::trim) else { return false };
         let Some(test) = &mut self.test else {
-            // The shortest form, which is left to others, is one such line for each test.
-            self.told.insert(exception.to_owned());
+            // The shortest format has one such line per test. Another parser reads it.
+            self.reported.insert(exception.to_owned());
             return false;
         };
         if exception.is_empty() {
-            own(&mut test.own, place);
+            store_frame(&mut test.own, place);
         } else if exception.starts_with("in ") {
-            own(&mut test.above, place);
+            store_frame(&mut test.above, place);
         } else if let Some(said) = test.said.take() {
-            let what =
-                if said.starts_with(exception) { said.clone() } else { format!("{exception}: {said}") };
+            let what = if said.starts_with(exception) { said.clone() } else { format!("{exception}: {said}") };
             let place = test.own.take().filter(|_| place.is_foreign()).unwrap_or(place);
             found.push(Remark::error(place, &format!("{}: {what}", test.name)));
-            self.told.insert(said);
+            self.reported.insert(said);
         }
         true
     }
 
-    /// `FAILED tests/test_calc.py::test_add - assert 3 == 4`
-    fn summary(&mut self, line: &str, found: &mut Found) -> bool {
+    /// Parses `FAILED tests/test_calc.py::test_add - assert 3 == 4`.
+    fn summary(&mut self, line: &str, found: &mut RemarkList) -> bool {
         let rest = ["FAILED ", "ERROR "].into_iter().find_map(|word| line.strip_prefix(word));
         let Some(rest) = rest else { return false };
         let (node, said) = rest.split_once(" - ").unwrap_or((rest, ""));
         let (file, test) = node.split_once("::").unwrap_or((node, ""));
-        if !place::is_path(file) {
+        if !location::is_path(file) {
             return false;
         }
-        if !self.knows(said.trim_end_matches("...")) {
-            let message =
-                [test, said].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+        if !self.was_reported(said.trim_end_matches("...")) {
+            let message = [test, said].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
             let message = if message.is_empty() { "failed".to_owned() } else { message };
-            found.push(Remark::error(Place::of(file, None), &message));
+            found.push(Remark::error(SourceLocation::new(file, None), &message));
         }
         true
     }
 
-    /// The summary cuts long lines, so a beginning is enough.
-    fn knows(&self, said: &str) -> bool {
+    /// Whether a message was already reported. The summary truncates long lines, so a prefix is enough.
+    fn was_reported(&self, said: &str) -> bool {
         let beginning = said.trim_end_matches("...");
-        let mut from = self.told.range::<str, _>((Bound::Included(beginning), Bound::Unbounded));
-        from.next().is_some_and(|told| told.starts_with(beginning))
+        let mut from = self.reported.range::<str, _>((Bound::Included(beginning), Bound::Unbounded));
+        from.next().is_some_and(|message| message.starts_with(beginning))
     }
 }
 
-/// Takes the frame, unless it leads from the project's own code into a library.
-fn own(known: &mut Option<Place>, frame: Place) {
+/// Stores the frame, unless it leads from the project's own code into a library.
+fn store_frame(known: &mut Option<SourceLocation>, frame: SourceLocation) {
     if known.is_none() || !frame.is_foreign() {
         *known = Some(frame);
     }
 }
 
-/// `_______ test_add _______`
+/// Parses `_______ test_add _______`.
 fn heading(line: &str) -> Option<&str> {
     let name = line.trim_matches('_');
     let lines = line.starts_with("__") && line.ends_with("__");

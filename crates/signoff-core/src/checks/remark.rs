@@ -1,50 +1,47 @@
-//! What a tool says about a place.
+//! A remark: one message of a tool, with its level and location.
 
-use super::place::Place;
+use super::location::SourceLocation;
 
-/// How bad a tool calls it.
+/// The severity that a tool gives a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Level {
+pub(super) enum RemarkLevel {
     Error,
-    /// A place and a message without a word about how bad it is: an error if the command failed.
+    /// No severity word. It is an error if the command failed.
     Unstated,
     Warning,
     Note,
 }
 
-/// The words tools use, as they stand before a message. The longer one of two that begin alike comes first.
-const WORDS: [(&str, Level); 16] = [
-    ("fatal error", Level::Error),
-    ("internal compiler error", Level::Error),
-    ("syntax error", Level::Error),
-    ("error", Level::Error),
-    ("fatal", Level::Error),
-    ("panic", Level::Error),
-    ("warning", Level::Warning),
-    ("warn", Level::Warning),
-    ("style", Level::Note),
-    ("note", Level::Note),
-    ("remark", Level::Note),
-    ("info", Level::Note),
-    ("information", Level::Note),
-    ("help", Level::Note),
-    ("hint", Level::Note),
-    ("suggestion", Level::Note),
+/// The severity words of tools, before a message. If one is a prefix of another, the longer one comes first.
+const WORDS: [(&str, RemarkLevel); 16] = [
+    ("fatal error", RemarkLevel::Error),
+    ("internal compiler error", RemarkLevel::Error),
+    ("syntax error", RemarkLevel::Error),
+    ("error", RemarkLevel::Error),
+    ("fatal", RemarkLevel::Error),
+    ("panic", RemarkLevel::Error),
+    ("warning", RemarkLevel::Warning),
+    ("warn", RemarkLevel::Warning),
+    ("style", RemarkLevel::Note),
+    ("note", RemarkLevel::Note),
+    ("remark", RemarkLevel::Note),
+    ("info", RemarkLevel::Note),
+    ("information", RemarkLevel::Note),
+    ("help", RemarkLevel::Note),
+    ("hint", RemarkLevel::Note),
+    ("suggestion", RemarkLevel::Note),
 ];
 
-impl Level {
-    /// Reads `error: message` and `error TS2322: message` into the level and the message. What is not a word for
-    /// how bad it is belongs to the message.
-    pub(super) fn said(text: &str) -> (Self, &str) {
+impl RemarkLevel {
+    /// Parses `error: message` and `error TS2322: message` into the level and the message. Text that is not a
+    /// severity word stays in the message.
+    pub(super) fn parse(text: &str) -> (Self, &str) {
         let text = text.trim_start_matches([':', ' ', '-']).trim_start();
-        WORDS
-            .iter()
-            .find_map(|(word, level)| Some((*level, after(text, word)?)))
-            .unwrap_or((Self::Unstated, text))
+        WORDS.iter().find_map(|(word, level)| Some((*level, after(text, word)?))).unwrap_or((Self::Unstated, text))
     }
 }
 
-/// What stands after the word and its `:`; after a word and a code, the code as well.
+/// The text after the word and its `:`. After a word and a code, the code is included.
 fn after<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let (head, rest) = text.split_at_checked(word.len())?;
     if !head.eq_ignore_ascii_case(word) {
@@ -57,26 +54,26 @@ fn after<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     rest.strip_prefix(':').or(coded).map(str::trim_start)
 }
 
-/// One thing a tool said.
+/// One message of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Remark {
-    pub level: Level,
-    pub place: Option<Place>,
+    pub level: RemarkLevel,
+    pub place: Option<SourceLocation>,
     pub message: String,
     pub suggestion: Option<String>,
 }
 
 impl Remark {
-    pub(super) fn of(level: Level, place: Option<Place>, message: &str) -> Self {
+    pub(super) fn new(level: RemarkLevel, place: Option<SourceLocation>, message: &str) -> Self {
         let message = if message.trim().is_empty() { "no message" } else { message };
         Self { level, place, message: clipped(message), suggestion: None }
     }
 
-    pub(super) fn error(place: Place, message: &str) -> Self {
-        Self::of(Level::Error, Some(place), message)
+    pub(super) fn error(place: SourceLocation, message: &str) -> Self {
+        Self::new(RemarkLevel::Error, Some(place), message)
     }
 
-    pub(super) fn at(&self) -> (Option<String>, Option<u32>) {
+    pub(super) fn location(&self) -> (Option<String>, Option<u32>) {
         match &self.place {
             None => (None, None),
             Some(place) => (Some(place.file.clone()), place.line),
@@ -84,19 +81,19 @@ impl Remark {
     }
 }
 
-/// What the readers found so far.
+/// The remarks found so far.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct RemarkList {
     pub remarks: Vec<Remark>,
 }
 
-impl Found {
+impl RemarkList {
     pub(super) fn push(&mut self, remark: Remark) {
         self.remarks.push(remark);
     }
 }
 
-/// The most characters of a message: a minified file can be one line of a megabyte.
+/// Maximum characters of a message. A minified file can be one line of a megabyte.
 const LONGEST: usize = 1_000;
 
 pub(super) fn clipped(text: &str) -> String {

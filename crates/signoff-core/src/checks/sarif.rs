@@ -1,26 +1,26 @@
-//! SARIF 2.1.0: a document that is the whole output, or that starts at one of its lines.
+//! Parses SARIF 2.1.0: a document that is the whole output, or that starts at one of its lines.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::place::Place;
-use super::remark::{Found, Level, Remark};
+use super::location::SourceLocation;
+use super::remark::{Remark, RemarkLevel, RemarkList};
 
-/// Texts that look like the start of a document and are none. Each is read as far as it goes, so their number is
-/// bounded.
+/// Maximum number of texts that look like the start of a document but are not. Each one is parsed as far as
+/// possible.
 const FALSE_STARTS: usize = 16;
 
-pub(super) enum Piece<'o> {
+pub(super) enum OutputPiece<'o> {
     Text(&'o str),
-    Document(Document),
+    Document(SarifDocument),
 }
 
-/// Cuts an output into SARIF documents and the text around them.
-pub(super) fn pieces(output: &str) -> Vec<Piece<'_>> {
+/// Splits an output into SARIF documents and the text around them.
+pub(super) fn pieces(output: &str) -> Vec<OutputPiece<'_>> {
     let mut pieces = Vec::new();
     if !output.contains("\"runs\"") {
-        return vec![Piece::Text(output)];
+        return vec![OutputPiece::Text(output)];
     }
     let (mut text_from, mut at, mut false_starts) = (0, 0, 0);
     while at < output.len() && false_starts < FALSE_STARTS {
@@ -32,8 +32,8 @@ pub(super) fn pieces(output: &str) -> Vec<Piece<'_>> {
         }
         match read(rest) {
             Some((document, length)) if document.is_sarif() => {
-                pieces.push(Piece::Text(&output[text_from..at]));
-                pieces.push(Piece::Document(document));
+                pieces.push(OutputPiece::Text(&output[text_from..at]));
+                pieces.push(OutputPiece::Document(document));
                 at += length;
                 text_from = at;
             }
@@ -44,112 +44,112 @@ pub(super) fn pieces(output: &str) -> Vec<Piece<'_>> {
             }
         }
     }
-    pieces.push(Piece::Text(&output[text_from..]));
+    pieces.push(OutputPiece::Text(&output[text_from..]));
     pieces
 }
 
-/// The JSON object at the start of the text, and how long it is.
-fn read(text: &str) -> Option<(Document, usize)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Document>();
+/// Parses the JSON object at the start of the text. Also returns its length.
+fn read(text: &str) -> Option<(SarifDocument, usize)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<SarifDocument>();
     let document = values.next()?.ok()?;
     Some((document, values.byte_offset()))
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document {
+pub(super) struct SarifDocument {
     version: Option<serde_json::Value>,
-    runs: Option<Vec<Run>>,
+    runs: Option<Vec<SarifRun>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Run {
+struct SarifRun {
     #[serde(default)]
-    tool: Tool,
-    results: Option<Vec<Outcome>>,
+    tool: SarifTool,
+    results: Option<Vec<SarifResult>>,
 }
 
 #[derive(Deserialize, Default)]
-struct Tool {
+struct SarifTool {
     #[serde(default)]
-    driver: Driver,
+    driver: SarifDriver,
 }
 
 #[derive(Deserialize, Default)]
-struct Driver {
+struct SarifDriver {
     #[serde(default)]
-    rules: Vec<Rule>,
+    rules: Vec<SarifRule>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Rule {
+struct SarifRule {
     id: String,
     #[serde(default)]
-    default_configuration: Configuration,
+    default_configuration: SarifConfiguration,
 }
 
 #[derive(Deserialize, Default)]
-struct Configuration {
+struct SarifConfiguration {
     level: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Outcome {
+struct SarifResult {
     rule_id: Option<String>,
     level: Option<String>,
     kind: Option<String>,
     baseline_state: Option<String>,
     #[serde(default)]
-    message: Message,
+    message: SarifMessage,
     #[serde(default)]
-    locations: Vec<Location>,
+    locations: Vec<SarifLocation>,
     #[serde(default)]
     suppressions: Vec<serde_json::Value>,
 }
 
 #[derive(Deserialize, Default)]
-struct Message {
+struct SarifMessage {
     text: Option<String>,
     markdown: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Location {
+struct SarifLocation {
     #[serde(default)]
-    physical_location: Physical,
+    physical_location: SarifPhysicalLocation,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Physical {
+struct SarifPhysicalLocation {
     #[serde(default)]
-    artifact_location: Artifact,
+    artifact_location: SarifArtifact,
     #[serde(default)]
-    region: Region,
+    region: SarifRegion,
 }
 
 #[derive(Deserialize, Default)]
-struct Artifact {
+struct SarifArtifact {
     uri: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Region {
+struct SarifRegion {
     start_line: Option<u32>,
 }
 
-impl Document {
+impl SarifDocument {
     fn is_sarif(&self) -> bool {
         let version = self.version.as_ref().and_then(|version| version.as_str());
         self.runs.is_some() && version.is_some_and(|version| version.starts_with("2."))
     }
 
-    pub(super) fn read(&self, found: &mut Found) {
+    pub(super) fn read(&self, found: &mut RemarkList) {
         for run in self.runs.iter().flatten() {
             let rules = run.tool.driver.rules.iter().map(|rule| (rule.id.as_str(), rule)).collect();
             let shown = run.results.iter().flatten().filter(|outcome| outcome.counts());
@@ -158,42 +158,42 @@ impl Document {
     }
 }
 
-impl Outcome {
-    /// Whether it is a failure, of this version, that nobody has waved through.
+impl SarifResult {
+    /// Whether it is a failure of this version that is not suppressed.
     fn counts(&self) -> bool {
         let fails = self.kind.as_deref().is_none_or(|kind| matches!(kind, "fail" | "review" | "open"));
         fails && self.suppressions.is_empty() && self.baseline_state.as_deref() != Some("absent")
     }
 
-    fn remark(&self, rules: &BTreeMap<&str, &Rule>) -> Remark {
+    fn remark(&self, rules: &BTreeMap<&str, &SarifRule>) -> Remark {
         let said = self.message.text.as_deref().or(self.message.markdown.as_deref()).unwrap_or_default();
         let message = match &self.rule_id {
             Some(rule) => format!("{said} ({rule})"),
             None => said.to_owned(),
         };
-        Remark::of(self.level(rules), self.place(), &message)
+        Remark::new(self.level(rules), self.place(), &message)
     }
 
-    fn level(&self, rules: &BTreeMap<&str, &Rule>) -> Level {
+    fn level(&self, rules: &BTreeMap<&str, &SarifRule>) -> RemarkLevel {
         let of_rule = || {
             let rule = rules.get(self.rule_id.as_deref()?)?;
             rule.default_configuration.level.as_deref()
         };
         match self.level.as_deref().or_else(of_rule) {
-            Some("error") => Level::Error,
-            Some("note" | "none") => Level::Note,
-            _ => Level::Warning,
+            Some("error") => RemarkLevel::Error,
+            Some("note" | "none") => RemarkLevel::Note,
+            _ => RemarkLevel::Warning,
         }
     }
 
-    fn place(&self) -> Option<Place> {
+    fn place(&self) -> Option<SourceLocation> {
         let physical = &self.locations.first()?.physical_location;
         let uri = physical.artifact_location.uri.as_deref()?;
-        Some(Place::of(&decoded(uri), physical.region.start_line))
+        Some(SourceLocation::new(&decoded(uri), physical.region.start_line))
     }
 }
 
-/// A path without its `%20`.
+/// Decodes the `%20` escapes of a path.
 fn decoded(uri: &str) -> String {
     let mut bytes = Vec::with_capacity(uri.len());
     let mut rest = uri.as_bytes();

@@ -1,18 +1,18 @@
-//! Python tracebacks: the last frame in the project's own code, and the exception.
+//! Parses Python tracebacks: the last frame in the project's own code, and the exception.
 
-use super::place::{Place, number};
-use super::remark::{Found, Remark};
+use super::location::{SourceLocation, number};
+use super::remark::{Remark, RemarkList};
 
 #[derive(Debug, Default)]
 pub(super) struct Traceback {
-    frame: Option<Place>,
+    frame: Option<SourceLocation>,
     /// The test that unittest names above its traceback.
     test: Option<String>,
 }
 
 impl Traceback {
-    pub(super) fn read(&mut self, line: &str, found: &mut Found) -> bool {
-        if let Some(frame) = named(line) {
+    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        if let Some(frame) = parse_frame(line) {
             let better = self.frame.as_ref().is_none_or(|known| known.is_foreign() || !frame.is_foreign());
             if better {
                 self.frame = Some(frame);
@@ -30,7 +30,7 @@ impl Traceback {
         begins
     }
 
-    /// `FAIL: test_add (test_calc.Adding.test_add)`
+    /// Parses `FAIL: test_add (test_calc.Adding.test_add)`.
     fn heading(&mut self, line: &str) -> bool {
         let rest = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: "));
         let Some((test, _)) = rest.and_then(|rest| rest.split_once(" (")) else { return false };
@@ -38,8 +38,8 @@ impl Traceback {
         true
     }
 
-    /// The first line after the frames that is not indented. Source lines and marks below a frame are.
-    fn exception(&mut self, line: &str, found: &mut Found) -> bool {
+    /// Parses the exception: the first line after the frames that is not indented, unlike source lines and marks.
+    fn exception(&mut self, line: &str, found: &mut RemarkList) -> bool {
         if self.frame.is_none() || line.starts_with([' ', '\t']) || line.is_empty() {
             return false;
         }
@@ -50,10 +50,9 @@ impl Traceback {
     }
 }
 
-/// `  File "src/a.py", line 3, in add`
-pub(super) fn named(line: &str) -> Option<Place> {
-    let (file, rest) =
-        line.strip_prefix(' ')?.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
+/// Parses `  File "src/a.py", line 3, in add`.
+pub(super) fn parse_frame(line: &str) -> Option<SourceLocation> {
+    let (file, rest) = line.strip_prefix(' ')?.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
     let (line, _) = number(rest)?;
-    Some(Place::of(file, Some(line)))
+    Some(SourceLocation::new(file, Some(line)))
 }

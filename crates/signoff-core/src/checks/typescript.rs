@@ -1,9 +1,9 @@
-//! `src/a.ts(3,5): error TS2322: …`, as tsc and the .NET compilers print places.
+//! Parses `src/a.ts(3,5): error TS2322: …`, as tsc and the .NET compilers print it.
 
-use super::place::{Place, is_path, number};
-use super::remark::{Found, Level, Remark};
+use super::location::{SourceLocation, is_path, number};
+use super::remark::{Remark, RemarkLevel, RemarkList};
 
-pub(super) fn read(line: &str, found: &mut Found) -> bool {
+pub(super) fn read(line: &str, found: &mut RemarkList) -> bool {
     let remark = remark(line.trim_start());
     let taken = remark.is_some();
     found.remarks.extend(remark);
@@ -15,6 +15,6 @@ fn remark(line: &str) -> Option<Remark> {
     let (file, place) = head.rsplit_once('(')?;
     let (at, column) = number(place)?;
     let plain = column.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
-    let (level, message) = Level::said(said);
-    (plain && is_path(file)).then(|| Remark::of(level, Some(Place::of(file, Some(at))), message))
+    let (level, message) = RemarkLevel::parse(said);
+    (plain && is_path(file)).then(|| Remark::new(level, Some(SourceLocation::new(file, Some(at))), message))
 }

@@ -1,19 +1,21 @@
-//! Whichever contract the message satisfies.
+//! The `auto` contract: accepts an answer in any of the text formats.
 
-use super::binding::{self, Candidate, Standing};
-use super::message::Message;
-use super::{Ask, json, markdown, severity, xml};
+use super::candidates::{self, AnswerCandidate, CandidateKind};
+use super::message::FinalMessage;
+use super::{ReviewRequest, json, markdown, severity, xml};
 use crate::review::{Review, Violation, ViolationCode};
 
-pub(super) const NOTHING: &str = "the message is no answer in any of the known formats";
+pub(super) const NOTHING: &str = "the message is not an answer in any known format";
 
-pub(super) fn review(message: &Message<'_>, ask: &Ask) -> Result<Review, Violation> {
-    weigh(dialects(message, ask)?, ask)
+pub(super) fn review(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Review, Violation> {
+    resolve(candidates_by_contract(message, ask)?, ask)
 }
 
-/// What each contract finds in the message, in the order in which they are preferred: the ones that say
-/// more first.
-fn dialects(message: &Message<'_>, ask: &Ask) -> Result<Vec<Vec<Candidate>>, Violation> {
+/// Returns the candidates of each contract, the most expressive contract first.
+fn candidates_by_contract(
+    message: &FinalMessage<'_>,
+    ask: &ReviewRequest,
+) -> Result<Vec<Vec<AnswerCandidate>>, Violation> {
     Ok(vec![
         xml::candidates_or_prefix(message, ask)?,
         markdown::candidates(message, ask)?,
@@ -22,28 +24,27 @@ fn dialects(message: &Message<'_>, ask: &Ask) -> Result<Vec<Vec<Candidate>>, Vio
     ])
 }
 
-/// The nonce counts across contracts; then an approval stands only if no other contract contradicts it.
-fn weigh(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Review, Violation> {
-    let dialects = counted(dialects, ask)?;
-    let broken = doubt(&dialects, Standing::only_doubts);
-    let denial = doubt(&dialects, |standing| standing == Standing::Denial);
-    match agreed(dialects, ask)? {
+/// Applies the nonce across all contracts. An approval is returned only if no other contract contradicts it.
+fn resolve(dialects: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Review, Violation> {
+    let dialects = filter_by_nonce(dialects, ask)?;
+    let broken = first_violation(&dialects, CandidateKind::is_objection);
+    let denial = first_violation(&dialects, |standing| standing == CandidateKind::Denial);
+    match combine(dialects, ask)? {
         Some(review) if review.verdict.approves() => denial.map_or(Ok(review), Err),
         Some(review) => Ok(review),
-        None => Err(binding::unanswered(broken, NOTHING)),
+        None => Err(candidates::no_answer(broken, NOTHING)),
     }
 }
 
-fn doubt(dialects: &[Vec<Candidate>], counts: impl Fn(Standing) -> bool) -> Option<Violation> {
-    let mut doubts = dialects.iter().flatten().filter(|candidate| counts(candidate.standing));
+fn first_violation(dialects: &[Vec<AnswerCandidate>], counts: impl Fn(CandidateKind) -> bool) -> Option<Violation> {
+    let mut doubts = dialects.iter().flatten().filter(|candidate| counts(candidate.kind));
     doubts.find_map(|candidate| candidate.answer.as_ref().err().cloned())
 }
 
-/// What the contracts come to that found an answer. None if none of them did.
-fn agreed(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Option<Review>, Violation> {
-    let answers = |candidates: &Vec<Candidate>| candidates.iter().any(|one| !one.standing.only_doubts());
-    let results =
-        dialects.into_iter().filter(answers).map(|candidates| binding::settle(candidates, ask, NOTHING));
+/// Combines the reviews of the contracts that found an answer. Returns `None` if none did.
+fn combine(dialects: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Option<Review>, Violation> {
+    let answers = |candidates: &Vec<AnswerCandidate>| candidates.iter().any(|one| !one.kind.is_objection());
+    let results = dialects.into_iter().filter(answers).map(|candidates| candidates::resolve(candidates, ask, NOTHING));
     let mut approval: Option<Review> = None;
     let mut request: Option<Review> = None;
     let mut broken: Option<Violation> = None;
@@ -56,26 +57,29 @@ fn agreed(dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Option<Review>, Vi
         }
     }
     match (approval, request, broken) {
-        (Some(_), Some(_), _) => Err(binding::disagreement(0)),
+        (Some(_), Some(_), _) => Err(candidates::disagreement(0)),
         (_, _, Some(violation)) => Err(violation),
         (review @ Some(_), None, None) | (None, review, None) => Ok(review),
     }
 }
 
-/// Applies the nonce to all contracts at once, and drops remarks where there is a verdict.
-fn counted(mut dialects: Vec<Vec<Candidate>>, ask: &Ask) -> Result<Vec<Vec<Candidate>>, Violation> {
-    binding::check_candidates(dialects.iter().flatten(), ask)?;
-    let bound = dialects.iter().flatten().any(|candidate| candidate.binding.carries(ask));
+/// Applies the nonce to all contracts at once, and drops remarks if there is a verdict.
+fn filter_by_nonce(
+    mut dialects: Vec<Vec<AnswerCandidate>>,
+    ask: &ReviewRequest,
+) -> Result<Vec<Vec<AnswerCandidate>>, Violation> {
+    candidates::check_candidates(dialects.iter().flatten(), ask)?;
+    let bound = dialects.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(ask));
     for candidates in &mut dialects {
         if bound {
-            candidates.retain(|candidate| candidate.binding.carries(ask));
+            candidates.retain(|candidate| candidate.binding.has_nonce_of(ask));
         }
     }
-    let says_more = |candidate: &Candidate| candidate.standing == Standing::Plain;
+    let says_more = |candidate: &AnswerCandidate| candidate.kind == CandidateKind::Plain;
     if dialects.iter().flatten().any(says_more) {
         for candidates in &mut dialects {
-            candidates.retain(|candidate| candidate.standing != Standing::Remark);
+            candidates.retain(|candidate| candidate.kind != CandidateKind::Remark);
         }
     }
-    dialects.into_iter().map(|candidates| binding::counted(candidates, ask)).collect()
+    dialects.into_iter().map(|candidates| candidates::filter_by_nonce(candidates, ask)).collect()
 }

@@ -1,8 +1,8 @@
-//! The words that ask for each contract, with the nonce and the commit in their places.
+//! The instructions that ask for each contract, with the nonce and the commit filled in.
 
 use quick_xml::escape::escape;
 
-use super::{Ask, Contract};
+use super::{Contract, ReviewRequest};
 use crate::review::ReviewerKind;
 
 const MARKDOWN: &str = include_str!("text/markdown.md");
@@ -15,11 +15,11 @@ const TOOL_LOOP: &str = include_str!("text/tool_loop.md");
 const TOOL_RUN: &str = include_str!("text/tool_run.md");
 const AUTO: &str = include_str!("text/auto.md");
 
-pub(super) fn write(contract: Contract, ask: &Ask) -> String {
+pub(super) fn write(contract: Contract, ask: &ReviewRequest) -> String {
     fill(template(contract, ask), |name| value(name, ask))
 }
 
-fn template(contract: Contract, ask: &Ask) -> &'static str {
+fn template(contract: Contract, ask: &ReviewRequest) -> &'static str {
     match contract {
         Contract::Markdown => MARKDOWN,
         Contract::Json => JSON,
@@ -33,7 +33,7 @@ fn template(contract: Contract, ask: &Ask) -> &'static str {
     }
 }
 
-/// Replaces each `{name}` that has a value, once: what is filled in is not looked at again.
+/// Replaces each `{name}` that has a value. Inserted values are not expanded again.
 fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::with_capacity(template.len());
     let mut rest = template;
@@ -55,7 +55,7 @@ fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     filled
 }
 
-fn value(name: &str, ask: &Ask) -> Option<String> {
+fn value(name: &str, ask: &ReviewRequest) -> Option<String> {
     let nonce = ask.nonce.as_ref().map(|nonce| nonce.as_str());
     let commit = ask.commit.as_ref().map(|commit| commit.as_str());
     let bound = nonce.is_some();
@@ -79,7 +79,8 @@ fn value(name: &str, ask: &Ask) -> Option<String> {
 
 const LINE_RULE: &str = "\nThe comment line shows that this answer belongs to this review. Copy it exactly, with nothing but \
      blank lines between it and the verdict.\n";
-const KEY_RULE: &str = "\nThe `nonce` shows that this answer belongs to this review. Copy it exactly, with every key beside it.\n";
+const KEY_RULE: &str =
+    "\nThe `nonce` shows that this answer belongs to this review. Copy it exactly, with every key beside it.\n";
 const ATTRIBUTE_RULE: &str =
     "\nThe `nonce` shows that this answer belongs to this review. Copy the attributes of the root exactly.\n";
 const MINOR_PREFIX: &str =
@@ -104,9 +105,8 @@ fn keys(nonce: Option<&str>, commit: Option<&str>) -> String {
 }
 
 fn attributes(nonce: Option<&str>, commit: Option<&str>) -> String {
-    let attribute = |name: &str, value: Option<&str>| {
-        value.map_or(String::new(), |value| format!(" {name}=\"{}\"", escape(value)))
-    };
+    let attribute =
+        |name: &str, value: Option<&str>| value.map_or(String::new(), |value| format!(" {name}=\"{}\"", escape(value)));
     attribute("nonce", nonce) + &attribute("commit", commit.filter(|_| nonce.is_some()))
 }
 

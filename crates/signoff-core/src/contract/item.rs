@@ -1,36 +1,36 @@
-//! What a list item or a line of a review says: a place, a severity, a description.
+//! Parses a list item or line of a review into location, severity and description.
 
-use super::Ask;
-use super::binding::comment_line;
-use super::message::Message;
-use super::outline::{ListItem, Shown};
-use super::place::{self, Place};
-use super::{sections, stated, verdict_line};
+use super::ReviewRequest;
+use super::candidates::parse_nonce_comment;
+use super::location::{self, LocationMention};
+use super::markdown_structure::{ListItem, MarkupKind};
+use super::message::FinalMessage;
+use super::{inline_severity, sections, verdict_line};
 use crate::review::{Finding, Note, Severity};
 
 #[derive(Debug, Clone)]
-pub(super) struct Item {
-    pub place: Option<Place>,
+pub(super) struct ReviewItem {
+    pub place: Option<LocationMention>,
     pub severity: Option<Severity>,
     kind: Option<&'static str>,
     pub description: String,
 }
 
-impl Item {
-    /// Reads the text at `offset` of the message. None if it is empty, struck through or commented out.
-    pub fn of(message: &Message<'_>, offset: usize, text: &str) -> Option<Self> {
-        let place = place::find(text);
+impl ReviewItem {
+    /// Parses the text at `offset` of the message. Returns `None` if it is empty, struck through or commented out.
+    pub fn parse(message: &FinalMessage<'_>, offset: usize, text: &str) -> Option<Self> {
+        let place = location::find(text);
         let at = offset + place.as_ref().map_or(0, |place| place.range.start);
         if text.trim().is_empty()
-            || matches!(message.outline().shown(at), Some(Shown::Struck | Shown::Comment))
+            || matches!(message.structure().markup_at(at), Some(MarkupKind::Struck | MarkupKind::Comment))
         {
             return None;
         }
-        // Without a place, a word in capitals is only a word: "no CRITICAL issues are left".
-        let stated = if place.is_some() { stated::severity(text) } else { stated::tag(text) };
-        let kind = stated::kind(text);
+        // Without a location, a word in capitals states no severity: "no CRITICAL issues are left".
+        let stated = if place.is_some() { inline_severity::severity(text) } else { inline_severity::tag(text) };
+        let kind = inline_severity::kind(text);
         let tags = [stated.as_ref().map(|(_, range)| range), kind.as_ref().map(|(_, range)| range)];
-        let description = joined(stated::description(text, tags, place.as_ref()).lines());
+        let description = joined(inline_severity::description(text, tags, place.as_ref()).lines());
         let severity = stated.map(|(severity, _)| severity);
         Some(Self { place, severity, kind: kind.map(|(kind, _)| kind), description })
     }
@@ -40,16 +40,16 @@ impl Item {
         Note { file, line, description: self.description }
     }
 
-    /// A finding; without a stated severity, a critical one.
-    pub fn finding(self, kind: &str, ask: &Ask) -> Finding {
+    /// Converts the item to a finding. Without a stated severity, it is critical.
+    pub fn finding(self, kind: &str, ask: &ReviewRequest) -> Finding {
         let (file, line) = split(self.place);
         let severity = self.severity.unwrap_or(Severity::Critical);
-        let finding = Finding::of(&ask.reviewer, self.kind.unwrap_or(kind), severity, self.description);
+        let finding = Finding::new(&ask.reviewer, self.kind.unwrap_or(kind), severity, self.description);
         Finding { file, line, ..finding }
     }
 }
 
-/// Lines of one paragraph as one line; what is inside each of them stays, and so do the breaks between paragraphs.
+/// Joins the lines of each paragraph. Breaks between paragraphs stay.
 pub(super) fn joined<'l>(lines: impl Iterator<Item = &'l str>) -> String {
     let mut text = String::new();
     let mut is_break = false;
@@ -63,21 +63,21 @@ pub(super) fn joined<'l>(lines: impl Iterator<Item = &'l str>) -> String {
     text
 }
 
-fn split(place: Option<Place>) -> (Option<String>, Option<u32>) {
+fn split(place: Option<LocationMention>) -> (Option<String>, Option<u32>) {
     place.map_or((None, None), |place| (Some(place.file), place.line))
 }
 
-/// What an item says itself, without the bullet or number and the box before it.
+/// The item's own text, without the bullet or number and the checkbox.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OwnText<'m> {
     pub offset: usize,
     pub text: &'m str,
-    /// Whether its box is ticked, if it has one.
+    /// Whether its checkbox is ticked, if it has one.
     pub ticked: Option<bool>,
 }
 
-/// An item's own text, up to a line that Markdown counts to the item only because no blank line comes before it.
-pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> OwnText<'m> {
+/// The item's own text, up to a line that Markdown adds to the item only because there is no blank line before it.
+pub(super) fn own_text<'m>(message: &FinalMessage<'m>, item: &ListItem) -> OwnText<'m> {
     let whole = message.text()[item.range.clone()].trim_start_matches([' ', '\t']);
     let unnumbered = whole.trim_start_matches(|c: char| c.is_ascii_digit());
     let rest = match whole.strip_prefix(['-', '*', '+']) {
@@ -92,8 +92,8 @@ pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> OwnText<'m
     let mut end = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let bare = line.trim_start();
-        let own = label(line).is_some() || stated::opens(line);
-        let foreign = own || verdict_line::begins(bare) || comment_line(bare).is_some();
+        let own = heading_severity(line).is_some() || inline_severity::begins_with_severity(line);
+        let foreign = own || verdict_line::begins_verdict(bare) || parse_nonce_comment(bare).is_some();
         if number > 0 && foreign {
             break;
         }
@@ -102,9 +102,9 @@ pub(super) fn own_text<'m>(message: &Message<'m>, item: &ListItem) -> OwnText<'m
     OwnText { offset: item.range.end - text.len(), text: &text[..end], ticked }
 }
 
-/// The severity that a line announces for what is below it: `Critical:`, `**Important (should fix):**`,
-/// `### Minor issues`. Of several, the worst.
-pub(super) fn label(line: &str) -> Option<Severity> {
+/// The severity that a heading announces for the text below it: `Critical:`, `**Important (should fix):**`, `###
+/// Minor issues`. Of several, the worst.
+pub(super) fn heading_severity(line: &str) -> Option<Severity> {
     const LONGEST: usize = 200;
     if line.len() > LONGEST || !is_heading(line) {
         return None;
@@ -112,11 +112,11 @@ pub(super) fn label(line: &str) -> Option<Severity> {
     let mut found = None;
     let mut denied = false;
     let bare = without_parentheses(line);
-    if sections::demands(&bare) {
+    if sections::requires_changes(&bare) {
         return Some(Severity::Critical);
     }
     for word in bare.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        if let Some(severity) = stated::severity_word(word) {
+        if let Some(severity) = inline_severity::severity_word(word) {
             found = found.max(Some(if denied { Severity::Minor } else { severity }));
         } else if word.eq_ignore_ascii_case("non") {
             // `Non-blocking`.
@@ -130,7 +130,7 @@ pub(super) fn label(line: &str) -> Option<Severity> {
     found
 }
 
-/// Whether a line stands over what follows: `# …`, `**…**`, `…:`.
+/// Whether a line introduces the text below it: `# …`, `**…**`, `…:`.
 pub(super) fn is_heading(line: &str) -> bool {
     let line = line.trim();
     let bold = |mark: &str| {

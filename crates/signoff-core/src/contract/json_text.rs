@@ -1,71 +1,70 @@
-//! The JSON texts inside a message: every outermost object and array, whole or broken.
+//! Finds the JSON texts in a message: every outermost object and array, complete or broken.
 
 use std::ops::Range;
 
-use super::binding::{Binding, Candidate, Standing, clip};
-use super::json_value::{self, Attempt, Seen, Value};
-use super::message::Message;
-use super::outline::Shown;
+use super::candidates::{AnswerCandidate, Binding, CandidateKind, clip};
+use super::json_value::{self, JsonValue, KeyScan, ParsedJson};
+use super::markdown_structure::MarkupKind;
+use super::message::FinalMessage;
 use crate::review::{Violation, ViolationCode};
 
-/// An object or array that is no part of another one.
+/// An outermost object or array.
 #[derive(Debug)]
 pub(super) struct JsonText {
     pub range: Range<usize>,
-    pub value: Result<Value, Violation>,
-    pub seen: Seen,
-    /// It stands inside a JSON text that breaks off so, and nobody knows what it was a part of.
-    ruin: Option<ViolationCode>,
-    /// Whether a broken text has a key of an answer in it, or breaks off with the message.
-    telling: bool,
+    pub value: Result<JsonValue, Violation>,
+    pub seen: KeyScan,
+    /// The error of the broken JSON text around it, if there is one.
+    enclosing_error: Option<ViolationCode>,
+    /// Whether a broken text contains a key of an answer, or is truncated at the end of the message.
+    looks_like_answer: bool,
 }
 
 impl JsonText {
-    /// The `nonce` and `commit` keys, as far as they were read.
+    /// The `nonce` and `commit` keys, if they were read.
     pub fn binding(&self) -> Binding {
         Binding { nonce: self.seen.text("nonce"), commit: self.seen.text("commit") }
     }
 
-    /// What this text, which is no answer, says against an approval.
-    pub fn doubt(&self, message: &Message<'_>) -> Option<Candidate> {
+    /// The objection that this text, which is not an answer, makes to an approval.
+    pub fn objection(&self, message: &FinalMessage<'_>) -> Option<AnswerCandidate> {
         let offset = self.range.start;
-        if self.standing(message)? == Standing::Quoted {
+        if self.candidate_kind(message)? == CandidateKind::Quoted {
             return None;
         }
         let fenced = self.is_fenced(message);
         let (standing, violation) = match &self.value {
-            Err(violation) if self.telling => (Standing::Denial, violation.clone()),
-            // A snippet of code in a fence is whole in its own language.
+            Err(violation) if self.looks_like_answer => (CandidateKind::Denial, violation.clone()),
+            // A code snippet in a fence is not broken JSON.
             Err(_) if fenced => return None,
-            Err(violation) => (Standing::Doubt, violation.clone()),
+            Err(violation) => (CandidateKind::Doubt, violation.clone()),
             Ok(value) => {
-                let own = if let Value::Object(object) = value { object.rejection() } else { None };
+                let own = if let JsonValue::Object(object) = value { object.rejection() } else { None };
                 let own = own.filter(|key| !fenced || *key == "passed");
                 let key = own.or_else(|| value.nested_rejection().filter(|_| !fenced))?;
-                let message =
-                    format!("an object that is no answer says by `{}` that the work did not pass", clip(key));
-                (Standing::Denial, Violation::new(ViolationCode::Disagreement, offset, message))
+                let message = format!("`{}` in an object that is not an answer rejects the work", clip(key));
+                (CandidateKind::Denial, Violation::new(ViolationCode::Disagreement, offset, message))
             }
         };
-        Some(Candidate { offset, binding: self.binding(), standing, answer: Err(violation) })
+        Some(AnswerCandidate { offset, binding: self.binding(), kind: standing, answer: Err(violation) })
     }
 
-    pub fn is_fenced(&self, message: &Message<'_>) -> bool {
-        message.outline().shown(self.range.start) == Some(Shown::Code)
+    pub fn is_fenced(&self, message: &FinalMessage<'_>) -> bool {
+        message.structure().markup_at(self.range.start) == Some(MarkupKind::Code)
     }
 
-    pub fn ruin(&self) -> Option<ViolationCode> {
-        self.ruin
+    pub fn enclosing_error(&self) -> Option<ViolationCode> {
+        self.enclosing_error
     }
 
-    /// An object nested so deep that its keys were never reached: it may have been the answer.
-    pub fn is_unfathomed(&self) -> bool {
+    /// Whether it is an object nested so deep that its keys were not read. It may be the answer.
+    pub fn is_too_deep_object(&self) -> bool {
         let too_deep = |violation: &Violation| violation.code == ViolationCode::TooDeep;
         !self.seen.has_any() && self.value.as_ref().is_err_and(too_deep)
     }
 
-    /// The value, unless a key appears twice in it: then nobody knows which one was meant.
-    pub fn unambiguous(&self) -> Result<&Value, Violation> {
+    /// The value, or a violation if a key in it is duplicated.
+    pub fn unambiguous(&self) -> Result<&JsonValue, Violation> {
         let value = self.value.as_ref().map_err(Clone::clone)?;
         match self.seen.duplicate() {
             None => Ok(value),
@@ -76,23 +75,23 @@ impl JsonText {
         }
     }
 
-    /// None for a broken text that is only shown: quotations may be cut anywhere.
-    pub fn standing(&self, message: &Message<'_>) -> Option<Standing> {
+    /// Returns `None` for a broken text that is quoted, because quotations may be cut anywhere.
+    pub fn candidate_kind(&self, message: &FinalMessage<'_>) -> Option<CandidateKind> {
         let end = self.value.is_ok().then_some(self.range.end);
-        let quoted = message.outline().quotes(message.text(), self.range.start, end);
+        let quoted = message.structure().is_quoted_answer(message.text(), self.range.start, end);
         match (quoted, end) {
             (true, None) => None,
-            (false, _) if self.ruin.is_none() => Some(Standing::Plain),
-            (false, _) => Some(Standing::Fragment),
-            (true, Some(_)) => Some(Standing::Quoted),
+            (false, _) if self.enclosing_error.is_none() => Some(CandidateKind::Plain),
+            (false, _) => Some(CandidateKind::Fragment),
+            (true, Some(_)) => Some(CandidateKind::Quoted),
         }
     }
 }
 
-/// The JSON texts in order: the whole ones, and the broken ones that may have been an answer.
+/// The JSON texts in order: the complete ones, and the broken ones that may be an answer.
 ///
-/// Linear: a broken text is read again only from the brackets inside it, and a bracket can lie inside at
-/// most twice [`json_value::MAX_DEPTH`] broken texts (once for each reading of what is inside the quotes).
+/// Linear: a broken text is parsed again only from the brackets inside it, and a bracket lies inside at most twice
+/// [`json_value::MAX_DEPTH`] broken texts (once for each interpretation of the quotes).
 pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
     let mut from = 0;
     let mut ruin: Option<(usize, ViolationCode)> = None;
@@ -100,18 +99,18 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
         loop {
             let start = from + text[from..].find(['{', '['])?;
             from = start + 1;
-            let telling = is_telling(&text[start..]);
+            let telling = has_answer_key(&text[start..]);
             if !may_open(&text[start..]) {
                 if telling || is_cut_off(&text[start..]) {
-                    return Some(misspelt(start));
+                    return Some(invalid_json(start));
                 }
                 continue;
             }
-            let Attempt { value, length, seen } = json_value::read(&text[start..]);
+            let ParsedJson { value, length, seen } = json_value::read(&text[start..]);
             let end = start + length;
             let around = ruin.filter(|(to, _)| start < *to).map(|(_, code)| code);
             let code = value.as_ref().err().map(|(code, _)| *code);
-            // What is nested too deep is part of it: no text of its own begins before this place.
+            // Text that is nested too deep belongs to this value. No other text begins before its end.
             if matches!(code, None | Some(ViolationCode::TooDeep)) {
                 from = end;
             }
@@ -123,13 +122,19 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
             let telling = telling || (code == Some(ViolationCode::Truncated) && holds_object(&text[start..]));
             if code.is_none() || seen.has_any() || unfathomed || keyed || telling {
                 let value = value.map_err(|(code, error)| broken(code, &error, end));
-                return Some(JsonText { range: start..end, value, seen, ruin: around, telling });
+                return Some(JsonText {
+                    range: start..end,
+                    value,
+                    seen,
+                    enclosing_error: around,
+                    looks_like_answer: telling,
+                });
             }
         }
     })
 }
 
-/// Whether what follows the bracket can be JSON at all: spares the reader most brackets of ordinary text.
+/// Whether the text after the bracket can be JSON at all. Skips most brackets of ordinary text cheaply.
 fn may_open(text: &str) -> bool {
     let next = text[1..].bytes().find(|byte| !byte.is_ascii_whitespace());
     if text.starts_with('{') {
@@ -139,31 +144,30 @@ fn may_open(text: &str) -> bool {
     }
 }
 
-/// Whether a broken object got as far as a key and its colon, which sets in prose and code do not.
+/// Whether a broken object has a key and a colon, unlike sets in prose and code.
 fn is_keyed(text: &str) -> bool {
     let inside = text.strip_prefix('{').and_then(|inside| inside.trim_start().strip_prefix('"'));
     let key = inside.and_then(|key| key.split_once('"'));
     key.is_some_and(|(key, rest)| !key.contains('\n') && rest.trim_start().starts_with(':'))
 }
 
-/// Whether the bracket opens an object or a list of them.
+/// Whether the bracket opens an object or a list of objects.
 fn holds_object(text: &str) -> bool {
     text.starts_with('{') || text[1..].trim_start().starts_with('{')
 }
 
-/// Whether an object that begins unlike JSON is never closed.
+/// Whether an object that does not begin like JSON is never closed.
 fn is_cut_off(text: &str) -> bool {
     let key = |c: char| is_quote(c) || matches!(c, '/' | '#' | ',');
-    text.strip_prefix('{')
-        .is_some_and(|inside| inside.trim_start().starts_with(key) && !inside.contains(['{', '}']))
+    text.strip_prefix('{').is_some_and(|inside| inside.trim_start().starts_with(key) && !inside.contains(['{', '}']))
 }
 
-/// The keys by which an answer is known even where it is no JSON.
-const TELLING: [&str; 6] = ["verdict", "followUpPrompt", "issues", "findings", "severity", "intentSatisfied"];
+/// The keys that identify an answer even if it is not valid JSON.
+const LOOSE_ANSWER_KEYS: [&str; 6] = ["verdict", "followUpPrompt", "issues", "findings", "severity", "intentSatisfied"];
 
-/// Whether what follows a brace, up to the next one, has a key of an answer. The stretches looked at are
-/// disjoint, so this is linear.
-fn is_telling(text: &str) -> bool {
+/// Whether the text between a brace and the next one has a key of an answer. The ranges searched are disjoint, so
+/// this is linear.
+fn has_answer_key(text: &str) -> bool {
     let Some(inside) = text.strip_prefix('{').and_then(|inside| inside.split(['{', '}']).next()) else {
         return false;
     };
@@ -171,7 +175,7 @@ fn is_telling(text: &str) -> bool {
         let before = inside[..at].trim_end_matches(|c: char| c.is_whitespace() || is_quote(c));
         let joined = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
         let is_key = |key: &str| before.strip_suffix(key).is_some_and(|rest| !rest.ends_with(joined));
-        !inside[at + 1..].starts_with(':') && TELLING.into_iter().any(is_key)
+        !inside[at + 1..].starts_with(':') && LOOSE_ANSWER_KEYS.into_iter().any(is_key)
     })
 }
 
@@ -179,20 +183,20 @@ fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '`' | '‘' | '’' | '“' | '”' | '„' | '«' | '»')
 }
 
-/// What is written like an answer in JSON, but is none from its first character on.
-fn misspelt(start: usize) -> JsonText {
+/// A text that looks like an answer in JSON but is invalid from its first character.
+fn invalid_json(start: usize) -> JsonText {
     let message = "this looks like an answer, but it is not JSON";
     JsonText {
         range: start..start + 1,
         value: Err(Violation::new(ViolationCode::Malformed, start, message)),
-        seen: Seen::default(),
-        ruin: None,
-        telling: true,
+        seen: KeyScan::default(),
+        enclosing_error: None,
+        looks_like_answer: true,
     }
 }
 
 fn broken(code: ViolationCode, error: &serde_json::Error, offset: usize) -> Violation {
-    // The reader counts lines and columns from the bracket; the offset says more.
+    // The parser counts lines and columns from the bracket. The offset is more useful.
     let reason = error.to_string();
     let reason = reason.split(" at line ").next().unwrap_or_default();
     Violation::new(code, offset, format!("the JSON answer breaks off: {reason}"))

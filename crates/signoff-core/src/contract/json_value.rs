@@ -1,4 +1,4 @@
-//! JSON as reviewers write it: read by `serde_json`, keeping what it would drop — duplicate keys and depth.
+//! Parses JSON with `serde_json`, and records what it would drop: duplicate keys and nesting depth.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -8,21 +8,21 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use crate::review::{Severity, Violation, ViolationCode};
 
-/// Answers nest less than this; the bound also limits how often a hostile text can be read twice.
+/// Maximum nesting depth. It also limits how often a hostile text is parsed again.
 pub(super) const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum JsonValue {
     Null,
     Bool(bool),
     Number(f64),
     Text(String),
-    Array(Vec<Value>),
-    Object(Object),
+    Array(Vec<JsonValue>),
+    Object(JsonObject),
 }
 
-impl Value {
-    /// A key by which an object in this value, below its top, says that the work did not pass.
+impl JsonValue {
+    /// The key with which a nested object says that the work did not pass.
     pub fn nested_rejection(&self) -> Option<&str> {
         match self {
             Self::Array(values) => values.iter().find_map(Self::rejection_within),
@@ -42,8 +42,8 @@ impl Value {
         matches!(self, Self::Object(_))
     }
 
-    /// What a person would call it, for messages.
-    pub fn what(&self) -> &'static str {
+    /// The type for error messages.
+    pub fn type_name(&self) -> &'static str {
         match self {
             Self::Null => "null",
             Self::Bool(_) => "a boolean",
@@ -56,12 +56,12 @@ impl Value {
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Object {
-    keys: BTreeMap<String, Value>,
+pub(super) struct JsonObject {
+    keys: BTreeMap<String, JsonValue>,
 }
 
-impl Object {
-    pub fn get(&self, key: &str) -> Option<&Value> {
+impl JsonObject {
+    pub fn get(&self, key: &str) -> Option<&JsonValue> {
         self.keys.get(key)
     }
 
@@ -69,11 +69,11 @@ impl Object {
         self.keys.contains_key(key)
     }
 
-    /// The string under `key`, or none where it is missing or null.
+    /// The string at `key`, or `None` if it is missing or null.
     pub fn optional_text(&self, key: &str, offset: usize) -> Result<Option<&str>, Violation> {
         match self.get(key) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::Text(text)) => Ok(Some(text)),
+            None | Some(JsonValue::Null) => Ok(None),
+            Some(JsonValue::Text(text)) => Ok(Some(text)),
             Some(other) => Err(wrong_type(key, "a string", other, offset)),
         }
     }
@@ -81,48 +81,53 @@ impl Object {
     pub fn required_text(&self, key: &str, offset: usize) -> Result<&str, Violation> {
         match self.get(key) {
             None => Err(missing(key, "a string", offset)),
-            Some(Value::Text(text)) => Ok(text),
+            Some(JsonValue::Text(text)) => Ok(text),
             Some(other) => Err(wrong_type(key, "a string", other, offset)),
         }
     }
 
-    /// A key by which the object says that the work did not pass; `own` is read by the caller.
+    /// The key with which the object says that the work did not pass. The caller reads the key `own` itself.
     pub fn denial(&self, own: &str) -> Option<&str> {
         let mut keys = self.keys.iter().filter(|(key, _)| key.as_str() != own);
         keys.find(|(key, value)| denies(key, value)).map(|(key, _)| key.as_str())
     }
 
-    /// The same for an object that is no answer. Many of those speak of a status or an error of other things.
+    /// The same for an object that is not an answer. Fewer keys count, because such objects often describe the
+    /// status or errors of other things.
     pub fn rejection(&self) -> Option<&str> {
         let mut keys = self.keys.iter();
         keys.find(|(key, value)| match value {
-            Value::Bool(false) => REJECTIONS.contains(&key.as_str()),
-            Value::Array(values) => PROBLEMS.contains(&key.as_str()) && values.iter().any(Value::is_object),
-            Value::Null | Value::Bool(true) | Value::Number(_) | Value::Text(_) | Value::Object(_) => false,
+            JsonValue::Bool(false) => REJECTIONS.contains(&key.as_str()),
+            JsonValue::Array(values) => PROBLEMS.contains(&key.as_str()) && values.iter().any(JsonValue::is_object),
+            JsonValue::Null
+            | JsonValue::Bool(true)
+            | JsonValue::Number(_)
+            | JsonValue::Text(_)
+            | JsonValue::Object(_) => false,
         })
         .map(|(key, _)| key.as_str())
     }
 
-    /// Whether one of its texts is a severity, under whichever key.
+    /// Whether any of its strings is a severity.
     pub fn states_severity(&self) -> bool {
         let is_severity =
-            |value: &Value| matches!(value, Value::Text(word) if Severity::known(word.trim()).is_some());
+            |value: &JsonValue| matches!(value, JsonValue::Text(word) if Severity::parse(word.trim()).is_some());
         self.keys.values().any(is_severity)
     }
 
-    /// The string under `key`, whatever else may stand there.
+    /// The string at `key`. Ignores values of other types.
     pub fn text(&self, key: &str) -> Option<String> {
-        if let Some(Value::Text(text)) = self.get(key) { Some(text.trim().to_owned()) } else { None }
+        if let Some(JsonValue::Text(text)) = self.get(key) { Some(text.trim().to_owned()) } else { None }
     }
 }
 
-/// Keys that say yes or no, keys that say how it went, and keys under which problems are listed or counted.
+/// Keys with a yes or no, keys with an outcome, and keys that list or count problems.
 const JUDGEMENTS: [&str; 5] = ["passed", "approved", "intentsatisfied", "success", "ok"];
 const REJECTIONS: [&str; 3] = ["passed", "approved", "intentSatisfied"];
 const OUTCOMES: [&str; 4] = ["verdict", "status", "result", "decision"];
 const PROBLEMS: [&str; 7] = ["issues", "findings", "error", "errors", "problems", "blockers", "violations"];
 
-/// The outcomes that speak for the work, or only of the review being over.
+/// Outcomes in favour of the work, or that only say that the review is complete.
 const GOOD: [&str; 14] = [
     "pass",
     "passed",
@@ -140,21 +145,22 @@ const GOOD: [&str; 14] = [
     "reviewed",
 ];
 
-fn denies(key: &str, value: &Value) -> bool {
+fn denies(key: &str, value: &JsonValue) -> bool {
     let key: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
     let says_nothing = match value {
-        Value::Null => true,
-        Value::Bool(said) => !said,
-        Value::Number(number) => *number == 0.0,
-        Value::Text(text) => text.trim().is_empty() || text.trim().eq_ignore_ascii_case("none"),
-        Value::Array(values) => values.is_empty(),
-        Value::Object(object) => object.keys.is_empty(),
+        JsonValue::Null => true,
+        JsonValue::Bool(said) => !said,
+        JsonValue::Number(number) => *number == 0.0,
+        JsonValue::Text(text) => text.trim().is_empty() || text.trim().eq_ignore_ascii_case("none"),
+        JsonValue::Array(values) => values.is_empty(),
+        JsonValue::Object(object) => object.keys.is_empty(),
     };
     let good = |text: &String| GOOD.iter().any(|good| good.eq_ignore_ascii_case(text.trim()));
     if JUDGEMENTS.contains(&key.as_str()) {
-        !matches!(value, Value::Null | Value::Bool(true))
+        !matches!(value, JsonValue::Null | JsonValue::Bool(true))
     } else if OUTCOMES.contains(&key.as_str()) {
-        !matches!(value, Value::Null | Value::Bool(true)) && !matches!(value, Value::Text(text) if good(text))
+        !matches!(value, JsonValue::Null | JsonValue::Bool(true))
+            && !matches!(value, JsonValue::Text(text) if good(text))
     } else {
         PROBLEMS.contains(&key.as_str()) && !says_nothing
     }
@@ -164,25 +170,25 @@ pub(super) fn missing(key: &str, expected: &str, offset: usize) -> Violation {
     Violation::new(ViolationCode::MissingKey, offset, format!("`{key}` is missing: {expected} is required"))
 }
 
-pub(super) fn wrong_type(key: &str, expected: &str, found: &Value, offset: usize) -> Violation {
-    let message = format!("`{key}` must be {expected}, not {}", found.what());
+pub(super) fn wrong_type(key: &str, expected: &str, found: &JsonValue, offset: usize) -> Violation {
+    let message = format!("`{key}` must be {expected}, not {}", found.type_name());
     Violation::new(ViolationCode::WrongType, offset, message)
 }
 
-/// The keys that make an object an answer, or say what it belongs to.
-const MARKS: [&str; 5] = ["verdict", "issues", "severity", "nonce", "commit"];
+/// The keys that make an object an answer, or that bind it.
+const ANSWER_KEYS: [&str; 5] = ["verdict", "issues", "severity", "nonce", "commit"];
 
-/// What is known about a JSON text apart from its value: also of one that breaks off.
+/// Information about a JSON text besides its value. Available for truncated texts too.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// Those of [`MARKS`] that were read in the outermost object, with their texts.
+pub(super) struct KeyScan {
+    /// The `ANSWER_KEYS` read in the outermost object, with their strings.
     keys: RefCell<BTreeMap<String, Option<String>>>,
     duplicate: RefCell<Option<String>>,
     too_deep: Cell<bool>,
 }
 
-impl Seen {
-    /// Whether `key`, one of [`MARKS`], was read.
+impl KeyScan {
+    /// Whether `key`, one of `ANSWER_KEYS`, was read.
     pub fn has(&self, key: &str) -> bool {
         self.keys.borrow().contains_key(key)
     }
@@ -200,19 +206,19 @@ impl Seen {
     }
 }
 
-/// One attempt to read JSON from the start of a text.
-pub(super) struct Attempt {
-    pub value: Result<Value, (ViolationCode, serde_json::Error)>,
-    /// How far it was read.
+/// The result of parsing JSON from the start of a text.
+pub(super) struct ParsedJson {
+    pub value: Result<JsonValue, (ViolationCode, serde_json::Error)>,
+    /// Number of bytes read.
     pub length: usize,
-    pub seen: Seen,
+    pub seen: KeyScan,
 }
 
-/// Reads one JSON value from the start of `text`; what follows it is left alone.
-pub(super) fn read(text: &str) -> Attempt {
-    let seen = Seen::default();
+/// Parses one JSON value from the start of `text`. Ignores the text after it.
+pub(super) fn read(text: &str) -> ParsedJson {
+    let seen = KeyScan::default();
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let result = Node { depth: 0, seen: &seen }.deserialize(&mut deserializer);
+    let result = JsonSeed { depth: 0, seen: &seen }.deserialize(&mut deserializer);
     let length = deserializer.into_iter::<IgnoredAny>().byte_offset();
     let value = result.map_err(|error| {
         let code = match (seen.too_deep.get(), error.is_eof()) {
@@ -222,17 +228,17 @@ pub(super) fn read(text: &str) -> Attempt {
         };
         (code, error)
     });
-    Attempt { value, length, seen }
+    ParsedJson { value, length, seen }
 }
 
 #[derive(Clone, Copy)]
-struct Node<'s> {
+struct JsonSeed<'s> {
     depth: usize,
-    seen: &'s Seen,
+    seen: &'s KeyScan,
 }
 
-impl Node<'_> {
-    fn inner<E: Error>(self) -> Result<Self, E> {
+impl JsonSeed<'_> {
+    fn nested<E: Error>(self) -> Result<Self, E> {
         if self.depth >= MAX_DEPTH {
             self.seen.too_deep.set(true);
             return Err(E::custom(format!("nested more than {MAX_DEPTH} deep")));
@@ -240,91 +246,97 @@ impl Node<'_> {
         Ok(Self { depth: self.depth + 1, ..self })
     }
 
-    fn saw(self, key: &str, value: &Value) {
-        if self.depth > 0 || !MARKS.contains(&key) {
+    fn record_value(self, key: &str, value: &JsonValue) {
+        if self.depth > 0 || !ANSWER_KEYS.contains(&key) {
             return;
         }
         let text = match value {
-            Value::Text(text) => text.trim().to_owned(),
-            // What is no text names no commit, so it cannot be the one under review.
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) if key == "commit" => {
-                value.what().to_owned()
+            JsonValue::Text(text) => text.trim().to_owned(),
+            // A value that is not a string names no commit, so it never matches the one under review.
+            JsonValue::Bool(_) | JsonValue::Number(_) | JsonValue::Array(_) | JsonValue::Object(_)
+                if key == "commit" =>
+            {
+                value.type_name().to_owned()
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => return,
+            JsonValue::Null
+            | JsonValue::Bool(_)
+            | JsonValue::Number(_)
+            | JsonValue::Array(_)
+            | JsonValue::Object(_) => return,
         };
         self.seen.keys.borrow_mut().insert(key.to_owned(), Some(text));
     }
 
-    fn about_to_read(self, key: &str) {
-        if self.depth == 0 && MARKS.contains(&key) {
+    fn record_key(self, key: &str) {
+        if self.depth == 0 && ANSWER_KEYS.contains(&key) {
             self.seen.keys.borrow_mut().insert(key.to_owned(), None);
         }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
+impl<'de> DeserializeSeed<'de> for JsonSeed<'_> {
+    type Value = JsonValue;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonValue, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
+impl<'de> Visitor<'de> for JsonSeed<'_> {
+    type Value = JsonValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        Ok(Value::Null)
+    fn visit_unit<E: Error>(self) -> Result<JsonValue, E> {
+        Ok(JsonValue::Null)
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
+    fn visit_bool<E: Error>(self, value: bool) -> Result<JsonValue, E> {
+        Ok(JsonValue::Bool(value))
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        Ok(Value::Number(value as f64))
+    fn visit_i64<E: Error>(self, value: i64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(value as f64))
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        Ok(Value::Number(value as f64))
+    fn visit_u64<E: Error>(self, value: u64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(value as f64))
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Ok(Value::Number(value))
+    fn visit_f64<E: Error>(self, value: f64) -> Result<JsonValue, E> {
+        Ok(JsonValue::Number(value))
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        Ok(Value::Text(value.to_owned()))
+    fn visit_str<E: Error>(self, value: &str) -> Result<JsonValue, E> {
+        Ok(JsonValue::Text(value.to_owned()))
     }
 
-    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        Ok(Value::Text(value))
+    fn visit_string<E: Error>(self, value: String) -> Result<JsonValue, E> {
+        Ok(JsonValue::Text(value))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<JsonValue, A::Error> {
+        let inner = self.nested()?;
         let mut values = Vec::new();
         while let Some(value) = access.next_element_seed(inner)? {
             values.push(value);
         }
-        Ok(Value::Array(values))
+        Ok(JsonValue::Array(values))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let inner = self.inner()?;
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<JsonValue, A::Error> {
+        let inner = self.nested()?;
         let mut keys = BTreeMap::new();
         while let Some(key) = access.next_key::<String>()? {
-            self.about_to_read(&key);
+            self.record_key(&key);
             let value = access.next_value_seed(inner)?;
-            self.saw(&key, &value);
+            self.record_value(&key, &value);
             if keys.insert(key.clone(), value).is_some() {
                 self.seen.duplicate.borrow_mut().get_or_insert(key);
             }
         }
-        Ok(Value::Object(Object { keys }))
+        Ok(JsonValue::Object(JsonObject { keys }))
     }
 }

@@ -1,52 +1,52 @@
-//! Lines that carry a label of a blocking finding without being a list item of the form the contracts ask for.
+//! Finds lines with the label of a blocking finding that are not list items in a contract's format.
 
 use std::ops::Range;
 
-use super::message::Message;
-use super::{Ask, item, place, sections, stated};
+use super::message::FinalMessage;
+use super::{ReviewRequest, inline_severity, item, location, sections};
 use crate::review::Severity;
 
-/// The first line with a part that is nothing but a label whose severity reaches the bar, and another part that says
-/// more: `src/a.rs:6: critical: …`, `P1: …`, `Must fix: …`, `| 🔴 Critical | src/a.rs | … |`, `**Severity:** Important`.
-/// The same goes for a known finding or a place with a state such as `not fixed`.
-pub(super) fn first_blocking(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
+/// The first line in which one part is only a label whose severity reaches the bar and another part describes it:
+/// `src/a.rs:6: critical: …`, `P1: …`, `Must fix: …`, `| 🔴 Critical | src/a.rs | … |`, `**Severity:** Important`. A
+/// known finding or a location with a state such as `not fixed` counts too.
+pub(super) fn first_blocking(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize> {
     let text = prose.text();
     let mut start = 0;
-    // Whether the table that the line belongs to has a column of severities.
+    // Whether the current table has a severity column.
     let mut graded = false;
     text.split_inclusive('\n').find_map(|line| {
         let at = start + (line.len() - line.trim_start().len());
         start += line.len();
-        let line = Line::new(line.trim());
+        let line = LabelledLine::new(line.trim());
         let is_row = line.text.starts_with('|');
         graded &= is_row;
         let is_header = is_row && is_delimiter(&text[start..]);
-        let is_said = |part: usize| prose.outline().shown(at + part).is_none();
+        let is_said = |part: usize| prose.structure().markup_at(at + part).is_none();
         let blocks = !is_header && is_said(0) && line.blocks(graded, is_said, ask);
         graded |= is_row && line.parts.iter().any(|part| names_severity(&line.text[part.clone()]));
         blocks.then_some(at)
     })
 }
 
-/// Whether the next line is the one below a table's header: `|---|:--|`.
+/// Whether the next line is the delimiter row of a table: `|---|:--|`.
 fn is_delimiter(rest: &str) -> bool {
     let line = rest.split('\n').next().unwrap_or_default().trim();
     line.contains("--") && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
 }
 
-/// A line and its parts: what stands between separators, without signs around it.
-struct Line {
+/// A line and its parts: the text between separators, without the signs around it.
+struct LabelledLine {
     text: String,
     parts: Vec<Range<usize>>,
-    /// The first part with a letter in it.
+    /// The first part that contains a letter.
     lead: usize,
 }
 
 const SEPARATORS: [char; 10] = ['|', ':', '[', ']', '(', ')', '—', '–', '*', '_'];
 
-impl Line {
+impl LabelledLine {
     fn new(line: &str) -> Self {
-        // A dash between blanks, with as many bytes.
+        // A dash between blanks, with the same number of bytes.
         let text = line.replace(" - ", "—");
         let mut parts = Vec::new();
         let mut start = 0;
@@ -66,7 +66,7 @@ impl Line {
         self.parts.get(index).map(|part| &self.text[part.clone()])
     }
 
-    fn blocks(&self, graded: bool, is_said: impl Fn(usize) -> bool, ask: &Ask) -> bool {
+    fn blocks(&self, graded: bool, is_said: impl Fn(usize) -> bool, ask: &ReviewRequest) -> bool {
         let labels: Vec<(usize, Severity)> = (0..self.parts.len())
             .filter_map(|index| {
                 let weak = || self.weak_label(index).filter(|_| is_said(self.parts[index].start));
@@ -75,12 +75,12 @@ impl Line {
             .collect();
         let worst = labels.iter().map(|(_, severity)| *severity).max();
         let is_below = worst.is_some_and(|severity| !ask.fail_on.is_reached_by(severity));
-        let labelled = worst.is_some() && self.is_described(&labels) && !self.is_denied(&labels);
-        !is_below && (labelled || self.is_open(ask)) && !sections::recounts(&self.text)
+        let labelled = worst.is_some() && self.is_described(&labels) && !self.is_negated(&labels);
+        !is_below && (labelled || self.is_open(ask)) && !sections::reports_fixed(&self.text)
     }
 
-    /// The severity of a part that can only be a label: `critical`, or any other word after `Severity:` or in a column of
-    /// severities.
+    /// The severity of a part that can only be a label: `critical`, or any other severity after `Severity:` or in a
+    /// severity column.
     fn label(&self, index: usize, graded: bool) -> Option<Severity> {
         const LABELS: [&str; 7] = ["critical", "blocker", "blocking", "severe", "p0", "p1", "must fix"];
         let part = without_number(self.part(index)?);
@@ -91,12 +91,12 @@ impl Line {
         severity_of(part).filter(|_| graded || named())
     }
 
-    /// The severity of a part with a word such as `high`, where it is a label: at the begin of the line, in brackets, as
-    /// `HIGH:`, or as `— Important —`. A heading is none; it speaks of what is below it.
+    /// The severity of a part with a word such as `high` in the position of a label: at the start of the line, in
+    /// brackets, as `HIGH:`, or as `— Important —`. A heading is not a label; it applies to the lines below it.
     fn weak_label(&self, index: usize) -> Option<Severity> {
         let part = without_number(self.part(index)?);
         let last = part.rsplit(' ').next().unwrap_or_default();
-        let severity = stated::severity_word(last).or_else(|| severity_of(part))?;
+        let severity = inline_severity::severity_word(last).or_else(|| severity_of(part))?;
         let (before, after) = (self.gap(index), self.gap(index + 1));
         let shouted = last.bytes().all(|byte| byte.is_ascii_uppercase()) && after.starts_with(':');
         let of_problem =
@@ -106,17 +106,17 @@ impl Line {
         let apart = |gap: &str| gap.contains(['|', '—', '–', '(', ')']);
         let telling = matches!(part, "Important" | "Major") && apart(before) && apart(after);
         let bare = severity_of(part).is_some() && (index == self.lead || bracketed || telling);
-        ((shouted || bare) && item::label(&self.text).is_none()).then_some(severity)
+        ((shouted || bare) && item::heading_severity(&self.text).is_none()).then_some(severity)
     }
 
-    /// What stands between a part and the one before it.
+    /// The text between a part and the one before it.
     fn gap(&self, index: usize) -> &str {
         let start = index.checked_sub(1).and_then(|index| self.parts.get(index)).map_or(0, |part| part.end);
         let end = self.parts.get(index).map_or(self.text.len(), |part| part.start);
         &self.text[start..end]
     }
 
-    /// Whether the line says what is labelled, or that the label is a severity of something above it.
+    /// Whether the line describes the label, or states that the label is the severity of something above it.
     fn is_described(&self, labels: &[(usize, Severity)]) -> bool {
         let is_label = |index: &usize| labels.binary_search_by_key(index, |(at, _)| *at).is_ok();
         let mut others = (0..self.parts.len()).filter(|index| !is_label(index));
@@ -126,20 +126,22 @@ impl Line {
         }) || labels.iter().any(|(index, _)| self.part(*index).is_some_and(|part| part.contains(", ")))
     }
 
-    /// Whether a part says that there is nothing, or that it is done: `Critical: 0, Important: 0`, `| … | Fixed |`.
-    fn is_denied(&self, labels: &[(usize, Severity)]) -> bool {
+    /// Whether a part says that there is nothing or that it is done: `Critical: 0, Important: 0`, `| … | Fixed |`.
+    fn is_negated(&self, labels: &[(usize, Severity)]) -> bool {
         let denies = |part: &str| {
-            stated::says_nothing(part) || sections::is_aside(part) || sections::is_done(without_number(part))
+            inline_severity::says_nothing(part)
+                || sections::is_aside(part)
+                || sections::is_done_word(without_number(part))
         };
         let counted = |(index, _): &(usize, Severity)| {
             let next = self.part(index + 1).and_then(|part| part.split(',').next());
-            next.is_some_and(stated::says_nothing)
+            next.is_some_and(inline_severity::says_nothing)
         };
         self.parts.iter().any(|part| denies(&self.text[part.clone()])) || labels.iter().all(counted)
     }
 
-    /// Whether the line names a place or a known finding and gives it a state that is not resolved.
-    fn is_open(&self, ask: &Ask) -> bool {
+    /// Whether the line names a location or a known finding and gives it an unresolved state.
+    fn is_open(&self, ask: &ReviewRequest) -> bool {
         const OPEN: [&str; 9] = [
             "open",
             "still open",
@@ -153,12 +155,11 @@ impl Line {
         ];
         let parts = || (0..self.parts.len()).filter_map(|index| self.part(index));
         let is_state = |part: &str| OPEN.iter().any(|state| state.eq_ignore_ascii_case(part));
-        let is_below =
-            |part: &str| severity_of(part).is_some_and(|severity| !ask.fail_on.is_reached_by(severity));
+        let is_below = |part: &str| severity_of(part).is_some_and(|severity| !ask.fail_on.is_reached_by(severity));
         ask.fail_on.is_reached_by(Severity::Critical)
             && parts().any(is_state)
             && !parts().any(is_below)
-            && (sections::names_finding(&self.text) || place::find(&self.text).is_some())
+            && (sections::contains_finding_id(&self.text) || location::find(&self.text).is_some())
     }
 }
 
@@ -167,19 +168,19 @@ fn without_number(part: &str) -> &str {
     rest.strip_prefix(['.', ')']).filter(|_| rest.len() < part.len()).map_or(part, str::trim_start)
 }
 
-/// The severity of a part that is nothing but its word, perhaps with a noun: `High`, `Medium severity`, `P2`.
+/// The severity of a part that is only its word, perhaps with a noun: `High`, `Medium severity`, `P2`.
 fn severity_of(part: &str) -> Option<Severity> {
     const NOUNS: [&str; 5] = ["severity", "priority", "issue", "bug", "finding"];
     let (word, noun) = part.split_once([' ', '-']).unwrap_or((part, NOUNS[0]));
     let severity = match word {
         "P2" => Some(Severity::Important),
         "P3" => Some(Severity::Minor),
-        _ => stated::severity_word(word),
+        _ => inline_severity::severity_word(word),
     };
     severity.filter(|_| NOUNS.iter().any(|known| known.eq_ignore_ascii_case(noun)))
 }
 
-/// Whether a part ends with the name of what comes next: `Severity`, `The key is wrong. Severity`.
+/// Whether a part ends with the name of the next one: `Severity`, `The key is wrong. Severity`.
 fn names_severity(part: &str) -> bool {
     let last = part.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     ["severity", "priority"].iter().any(|name| name.eq_ignore_ascii_case(last))

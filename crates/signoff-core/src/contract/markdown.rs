@@ -1,10 +1,13 @@
-//! `**Verdict: APPROVED|CHANGES_REQUESTED|NEEDS_DISCUSSION**`, alone on its line, and the review around it.
+//! The Markdown contract: `**Verdict: APPROVED|CHANGES_REQUESTED|NEEDS_DISCUSSION**`, alone on its line, and the
+//! review around it.
 
 use std::rc::Rc;
 
-use super::Ask;
-use super::binding::{self, Candidate, Doubts, MAX_CANDIDATES, Standing, clip, comment_line, too_many};
-use super::message::Message;
+use super::ReviewRequest;
+use super::candidates::{
+    self, AnswerCandidate, CandidateKind, MAX_CANDIDATES, ObjectionSet, clip, parse_nonce_comment, too_many,
+};
+use super::message::FinalMessage;
 use super::verdict_line::{self, VerdictLine};
 use super::{reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
@@ -12,49 +15,49 @@ use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode
 pub(super) const NOTHING: &str = "there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or \
      `**Verdict: NEEDS_DISCUSSION**` outside quotes and code";
 
-pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
     if !message.text().contains("Verdict") {
         return Ok(Vec::new());
     }
-    let mut found: Vec<Candidate> = Vec::new();
-    let mut doubts = Doubts::default();
+    let mut found: Vec<AnswerCandidate> = Vec::new();
+    let mut doubts = ObjectionSet::default();
     let mut reviews: Vec<(Verdict, Rc<Review>)> = Vec::new();
-    for line in verdict_line::all(message) {
+    for line in verdict_line::verdict_lines(message) {
         let offset = line.range.start;
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(offset));
         }
-        let binding = binding::beside(message, offset, line.range.end, ask);
+        let binding = candidates::adjacent_binding(message, offset, line.range.end, ask);
         let (standing, answer) = match &line.verdict {
-            Some(verdict) => (Standing::Plain, Ok(review_once(&mut reviews, verdict.clone(), message, ask))),
-            None if line.is_bold => (Standing::Plain, Err(unknown(line.word, offset))),
-            None if line.says_more() => (Standing::Doubt, Err(says_more(line.word, offset))),
+            Some(verdict) => (CandidateKind::Plain, Ok(review_once(&mut reviews, verdict.clone(), message, ask))),
+            None if line.is_bold => (CandidateKind::Plain, Err(unknown(line.word, offset))),
+            None if line.says_more() => (CandidateKind::Doubt, Err(says_more(line.word, offset))),
             None => continue,
         };
-        let candidate = Candidate { offset, binding, standing, answer };
-        if standing == Standing::Doubt { doubts.take(Some(candidate), ask) } else { found.push(candidate) }
+        let candidate = AnswerCandidate { offset, binding, kind: standing, answer };
+        if standing == CandidateKind::Doubt { doubts.insert(Some(candidate), ask) } else { found.push(candidate) }
     }
     if reviews.iter().any(|(verdict, _)| verdict.approves()) {
         let denial = denial(message, &found, ask);
         found.extend(denial);
     }
     found.extend(doubts.first);
-    retraction::add(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, ask);
     Ok(found)
 }
 
-/// The first line that is no verdict by its form and takes an approval back by its words.
-fn denial(message: &Message<'_>, verdicts: &[Candidate], ask: &Ask) -> Option<Candidate> {
+/// The first line that withdraws an approval without having the form of a verdict.
+fn denial(message: &FinalMessage<'_>, verdicts: &[AnswerCandidate], ask: &ReviewRequest) -> Option<AnswerCandidate> {
     let mut start = 0;
     for line in message.text().split_inclusive('\n') {
         let offset = start + (line.len() - line.trim_start().len());
         start += line.len();
         let is_verdict = || verdicts.binary_search_by_key(&offset, |verdict| verdict.offset).is_ok();
-        if denies(line) && !is_verdict() && message.outline().shown(offset).is_none() {
-            // A refusal needs no nonce: it counts wherever the approval does.
+        if denies(line) && !is_verdict() && message.structure().markup_at(offset).is_none() {
+            // A refusal needs no nonce. It counts like the approval.
             let binding = retraction::approvals(verdicts, ask).last().map(|one| one.binding.clone())?;
-            let answer = Err(binding::disagreement(offset));
-            return Some(Candidate { offset, binding, standing: Standing::Plain, answer });
+            let answer = Err(candidates::disagreement(offset));
+            return Some(AnswerCandidate { offset, binding, kind: CandidateKind::Plain, answer });
         }
     }
     None
@@ -71,10 +74,8 @@ fn denies(line: &str) -> bool {
     }
     let Some(rest) = strip_word(rest, "verdict") else { return false };
     let word = rest.trim_start_matches(decoration).chars().take(LONGEST);
-    let word: String =
-        word.map(|c| if matches!(c, ' ' | '-') { '_' } else { c.to_ascii_uppercase() }).collect();
-    rest.trim_start_matches(['*', '_', ' ']).starts_with(':')
-        && DENIALS.iter().any(|denial| word.starts_with(denial))
+    let word: String = word.map(|c| if matches!(c, ' ' | '-') { '_' } else { c.to_ascii_uppercase() }).collect();
+    rest.trim_start_matches(['*', '_', ' ']).starts_with(':') && DENIALS.iter().any(|denial| word.starts_with(denial))
 }
 
 fn strip_word<'l>(line: &'l str, word: &str) -> Option<&'l str> {
@@ -83,8 +84,7 @@ fn strip_word<'l>(line: &'l str, word: &str) -> Option<&'l str> {
 }
 
 fn unknown(word: &str, offset: usize) -> Violation {
-    let message =
-        format!("the verdict must be APPROVED, CHANGES_REQUESTED or NEEDS_DISCUSSION, not `{}`", clip(word));
+    let message = format!("the verdict must be APPROVED, CHANGES_REQUESTED or NEEDS_DISCUSSION, not `{}`", clip(word));
     Violation::new(ViolationCode::UnknownVerdict, offset, message)
 }
 
@@ -93,12 +93,12 @@ fn says_more(word: &str, offset: usize) -> Violation {
     Violation::new(ViolationCode::NoVerdict, offset, message)
 }
 
-/// The review of this message under `verdict`: the body is long, so it is read once per verdict.
+/// The review of this message with `verdict`. The body is parsed once per verdict, because it is long.
 fn review_once(
     reviews: &mut Vec<(Verdict, Rc<Review>)>,
     verdict: Verdict,
-    message: &Message<'_>,
-    ask: &Ask,
+    message: &FinalMessage<'_>,
+    ask: &ReviewRequest,
 ) -> Rc<Review> {
     if let Some((_, review)) = reviews.iter().find(|(known, _)| *known == verdict) {
         return Rc::clone(review);
@@ -108,21 +108,21 @@ fn review_once(
     review
 }
 
-fn review(verdict: Verdict, message: &Message<'_>, ask: &Ask) -> Review {
-    let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
+fn review(verdict: Verdict, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Review {
+    let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict);
     review.summary = body(message);
     let requested = review.verdict == Verdict::ChangesRequested;
     let entries = if requested { reader::read_request(message, 0).0 } else { reader::read(message, 0).0 };
-    let is_listed = entries.iter().any(|entry| !entry.is_passing() && !entry.is_aside());
-    for entry in entries.into_iter().filter(|entry| is_listed || !entry.is_passing()) {
+    let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_aside());
+    for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
         let stated = entry.item.severity.is_some();
         let placed = entry.item.place.is_some();
         if review.verdict.approves() && (entry.is_resolved() || (entry.is_aside() && !stated)) {
             continue;
         }
         if review.verdict.approves() && !stated {
-            // Without a severity a place makes a note.
-            review.minor.extend((placed || entry.noted).then(|| entry.item.note()));
+            // Without a severity, an item with a location is a note.
+            review.minor.extend((placed || entry.under_notes).then(|| entry.item.note()));
         } else if review.verdict.approves() || (!entry.is_aside() && (requested || stated || placed)) {
             review.findings.push(entry.item.finding("changes", ask));
         }
@@ -133,17 +133,17 @@ fn review(verdict: Verdict, message: &Message<'_>, ask: &Ask) -> Review {
     review
 }
 
-fn body_finding(body: &str, ask: &Ask) -> Finding {
+fn body_finding(body: &str, ask: &ReviewRequest) -> Finding {
     let description = if body.is_empty() { "Changes requested, without a reason." } else { body };
-    Finding::of(&ask.reviewer, "changes", Severity::Critical, description)
+    Finding::new(&ask.reviewer, "changes", Severity::Critical, description)
 }
 
 /// The message without its verdict and nonce lines.
-fn body(message: &Message<'_>) -> String {
+fn body(message: &FinalMessage<'_>) -> String {
     let text = message.text();
     let mut body = String::with_capacity(text.len());
     let mut from = 0;
-    for VerdictLine { range, .. } in verdict_line::all(message).filter(VerdictLine::is_answer) {
+    for VerdictLine { range, .. } in verdict_line::verdict_lines(message).filter(VerdictLine::is_answer) {
         push_lines(&mut body, &text[from..range.start]);
         from = range.end;
     }
@@ -152,7 +152,7 @@ fn body(message: &Message<'_>) -> String {
 }
 
 fn push_lines(body: &mut String, text: &str) {
-    for line in text.split_inclusive('\n').filter(|line| comment_line(line).is_none()) {
+    for line in text.split_inclusive('\n').filter(|line| parse_nonce_comment(line).is_none()) {
         body.push_str(line);
     }
 }

@@ -1,37 +1,37 @@
-//! From bytes to text: the size bound, UTF-8, the byte order mark, and the Markdown outline on demand.
+//! Decodes a final message: size limit, UTF-8 and byte order mark. The Markdown structure is parsed on demand.
 
 use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::json_text;
-use super::outline::Outline;
+use super::markdown_structure::MarkdownStructure;
 use crate::review::{Review, Violation, ViolationCode};
 
-/// The longest final message that is read at all.
+/// Maximum size of a final message in bytes.
 pub const MAX_BYTES: usize = 10 * 1024 * 1024;
 
-/// A final message, as every contract sees it.
-pub(super) struct Message<'a> {
+/// A decoded final message.
+pub(super) struct FinalMessage<'a> {
     text: &'a str,
-    outline: OnceCell<Outline>,
+    structure: OnceCell<MarkdownStructure>,
     json: OnceCell<Vec<Range<usize>>>,
 }
 
-impl<'a> Message<'a> {
+impl<'a> FinalMessage<'a> {
     pub fn new(text: &'a str) -> Self {
-        Self { text, outline: OnceCell::new(), json: OnceCell::new() }
+        Self { text, structure: OnceCell::new(), json: OnceCell::new() }
     }
 
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// What Markdown makes of the text. Built on first use: most answers in other contracts need little of it.
-    pub fn outline(&self) -> &Outline {
-        self.outline.get_or_init(|| Outline::of(self.text))
+    /// The Markdown structure of the text. Parsed on first use, because most other contracts rarely need it.
+    pub fn structure(&self) -> &MarkdownStructure {
+        self.structure.get_or_init(|| MarkdownStructure::parse(self.text))
     }
 
-    /// Whether `offset` lies within a JSON text, which can only be in one of its strings.
+    /// Whether `offset` lies inside a JSON text, and therefore inside one of its strings.
     pub fn is_inside_json(&self, offset: usize) -> bool {
         let texts = self.json.get_or_init(|| {
             json_text::scan(self.text).filter(|json| json.value.is_ok()).map(|json| json.range).collect()
@@ -48,30 +48,28 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Takes the bytes of a message through the bounds every contract shares. Offsets count from its first byte.
+/// Decodes the bytes of a message and passes it to the contract. Offsets count from the first byte.
 pub(super) fn read(
     bytes: &[u8],
-    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
+    contract: impl Fn(&FinalMessage<'_>) -> Result<Review, Violation>,
 ) -> Result<Review, Violation> {
     match decode(bytes) {
         Ok(text) => read_text(text, contract),
-        Err(violation) if violation.code == ViolationCode::NotUtf8 => {
-            read_damaged(bytes, contract, violation)
-        }
+        Err(violation) if violation.code == ViolationCode::NotUtf8 => read_invalid_utf8(bytes, contract, violation),
         Err(violation) => Err(violation),
     }
 }
 
 fn read_text(
     text: &str,
-    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
+    contract: impl Fn(&FinalMessage<'_>) -> Result<Review, Violation>,
 ) -> Result<Review, Violation> {
     let unmarked = text.strip_prefix('\u{feff}').unwrap_or(text);
     if unmarked.trim().is_empty() {
         return Err(Violation::new(ViolationCode::Empty, 0, "the answer is empty"));
     }
     let mark = text.len() - unmarked.len();
-    contract(&Message::new(unmarked))
+    contract(&FinalMessage::new(unmarked))
         .map_err(|violation| Violation { offset: violation.offset + mark, ..violation })
 }
 
@@ -83,15 +81,15 @@ pub(super) fn check_size(bytes: &[u8]) -> Result<(), Violation> {
     Err(Violation::new(ViolationCode::TooLarge, MAX_BYTES, message))
 }
 
-/// Reads a text with one byte that is no UTF-8: it is shown as U+FFFD. The verdict must be the same without it, and
-/// it must not stand on a line with words of a verdict.
-fn read_damaged(
+/// Parses a text with one invalid UTF-8 byte, which is replaced by U+FFFD. The verdict must be the same without
+/// that byte, and the byte must not be on a line with words of a verdict.
+fn read_invalid_utf8(
     bytes: &[u8],
-    contract: impl Fn(&Message<'_>) -> Result<Review, Violation>,
+    contract: impl Fn(&FinalMessage<'_>) -> Result<Review, Violation>,
     violation: Violation,
 ) -> Result<Review, Violation> {
     let at = violation.offset;
-    // A character that the message ends in the middle of: it was cut off.
+    // The message ends in the middle of a character, so it was truncated.
     let is_cut_off = str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
     if is_cut_off {
         return Err(violation);
@@ -111,22 +109,21 @@ fn read_damaged(
     if bare.is_ok_and(|bare| bare.verdict == shown.verdict) { Ok(shown) } else { Err(violation) }
 }
 
-/// The text of an answer within the size bound.
+/// Decodes an answer within the size limit.
 pub(super) fn decode(bytes: &[u8]) -> Result<&str, Violation> {
     check_size(bytes)?;
-    std::str::from_utf8(bytes).map_err(|error| {
-        Violation::new(ViolationCode::NotUtf8, error.valid_up_to(), "the answer is not UTF-8 text")
-    })
+    std::str::from_utf8(bytes)
+        .map_err(|error| Violation::new(ViolationCode::NotUtf8, error.valid_up_to(), "the answer is not UTF-8 text"))
 }
 
-/// The trimmed part of a range of `text`, as a range.
+/// Trims white space from a range of `text`.
 pub(super) fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let slice = &text[range.clone()];
     let start = range.start + (slice.len() - slice.trim_start().len());
     start..start + slice.trim().len()
 }
 
-/// Whether there is only white space beside a range on its lines. Looks no further than that white space.
+/// Whether a range has only white space beside it on its lines. Scans no further than that white space.
 pub(super) fn is_alone(text: &str, range: &Range<usize>) -> bool {
     let blank = |c: char| c.is_whitespace() && c != '\n';
     let before = text[..range.start].trim_end_matches(blank);

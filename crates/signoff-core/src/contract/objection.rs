@@ -1,42 +1,50 @@
-//! What keeps an approval from standing: a refusing verdict in any format, or a blocking finding, anywhere in the answer
-//! outside quotes and code. The nonce protects approvals; objections need none.
+//! Objections: a refusing verdict in any format or a blocking finding, anywhere in the answer outside quotes and
+//! code. They reject an approval and count without the nonce.
 
 use std::ops::Range;
 
-use super::binding::{Candidate, Standing};
-use super::message::{self, Message};
-use super::outline::Shown;
-use super::reader::{self, Entry};
+use super::candidates::{AnswerCandidate, CandidateKind};
+use super::markdown_structure::MarkupKind;
+use super::message::{self, FinalMessage};
+use super::reader::{self, ReviewEntry};
 use super::{
-    Ask, binding, item, json, json_text, labelled, markdown, prefix, retraction, sections, severity, xml,
+    ReviewRequest, candidates, item, json, json_text, labelled, markdown, prefix, retraction, sections, severity, xml,
     xml_tree,
 };
 use crate::review::{Review, Violation, ViolationCode};
 
-/// The review of a message; an approval only if nothing in the message objects.
-pub(super) fn unopposed(review: Review, message: &Message<'_>, ask: &Ask) -> Result<Review, Violation> {
+/// Returns the review. An approval is a violation if anything in the message objects.
+pub(super) fn check_objections(
+    review: Review,
+    message: &FinalMessage<'_>,
+    ask: &ReviewRequest,
+) -> Result<Review, Violation> {
     if !review.verdict.approves() {
         return Ok(review);
     }
     objection(message, ask).map_or(Ok(review), Err)
 }
 
-/// The same for a text that may be no answer itself.
-pub(super) fn unopposed_text(review: Review, text: &[u8], ask: &Ask) -> Result<Review, Violation> {
+/// Checks an approval against a text that need not be an answer itself.
+pub(super) fn check_objections_in_text(review: Review, text: &[u8], ask: &ReviewRequest) -> Result<Review, Violation> {
     if !review.verdict.approves() {
         return Ok(review);
     }
     message::check_size(text)?;
-    unopposed(review, &Message::new(&String::from_utf8_lossy(text)), ask)
+    check_objections(review, &FinalMessage::new(&String::from_utf8_lossy(text)), ask)
 }
 
-/// The review of a tool report; an approval only if the text beside it neither objects nor takes it back.
-pub(super) fn unopposed_report(review: Review, text: &[u8], ask: &Ask) -> Result<Review, Violation> {
-    let review = unopposed_text(review, text, ask)?;
+/// Returns the review of a tool report. An approval is a violation if the text beside it objects or withdraws it.
+pub(super) fn check_objections_to_report(
+    review: Review,
+    text: &[u8],
+    ask: &ReviewRequest,
+) -> Result<Review, Violation> {
+    let review = check_objections_in_text(review, text, ask)?;
     let text = String::from_utf8_lossy(text);
-    let message = Message::new(&text);
+    let message = FinalMessage::new(&text);
     if review.verdict.approves() {
-        binding::check_nonces(&message, ask)?;
+        candidates::check_nonces(&message, ask)?;
     }
     match retraction::first_after(&message, 0).filter(|_| review.verdict.approves()) {
         Some(offset) => Err(retraction::violation(offset)),
@@ -44,46 +52,44 @@ pub(super) fn unopposed_report(review: Review, text: &[u8], ask: &Ask) -> Result
     }
 }
 
-fn objection(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
-    let entries = reader::read(message, 0).0.into_iter().filter(Entry::is_resolved);
+fn objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation> {
+    let entries = reader::read(message, 0).0.into_iter().filter(ReviewEntry::is_resolved);
     let unresolved = blanked(message.text(), entries.map(|entry| entry.range));
-    let message = &Message::new(&unresolved);
+    let message = &FinalMessage::new(&unresolved);
     let candidates = match candidates(message, ask) {
         Ok(candidates) => candidates,
         Err(violation) => return Some(violation),
     };
     if let Err(violation) =
-        binding::check_candidates(candidates.iter().filter(|one| is_outside(message, one)), ask)
+        candidates::check_candidates(candidates.iter().filter(|one| is_outside_code(message, one)), ask)
     {
         return Some(violation);
     }
-    // Where the approval is fenced, or the refusal has the nonce, a refusal in a fence is no example.
-    let is_fenced = |one: &Candidate| message.outline().shown(one.offset) == Some(Shown::Code);
-    let fenced = candidates.iter().any(|one| one.standing.is_said() && approves(one) && is_fenced(one));
-    let counts = |one: &Candidate| {
-        is_outside(message, one) || (is_fenced(one) && (fenced || one.binding.carries(ask)))
+    // If the approval is fenced or the refusal has the nonce, a fenced refusal is not an example.
+    let is_fenced = |one: &AnswerCandidate| message.structure().markup_at(one.offset) == Some(MarkupKind::Code);
+    let fenced = candidates.iter().any(|one| one.kind.is_answer() && approves(one) && is_fenced(one));
+    let counts = |one: &AnswerCandidate| {
+        is_outside_code(message, one) || (is_fenced(one) && (fenced || one.binding.has_nonce_of(ask)))
     };
     let refusal = candidates.iter().find(|one| refuses(one) && counts(one));
     refusal.map(|one| opposed(one.offset)).or_else(|| in_prose(message, ask))
 }
 
-/// What each format finds. Severities without a place are read by [`in_prose`].
-fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
-    let is_object = |one: &Candidate| message.text()[one.offset..].starts_with('{');
+/// The candidates of every format. [`in_prose`] reads severities without a location.
+fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+    let is_object = |one: &AnswerCandidate| message.text()[one.offset..].starts_with('{');
     let mut found = severity::candidates(message, ask)?;
-    found.retain(|one| one.standing != Standing::Denial || is_object(one));
+    found.retain(|one| one.kind != CandidateKind::Denial || is_object(one));
     found.extend(xml::candidates_or_prefix(message, ask)?);
     found.extend(markdown::candidates(message, ask)?);
-    // A list of issues below the bar is read above, and is no denial.
+    // A list of issues below the bar was read above and is not a denial.
     let accepted: Vec<usize> = found.iter().filter(|one| approves(one)).map(|one| one.offset).collect();
     let json = json::candidates(message, ask)?;
-    found.extend(
-        json.into_iter().filter(|one| !one.standing.only_doubts() || !accepted.contains(&one.offset)),
-    );
+    found.extend(json.into_iter().filter(|one| !one.kind.is_objection() || !accepted.contains(&one.offset)));
     Ok(found)
 }
 
-fn approves(candidate: &Candidate) -> bool {
+fn approves(candidate: &AnswerCandidate) -> bool {
     candidate.answer.as_ref().is_ok_and(|review| review.verdict.approves())
 }
 
@@ -92,19 +98,19 @@ fn opposed(offset: usize) -> Violation {
     Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
-/// Whether a candidate speaks against the work, however it is bound.
-fn refuses(candidate: &Candidate) -> bool {
-    match candidate.standing {
-        Standing::Plain | Standing::Fragment => match &candidate.answer {
+/// Whether a candidate objects to the work, with any binding.
+fn refuses(candidate: &AnswerCandidate) -> bool {
+    match candidate.kind {
+        CandidateKind::Plain | CandidateKind::Fragment => match &candidate.answer {
             Ok(review) => !review.verdict.approves(),
             Err(violation) => is_refusal(violation.code),
         },
-        Standing::Denial => true,
-        Standing::Remark | Standing::Quoted | Standing::Doubt => false,
+        CandidateKind::Denial => true,
+        CandidateKind::Remark | CandidateKind::Quoted | CandidateKind::Doubt => false,
     }
 }
 
-/// Whether an answer that breaks its contract in this way still refuses.
+/// Whether an answer with this violation still refuses.
 fn is_refusal(code: ViolationCode) -> bool {
     matches!(
         code,
@@ -117,18 +123,17 @@ fn is_refusal(code: ViolationCode) -> bool {
     )
 }
 
-/// Whether it stands outside code, and is no line of a string in a JSON text.
-fn is_outside(message: &Message<'_>, candidate: &Candidate) -> bool {
-    let shown = message.outline().shown(candidate.offset);
-    !matches!(shown, Some(Shown::Code | Shown::Diff)) && !message.is_inside_json(candidate.offset)
+/// Whether it is outside code and outside the strings of a JSON text.
+fn is_outside_code(message: &FinalMessage<'_>, candidate: &AnswerCandidate) -> bool {
+    let shown = message.structure().markup_at(candidate.offset);
+    !matches!(shown, Some(MarkupKind::Code | MarkupKind::Diff)) && !message.is_inside_json(candidate.offset)
 }
 
-/// A blocking finding, or a line `ISSUES: …`, outside the machine-readable parts of the message.
-fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
+/// Finds a blocking finding or an `ISSUES: …` line outside the machine-readable parts of the message.
+fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation> {
     let prose = prose(message);
-    let prose = Message::new(&prose);
-    let blocks =
-        |entry: &Entry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
+    let prose = FinalMessage::new(&prose);
+    let blocks = |entry: &ReviewEntry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
     let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
     let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
     let finding = finding.or_else(|| labelled::first_blocking(&prose, ask));
@@ -136,38 +141,38 @@ fn in_prose(message: &Message<'_>, ask: &Ask) -> Option<Violation> {
     finding.or_else(refusal).map(opposed)
 }
 
-/// The first paragraph below a heading such as `### Critical issues` that does not say that there are none.
-fn paragraph_below_label(prose: &Message<'_>, ask: &Ask) -> Option<usize> {
+/// The first paragraph below a heading such as `### Critical issues`, unless it says that there are none.
+fn paragraph_below_label(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize> {
     let mut below_label = false;
     let mut start = 0;
     for line in prose.text().split_inclusive('\n') {
         let at = start + (line.len() - line.trim_start().len());
         start += line.len();
         let bare = line.trim();
-        if bare.is_empty() || prose.outline().shown(at).is_some() {
+        if bare.is_empty() || prose.structure().markup_at(at).is_some() {
             continue;
         }
-        let is_text = !item::is_heading(bare) && !prose.outline().has_item_at(at);
+        let is_text = !item::is_heading(bare) && !prose.structure().has_item_at(at);
         if below_label && is_text && !sections::says_none(bare) {
             return Some(at);
         }
-        below_label = item::label(bare).is_some_and(|severity| ask.fail_on.is_reached_by(severity));
+        below_label = item::heading_severity(bare).is_some_and(|severity| ask.fail_on.is_reached_by(severity));
     }
     None
 }
 
 /// Whether a text beside an approval, such as a summary, names a blocking finding or contradicts the approval.
-pub(super) fn is_in(text: &str, ask: &Ask) -> bool {
-    retraction::is_stated_in(text) || is_in_note(text, ask)
+pub(super) fn contains_objection(text: &str, ask: &ReviewRequest) -> bool {
+    retraction::is_stated_in(text) || note_contains_objection(text, ask)
 }
 
 /// Whether a minor note states a severity that blocks, or refuses the work.
-pub(super) fn is_in_note(text: &str, ask: &Ask) -> bool {
-    in_prose(&Message::new(text), ask).is_some()
+pub(super) fn note_contains_objection(text: &str, ask: &ReviewRequest) -> bool {
+    in_prose(&FinalMessage::new(text), ask).is_some()
 }
 
-/// The message with white space in the place of JSON texts, review elements and HTML tags.
-fn prose(message: &Message<'_>) -> String {
+/// The message with JSON texts, review elements and HTML tags replaced by white space.
+fn prose(message: &FinalMessage<'_>) -> String {
     let text = message.text();
     let is_answer = |json: &json_text::JsonText| json.value.is_ok() && text[json.range.clone()].contains('{');
     let json = json_text::scan(text).filter(is_answer).map(|json| json.range);
@@ -178,7 +183,7 @@ fn prose(message: &Message<'_>) -> String {
     String::from_utf8(prose).unwrap_or_default()
 }
 
-/// The text with white space in the place of some parts. Lines stay where they are.
+/// Replaces the ranges by white space. Line breaks stay.
 fn blanked(text: &str, ranges: impl Iterator<Item = Range<usize>>) -> String {
     let mut bytes = text.as_bytes().to_vec();
     for range in ranges {
@@ -189,8 +194,8 @@ fn blanked(text: &str, ranges: impl Iterator<Item = Range<usize>>) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Makes lines of their own of what stands between HTML tags.
-fn blank_tags(bytes: &mut [u8], message: &Message<'_>) {
+/// Puts the text between HTML tags on lines of its own.
+fn blank_tags(bytes: &mut [u8], message: &FinalMessage<'_>) {
     let text = message.text();
     let mut from = 0;
     while let Some(start) = text[from..].find('<').map(|at| from + at) {
@@ -199,7 +204,7 @@ fn blank_tags(bytes: &mut [u8], message: &Message<'_>) {
         let Some(end) = text[from..].find(['<', '>']).map(|at| from + at).filter(|_| is_tag) else {
             continue;
         };
-        if text[end..].starts_with('>') && message.outline().shown(start) == Some(Shown::Html) {
+        if text[end..].starts_with('>') && message.structure().markup_at(start) == Some(MarkupKind::Html) {
             bytes[start..end].fill(b' ');
             bytes[end] = b'\n';
         }

@@ -1,43 +1,43 @@
-//! `APPROVED:`, `APPROVED_WITH_MINOR:` or `ISSUES:` at the very start of the message.
+//! The prefix contract: `APPROVED:`, `APPROVED_WITH_MINOR:` or `ISSUES:` at the start of the message.
 
 use std::rc::Rc;
 
-use super::Ask;
-use super::binding::{self, Candidate, Standing, comment_line};
-use super::message::Message;
+use super::ReviewRequest;
+use super::candidates::{self, AnswerCandidate, CandidateKind, parse_nonce_comment};
+use super::message::FinalMessage;
 use super::xml::{verdict_word, words};
-use super::{reader, retraction, stated};
+use super::{inline_severity, reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "the message does not start with APPROVED:, APPROVED_WITH_MINOR: or ISSUES:";
 
 const WORDS: [&str; 3] = ["APPROVED", "APPROVED_WITH_MINOR", "ISSUES"];
 
-pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
     let text = message.text();
     let start = answer_start(text);
     let Some(word) = word_at(&text[start..]) else { return Ok(Vec::new()) };
     let line = message.line_at(start);
     let answer = review(message, start, word, ask).map(Rc::new);
-    let binding = binding::beside(message, start, line.end, ask);
-    let first = Candidate { offset: start, binding, standing: Standing::Plain, answer };
+    let binding = candidates::adjacent_binding(message, start, line.end, ask);
+    let first = AnswerCandidate { offset: start, binding, kind: CandidateKind::Plain, answer };
     let mut found = vec![first];
-    // The same word again adds nothing; another one takes the first back.
+    // Repeating the word adds nothing. Another word contradicts the first.
     if let Some((offset, other)) = contradiction(message, line.end, word) {
         let binding = found[0].binding.clone();
         let verdict = verdict_word(other, ask.kind).unwrap_or(Verdict::ChangesRequested);
-        let answer = Ok(Rc::new(Review::of(ask.reviewer.clone(), ask.kind, verdict)));
-        found.push(Candidate { offset, binding, standing: Standing::Plain, answer });
+        let answer = Ok(Rc::new(Review::new(ask.reviewer.clone(), ask.kind, verdict)));
+        found.push(AnswerCandidate { offset, binding, kind: CandidateKind::Plain, answer });
     }
-    retraction::add(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, ask);
     Ok(found)
 }
 
-/// Where the message starts, white space and a nonce line aside.
+/// The start of the answer, after white space and a nonce line.
 fn answer_start(text: &str) -> usize {
     let start = text.len() - text.trim_start().len();
     let line = text[start..].split('\n').next().unwrap_or_default();
-    if comment_line(line).is_none() {
+    if parse_nonce_comment(line).is_none() {
         return start;
     }
     let rest = &text[start + line.len()..];
@@ -48,7 +48,7 @@ fn word_at(text: &str) -> Option<&'static str> {
     WORDS.into_iter().find(|word| text.strip_prefix(word).is_some_and(|rest| rest.starts_with(':')))
 }
 
-/// The word a line begins with, in whatever emphasis. `ISSUES: none` takes nothing back.
+/// The verdict word at the start of a line, with any emphasis. `ISSUES: none` does not count.
 fn emphasised_word(line: &str) -> Option<&'static str> {
     let decoration = [' ', '\t', '*', '_', '#'];
     let bare = line.trim_start_matches(decoration);
@@ -56,47 +56,47 @@ fn emphasised_word(line: &str) -> Option<&'static str> {
         let rest = bare.strip_prefix(word).map(|rest| rest.trim_start_matches(['*', ' ']));
         rest.is_some_and(|rest| rest.starts_with(':') || rest.starts_with("_:") || rest.starts_with("__:"))
     })?;
-    (!stated::says_nothing(&bare[word.len()..])).then_some(word)
+    (!inline_severity::says_nothing(&bare[word.len()..])).then_some(word)
 }
 
-/// The first later line that begins with another of the words and is said, not shown.
-fn contradiction(message: &Message<'_>, from: usize, word: &str) -> Option<(usize, &'static str)> {
+/// The first later unquoted line that begins with another verdict word.
+fn contradiction(message: &FinalMessage<'_>, from: usize, word: &str) -> Option<(usize, &'static str)> {
     let text = message.text();
     let mut start = from;
     for line in text[from..].split_inclusive('\n') {
         let at = start + (line.len() - line.trim_start().len());
         start += line.len();
         let Some(other) = emphasised_word(line).filter(|other| *other != word) else { continue };
-        if message.outline().shown(at).is_none() {
+        if message.structure().markup_at(at).is_none() {
             return Some((at, other));
         }
     }
     None
 }
 
-/// The first line that is said, begins with `ISSUES:`, and names one or stands over a list.
-pub(super) fn issues_line(message: &Message<'_>) -> Option<usize> {
+/// The first unquoted line that begins with `ISSUES:` and names an issue or introduces a list.
+pub(super) fn issues_line(message: &FinalMessage<'_>) -> Option<usize> {
     let mut start = 0;
     for line in message.text().split_inclusive('\n') {
         let at = start + (line.len() - line.trim_start().len());
         start += line.len();
         let below = message.text().len() - message.text()[start..].trim_start().len();
         let named = line.split_once(':').is_some_and(|(_, rest)| rest.contains(char::is_alphanumeric))
-            || message.outline().has_item_at(below);
-        if named && emphasised_word(line) == Some("ISSUES") && message.outline().shown(at).is_none() {
+            || message.structure().has_item_at(below);
+        if named && emphasised_word(line) == Some("ISSUES") && message.structure().markup_at(at).is_none() {
             return Some(at);
         }
     }
     None
 }
 
-fn review(message: &Message<'_>, start: usize, word: &str, ask: &Ask) -> Result<Review, Violation> {
+fn review(message: &FinalMessage<'_>, start: usize, word: &str, ask: &ReviewRequest) -> Result<Review, Violation> {
     let verdict = verdict_word(word, ask.kind).ok_or_else(|| {
         let text = format!("the verdict must be {}, not {word}", words(ask.kind));
         Violation::new(ViolationCode::UnknownVerdict, start, text)
     })?;
     let said = start + word.len() + 1;
-    let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict);
+    let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict);
     let summary_end = read_items(&mut review, message, said, ask);
     review.summary = without_comments(&message.text()[said..summary_end]);
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
@@ -104,18 +104,17 @@ fn review(message: &Message<'_>, start: usize, word: &str, ask: &Ask) -> Result<
             let text = "ISSUES: without any issue";
             return Err(Violation::new(ViolationCode::IssuesWithoutIssue, start, text));
         }
-        review.findings.push(Finding::of(&ask.reviewer, "issue", Severity::Critical, review.summary.clone()));
+        review.findings.push(Finding::new(&ask.reviewer, "issue", Severity::Critical, review.summary.clone()));
     }
     Ok(review)
 }
 
-/// Takes what is listed after `from` into the review. Returns where the text before it ends.
-fn read_items(review: &mut Review, message: &Message<'_>, from: usize, ask: &Ask) -> usize {
+/// Adds the items after `from` to the review. Returns the end of the text before them.
+fn read_items(review: &mut Review, message: &FinalMessage<'_>, from: usize, ask: &ReviewRequest) -> usize {
     let requested = review.verdict == Verdict::ChangesRequested;
-    let (entries, end) =
-        if requested { reader::read_request(message, from) } else { reader::read(message, from) };
-    let is_listed = entries.iter().any(|entry| !entry.is_passing() && !entry.is_aside());
-    for entry in entries.into_iter().filter(|entry| is_listed || !entry.is_passing()) {
+    let (entries, end) = if requested { reader::read_request(message, from) } else { reader::read(message, from) };
+    let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_aside());
+    for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
         let stated = entry.item.severity.is_some();
         let listed = review.verdict == Verdict::ApprovedWithMinor;
         let approves = review.verdict.approves();
@@ -124,7 +123,7 @@ fn read_items(review: &mut Review, message: &Message<'_>, from: usize, ask: &Ask
         }
         if stated || !approves {
             review.findings.push(entry.item.finding("issue", ask));
-        } else if entry.item.place.is_some() || entry.noted || listed {
+        } else if entry.item.place.is_some() || entry.under_notes || listed {
             review.minor.push(entry.item.note());
         }
     }
@@ -132,6 +131,6 @@ fn read_items(review: &mut Review, message: &Message<'_>, from: usize, ask: &Ask
 }
 
 fn without_comments(text: &str) -> String {
-    let lines = text.split_inclusive('\n').filter(|line| comment_line(line).is_none());
+    let lines = text.split_inclusive('\n').filter(|line| parse_nonce_comment(line).is_none());
     lines.collect::<String>().trim().to_owned()
 }

@@ -1,5 +1,5 @@
-//! The findings of a review in Markdown: list items, table rows, headings and lines that state a severity,
-//! each with the severity announced above it and the fields and paragraphs below it.
+//! Reads the findings of a Markdown review: list items, table rows, headings and lines that state a severity. Each
+//! gets the severity of the heading above it and the fields and paragraphs below it.
 
 mod body;
 mod field;
@@ -8,74 +8,74 @@ use std::ops::Range;
 
 use field::{field_of, head_length, is_field, named_file, number};
 
-use super::binding::comment_line;
-use super::item::{self, Item, OwnText, is_heading, joined, label};
-use super::message::Message;
-use super::outline::{ListItem, Shown};
-use super::{place, resolved, sections, stated, verdict_line};
+use super::candidates::parse_nonce_comment;
+use super::item::{self, OwnText, ReviewItem, heading_severity, is_heading, joined};
+use super::markdown_structure::{ListItem, MarkupKind};
+use super::message::FinalMessage;
+use super::{inline_severity, location, resolved, sections, verdict_line};
 use crate::review::Severity;
 
-/// What a review says in one place of its text.
+/// One statement of a review.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub item: Item,
-    /// Where it stands, with everything nested in it.
+pub(super) struct ReviewEntry {
+    pub item: ReviewItem,
+    /// Its position, including everything nested in it.
     pub range: Range<usize>,
-    /// Under a heading of notes and remarks.
-    pub noted: bool,
-    /// Under a heading that praises, sums up or lists what was checked.
-    aside: bool,
-    /// Whether its box is ticked, if it has one.
+    /// Whether it is below a heading of notes and remarks.
+    pub under_notes: bool,
+    /// Whether it is below a heading of praise, a summary or a list of checked items.
+    under_aside: bool,
+    /// Whether its checkbox is ticked, if it has one.
     ticked: Option<bool>,
-    /// It says that a finding of an earlier review is fixed.
-    recounts: bool,
-    /// Whether it states its severity itself.
+    /// Whether it says that a finding of an earlier review is fixed.
+    reports_fixed: bool,
+    /// Whether it states its own severity.
     states_severity: bool,
-    origin: Origin,
+    origin: EntryOrigin,
 }
 
-impl Entry {
-    /// Whether it is no finding where changes are requested. What states a severity is one, and so is a box that
-    /// was left open.
+impl ReviewEntry {
+    /// Whether it is not a finding in a review that requests changes. An entry with a severity or an open checkbox
+    /// is a finding.
     pub fn is_aside(&self) -> bool {
-        self.recounts || self.ticked.unwrap_or(self.aside && !self.states_severity)
+        self.reports_fixed || self.ticked.unwrap_or(self.under_aside && !self.states_severity)
     }
 
-    /// Whether it is a ticked item under a heading such as Resolved, or a finding that is said to be fixed, so that it says
-    /// nothing beside an approval.
+    /// Whether it is resolved: a ticked item below a heading such as Resolved, or a finding reported as fixed. It
+    /// has no meaning beside an approval.
     pub fn is_resolved(&self) -> bool {
-        self.recounts || (self.ticked == Some(true) && self.aside)
+        self.reports_fixed || (self.ticked == Some(true) && self.under_aside)
     }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+enum EntryOrigin {
     Item,
     Line,
-    /// Text that is in no list.
+    /// Text outside any list.
     Paragraph,
-    /// A title over its details. Where those name the places, it was only their heading.
+    /// A title above its details. If the details name the locations, it is only their heading.
     Heading,
 }
 
-/// Everything said after `from`, and where the first of it begins.
-pub(super) fn read(message: &Message<'_>, from: usize) -> (Vec<Entry>, usize) {
-    entries(Reader::new(message, from))
+/// Reads all entries after `from`. Also returns where the first one begins.
+pub(super) fn read(message: &FinalMessage<'_>, from: usize) -> (Vec<ReviewEntry>, usize) {
+    entries(MarkdownReader::new(message, from))
 }
 
-/// The same of a review that asks for changes: paragraphs may be findings too.
-pub(super) fn read_request(message: &Message<'_>, from: usize) -> (Vec<Entry>, usize) {
-    entries(Reader { paragraphs: Paragraphs::All, ..Reader::new(message, from) })
+/// Reads a review that requests changes: paragraphs may be findings too.
+pub(super) fn read_request(message: &FinalMessage<'_>, from: usize) -> (Vec<ReviewEntry>, usize) {
+    entries(MarkdownReader { paragraphs: ParagraphRule::All, ..MarkdownReader::new(message, from) })
 }
 
-/// The same, but of paragraphs only the first below each heading of a severity.
-pub(super) fn read_labelled(message: &Message<'_>) -> Vec<Entry> {
-    entries(Reader { paragraphs: Paragraphs::BelowLabels, ..Reader::new(message, 0) }).0
+/// Reads paragraphs only if they are the first one below a severity heading.
+pub(super) fn read_labelled(message: &FinalMessage<'_>) -> Vec<ReviewEntry> {
+    entries(MarkdownReader { paragraphs: ParagraphRule::BelowLabels, ..MarkdownReader::new(message, 0) }).0
 }
 
-fn entries(mut reader: Reader<'_, '_>) -> (Vec<Entry>, usize) {
+fn entries(mut reader: MarkdownReader<'_, '_>) -> (Vec<ReviewEntry>, usize) {
     let (message, from) = (reader.message, reader.done);
-    for item in message.outline().items().filter(|item| item.range.start >= from) {
+    for item in message.structure().items().filter(|item| item.range.start >= from) {
         reader.lines(item.range.start);
         reader.item(item);
     }
@@ -85,15 +85,16 @@ fn entries(mut reader: Reader<'_, '_>) -> (Vec<Entry>, usize) {
     (reader.entries, end)
 }
 
-/// How many words a line has that can only be a heading.
+/// Maximum number of words of a line that is always a heading.
 const SHORT: usize = 4;
 
-/// How deep a list may be nested and still be shown so.
+/// Maximum indentation depth of nested lists.
 const DEEPEST: usize = 8;
 
-/// How a line that is no `#` heading stands over others. A line ends the rule of one in its own style only.
+/// How a line other than a `#` heading introduces the lines below it. Only a line in the same style ends its
+/// section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Style {
+enum LabelStyle {
     Bold,
     Plain,
     Item,
@@ -101,43 +102,43 @@ enum Style {
 
 /// Which paragraphs may be findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Paragraphs {
+enum ParagraphRule {
     None,
     BelowLabels,
     All,
 }
 
-struct Reader<'r, 'm> {
-    message: &'r Message<'m>,
+struct MarkdownReader<'r, 'm> {
+    message: &'r FinalMessage<'m>,
     done: usize,
-    /// The `#` headings above, with the severity each announces.
+    /// The `#` headings above, each with the severity it announces.
     sections: Vec<(usize, Option<Severity>)>,
-    label: Option<(Style, Severity)>,
-    aside: Aside,
-    noted: bool,
-    /// Whether the items nested here have a label for their parent.
+    label: Option<(LabelStyle, Severity)>,
+    aside: AsideScope,
+    under_notes: bool,
+    /// Whether the nested items have a label as their parent.
     under_label: bool,
-    /// Where the current item of the outermost list ends, and the column its text begins in.
+    /// The end of the current item of the outermost list, and the column of its text.
     top: (usize, usize),
-    /// The entry whose fields and details may follow.
-    open: Option<Entry>,
-    entries: Vec<Entry>,
+    /// The entry that may get further fields and details.
+    open: Option<ReviewEntry>,
+    entries: Vec<ReviewEntry>,
     first: Option<usize>,
-    /// Blank lines since the last text.
+    /// Number of blank lines since the last text.
     blank: usize,
-    /// A heading above that states no severity: a finding if fields follow.
-    title: Option<(Range<usize>, Item)>,
-    /// Whether nothing came below the heading of a severity yet.
+    /// A heading above that states no severity. It is a finding if fields follow.
+    title: Option<(Range<usize>, ReviewItem)>,
+    /// Whether nothing has followed the severity heading yet.
     below_label: bool,
-    numbering: body::Numbering,
-    paragraphs: Paragraphs,
+    numbering: body::ListNumbering,
+    paragraphs: ParagraphRule,
     /// The end of the last paragraph.
     skip: usize,
 }
 
-/// Whether what follows is no finding, and until when.
+/// Whether the following text holds no findings, and where that ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Aside {
+enum AsideScope {
     No,
     /// Until the next `#` heading of this level or above, or one that names a problem.
     Section(usize),
@@ -146,15 +147,15 @@ enum Aside {
     LeadListed,
 }
 
-impl<'r, 'm> Reader<'r, 'm> {
-    fn new(message: &'r Message<'m>, from: usize) -> Self {
+impl<'r, 'm> MarkdownReader<'r, 'm> {
+    fn new(message: &'r FinalMessage<'m>, from: usize) -> Self {
         Self {
             message,
             done: from,
             sections: Vec::new(),
             label: None,
-            aside: Aside::No,
-            noted: false,
+            aside: AsideScope::No,
+            under_notes: false,
             under_label: false,
             top: (from, 0),
             open: None,
@@ -163,8 +164,8 @@ impl<'r, 'm> Reader<'r, 'm> {
             blank: 0,
             title: None,
             below_label: false,
-            numbering: body::Numbering::default(),
-            paragraphs: Paragraphs::None,
+            numbering: body::ListNumbering::default(),
+            paragraphs: ParagraphRule::None,
             skip: from,
         }
     }
@@ -183,8 +184,8 @@ impl<'r, 'm> Reader<'r, 'm> {
             let begin = start;
             let at = start + (line.len() - line.trim_start().len());
             start += line.len();
-            let shown = self.message.outline().shown(at);
-            if line.trim().is_empty() || shown == Some(Shown::Comment) {
+            let shown = self.message.structure().markup_at(at);
+            if line.trim().is_empty() || shown == Some(MarkupKind::Comment) {
                 let whole = line.ends_with('\n') && (begin == 0 || text[..begin].ends_with('\n'));
                 self.blank += usize::from(whole && line.trim().is_empty());
                 continue;
@@ -196,24 +197,28 @@ impl<'r, 'm> Reader<'r, 'm> {
             if inner && self.continues(begin, line, shown) {
                 self.continue_item(line, shown);
             } else if let Some(shown) = shown {
-                self.shown_line(at, line, shown);
+                self.quoted_line(at, line, shown);
             } else {
                 self.line(at, line.trim());
             }
         }
     }
 
-    /// Whether an indented line is a part of the open list item and nothing of its own.
-    fn continues(&self, begin: usize, line: &str, shown: Option<Shown>) -> bool {
+    /// Whether an indented line is a continuation of the open list item.
+    fn continues(&self, begin: usize, line: &str, shown: Option<MarkupKind>) -> bool {
         let bare = line.trim();
-        let own = || label(bare).is_some() || stated::tag(bare).is_some() || verdict_line::begins(bare);
-        self.open.as_ref().is_some_and(|open| open.origin == Origin::Item)
+        let own = || {
+            heading_severity(bare).is_some()
+                || inline_severity::tag(bare).is_some()
+                || verdict_line::begins_verdict(bare)
+        };
+        self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Item)
             && begin < self.top.0
-            && comment_line(bare).is_none()
+            && parse_nonce_comment(bare).is_none()
             && (shown.is_some() || !own())
     }
 
-    fn continue_item(&mut self, line: &str, shown: Option<Shown>) {
+    fn continue_item(&mut self, line: &str, shown: Option<MarkupKind>) {
         if shown.is_none() && is_field(line.trim()) {
             return self.field(line.trim());
         }
@@ -225,50 +230,50 @@ impl<'r, 'm> Reader<'r, 'm> {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
         if level > 0 && line[level..].starts_with(' ') {
             self.heading(at, line, level);
-        } else if verdict_line::begins(line) {
+        } else if verdict_line::begins_verdict(line) {
             self.flush();
             self.end_label(style(line));
-            (self.aside, self.title, self.below_label) = (Aside::No, None, false);
-        } else if let Some(severity) = label(line) {
+            (self.aside, self.title, self.below_label) = (AsideScope::No, None, false);
+        } else if let Some(severity) = heading_severity(line) {
             self.flush();
             self.first.get_or_insert(at);
-            (self.aside, self.noted, self.title) = (Aside::No, false, None);
+            (self.aside, self.under_notes, self.title) = (AsideScope::No, false, None);
             self.begin_label(style(line), severity);
         } else if (self.open.is_some() || self.title.is_some()) && is_field(line) {
             self.open_title();
             self.field(line);
-        } else if is_heading(line) && stated::tag(line).is_none() && !self.runs_on(at, line) {
+        } else if is_heading(line) && inline_severity::tag(line).is_none() && !self.starts_paragraph(at, line) {
             if self.takes_detail(line) {
                 return self.append(line);
             }
             self.lead(at, line);
         } else {
-            if self.aside == Aside::LeadListed {
-                self.aside = Aside::No;
+            if self.aside == AsideScope::LeadListed {
+                self.aside = AsideScope::No;
             }
-            if !self.stated_line(at, line) {
+            if !self.severity_line(at, line) {
                 self.body(at, line);
             }
         }
     }
 
-    /// A line that stands over others without being a `#` heading: `**Strengths**`, `I checked:`.
+    /// Reads a line that introduces others without being a `#` heading: `**Strengths**`, `I checked:`.
     fn lead(&mut self, at: usize, line: &str) {
         let is_aside = sections::is_aside(line);
         if line.split_whitespace().count() <= SHORT {
             self.flush();
             self.end_label(style(line));
-            self.noted = sections::is_notes(line);
-            self.aside = Aside::No;
+            self.under_notes = sections::is_notes_heading(line);
+            self.aside = AsideScope::No;
         }
-        if style(line) == Style::Bold && !is_aside {
+        if style(line) == LabelStyle::Bold && !is_aside {
             self.flush();
-            self.entitle(at, line);
+            self.set_title(at, line);
         }
         if is_aside {
-            self.aside = Aside::Lead;
-        } else if !matches!(self.aside, Aside::Section(_)) || sections::names_problem(line) {
-            self.aside = Aside::No;
+            self.aside = AsideScope::Lead;
+        } else if !matches!(self.aside, AsideScope::Section(_)) || sections::names_problem(line) {
+            self.aside = AsideScope::No;
         }
     }
 
@@ -276,21 +281,21 @@ impl<'r, 'm> Reader<'r, 'm> {
         self.flush();
         (self.label, self.title) = (None, None);
         let within =
-            matches!(self.aside, Aside::Section(above) if above < level) && !sections::names_problem(line);
+            matches!(self.aside, AsideScope::Section(above) if above < level) && !sections::names_problem(line);
         if !within {
-            self.aside = if sections::is_aside(line) { Aside::Section(level) } else { Aside::No };
+            self.aside = if sections::is_aside(line) { AsideScope::Section(level) } else { AsideScope::No };
         }
-        self.noted = sections::is_notes(line);
+        self.under_notes = sections::is_notes_heading(line);
         self.sections.retain(|(above, _)| *above < level);
         let title = line.trim_start_matches('#').trim_start();
         let numbered = title.trim_start_matches(|c: char| c.is_ascii_digit());
         let unnumbered = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < title.len());
         let title = unnumbered.map_or(title, str::trim_start);
         let inherited = self.announced();
-        let announced = label(line);
+        let announced = heading_severity(line);
         let entry = announced
             .is_none()
-            .then(|| Item::of(self.message, at + line.len() - title.len(), title))
+            .then(|| ReviewItem::parse(self.message, at + line.len() - title.len(), title))
             .flatten();
         let severity = entry.as_ref().and_then(|item| item.severity);
         self.sections.push((level, announced.or(severity)));
@@ -298,31 +303,31 @@ impl<'r, 'm> Reader<'r, 'm> {
         if announced.is_some() {
             self.first.get_or_insert(at);
         }
-        let Some(item) = entry.filter(|_| self.aside == Aside::No) else { return };
+        let Some(item) = entry.filter(|_| self.aside == AsideScope::No) else { return };
         if severity.or(inherited).is_some() {
-            self.open(at..at + line.len(), item, Origin::Heading);
+            self.open(at..at + line.len(), item, EntryOrigin::Heading);
         } else {
             self.title = Some((at..at + line.len(), item));
         }
     }
 
-    /// A line that opens with a severity is a finding. `Important: …` without a place may be any remark. Returns
-    /// whether it is one.
-    fn stated_line(&mut self, at: usize, line: &str) -> bool {
-        let Some((severity, range)) = stated::tag(line) else { return false };
+    /// Reads a line that begins with a severity as a finding. `Important: …` without a location may be an ordinary
+    /// remark. Returns whether the line is a finding.
+    fn severity_line(&mut self, at: usize, line: &str) -> bool {
+        let Some((severity, range)) = inline_severity::tag(line) else { return false };
         let opens = line.starts_with("**") || !line[..range.start].contains(char::is_alphanumeric);
-        if !opens || self.message.outline().shown(at + range.start).is_some() {
+        if !opens || self.message.structure().markup_at(at + range.start).is_some() {
             return false;
         }
-        let Some(item) = Item::of(self.message, at, line) else { return false };
+        let Some(item) = ReviewItem::parse(self.message, at, line) else { return false };
         let bracketed = line[..range.start].ends_with('[');
-        // `| Minor | 1 |` counts findings. Beside an approval only what does not block is no objection.
+        // `| Minor | 1 |` is a count, not a finding. Beside an approval, only minor or zero counts are skipped.
         let is_count = !item.description.contains(|c: char| !c.is_ascii_digit())
-            && (self.paragraphs == Paragraphs::All || severity == Severity::Minor || item.description == "0");
+            && (self.paragraphs == ParagraphRule::All || severity == Severity::Minor || item.description == "0");
         let counts = !is_count && (item.place.is_some() || bracketed || severity != Severity::Important);
         if counts {
             self.flush();
-            self.open(at..at + line.len(), item, Origin::Line);
+            self.open(at..at + line.len(), item, EntryOrigin::Line);
         }
         counts
     }
@@ -332,13 +337,13 @@ impl<'r, 'm> Reader<'r, 'm> {
         self.below_label = false;
         self.done = self.done.max(own.offset + own.text.len());
         let bare = own.text.trim();
-        if self.aside == Aside::Lead {
-            self.aside = Aside::LeadListed;
+        if self.aside == AsideScope::Lead {
+            self.aside = AsideScope::LeadListed;
         }
-        if let Some(severity) = label(bare).filter(|_| item.depth == 0) {
+        if let Some(severity) = heading_severity(bare).filter(|_| item.depth == 0) {
             self.flush();
             self.first.get_or_insert(item.range.start);
-            self.label = Some((Style::Item, severity));
+            self.label = Some((LabelStyle::Item, severity));
             self.under_label = true;
             return;
         }
@@ -350,30 +355,30 @@ impl<'r, 'm> Reader<'r, 'm> {
             self.open_title();
         }
         let inner = item.depth > usize::from(self.under_label);
-        let titled = self.open.as_ref().is_some_and(|open| open.origin == Origin::Heading);
+        let titled = self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Heading);
         if is_field(bare) && self.open.is_some() && (inner || titled) {
             bare.lines().for_each(|line| self.field(line));
         } else if titled && sections::is_detail(bare) {
             self.detail(item, &own);
-        } else if !(inner && self.explains(item, &own)) {
+        } else if !(inner && self.add_nested(item, &own)) {
             if item.depth == 0 {
                 self.top = (item.end, own.offset - self.message.line_at(own.offset).start);
                 if is_heading(bare) && !bare.contains('\n') {
-                    self.end_label(Style::Item);
+                    self.end_label(LabelStyle::Item);
                 }
             }
             self.entry(item, &own);
         }
     }
 
-    /// Adds a nested item to its parent's entry. Returns false if the item is not nested or states a severity, which makes
-    /// it an entry of its own; a parent that is only a title is then dropped.
-    fn explains(&mut self, item: &ListItem, own: &OwnText<'_>) -> bool {
+    /// Adds a nested item to its parent's entry. Returns false if the item is not nested or states a severity,
+    /// which makes it an entry itself; a parent that is only a title is then dropped.
+    fn add_nested(&mut self, item: &ListItem, own: &OwnText<'_>) -> bool {
         let Some(open) = self.open.as_ref().filter(|_| item.range.start < self.top.0) else { return false };
         let head = head_length(own.text);
-        let Some(said) = Item::of(self.message, own.offset, &own.text[..head]) else { return true };
+        let Some(said) = ReviewItem::parse(self.message, own.offset, &own.text[..head]) else { return true };
         if said.severity.is_some() {
-            let bare = open.item.place.is_none() && !open.states_severity && open.origin == Origin::Item;
+            let bare = open.item.place.is_none() && !open.states_severity && open.origin == EntryOrigin::Item;
             if bare && is_heading(&open.item.description) && !open.item.description.contains('\n') {
                 self.open = None;
             }
@@ -386,7 +391,7 @@ impl<'r, 'm> Reader<'r, 'm> {
         true
     }
 
-    /// Adds an item to what is open, with its bullet.
+    /// Adds an item to the open entry, with its bullet.
     fn detail(&mut self, item: &ListItem, own: &OwnText<'_>) {
         let text = &self.message.text()[item.range.start..own.offset + own.text.len()];
         let indent = "  ".repeat(item.depth.saturating_sub(1).min(DEEPEST));
@@ -403,20 +408,20 @@ impl<'r, 'm> Reader<'r, 'm> {
 
     fn entry(&mut self, item: &ListItem, own: &OwnText<'_>) {
         let (head, rest) = own.text.split_at(head_length(own.text));
-        let Some(said) = Item::of(self.message, own.offset, head).or_else(|| self.shown_item(item, own))
+        let Some(said) = ReviewItem::parse(self.message, own.offset, head).or_else(|| self.quoted_item(item, own))
         else {
             return self.flush();
         };
         self.flush();
-        self.open(item.range.start..item.end, said, Origin::Item);
+        self.open(item.range.start..item.end, said, EntryOrigin::Item);
         if let Some(open) = &mut self.open {
             open.ticked = own.ticked;
         }
         let end = &own.text[own.text.trim_end().len()..];
         self.blank = end.matches('\n').count().saturating_sub(1);
         rest.lines().filter(|line| is_field(line)).for_each(|line| self.field(line));
-        let told = |text: &str| joined(text.lines().filter(|line| !is_field(line)));
-        let (all, more) = (told(own.text), told(rest));
+        let without_fields = |text: &str| joined(text.lines().filter(|line| !is_field(line)));
+        let (all, more) = (without_fields(own.text), without_fields(rest));
         let Some(open) = &mut self.open else { return };
         if is_field(head) && !all.is_empty() {
             open.item.description = all;
@@ -425,54 +430,61 @@ impl<'r, 'm> Reader<'r, 'm> {
         }
     }
 
-    fn open(&mut self, range: Range<usize>, mut item: Item, origin: Origin) {
+    fn open(&mut self, range: Range<usize>, mut item: ReviewItem, origin: EntryOrigin) {
         (self.blank, self.title) = (0, None);
         let states_severity = item.severity.is_some();
         item.severity = item.severity.or(self.announced());
-        if matches!(origin, Origin::Item | Origin::Heading) {
+        if matches!(origin, EntryOrigin::Item | EntryOrigin::Heading) {
             self.first.get_or_insert(range.start);
         }
-        let (aside, noted) = (self.aside != Aside::No, self.noted);
+        let (aside, noted) = (self.aside != AsideScope::No, self.under_notes);
         let text = &self.message.text()[range.clone()];
-        let recounts = sections::recounts(text)
-            || (aside && sections::names_finding(text))
+        let recounts = sections::reports_fixed(text)
+            || (aside && sections::contains_finding_id(text))
             || resolved::is_marked_done(text);
-        self.open =
-            Some(Entry { item, range, noted, aside, ticked: None, recounts, states_severity, origin });
+        self.open = Some(ReviewEntry {
+            item,
+            range,
+            under_notes: noted,
+            under_aside: aside,
+            ticked: None,
+            reports_fixed: recounts,
+            states_severity,
+            origin,
+        });
     }
 
     fn field(&mut self, line: &str) {
         let Some(open) = &mut self.open else { return };
         if open.item.place.is_none() {
-            open.item.place = place::find(line).or_else(|| named_file(line));
+            open.item.place = location::find(line).or_else(|| named_file(line));
         } else if let Some(place) = open.item.place.as_mut().filter(|place| place.line.is_none()) {
-            place.line = field_of(line)
-                .filter(|(name, _)| name.starts_with("line"))
-                .and_then(|(_, value)| number(value));
+            place.line =
+                field_of(line).filter(|(name, _)| name.starts_with("line")).and_then(|(_, value)| number(value));
         }
         if let Some((severity, _)) = field_of(line)
             .filter(|(name, _)| matches!(name.as_str(), "severity" | "priority" | "level"))
-            .and_then(|_| stated::severity(line))
+            .and_then(|_| inline_severity::severity(line))
         {
             open.item.severity = Some(severity);
             open.states_severity = true;
         }
     }
 
-    fn end_label(&mut self, style: Style) {
+    fn end_label(&mut self, style: LabelStyle) {
         self.label = self.label.filter(|(of, _)| *of != style);
     }
 
     fn flush(&mut self) {
         let Some(entry) = self.open.take() else { return };
-        if entry.item.place.is_none() && stated::says_nothing(&entry.item.description) {
+        if entry.item.place.is_none() && inline_severity::says_nothing(&entry.item.description) {
             return;
         }
-        let only_title = |last: &Entry| {
+        let only_title = |last: &ReviewEntry| {
             let is_bare = last.item.place.is_none() && !last.item.description.contains('\n');
-            last.origin == Origin::Heading && is_bare && !last.states_severity
+            last.origin == EntryOrigin::Heading && is_bare && !last.states_severity
         };
-        if entry.origin == Origin::Item
+        if entry.origin == EntryOrigin::Item
             && entry.item.place.is_some()
             && self.entries.last().is_some_and(only_title)
         {
@@ -482,6 +494,6 @@ impl<'r, 'm> Reader<'r, 'm> {
     }
 }
 
-fn style(line: &str) -> Style {
-    if line.starts_with(['*', '_']) { Style::Bold } else { Style::Plain }
+fn style(line: &str) -> LabelStyle {
+    if line.starts_with(['*', '_']) { LabelStyle::Bold } else { LabelStyle::Plain }
 }

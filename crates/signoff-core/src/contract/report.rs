@@ -1,17 +1,17 @@
-//! The JSON of `signoff parse`: one review, or the violation that stands in its place.
+//! The JSON output of `signoff parse`: one review, or the violation instead of it.
 
 use serde::{Deserialize, Serialize};
 
-use super::Ask;
+use super::ReviewRequest;
 use crate::ids::ReviewerName;
 use crate::review::{
     Confidence, Finding, Inconclusive, IntentSatisfied, Note, Review, ReviewerKind, Verdict, Violation,
 };
 
-/// The version this program writes and reads.
+/// The version that this program writes and reads.
 const VERSION: u32 = 1;
 
-/// What one answer was read as. What `parse` prints, `merge-reviews` reads.
+/// The result of parsing one answer. `parse` prints it and `merge-reviews` reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Incoming", into = "Outgoing")]
 pub struct ParseReport {
@@ -19,7 +19,7 @@ pub struct ParseReport {
     violation: Option<Violation>,
 }
 
-/// Why a JSON object is no report.
+/// Why a JSON object is not a report.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReportError {
     #[error("version {0} is not known; this program reads version {VERSION}")]
@@ -33,7 +33,7 @@ pub enum ReportError {
 }
 
 impl ParseReport {
-    pub fn new(result: &Result<Review, Violation>, ask: &Ask) -> Self {
+    pub fn new(result: &Result<Review, Violation>, ask: &ReviewRequest) -> Self {
         match result {
             Ok(review) => Self { review: review.clone(), violation: None },
             Err(violation) => {
@@ -43,7 +43,7 @@ impl ParseReport {
         }
     }
 
-    /// The review; an inconclusive one where the answer broke its contract.
+    /// The review, which is inconclusive if the answer broke its contract.
     pub fn into_review(self) -> Review {
         self.review
     }
@@ -56,13 +56,7 @@ impl ParseReport {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Outgoing {
-    Violated {
-        version: u32,
-        reviewer: ReviewerName,
-        role: ReviewerKind,
-        verdict: &'static str,
-        violation: Violation,
-    },
+    Violated { version: u32, reviewer: ReviewerName, role: ReviewerKind, verdict: &'static str, violation: Violation },
     Read(Box<OutgoingReview>),
 }
 
@@ -79,13 +73,13 @@ struct OutgoingReview {
     summary: String,
     follow_up_prompt: Option<String>,
     interpreted_intent: Option<String>,
-    /// True, false, or null where the reviewer did not say.
+    /// True, false, or null if the reviewer did not state it.
     intent_satisfied: Option<bool>,
 }
 
 impl From<ParseReport> for Outgoing {
     fn from(ParseReport { review, violation }: ParseReport) -> Self {
-        let (version, verdict) = (VERSION, review.verdict.word());
+        let (version, verdict) = (VERSION, review.verdict.as_str());
         if let Some(violation) = violation {
             let Review { reviewer, kind: role, .. } = review;
             return Self::Violated { version, reviewer, role, verdict, violation };
@@ -111,7 +105,7 @@ impl From<ParseReport> for Outgoing {
     }
 }
 
-/// What is read back. Only what a merge cannot do without is required.
+/// The input format. Only the fields that a merge needs are required.
 #[derive(Deserialize)]
 struct Incoming {
     version: u32,
@@ -141,7 +135,7 @@ impl TryFrom<Incoming> for ParseReport {
             return Err(ReportError::Version(report.version));
         }
         let kind = report.role.unwrap_or(ReviewerKind::General);
-        let reviewer = report.reviewer.clone().unwrap_or_else(|| ReviewerName::new(kind.word()));
+        let reviewer = report.reviewer.clone().unwrap_or_else(|| ReviewerName::new(kind.as_str()));
         if let Some(violation) = report.violation {
             let inconclusive = report.verdict == "inconclusive";
             let review = Review::inconclusive(reviewer, kind, Inconclusive::from(violation.clone()));
@@ -161,7 +155,7 @@ impl TryFrom<Incoming> for ParseReport {
                 Some(false) => IntentSatisfied::No,
                 None => IntentSatisfied::Unstated,
             },
-            ..Review::of(reviewer, kind, verdict(&report.verdict)?)
+            ..Review::new(reviewer, kind, verdict(&report.verdict)?)
         };
         Ok(Self { review, violation: None })
     }
@@ -171,8 +165,7 @@ fn verdict(word: &str) -> Result<Verdict, ReportError> {
     if word == "inconclusive" {
         return Err(ReportError::Violation);
     }
-    let known =
-        [Verdict::Approved, Verdict::ApprovedWithMinor, Verdict::ChangesRequested, Verdict::NeedsDiscussion];
-    let found = known.into_iter().find(|verdict| verdict.word() == word);
+    let known = [Verdict::Approved, Verdict::ApprovedWithMinor, Verdict::ChangesRequested, Verdict::NeedsDiscussion];
+    let found = known.into_iter().find(|verdict| verdict.as_str() == word);
     found.ok_or_else(|| ReportError::Verdict(word.to_owned()))
 }

@@ -1,9 +1,9 @@
-//! Whether a text says that something is done.
+//! Recognizes text that says that a finding is done.
 
-/// Words that say so.
+/// Words for a resolved finding.
 const DONE: [&str; 6] = ["fixed", "resolved", "addressed", "verified", "gone", "closed"];
 
-/// What may stand beside them: `now fixed in this commit`.
+/// Words allowed beside them: `now fixed in this commit`.
 const BESIDE: [&str; 19] = [
     "is",
     "was",
@@ -26,7 +26,7 @@ const BESIDE: [&str; 19] = [
     "correctly",
 ];
 
-/// Words that take it back or ask for it.
+/// Words that negate or request the fix.
 const UNDONE: [&str; 36] = [
     "not",
     "never",
@@ -66,7 +66,7 @@ const UNDONE: [&str; 36] = [
     "unresolved",
 ];
 
-/// Words of a problem by which it is there nevertheless, or by which another person says that it is not.
+/// Words that say that the problem persists, or that attribute the claim to another person.
 const DOUBTS: [&str; 12] = [
     "still",
     "again",
@@ -82,13 +82,12 @@ const DOUBTS: [&str; 12] = [
     "reports",
 ];
 
-/// Whether a clause of a text says that the problem is done (`… is fixed now`), and nothing takes it back. `A buffer of
+/// Whether a clause of a text says that the problem is done (`… is fixed now`) and nothing negates it. `A buffer of
 /// fixed size` and `the file is closed too early` do not.
 pub(super) fn says_done(text: &str) -> bool {
     const BEFORE: [&str; 11] =
         ["is", "are", "was", "were", "been", "now", "all", "both", "already", "correctly", "properly"];
-    const AFTER: [&str; 10] =
-        ["now", "in", "by", "with", "and", "since", "as", "here", "correctly", "properly"];
+    const AFTER: [&str; 10] = ["now", "in", "by", "with", "and", "since", "as", "here", "correctly", "properly"];
     let is_done = |clause: &str| {
         let words: Vec<&str> = words(clause).collect();
         words.iter().enumerate().any(|(at, word)| {
@@ -100,13 +99,13 @@ pub(super) fn says_done(text: &str) -> bool {
     text.split(['.', ',', ';', ':', '!', '(', ')', '—', '–']).any(is_done) && !says_undone(text)
 }
 
-/// Whether a text has a word that takes back that something is done.
+/// Whether a text has a word that negates that something is done.
 fn says_undone(text: &str) -> bool {
     any(text, &UNDONE)
 }
 
-/// Whether a finding is followed by nothing but that it is fixed, or begins with it: `[Critical] a.rs:1 … — fixed`,
-/// `Fixed: [Critical] …`. What the finding itself says does not count: "the id is not checked — fixed".
+/// Whether a finding is marked as fixed at its start or end: `[Critical] a.rs:1 … — fixed`, `Fixed: [Critical] …`.
+/// The text of the finding itself does not count: "the id is not checked — fixed".
 pub(super) fn is_marked_done(text: &str) -> bool {
     let (first, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
     let bare = first.trim_end_matches(|c: char| !c.is_alphanumeric());
@@ -124,7 +123,7 @@ fn is_separator(c: char) -> bool {
     matches!(c, '—' | '–' | ':' | '|' | '→' | '✅' | '✔' | '(' | '[')
 }
 
-/// Where the mark ends that a text begins with: `Fixed:`, `(Fixed)`, `RESOLVED `.
+/// The end of the mark at the start of a text: `Fixed:`, `(Fixed)`, `RESOLVED `.
 fn leading_mark(text: &str) -> Option<usize> {
     let start = text.find(char::is_alphabetic)?;
     let end = start + text[start..].find(|c: char| !c.is_alphabetic()).unwrap_or(text.len() - start);

@@ -1,38 +1,41 @@
 //! Sentences that contradict an approval: "I reject this", "do not merge", "I retract my approval".
 //!
-//! The rule is a list of phrases. It reads sentences of the reviewer's own, not code and not quotations. A sentence it
-//! takes for a contradiction by mistake costs a second try, never an approval.
+//! The rule is a list of phrases. It reads only the reviewer's own sentences, not code or quotations. A false
+//! positive costs a retry, never a wrong approval.
 
 use std::ops::Range;
 
-use super::binding::{Candidate, Standing};
-use super::message::Message;
-use super::outline::Shown;
-use super::{Ask, sections};
+use super::candidates::{AnswerCandidate, CandidateKind};
+use super::markdown_structure::MarkupKind;
+use super::message::FinalMessage;
+use super::{ReviewRequest, sections};
 use crate::review::{Violation, ViolationCode};
 
 mod phrases;
 
-use phrases::{AFTERWARDS, ANYWHERE, FILLERS, LISTS, REMAINING};
+use phrases::{CONTRADICTIONS, FILLERS, LISTS, REMAINING_FINDINGS, WITHDRAWALS};
 
-/// The first approval with the right nonce and the first without it, as far as they are said.
-pub(super) fn approvals<'c>(candidates: &'c [Candidate], ask: &Ask) -> impl Iterator<Item = &'c Candidate> {
+/// The first approval with the right nonce and the first without it, unless they are quoted.
+pub(super) fn approvals<'c>(
+    candidates: &'c [AnswerCandidate],
+    ask: &ReviewRequest,
+) -> impl Iterator<Item = &'c AnswerCandidate> {
     let approving = |carries: bool| {
         candidates.iter().find(|one| {
             let approves = one.answer.as_ref().is_ok_and(|review| review.verdict.approves());
-            approves && !one.standing.is_shown() && one.binding.carries(ask) == carries
+            approves && !one.kind.is_quoted_or_fragment() && one.binding.has_nonce_of(ask) == carries
         })
     };
     [approving(false), approving(true)].into_iter().flatten()
 }
 
-/// Adds a doubt for each approval that a later sentence takes back.
-pub(super) fn add(candidates: &mut Vec<Candidate>, message: &Message<'_>, ask: &Ask) {
-    let doubts: Vec<Candidate> = approvals(candidates, ask)
+/// Adds an objection for each approval that a later sentence withdraws.
+pub(super) fn add_retractions(candidates: &mut Vec<AnswerCandidate>, message: &FinalMessage<'_>, ask: &ReviewRequest) {
+    let doubts: Vec<AnswerCandidate> = approvals(candidates, ask)
         .filter_map(|approval| {
             let offset = first_after(message, approval.offset)?;
             let binding = approval.binding.clone();
-            Some(Candidate { offset, binding, standing: Standing::Doubt, answer: Err(violation(offset)) })
+            Some(AnswerCandidate { offset, binding, kind: CandidateKind::Doubt, answer: Err(violation(offset)) })
         })
         .collect();
     candidates.extend(doubts);
@@ -43,44 +46,49 @@ pub(super) fn violation(offset: usize) -> Violation {
     Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
-/// Whether a text of its own, such as a summary, contradicts the approval beside it.
+/// Whether a separate text, such as a summary, contradicts the approval beside it.
 pub(super) fn is_stated_in(text: &str) -> bool {
-    let contradicts = |words: &[String]| is_anywhere(words) || is_afterwards(words);
-    sentences(text).any(|sentence| !asks(&text[sentence.clone()]) && contradicts(&words(&text[sentence])))
+    let contradicts = |words: &[String]| contradicts_anywhere(words) || withdraws_approval(words);
+    sentences(text).any(|sentence| !is_question(&text[sentence.clone()]) && contradicts(&words(&text[sentence])))
 }
 
-/// The first sentence from `from` on that takes an approval back, and is said.
-pub(super) fn first_after(message: &Message<'_>, from: usize) -> Option<usize> {
-    first(message, from, is_afterwards)
+/// The first unquoted sentence after `from` that withdraws an approval.
+pub(super) fn first_after(message: &FinalMessage<'_>, from: usize) -> Option<usize> {
+    first(message, from, withdraws_approval)
 }
 
-/// The first sentence that contradicts an approval, and is said.
-pub(super) fn first_anywhere(message: &Message<'_>) -> Option<usize> {
-    first(message, 0, is_anywhere)
+/// The first unquoted sentence that contradicts an approval.
+pub(super) fn first_anywhere(message: &FinalMessage<'_>) -> Option<usize> {
+    first(message, 0, contradicts_anywhere)
 }
 
-fn first(message: &Message<'_>, from: usize, contradicts: fn(&[String]) -> bool) -> Option<usize> {
+fn first(message: &FinalMessage<'_>, from: usize, contradicts: fn(&[String]) -> bool) -> Option<usize> {
     let text = &message.text()[from..];
     sentences(text)
-        .filter(|sentence| !asks(&text[sentence.clone()]) && contradicts(&words(&text[sentence.clone()])))
-        .find(|sentence| contradicts(&words(&said(message, from + sentence.start..from + sentence.end))))
+        .filter(|sentence| !is_question(&text[sentence.clone()]) && contradicts(&words(&text[sentence.clone()])))
+        .find(|sentence| contradicts(&words(&own_text(message, from + sentence.start..from + sentence.end))))
         .map(|sentence| from + sentence.start)
 }
 
-/// What is said in a sentence: the text of its links without their targets, and of its code only the ids of findings.
-fn said(message: &Message<'_>, sentence: Range<usize>) -> String {
+/// The reviewer's own text in a sentence: link texts without their targets, and of inline code only finding ids.
+fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
     let mut said = String::new();
     let mut in_target = false;
     for (at, c) in message.text()[sentence.clone()].char_indices() {
         let at = sentence.start + at;
-        let shown = message.outline().shown(at);
-        in_target = shown == Some(Shown::Link) && (in_target || message.text()[at..].starts_with("]("));
+        let shown = message.structure().markup_at(at);
+        in_target = shown == Some(MarkupKind::Link) && (in_target || message.text()[at..].starts_with("]("));
         let is_said = match shown {
-            None | Some(Shown::Html) => true,
-            Some(Shown::Link) => !in_target,
-            Some(Shown::InlineCode) => sections::finding_at(message.text(), at),
+            None | Some(MarkupKind::Html) => true,
+            Some(MarkupKind::Link) => !in_target,
+            Some(MarkupKind::InlineCode) => sections::is_in_finding_id(message.text(), at),
             Some(
-                Shown::Code | Shown::Diff | Shown::Quote | Shown::Comment | Shown::Struck | Shown::Element,
+                MarkupKind::Code
+                | MarkupKind::Diff
+                | MarkupKind::Quote
+                | MarkupKind::Comment
+                | MarkupKind::Struck
+                | MarkupKind::Element,
             ) => false,
         };
         said.extend(is_said.then_some(c));
@@ -88,7 +96,7 @@ fn said(message: &Message<'_>, sentence: Range<usize>) -> String {
     said
 }
 
-/// The sentences of a text, and each line of those that go over several.
+/// The sentences of a text, and each line of sentences that span several lines.
 fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     paragraphs(text).flat_map(move |sentence| {
         let lines = text[sentence.clone()].split_inclusive('\n').scan(sentence.start, |start, line| {
@@ -101,7 +109,8 @@ fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The text up to a stop and white space, a blank line, or a line that begins a list item, a heading or a quotation.
+/// Splits the text at a full stop followed by white space, at a blank line, and before a list item, heading or
+/// quotation.
 fn paragraphs(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -115,7 +124,7 @@ fn paragraphs(text: &str) -> impl Iterator<Item = Range<usize>> {
             let stops = matches!(c, '.' | '!' | '?' | ';') && after.starts_with(|c: char| c.is_whitespace());
             // `Ready to merge? No` is one statement.
             let stops = stops && !(c == '?' && rest[..at].ends_with("merge") && !after.starts_with('\n'));
-            let breaks = c == '\n' && begins_anew(after);
+            let breaks = c == '\n' && begins_block(after);
             (stops || breaks).then_some(at + c.len_utf8())
         });
         from = start + end.unwrap_or(rest.len());
@@ -124,20 +133,20 @@ fn paragraphs(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Whether it is a question, which states nothing: "Is it still there?"
-fn asks(sentence: &str) -> bool {
+fn is_question(sentence: &str) -> bool {
     sentence.trim_end().ends_with('?')
 }
 
-fn begins_anew(line: &str) -> bool {
+fn begins_block(line: &str) -> bool {
     let bare = line.trim_start_matches([' ', '\t', '\r']);
     let number = bare.trim_start_matches(|c: char| c.is_ascii_digit());
     bare.starts_with(['\n', '#', '>', '-', '*', '+', '|', '`', '<'])
         || (number.len() < bare.len() && number.starts_with(['.', ')']))
 }
 
-/// The words in lower case, without apostrophes and what is in quotation marks: `don’t` is `dont`. Longer ones than any
-/// that counts are cut. A `No` that answers, before a comma, a colon or a dash, is `nope`: it negates nothing after it.
-/// A mark such as ✅ beside the id of a finding is `fixed`.
+/// The words in lower case, without apostrophes and without text in quotation marks: `don’t` is `dont`. Long words
+/// are truncated. `No` before a comma, colon or dash is an answer and becomes `nope`, because it does not negate
+/// what follows. A mark such as ✅ beside a finding id becomes `fixed`.
 fn words(sentence: &str) -> Vec<String> {
     const LONGEST: usize = 18;
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '\\' | '\'' | '’');
@@ -148,53 +157,52 @@ fn words(sentence: &str) -> Vec<String> {
         let word: String = letters.take(LONGEST).flat_map(char::to_lowercase).collect();
         if answers && word == "no" { "nope".to_owned() } else { word }
     };
-    let sentence =
-        [" - ", " – ", " — "].iter().fold(sentence.to_owned(), |text, dash| text.replace(dash, ", "));
+    let sentence = [" - ", " – ", " — "].iter().fold(sentence.to_owned(), |text, dash| text.replace(dash, ", "));
     let unquoted = sentence.split(['"', '“', '”']).step_by(2);
     let words = unquoted.flat_map(|text| text.split_inclusive(|c| !is_word(c)));
-    let ticked = sections::is_ticked(&sentence) && sections::names_finding(&sentence);
+    let ticked = sections::has_check_mark(&sentence) && sections::contains_finding_id(&sentence);
     let words = words.map(word).filter(|word| !word.is_empty());
     words.chain(ticked.then(|| "fixed".to_owned())).collect()
 }
 
-fn is_anywhere(words: &[String]) -> bool {
-    contains(words, &ANYWHERE)
+fn contradicts_anywhere(words: &[String]) -> bool {
+    contains(words, &CONTRADICTIONS)
 }
 
-fn is_afterwards(words: &[String]) -> bool {
-    contains(words, &AFTERWARDS) || contains(words, &REMAINING)
+fn withdraws_approval(words: &[String]) -> bool {
+    contains(words, &WITHDRAWALS) || contains(words, &REMAINING_FINDINGS)
 }
 
 fn contains(words: &[String], phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| {
         let phrase: Vec<&str> = phrase.split(' ').collect();
-        (0..=words.len()).any(|at| follows(words, at, &phrase) && !is_denied(words, at, &phrase))
+        (0..=words.len()).any(|at| matches_from(words, at, &phrase) && !is_cancelled(words, at, &phrase))
     })
 }
 
-/// Whether the words from `at` on follow the phrase.
-fn follows(words: &[String], at: usize, phrase: &[&str]) -> bool {
+/// Whether the words from `at` on match the phrase.
+fn matches_from(words: &[String], at: usize, phrase: &[&str]) -> bool {
     const MOST: usize = 4;
     const FURTHEST: usize = 16;
     match phrase.split_first() {
         None => true,
         Some((&"~", rest)) => {
             let fillers = words[at..].iter().take(MOST).take_while(|word| is_in(word, FILLERS));
-            (at..=at + fillers.count()).any(|next| follows(words, next, rest))
+            (at..=at + fillers.count()).any(|next| matches_from(words, next, rest))
         }
         Some((&"%", rest)) => {
             let more = words[at..].iter().take(FURTHEST).take_while(|word| !is_one_of(word, "K"));
-            (at..=at + more.count()).any(|next| follows(words, next, rest) && !is_negated(words, next))
+            (at..=at + more.count()).any(|next| matches_from(words, next, rest) && !is_negated(words, next))
         }
         Some((slot, rest)) => slot.split('|').any(|choice| match choice {
-            "^" => at == 0 && follows(words, at, rest),
-            "$" => at == words.len() && follows(words, at, rest),
-            _ => words.get(at).is_some_and(|word| is_one_of(word, choice)) && follows(words, at + 1, rest),
+            "^" => at == 0 && matches_from(words, at, rest),
+            "$" => at == words.len() && matches_from(words, at, rest),
+            _ => words.get(at).is_some_and(|word| is_one_of(word, choice)) && matches_from(words, at + 1, rest),
         }),
     }
 }
 
-/// Whether the word is the one that a slot of a phrase asks for.
+/// Whether a word matches one choice in a slot of a phrase.
 fn is_one_of(word: &str, choice: &str) -> bool {
     match LISTS.iter().find(|(name, _)| *name == choice) {
         Some((_, words)) => is_in(word, words),
@@ -207,8 +215,8 @@ fn is_in(word: &str, words: &str) -> bool {
 }
 
 /// Whether the words before a phrase cancel it: "I do *not* retract my approval", "*no* changes are required", "the
-/// *previous* verdict was CHANGES_REQUESTED", unless it still stands.
-fn is_denied(words: &[String], at: usize, phrase: &[&str]) -> bool {
+/// *previous* verdict was CHANGES_REQUESTED" (unless it still holds).
+fn is_cancelled(words: &[String], at: usize, phrase: &[&str]) -> bool {
     let negated = || {
         let first = words.first().filter(|_| at > 0);
         is_negated(words, at) || first.is_some_and(|word| is_in(word, "nothing no none"))
@@ -220,7 +228,7 @@ fn is_denied(words: &[String], at: usize, phrase: &[&str]) -> bool {
     (!phrase.contains(&"N") && negated()) || (matches!(phrase[0], "T" | "V") && is_past())
 }
 
-/// Whether the last word before `at` that counts is a negation: "is *no* longer open".
+/// Whether the last significant word before `at` is a negation: "is *no* longer open".
 fn is_negated(words: &[String], at: usize) -> bool {
     let before = words[..at].iter().rev().find(|word| !is_in(word, FILLERS));
     before.is_some_and(|word| is_one_of(word, "N"))

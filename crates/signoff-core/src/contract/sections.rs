@@ -1,8 +1,8 @@
-//! What the headings of a review say about the lists below them.
+//! Classifies the headings of a review by the lists below them.
 
-use super::{item, resolved, stated};
+use super::{inline_severity, item, resolved};
 
-/// Words of headings over what is no finding.
+/// Words of headings above text that holds no findings.
 const ASIDE: [&str; 20] = [
     "strengths",
     "strength",
@@ -26,9 +26,9 @@ const ASIDE: [&str; 20] = [
     "great",
 ];
 
-/// What may stand beside them: `What works well`, `Key strengths`, `I verified the following`. Any other word, as in
-/// `Checked exceptions`, makes it a heading like others.
-const BESIDE: [&str; 44] = [
+/// Words allowed beside them: `What works well`, `Key strengths`, `I verified the following`. Any other word, as in
+/// `Checked exceptions`, makes it an ordinary heading.
+const BESIDE_ASIDE: [&str; 44] = [
     "what",
     "s",
     "is",
@@ -75,11 +75,10 @@ const BESIDE: [&str; 44] = [
     "round",
 ];
 
-/// What was found before and is resolved: `Resolved findings`.
-const FOUND: [&str; 8] =
-    ["findings", "issues", "comments", "previous", "earlier", "prior", "from", "problems"];
+/// Words for earlier findings that are resolved: `Resolved findings`.
+const FOUND: [&str; 8] = ["findings", "issues", "comments", "previous", "earlier", "prior", "from", "problems"];
 
-/// Words by which a heading stands over problems, whatever else it says: `Summary of issues`, `Not good`.
+/// Words that make a heading one of problems, with any other words: `Summary of issues`, `Not good`.
 const PROBLEMS: [&str; 62] = [
     "issue",
     "issues",
@@ -145,10 +144,9 @@ const PROBLEMS: [&str; 62] = [
     "unresolved",
 ];
 
-const NOTES: [&str; 8] =
-    ["note", "notes", "remark", "remarks", "comment", "comments", "observation", "observations"];
+const NOTES: [&str; 8] = ["note", "notes", "remark", "remarks", "comment", "comments", "observation", "observations"];
 
-/// What a detail of a finding begins with: `**Fix:** …`.
+/// Words that begin a detail of a finding: `**Fix:** …`.
 const DETAILS: [&str; 20] = [
     "problem",
     "issue",
@@ -172,40 +170,40 @@ const DETAILS: [&str; 20] = [
     "code",
 ];
 
-/// Whether the items below a heading are no findings: praise, what was checked, a summary.
+/// Whether the items below a heading are not findings: praise, checked items, a summary.
 pub(super) fn is_aside(line: &str) -> bool {
     let line = line.trim_start_matches('#').trim_start();
     let number = line.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let line = &line[number..];
     let about_resolved = any(line, &["resolved", "addressed"]);
-    let beside = |word: &str| is_one(word, &BESIDE) || (about_resolved && is_one(word, &FOUND));
+    let beside = |word: &str| is_one(word, &BESIDE_ASIDE) || (about_resolved && is_one(word, &FOUND));
     any(line, &ASIDE) && words(line).all(|word| is_one(word, &ASIDE) || beside(word))
 }
 
-/// Words for a finding that is no more.
+/// Words for a resolved finding.
 const DONE: [&str; 6] = ["fixed", "resolved", "addressed", "verified", "gone", "closed"];
 
-/// Whether a text is nothing but such a word.
-pub(super) fn is_done(text: &str) -> bool {
+/// Whether a text is only one of these words.
+pub(super) fn is_done_word(text: &str) -> bool {
     is_one(text, &DONE)
 }
 
-/// Whether a heading stands over what has to be changed: `Must fix before merge`, `Required changes`, `P1 issues`.
-pub(super) fn demands(heading: &str) -> bool {
+/// Whether a heading introduces required changes: `Must fix before merge`, `Required changes`, `P1 issues`.
+pub(super) fn requires_changes(heading: &str) -> bool {
     const MUST: [&str; 7] = ["must", "required", "needed", "necessary", "before", "need", "needs"];
     const WORK: [&str; 7] = ["fix", "fixes", "fixed", "change", "changes", "address", "addressed"];
     const PRIORITY: [&str; 2] = ["p0", "p1"];
     const BESIDE: [&str; 14] = [
-        "be", "to", "the", "this", "can", "merge", "merging", "landing", "release", "issue", "issues",
-        "items", "finding", "findings",
+        "be", "to", "the", "this", "can", "merge", "merging", "landing", "release", "issue", "issues", "items",
+        "finding", "findings",
     ];
     let known = |word| [&MUST[..], &WORK, &PRIORITY, &BESIDE].iter().any(|list| is_one(word, list));
     let about_work = any(heading, &MUST) && any(heading, &WORK);
     (about_work || any(heading, &PRIORITY)) && words(heading).all(known)
 }
 
-/// Whether a text names a finding by its id and says that it is fixed: `f-22d1aa90c4 …: fixed`.
-pub(super) fn recounts(text: &str) -> bool {
+/// Whether a text names a finding id and says that the finding is fixed: `f-22d1aa90c4 …: fixed`.
+pub(super) fn reports_fixed(text: &str) -> bool {
     const UNDONE: [&str; 14] = [
         "not",
         "never",
@@ -222,12 +220,12 @@ pub(super) fn recounts(text: &str) -> bool {
         "again",
         "yet",
     ];
-    let done = any(text, &DONE) || is_ticked(text);
-    names_finding(text) && done && !any(text, &UNDONE)
+    let done = any(text, &DONE) || has_check_mark(text);
+    contains_finding_id(text) && done && !any(text, &UNDONE)
 }
 
-/// Whether a line below a heading says that there is nothing, or no more: `None found`, `I found no critical issues`, `Not
-/// applicable`, `Both were fixed`. `The name is not escaped` and `A fixed size overflows` do not.
+/// Whether a line below a heading says that there is nothing, or nothing left: `None found`, `I found no critical
+/// issues`, `Not applicable`, `Both were fixed`. `The name is not escaped` and `A fixed size overflows` do not.
 pub(super) fn says_none(line: &str) -> bool {
     const NO: [&str; 3] = ["no", "zero", "0"];
     const FIND: [&str; 6] = ["applicable", "find", "see", "identify", "spot", "any"];
@@ -236,7 +234,7 @@ pub(super) fn says_none(line: &str) -> bool {
     let of_problems = |rest: &[&str]| {
         let mut rest = rest
             .iter()
-            .skip_while(|word| stated::severity_word(word).is_some() || is_one(word, &BESIDE_SEVERITY));
+            .skip_while(|word| inline_severity::severity_word(word).is_some() || is_one(word, &BESIDE_SEVERITY));
         rest.next().is_none_or(|word| is_one(word, &PROBLEMS) || is_one(word, &["changes", "action"]))
     };
     words.is_empty()
@@ -250,8 +248,8 @@ pub(super) fn says_none(line: &str) -> bool {
         })
 }
 
-/// Whether a clause only says that there is nothing: `None found`, `There are none`. `Nothing is validated` and `An empty
-/// cart crashes` say more.
+/// Whether a clause only says that there is nothing: `None found`, `There are none`. `Nothing is validated` and `An
+/// empty cart crashes` say more.
 fn is_nothing(clause: &str) -> bool {
     const NOTHING: [&str; 4] = ["none", "nothing", "na", "empty"];
     const AFTER: [&str; 18] = [
@@ -279,57 +277,51 @@ fn is_nothing(clause: &str) -> bool {
     let begins = words.first().is_some_and(|word| is_one(word, &NOTHING))
         && words.get(1).is_none_or(|word| is_one(word, &AFTER));
     let found = |pair: &[&str]| match pair {
-        [before, word] => {
-            is_one(word, &NOTHING[..2]) && (is_one(before, &BEFORE) || is_one(before, &PROBLEMS))
-        }
+        [before, word] => is_one(word, &NOTHING[..2]) && (is_one(before, &BEFORE) || is_one(before, &PROBLEMS)),
         _ => false,
     };
     begins || words.windows(2).any(found)
 }
 
-/// What stands between `no` and the problems that there are none of: `no critical or other blocking issues`.
-const BESIDE_SEVERITY: [&str; 9] =
-    ["or", "and", "other", "new", "further", "such", "remaining", "more", "real"];
+/// Words between `no` and the problems: `no critical or other blocking issues`.
+const BESIDE_SEVERITY: [&str; 9] = ["or", "and", "other", "new", "further", "such", "remaining", "more", "real"];
 
-/// Whether a text has a mark of what is done.
-pub(super) fn is_ticked(text: &str) -> bool {
+/// Whether a text has a check mark.
+pub(super) fn has_check_mark(text: &str) -> bool {
     text.contains(['✅', '✔'])
 }
 
-/// Whether the id of a finding stands in a text.
-pub(super) fn names_finding(text: &str) -> bool {
+/// Whether a text contains a finding id.
+pub(super) fn contains_finding_id(text: &str) -> bool {
     text.match_indices("f-").any(|(at, _)| id_length(text, at).is_some())
 }
 
-/// Whether `offset` lies within the id of a finding.
-pub(super) fn finding_at(text: &str, offset: usize) -> bool {
+/// Whether `offset` lies within a finding id.
+pub(super) fn is_in_finding_id(text: &str, offset: usize) -> bool {
     const LONGEST: usize = 18;
     let is_part = |byte: &u8| *byte == b'-' || byte.is_ascii_hexdigit();
-    let before =
-        text.as_bytes()[..offset].iter().rev().take(LONGEST).take_while(|byte| is_part(byte)).count();
-    (offset - before..=offset)
-        .any(|start| id_length(text, start).is_some_and(|length| offset < start + length))
+    let before = text.as_bytes()[..offset].iter().rev().take(LONGEST).take_while(|byte| is_part(byte)).count();
+    (offset - before..=offset).any(|start| id_length(text, start).is_some_and(|length| offset < start + length))
 }
 
-/// How long the id that begins at `start` is, if there is one.
+/// The length of the finding id that begins at `start`.
 fn id_length(text: &str, start: usize) -> Option<usize> {
     const SHORTEST: usize = 4;
     let bytes = text.as_bytes();
-    let digits =
-        bytes.get(start..)?.strip_prefix(b"f-")?.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let digits = bytes.get(start..)?.strip_prefix(b"f-")?.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
     let joined = text[..start].ends_with(|c: char| c.is_alphanumeric());
     (digits >= SHORTEST && !joined).then_some(digits + 2)
 }
 
 pub(super) fn names_problem(line: &str) -> bool {
-    words(line).any(|word| is_one(word, &PROBLEMS) || stated::severity_word(word).is_some())
+    words(line).any(|word| is_one(word, &PROBLEMS) || inline_severity::severity_word(word).is_some())
 }
 
-pub(super) fn is_notes(line: &str) -> bool {
+pub(super) fn is_notes_heading(line: &str) -> bool {
     !names_problem(line) && any(line, &NOTES)
 }
 
-/// Whether an item explains the finding in the title above it.
+/// Whether an item is a detail of the finding in the title above it.
 pub(super) fn is_detail(text: &str) -> bool {
     names_detail(text) && !item::is_heading(text)
 }
@@ -358,15 +350,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_that_is_said_to_be_fixed_is_recounted() {
-        assert!(recounts(
-            "f-22d1aa01bb (critical) SQL injection in src/db.py:14 — **fixed**: parameterised."
-        ));
-        assert!(recounts("| f-22d1aa01bb SQL injection | critical | ✅ fixed |"));
-        assert!(recounts("| f-22d1aa01bb | critical | ✅ |"));
-        assert!(!recounts("f-22d1aa01bb [critical] src/db.py:14 is not fixed"));
-        assert!(!recounts("[critical] src/db.py:14 the old bug was fixed and this one came"));
-        assert!(!recounts("f-22d1aa01bb was fixed, but the same happens in src/cart.py:3"));
+    fn findings_reported_as_fixed_are_recognized() {
+        assert!(reports_fixed("f-22d1aa01bb (critical) SQL injection in src/db.py:14 — **fixed**: parameterised."));
+        assert!(reports_fixed("| f-22d1aa01bb SQL injection | critical | ✅ fixed |"));
+        assert!(reports_fixed("| f-22d1aa01bb | critical | ✅ |"));
+        assert!(!reports_fixed("f-22d1aa01bb [critical] src/db.py:14 is not fixed"));
+        assert!(!reports_fixed("[critical] src/db.py:14 the old bug was fixed and this one came"));
+        assert!(!reports_fixed("f-22d1aa01bb was fixed, but the same happens in src/cart.py:3"));
     }
 
     #[test]

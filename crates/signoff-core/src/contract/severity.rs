@@ -1,19 +1,20 @@
-//! Findings as `{severity, message, location}` or as lines with HIGH, MEDIUM or LOW and a `file:line`.
+//! The severity contract: findings as `{severity, message, location}` objects, or as lines with HIGH, MEDIUM or LOW
+//! and a `file:line`.
 //!
-//! There is no verdict word: nothing found has to be *said*, or the answer is inconclusive.
+//! There is no verdict word. An answer must state explicitly that nothing was found, or else it is inconclusive.
 
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::Ask;
-use super::binding::{self, Binding, Candidate, Doubts, MAX_CANDIDATES, Standing, too_many};
-use super::item::{self, Item};
+use super::ReviewRequest;
+use super::candidates::{self, AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, ObjectionSet, too_many};
+use super::item::{self, ReviewItem};
 use super::json_text::{self, JsonText};
-use super::json_value::{Object, Value, missing, wrong_type};
-use super::message::{Message, is_alone, trimmed};
-use super::place::{self, Place};
-use super::reader::{self, Entry};
-use super::{resolved, retraction, stated};
+use super::json_value::{JsonObject, JsonValue, missing, wrong_type};
+use super::location::{self, LocationMention};
+use super::message::{FinalMessage, is_alone, trimmed};
+use super::reader::{self, ReviewEntry};
+use super::{inline_severity, resolved, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
@@ -21,98 +22,103 @@ pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\"
 
 const CLEAN: [&str; 4] = ["NO ISSUES", "No issues.", "No issues found.", "Plan looks good to proceed."];
 
-/// The kind of a finding whose reviewer named none.
+/// The kind of a finding without a stated kind.
 const KIND: &str = "issue";
 
-pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
-    let mut found: Vec<Candidate> = Vec::new();
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+    let mut found: Vec<AnswerCandidate> = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
-    let mut doubts = Doubts::default();
+    let mut doubts = ObjectionSet::default();
     for json in json_text::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
         }
-        if let Some(shape) = Shape::of(&json) {
+        if let Some(shape) = JsonShape::classify(&json) {
             found.extend(json_candidate(&json, shape, message, ask));
-            take(&mut taken, json.range);
+            insert_range(&mut taken, json.range);
         } else {
-            doubts.take(json.doubt(message), ask);
+            doubts.insert(json.objection(message), ask);
         }
     }
     let lines = line_candidates(message, &taken, ask)?;
-    found.extend(lines.into_iter().filter(|line| !retells(line, &found, ask)).collect::<Vec<_>>());
+    found.extend(lines.into_iter().filter(|line| !repeats_json(line, &found, ask)).collect::<Vec<_>>());
     found.extend(doubts.first);
-    retraction::add(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, ask);
     found.sort_by_key(|candidate| candidate.offset);
     Ok(found)
 }
 
-/// Adds a range to ordered, disjoint ones: a broken text may hold others.
-fn take(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
+/// Adds a range to ordered, disjoint ranges. A broken text may contain others.
+fn insert_range(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
     match taken.last_mut() {
         Some(last) if range.start < last.end => last.end = last.end.max(range.end),
         Some(_) | None => taken.push(range),
     }
 }
 
-/// Whether findings in lines are the prose to findings in JSON that come to the same.
-fn retells(line: &Candidate, json: &[Candidate], ask: &Ask) -> bool {
-    let told = |candidate: &Candidate| {
+/// Whether the findings in lines repeat those in JSON.
+fn repeats_json(line: &AnswerCandidate, json: &[AnswerCandidate], ask: &ReviewRequest) -> bool {
+    let verdict_of = |candidate: &AnswerCandidate| {
         let review = candidate.answer.as_ref().ok()?;
-        (!review.findings.is_empty() && !candidate.standing.is_shown()).then(|| review.verdict.approves())
+        (!review.findings.is_empty() && !candidate.kind.is_quoted_or_fragment()).then(|| review.verdict.approves())
     };
-    !line.binding.carries(ask)
-        && told(line).is_some_and(|approves| json.iter().any(|candidate| told(candidate) == Some(approves)))
+    !line.binding.has_nonce_of(ask)
+        && verdict_of(line).is_some_and(|approves| json.iter().any(|candidate| verdict_of(candidate) == Some(approves)))
 }
 
-/// What a JSON text is to this contract.
+/// The shape of a JSON text in this contract.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
-    /// An object with `issues`, or an array of things that look like issues.
+enum JsonShape {
+    /// An object with `issues`, or an array of objects that look like issues.
     Issues,
     Empty,
-    /// An issue that is in no list: part of a broken one, or a log line.
+    /// An issue outside any list: part of a broken list, or a log line.
     Stray,
-    /// A list of things in other words.
+    /// A list of objects with other keys.
     Foreign,
 }
 
-impl Shape {
-    fn of(json: &JsonText) -> Option<Self> {
-        if let Ok(Value::Array(values)) = &json.value {
-            let is_issue = |value: &Value| matches!(value, Value::Object(one) if one.has("severity") || one.has("message"));
-            let foreign = values.iter().any(Value::is_object).then_some(Self::Foreign);
+impl JsonShape {
+    fn classify(json: &JsonText) -> Option<Self> {
+        if let Ok(JsonValue::Array(values)) = &json.value {
+            let is_issue = |value: &JsonValue| matches!(value, JsonValue::Object(one) if one.has("severity") || one.has("message"));
+            let foreign = values.iter().any(JsonValue::is_object).then_some(Self::Foreign);
             let listed = values.iter().any(is_issue).then_some(Self::Issues).or(foreign);
             return if values.is_empty() { Some(Self::Empty) } else { listed };
         }
-        let states = matches!(&json.value, Ok(Value::Object(object)) if object.states_severity());
+        let states = matches!(&json.value, Ok(JsonValue::Object(object)) if object.states_severity());
         let states = states && !json.seen.has("verdict");
         let stray = (json.seen.has("severity") || states).then_some(Self::Stray);
-        if json.seen.has("issues") || json.is_unfathomed() { Some(Self::Issues) } else { stray }
+        if json.seen.has("issues") || json.is_too_deep_object() { Some(Self::Issues) } else { stray }
     }
 }
 
-fn json_candidate(json: &JsonText, shape: Shape, message: &Message<'_>, ask: &Ask) -> Option<Candidate> {
+fn json_candidate(
+    json: &JsonText,
+    shape: JsonShape,
+    message: &FinalMessage<'_>,
+    ask: &ReviewRequest,
+) -> Option<AnswerCandidate> {
     let offset = json.range.start;
     let alone = is_alone(message.text(), &json.range);
-    let said = json.standing(message)?;
+    let said = json.candidate_kind(message)?;
     let fenced = json.is_fenced(message);
     let standing = match shape {
-        // Half an answer in a fence is more likely data that is shown: a verdict goes before it.
-        Shape::Issues if said == Standing::Plain && fenced && is_data(&json.value) => Standing::Remark,
-        Shape::Issues => said,
-        Shape::Foreign if said.is_shown() => return None,
-        Shape::Foreign if !fenced => Standing::Denial,
-        Shape::Foreign if !states_severity(&json.value) => return None,
-        Shape::Foreign => Standing::Remark,
-        // `[]` is ordinary in code and prose: it answers only where nothing else is on its line.
-        Shape::Empty if !alone || said.is_shown() => return None,
-        Shape::Empty => Standing::Remark,
-        Shape::Stray if said.is_shown() && json.value.is_ok() && json.ruin().is_none() => {
+        // A partial answer in a fence is more likely sample data. A verdict takes precedence.
+        JsonShape::Issues if said == CandidateKind::Plain && fenced && is_data(&json.value) => CandidateKind::Remark,
+        JsonShape::Issues => said,
+        JsonShape::Foreign if said.is_quoted_or_fragment() => return None,
+        JsonShape::Foreign if !fenced => CandidateKind::Denial,
+        JsonShape::Foreign if !states_severity(&json.value) => return None,
+        JsonShape::Foreign => CandidateKind::Remark,
+        // `[]` is common in code and prose. It is an answer only if it is alone on its line.
+        JsonShape::Empty if !alone || said.is_quoted_or_fragment() => return None,
+        JsonShape::Empty => CandidateKind::Remark,
+        JsonShape::Stray if said.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error().is_none() => {
             return None;
         }
-        Shape::Stray if fenced => Standing::Remark,
-        Shape::Stray => Standing::Denial,
+        JsonShape::Stray if fenced => CandidateKind::Remark,
+        JsonShape::Stray => CandidateKind::Denial,
     };
     let mut binding = json.binding();
     if binding.nonce.is_none() && alone {
@@ -120,50 +126,46 @@ fn json_candidate(json: &JsonText, shape: Shape, message: &Message<'_>, ask: &As
         binding = Binding { nonce: beside.nonce, commit: binding.commit.or(beside.commit) };
     }
     let answer = match shape {
-        Shape::Stray => Err(stray(json)),
-        Shape::Foreign => {
-            let message = "a list of objects without `severity` and `message`: nobody knows what it says";
+        JsonShape::Stray => Err(stray(json)),
+        JsonShape::Foreign => {
+            let message = "a list of objects without `severity` and `message` is not a list of issues";
             Err(Violation::new(ViolationCode::Malformed, offset, message))
         }
-        Shape::Issues | Shape::Empty => {
+        JsonShape::Issues | JsonShape::Empty => {
             json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
         }
     };
-    Some(Candidate { offset, binding, standing, answer })
+    Some(AnswerCandidate { offset, binding, kind: standing, answer })
 }
 
-/// Whether a whole text has the outline of an answer, but nothing that states a severity or an empty list.
-fn is_data(value: &Result<Value, Violation>) -> bool {
+/// Whether a complete text has the shape of an answer, but neither a severity nor an empty list.
+fn is_data(value: &Result<JsonValue, Violation>) -> bool {
     match value {
-        Ok(Value::Object(object)) => !matches!(object.get("issues"), Some(Value::Array(_))),
-        Ok(Value::Array(values)) => {
-            !values.iter().any(|value| matches!(value, Value::Object(one) if one.has("severity")))
+        Ok(JsonValue::Object(object)) => !matches!(object.get("issues"), Some(JsonValue::Array(_))),
+        Ok(JsonValue::Array(values)) => {
+            !values.iter().any(|value| matches!(value, JsonValue::Object(one) if one.has("severity")))
         }
-        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_)) | Err(_) => false,
+        Ok(JsonValue::Null | JsonValue::Bool(_) | JsonValue::Number(_) | JsonValue::Text(_)) | Err(_) => false,
     }
 }
 
-fn states_severity(value: &Result<Value, Violation>) -> bool {
-    let states = |value: &Value| matches!(value, Value::Object(one) if one.states_severity());
-    matches!(value, Ok(Value::Array(values)) if values.iter().any(states))
+fn states_severity(value: &Result<JsonValue, Violation>) -> bool {
+    let states = |value: &JsonValue| matches!(value, JsonValue::Object(one) if one.states_severity());
+    matches!(value, Ok(JsonValue::Array(values)) if values.iter().any(states))
 }
 
 fn stray(json: &JsonText) -> Violation {
     let offset = json.range.start;
-    if json.ruin() == Some(ViolationCode::Truncated) {
-        return Violation::new(
-            ViolationCode::Truncated,
-            offset,
-            "the list of issues ends before it is complete",
-        );
+    if json.enclosing_error() == Some(ViolationCode::Truncated) {
+        return Violation::new(ViolationCode::Truncated, offset, "the list of issues ends before it is complete");
     }
     let message = "an issue stands in no list; write `[…]` or `{\"issues\": […]}`";
     Violation::new(ViolationCode::Malformed, offset, message)
 }
 
-/// The nonce line of an answer in JSON. The fence around it is no text between them.
-fn beside_fence(message: &Message<'_>, range: &Range<usize>, ask: &Ask) -> Binding {
-    let direct = binding::beside(message, range.start, range.end, ask);
+/// The nonce line of a JSON answer. A fence may be between them.
+fn beside_fence(message: &FinalMessage<'_>, range: &Range<usize>, ask: &ReviewRequest) -> Binding {
+    let direct = candidates::adjacent_binding(message, range.start, range.end, ask);
     if direct.nonce.is_some() {
         return direct;
     }
@@ -173,87 +175,85 @@ fn beside_fence(message: &Message<'_>, range: &Range<usize>, ask: &Ask) -> Bindi
     let below = text.len() - text[message.line_at(range.end).end..].trim_start().len();
     let (above, below) = (message.line_at(above), message.line_at(below));
     if is_fence(&text[above.clone()]) && is_fence(&text[below.clone()]) {
-        return binding::beside(message, above.start, below.end, ask);
+        return candidates::adjacent_binding(message, above.start, below.end, ask);
     }
     direct
 }
 
-fn review_of(value: &Value, offset: usize, ask: &Ask) -> Result<Review, Violation> {
+fn review_of(value: &JsonValue, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
     let issues = match value {
-        Value::Array(issues) => issues,
-        Value::Object(object) => match object.get("issues") {
-            Some(Value::Array(issues)) => issues,
+        JsonValue::Array(issues) => issues,
+        JsonValue::Object(object) => match object.get("issues") {
+            Some(JsonValue::Array(issues)) => issues,
             Some(other) => return Err(wrong_type("issues", "an array", other, offset)),
             None => return Err(missing("issues", "an array", offset)),
         },
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {
+        JsonValue::Null | JsonValue::Bool(_) | JsonValue::Number(_) | JsonValue::Text(_) => {
             return Err(Violation::new(ViolationCode::NoVerdict, offset, NOTHING));
         }
     };
     let findings = issues.iter().map(|issue| finding(issue, offset, ask)).collect::<Result<_, _>>()?;
     let review = review(findings, ask);
     if review.verdict.approves() && denies(value) {
-        let message =
-            "the list of issues holds none that counts, but the object says that the work did not pass";
+        let message = "the list of issues holds none that counts, but the object says that the work did not pass";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
     }
     Ok(review)
 }
 
-/// Whether an object says in another contract's words that the work did not pass.
-fn denies(value: &Value) -> bool {
-    let Value::Object(object) = value else { return false };
-    let pass = |word: &Value| *word == Value::Text("pass".to_owned());
+/// Whether an object says in the words of another contract that the work did not pass.
+fn denies(value: &JsonValue) -> bool {
+    let JsonValue::Object(object) = value else { return false };
+    let pass = |word: &JsonValue| *word == JsonValue::Text("pass".to_owned());
     object.denial("issues").is_some() || !object.get("verdict").is_none_or(pass)
 }
 
-fn finding(value: &Value, offset: usize, ask: &Ask) -> Result<Finding, Violation> {
-    let Value::Object(issue) = value else {
+fn finding(value: &JsonValue, offset: usize, ask: &ReviewRequest) -> Result<Finding, Violation> {
+    let JsonValue::Object(issue) = value else {
         return Err(wrong_type("issues", "an array of objects", value, offset));
     };
     let message = issue.required_text("message", offset)?;
     let (file, line) = location(issue, offset)?;
     let kind = issue.text("kind").or_else(|| issue.text("type")).filter(|kind| !kind.is_empty());
-    let severity = Severity::from_word(issue.optional_text("severity", offset)?);
-    let finding =
-        Finding::of(&ask.reviewer, kind.unwrap_or_else(|| KIND.to_owned()), severity, message.trim());
+    let severity = Severity::parse_or_critical(issue.optional_text("severity", offset)?);
+    let finding = Finding::new(&ask.reviewer, kind.unwrap_or_else(|| KIND.to_owned()), severity, message.trim());
     Ok(Finding { file, line, suggestion: issue.text("suggestion"), ..finding })
 }
 
-fn location(issue: &Object, offset: usize) -> Result<(Option<String>, Option<u32>), Violation> {
-    Ok(issue.optional_text("location", offset)?.map_or((None, None), place::of_location))
+fn location(issue: &JsonObject, offset: usize) -> Result<(Option<String>, Option<u32>), Violation> {
+    Ok(issue.optional_text("location", offset)?.map_or((None, None), location::parse_location))
 }
 
-/// What the findings amount to: the bar decides, since this contract has no verdict of its own.
-fn review(findings: Vec<Finding>, ask: &Ask) -> Review {
+/// The review of the findings. The bar decides the verdict, because this contract has none.
+fn review(findings: Vec<Finding>, ask: &ReviewRequest) -> Review {
     let blocked = findings.iter().any(|finding| ask.fail_on.is_reached_by(finding.severity));
     let verdict = if blocked { Verdict::ChangesRequested } else { Verdict::Approved };
-    Review { findings, ..Review::of(ask.reviewer.clone(), ask.kind, verdict) }
+    Review { findings, ..Review::new(ask.reviewer.clone(), ask.kind, verdict) }
 }
 
-/// The finding lines, which are one answer together, and each line that says there are none.
+/// The finding lines, which form one answer, and each line that says that there are none.
 fn line_candidates(
-    message: &Message<'_>,
+    message: &FinalMessage<'_>,
     taken: &[Range<usize>],
-    ask: &Ask,
-) -> Result<Vec<Candidate>, Violation> {
-    let mut lines = Lines::default();
+    ask: &ReviewRequest,
+) -> Result<Vec<AnswerCandidate>, Violation> {
+    let mut lines = SeverityLines::default();
     let text = message.text();
     let is_free = |ranges: &[Range<usize>], line: &Range<usize>| {
         let next = ranges.partition_point(|range| range.end <= line.start);
         ranges.get(next).is_none_or(|range| line.end <= range.start)
     };
-    // Lines that hold JSON answers are read as JSON.
-    let listed = lines.take_listed(message, |item| is_free(taken, item), ask);
+    // Lines with JSON answers are read as JSON.
+    let listed = lines.read_listed(message, |item| is_free(taken, item), ask);
     lines.listed.clone_from(&listed);
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
-        // A line that opens with a severity is one of its own, also where Markdown counts it to the item above.
-        if !is_free(&listed, &(start..end)) && !stated::opens(line) {
+        // A line that begins with a severity is separate, even if Markdown adds it to the item above.
+        if !is_free(&listed, &(start..end)) && !inline_severity::begins_with_severity(line) {
             lines.below_label = false;
         } else if is_free(taken, &(start..end)) {
-            lines.take(message, trimmed(text, start..end), ask);
+            lines.read_line(message, trimmed(text, start..end), ask);
         }
         start = end;
         if lines.clean.len() > MAX_CANDIDATES {
@@ -264,156 +264,166 @@ fn line_candidates(
 }
 
 #[derive(Default)]
-struct Lines {
+struct SeverityLines {
     findings: Vec<(usize, Finding)>,
     first: Option<usize>,
     binding: Binding,
-    clean: Vec<Candidate>,
-    /// Whether the line before is a heading of a severity: what says then that there is nothing is about that one.
+    clean: Vec<AnswerCandidate>,
+    /// Whether the previous line is a severity heading. A "nothing found" line then refers only to that severity.
     below_label: bool,
-    /// The lines that open with a severity and name no place: alone no findings, and not nothing either.
-    vague: Vec<(usize, Finding)>,
-    /// What stands below headings of a severity and was taken as findings.
+    /// Lines that begin with a severity and name no location. Alone they are neither findings nor "nothing found".
+    unplaced: Vec<(usize, Finding)>,
+    /// The ranges below severity headings that were read as findings.
     listed: Vec<Range<usize>>,
 }
 
-impl Lines {
-    /// Takes the list items below headings of a severity, with or without a place. Returns where they stand.
-    fn take_listed(
+impl SeverityLines {
+    /// Reads the list items below severity headings, with or without a location. Returns their ranges.
+    fn read_listed(
         &mut self,
-        message: &Message<'_>,
+        message: &FinalMessage<'_>,
         is_free: impl Fn(&Range<usize>) -> bool,
-        ask: &Ask,
+        ask: &ReviewRequest,
     ) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
-        // Only the severity headings of a review make its lists findings of this contract.
-        if !message.text().lines().any(|line| item::label(line.trim()).is_some()) {
+        // Lists are findings of this contract only below severity headings.
+        if !message.text().lines().any(|line| item::heading_severity(line.trim()).is_some()) {
             return ranges;
         }
-        for entry in reader::read_labelled(message).into_iter().filter(Entry::is_announced) {
+        for entry in reader::read_labelled(message).into_iter().filter(ReviewEntry::is_announced) {
             let start = entry.range.start;
             if is_free(&(start..start + 1)) && !entry.is_aside() {
                 let range = trimmed(message.text(), entry.range.clone());
-                self.found(message, &range, entry.item.finding(KIND, ask), ask);
-                take(&mut ranges, entry.range);
+                self.add_finding(message, &range, entry.item.finding(KIND, ask), ask);
+                insert_range(&mut ranges, entry.range);
             }
         }
         ranges
     }
 
-    fn found(&mut self, message: &Message<'_>, range: &Range<usize>, finding: Finding, ask: &Ask) {
-        let binding = binding::beside(message, range.start, range.end, ask);
-        if self.first.is_none() || binding.carries(ask) {
+    fn add_finding(&mut self, message: &FinalMessage<'_>, range: &Range<usize>, finding: Finding, ask: &ReviewRequest) {
+        let binding = candidates::adjacent_binding(message, range.start, range.end, ask);
+        if self.first.is_none() || binding.has_nonce_of(ask) {
             self.binding = binding;
         }
         self.first = Some(self.first.map_or(range.start, |first| first.min(range.start)));
         self.findings.push((range.start, finding));
     }
 
-    fn take(&mut self, message: &Message<'_>, line: Range<usize>, ask: &Ask) {
+    fn read_line(&mut self, message: &FinalMessage<'_>, line: Range<usize>, ask: &ReviewRequest) {
         let text = &message.text()[line.clone()];
         let below_label = self.below_label;
         if !text.is_empty() {
-            self.below_label = item::label(text).is_some();
+            self.below_label = item::heading_severity(text).is_some();
         }
-        if CLEAN.contains(&text) && message.outline().is_plain(&line) {
-            let binding = binding::beside(message, line.start, line.end, ask);
-            let contradicted = is_over_finding(message, &line).then(|| placed(line.start));
+        if CLEAN.contains(&text) && message.structure().is_plain(&line) {
+            let binding = candidates::adjacent_binding(message, line.start, line.end, ask);
+            let contradicted = is_over_finding(message, &line).then(|| contradicted_by_list(line.start));
             let answer = contradicted.map_or_else(|| Ok(Rc::new(review(Vec::new(), ask))), Err);
-            let clean = Candidate { offset: line.start, binding, standing: Standing::Remark, answer };
+            let clean = AnswerCandidate { offset: line.start, binding, kind: CandidateKind::Remark, answer };
             self.clean.extend((!below_label).then_some(clean));
-        } else if let Some((_, stated)) = stated::severity(text)
-            && message.outline().shown(line.start).is_none()
-            && message.outline().shown(line.start + stated.start).is_none()
+        } else if let Some((_, stated)) = inline_severity::severity(text)
+            && message.structure().markup_at(line.start).is_none()
+            && message.structure().markup_at(line.start + stated.start).is_none()
         {
-            self.take_severity(message, line, &stated, ask);
+            self.read_severity(message, line, &stated, ask);
         }
     }
 
-    fn take_severity(&mut self, message: &Message<'_>, line: Range<usize>, stated: &Range<usize>, ask: &Ask) {
+    fn read_severity(
+        &mut self,
+        message: &FinalMessage<'_>,
+        line: Range<usize>,
+        stated: &Range<usize>,
+        ask: &ReviewRequest,
+    ) {
         let text = &message.text()[line.clone()];
-        let opens = opens(&text[..stated.start]);
+        let opens = begins_label(&text[..stated.start]);
         let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
         let unnumbered = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < text.len());
         let said = unnumbered.unwrap_or(text).trim_start();
-        let item = Item::of(message, line.end - said.len(), said);
+        let item = ReviewItem::parse(message, line.end - said.len(), said);
         let Some(item) = item.filter(|_| !resolved::is_marked_done(text)) else { return };
         if item.place.is_some() {
-            self.found(message, &line, item.finding(KIND, ask), ask);
+            self.add_finding(message, &line, item.finding(KIND, ask), ask);
         } else if opens && !counts_none(&text[stated.end..]) && !self.is_over_list(message, &line) {
-            let below = item::label(text).and_then(|_| text_below(message, &line));
+            let below = item::heading_severity(text).and_then(|_| text_below(message, &line));
             let finding = item.finding(KIND, ask);
             let description = below.unwrap_or_else(|| finding.description.clone());
-            self.vague.push((line.start, Finding { description, ..finding }));
+            self.unplaced.push((line.start, Finding { description, ..finding }));
         }
     }
 
-    /// Whether a line is a heading of a severity over findings, or over a line that says there is nothing.
-    fn is_over_list(&self, message: &Message<'_>, line: &Range<usize>) -> bool {
+    /// Whether a line is a severity heading above findings or above a "nothing found" line.
+    fn is_over_list(&self, message: &FinalMessage<'_>, line: &Range<usize>) -> bool {
         let text = message.text();
         let below = text.len() - text[line.end..].trim_start().len();
         let next = &text[message.line_at(below)];
         let listed = self.listed.partition_point(|range| range.end <= below);
         let is_listed = || self.listed.get(listed).is_some_and(|range| range.contains(&below));
-        item::label(&text[line.clone()]).is_some()
-            && (message.outline().has_item_at(below) || stated::says_nothing(next) || is_listed())
+        item::heading_severity(&text[line.clone()]).is_some()
+            && (message.structure().has_item_at(below) || inline_severity::says_nothing(next) || is_listed())
     }
 
-    fn candidates(self, ask: &Ask) -> Vec<Candidate> {
+    fn candidates(self, ask: &ReviewRequest) -> Vec<AnswerCandidate> {
         let mut found = self.clean;
         if let Some(offset) = self.first {
-            let mut findings: Vec<_> = self.findings.into_iter().chain(self.vague).collect();
+            let mut findings: Vec<_> = self.findings.into_iter().chain(self.unplaced).collect();
             findings.sort_by_key(|(at, _)| *at);
             let review = review(findings.into_iter().map(|(_, finding)| finding).collect(), ask);
-            let standing = if review.verdict.approves() { Standing::Remark } else { Standing::Plain };
+            let standing = if review.verdict.approves() { CandidateKind::Remark } else { CandidateKind::Plain };
             let answer = Ok(Rc::new(review));
-            found.push(Candidate { offset, binding: self.binding, standing, answer });
-        } else if let Some((offset, _)) = self.vague.first() {
-            let blocks = self.vague.iter().any(|(_, finding)| ask.fail_on.is_reached_by(finding.severity));
-            let standing = if blocks { Standing::Denial } else { Standing::Doubt };
+            found.push(AnswerCandidate { offset, binding: self.binding, kind: standing, answer });
+        } else if let Some((offset, _)) = self.unplaced.first() {
+            let blocks = self.unplaced.iter().any(|(_, finding)| ask.fail_on.is_reached_by(finding.severity));
+            let standing = if blocks { CandidateKind::Denial } else { CandidateKind::Doubt };
             let binding = found.first().map(|clean| clean.binding.clone()).unwrap_or_default();
-            found.push(Candidate { offset: *offset, binding, standing, answer: Err(placeless(*offset)) });
+            found.push(AnswerCandidate {
+                offset: *offset,
+                binding,
+                kind: standing,
+                answer: Err(severity_without_location(*offset)),
+            });
         }
         found
     }
 }
 
-/// The paragraph below the heading of a severity, as one line.
-fn text_below(message: &Message<'_>, line: &Range<usize>) -> Option<String> {
+/// The paragraph below a severity heading, as one line.
+fn text_below(message: &FinalMessage<'_>, line: &Range<usize>) -> Option<String> {
     let below = message.text()[line.end..].trim_start();
-    let text =
-        item::joined(below.lines().take_while(|line| !line.trim().is_empty() && !item::is_heading(line)));
+    let text = item::joined(below.lines().take_while(|line| !line.trim().is_empty() && !item::is_heading(line)));
     (!text.is_empty()).then_some(text)
 }
 
-/// Whether a list follows at once whose first item begins with a place and states no severity.
-fn is_over_finding(message: &Message<'_>, line: &Range<usize>) -> bool {
+/// Whether a list follows directly whose first item begins with a location and states no severity.
+fn is_over_finding(message: &FinalMessage<'_>, line: &Range<usize>) -> bool {
     let text = message.text();
     let below = text.len() - text[line.end..].trim_start().len();
     let next = &text[message.line_at(below)];
-    let leads = |place: Place| !next[..place.range.start].contains(char::is_alphabetic);
-    message.outline().has_item_at(below)
-        && place::find(next).is_some_and(leads)
-        && stated::severity(next).is_none()
+    let leads = |place: LocationMention| !next[..place.range.start].contains(char::is_alphabetic);
+    message.structure().has_item_at(below)
+        && location::find(next).is_some_and(leads)
+        && inline_severity::severity(next).is_none()
 }
 
-fn placed(offset: usize) -> Violation {
+fn contradicted_by_list(offset: usize) -> Violation {
     let message = "the answer says that there are no issues, and a list of places follows";
     Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
-fn placeless(offset: usize) -> Violation {
-    let message = "a line states a severity without a `file:line`; an approval does not go with it";
+fn severity_without_location(offset: usize) -> Violation {
+    let message = "a line states a severity without a `file:line`, which contradicts an approval";
     Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
-/// Whether nothing but a number and the word `severity` comes before a stated severity.
-fn opens(before: &str) -> bool {
+/// Whether only a number and the word `severity` come before a stated severity.
+fn begins_label(before: &str) -> bool {
     let mut words = before.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty());
     words.all(|word| word.eq_ignore_ascii_case("severity"))
 }
 
-/// `HIGH: 0`, `LOW: none` and `MEDIUM: no issues` count findings, they are none.
+/// Whether the line counts no findings: `HIGH: 0`, `LOW: none`, `MEDIUM: no issues`.
 fn counts_none(after: &str) -> bool {
     const NONE: [&str; 4] = ["0", "none", "nothing", "nil"];
     const THINGS: [&str; 4] = ["issue", "issues", "findings", "problems"];

@@ -3,28 +3,28 @@
 
 use std::ops::Range;
 
-use super::message::{Message, trimmed};
+use super::message::{FinalMessage, trimmed};
 use crate::review::Verdict;
 
-/// A line that has the form of a verdict, and is said rather than shown.
+/// An unquoted line in the form of a verdict.
 #[derive(Debug)]
 pub(super) struct VerdictLine<'m> {
     pub range: Range<usize>,
-    /// What stands in the place of the verdict word.
+    /// The text in the position of the verdict word.
     pub word: &'m str,
-    /// The verdict, where the word is one. A full stop or a mark of approval after it does not count.
+    /// The verdict, if the word is one. A full stop or approval mark after it is ignored.
     pub verdict: Option<Verdict>,
-    /// Whether the whole line is the bold form, so that any other word in it is a mistake of the reviewer.
+    /// Whether the whole line is bold, so that any other word in it is a mistake of the reviewer.
     pub is_bold: bool,
 }
 
 impl VerdictLine<'_> {
-    /// Whether the line is an answer, if perhaps a wrong one.
+    /// Whether the line is an answer, valid or not.
     pub fn is_answer(&self) -> bool {
         self.verdict.is_some() || self.is_bold
     }
 
-    /// Whether the line names a verdict and then says more: `Verdict: APPROVED once the tests pass`.
+    /// Whether the line names a verdict and continues: `Verdict: APPROVED once the tests pass`.
     pub fn says_more(&self) -> bool {
         self.verdict.is_none() && WORDS.iter().any(|(word, _)| starts_with(self.word, word))
     }
@@ -36,31 +36,31 @@ const WORDS: [(&str, Verdict); 3] = [
     ("NEEDS_DISCUSSION", Verdict::NeedsDiscussion),
 ];
 
-/// What may stand after the word, once.
+/// Marks allowed after the word, at most one.
 const MARKS: [&str; 4] = [".", "✅", "✔", "👍"];
 
 const BOLD: &str = "**Verdict:";
 const MARK: &str = "**";
 
-/// Whether a line begins like a verdict, wherever it stands.
-pub(super) fn begins(line: &str) -> bool {
+/// Whether a line begins like a verdict.
+pub(super) fn begins_verdict(line: &str) -> bool {
     [BOLD, "**Verdict**:", "Verdict:"].into_iter().any(|opening| line.starts_with(opening))
 }
 
-/// The lines of the message that have the form of a verdict and are said, in order.
-pub(super) fn all<'m>(message: &Message<'m>) -> impl Iterator<Item = VerdictLine<'m>> {
+/// The unquoted lines of the message in the form of a verdict, in order.
+pub(super) fn verdict_lines<'m>(message: &FinalMessage<'m>) -> impl Iterator<Item = VerdictLine<'m>> {
     let text = message.text();
     let mut start = 0;
     text.split_inclusive('\n').filter_map(move |line| {
         let range = trimmed(text, start..start + line.len());
         start += line.len();
-        if begins(&text[range.clone()]) { read(message, range) } else { None }
+        if begins_verdict(&text[range.clone()]) { read(message, range) } else { None }
     })
 }
 
-fn read<'m>(message: &Message<'m>, range: Range<usize>) -> Option<VerdictLine<'m>> {
-    let (text, outline) = (message.text(), message.outline());
-    if is_indented(text, range.start) || !outline.is_said(&range) {
+fn read<'m>(message: &FinalMessage<'m>, range: Range<usize>) -> Option<VerdictLine<'m>> {
+    let (text, outline) = (message.text(), message.structure());
+    if is_indented(text, range.start) || !outline.is_own_text(&range) {
         return None;
     }
     let line = &text[range.clone()];
@@ -84,14 +84,14 @@ fn read<'m>(message: &Message<'m>, range: Range<usize>) -> Option<VerdictLine<'m
     outline.is_text(range.start + at).then_some(VerdictLine { range, word, verdict, is_bold })
 }
 
-/// The text inside the bold type that begins at `offset`, and what stands behind it.
-fn bold_word<'m>(message: &Message<'m>, offset: usize, word: &'m str) -> Option<(&'m str, &'m str)> {
-    let bold = message.outline().bold_at(offset)?;
+/// The bold text that begins at `offset`, and the text after it.
+fn bold_word<'m>(message: &FinalMessage<'m>, offset: usize, word: &'m str) -> Option<(&'m str, &'m str)> {
+    let bold = message.structure().bold_at(offset)?;
     let (inside, tail) = word.split_at_checked(bold.len())?;
     Some((inside.strip_prefix(MARK)?.strip_suffix(MARK)?, tail.trim()))
 }
 
-/// The verdict a word states; at most one mark goes with it, inside or outside the bold text.
+/// The verdict of a word, with at most one mark inside or outside the bold text.
 fn verdict_of(word: &str, tail: &str) -> Option<Verdict> {
     let bare = MARKS.into_iter().find_map(|mark| without_selector(word).strip_suffix(mark));
     let word = if tail.is_empty() { bare.unwrap_or(word).trim_end() } else { word };
@@ -102,12 +102,13 @@ fn is_mark(tail: &str) -> bool {
     MARKS.contains(&without_selector(tail))
 }
 
-/// Without the selector that asks for the colourful form of a sign: `✔️`.
+/// Removes the variation selector of an emoji: `✔️`.
 fn without_selector(text: &str) -> &str {
     text.strip_suffix('\u{fe0f}').unwrap_or(text)
 }
 
-/// The word in any case. `changes requested` and `needs-discussion` are understood too: neither approves.
+/// Compares the word in any case. `changes requested` and `needs-discussion` are accepted too, because neither
+/// approves.
 fn is_word(word: &str, known: &str) -> bool {
     word.len() == known.len() && starts_with(word, known)
 }
@@ -117,7 +118,7 @@ fn starts_with(text: &str, known: &str) -> bool {
     text.len() >= known.len() && text.bytes().zip(known.bytes()).all(same)
 }
 
-/// Four columns and more are code to every reader, also where Markdown sees a paragraph that goes on.
+/// Four or more columns are code to every reader, even where Markdown continues a paragraph.
 fn is_indented(text: &str, start: usize) -> bool {
     let before = &text[..start];
     let blank = &before[before.trim_end_matches(|c: char| c.is_whitespace() && c != '\n').len()..];

@@ -1,47 +1,44 @@
-//! `<spec-review>` and `<code-review>`, fenced or not, with the prefix words as the fallback.
+//! The XML contract: `<spec-review>` and `<code-review>`, fenced or not, with the prefix contract as the fallback.
 
 use std::rc::Rc;
 
-use super::Ask;
-use super::binding::{Binding, Candidate, MAX_CANDIDATES, Standing, clip, too_many};
-use super::message::Message;
-use super::xml_tree::{self, Attempt, Element, ISSUES};
+use super::ReviewRequest;
+use super::candidates::{AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, clip, too_many};
+use super::message::FinalMessage;
+use super::xml_tree::{self, Element, ISSUES, ParsedXml};
 use super::{objection, prefix, retraction};
-use crate::review::{
-    Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode,
-};
+use crate::review::{Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
 
-pub(super) const NOTHING: &str =
-    "there is no review element, and the message does not start with APPROVED: or ISSUES:";
+pub(super) const NOTHING: &str = "there is no review element, and the message does not start with APPROVED: or ISSUES:";
 
-/// The element a reviewer of this kind answers with.
+/// The root element for a reviewer of this kind.
 pub(super) fn root(kind: ReviewerKind) -> &'static str {
     match kind {
         ReviewerKind::Spec => "spec-review",
-        ReviewerKind::Code | ReviewerKind::Security | ReviewerKind::Tests | ReviewerKind::General => {
-            "code-review"
-        }
+        ReviewerKind::Code | ReviewerKind::Security | ReviewerKind::Tests | ReviewerKind::General => "code-review",
     }
 }
 
-/// The XML answers, or the prefix answer of a message that has none at all: a broken XML answer is a
-/// violation, not a reason to look for another one.
-pub(super) fn candidates_or_prefix(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+/// The XML answers, or the prefix answer if there are none. A broken XML answer is a violation and does not trigger
+/// the fallback.
+pub(super) fn candidates_or_prefix(
+    message: &FinalMessage<'_>,
+    ask: &ReviewRequest,
+) -> Result<Vec<AnswerCandidate>, Violation> {
     let mut found = candidates(message, ask)?;
     let fallback = prefix::candidates(message, ask)?;
     if found.is_empty() {
         return Ok(fallback);
     }
-    // Beside XML the prefix is only words, but words that say the opposite are an answer too.
-    let says = |one: &Candidate| one.answer.as_ref().ok().map(|review| review.verdict.approves());
-    let opposed =
-        fallback.into_iter().filter(|words| found.iter().any(|xml| says(xml) == says(words).map(|yes| !yes)));
+    // Beside an XML answer, a prefix counts only if it says the opposite.
+    let says = |one: &AnswerCandidate| one.answer.as_ref().ok().map(|review| review.verdict.approves());
+    let opposed = fallback.into_iter().filter(|words| found.iter().any(|xml| says(xml) == says(words).map(|yes| !yes)));
     let opposed: Vec<_> = opposed.collect();
     found.extend(opposed);
     Ok(found)
 }
 
-pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
     let mut found = Vec::new();
     for (start, attempt) in xml_tree::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
@@ -49,31 +46,35 @@ pub(super) fn candidates(message: &Message<'_>, ask: &Ask) -> Result<Vec<Candida
         }
         found.extend(candidate(attempt, start, message, ask));
     }
-    retraction::add(&mut found, message, ask);
+    retraction::add_retractions(&mut found, message, ask);
     Ok(found)
 }
 
-fn candidate(attempt: Attempt, start: usize, message: &Message<'_>, ask: &Ask) -> Option<Candidate> {
+fn candidate(
+    attempt: ParsedXml,
+    start: usize,
+    message: &FinalMessage<'_>,
+    ask: &ReviewRequest,
+) -> Option<AnswerCandidate> {
     let end = attempt.root.is_ok().then_some(start + attempt.length);
-    let quoted = message.outline().quotes(message.text(), start, end) || message.is_inside_json(start);
-    if quoted && end.is_none() && !attempt.hides {
+    let quoted = message.structure().is_quoted_answer(message.text(), start, end) || message.is_inside_json(start);
+    if quoted && end.is_none() && !attempt.skipped_rest {
         return None;
     }
-    let attribute = |name: &str| {
-        attempt.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim().to_owned())
-    };
+    let attribute =
+        |name: &str| attempt.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim().to_owned());
     let binding = Binding { nonce: attribute("nonce"), commit: attribute("commit") };
-    let standing = if quoted && !attempt.hides { Standing::Quoted } else { Standing::Plain };
+    let standing = if quoted && !attempt.skipped_rest { CandidateKind::Quoted } else { CandidateKind::Plain };
     let answer = attempt.root.and_then(|root| review(&root, start, ask)).map(Rc::new);
-    Some(Candidate { offset: start, binding, standing, answer })
+    Some(AnswerCandidate { offset: start, binding, kind: standing, answer })
 }
 
-fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violation> {
+fn review(element: &Element, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
     if element.name != root(ask.kind) {
         let message = format!("a <{}> was asked for, not a <{}>", root(ask.kind), clip(&element.name));
         return Err(Violation::new(ViolationCode::Malformed, offset, message));
     }
-    let mut review = Review::of(ask.reviewer.clone(), ask.kind, verdict(element, offset, ask.kind)?);
+    let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict(element, offset, ask.kind)?);
     review.confidence = confidence(element);
     review.findings = element.descendants("issue").into_iter().map(|issue| finding(issue, ask)).collect();
     review.minor = element.descendants("note").into_iter().map(note).collect();
@@ -83,17 +84,17 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
         .map(|item| item.text.trim().to_owned())
         .collect();
     review.summary = element.child_text("summary").unwrap_or_default();
-    if review.verdict.approves() && objection::is_in(&review.summary, ask) {
+    if review.verdict.approves() && objection::contains_objection(&review.summary, ask) {
         return Err(retraction::violation(offset));
     }
-    check_strange(element, &review, offset)?;
-    let blocking = |note: &Note| objection::is_in_note(&note.description, ask);
+    check_unexpected(element, &review, offset)?;
+    let blocking = |note: &Note| objection::note_contains_objection(&note.description, ask);
     if review.verdict.approves() && review.minor.iter().any(blocking) {
         let message = "the verdict approves, but a note states a severity that blocks";
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
     }
     if review.verdict == Verdict::ChangesRequested {
-        add_unlisted(element, &mut review.findings, ask);
+        add_unlisted_issues(element, &mut review.findings, ask);
     }
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
         let message = "the verdict is ISSUES, but no <issue> is listed";
@@ -102,10 +103,10 @@ fn review(element: &Element, offset: usize, ask: &Ask) -> Result<Review, Violati
     Ok(review)
 }
 
-/// Whatever looks like an issue or a verdict in a strange place must not get lost beside an approval.
-fn check_strange(element: &Element, review: &Review, offset: usize) -> Result<(), Violation> {
+/// Returns a violation if an approval contains an issue or a verdict in an unexpected place.
+fn check_unexpected(element: &Element, review: &Review, offset: usize) -> Result<(), Violation> {
     if review.verdict.approves()
-        && let Some(what) = unread(element)
+        && let Some(what) = unlisted_issue(element)
     {
         let message = format!("the verdict approves, but `{}` reads like an issue", clip(&what));
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
@@ -117,26 +118,26 @@ fn check_strange(element: &Element, review: &Review, offset: usize) -> Result<()
     Ok(())
 }
 
-/// What stands in the place of an issue without being an `<issue>`.
-fn unread(element: &Element) -> Option<String> {
+/// The text in the place of an issue that is not an `<issue>`.
+fn unlisted_issue(element: &Element) -> Option<String> {
     let of_issues = element.name == ISSUES;
     if of_issues && !says_none(&element.text) {
         return Some(element.text.trim().to_owned());
     }
     element.children.iter().find_map(|child| {
-        let lost = if of_issues { is_unlisted(child) } else { is_stray(child) };
+        let lost = if of_issues { is_unlisted(child) } else { is_stray_issue(child) };
         if lost && child.descendants("issue").is_empty() {
             return Some(format!("<{}>", child.name));
         }
-        unread(child)
+        unlisted_issue(child)
     })
 }
 
-/// Adds a finding for everything that stands in the place of an issue without being an `<issue>`.
-fn add_unlisted(element: &Element, findings: &mut Vec<Finding>, ask: &Ask) {
+/// Adds a finding for each text in the place of an issue that is not an `<issue>`.
+fn add_unlisted_issues(element: &Element, findings: &mut Vec<Finding>, ask: &ReviewRequest) {
     let mut add = |severity: Severity, text: String| {
         if !says_none(&text) {
-            findings.push(Finding::of(&ask.reviewer, "unstated", severity, text));
+            findings.push(Finding::new(&ask.reviewer, "unstated", severity, text));
         }
     };
     let of_issues = element.name == ISSUES;
@@ -144,24 +145,24 @@ fn add_unlisted(element: &Element, findings: &mut Vec<Finding>, ask: &Ask) {
         add(Severity::Critical, element.text.trim().to_owned());
     }
     for child in &element.children {
-        let lost = if of_issues { is_unlisted(child) } else { is_stray(child) };
+        let lost = if of_issues { is_unlisted(child) } else { is_stray_issue(child) };
         if lost && child.descendants("issue").is_empty() {
-            add(Severity::from_word(child.attribute("severity")), child.all_text());
+            add(Severity::parse_or_critical(child.attribute("severity")), child.all_text());
         }
     }
-    element.children.iter().for_each(|child| add_unlisted(child, findings, ask));
+    element.children.iter().for_each(|child| add_unlisted_issues(child, findings, ask));
 }
 
-/// Whether a part of the list of issues says something without being an issue or a note.
+/// Whether a child of the issue list has content without being an issue or a note.
 fn is_unlisted(child: &Element) -> bool {
     let listed = matches!(child.name.as_str(), "issue" | "minor" | "note");
     let blank = says_none(&child.text) && child.children.is_empty() && child.attribute("severity").is_none();
     !listed && !blank
 }
 
-/// Whether a note, or an element of the reviewer's own, states a severity above minor.
-fn is_stray(child: &Element) -> bool {
-    let severity = child.attribute("severity").map(|word| Severity::from_word(Some(word)));
+/// Whether a note or an unknown element states a severity above minor.
+fn is_stray_issue(child: &Element) -> bool {
+    let severity = child.attribute("severity").map(|word| Severity::parse_or_critical(Some(word)));
     (!child.is_known() || child.name == "note") && severity.is_some_and(|severity| severity > Severity::Minor)
 }
 
@@ -181,14 +182,14 @@ fn verdict(element: &Element, offset: usize, kind: ReviewerKind) -> Result<Verdi
         return Err(Violation::new(ViolationCode::DuplicateKey, offset, "there are two <verdict> elements"));
     }
     let word = first.text.trim();
-    let bare = !first.strange && first.children.is_empty();
+    let bare = !first.has_unknown_child && first.children.is_empty();
     verdict_word(word, kind).filter(|_| bare).ok_or_else(|| {
         let message = format!("the verdict must be {}, not `{}`", words(kind), clip(word));
         Violation::new(ViolationCode::UnknownVerdict, offset, message)
     })
 }
 
-/// The verdict words, which differ by kind: a specification is met or not, there is no minor way to miss it.
+/// Parses a verdict word. A spec review has no `APPROVED_WITH_MINOR`.
 pub(super) fn verdict_word(word: &str, kind: ReviewerKind) -> Option<Verdict> {
     match word {
         "APPROVED" => Some(Verdict::Approved),
@@ -216,7 +217,7 @@ fn confidence(element: &Element) -> Confidence {
     }
 }
 
-fn finding(issue: &Element, ask: &Ask) -> Finding {
+fn finding(issue: &Element, ask: &ReviewRequest) -> Finding {
     let (file, line) = location(issue);
     let own = issue.text.trim();
     let requirement = issue.child_text("requirement");
@@ -231,8 +232,8 @@ fn finding(issue: &Element, ask: &Ask) -> Finding {
         .or_else(|| suggestion.clone())
         .unwrap_or_else(|| "An issue without a description.".to_owned());
     let kind = issue.attribute("type").filter(|kind| !kind.is_empty()).unwrap_or("unstated");
-    let severity = Severity::from_word(issue.attribute("severity"));
-    Finding { file, line, requirement, suggestion, ..Finding::of(&ask.reviewer, kind, severity, description) }
+    let severity = Severity::parse_or_critical(issue.attribute("severity"));
+    Finding { file, line, requirement, suggestion, ..Finding::new(&ask.reviewer, kind, severity, description) }
 }
 
 fn note(note: &Element) -> Note {
@@ -241,7 +242,7 @@ fn note(note: &Element) -> Note {
     Note { file, line, description }
 }
 
-/// The place of an issue or a note. Of a range of lines, the first.
+/// The location of an issue or a note. Of a range of lines, the first.
 fn location(element: &Element) -> (Option<String>, Option<u32>) {
     let Some(location) = element.children("location").next() else { return (None, None) };
     let file = location.attribute("file").filter(|file| !file.is_empty()).map(str::to_owned);

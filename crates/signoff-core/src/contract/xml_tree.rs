@@ -1,21 +1,21 @@
-//! XML as reviewers write it: read by `quick-xml`, kept as a small tree, bounded in depth and attributes.
+//! Parses XML answers with `quick-xml` into a small tree, with limits on depth and attributes.
 
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion, escape};
 
 use crate::review::{Violation, ViolationCode};
 
-/// Answers nest less than this.
+/// Maximum nesting depth.
 const MAX_DEPTH: usize = 32;
 
-/// No element of an answer has more; comparing attribute names pairwise must stay cheap.
+/// Maximum attributes per element. Attribute names are compared pairwise.
 const MAX_ATTRIBUTES: usize = 16;
 
-/// The element whose every part is an issue.
+/// The element whose children are all issues.
 pub(super) const ISSUES: &str = "issues";
 
-/// The elements an answer is made of. The text of others belongs to what is around them.
-const KNOWN: [&str; 13] = [
+/// The elements of an answer. The text of other elements is added to their parent.
+const KNOWN_ELEMENTS: [&str; 13] = [
     "verdict",
     "confidence",
     "issues",
@@ -37,8 +37,8 @@ pub(super) struct Element {
     pub attributes: Vec<(String, String)>,
     pub children: Vec<Element>,
     pub text: String,
-    /// Whether there was an element in it that no answer is made of.
-    pub strange: bool,
+    /// Whether it contained an unknown element.
+    pub has_unknown_child: bool,
 }
 
 impl Element {
@@ -50,25 +50,25 @@ impl Element {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// The text of the first child of that name, unless it is blank.
+    /// The text of the first child with this name, unless it is blank.
     pub fn child_text(&self, name: &str) -> Option<String> {
         let text = self.children(name).next()?.text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    /// The text of the element and of everything in it.
+    /// The text of the element and all its descendants.
     pub fn all_text(&self) -> String {
         let inner = self.children.iter().map(Self::all_text);
         let texts = std::iter::once(self.text.trim().to_owned()).chain(inner);
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Whether it is one of the elements an answer is made of.
+    /// Whether it is one of the elements of an answer.
     pub fn is_known(&self) -> bool {
-        KNOWN.contains(&self.name.as_str())
+        KNOWN_ELEMENTS.contains(&self.name.as_str())
     }
 
-    /// All elements of that name below this one, in order.
+    /// All descendants with this name, in order.
     pub fn descendants<'e>(&'e self, name: &'e str) -> Vec<&'e Element> {
         let mut found = Vec::new();
         for child in &self.children {
@@ -81,30 +81,30 @@ impl Element {
     }
 }
 
-/// One attempt to read an element from the start of a text.
-pub(super) struct Attempt {
+/// The result of parsing an element from the start of a text.
+pub(super) struct ParsedXml {
     pub root: Result<Element, Violation>,
-    /// The root's attributes, also where the rest breaks off.
+    /// The attributes of the root, also if the rest is broken.
     pub attributes: Vec<(String, String)>,
-    /// How far it was read.
+    /// Number of bytes read.
     pub length: usize,
-    /// Nothing after it was looked at, although it broke: an answer may be hidden there.
-    pub hides: bool,
+    /// Whether the element is broken and the text after it was not searched. An answer may be hidden there.
+    pub skipped_rest: bool,
 }
 
-/// The elements of a review.
+/// The root elements of a review.
 const ROOTS: [&str; 2] = ["spec-review", "code-review"];
 
-/// How often a text may be read again for the sake of what broken elements swallowed.
-const REREADS: usize = 16;
+/// How often a text may be parsed again because of broken elements.
+const MAX_REREADS: usize = 16;
 
-/// Every outermost review element of a text with its offset, whole or broken.
+/// Every outermost review element of a text with its offset, complete or broken.
 ///
-/// A broken one may be the mere mention of a tag, so what begins inside it is read as well. Linear: an
+/// A broken element may only be the mention of a tag, so elements that begin inside it are parsed too. Linear: an
 /// element breaks at the next one, and those that read past it share a budget.
-pub(super) fn scan(text: &str) -> impl Iterator<Item = (usize, Attempt)> {
+pub(super) fn scan(text: &str) -> impl Iterator<Item = (usize, ParsedXml)> {
     let mut from = 0;
-    let mut budget = text.len().saturating_mul(REREADS);
+    let mut budget = text.len().saturating_mul(MAX_REREADS);
     starts(text).into_iter().filter_map(move |start| {
         if start < from {
             return None;
@@ -115,10 +115,10 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = (usize, Attempt)> {
             Err(violation) if truncated(violation) => text.len() - start,
             Ok(_) | Err(_) => attempt.length,
         };
-        attempt.hides = attempt.root.is_err() && cost > budget;
+        attempt.skipped_rest = attempt.root.is_err() && cost > budget;
         if attempt.root.is_ok() {
             from = start + attempt.length;
-        } else if attempt.hides {
+        } else if attempt.skipped_rest {
             from = text.len();
         } else {
             budget -= cost;
@@ -127,7 +127,7 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = (usize, Attempt)> {
     })
 }
 
-/// Where an opening tag of either root begins, in order.
+/// The offsets of the opening tags of both roots, in order.
 fn starts(text: &str) -> Vec<usize> {
     let opens = |root: &str, at: usize| {
         let rest = &text[at + 1 + root.len()..];
@@ -142,33 +142,32 @@ fn starts(text: &str) -> Vec<usize> {
     starts
 }
 
-/// Reads the element that starts `text`, whose first byte is at `offset` of the message.
-fn read(text: &str, offset: usize) -> Attempt {
-    let mut builder =
-        Builder { reader: Reader::from_str(text), offset, open: Vec::new(), attributes: Vec::new() };
+/// Parses the element at the start of `text`, which begins at `offset` of the message.
+fn read(text: &str, offset: usize) -> ParsedXml {
+    let mut builder = XmlBuilder { reader: Reader::from_str(text), offset, open: Vec::new(), attributes: Vec::new() };
     let root = builder.run();
     let length = usize::try_from(builder.reader.buffer_position()).unwrap_or(text.len()).min(text.len());
-    Attempt { root, attributes: builder.attributes, length, hides: false }
+    ParsedXml { root, attributes: builder.attributes, length, skipped_rest: false }
 }
 
-struct Builder<'t> {
+struct XmlBuilder<'t> {
     reader: Reader<&'t [u8]>,
     offset: usize,
     open: Vec<Element>,
     attributes: Vec<(String, String)>,
 }
 
-impl Builder<'_> {
+impl XmlBuilder<'_> {
     fn run(&mut self) -> Result<Element, Violation> {
         loop {
             let event = self.reader.read_event().map_err(|error| self.syntax(&error))?;
-            if let Some(root) = self.take(event)? {
+            if let Some(root) = self.handle(event)? {
                 return Ok(root);
             }
         }
     }
 
-    fn take(&mut self, event: Event<'_>) -> Result<Option<Element>, Violation> {
+    fn handle(&mut self, event: Event<'_>) -> Result<Option<Element>, Violation> {
         match event {
             Event::Start(start) => {
                 self.start(&start)?;
@@ -182,7 +181,7 @@ impl Builder<'_> {
             Event::Text(text) => Ok(self.text(&text.xml10_content())),
             Event::CData(text) => Ok(self.text(&text.xml10_content())),
             Event::GeneralRef(reference) => {
-                let text = self.resolved(&reference)?;
+                let text = self.resolve_entity(&reference)?;
                 Ok(self.text(&text))
             }
             Event::Comment(_) => Ok(None),
@@ -213,13 +212,11 @@ impl Builder<'_> {
     fn attributes_of(&self, start: &BytesStart<'_>) -> Result<Vec<(String, String)>, Violation> {
         let mut attributes = Vec::new();
         for attribute in start.attributes() {
-            let attribute =
-                attribute.map_err(|error| self.broken(ViolationCode::Malformed, &error.to_string()))?;
+            let attribute = attribute.map_err(|error| self.broken(ViolationCode::Malformed, &error.to_string()))?;
             if attributes.len() >= MAX_ATTRIBUTES {
                 return Err(self.broken(ViolationCode::Malformed, "an element has too many attributes"));
             }
-            let value =
-                attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|error| self.syntax(&error))?;
+            let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|error| self.syntax(&error))?;
             attributes.push((attribute.key.as_ref().to_owned(), value.into_owned()));
         }
         Ok(attributes)
@@ -229,17 +226,17 @@ impl Builder<'_> {
     fn end(&mut self) -> Option<Element> {
         let element = self.open.pop()?;
         let Some(parent) = self.open.last_mut() else { return Some(element) };
-        if KNOWN.contains(&element.name.as_str()) {
+        if KNOWN_ELEMENTS.contains(&element.name.as_str()) {
             parent.children.push(element);
             return None;
         }
-        parent.strange = true;
+        parent.has_unknown_child = true;
         let verdict = element.children("verdict").next().is_some();
         if parent.name == ISSUES || element.attribute("severity").is_some() || verdict {
-            // Not ours, but it may be an issue or hold another verdict: whoever reads the review must see it.
+            // An unknown element may be an issue or hold another verdict, so the review must see it.
             parent.children.push(element);
         } else {
-            // Markup inside a text stays part of the text.
+            // Unknown markup inside a text becomes part of the text.
             parent.text.push_str(&element.text);
             parent.children.extend(element.children);
         }
@@ -253,18 +250,16 @@ impl Builder<'_> {
         None
     }
 
-    /// The five predefined entities and numbered characters. There are no others to expand.
-    fn resolved(&self, reference: &BytesRef<'_>) -> Result<String, Violation> {
+    /// Resolves the five predefined entities and character references. No other entities are expanded.
+    fn resolve_entity(&self, reference: &BytesRef<'_>) -> Result<String, Violation> {
         if let Some(character) = reference.resolve_char_ref().map_err(|error| self.syntax(&error))? {
             return Ok(character.to_string());
         }
         let known = escape::resolve_xml_entity(reference.as_ref());
-        known
-            .map(str::to_owned)
-            .ok_or_else(|| self.broken(ViolationCode::Malformed, "it uses an unknown entity"))
+        known.map(str::to_owned).ok_or_else(|| self.broken(ViolationCode::Malformed, "it uses an unknown entity"))
     }
 
-    /// Grammar errors are what the reader meets at the end of the text; the others can be anywhere.
+    /// quick-xml reports syntax errors at the end of the text. Other errors can be anywhere.
     fn syntax(&self, error: &quick_xml::Error) -> Violation {
         let truncated = matches!(error, quick_xml::Error::Syntax(_));
         let code = if truncated { ViolationCode::Truncated } else { ViolationCode::Malformed };
@@ -273,7 +268,7 @@ impl Builder<'_> {
 
     fn broken(&self, code: ViolationCode, reason: &str) -> Violation {
         let at = usize::try_from(self.reader.buffer_position()).unwrap_or_default();
-        let reason = super::binding::clip(reason);
+        let reason = super::candidates::clip(reason);
         Violation::new(code, self.offset + at, format!("the XML answer is broken: {reason}"))
     }
 }

@@ -1,10 +1,10 @@
-//! What a fixer says about the findings it was given. A claim is evidence to verify: it never changes a finding's state.
+//! A fixer's claims about its findings. A claim is evidence to verify; it never changes a finding's state.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, Commit, FindingId};
 
-/// What a fixer says it did about a finding.
+/// What a fixer claims to have done about a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimKind {
@@ -16,8 +16,8 @@ pub enum ClaimKind {
 impl ClaimKind {
     pub const ALL: [Self; 3] = [Self::Fixed, Self::Refuted, Self::NotFixed];
 
-    /// The word that fixers are asked for.
-    pub fn word(self) -> &'static str {
+    /// The word that the prompt asks fixers to use.
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
             Self::Refuted => "refuted",
@@ -26,49 +26,48 @@ impl ClaimKind {
     }
 }
 
-/// One line of a fixer's account.
+/// One claim of a fixer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Claim {
+pub struct FixClaim {
     pub finding: FindingId,
     pub kind: ClaimKind,
     pub evidence: String,
 }
 
-impl Claim {
-    /// Adds a further line of evidence.
-    fn go_on(&mut self, line: &str) {
-        let more =
-            if self.evidence.is_empty() { line.trim().to_owned() } else { format!(" {}", line.trim()) };
-        let room = EVIDENCE_CAP.saturating_sub(self.evidence.chars().count());
+impl FixClaim {
+    /// Adds a line of evidence.
+    fn add_line(&mut self, line: &str) {
+        let more = if self.evidence.is_empty() { line.trim().to_owned() } else { format!(" {}", line.trim()) };
+        let room = MAX_EVIDENCE_CHARS.saturating_sub(self.evidence.chars().count());
         self.evidence.extend(more.chars().take(room));
     }
 }
 
-/// A claim as the ledger keeps it.
+/// A claim as stored in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RecordedClaim {
     pub kind: ClaimKind,
     pub evidence: String,
     pub attempt: AttemptId,
-    /// What the fixer left.
+    /// The fixer's commit.
     pub commit: Commit,
 }
 
-/// The longest evidence that is kept, in characters.
-const EVIDENCE_CAP: usize = 1000;
+/// Maximum length of stored evidence, in characters.
+const MAX_EVIDENCE_CHARS: usize = 1000;
 
-/// The shortest part of an id that names a finding.
-const SHORTEST_PREFIX: usize = 5;
+/// Minimum length of an id prefix that identifies a finding.
+const MIN_PREFIX_CHARS: usize = 5;
 
-/// What stands between the parts of a line, and around them: list markers, emphasis, code, table cells.
+/// Characters between and around the parts of a line: list markers, emphasis, code, table cells.
 const MARKUP: &[char] =
     &['-', '–', '—', '*', '_', '`', '|', '>', '#', '+', '[', ']', '(', ')', ':', ',', '.', '•', '✅', '✔'];
 
-/// Reads a fixer's account: lines with the id of a known finding, then `fixed`, `refuted` or `not fixed`, then the
-/// evidence, which may go on in indented lines. Of several lines about one finding the last counts. Every other line is
+/// Parses a fixer's claims: lines with the id of a known finding, then `fixed`, `refuted` or `not fixed`, then the
+/// evidence, which may continue in indented lines. The last claim about a finding counts. All other lines are
 /// ignored.
-pub fn read_claims<'a>(message: &str, known: impl Iterator<Item = &'a FindingId> + Clone) -> Vec<Claim> {
-    let mut claims: Vec<Claim> = Vec::new();
+pub fn read_claims<'a>(message: &str, known: impl Iterator<Item = &'a FindingId> + Clone) -> Vec<FixClaim> {
+    let mut claims: Vec<FixClaim> = Vec::new();
     let mut is_open = false;
     for line in message.lines() {
         if let Some(claim) = read_line(line, known.clone()) {
@@ -78,38 +77,38 @@ pub fn read_claims<'a>(message: &str, known: impl Iterator<Item = &'a FindingId>
         } else {
             is_open &= line.starts_with([' ', '\t']) && !line.trim().is_empty();
             if let Some(claim) = claims.last_mut().filter(|_| is_open) {
-                claim.go_on(line);
+                claim.add_line(line);
             }
         }
     }
     claims
 }
 
-fn read_line<'a>(line: &str, known: impl Iterator<Item = &'a FindingId>) -> Option<Claim> {
-    let rest = without_number(unmarked(line));
+fn read_line<'a>(line: &str, known: impl Iterator<Item = &'a FindingId>) -> Option<FixClaim> {
+    let rest = strip_list_number(strip_markup(line));
     let end = rest.find(|c: char| c.is_whitespace() || c != '-' && MARKUP.contains(&c)).unwrap_or(rest.len());
     let (name, rest) = rest.split_at(end);
-    let finding = named(name.trim_end_matches('-'), known)?;
-    let rest = unmarked(rest);
-    let kind = ClaimKind::ALL.into_iter().find(|kind| after_word(rest, kind.word()).is_some())?;
+    let finding = find_by_prefix(name.trim_end_matches('-'), known)?;
+    let rest = strip_markup(rest);
+    let kind = ClaimKind::ALL.into_iter().find(|kind| after_word(rest, kind.as_str()).is_some())?;
     let evidence =
-        unmarked(after_word(rest, kind.word())?).trim_end_matches(|c: char| c == '|' || c.is_whitespace());
-    Some(Claim { finding, kind, evidence: evidence.chars().take(EVIDENCE_CAP).collect() })
+        strip_markup(after_word(rest, kind.as_str())?).trim_end_matches(|c: char| c == '|' || c.is_whitespace());
+    Some(FixClaim { finding, kind, evidence: evidence.chars().take(MAX_EVIDENCE_CHARS).collect() })
 }
 
-fn unmarked(text: &str) -> &str {
+fn strip_markup(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_whitespace() || MARKUP.contains(&c))
 }
 
-/// Behind the number of a list's item.
-fn without_number(text: &str) -> &str {
+/// The text after the number of a list item.
+fn strip_list_number(text: &str) -> &str {
     let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = behind.len() < text.len() && behind.starts_with(['.', ')']);
-    if numbered { unmarked(behind) } else { text }
+    if numbered { strip_markup(behind) } else { text }
 }
 
-/// The one finding with this id, or whose id begins like this.
-fn named<'a>(name: &str, known: impl Iterator<Item = &'a FindingId>) -> Option<FindingId> {
+/// The finding with this id, or the only one whose id has this prefix.
+fn find_by_prefix<'a>(name: &str, known: impl Iterator<Item = &'a FindingId>) -> Option<FindingId> {
     let name = name.to_ascii_lowercase();
     let mut begins = Vec::new();
     for id in known {
@@ -121,17 +120,16 @@ fn named<'a>(name: &str, known: impl Iterator<Item = &'a FindingId>) -> Option<F
         }
     }
     match begins.as_slice() {
-        [one] if name.chars().count() >= SHORTEST_PREFIX => Some((*one).clone()),
+        [one] if name.chars().count() >= MIN_PREFIX_CHARS => Some((*one).clone()),
         [] | [_] | [_, _, ..] => None,
     }
 }
 
-/// What follows a word that the text begins with, in any case.
+/// The text after a word at the start, compared without case.
 fn after_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let (begins, rest) = text.split_at_checked(word.len())?;
     let ends = rest.chars().next().is_none_or(|next| !next.is_alphanumeric());
-    let same =
-        begins.eq_ignore_ascii_case(word) || begins.replace(['-', '_'], " ").eq_ignore_ascii_case(word);
+    let same = begins.eq_ignore_ascii_case(word) || begins.replace(['-', '_'], " ").eq_ignore_ascii_case(word);
     (same && ends).then_some(rest)
 }
 
@@ -143,12 +141,12 @@ mod tests {
 
     fn read(message: &str) -> String {
         let known = ["f-22d1aa90c4", "f-22d1aa90c4-2", "f-7a0b11c2d3"].map(FindingId::new);
-        let told = |claim: &Claim| format!("{} {}: {}", claim.finding, claim.kind.word(), claim.evidence);
-        read_claims(message, known.iter()).iter().map(told).collect::<Vec<_>>().join("\n")
+        let render = |claim: &FixClaim| format!("{} {}: {}", claim.finding, claim.kind.as_str(), claim.evidence);
+        read_claims(message, known.iter()).iter().map(render).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
-    fn evidence_goes_on_in_indented_lines() {
+    fn evidence_continues_in_indented_lines() {
         let message = "- f-7a0b11c2d3: fixed\n  in cart.rs,\n  with a test\nAll done.\n  not this";
         assert_eq!(read(message), "f-7a0b11c2d3 fixed: in cart.rs, with a test");
     }
@@ -185,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_are_no_claims() {
+    fn other_lines_are_not_claims() {
         for line in [
             "",
             "f-7a0b11c2d3",
@@ -206,7 +204,7 @@ mod tests {
             let known = [FindingId::new("f-7a0b11c2d3")];
             let claims = read_claims(&text, known.iter());
             prop_assert!(claims.len() <= 1);
-            prop_assert!(claims.iter().all(|claim| claim.evidence.chars().count() <= EVIDENCE_CAP));
+            prop_assert!(claims.iter().all(|claim| claim.evidence.chars().count() <= MAX_EVIDENCE_CHARS));
         }
     }
 }

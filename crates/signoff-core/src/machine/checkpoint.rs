@@ -1,15 +1,15 @@
-//! Checkpoint reviews of a loop at work. What they find is in the ledger, and the gate that judges the work judges it.
+//! Checkpoint reviews of a loop at work. Their findings go into the ledger, where the gate judges them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outcome::{Again, Ending, Outcome};
-use super::state::{GateEnd, GateRecord, Hold, Loop, Panel, Slot, Stage};
-use super::{Policy, judge, land};
+use super::outcome::{Ending, Outcome, RetryAction};
+use super::state::{AttemptSlot, GateEnd, GateRecord, Loop, Panel, PauseReason, Stage};
+use super::{Policy, gate, land};
 use crate::ids::{FindingId, ReviewerName};
-use crate::ledger::{Round, State};
+use crate::ledger::{FindingState, Round};
 use crate::review::{Finding, Review, ReviewerKind, Verdict};
 
-/// A checkpoint review of a loop at work starts.
+/// Starts a checkpoint review of a loop at work.
 pub fn began(this: &mut Loop, number: u32) {
     match &this.stage {
         Stage::Working { .. }
@@ -23,8 +23,8 @@ pub fn began(this: &mut Loop, number: u32) {
     }
 }
 
-/// A checkpoint review is in: its findings go into the ledger and to the next attempt. An attempt that waited for it
-/// starts, and a loop that was signed off meanwhile goes on, or back.
+/// Ends a checkpoint review: its findings go into the ledger and to the next attempt. Paused attempts start, and a
+/// loop that was signed off meanwhile lands or goes back to its gate.
 pub fn ended(this: &mut Loop, findings: Vec<Finding>, number: Option<u32>, policy: &Policy) {
     this.checkpoint = None;
     let findings = match number {
@@ -36,22 +36,22 @@ pub fn ended(this: &mut Loop, findings: Vec<Finding>, number: Option<u32>, polic
     }
     this.tally.last_checkpoint = this.tally.iteration;
     this.next_notes.extend(findings);
-    let waiting = this.slots().into_iter().filter(|slot| **slot == Slot::Held(Hold::Checkpoint)).count();
+    let waiting = this.slots().into_iter().filter(|slot| **slot == AttemptSlot::Held(PauseReason::Checkpoint)).count();
     if waiting > 0 {
         this.tally.iteration += u32::try_from(waiting).unwrap_or(u32::MAX);
         this.notes = std::mem::take(&mut this.next_notes);
-        this.release(&Hold::Checkpoint);
+        this.resume_paused(&PauseReason::Checkpoint);
     }
-    go_on(this, policy);
+    land_or_send_back(this, policy);
 }
 
-/// Sends a signed-off loop back to its gate if a checkpoint finding blocks it, else lets it land. A person's approval is
-/// not sent back.
-fn go_on(this: &mut Loop, policy: &Policy) {
+/// Sends a signed-off loop back to its gate if a checkpoint finding blocks it, else lets it land. A person's approval
+/// is not sent back.
+fn land_or_send_back(this: &mut Loop, policy: &Policy) {
     let (Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. }) = &this.stage else {
         return;
     };
-    if !matches!(outcome, Outcome::Accepted { .. }) && is_sent_back(this, policy) {
+    if !matches!(outcome, Outcome::Accepted { .. }) && send_back(this, policy) {
         return;
     }
     if let Stage::AwaitingLanding { outcome, reason } = &this.stage {
@@ -60,7 +60,7 @@ fn go_on(this: &mut Loop, policy: &Policy) {
     }
 }
 
-/// Takes findings into the ledger, as the gate's reviewers reported them. Returns those that are open.
+/// Records findings as reported by the gate's reviewers. Returns the open ones.
 fn record(this: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
     let Some(phase) = policy.workflow.first_gate_index() else { return findings };
     let round = Round {
@@ -72,38 +72,37 @@ fn record(this: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Policy)
         checkpoint: Some(number),
         task: None,
     };
-    let mut said: BTreeMap<ReviewerName, Vec<Finding>> = BTreeMap::new();
+    let mut by_reviewer: BTreeMap<ReviewerName, Vec<Finding>> = BTreeMap::new();
     for finding in findings {
         let reviewer = finding.sources.first().or_else(|| first_reviewer(phase, policy));
         if let Some(reviewer) = reviewer.cloned() {
-            said.entry(reviewer).or_default().push(finding);
+            by_reviewer.entry(reviewer).or_default().push(finding);
         }
     }
     let review = |(reviewer, findings)| Review {
         findings,
-        ..Review::of(reviewer, ReviewerKind::General, Verdict::ChangesRequested)
+        ..Review::new(reviewer, ReviewerKind::General, Verdict::ChangesRequested)
     };
-    let reviews: Vec<Review> = said.into_iter().map(review).collect();
+    let reviews: Vec<Review> = by_reviewer.into_iter().map(review).collect();
     this.ledger.record(&round, &reviews);
-    let open = |entry: &&crate::ledger::Entry| entry.state == State::Open && entry.seen.contains(&round);
-    let open: Vec<Finding> =
-        this.ledger.entries().iter().filter(open).map(|entry| entry.finding.clone()).collect();
+    let open = |entry: &&crate::ledger::LedgerEntry| entry.state == FindingState::Open && entry.seen.contains(&round);
+    let open: Vec<Finding> = this.ledger.entries().iter().filter(open).map(|entry| entry.finding.clone()).collect();
     if let Some(panel) = panel_mut(&mut this.stage) {
-        panel.untold.extend(open.iter().map(|finding| finding.id.clone()).collect::<BTreeSet<FindingId>>());
+        panel.unlisted.extend(open.iter().map(|finding| finding.id.clone()).collect::<BTreeSet<FindingId>>());
     }
     open
 }
 
 pub(super) fn first_reviewer(phase: usize, policy: &Policy) -> Option<&ReviewerName> {
-    policy.phase(phase).and_then(|phase| phase.judge()).and_then(|judge| judge.gate.reviewers.first())
+    policy.phase(phase).and_then(|phase| phase.policy()).and_then(|judge| judge.gate.reviewers.first())
 }
 
-/// The panel whose reviewers are at work, or whose answers are kept for later.
+/// The panel at work, or the one whose answers are kept for later.
 fn panel_mut(stage: &mut Stage) -> Option<&mut Panel> {
     match stage {
         Stage::Reviewing(panel) => Some(panel),
         Stage::Waiting { asked, .. } => panel_mut(asked),
-        Stage::Done(Ending { again: Again::Resume(stage), .. }) => panel_mut(stage),
+        Stage::Done(Ending { retry: RetryAction::Resume(stage), .. }) => panel_mut(stage),
         Stage::Queued
         | Stage::Working { .. }
         | Stage::Researching { .. }
@@ -118,21 +117,21 @@ fn panel_mut(stage: &mut Stage) -> Option<&mut Panel> {
 
 /// Sends a loop that has finished all phases back to its gate if a checkpoint finding came after that gate. If the gate
 /// itself went on with open findings, the loop is not sent back. Returns whether it was.
-pub fn is_reopened(this: &mut Loop, policy: &Policy) -> bool {
+pub fn reopen(this: &mut Loop, policy: &Policy) -> bool {
     let Some(gate) = policy.workflow.first_gate_index() else { return false };
     let noted = |record: &GateRecord| {
-        record.phase == gate && matches!(record.end, GateEnd::Noted { .. } | GateEnd::Unheard)
+        record.phase == gate && matches!(record.end, GateEnd::Noted { .. } | GateEnd::ReviewersMissing)
     };
-    !this.gates.iter().any(noted) && is_sent_back(this, policy)
+    !this.gates.iter().any(noted) && send_back(this, policy)
 }
 
-/// Sends a loop back to the gate that judges checkpoint findings if an open one blocks that gate. Returns whether it did.
-fn is_sent_back(this: &mut Loop, policy: &Policy) -> bool {
-    let Some((gate, phase)) = policy.workflow.first_gate_index().and_then(|at| Some((at, policy.phase(at)?)))
-    else {
+/// Sends a loop back to the gate that judges checkpoint findings if an open one blocks that gate. Returns whether
+/// it did.
+fn send_back(this: &mut Loop, policy: &Policy) -> bool {
+    let Some((gate, phase)) = policy.workflow.first_gate_index().and_then(|at| Some((at, policy.phase(at)?))) else {
         return false;
     };
-    let Some(bar) = phase.judge().map(|judge| judge.gate.fail_on) else { return false };
+    let Some(bar) = phase.policy().map(|judge| judge.gate.fail_on) else { return false };
     let of_checkpoint = |round: &Round| round.checkpoint.is_some() && round.phase == gate;
     if !this.ledger.open(bar).any(|entry| entry.seen.iter().any(of_checkpoint)) {
         return false;
@@ -141,11 +140,11 @@ fn is_sent_back(this: &mut Loop, policy: &Policy) -> bool {
     this.at.item = if phase.per_item { this.items.saturating_sub(1) } else { 0 };
     let (at, item) = (this.at.phase, this.at.item);
     this.gates.retain(|record| record.phase < at || (record.phase == at && record.item != item));
-    let judges = |phase: &crate::workflow::Phase| phase.judge().is_some() && !phase.is_off();
-    // If the loop just passed this gate, keep its count of fixes, so that the gate's bound still applies.
+    let judges = |phase: &crate::workflow::Phase| phase.policy().is_some() && !phase.is_off();
+    // If the loop just passed this gate, keep its count of fixes, so that the gate's limit still applies.
     if policy.workflow.phases.iter().rposition(judges) != Some(gate) {
-        judge::begin_counting(this);
+        gate::reset_counters(this);
     }
-    judge::not_passed(this, Vec::new(), policy);
+    gate::not_passed(this, Vec::new(), policy);
     true
 }

@@ -1,73 +1,73 @@
-//! What can happen to a loop, and what it can ask for.
+//! The events and effects of a loop.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::failure::Failure;
+use super::failure::AttemptFailure;
 use super::outcome::Outcome;
-use super::state::{GateRecord, Head, Hold, Position, Question, Scope};
-use crate::heard::Trouble;
+use super::state::{GateRecord, Head, PauseReason, Position, Question, ReviewScope};
+use crate::agent_output::AgentError;
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
-use crate::ledger::{Claim, Decision, Ledger};
+use crate::ledger::{FindingDecision, FixClaim, Ledger};
 use crate::review::{Finding, Review};
 use crate::workflow::Role;
 
-/// A fact about a loop, past tense, as it stands in the log.
+/// An event of a loop, as recorded in the log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
-    /// The tree that the loop's diff begins at. Logs of older programs do not have it, nor do loops whose reviewers
-    /// judge an answer instead of a diff.
+    /// The base tree of the loop's diff. Missing in older logs, and for loops whose reviewers judge an answer instead
+    /// of a diff.
     BaseSet {
         tree: Tree,
     },
-    /// What earlier tasks on the branch left open or disputed, before the loop starts. Logs of older programs do not
-    /// have it.
+    /// Findings that earlier tasks on the branch left open or disputed, recorded before the loop starts. Missing in
+    /// older logs.
     FindingsInherited {
         left: Ledger,
     },
-    /// The worktree is there, at this commit.
+    /// The worktree was created at this commit.
     Started {
         head: Head,
     },
-    /// The loop goes on from a state that another program left: earlier phases are taken as done.
+    /// The loop continues from the state of another program. Earlier phases count as done.
     Imported {
         head: Head,
         at: Position,
         #[serde(flatten)]
-        left: Left,
+        left: ImportedProgress,
     },
-    /// A plan was read: the `per_item` phases go through this many items.
+    /// A plan was read. The `per_item` phases go through this many items.
     ItemsPlanned {
         count: u32,
     },
-    /// An agent that changes the worktree ended by itself.
+    /// An agent that writes to the worktree ended by itself.
     WorkEnded {
         attempt: AttemptId,
         report: WorkReport,
     },
-    /// What a fixer says about the findings it was given, recorded just before its end.
+    /// A fixer's claims about its findings, recorded just before its end.
     FindingsClaimed {
         attempt: AttemptId,
-        /// What the fixer left.
+        /// The fixer's commit.
         commit: Commit,
-        claims: Vec<Claim>,
+        claims: Vec<FixClaim>,
     },
     CheckEnded {
         attempt: AttemptId,
         report: CheckReport,
     },
-    /// A reviewer ended by itself. An answer nobody could read is an inconclusive review.
+    /// A reviewer ended by itself. An unparsable answer is an inconclusive review.
     ReviewArrived {
         attempt: AttemptId,
         review: Box<Review>,
     },
-    /// Fixes made side by side fit together.
+    /// Parallel fixes were combined without a conflict.
     FixesCombined {
         attempt: AttemptId,
         head: Head,
     },
-    /// They did not: only those at these places of the list could be kept.
+    /// Parallel fixes conflict. `kept` are the indices of the fixes that could be combined.
     FixesOverlapped {
         attempt: AttemptId,
         kept: Vec<usize>,
@@ -75,14 +75,14 @@ pub enum Event {
     },
     LandingEnded {
         attempt: AttemptId,
-        report: LandReport,
+        report: LandingReport,
     },
-    /// An agent ended badly.
+    /// An agent failed.
     AttemptFailed {
         attempt: AttemptId,
-        failure: Failure,
+        failure: AttemptFailure,
     },
-    /// The program itself lost the attempt.
+    /// The program lost the attempt.
     AttemptLost {
         attempt: AttemptId,
         loss: Loss,
@@ -90,38 +90,38 @@ pub enum Event {
     RateLimited {
         attempt: AttemptId,
         plan: LimitPlan,
-        /// Why, as the agent says it.
+        /// The agent's own error message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        why: Option<Trouble>,
-        /// Older logs do not have it.
+        why: Option<AgentError>,
+        /// Missing in older logs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        turn: Option<Turn>,
+        turn: Option<NextAgent>,
     },
-    /// A cap of the task or the run is reached.
+    /// A budget cap of the task or the run is reached.
     BudgetReached,
-    /// There is no money for this one launch; the others go on.
+    /// The budget does not allow this launch; other attempts continue.
     BudgetRefused {
         attempt: AttemptId,
     },
-    /// What was waited for is over.
+    /// A pause ended.
     Resumed {
-        hold: Hold,
+        hold: PauseReason,
     },
     /// A checkpoint review of this loop started.
     CheckpointBegan {
         number: u32,
     },
-    /// A checkpoint review of this loop is in. Each finding names the reviewer that reported it.
+    /// A checkpoint review of this loop ended. Each finding names the reviewer that reported it.
     CheckpointEnded {
         findings: Vec<Finding>,
-        /// The number of the review. Logs without it are older than checkpoint findings in the ledger: their
-        /// findings go to the next attempt and nowhere else.
+        /// The number of the review. Logs without it are older than checkpoint findings in the ledger: their findings
+        /// go to the next attempt and nowhere else.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         number: Option<u32>,
     },
-    /// The group, or a person, lets this loop land.
+    /// The group or a person allows this loop to land.
     LandingGranted,
-    /// Somebody committed to the branch.
+    /// A foreign commit was added to the branch.
     HeadMoved {
         head: Head,
     },
@@ -134,43 +134,43 @@ pub enum Event {
         by: String,
     },
     PersonEdited {
-        verdict: FinalWord,
+        verdict: FinalVerdict,
         by: String,
         reason: String,
-        /// Where the branch is: what they approve is that commit.
+        /// The tip of the branch. An approval applies to this commit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<Head>,
-        /// Why they refuse the work, as findings. Logs of older programs have none.
+        /// The person's reasons for refusing the work, as findings. Empty in older logs.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         findings: Vec<Finding>,
     },
     FindingDecided {
         finding: FindingId,
-        decision: Decision,
+        decision: FindingDecision,
     },
     Cancelled {
         by: String,
     },
 }
 
-/// What another program left, at the place where a loop goes on and before it.
+/// Progress that another program made, up to the position where a loop continues.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Left {
-    /// Fixes made at this gate, in this pass.
+pub struct ImportedProgress {
+    /// Fixes made at this gate in this pass.
     pub fixes: u32,
-    /// What is open at this gate.
+    /// Open findings at this gate.
     pub findings: Vec<Finding>,
-    /// What other gates and passes left open, in the order in which it was found.
+    /// Open findings of other gates and passes, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub earlier: Vec<Earlier>,
-    /// The gates of this pass that were passed without an approval.
+    pub earlier: Vec<EarlierFindings>,
+    /// The gates of this pass that ended without an approval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<GateRecord>,
 }
 
-/// What was found earlier than where a loop goes on, and is open.
+/// Open findings from before the position where a loop continues.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Earlier {
+pub struct EarlierFindings {
     pub pass: u32,
     /// The gate's phase index.
     pub phase: usize,
@@ -180,18 +180,17 @@ pub struct Earlier {
 /// The final verdicts a person can set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum FinalWord {
+pub enum FinalVerdict {
     Approved,
     ChangesRequested,
     MaxCyclesReached,
     NeedsDiscussion,
 }
 
-impl FinalWord {
-    pub const ALL: [Self; 4] =
-        [Self::Approved, Self::ChangesRequested, Self::MaxCyclesReached, Self::NeedsDiscussion];
+impl FinalVerdict {
+    pub const ALL: [Self; 4] = [Self::Approved, Self::ChangesRequested, Self::MaxCyclesReached, Self::NeedsDiscussion];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Approved => "APPROVED",
             Self::ChangesRequested => "CHANGES_REQUESTED",
@@ -200,16 +199,16 @@ impl FinalWord {
         }
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verdict| verdict.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.as_str() == word)
     }
 }
 
-/// How an agent that changes the worktree ended.
+/// How an agent that writes to the worktree ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkReport {
-    /// The task is done, says the agent.
+    /// The agent says that the task is done.
     Complete { head: Head },
     /// Progress, but not done: another attempt follows.
     Incomplete { head: Head },
@@ -220,7 +219,7 @@ pub enum WorkReport {
 }
 
 impl WorkReport {
-    /// The tip of the branch that it left.
+    /// The tip of the branch after the attempt.
     pub fn head(&self) -> &Head {
         match self {
             Self::Complete { head }
@@ -238,17 +237,17 @@ pub enum CheckReport {
     Failed {
         findings: Vec<Finding>,
     },
-    /// The project has no checks: noted, not passed in silence.
+    /// The project has no checks. This is recorded and does not count as passed.
     NothingToCheck,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LandReport {
+pub enum LandingReport {
     Landed {
         commit: Commit,
     },
-    /// A conflict, or checks that fail only together with what landed before.
+    /// A conflict, or checks that fail only together with work that landed before.
     SentBack {
         head: Head,
         findings: Vec<Finding>,
@@ -260,9 +259,9 @@ pub enum LandReport {
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
     Crashed,
-    /// A person interrupted the program. This is bounded by their patience, not by a counter.
+    /// A person interrupted the program. No counter limits this.
     Interrupted,
-    /// The session that it was to go on with is not known any more. The next one begins anew, and this is bounded.
+    /// The session to resume is gone. The next attempt starts a new one; this is limited by a counter.
     SessionGone,
 }
 
@@ -271,20 +270,20 @@ pub enum Loss {
 #[serde(rename_all = "snake_case")]
 pub enum LimitPlan {
     WaitUntil(Timestamp),
-    /// Another agent takes the job.
+    /// Another agent takes over the job.
     FallBack,
 }
 
-/// Whose turn it is after a refusal, among the agents that can do a job: 0 is the assigned one.
+/// The agent to try after a rate limit. Index 0 is the assigned agent, the others are its fallbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Turn {
-    /// When the one that was refused can be asked again; none is later than anybody waits.
+pub struct NextAgent {
+    /// When the limited agent can be tried again; none if that is later than the maximum wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub free: Option<Timestamp>,
     pub next: usize,
 }
 
-/// What a person can answer.
+/// The answers that a person can give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
@@ -301,7 +300,7 @@ impl Choice {
     pub const ALL: [Self; 7] =
         [Self::Retry, Self::Proceed, Self::Skip, Self::Continue, Self::Fix, Self::Restart, Self::Stop];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Retry => "retry",
             Self::Proceed => "proceed",
@@ -313,12 +312,12 @@ impl Choice {
         }
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|choice| choice.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|choice| choice.as_str() == word)
     }
 }
 
-/// A wish of the machine.
+/// An action requested by the state machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -329,14 +328,14 @@ pub enum Effect {
     Ask(Question),
     /// Report [`Event::Resumed`] when this is over; for a checkpoint [`Event::CheckpointEnded`].
     Wait {
-        hold: Hold,
+        hold: PauseReason,
     },
     /// Report [`Event::LandingGranted`] when the group is ready.
     AwaitLanding,
     Finish(Outcome),
 }
 
-/// One attempt to be started.
+/// An attempt to start.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Job {
     pub attempt: AttemptId,
@@ -352,12 +351,12 @@ pub struct Job {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobKind {
-    /// A phase's agent. `notes` are what a checkpoint review found.
+    /// The agent of a phase. `notes` are findings of a checkpoint review.
     Work {
         role: Role,
         notes: Vec<Finding>,
     },
-    /// One of the helpers that look into a phase's question first.
+    /// A helper that researches a phase's question.
     Research {
         role: Role,
         number: usize,
@@ -365,11 +364,11 @@ pub enum JobKind {
     Check,
     Review {
         reviewer: ReviewerName,
-        scope: Scope,
+        scope: ReviewScope,
         commit: Commit,
     },
-    /// `unread` are the reviewers whose raw text goes to the fixer. Several at once work side by side; `part`
-    /// is this one's place in their list.
+    /// `unread` are the reviewers whose raw text goes to the fixer. `part` is the index of this fixer among the
+    /// parallel ones.
     Fix {
         role: Role,
         findings: Vec<FindingId>,
@@ -378,7 +377,7 @@ pub enum JobKind {
         side_by_side: bool,
         part: usize,
     },
-    /// Puts together what fixers left that worked side by side: each with its place in their list.
+    /// Combines the commits of parallel fixers, each with its index.
     Combine {
         parts: Vec<(usize, Commit)>,
     },
@@ -386,21 +385,21 @@ pub enum JobKind {
 }
 
 impl Job {
-    /// Who does it, where an agent does.
-    pub fn role(&self) -> Subject {
+    /// Who carries out this job.
+    pub fn actor(&self) -> JobActor {
         match &self.kind {
             JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => {
-                Subject::Writer(*role)
+                JobActor::Writer(*role)
             }
-            JobKind::Review { reviewer, .. } => Subject::Reviewer(reviewer.clone()),
-            JobKind::Check | JobKind::Combine { .. } | JobKind::Land => Subject::Program,
+            JobKind::Review { reviewer, .. } => JobActor::Reviewer(reviewer.clone()),
+            JobKind::Check | JobKind::Combine { .. } | JobKind::Land => JobActor::Program,
         }
     }
 }
 
 /// Who carries a job out.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum JobActor {
     Writer(Role),
     Reviewer(ReviewerName),
     /// The program itself: checks, combining, landing.
@@ -408,7 +407,7 @@ pub enum Subject {
 }
 
 impl Event {
-    /// The attempt whose end this event reports, if it reports one.
+    /// The attempt whose end this event reports, if any.
     pub fn ends_attempt(&self) -> Option<AttemptId> {
         match self {
             Self::WorkEnded { attempt, .. }

@@ -1,18 +1,18 @@
-//! Why an agent ended badly, and what a person can do about it.
+//! Why an attempt failed, and what the user can do about it.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::CHECKS;
-use crate::heard::{Trouble, by_hand};
+use crate::agent_output::{AgentError, manual_check_hint};
+use crate::settings::CHECKS;
 use crate::wire::Launch;
 
-/// Why an agent ended badly.
+/// Why an attempt failed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Failure {
-    /// It ended with an error of its own.
+pub enum AttemptFailure {
+    /// The process exited with an error code.
     Exit {
         code: i32,
     },
@@ -21,46 +21,46 @@ pub enum Failure {
     },
     TimedOut,
     Silent,
-    /// It ended well, and nothing was changed.
+    /// The agent succeeded but changed nothing.
     NothingDone,
-    /// It left the branch in a state nobody can go on from.
+    /// The agent left the branch in an unusable state.
     Unusable {
         message: String,
     },
-    /// It ended well, and what it answered breaks the rules of the answer.
+    /// The agent succeeded, but its answer is invalid.
     BadAnswer {
         message: String,
     },
-    /// It could not be started.
+    /// The agent could not be started.
     NotStarted {
         message: String,
     },
-    /// It says itself why it could not go on.
-    Trouble(Trouble),
-    /// Its provider refused it again and again.
+    /// The agent reported an error.
+    #[serde(rename = "trouble")]
+    Agent(AgentError),
+    /// The provider rate-limited the agent repeatedly.
     RateLimited {
         times: u32,
-        /// What it said last.
+        /// The last error message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        why: Option<Trouble>,
-        /// It is to wait longer than anybody waits.
+        why: Option<AgentError>,
+        /// The requested delay exceeds the maximum.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         too_long: bool,
     },
 }
 
-impl Failure {
-    /// What a person can do about an attempt that ended so.
+impl AttemptFailure {
+    /// A hint for the user about an attempt that failed this way.
     pub fn hint(&self, launch: &Launch) -> Option<String> {
         match self {
-            Self::Trouble(trouble) => trouble.hint(&launch.agent),
+            Self::Agent(trouble) => trouble.hint(&launch.agent),
             Self::TimedOut => {
-                Some(format!("{} gives it longer; `signoff config` shows what holds", longer(launch)))
+                Some(format!("{} gives it longer; `signoff config` shows what holds", timeout_setting(launch)))
             }
-            Self::Silent => Some(
-                "`[limits] silence` lets it say nothing for longer; `signoff config` shows what holds"
-                    .to_owned(),
-            ),
+            Self::Silent => {
+                Some("`[limits] silence` lets it say nothing for longer; `signoff config` shows what holds".to_owned())
+            }
             Self::Exit { .. }
             | Self::Signal { .. }
             | Self::NothingDone
@@ -71,10 +71,10 @@ impl Failure {
         }
     }
 
-    /// The same where the agent is being tried by itself: `program` is what a person would start by hand.
-    pub fn hint_in_trial(&self, agent: &str, program: &str) -> Option<String> {
+    /// The hint while the agent is being checked by itself. `program` is the command to start by hand.
+    pub fn hint_for_check(&self, agent: &str, program: &str) -> Option<String> {
         match self {
-            Self::Trouble(trouble) => trouble.hint_in_trial(agent, program),
+            Self::Agent(trouble) => trouble.hint_for_check(agent, program),
             Self::Exit { .. }
             | Self::Signal { .. }
             | Self::TimedOut
@@ -83,14 +83,14 @@ impl Failure {
             | Self::Unusable { .. }
             | Self::BadAnswer { .. }
             | Self::NotStarted { .. }
-            | Self::RateLimited { .. } => Some(by_hand(program)),
+            | Self::RateLimited { .. } => Some(manual_check_hint(program)),
         }
     }
 }
 
-/// The setting that says how long an attempt may take: what is said about a reviewer, a gate or a type of task counts before
-/// what is said about an agent.
-fn longer(launch: &Launch) -> String {
+/// The setting that limits the duration of an attempt. Settings of a reviewer, gate or task type take precedence over
+/// those of an agent.
+fn timeout_setting(launch: &Launch) -> String {
     let agent = &launch.agent;
     match (launch.role.as_str(), &launch.reviewer) {
         ("check", _) => "`review_timeout` of the gate".to_owned(),
@@ -105,7 +105,7 @@ fn longer(launch: &Launch) -> String {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for AttemptFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exit { code } => write!(f, "exit code {code}"),
@@ -113,28 +113,28 @@ impl fmt::Display for Failure {
             Self::TimedOut => f.write_str("timed out"),
             Self::Silent => f.write_str("said nothing for too long"),
             Self::NothingDone => f.write_str("ended without changing anything"),
-            Self::Unusable { message } => write!(f, "left work nobody can go on from: {message}"),
+            Self::Unusable { message } => write!(f, "left the branch in an unusable state: {message}"),
             Self::BadAnswer { message } => write!(f, "gave an answer that cannot be used: {message}"),
             Self::NotStarted { message } => write!(f, "could not be started: {message}"),
-            Self::Trouble(trouble) => trouble.fmt(f),
+            Self::Agent(trouble) => trouble.fmt(f),
             Self::RateLimited { why, too_long: true, .. } => {
-                let why = Said(why.as_ref());
+                let why = LimitCause(why.as_ref());
                 write!(f, "its provider wants it to wait for more than a day{why}")
             }
             Self::RateLimited { times: 1, why, .. } => {
-                write!(f, "its provider refused it{}", Said(why.as_ref()))
+                write!(f, "its provider refused it{}", LimitCause(why.as_ref()))
             }
             Self::RateLimited { times, why, .. } => {
-                write!(f, "its provider refused it {times} times in a row{}", Said(why.as_ref()))
+                write!(f, "its provider refused it {times} times in a row{}", LimitCause(why.as_ref()))
             }
         }
     }
 }
 
-/// ` (rate limited: its own words)`.
-struct Said<'a>(Option<&'a Trouble>);
+/// Formats ` (rate limited: message)`.
+struct LimitCause<'a>(Option<&'a AgentError>);
 
-impl fmt::Display for Said<'_> {
+impl fmt::Display for LimitCause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(why) => write!(f, " ({why})"),

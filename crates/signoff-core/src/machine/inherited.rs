@@ -1,26 +1,26 @@
-//! Findings of earlier tasks on the branch that a loop goes on with.
+//! Findings inherited from earlier tasks on the same branch.
 
-use super::judge::CHECKS;
+use super::gate::CHECKS;
 use super::land::LANDING;
 use super::state::{Loop, Stage};
 use super::{Policy, Position};
 use crate::ids::ReviewerName;
-use crate::ledger::{Entry, Ledger, Round};
+use crate::ledger::{Ledger, LedgerEntry, Round};
 use crate::policy::Gate;
 use crate::workflow::PhaseKind;
 
-/// The loop begins with what earlier tasks on its branch left open or disputed. The gates judge it like what they find
-/// themselves.
-pub fn begin(this: &mut Loop, left: Ledger, policy: &Policy) {
+/// Starts the loop with the findings that earlier tasks on its branch left open or disputed. The gates judge them
+/// like their own.
+pub fn inherit(this: &mut Loop, left: Ledger, policy: &Policy) {
     if this.stage == Stage::Queued {
         let at = this.at;
-        this.ledger.begin_with(left, |entry| place(entry, at, policy));
+        this.ledger.inherit(left, |entry| place_finding(entry, at, policy));
     }
 }
 
-/// Puts a finding before the gate of a reviewer that reported it, else before the first gate: a reviewer of that gate
-/// must be able to close it.
-fn place(entry: &mut Entry, at: Position, policy: &Policy) {
+/// Assigns a finding to the gate of a reviewer that reported it, else to the first gate. A reviewer of that gate must
+/// be able to close it.
+fn place_finding(entry: &mut LedgerEntry, at: Position, policy: &Policy) {
     let sources = &entry.finding.sources;
     let phase = match sources.iter().all(|source| source.as_str() == LANDING) {
         true => policy.workflow.phases.len(),

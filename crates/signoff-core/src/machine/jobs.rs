@@ -1,8 +1,8 @@
-//! The job of every running attempt, told from the state alone.
+//! The jobs of all running attempts, derived from the state.
 
 use super::Policy;
 use super::event::{Job, JobKind};
-use super::state::{Fix, FixState, Loop, Order, Panel, Position, Slot, Stage};
+use super::state::{AttemptSlot, Fix, FixOrder, FixState, Loop, Panel, Position, Stage};
 use crate::ids::{Commit, ReviewerName};
 use crate::review::Finding;
 use crate::workflow::{PhaseKind, Role};
@@ -10,7 +10,7 @@ use crate::workflow::{PhaseKind, Role};
 impl Loop {
     /// The jobs of all running attempts.
     pub(super) fn jobs(&self, policy: &Policy) -> Vec<Job> {
-        let job = |slot: &Slot, cycle: u32, kind: JobKind| {
+        let job = |slot: &AttemptSlot, cycle: u32, kind: JobKind| {
             let Position { pass, phase, item } = self.at;
             slot.attempt().map(|attempt| Job { attempt, pass, phase, item, cycle, kind })
         };
@@ -22,8 +22,7 @@ impl Loop {
             }
             Stage::Researching { team } => {
                 let role = self.role(policy);
-                let out =
-                    team.iter().enumerate().filter_map(|(number, one)| one.slot().map(|slot| (number, slot)));
+                let out = team.iter().enumerate().filter_map(|(number, one)| one.slot().map(|slot| (number, slot)));
                 out.filter_map(|(number, slot)| job(slot, 0, JobKind::Research { role, number })).collect()
             }
             Stage::Checking { slot, .. } => job(slot, cycle, JobKind::Check).into_iter().collect(),
@@ -37,21 +36,19 @@ impl Loop {
                 job(slot, cycle, JobKind::Combine { parts: parts(fixes) }).into_iter().collect()
             }
             Stage::Landing { slot, .. } => job(slot, cycle, JobKind::Land).into_iter().collect(),
-            Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => {
-                Vec::new()
-            }
+            Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => Vec::new(),
         }
     }
 
-    fn fix_job(&self, fix: &Fix, (order, part): (Order, usize), policy: &Policy) -> JobKind {
-        let judge = policy.phase(self.at.phase).and_then(|phase| phase.judge());
-        let told = |note: &&Finding| !fix.findings.contains(&note.id);
+    fn fix_job(&self, fix: &Fix, (order, part): (FixOrder, usize), policy: &Policy) -> JobKind {
+        let judge = policy.phase(self.at.phase).and_then(|phase| phase.policy());
+        let is_new = |note: &&Finding| !fix.findings.contains(&note.id);
         JobKind::Fix {
             role: judge.map_or(Role::Fix, |judge| judge.fixer),
             findings: fix.findings.clone(),
             unread: fix.unread.clone(),
-            notes: self.notes.iter().filter(told).cloned().collect(),
-            side_by_side: order == Order::AtOnce,
+            notes: self.notes.iter().filter(is_new).cloned().collect(),
+            side_by_side: order == FixOrder::AtOnce,
             part,
         }
     }
@@ -64,17 +61,17 @@ impl Loop {
     }
 }
 
-/// What was left side by side, by those who got something done.
+/// The commits of the parallel fixers that succeeded.
 fn parts(fixes: &[Fix]) -> Vec<(usize, Commit)> {
     let part = |(index, fix): (usize, &Fix)| match &fix.state {
         FixState::Done { apart } => apart.clone().map(|commit| (index, commit)),
-        FixState::Queued | FixState::Out(_) | FixState::Failed { .. } => None,
+        FixState::Queued | FixState::Assigned(_) | FixState::Failed { .. } => None,
     };
     fixes.iter().enumerate().filter_map(part).collect()
 }
 
 impl Panel {
-    fn jobs(&self, job: impl Fn(&Slot, JobKind) -> Option<Job>) -> Vec<Job> {
+    fn jobs(&self, job: impl Fn(&AttemptSlot, JobKind) -> Option<Job>) -> Vec<Job> {
         let kind = |reviewer: &ReviewerName| JobKind::Review {
             reviewer: reviewer.clone(),
             scope: self.scope,

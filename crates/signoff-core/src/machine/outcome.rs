@@ -1,8 +1,8 @@
-//! How a loop ended, why, and what a person's `retry` would do.
+//! How a loop ended, why, and what `retry` would do.
 
 use serde::{Deserialize, Serialize};
 
-use super::event::FinalWord;
+use super::event::FinalVerdict;
 use super::state::Stage;
 use crate::ids::Commit;
 
@@ -13,14 +13,14 @@ pub enum Outcome {
     Approved {
         commit: Commit,
     },
-    /// A person said so, without a review.
+    /// A person accepted the work without a review.
     Accepted {
         by: String,
     },
-    /// Finished where no review was asked for.
+    /// Finished without a gate.
     Unreviewed,
     CompletedWithIssues,
-    /// A bound was reached; somebody should look.
+    /// A limit was reached; a person should look.
     Exhausted,
     Discussion,
     /// The work changes nothing: there is no diff to approve.
@@ -31,8 +31,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word of the JSON interfaces; work that nobody was asked to review has none.
-    pub fn word(&self) -> Option<&'static str> {
+    /// The name in the JSON interfaces; none for unreviewed work.
+    pub fn as_str(&self) -> Option<&'static str> {
         match self {
             Self::Approved { .. } => Some("approved"),
             Self::Accepted { .. } => Some("accepted"),
@@ -47,7 +47,7 @@ impl Outcome {
         }
     }
 
-    /// Whether somebody signed it off: reviewers or a person.
+    /// Whether reviewers or a person approved the work.
     pub fn is_approval(&self) -> bool {
         match self {
             Self::Approved { .. } | Self::Accepted { .. } => true,
@@ -62,12 +62,10 @@ impl Outcome {
         }
     }
 
-    /// Whether the work goes on from here: to landing, to the next task, to the next group.
-    pub fn carries_on(&self) -> bool {
+    /// Whether the work is completed, so that it can land and later tasks and groups can start.
+    pub fn is_completed(&self) -> bool {
         match self {
-            Self::Approved { .. } | Self::Accepted { .. } | Self::Unreviewed | Self::CompletedWithIssues => {
-                true
-            }
+            Self::Approved { .. } | Self::Accepted { .. } | Self::Unreviewed | Self::CompletedWithIssues => true,
             Self::Exhausted
             | Self::Discussion
             | Self::NothingToReview
@@ -78,33 +76,34 @@ impl Outcome {
     }
 }
 
-/// The end of a loop, and what a person's `retry` would do.
+/// The end of a loop, and what `retry` would do.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ending {
     pub outcome: Outcome,
     pub reason: Option<Reason>,
-    pub again: Again,
+    #[serde(rename = "again")]
+    pub retry: RetryAction,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Again {
+pub enum RetryAction {
     Nothing,
-    /// The stage that failed, with what it had finished.
+    /// Repeats the failed stage and keeps its finished parts.
     Resume(Box<Stage>),
-    /// One more fix and review.
+    /// Allows one more fix and review.
     Fix,
-    /// Another attempt at the work that the gate was to judge.
+    /// Repeats the work that the gate was to judge.
     Work,
     Restart,
-    /// Another landing.
+    /// Tries to land again.
     Land {
         outcome: Outcome,
         reason: Option<Reason>,
     },
 }
 
-/// Why a loop ended, or went on without approval. The words are part of the interface.
+/// Why a loop ended, or went on without approval. The names are part of the JSON interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -115,7 +114,7 @@ pub enum Reason {
     NoopFix,
     RecoveryExhausted,
     ConflictUnresolved,
-    /// The checks fail where it lands, and without a conflict.
+    /// The checks fail after merging into the target branch, without a conflict.
     LandingChecksFailed,
     UnclearReview,
     ReviewerFailed,
@@ -132,15 +131,15 @@ pub enum Reason {
     ReviewSkipped,
     FindingsNoted,
     ChangedAfterReview,
-    /// It is approved, and its tests said nothing, for there are none.
+    /// Approved, but the project has no checks.
     NothingToCheck,
     /// The work has no diff against its base.
     NothingToReview,
     /// The agent says that its tracker has no work left, and changed nothing.
     NoWorkLeft,
-    /// It has not ended: it is paused until its agent's provider lets it go on.
+    /// Not ended: paused by a rate limit.
     RateLimited,
-    /// It has not ended: it is paused because a cap is reached.
+    /// Not ended: paused because a budget cap is reached.
     Budget,
 }
 
@@ -178,17 +177,17 @@ impl Reason {
 }
 
 impl Reason {
-    /// The code of the JSON interfaces.
-    pub fn word(self) -> String {
+    /// The name in the JSON interfaces.
+    pub fn code(self) -> String {
         let form = serde_json::to_value(self).ok();
         form.and_then(|form| form.as_str().map(str::to_owned)).unwrap_or_default()
     }
 
-    /// The verdict that stands when a loop stopped at it, or went on past it.
-    pub(super) fn left_standing(self) -> Option<FinalWord> {
+    /// The final verdict of a loop that stopped or went on for this reason.
+    pub(super) fn final_verdict(self) -> Option<FinalVerdict> {
         match self {
-            Self::CyclesExhausted | Self::PassesExhausted => Some(FinalWord::MaxCyclesReached),
-            Self::Discussion => Some(FinalWord::NeedsDiscussion),
+            Self::CyclesExhausted | Self::PassesExhausted => Some(FinalVerdict::MaxCyclesReached),
+            Self::Discussion => Some(FinalVerdict::NeedsDiscussion),
             Self::ReviewSkipped
             | Self::ChangedAfterReview
             | Self::NothingToCheck
@@ -213,7 +212,7 @@ impl Reason {
             | Self::StoppedByPerson
             | Self::CancelledByPerson
             | Self::EditedByPerson
-            | Self::FindingsNoted => Some(FinalWord::ChangesRequested),
+            | Self::FindingsNoted => Some(FinalVerdict::ChangesRequested),
         }
     }
 }

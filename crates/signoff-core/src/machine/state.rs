@@ -1,4 +1,4 @@
-//! Where a loop stands. Data that makes sense in one stage lives in that stage.
+//! The state of a loop. Data of one stage is stored in that stage.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,44 +6,44 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::event::Choice;
-use super::limit::Limited;
 use super::outcome::{Ending, Outcome, Reason};
+use super::rate_limits::RateLimitState;
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{Ledger, LedgerEntry};
 use crate::policy::Rung;
-use crate::review::{Bar, Finding, Review};
+use crate::review::{FailThreshold, Finding, Review};
 
 /// The tip of a loop's branch.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Head {
     pub commit: Commit,
-    /// Progress means that this changed.
+    /// The tree. Comparing it shows whether anything changed.
     pub tree: Tree,
 }
 
-/// One task being carried through its workflow.
+/// The state of a loop: one task going through its workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Loop {
     pub at: Position,
-    /// How many items the `per_item` phases go through.
+    /// The number of items that the `per_item` phases go through.
     pub items: u32,
     pub stage: Stage,
     pub head: Head,
-    /// The tree that its diff begins at, where that is known.
+    /// The base tree of the loop's diff, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<Tree>,
     pub ledger: Ledger,
-    pub tally: Tally,
-    /// How the gates of this pass ended.
+    pub tally: LoopCounters,
+    /// The results of the gates in this pass.
     pub gates: Vec<GateRecord>,
     pub once_done: BTreeSet<usize>,
     /// The number of the last review at each gate of this pass.
     pub cycles: BTreeMap<usize, u32>,
     /// The reviewers of the last panel whose raw text the fixer gets.
     pub unread: Vec<ReviewerName>,
-    /// Whether its work is in the target branch.
+    /// Whether the work is in the target branch.
     pub landed: bool,
-    /// What a checkpoint review said, for the attempt that runs and for the one after it.
+    /// Findings of checkpoint reviews, for the running attempt and for the next one.
     pub notes: Vec<Finding>,
     pub next_notes: Vec<Finding>,
     /// The number of the checkpoint review under way. Until its findings are in, the loop neither lands nor ends as
@@ -57,54 +57,55 @@ pub struct Loop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {
     pub pass: u32,
-    /// The phase index; one past the last while landing's own findings are fixed.
+    /// The phase index; one past the last phase while findings of the landing are fixed.
     pub phase: usize,
     pub item: u32,
 }
 
-/// Everything that is counted. Each repetition has its own counter.
+/// The counters of a loop. Each kind of repetition has its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Tally {
+pub struct LoopCounters {
     /// Implement and fix attempts so far.
     pub iteration: u32,
-    /// Those of them that the bound on attempts does not count: the first at each further item of a plan, and fixers
-    /// beside others.
+    /// Attempts that do not count towards the limit: the first one at each further item of a plan, and parallel
+    /// fixers after the first.
     pub uncounted: u32,
     /// The iteration at the last checkpoint review.
     pub last_checkpoint: u32,
-    /// The number of the current review; of this gate and pass.
+    /// The number of the current review, within this gate and pass.
     pub cycle: u32,
-    /// Fixes so far; of this gate, pass and item.
+    /// Fixes so far, within this gate, pass and item.
     pub fixes: u32,
-    /// Restarts that each gate caused, over all passes.
+    /// Restarts caused by each gate, over all passes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub restarts: BTreeMap<usize, u32>,
-    /// Fixes that changed nothing, in a row.
+    /// Consecutive fixes that changed nothing.
     pub noop_fixes: u32,
-    /// Reviews that wanted to discuss; of this cycle.
+    /// Reviews of this cycle that requested a discussion.
     pub discussions: u32,
-    /// Crashes in a row that lost an attempt.
+    /// Consecutive crashes that lost an attempt.
     pub losses: u32,
-    /// What ran at the last crash and has not been accounted for: losing it too is the same crash.
-    pub survivors: BTreeSet<AttemptId>,
-    /// Landings sent back and approvals voided by foreign commits.
+    /// Attempts that ran at the last crash and have not reported since. Losing them counts as the same crash.
+    #[serde(rename = "survivors")]
+    pub lost_with_crash: BTreeSet<AttemptId>,
+    /// Rejected landings, and approvals invalidated by foreign commits.
     pub conflicts: u32,
-    /// Reviews opened in the loop's life.
+    /// Reviews started in this loop.
     pub reviews: u32,
-    /// Whether a review of the loop could be read.
+    /// Whether any review of the loop could be parsed.
     #[serde(default)]
     pub has_readable: bool,
-    /// Whether a review of the loop could not be read.
+    /// Whether any review of the loop could not be parsed.
     #[serde(default)]
     pub has_unclear: bool,
-    /// The jobs that their agents' providers refused, how often in a row.
-    pub limited: Vec<Limited>,
-    pub granted: Granted,
+    /// Rate limits of the current jobs.
+    pub limited: Vec<RateLimitState>,
+    pub granted: ExtraAllowance,
 }
 
-/// What a person allowed beyond the bounds.
+/// Extra repetitions granted by a person.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-pub struct Granted {
+pub struct ExtraAllowance {
     pub fixes: u32,
     pub attempts: u32,
     pub passes: u32,
@@ -114,47 +115,47 @@ pub struct Granted {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
-    /// Not begun.
+    /// Not started.
     Queued,
-    /// An agent phase. `failures` are those of this job so far.
+    /// An agent phase. `failures` counts failed attempts of this job.
     Working {
-        slot: Slot,
+        slot: AttemptSlot,
         failures: u32,
     },
-    /// Helpers look into an agent phase's question first.
+    /// Helpers research the question of an agent phase first.
     Researching {
         team: Vec<Researcher>,
     },
-    /// The project's commands run.
+    /// The project's checks run.
     Checking {
-        slot: Slot,
+        slot: AttemptSlot,
         failures: u32,
     },
-    /// All reviewers at once, one code state.
+    /// All reviewers judge one commit in parallel.
     Reviewing(Panel),
-    /// `from` is the tree before, so that a fix that changes nothing is seen.
+    /// `from` is the tree before the fix, to detect a fix that changes nothing.
     Fixing {
         fixes: Vec<Fix>,
-        order: Order,
+        order: FixOrder,
         from: Tree,
     },
-    /// Fixes made side by side are put together.
+    /// Parallel fixes are combined.
     Combining {
-        slot: Slot,
+        slot: AttemptSlot,
         fixes: Vec<Fix>,
         from: Tree,
     },
-    /// Signed off, until the group is.
+    /// Signed off; waits for its group.
     AwaitingLanding {
         outcome: Outcome,
         reason: Option<Reason>,
     },
     Landing {
-        slot: Slot,
+        slot: AttemptSlot,
         outcome: Outcome,
         reason: Option<Reason>,
     },
-    /// A person is needed. `asked` is where the question arose.
+    /// Waits for a person. `asked` is the stage in which the question arose.
     Waiting {
         question: Question,
         asked: Box<Stage>,
@@ -162,20 +163,20 @@ pub enum Stage {
     Done(Ending),
 }
 
-/// The place of one attempt: at work, or held back.
+/// The slot of one attempt: running or paused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Slot {
+pub enum AttemptSlot {
     Running(AttemptId),
-    Held(Hold),
-    /// Its attempt ended and no other follows yet.
+    Held(PauseReason),
+    /// The attempt ended, and no other follows yet.
     Vacant,
 }
 
-/// What an attempt waits for before it can start.
+/// Why an attempt is paused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Hold {
+pub enum PauseReason {
     Budget,
     RateLimit {
         until: Timestamp,
@@ -187,20 +188,21 @@ pub enum Hold {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Researcher {
-    Out {
-        slot: Slot,
+    #[serde(rename = "out")]
+    Assigned {
+        slot: AttemptSlot,
         failures: u32,
     },
     Done,
-    /// Went missing; the others' work is brought together without it.
+    /// Failed for good; the phase continues without this helper.
     Absent,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum ReviewScope {
     Full,
-    /// The open findings and the fix.
+    /// The open findings and the fix only.
     Scoped,
 }
 
@@ -208,29 +210,31 @@ pub enum Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Panel {
     pub commit: Commit,
-    pub scope: Scope,
-    pub seats: BTreeMap<ReviewerName, Seat>,
-    /// Findings that a checkpoint review brought after these reviewers were asked: their silence closes none of them.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub untold: BTreeSet<FindingId>,
+    pub scope: ReviewScope,
+    pub seats: BTreeMap<ReviewerName, PanelSeat>,
+    /// Findings that a checkpoint review added after the prompts of these reviewers were written. An approval does
+    /// not close them.
+    #[serde(rename = "untold", default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unlisted: BTreeSet<FindingId>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Seat {
-    Out {
-        slot: Slot,
+pub enum PanelSeat {
+    #[serde(rename = "out")]
+    Assigned {
+        slot: AttemptSlot,
         failures: u32,
         unclear: u32,
     },
     Answered(Box<Review>),
-    /// Answered, but nobody could read it; and what the policy says to that.
+    /// The answer could not be parsed. `rung` is what the policy says to do.
     Unclear {
         rung: Rung,
         failures: u32,
         unclear: u32,
     },
-    /// Never answered; and what the policy says to that.
+    /// The reviewer failed. `rung` is what the policy says to do.
     Failed {
         rung: Rung,
         failures: u32,
@@ -238,11 +242,11 @@ pub enum Seat {
     },
 }
 
-/// One fixer's share.
+/// The findings of one fixer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fix {
     pub findings: Vec<FindingId>,
-    /// Reviewers whose raw text goes to the fixer.
+    /// The reviewers whose raw text goes to the fixer.
     pub unread: Vec<ReviewerName>,
     pub failures: u32,
     pub state: FixState,
@@ -251,10 +255,11 @@ pub struct Fix {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FixState {
-    /// Its turn comes.
+    /// Not started yet.
     Queued,
-    Out(Slot),
-    /// `apart` is what a fixer that worked side by side with others left, until it is put together with theirs.
+    #[serde(rename = "out")]
+    Assigned(AttemptSlot),
+    /// `apart` is the commit of a parallel fixer, until it is combined with the others.
     Done {
         apart: Option<Commit>,
     },
@@ -265,8 +270,8 @@ pub enum FixState {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
-    /// Side by side, each in a worktree of its own.
+pub enum FixOrder {
+    /// In parallel, each in its own worktree.
     AtOnce,
     InTurn,
 }
@@ -274,23 +279,23 @@ pub enum Order {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Question {
     pub id: QuestionId,
-    pub about: Asked,
+    pub about: QuestionTopic,
     pub choices: Vec<Choice>,
 }
 
-/// What a question is about.
+/// The topic of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum QuestionTopic {
     /// Some reviewers are missing or unreadable, others answered.
     PartialReview {
         missing: Vec<ReviewerName>,
     },
-    /// Answers came, none readable.
+    /// There are answers, but none could be parsed.
     UnclearReview {
         missing: Vec<ReviewerName>,
     },
-    /// Nobody answered at all.
+    /// No reviewer answered.
     NoReview {
         missing: Vec<ReviewerName>,
     },
@@ -313,12 +318,13 @@ pub struct GateRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateEnd {
-    /// Every reviewer was heard and nothing at or above the bar is open.
+    /// Every reviewer answered, and no finding at or above the threshold is open.
     Approved { commit: Commit },
-    /// Went on with findings open.
+    /// The loop went on with open findings.
     Noted { reason: Reason },
-    /// Went on without hearing every reviewer.
-    Unheard,
+    /// The loop went on without an answer of every reviewer.
+    #[serde(rename = "unheard")]
+    ReviewersMissing,
     /// There was nothing to check.
     Unchecked,
 }
@@ -332,7 +338,7 @@ impl Default for Loop {
             head: Head { commit: Commit::new(""), tree: Tree::new("") },
             base: None,
             ledger: Ledger::default(),
-            tally: Tally::default(),
+            tally: LoopCounters::default(),
             gates: Vec::new(),
             once_done: BTreeSet::new(),
             cycles: BTreeMap::new(),
@@ -348,16 +354,16 @@ impl Default for Loop {
 }
 
 impl Loop {
-    /// How many findings are open, whatever their severity. A conflict of the merge queue that the approved commit resolves
-    /// is not counted; the next landing closes it.
+    /// The number of open findings of any severity. A landing conflict that the approved commit resolves is not
+    /// counted; the next landing closes it.
     pub fn open_findings(&self) -> usize {
         let resolved = self.signed_off_commit().is_some();
         let of_queue = |source: &ReviewerName| source.as_str() == super::land::LANDING;
-        let counts = |entry: &&Entry| !(resolved && entry.finding.sources.iter().all(of_queue));
-        self.ledger.open(Bar::Low).filter(counts).count()
+        let counts = |entry: &&LedgerEntry| !(resolved && entry.finding.sources.iter().all(of_queue));
+        self.ledger.open(FailThreshold::Low).filter(counts).count()
     }
 
-    /// Whether its diff is known to be empty.
+    /// Whether the diff is known to be empty.
     pub fn is_unchanged(&self) -> bool {
         self.base.as_ref() == Some(&self.head.tree)
     }
@@ -366,10 +372,10 @@ impl Loop {
         matches!(self.stage, Stage::Done(_))
     }
 
-    /// Whether there is still something to call off.
+    /// Whether the loop can still be cancelled.
     pub fn can_be_cancelled(&self) -> bool {
         match &self.stage {
-            Stage::Done(ending) => !ending.outcome.carries_on() && ending.outcome != Outcome::Cancelled,
+            Stage::Done(ending) => !ending.outcome.is_completed() && ending.outcome != Outcome::Cancelled,
             Stage::Queued
             | Stage::Working { .. }
             | Stage::Researching { .. }
@@ -383,31 +389,31 @@ impl Loop {
         }
     }
 
-    /// The number of the review at hand as people count it: where the items of a plan are judged one by one, those of
-    /// each begin at one.
+    /// The number of the current review as displayed. Where the items of a plan are reviewed one by one, it restarts
+    /// at one for each item.
     pub fn review_number(&self) -> u32 {
         if self.at.item > 0 { self.tally.fixes + 1 } else { self.tally.cycle }
     }
 }
 
 impl Panel {
-    /// Whether a seat still waits for its reviewer.
+    /// Whether a reviewer is still at work.
     pub fn is_open(&self) -> bool {
-        self.seats.values().any(|seat| matches!(seat, Seat::Out { .. }))
+        self.seats.values().any(|seat| matches!(seat, PanelSeat::Assigned { .. }))
     }
 
-    /// The answers that could be read.
+    /// The reviews that could be parsed.
     pub fn answers(&self) -> Vec<Review> {
-        let answer = |seat: &Seat| match seat {
-            Seat::Answered(review) => Some((**review).clone()),
-            Seat::Out { .. } | Seat::Unclear { .. } | Seat::Failed { .. } => None,
+        let answer = |seat: &PanelSeat| match seat {
+            PanelSeat::Answered(review) => Some((**review).clone()),
+            PanelSeat::Assigned { .. } | PanelSeat::Unclear { .. } | PanelSeat::Failed { .. } => None,
         };
         self.seats.values().filter_map(answer).collect()
     }
 
-    /// Who was not heard.
+    /// The reviewers without a usable answer.
     pub fn missing(&self) -> Vec<ReviewerName> {
-        let heard = |seat: &Seat| matches!(seat, Seat::Answered(_));
-        self.seats.iter().filter(|(_, seat)| !heard(seat)).map(|(name, _)| name.clone()).collect()
+        let answered = |seat: &PanelSeat| matches!(seat, PanelSeat::Answered(_));
+        self.seats.iter().filter(|(_, seat)| !answered(seat)).map(|(name, _)| name.clone()).collect()
     }
 }

@@ -1,146 +1,146 @@
-//! Agent phases: an agent at work, its helpers, and the attempts that follow one another.
+//! Agent phases: the agent, its helpers and repeated attempts.
 
-use super::outcome::{Again, Outcome, Reason};
-use super::state::{Asked, Head, Hold, Loop, Position, Researcher, Slot, Stage};
-use super::{Choice, Left, Policy, WorkReport, finish, fix, judge};
+use super::outcome::{Outcome, Reason, RetryAction};
+use super::state::{AttemptSlot, Head, Loop, PauseReason, Position, QuestionTopic, Researcher, Stage};
+use super::{Choice, ImportedProgress, Policy, WorkReport, fix, gate, phases};
 use crate::ids::AttemptId;
 use crate::policy::Rung;
 use crate::workflow::{Phase, PhaseKind, Role};
 
-/// The worktree is there.
+/// The worktree was created: enters the first phase.
 pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
     if this.stage == Stage::Queued {
         this.head = head;
-        finish::enter(this, policy);
+        phases::enter(this, policy);
     }
 }
 
-/// Takes over a loop in the middle of its workflow: counters and open findings as they were.
-pub fn import(this: &mut Loop, head: Head, at: Position, left: Left, policy: &Policy) {
+/// Imports a loop in the middle of its workflow, with its counters and open findings.
+pub fn import(this: &mut Loop, head: Head, at: Position, left: ImportedProgress, policy: &Policy) {
     if this.stage != Stage::Queued {
         return;
     }
     (this.head, this.at, this.gates) = (head, at, left.gates);
     for earlier in left.earlier {
-        judge::recall(this, earlier, policy);
+        gate::import_earlier(this, earlier, policy);
     }
-    finish::enter(this, policy);
-    // What was left at a gate that is switched off here says nothing about the next one.
+    phases::enter(this, policy);
+    // Findings of a gate that is disabled here do not apply to the next one.
     if this.at == at {
-        judge::imported(this, (left.fixes, left.findings), policy);
+        gate::imported(this, (left.fixes, left.findings), policy);
     }
 }
 
-/// Begins an agent phase, with its helpers first where it has some.
+/// Starts an agent phase, with its helpers first if it has any.
 pub fn begin(this: &mut Loop, policy: &Policy) {
     let researchers = match policy.phase(this.at.phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Agent { researchers, .. }) => *researchers,
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => 0,
     };
     if researchers == 0 {
-        return attempt(this, Ask::First, policy);
+        return attempt(this, AttemptSequence::First, policy);
     }
-    let team = (0..researchers).map(|_| Researcher::Out { slot: this.new_slot(), failures: 0 }).collect();
+    let team = (0..researchers).map(|_| Researcher::Assigned { slot: this.new_slot(), failures: 0 }).collect();
     this.stage = Stage::Researching { team };
 }
 
-/// Whether an attempt begins a job or follows one that did not complete it.
+/// Whether an attempt is the first of a job or follows one that did not complete it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Ask {
+pub enum AttemptSequence {
     First,
-    /// `failures` of the job so far.
+    /// Failures of the job so far.
     Next {
         failures: u32,
     },
 }
 
-/// Starts the next attempt of the phase's agent, within the loop's bound.
-fn attempt(this: &mut Loop, ask: Ask, policy: &Policy) {
+/// Starts the next attempt of the phase's agent, within the loop's limit.
+fn attempt(this: &mut Loop, ask: AttemptSequence, policy: &Policy) {
     let failures = match ask {
-        Ask::First => 0,
-        Ask::Next { failures } => failures,
+        AttemptSequence::First => 0,
+        AttemptSequence::Next { failures } => failures,
     };
-    let begins = ask == Ask::First;
-    if begins && !counts(this, policy) {
+    let begins = ask == AttemptSequence::First;
+    if begins && !counts_attempts(this, policy) {
         this.notes = std::mem::take(&mut this.next_notes);
         this.stage = Stage::Working { slot: this.new_slot(), failures };
         return;
     }
-    // The items of a plan, each worked once, are one attempt at it.
+    // The first attempts at all items of a plan count as one.
     let next_item = begins && this.at.item > 0;
     if !next_item && !may_attempt(this, policy) {
-        this.stage = Stage::Working { slot: Slot::Vacant, failures };
+        this.stage = Stage::Working { slot: AttemptSlot::Vacant, failures };
         return attempts_exhausted(this, policy);
     }
     this.tally.uncounted += u32::from(next_item);
-    let slot = slot(this, !begins, policy);
+    let slot = attempt_slot(this, !begins, policy);
     this.stage = Stage::Working { slot, failures };
 }
 
-/// A loop's attempts are those that implement, fix, or try something again. Thinking, planning and
-/// simplifying once are bounded by the passes.
-fn counts(this: &Loop, policy: &Policy) -> bool {
+/// Whether the phase's attempts count towards the limit: those that implement, fix or retry. Other agents run once
+/// per pass.
+fn counts_attempts(this: &Loop, policy: &Policy) -> bool {
     match policy.phase(this.at.phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Agent { role, .. }) => matches!(role, Role::Implement | Role::Fix),
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => true,
     }
 }
 
-/// Whether one more attempt is within the loop's bound, which is one on repeating.
+/// Whether the loop's limit allows one more attempt.
 pub fn may_attempt(this: &Loop, policy: &Policy) -> bool {
-    this.tally.iteration.saturating_sub(this.tally.uncounted) < allowed(this, policy)
+    this.tally.iteration.saturating_sub(this.tally.uncounted) < max_attempts(this, policy)
 }
 
-/// So many attempts, with what a person granted.
-pub fn allowed(this: &Loop, policy: &Policy) -> u32 {
+/// Maximum number of attempts, including those granted by a person.
+pub fn max_attempts(this: &Loop, policy: &Policy) -> u32 {
     policy.workflow.limits.max_attempts.saturating_add(this.tally.granted.attempts)
 }
 
 pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {
-    let again = finish::resume(this);
-    let outcome = finish::exhausted_as(policy.workflow.attempts_exhausted_as);
-    finish::end(this, outcome, Reason::AttemptsExhausted, again);
+    let again = phases::resume_action(this);
+    let outcome = phases::exhausted_as(policy.workflow.attempts_exhausted_as);
+    phases::end(this, outcome, Reason::AttemptsExhausted, again);
 }
 
-/// A place for an attempt: running, or held for the checkpoint review that is due before it. The check is
-/// made only where an attempt ended without completing.
-pub fn slot(this: &mut Loop, after_incomplete: bool, policy: &Policy) -> Slot {
+/// A slot for an attempt: running, or paused if a checkpoint review is due first. This is checked only after an
+/// attempt that did not complete.
+pub fn attempt_slot(this: &mut Loop, after_incomplete: bool, policy: &Policy) -> AttemptSlot {
     let interval = policy.workflow.checkpoint_interval;
-    let due = interval.is_some_and(|interval| this.since_checkpoint() >= interval);
+    let due = interval.is_some_and(|interval| this.attempts_since_checkpoint() >= interval);
     if after_incomplete && due {
-        return Slot::Held(Hold::Checkpoint);
+        return AttemptSlot::Held(PauseReason::Checkpoint);
     }
     this.tally.iteration += 1;
     this.notes = std::mem::take(&mut this.next_notes);
     this.new_slot()
 }
 
-/// An agent that changes the worktree ended by itself.
+/// An agent that writes to the worktree ended by itself.
 pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
     if let Stage::Working { .. } = this.stage {
-        this.accounted_for();
-        worked(this, report, policy);
+        this.reset_losses();
+        apply_report(this, report, policy);
     } else if let Stage::Researching { .. } = this.stage {
-        this.accounted_for();
+        this.reset_losses();
         settle_researcher(this, attempt, Researcher::Done, policy);
     } else if let Stage::Fixing { .. } = this.stage {
-        this.accounted_for();
+        this.reset_losses();
         fix::ended(this, attempt, report, policy);
     }
 }
 
-fn worked(this: &mut Loop, report: WorkReport, policy: &Policy) {
+fn apply_report(this: &mut Loop, report: WorkReport, policy: &Policy) {
     match report {
         WorkReport::Complete { head } => {
             this.head = head;
-            finish::advance(this, policy);
+            phases::advance(this, policy);
         }
         WorkReport::Incomplete { head } => {
             this.head = head;
-            attempt(this, Ask::Next { failures: 0 }, policy);
+            attempt(this, AttemptSequence::Next { failures: 0 }, policy);
         }
         WorkReport::Stuck { head, .. } => {
             this.head = head;
@@ -148,59 +148,58 @@ fn worked(this: &mut Loop, report: WorkReport, policy: &Policy) {
         }
         WorkReport::NoWorkLeft { head } => {
             this.head = head;
-            finish::end(this, Outcome::Cancelled, Reason::NoWorkLeft, Again::Nothing);
+            phases::end(this, Outcome::Cancelled, Reason::NoWorkLeft, RetryAction::Nothing);
         }
     }
 }
 
-/// The agent says it cannot go on: that is an answer, not a reason to ask again.
+/// The agent says it cannot continue. Retrying would not help.
 pub fn gave_up(this: &mut Loop) {
-    let again = finish::resume(this);
-    finish::end(this, Outcome::Stuck, Reason::TaskStuck, again);
+    let again = phases::resume_action(this);
+    phases::end(this, Outcome::Stuck, Reason::TaskStuck, again);
 }
 
-/// The phase's agent ended badly.
+/// The phase's agent failed.
 pub fn failed(this: &mut Loop, policy: &Policy) {
     let Stage::Working { failures, .. } = this.stage else { return };
     let after = failures + 1;
     match rung(this, failures, policy) {
-        Rung::Retry => renewed(this, after, policy),
-        Rung::NextAttempt => attempt(this, Ask::Next { failures: after }, policy),
+        Rung::Retry => retry(this, after, policy),
+        Rung::NextAttempt => attempt(this, AttemptSequence::Next { failures: after }, policy),
         Rung::Ask => {
-            this.stage = Stage::Working { slot: Slot::Vacant, failures: after };
-            finish::ask(this, Asked::ImplementerFailed, &[Choice::Retry, Choice::Stop], policy);
+            this.stage = Stage::Working { slot: AttemptSlot::Vacant, failures: after };
+            phases::ask(this, QuestionTopic::ImplementerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
         Rung::RequestChanges | Rung::NotPassed | Rung::Stop | Rung::Fail => {
-            let again = finish::resume(this);
-            finish::end(this, Outcome::Failed, Reason::ImplementerFailed, again);
+            let again = phases::resume_action(this);
+            phases::end(this, Outcome::Failed, Reason::ImplementerFailed, again);
         }
     }
 }
 
-/// The same job once more.
-pub fn renewed(this: &mut Loop, failures: u32, policy: &Policy) {
+/// Starts the same job again.
+pub fn retry(this: &mut Loop, failures: u32, policy: &Policy) {
     if !may_attempt(this, policy) {
         return attempts_exhausted(this, policy);
     }
-    let slot = slot(this, true, policy);
+    let slot = attempt_slot(this, true, policy);
     this.stage = Stage::Working { slot, failures };
 }
 
 fn rung(this: &Loop, failures: u32, policy: &Policy) -> Rung {
-    finish::judge_near(this, policy)
-        .map_or(Rung::Fail, |judge| judge.gate.on_implementer_failure.rung(failures))
+    phases::nearest_judge(this, policy).map_or(Rung::Fail, |judge| judge.gate.on_implementer_failure.rung(failures))
 }
 
-/// A helper that keeps failing is done without: the phase's own agent can still look for itself.
+/// A helper failed. After the last retry the phase continues without it.
 pub fn researcher_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     let Stage::Researching { team } = &this.stage else { return };
     let failures = team.iter().find_map(|one| match one {
-        Researcher::Out { slot, failures } if slot.attempt() == Some(attempt) => Some(*failures),
-        Researcher::Out { .. } | Researcher::Done | Researcher::Absent => None,
+        Researcher::Assigned { slot, failures } if slot.attempt() == Some(attempt) => Some(*failures),
+        Researcher::Assigned { .. } | Researcher::Done | Researcher::Absent => None,
     });
     let Some(failures) = failures else { return };
     let after = match rung(this, failures, policy) {
-        Rung::Retry => Researcher::Out { slot: this.new_slot(), failures: failures + 1 },
+        Rung::Retry => Researcher::Assigned { slot: this.new_slot(), failures: failures + 1 },
         Rung::NextAttempt | Rung::RequestChanges | Rung::NotPassed | Rung::Ask | Rung::Stop | Rung::Fail => {
             Researcher::Absent
         }
@@ -208,29 +207,30 @@ pub fn researcher_failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     settle_researcher(this, attempt, after, policy);
 }
 
-/// A helper is done with; after the last one the phase's own agent begins.
+/// Ends a helper; after the last one the phase's own agent starts.
 fn settle_researcher(this: &mut Loop, attempt: AttemptId, now: Researcher, policy: &Policy) {
     let Stage::Researching { team } = &mut this.stage else { return };
-    let is_it = |one: &&mut Researcher| matches!(one, Researcher::Out { slot, .. } if slot.attempt() == Some(attempt));
+    let is_it =
+        |one: &&mut Researcher| matches!(one, Researcher::Assigned { slot, .. } if slot.attempt() == Some(attempt));
     if let Some(one) = team.iter_mut().find(is_it) {
         *one = now;
     }
-    if !team.iter().any(|one| matches!(one, Researcher::Out { .. })) {
-        self::attempt(this, Ask::First, policy);
+    if !team.iter().any(|one| matches!(one, Researcher::Assigned { .. })) {
+        self::attempt(this, AttemptSequence::First, policy);
     }
 }
 
-/// Goes back to the phase whose work the gate was to judge, for another attempt.
-pub fn redo(this: &mut Loop, policy: &Policy) {
+/// Returns to the phase whose work the gate was to judge, for another attempt.
+pub fn redo_work(this: &mut Loop, policy: &Policy) {
     let before = policy.workflow.phases.iter().take(this.at.phase);
     if let Some(phase) = before.clone().rposition(implements).or_else(|| before.clone().rposition(is_agent)) {
         this.at.phase = phase;
         this.gates.retain(|record| record.phase < phase);
     }
-    finish::enter(this, policy);
+    phases::enter(this, policy);
 }
 
-/// Whether the agent of a phase implements or fixes the work.
+/// Whether the phase's agent implements or fixes the work.
 pub fn implements(phase: &Phase) -> bool {
     match &phase.kind {
         PhaseKind::Agent { role, .. } => matches!(role, Role::Implement | Role::Fix),
@@ -242,7 +242,7 @@ fn is_agent(phase: &Phase) -> bool {
     matches!(phase.kind, PhaseKind::Agent { .. })
 }
 
-/// Takes up an agent phase again after a person said so.
-pub fn again(this: &mut Loop, policy: &Policy) {
-    attempt(this, Ask::First, policy);
+/// Restarts an agent phase after a person's decision.
+pub fn retry_phase(this: &mut Loop, policy: &Policy) {
+    attempt(this, AttemptSequence::First, policy);
 }

@@ -1,69 +1,70 @@
-//! Findings of which one asks for what the other forbids.
+//! Finds conflicts: pairs of findings of which one requests what the other forbids.
 //!
-//! They are shown, not resolved: which reviewer is right is not a matter of words. The rule itself, with
-//! examples of what it takes for a conflict and what not, is in `docs/adr/0003-conflicting-findings.md`.
+//! Conflicts are reported, not resolved. `docs/adr/0003-conflicting-findings.md` describes the rule, with examples
+//! and counterexamples.
 
-mod asks;
-mod thoughts;
+mod clauses;
+mod requests;
 mod words;
 
-use super::{Conflict, Group, Issue};
+use super::{FindingConflict, IssueGroup, MergedIssue};
 use crate::review::Finding;
-use asks::Ask;
-pub(super) use asks::Asks;
+use requests::ChangeRequest;
+pub(super) use requests::ChangeRequests;
 
-/// How many neighbours, by line, each issue of a group is held against. Only a group of more than that
-/// many issues can hide a conflict, and keeping to it keeps a merge of thousands affordable.
+/// Maximum neighbours, by line, that each issue of a group is compared with. Larger groups can miss a conflict, but
+/// merging thousands of issues stays fast.
 const NEIGHBOURS: usize = 64;
 
-/// How many of the shared words are named.
+/// Maximum number of common words in the description of a conflict.
 const NAMED: usize = 6;
 
 /// The conflicts within the groups, in the order of the issues.
-pub(super) fn among(issues: &[Issue], groups: &[Group]) -> Vec<Conflict> {
-    let mut conflicts: Vec<Conflict> = groups.iter().flat_map(|group| within(issues, group)).collect();
+pub(super) fn find_conflicts(issues: &[MergedIssue], groups: &[IssueGroup]) -> Vec<FindingConflict> {
+    let mut conflicts: Vec<FindingConflict> =
+        groups.iter().flat_map(|group| conflicts_in_group(issues, group)).collect();
     conflicts.sort_by_key(|conflict| (conflict.a, conflict.b));
     conflicts
 }
 
-fn within(issues: &[Issue], group: &Group) -> Vec<Conflict> {
-    let mut asked: Vec<(usize, Asks)> =
-        group.issues.iter().map(|&index| (index, Asks::of(&issues[index].finding))).collect();
-    asked.sort_by_key(|(index, _)| (issues[*index].finding.line, *index));
+fn conflicts_in_group(issues: &[MergedIssue], group: &IssueGroup) -> Vec<FindingConflict> {
+    let mut requests: Vec<(usize, ChangeRequests)> =
+        group.issues.iter().map(|&index| (index, ChangeRequests::from_finding(&issues[index].finding))).collect();
+    requests.sort_by_key(|(index, _)| (issues[*index].finding.line, *index));
     let mut conflicts = Vec::new();
-    for (position, (a, asks)) in asked.iter().enumerate() {
-        for (b, other) in asked.iter().skip(position + 1).take(NEIGHBOURS) {
-            if !have_two_voices(&issues[*a], &issues[*b]) {
+    for (position, (a, asks)) in requests.iter().enumerate() {
+        for (b, other) in requests.iter().skip(position + 1).take(NEIGHBOURS) {
+            if !have_different_reviewers(&issues[*a], &issues[*b]) {
                 continue;
             }
-            // Told from the more urgent one's side.
+            // Describe the conflict from the side of the more urgent issue.
             let (about, a, b) =
                 if a < b { (opposition(asks, other), *a, *b) } else { (opposition(other, asks), *b, *a) };
-            conflicts.extend(about.map(|about| Conflict { a, b, about }));
+            conflicts.extend(about.map(|about| FindingConflict { a, b, about }));
         }
     }
     conflicts
 }
 
-/// A reviewer that contradicts only itself is no conflict between reviewers.
-fn have_two_voices(a: &Issue, b: &Issue) -> bool {
+/// Whether the issues come from different reviewers. One reviewer that contradicts itself is not a conflict.
+fn have_different_reviewers(a: &MergedIssue, b: &MergedIssue) -> bool {
     let voices = a.finding.sources.iter().chain(&b.finding.sources);
     voices.clone().zip(voices.skip(1)).any(|(one, other)| one != other)
 }
 
-/// Whether one asks for what the other forbids.
+/// Whether one finding requests what the other forbids.
 pub(crate) fn are_opposed(a: &Finding, b: &Finding) -> bool {
-    opposition(&Asks::of(a), &Asks::of(b)).is_some()
+    opposition(&ChangeRequests::from_finding(a), &ChangeRequests::from_finding(b)).is_some()
 }
 
-/// What two findings ask opposite things about, if they do.
-pub(super) fn opposition(a: &Asks, b: &Asks) -> Option<String> {
-    a.each().find_map(|one| b.each().find_map(|other| opposite(one, other)))
+/// Describes what two findings disagree about, if they do.
+pub(super) fn opposition(a: &ChangeRequests, b: &ChangeRequests) -> Option<String> {
+    a.iter().find_map(|one| b.iter().find_map(|other| opposite(one, other)))
 }
 
-/// The same action wanted and not wanted, about the same thing: more than half of the words of
-/// whichever names fewer.
-fn opposite(a: &Ask, b: &Ask) -> Option<String> {
+/// Compares two requests. They are opposite if they want and do not want the same action, and share more than half
+/// of the words of the shorter one.
+fn opposite(a: &ChangeRequest, b: &ChangeRequest) -> Option<String> {
     if a.action != b.action || a.wanted == b.wanted {
         return None;
     }
@@ -98,14 +99,15 @@ mod tests {
     }
 
     fn about(a: &str, b: &str) -> Option<String> {
-        let (a, b) = (Asks::of(&finding("bug", a)), Asks::of(&finding("bug", b)));
+        let (a, b) =
+            (ChangeRequests::from_finding(&finding("bug", a)), ChangeRequests::from_finding(&finding("bug", b)));
         let there = opposition(&a, &b);
         assert_eq!(there.is_some(), opposition(&b, &a).is_some(), "opposition has no direction");
         there
     }
 
     #[test]
-    fn these_pairs_ask_for_opposite_things() {
+    fn these_pairs_conflict() {
         let pairs = [
             ("Add a null check to parse()", "Remove the null check from parse()"),
             ("Missing input validation", "Input validation is not needed here"),
@@ -159,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn these_pairs_do_not() {
+    fn these_pairs_do_not_conflict() {
         let pairs = [
             ("User input is not sanitized", "Sanitize the user input"),
             ("The null check was removed", "Add the null check back"),
@@ -187,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn the_kind_of_a_finding_says_what_it_asks_for() {
-        let missing = Asks::of(&finding("missing_requirement", "Retry with backoff"));
-        let extra = Asks::of(&finding("over-engineering", "Retry with backoff for one local call"));
+    fn the_kind_of_a_finding_is_part_of_its_request() {
+        let missing = ChangeRequests::from_finding(&finding("missing_requirement", "Retry with backoff"));
+        let extra = ChangeRequests::from_finding(&finding("over-engineering", "Retry with backoff for one local call"));
         insta::assert_snapshot!(opposition(&missing, &extra).unwrap_or_default(), @"missing_requirement against over-engineering: retry backoff");
     }
 }

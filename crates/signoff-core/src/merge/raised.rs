@@ -1,4 +1,4 @@
-//! Findings as each reviewer raised them, in the one order everything else is built on.
+//! Sorts the findings of all reviewers.
 
 use std::borrow::Cow;
 
@@ -6,34 +6,35 @@ use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Finding, Review, ReviewerKind, Severity};
 
 /// One finding of one reviewer.
-pub(super) struct Raised<'a> {
+pub(super) struct RaisedFinding<'a> {
     pub finding: &'a Finding,
     pub reviewer: &'a ReviewerName,
     pub kind: ReviewerKind,
     pub priority: u8,
-    /// The file's name in one spelling, to tell whether two places are the same.
+    /// The normalised file name, to compare locations.
     pub path: Option<Cow<'a, str>>,
 }
 
-/// Everything a `Raised` is, most urgent first. Complete, so that the order the reviews came in is lost.
-pub(super) type Key<'a> = (
+/// The sort key of a finding, most urgent first. It covers all fields, so that the order of the reviews has no
+/// influence.
+pub(super) type FindingSortKey<'a> = (
     (u8, Option<&'a str>, Option<u32>, &'a str),
     (u8, &'a ReviewerName, ReviewerKind, &'a str),
     (Severity, Option<&'a str>, Option<&'a str>, Option<&'a str>, &'a FindingId),
 );
 
-impl<'a> Raised<'a> {
+impl<'a> RaisedFinding<'a> {
     pub(super) fn new(reviewer: &'a ReviewerName, kind: ReviewerKind, finding: &'a Finding) -> Self {
         Self {
             finding,
             reviewer,
             kind,
             priority: priority(kind, finding.severity),
-            path: finding.file.as_deref().map(one_spelling),
+            path: finding.file.as_deref().map(normalize_path),
         }
     }
 
-    pub(super) fn key(&self) -> Key<'_> {
+    pub(super) fn key(&self) -> FindingSortKey<'_> {
         let finding = self.finding;
         (
             (self.priority, self.path.as_deref(), finding.line, &finding.description),
@@ -49,19 +50,19 @@ impl<'a> Raised<'a> {
     }
 }
 
-/// All findings of all reviews: by priority, file, line, then by whatever else tells them apart.
-pub(super) fn in_order(reviews: &[Review]) -> Vec<Raised<'_>> {
-    let mut raised: Vec<Raised<'_>> = reviews
+/// All findings of all reviews, sorted by priority, file and line, then by all other fields.
+pub(super) fn in_order(reviews: &[Review]) -> Vec<RaisedFinding<'_>> {
+    let mut raised: Vec<RaisedFinding<'_>> = reviews
         .iter()
         .flat_map(|review| {
-            review.findings.iter().map(|finding| Raised::new(&review.reviewer, review.kind, finding))
+            review.findings.iter().map(|finding| RaisedFinding::new(&review.reviewer, review.kind, finding))
         })
         .collect();
     raised.sort_by(|a, b| a.key().cmp(&b.key()));
     raised
 }
 
-/// Spec before code at each severity; everyone who is not spec ranks with code.
+/// The priority. Spec ranks before code at each severity; all other kinds rank with code.
 fn priority(kind: ReviewerKind, severity: Severity) -> u8 {
     match (severity, super::is_spec(kind)) {
         (Severity::Critical, true) => 1,
@@ -72,10 +73,9 @@ fn priority(kind: ReviewerKind, severity: Severity) -> u8 {
     }
 }
 
-/// `./src/a.rs` and `src\a.rs` are `src/a.rs`.
-fn one_spelling(file: &str) -> Cow<'_, str> {
-    let mut path: Cow<'_, str> =
-        if file.contains('\\') { file.replace('\\', "/").into() } else { file.into() };
+/// Normalises a path: `./src/a.rs` and `src\a.rs` are `src/a.rs`.
+fn normalize_path(file: &str) -> Cow<'_, str> {
+    let mut path: Cow<'_, str> = if file.contains('\\') { file.replace('\\', "/").into() } else { file.into() };
     while let Some(rest) = path.strip_prefix("./") {
         path = rest.to_owned().into();
     }

@@ -1,18 +1,19 @@
-//! Findings at similar locations, and the order issues are shown in.
+//! Groups findings at nearby locations, and orders the issues.
 
 use std::collections::BTreeMap;
 
-use super::raised::Raised;
-use super::same::Statements;
-use super::{Group, Issue};
+use super::duplicates::Statements;
+use super::raised::RaisedFinding;
+use super::{IssueGroup, MergedIssue};
 use crate::ids::ReviewerName;
 use crate::review::Finding;
 
-/// How many lines apart two findings may be and still be about one place.
-pub(super) const NEAR: u32 = 5;
+/// Maximum distance in lines between two related findings.
+pub(super) const MAX_LINE_DISTANCE: u32 = 5;
 
-/// Makes issues of the statements: by priority, file and line, a group at its most urgent member.
-pub(super) fn arrange(raised: &[Raised<'_>], said: Vec<Statements>) -> (Vec<Issue>, Vec<Group>) {
+/// Converts the statements to issues, sorted by priority, file and line. A group is placed at its most urgent
+/// member.
+pub(super) fn arrange(raised: &[RaisedFinding<'_>], said: Vec<Statements>) -> (Vec<MergedIssue>, Vec<IssueGroup>) {
     let places = places(raised);
     let mut at_place: BTreeMap<usize, Vec<Statements>> = BTreeMap::new();
     let mut order: Vec<Vec<Statements>> = Vec::new();
@@ -27,21 +28,21 @@ pub(super) fn arrange(raised: &[Raised<'_>], said: Vec<Statements>) -> (Vec<Issu
     number(raised, order)
 }
 
-fn number(raised: &[Raised<'_>], order: Vec<Vec<Statements>>) -> (Vec<Issue>, Vec<Group>) {
+fn number(raised: &[RaisedFinding<'_>], order: Vec<Vec<Statements>>) -> (Vec<MergedIssue>, Vec<IssueGroup>) {
     let (mut issues, mut groups) = (Vec::new(), Vec::new());
     for together in order {
         let group = (together.len() > 1).then_some(groups.len());
         if group.is_some() {
-            groups.push(Group { issues: (issues.len()..issues.len() + together.len()).collect() });
+            groups.push(IssueGroup { issues: (issues.len()..issues.len() + together.len()).collect() });
         }
         issues.extend(together.iter().map(|statements| issue(raised, statements, group)));
     }
     (issues, groups)
 }
 
-/// The place of each finding: one number for all that are related. Taken from every statement, so that
-/// what is related does not depend on who else said it.
-fn places(raised: &[Raised<'_>]) -> Vec<Option<usize>> {
+/// The location number of each finding, equal for related ones. Computed from all statements, so that it does not
+/// depend on duplicates.
+fn places(raised: &[RaisedFinding<'_>]) -> Vec<Option<usize>> {
     let located = |index: usize| Some((raised[index].path.as_deref()?, raised[index].finding.line?, index));
     let mut by_line: Vec<(&str, u32, usize)> = (0..raised.len()).filter_map(located).collect();
     by_line.sort_unstable();
@@ -49,7 +50,7 @@ fn places(raised: &[Raised<'_>]) -> Vec<Option<usize>> {
     let mut place = 0;
     let mut before: Option<(&str, u32)> = None;
     for (path, line, index) in by_line {
-        let near = before.is_some_and(|(file, last)| file == path && line - last <= NEAR);
+        let near = before.is_some_and(|(file, last)| file == path && line - last <= MAX_LINE_DISTANCE);
         place += usize::from(!near);
         places[index] = Some(place);
         before = Some((path, line));
@@ -57,9 +58,9 @@ fn places(raised: &[Raised<'_>]) -> Vec<Option<usize>> {
     places
 }
 
-/// One issue out of what one or several reviewers said: place, kind and id from the lead, the worst
-/// severity, the longest description, and whatever only one of them gave.
-fn issue(raised: &[Raised<'_>], statements: &Statements, group: Option<usize>) -> Issue {
+/// Combines the statements of one finding: location, kind and id from the lead, the worst severity, the longest
+/// description, and any field that only one of them has.
+fn issue(raised: &[RaisedFinding<'_>], statements: &Statements, group: Option<usize>) -> MergedIssue {
     let said = || statements.iter().map(|&index| &raised[index]);
     let lead = &raised[statements[0]];
     let longest = said().map(|one| &one.finding.description).max_by(|a, b| longer(a, b));
@@ -71,19 +72,18 @@ fn issue(raised: &[Raised<'_>], statements: &Statements, group: Option<usize>) -
         suggestion: said().find_map(|one| one.finding.suggestion.clone()),
         ..lead.finding.clone()
     };
-    let mut aliases: Vec<_> =
-        said().map(|one| one.finding.id.clone()).filter(|id| *id != finding.id).collect();
+    let mut aliases: Vec<_> = said().map(|one| one.finding.id.clone()).filter(|id| *id != finding.id).collect();
     aliases.sort();
     aliases.dedup();
-    Issue { finding, aliases, priority: lead.priority, group }
+    MergedIssue { finding, aliases, priority: lead.priority, group }
 }
 
 fn longer(a: &str, b: &str) -> std::cmp::Ordering {
     (a.chars().count(), b).cmp(&(b.chars().count(), a))
 }
 
-/// The lead first, then the others as they sit.
-fn sources<'a>(lead: &Raised<'_>, said: impl Iterator<Item = &'a Raised<'a>>) -> Vec<ReviewerName> {
+/// The lead first, then the others in the order of the reviewers.
+fn sources<'a>(lead: &RaisedFinding<'_>, said: impl Iterator<Item = &'a RaisedFinding<'a>>) -> Vec<ReviewerName> {
     let mut others: Vec<_> = said
         .filter(|one| one.reviewer != lead.reviewer)
         .map(|one| (super::seat_rank(one.kind), one.reviewer.clone()))

@@ -1,7 +1,7 @@
-//! The merged review as people and programs read it.
+//! Renders the merged review for people and programs.
 //!
-//! What agents wrote is data in every format: it cannot end an element, open a fence, move the cursor or
-//! pass for a verdict of ours.
+//! Text of agents is data in every format: it cannot end an element, open a fence, move the cursor or look like one
+//! of our verdicts.
 
 pub mod json;
 mod markdown;
@@ -10,13 +10,13 @@ pub mod sarif;
 mod text;
 mod xml;
 
-use super::{Action, Issue, Merged, SeatResult};
+use super::{MergeAction, MergedIssue, MergedReview, SeatResult};
 use crate::ids::ReviewerName;
-use crate::review::{Bar, Inconclusive, Severity, Verdict};
+use crate::review::{FailThreshold, Inconclusive, Severity, Verdict};
 
-/// The formats by name.
+/// The output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum ReviewFormat {
     Text,
     Xml,
     Json,
@@ -24,11 +24,11 @@ pub enum Format {
     Sarif,
 }
 
-impl Format {
+impl ReviewFormat {
     pub const ALL: [Self; 5] = [Self::Text, Self::Xml, Self::Json, Self::Markdown, Self::Sarif];
     pub const WORDS: [&'static str; 5] = ["text", "xml", "json", "markdown", "sarif"];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Xml => "xml",
@@ -38,33 +38,34 @@ impl Format {
         }
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == word)
     }
 }
 
 /// Renders a merged review under the bar it was merged with. Every format ends with one line break.
-pub fn render(merged: &Merged, bar: Bar, format: Format) -> String {
+pub fn render(merged: &MergedReview, bar: FailThreshold, format: ReviewFormat) -> String {
     match format {
-        Format::Text => block(merged, bar, merged.advice()),
-        Format::Xml => xml::xml(merged),
-        Format::Json => json::json(merged),
-        Format::Markdown => markdown::markdown(merged, bar),
-        Format::Sarif => sarif::sarif(merged),
+        ReviewFormat::Text => block(merged, bar, merged.advice()),
+        ReviewFormat::Xml => xml::xml(merged),
+        ReviewFormat::Json => json::json(merged),
+        ReviewFormat::Markdown => markdown::markdown(merged, bar),
+        ReviewFormat::Sarif => sarif::sarif(merged),
     }
 }
 
-/// The text with the action that really follows, where somebody knows it.
-pub fn block(merged: &Merged, bar: Bar, action: Option<Action>) -> String {
+/// Renders the text format, with the given action if it is known.
+pub fn block(merged: &MergedReview, bar: FailThreshold, action: Option<MergeAction>) -> String {
     text::text(merged, bar, action)
 }
 
-/// The part of an artifact that shows an answer which could not be read; `whole` names the file that has all of it.
+/// Renders an answer that could not be parsed, as a section of an artifact. `whole` names the file with the full
+/// answer.
 pub fn unread_answer(reviewer: &ReviewerName, text: &str, whole: &str) -> String {
     markdown::answer(reviewer.as_str(), text, whole)
 }
 
-/// A seat's verdict in the words of the XML contract, with the two it lacks.
+/// A seat's verdict in the words of the XML contract, plus two words that it lacks.
 fn verdict_word(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Approved => "APPROVED",
@@ -86,10 +87,7 @@ fn reason(seat: &SeatResult) -> Option<String> {
             | Inconclusive::Truncated(violation)
             | Inconclusive::Unbound(violation),
         ) => Some(format!("{}: {violation}", violation.code)),
-        Verdict::Approved
-        | Verdict::ApprovedWithMinor
-        | Verdict::ChangesRequested
-        | Verdict::NeedsDiscussion => None,
+        Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => None,
     }
 }
 
@@ -99,8 +97,8 @@ fn title(name: &ReviewerName) -> String {
     chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect()
 }
 
-/// `Spec Critical`, with whoever else said it and whether the bar lets it pass.
-fn label(issue: &Issue, bar: Bar) -> String {
+/// `Spec Critical`, followed by the other sources and whether it is below the bar.
+fn label(issue: &MergedIssue, bar: FailThreshold) -> String {
     let severity = severity(issue.finding.severity);
     let mut sources = issue.finding.sources.iter();
     let lead = sources.next().map(title).unwrap_or_default();
@@ -117,7 +115,7 @@ fn severity(severity: Severity) -> &'static str {
     }
 }
 
-/// `file:line`, as far as known.
+/// `file:line`, or the part of it that is known.
 fn location(file: Option<&str>, line: Option<u32>) -> Option<String> {
     match (file, line) {
         (Some(file), Some(line)) => Some(format!("{file}:{line}")),
@@ -127,8 +125,8 @@ fn location(file: Option<&str>, line: Option<u32>) -> Option<String> {
     }
 }
 
-/// What the list of issues is called: how many are to be fixed, how many the bar lets pass.
-fn issues_heading(merged: &Merged, bar: Bar) -> Option<String> {
+/// The heading of the issue list: the number of issues to fix and the number below the bar.
+fn issues_heading(merged: &MergedReview, bar: FailThreshold) -> Option<String> {
     let to_fix = merged.blocking(bar).count();
     match (to_fix, merged.issues.len() - to_fix) {
         (0, 0) => None,
@@ -138,13 +136,13 @@ fn issues_heading(merged: &Merged, bar: Bar) -> Option<String> {
     }
 }
 
-/// What an issue of this kind asks for by its nature.
+/// The fixed action for issues of this kind.
 fn standing_action(kind: &str) -> Option<&'static str> {
     (kind == "extra_feature").then_some("Remove or get approval to add")
 }
 
 /// The numbers of a group's issues as shown, which are always consecutive.
-fn related(merged: &Merged, issue: &Issue) -> Option<String> {
+fn related(merged: &MergedReview, issue: &MergedIssue) -> Option<String> {
     let group = merged.groups.get(issue.group?)?;
     Some(format!("{}-{}", group.issues.first()? + 1, group.issues.last()? + 1))
 }

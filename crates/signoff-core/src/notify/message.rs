@@ -1,28 +1,28 @@
-//! A notification in words, as channels send it and programs read it.
+//! The message of a notification, as channels send it.
 
 use serde::Serialize;
 
-use super::Occasion;
+use super::NotificationKind;
 
-/// The version of the shape. It changes when a key changes its meaning or goes.
+/// The version of the JSON shape. It changes when a key is removed or changes its meaning.
 pub const VERSION: u32 = 1;
 
-/// What a webhook is posted, and a command finds on its stdin.
+/// The JSON that a webhook receives as its body and a command on its stdin.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Message {
+pub struct NotificationMessage {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    pub event: Occasion,
+    pub event: NotificationKind,
     /// The name of the repository's directory.
     pub project: String,
     pub run_id: u64,
-    /// The task it is about; null where it is about a run of several, or about a part of one.
+    /// The task it is about; null if it is about a run of several tasks, or about a loop without a task.
     pub task_id: Option<u64>,
     /// What happened, on one line.
     pub title: String,
-    /// The same with why, for people.
+    /// The title with the reason.
     pub text: String,
-    /// What a person is asked; null where nobody is.
+    /// The open question; null if there is none.
     pub question: Option<MessageQuestion>,
     /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
     /// `nothing_to_review`, `failed`, `stuck`, of a task; of a run
@@ -32,22 +32,22 @@ pub struct Message {
     pub final_verdict: Option<String>,
     /// Why it ended or is paused: a code of the documented list.
     pub reason: Option<String>,
-    /// What it cost so far.
+    /// The cost so far.
     pub cost_usd: f64,
     /// The branch that holds the work.
     pub branch: Option<String>,
-    /// What to type next.
+    /// The command to type next.
     pub next: Option<String>,
     /// When it was recorded, UTC.
     pub at: String,
 }
 
-/// What a person is asked.
+/// A question to a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct MessageQuestion {
     /// `q1`, `q2`, …: unique in the repository.
     pub id: String,
     pub text: String,
-    /// What can be answered.
+    /// The possible answers.
     pub choices: Vec<String>,
 }

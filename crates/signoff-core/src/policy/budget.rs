@@ -1,7 +1,7 @@
-//! Money, tokens and minutes: reserved before a launch, counted as they stream, never overdrawn by design.
+//! Budgets of money, tokens and minutes: reserved before a launch and counted while they are used.
 //!
-//! A cap that is only checked at the end is no cap: a $0.50 limit once cost $5.11 that way. So an attempt
-//! reserves what it is expected to use; several launched at once cannot promise the same money twice.
+//! A cap that is only checked at the end does not work: a $0.50 limit once cost $5.11 that way. So an attempt
+//! reserves its expected usage, and parallel launches cannot reserve the same money twice.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::AttemptId;
 use crate::review::Usage;
 
-/// The caps of a task or a run. None = no cap.
+/// The caps of a task or a run. None means no cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Caps {
     pub max_cost_micro_usd: Option<u64>,
@@ -18,7 +18,7 @@ pub struct Caps {
     pub max_minutes: Option<u64>,
 }
 
-/// What an attempt is expected to use.
+/// The expected usage of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Reservation {
     pub cost_micro_usd: u64,
@@ -26,10 +26,10 @@ pub struct Reservation {
     pub duration_ms: u64,
 }
 
-/// Which cap stands in the way.
+/// The cap that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum CapReached {
     #[error("the cost cap is reached")]
     Cost,
     #[error("the token cap is reached")]
@@ -38,16 +38,16 @@ pub enum Refusal {
     Minutes,
 }
 
-/// What was used and what is promised.
+/// Used and reserved amounts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Budget {
     spent: Reservation,
-    open: BTreeMap<AttemptId, Account>,
+    open: BTreeMap<AttemptId, AttemptAccount>,
 }
 
-/// One running attempt: what it was promised and what it has used so far.
+/// A running attempt: its reservation and its usage so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-struct Account {
+struct AttemptAccount {
     reserved: Reservation,
     used: Reservation,
 }
@@ -61,7 +61,7 @@ impl Reservation {
         }
     }
 
-    fn at_least(self, other: Self) -> Self {
+    fn fieldwise_max(self, other: Self) -> Self {
         Self {
             cost_micro_usd: self.cost_micro_usd.max(other.cost_micro_usd),
             tokens: self.tokens.max(other.tokens),
@@ -69,15 +69,15 @@ impl Reservation {
         }
     }
 
-    fn exceeds(self, caps: &Caps) -> Option<Refusal> {
+    fn exceeds(self, caps: &Caps) -> Option<CapReached> {
         let over = |cap: Option<u64>, value: u64| cap.is_some_and(|cap| value > cap);
         let minutes = caps.max_minutes.map(|minutes| minutes.saturating_mul(60_000));
         if over(caps.max_cost_micro_usd, self.cost_micro_usd) {
-            Some(Refusal::Cost)
+            Some(CapReached::Cost)
         } else if over(caps.max_tokens, self.tokens) {
-            Some(Refusal::Tokens)
+            Some(CapReached::Tokens)
         } else if over(minutes, self.duration_ms) {
-            Some(Refusal::Minutes)
+            Some(CapReached::Minutes)
         } else {
             None
         }
@@ -95,48 +95,48 @@ impl From<Usage> for Reservation {
 }
 
 impl Budget {
-    /// Promises an attempt what it is expected to use, or says which cap forbids the launch. A spent cap
-    /// refuses even an attempt that expects to be free.
-    pub fn reserve(&mut self, attempt: AttemptId, wish: Reservation, caps: &Caps) -> Result<(), Refusal> {
+    /// Reserves the expected usage of an attempt, or returns the cap that forbids the launch. A reached cap refuses
+    /// even an attempt that expects to be free.
+    pub fn reserve(&mut self, attempt: AttemptId, expected: Reservation, caps: &Caps) -> Result<(), CapReached> {
         self.at_cap(caps).map_or(Ok(()), Err)?;
-        self.promised().plus(wish).exceeds(caps).map_or(Ok(()), Err)?;
-        self.open.insert(attempt, Account { reserved: wish, used: Reservation::default() });
+        self.promised().plus(expected).exceeds(caps).map_or(Ok(()), Err)?;
+        self.open.insert(attempt, AttemptAccount { reserved: expected, used: Reservation::default() });
         Ok(())
     }
 
-    /// Takes a running attempt's usage so far. Says which cap the loop has now reached, if any.
-    pub fn count(&mut self, attempt: AttemptId, usage: Usage, caps: &Caps) -> Option<Refusal> {
+    /// Updates a running attempt's usage. Returns the cap that is now reached, if any.
+    pub fn count(&mut self, attempt: AttemptId, usage: Usage, caps: &Caps) -> Option<CapReached> {
         self.open.entry(attempt).or_default().used = usage.into();
         self.at_cap(caps)
     }
 
-    /// Closes an attempt with what it really used; what it did not use is free again.
+    /// Closes an attempt with its actual usage and frees the rest of its reservation.
     pub fn settle(&mut self, attempt: AttemptId, usage: Usage) {
         let seen = self.open.remove(&attempt).map(|account| account.used).unwrap_or_default();
         // An agent that dies without a final report has still used what it streamed.
-        self.spent = self.spent.plus(Reservation::from(usage).at_least(seen));
+        self.spent = self.spent.plus(Reservation::from(usage).fieldwise_max(seen));
     }
 
-    /// What is gone: settled attempts and what the running ones have used so far.
+    /// The usage of closed attempts and of the running ones so far.
     pub fn used(&self) -> Reservation {
         self.open.values().fold(self.spent, |sum, account| sum.plus(account.used))
     }
 
     fn promised(&self) -> Reservation {
-        let promise = |account: &Account| account.reserved.at_least(account.used);
+        let promise = |account: &AttemptAccount| account.reserved.fieldwise_max(account.used);
         self.open.values().fold(self.spent, |sum, account| sum.plus(promise(account)))
     }
 
-    fn at_cap(&self, caps: &Caps) -> Option<Refusal> {
+    fn at_cap(&self, caps: &Caps) -> Option<CapReached> {
         let used = self.used();
         let spent = |cap: Option<u64>, value: u64| cap.is_some_and(|cap| value >= cap);
         let minutes = caps.max_minutes.map(|minutes| minutes.saturating_mul(60_000));
         if spent(caps.max_cost_micro_usd, used.cost_micro_usd) {
-            Some(Refusal::Cost)
+            Some(CapReached::Cost)
         } else if spent(caps.max_tokens, used.tokens) {
-            Some(Refusal::Tokens)
+            Some(CapReached::Tokens)
         } else if spent(minutes, used.duration_ms) {
-            Some(Refusal::Minutes)
+            Some(CapReached::Minutes)
         } else {
             None
         }
@@ -159,25 +159,25 @@ mod tests {
     }
 
     #[test]
-    fn two_attempts_cannot_be_promised_the_same_money() {
+    fn two_attempts_cannot_reserve_the_same_money() {
         let mut budget = Budget::default();
         assert_eq!(budget.reserve(AttemptId(1), money(300_000), &HALF_DOLLAR), Ok(()));
-        assert_eq!(budget.reserve(AttemptId(2), money(300_000), &HALF_DOLLAR), Err(Refusal::Cost));
+        assert_eq!(budget.reserve(AttemptId(2), money(300_000), &HALF_DOLLAR), Err(CapReached::Cost));
         budget.settle(AttemptId(1), used(100_000));
         assert_eq!(budget.reserve(AttemptId(2), money(300_000), &HALF_DOLLAR), Ok(()));
     }
 
     #[test]
-    fn the_cap_is_noticed_while_money_streams() {
+    fn the_cap_is_detected_during_an_attempt() {
         let mut budget = Budget::default();
         budget.reserve(AttemptId(1), money(100_000), &HALF_DOLLAR).unwrap();
         assert_eq!(budget.count(AttemptId(1), used(499_999), &HALF_DOLLAR), None);
-        assert_eq!(budget.count(AttemptId(1), used(500_000), &HALF_DOLLAR), Some(Refusal::Cost));
-        assert_eq!(budget.reserve(AttemptId(2), money(0), &HALF_DOLLAR), Err(Refusal::Cost));
+        assert_eq!(budget.count(AttemptId(1), used(500_000), &HALF_DOLLAR), Some(CapReached::Cost));
+        assert_eq!(budget.reserve(AttemptId(2), money(0), &HALF_DOLLAR), Err(CapReached::Cost));
     }
 
     #[test]
-    fn an_attempt_that_dies_silently_still_costs_what_it_streamed() {
+    fn an_attempt_without_a_final_report_costs_what_it_streamed() {
         let mut budget = Budget::default();
         budget.count(AttemptId(1), used(200_000), &HALF_DOLLAR);
         budget.settle(AttemptId(1), Usage::default());
@@ -185,15 +185,15 @@ mod tests {
     }
 
     proptest! {
-        /// However launches and ends are ordered: attempts that keep to their promise never exceed the cap.
+        /// Attempts within their reservations never exceed the cap, in any order of launches and ends.
         #[test]
-        fn promises_kept_never_exceed_the_cap(wishes in prop::collection::vec((0u64..400_000, 0u8..101, any::<bool>()), 1..40)) {
+        fn attempts_within_their_reservations_never_exceed_the_cap(amounts in prop::collection::vec((0u64..400_000, 0u8..101, any::<bool>()), 1..40)) {
             let mut budget = Budget::default();
             let mut running = Vec::new();
-            for (number, (wish, share, settle)) in wishes.into_iter().enumerate() {
+            for (number, (amount, share, settle)) in amounts.into_iter().enumerate() {
                 let attempt = AttemptId(number as u64);
-                if budget.reserve(attempt, money(wish), &HALF_DOLLAR).is_ok() {
-                    running.push((attempt, wish * u64::from(share) / 100));
+                if budget.reserve(attempt, money(amount), &HALF_DOLLAR).is_ok() {
+                    running.push((attempt, amount * u64::from(share) / 100));
                 }
                 if settle && let Some((attempt, cost)) = running.pop() {
                     budget.settle(attempt, used(cost));

@@ -1,11 +1,24 @@
-//! Effort: how often and how closely the loops preset looks.
+//! Effort: how often and how closely the loops preset reviews.
 
 use serde::{Deserialize, Serialize};
 
 use crate::prompt::Depth;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Effort {
     Low,
     Medium,
@@ -16,20 +29,15 @@ pub enum Effort {
 impl Effort {
     pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Max];
 
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-            Self::Max => "max",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|effort| effort.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
     }
 
-    /// After how many attempts all active loops are reviewed, finished or not.
+    /// The number of attempts after which all active loops are reviewed, finished or not.
     pub fn checkpoint_interval(self) -> Option<u32> {
         match self {
             Self::Low => None,

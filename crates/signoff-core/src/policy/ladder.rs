@@ -1,65 +1,65 @@
-//! Ladders: what to do the first time something goes wrong, the second time, and so on.
+//! Ladders: what to do at the first failure, at the second, and so on.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// One answer to one mishap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+/// What to do about one failure.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Rung {
-    // The order is the order of weight: where seats of one panel disagree, the heaviest word counts.
-    /// The same job once more.
+    // Ordered by weight: if reviewers of one panel lead to different rungs, the heaviest counts.
+    /// Start the same job again.
     Retry,
-    /// The attempt is spent; the next one follows.
+    /// Use up the attempt and start the next one.
     NextAttempt,
-    /// The raw text goes to the fixer.
+    /// Give the raw text to the fixer.
     RequestChanges,
-    /// The cycle counts as failed.
+    /// Count the cycle as failed.
     NotPassed,
-    /// A person decides.
+    /// Ask a person.
     Ask,
-    /// The loop ends here; for a discussion, waiting for people.
+    /// End the loop; after a discussion, wait for people.
     Stop,
-    /// The loop ends as failed.
+    /// End the loop as failed.
     Fail,
 }
 
 impl Rung {
-    pub const ALL: [Self; 7] = [
-        Self::Retry,
-        Self::NextAttempt,
-        Self::RequestChanges,
-        Self::NotPassed,
-        Self::Ask,
-        Self::Stop,
-        Self::Fail,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Retry, Self::NextAttempt, Self::RequestChanges, Self::NotPassed, Self::Ask, Self::Stop, Self::Fail];
 
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Retry => "retry",
-            Self::NextAttempt => "next-attempt",
-            Self::RequestChanges => "request-changes",
-            Self::NotPassed => "not-passed",
-            Self::Ask => "ask",
-            Self::Stop => "stop",
-            Self::Fail => "fail",
-        }
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 
-    fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|rung| rung.word() == word)
+    fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
     }
 }
 
-/// Words tried in turn. The last one holds from then on, except that a last `retry` is followed by `stop`:
+/// Rungs that are tried in turn. The last one applies from then on, except that a last `retry` is followed by `stop`:
 /// a retry is one more try, never an endless one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Ladder(Vec<Rung>);
 
 impl Ladder {
-    pub fn of(rungs: &[Rung]) -> Self {
+    pub fn new(rungs: &[Rung]) -> Self {
         Self(rungs.to_vec())
     }
 
@@ -67,7 +67,7 @@ impl Ladder {
         &self.0
     }
 
-    /// The word for a mishap that follows `earlier` others of the same job.
+    /// The rung for a failure after `earlier` failures of the same job.
     pub fn rung(&self, earlier: u32) -> Rung {
         match (self.0.get(earlier as usize), self.0.last()) {
             (Some(rung), _) => *rung,
@@ -79,7 +79,7 @@ impl Ladder {
 
 impl fmt::Display for Ladder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<_> = self.0.iter().map(|rung| rung.word()).collect();
+        let words: Vec<_> = self.0.iter().map(|rung| rung.as_str()).collect();
         f.write_str(&words.join(", "))
     }
 }
@@ -97,26 +97,25 @@ impl<'de> Deserialize<'de> for Ladder {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a word or a list of words")]
-        enum Written {
+        enum LadderText {
             One(String),
             Several(Vec<String>),
         }
-        let words = match Written::deserialize(deserializer)? {
-            Written::One(word) => vec![word],
-            Written::Several(words) => words,
+        let words = match LadderText::deserialize(deserializer)? {
+            LadderText::One(word) => vec![word],
+            LadderText::Several(words) => words,
         };
-        read(&words).map_err(serde::de::Error::custom)
+        parse_ladder(&words).map_err(serde::de::Error::custom)
     }
 }
 
-fn read(words: &[String]) -> Result<Ladder, String> {
-    let known = || Rung::ALL.map(Rung::word).join(", ");
+fn parse_ladder(words: &[String]) -> Result<Ladder, String> {
+    let known = || Rung::ALL.map(Rung::as_str).join(", ");
     if words.is_empty() {
         return Err(format!("a ladder needs at least one word: {}", known()));
     }
-    let rung = |word: &String| {
-        Rung::from_word(word).ok_or_else(|| format!("unknown word `{word}`, expected one of {}", known()))
-    };
+    let rung =
+        |word: &String| Rung::parse(word).ok_or_else(|| format!("unknown word `{word}`, expected one of {}", known()));
     words.iter().map(rung).collect::<Result<_, _>>().map(Ladder)
 }
 
@@ -125,16 +124,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_tried_in_turn_and_the_last_one_holds() {
-        let ladder = Ladder::of(&[Rung::Retry, Rung::Ask]);
-        let words: Vec<_> = (0..4).map(|earlier| ladder.rung(earlier).word()).collect();
+    fn rungs_are_used_in_turn_and_the_last_one_repeats() {
+        let ladder = Ladder::new(&[Rung::Retry, Rung::Ask]);
+        let words: Vec<_> = (0..4).map(|earlier| ladder.rung(earlier).as_str()).collect();
         assert_eq!(words, ["retry", "ask", "ask", "ask"]);
     }
 
     #[test]
-    fn retrying_ends_even_where_nothing_else_was_said() {
-        let ladder = Ladder::of(&[Rung::Retry, Rung::Retry]);
-        let words: Vec<_> = (0..4).map(|earlier| ladder.rung(earlier).word()).collect();
+    fn a_ladder_with_only_retry_ends() {
+        let ladder = Ladder::new(&[Rung::Retry, Rung::Retry]);
+        let words: Vec<_> = (0..4).map(|earlier| ladder.rung(earlier).as_str()).collect();
         assert_eq!(words, ["retry", "retry", "stop", "stop"]);
     }
 }

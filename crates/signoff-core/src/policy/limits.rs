@@ -1,18 +1,18 @@
-//! The bounds on repetition.
+//! Limits on repetition.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A number, or `"unlimited"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    Of(u32),
+    Number(u32),
     Unlimited,
 }
 
 impl Serialize for Count {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Of(number) => serializer.serialize_u32(*number),
+            Self::Number(number) => serializer.serialize_u32(*number),
             Self::Unlimited => serializer.serialize_str("unlimited"),
         }
     }
@@ -22,69 +22,69 @@ impl<'de> Deserialize<'de> for Count {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a whole number or \"unlimited\"")]
-        enum Written {
+        enum CountText {
             Number(u32),
             Word(String),
         }
-        match Written::deserialize(deserializer)? {
-            Written::Number(number) => Ok(Self::Of(number)),
-            Written::Word(word) if word == "unlimited" => Ok(Self::Unlimited),
-            Written::Word(word) => Err(serde::de::Error::custom(format!(
-                "`{word}` is not a bound: write a whole number or \"unlimited\""
-            ))),
+        match CountText::deserialize(deserializer)? {
+            CountText::Number(number) => Ok(Self::Number(number)),
+            CountText::Word(word) if word == "unlimited" => Ok(Self::Unlimited),
+            CountText::Word(word) => {
+                Err(serde::de::Error::custom(format!("`{word}` is not a bound: write a whole number or \"unlimited\"")))
+            }
         }
     }
 }
 
 /// How often a gate may review and fix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "BoundKeys", into = "BoundKeys")]
 pub enum Bound {
     /// n reviews and n − 1 fixes.
     MaxCycles(u32),
     /// n fixes and n + 1 reviews.
     MaxFixes(u32),
-    /// Bounded by the loop's attempts and its budget only.
+    /// Limited only by the loop's attempts and its budget.
     Unlimited,
 }
 
-/// The bound as it is written: one of two keys.
+/// The serialized form: one of two keys.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct BoundKeys {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_cycles: Option<Count>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     max_fixes: Option<Count>,
 }
 
-impl From<Bound> for Written {
+impl From<Bound> for BoundKeys {
     fn from(bound: Bound) -> Self {
         match bound {
-            Bound::MaxCycles(cycles) => Self { max_cycles: Some(Count::Of(cycles)), max_fixes: None },
-            Bound::MaxFixes(fixes) => Self { max_cycles: None, max_fixes: Some(Count::Of(fixes)) },
+            Bound::MaxCycles(cycles) => Self { max_cycles: Some(Count::Number(cycles)), max_fixes: None },
+            Bound::MaxFixes(fixes) => Self { max_cycles: None, max_fixes: Some(Count::Number(fixes)) },
             Bound::Unlimited => Self { max_cycles: None, max_fixes: Some(Count::Unlimited) },
         }
     }
 }
 
-impl From<Written> for Bound {
-    fn from(written: Written) -> Self {
-        Self::of(written.max_cycles, written.max_fixes).unwrap_or(Self::MaxCycles(1))
+impl From<BoundKeys> for Bound {
+    fn from(written: BoundKeys) -> Self {
+        Self::from_keys(written.max_cycles, written.max_fixes).unwrap_or(Self::MaxCycles(1))
     }
 }
 
 impl Bound {
-    /// The bound that one of the two keys sets.
-    pub fn of(max_cycles: Option<Count>, max_fixes: Option<Count>) -> Option<Self> {
+    /// Creates the limit that one of the two keys sets.
+    pub fn from_keys(max_cycles: Option<Count>, max_fixes: Option<Count>) -> Option<Self> {
         match (max_cycles, max_fixes) {
-            (Some(Count::Of(cycles)), _) => Some(Self::MaxCycles(cycles)),
-            (_, Some(Count::Of(fixes))) => Some(Self::MaxFixes(fixes)),
+            (Some(Count::Number(cycles)), _) => Some(Self::MaxCycles(cycles)),
+            (_, Some(Count::Number(fixes))) => Some(Self::MaxFixes(fixes)),
             (Some(Count::Unlimited), _) | (_, Some(Count::Unlimited)) => Some(Self::Unlimited),
             (None, None) => None,
         }
     }
 
-    /// How many fixes the bound allows, if it allows only so many.
+    /// Maximum number of fixes; none if unlimited.
     pub fn fixes(self) -> Option<u32> {
         match self {
             Self::MaxCycles(cycles) => Some(cycles.saturating_sub(1)),
@@ -93,7 +93,7 @@ impl Bound {
         }
     }
 
-    /// How many reviews the bound allows: the m of "cycle n/m".
+    /// Maximum number of reviews: the m of "cycle n/m".
     pub fn reviews(self) -> Option<u32> {
         self.fixes().map(|fixes| fixes.saturating_add(1))
     }
@@ -103,32 +103,32 @@ impl Bound {
     }
 }
 
-/// The bounds of a loop that belong to no gate.
+/// The limits of a loop that belong to no gate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Limits {
-    /// Implement and fix attempts of one loop, all in all.
+pub struct LoopLimits {
+    /// Implement and fix attempts of one loop in total.
     pub max_attempts: u32,
-    /// Ways through the workflow; `restart` begins the next one.
+    /// Passes through the workflow; `restart` starts the next one.
     pub max_passes: u32,
-    /// Attempts lost in a row to crashes of the program itself.
+    /// Consecutive attempts lost to crashes of the program itself.
     pub max_recoveries: u32,
-    /// Landings that came back with a conflict or failing checks.
+    /// Landings that were rejected by a conflict or failing checks.
     pub max_conflicts: u32,
-    /// Refusals of one job in a row by its agents' providers.
+    /// Consecutive rate limits of one job.
     #[serde(default = "rate_limits")]
     pub max_rate_limits: u32,
-    /// Whether the bound of a gate counts the restarts it causes. Logs of earlier versions lack this field, and their runs
-    /// do not count restarts.
+    /// Whether the limit of a gate counts the restarts it causes. Logs of earlier versions lack this field, and their
+    /// runs do not count restarts.
     #[serde(default)]
     pub bounds_restarts: bool,
 }
 
-/// What held before anybody could say otherwise.
+/// The default for logs of earlier versions.
 fn rate_limits() -> u32 {
     20
 }
 
-impl Default for Limits {
+impl Default for LoopLimits {
     fn default() -> Self {
         let max_rate_limits = rate_limits();
         Self {
@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn an_older_log_is_read_with_the_bound_of_today() {
         let old = r#"{"max_attempts":7,"max_passes":10,"max_recoveries":5,"max_conflicts":3}"#;
-        let limits: Limits = serde_json::from_str(old).unwrap();
-        assert_eq!(limits, Limits { max_attempts: 7, bounds_restarts: false, ..Limits::default() });
+        let limits: LoopLimits = serde_json::from_str(old).unwrap();
+        assert_eq!(limits, LoopLimits { max_attempts: 7, bounds_restarts: false, ..LoopLimits::default() });
     }
 
     #[test]

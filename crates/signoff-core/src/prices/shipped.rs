@@ -1,13 +1,14 @@
-//! List prices as they were on one day. `[prices]` of the configuration goes before them.
+//! Built-in list prices of one day. `[prices]` in the configuration takes precedence.
 
-/// The day.
+/// The date of the list.
 pub const AS_OF: &str = "2026-09-22";
 
-/// Who keeps the list.
+/// The source of the list.
 pub const SOURCE: &str = "models.dev";
 
-/// Name; then dollars for a million tokens: input, out of a cache, into a cache, output. Where a provider asks nothing
-/// for putting into a cache, that is input like any other. Of prices that rise with the length of the prompt the lowest.
+/// Model name, then dollars per million tokens: input, cache read, cache write, output. If a provider does not charge
+/// for cache writes, they cost as much as other input. If prices rise with the length of the prompt, the lowest is
+/// listed.
 pub const PRICES: &[(&str, f64, f64, f64, f64)] = &[
     ("claude-fable-5", 10.0, 1.0, 12.5, 50.0),
     ("claude-fable-5-1", 10.0, 0.25, 12.5, 50.0),

@@ -1,38 +1,38 @@
-//! What the program writes when it commits an agent's work.
+//! The messages of the commits that the program makes of an agent's work.
 
 use crate::prompt::material;
 
 /// The commit that ends an implementation.
 pub fn initial(title: &str) -> String {
-    of(title, "initial implementation", "Initial implementation")
+    message(title, "initial implementation", "Initial implementation")
 }
 
 /// The design of a task.
 pub fn design(title: &str) -> String {
-    of(title, "design", "Design")
+    message(title, "design", "Design")
 }
 
 /// The plan of a task.
 pub fn plan(title: &str) -> String {
-    of(title, "plan", "Plan")
+    message(title, "plan", "Plan")
 }
 
-/// What was done about one item of the plan.
+/// The work on one item of the plan.
 pub fn item(title: &str, (number, count): (u32, u32), item: &str) -> String {
     let place = format!("item {number} of {count}");
     let what = match material::title(item) {
         item if item.is_empty() => place,
         item => format!("{place}: {item}"),
     };
-    of(title, &what, &what)
+    message(title, &what, &what)
 }
 
-/// What was made simpler.
+/// The changes of a simplify phase.
 pub fn simplify(title: &str) -> String {
-    of(title, "simplify", "Simplify")
+    message(title, "simplify", "Simplify")
 }
 
-fn of(title: &str, what: &str, alone: &str) -> String {
+fn message(title: &str, what: &str, alone: &str) -> String {
     match material::title(title) {
         title if title.is_empty() => alone.to_owned(),
         title => format!("{title} - {what}"),
@@ -44,9 +44,9 @@ pub fn feedback(cycle: u32) -> String {
     format!("Address review feedback (cycle {cycle})")
 }
 
-/// What an agent left that did not come to a good end.
+/// The changes of an agent that failed.
 pub fn unfinished(title: &str) -> String {
-    of(title, "work in progress", "Work in progress")
+    message(title, "work in progress", "Work in progress")
 }
 
 #[cfg(test)]

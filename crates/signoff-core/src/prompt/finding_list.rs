@@ -1,68 +1,81 @@
-//! Findings as prompts show them.
+//! Lists of findings as prompts show them.
+//!
+//! A list is serialized as its length and its text, so that templates can leave out an empty list.
 
-use crate::ledger::{Entry, State};
+use serde::{Serialize, Serializer};
+
+use crate::ledger::{FindingState, LedgerEntry};
 use crate::prompt::material::{CHARACTER_CAP, fenced, one_line, one_short_line};
 use crate::review::Finding;
 
-/// How much of a settled finding is repeated.
+/// Maximum length of a settled finding's description and evidence, in characters.
 const SHORT_LINE: usize = 200;
 
-/// How much of a fixer's evidence is repeated.
+/// Maximum length of a fixer's evidence, in characters.
 const CLAIM_LINE: usize = 500;
 
-/// A numbered list in a fence. What does not fit the cap is counted, never cut in two.
-pub(super) fn numbered(findings: &[&Finding]) -> String {
-    listed(findings.iter().enumerate().map(|(index, finding)| entry(index + 1, finding)))
+#[derive(Serialize)]
+struct FindingList {
+    count: usize,
+    list: String,
 }
 
-/// One line for each finding that is decided: enough to recognise it, not enough to argue it again.
-pub(super) fn settled(entries: &[&Entry]) -> String {
-    listed(entries.iter().map(|entry| settled_line(entry)))
+/// The findings in full, as a numbered list.
+pub(super) fn numbered<S: Serializer>(findings: &[&Finding], serializer: S) -> Result<S::Ok, S::Error> {
+    let entries = findings.iter().enumerate().map(|(index, finding)| entry(index + 1, finding));
+    FindingList::new(entries).serialize(serializer)
 }
 
-/// What the fixer last said about each of these, where it said something.
-pub(super) fn claims(entries: &[&Entry]) -> Option<String> {
+/// One line for each settled finding, so that a reviewer recognises it.
+pub(super) fn settled<S: Serializer>(entries: &[&LedgerEntry], serializer: S) -> Result<S::Ok, S::Error> {
+    FindingList::new(entries.iter().map(|entry| settled_line(entry))).serialize(serializer)
+}
+
+/// The fixer's last claim about each of these findings, if it made one.
+pub(super) fn claims<S: Serializer>(entries: &[&LedgerEntry], serializer: S) -> Result<S::Ok, S::Error> {
     let lines: Vec<String> = entries.iter().filter_map(|entry| claim_line(entry)).collect();
-    (!lines.is_empty()).then(|| listed(lines.into_iter()))
+    FindingList::new(lines.into_iter()).serialize(serializer)
 }
 
-/// Two findings that ask for opposite things, side by side, as many as there are.
-pub(super) fn pairs(conflicts: &[(&Finding, &Finding)]) -> String {
+/// Pairs of findings that ask for opposite things.
+pub(super) fn pairs<S: Serializer>(conflicts: &[(&Finding, &Finding)], serializer: S) -> Result<S::Ok, S::Error> {
     let side = |finding: &Finding| {
-        let said = one_short_line(&finding.description, SHORT_LINE);
-        format!("{} ({}{}): {said}", one_line(finding.id.as_str()), one_line(&finding.kind), sources(finding))
+        let description = one_short_line(&finding.description, SHORT_LINE);
+        let (id, kind) = (one_line(finding.id.as_str()), one_line(&finding.kind));
+        format!("{id} ({kind}{}): {description}", sources(finding))
     };
-    listed(
-        conflicts
-            .iter()
-            .enumerate()
-            .map(|(index, (a, b))| format!("{}. {}\n   {}\n", index + 1, side(a), side(b))),
-    )
+    let pair =
+        |(index, (a, b)): (usize, &(&Finding, &Finding))| format!("{}. {}\n   {}\n", index + 1, side(a), side(b));
+    FindingList::new(conflicts.iter().enumerate().map(pair)).serialize(serializer)
 }
 
-fn listed(mut entries: impl ExactSizeIterator<Item = String>) -> String {
-    let (mut shown, mut left, mut missing) = (String::new(), CHARACTER_CAP, 0);
-    while let Some(entry) = entries.next() {
-        let size = entry.chars().count();
-        // The first one is shown in any case: a list of none would read as nothing to do.
-        if size > left && !shown.is_empty() {
-            missing = entries.len() + 1;
-            break;
+impl FindingList {
+    /// Fences the entries. Entries beyond the cap are counted below the fence.
+    fn new(mut entries: impl ExactSizeIterator<Item = String>) -> Self {
+        let count = entries.len();
+        let (mut shown, mut left, mut missing) = (String::new(), CHARACTER_CAP, 0);
+        while let Some(entry) = entries.next() {
+            let size = entry.chars().count();
+            // The first entry is always shown: an empty list would mean that there is nothing to do.
+            if size > left && !shown.is_empty() {
+                missing = entries.len() + 1;
+                break;
+            }
+            shown += &entry;
+            left = left.saturating_sub(size);
         }
-        shown += &entry;
-        left = left.saturating_sub(size);
-    }
-    let block = fenced(&shown, "");
-    match missing {
-        0 => block,
-        more => block + &format!("\n\n({more} more not shown here.)"),
+        let mut list = fenced(&shown, "");
+        if missing > 0 {
+            list += &format!("\n\n({missing} more not shown here.)");
+        }
+        Self { count, list }
     }
 }
 
 fn entry(number: usize, finding: &Finding) -> String {
     let mut out = format!(
         "{number}. [{}] {} {} ({}{})\n",
-        finding.severity.word(),
+        finding.severity.as_str(),
         one_line(finding.id.as_str()),
         place(finding),
         one_line(&finding.kind),
@@ -88,16 +101,13 @@ fn sources(finding: &Finding) -> String {
     if names.is_empty() { String::new() } else { format!(", said by {}", names.join(" and ")) }
 }
 
-/// Every line behind the number's column, so that no text can pose as the next entry.
+/// The text indented behind the number's column, so that no line looks like the next entry.
 fn indented(label: &str, text: &str) -> String {
     let lines = text.split(['\n', '\r']).map(str::trim_end).filter(|line| !line.is_empty());
-    lines
-        .enumerate()
-        .map(|(index, line)| format!("   {}{line}\n", if index == 0 { label } else { "" }))
-        .collect()
+    lines.enumerate().map(|(index, line)| format!("   {}{line}\n", if index == 0 { label } else { "" })).collect()
 }
 
-fn settled_line(entry: &Entry) -> String {
+fn settled_line(entry: &LedgerEntry) -> String {
     let finding = &entry.finding;
     let evidence = entry.decisions.last().map(|decision| one_short_line(&decision.evidence, SHORT_LINE));
     let because = evidence.filter(|text| !text.is_empty()).map(|text| format!(" | {text}"));
@@ -111,22 +121,22 @@ fn settled_line(entry: &Entry) -> String {
     )
 }
 
-fn claim_line(entry: &Entry) -> Option<String> {
+fn claim_line(entry: &LedgerEntry) -> Option<String> {
     let claim = entry.claims.last()?;
     let evidence = match one_short_line(&claim.evidence, CLAIM_LINE) {
         text if text.is_empty() => " (no evidence given)".to_owned(),
         text => format!(": {text}"),
     };
-    Some(format!("- {} {}{evidence}\n", one_line(entry.finding.id.as_str()), claim.kind.word()))
+    Some(format!("- {} {}{evidence}\n", one_line(entry.finding.id.as_str()), claim.kind.as_str()))
 }
 
-fn state(state: State) -> &'static str {
+fn state(state: FindingState) -> &'static str {
     match state {
-        State::Open => "open",
-        State::Fixed => "fixed",
-        State::Refuted => "refuted",
-        State::Deferred => "deferred",
-        State::OutOfScope => "out of scope",
+        FindingState::Open => "open",
+        FindingState::Fixed => "fixed",
+        FindingState::Refuted => "refuted",
+        FindingState::Deferred => "deferred",
+        FindingState::OutOfScope => "out of scope",
     }
 }
 
@@ -152,6 +162,12 @@ mod tests {
         }
     }
 
+    fn list(findings: &[&Finding]) -> String {
+        let list = numbered(findings, serde_json::value::Serializer).unwrap();
+        assert_eq!(list["count"], findings.len());
+        list["list"].as_str().unwrap().to_owned()
+    }
+
     #[test]
     fn a_finding_shows_all_it_knows() {
         let full = Finding {
@@ -160,7 +176,7 @@ mod tests {
             ..finding("f1", "Missing OAuth flow implementation\n\n2. [minor] not an entry")
         };
         let bare = Finding { sources: Vec::new(), file: None, ..finding("f2", "Too slow") };
-        insta::assert_snapshot!(numbered(&[&full, &bare]), @r"
+        insta::assert_snapshot!(list(&[&full, &bare]), @r"
         ```
         1. [critical] f1 src/auth.ts:45 (bug, said by spec and code)
            Missing OAuth flow implementation
@@ -177,7 +193,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_counted() {
         let long = finding("f1", &"x".repeat(60_000));
-        let shown = numbered(&[&long, &finding("f2", "second"), &finding("f3", "third")]);
+        let shown = list(&[&long, &finding("f2", "second"), &finding("f3", "third")]);
         let filler = "x".repeat(49_000);
         insta::assert_snapshot!(shown.replace(&filler, "(49000 x)").replace(&"x".repeat(900), "(900 x)"), @r"
         ```
@@ -202,7 +218,7 @@ mod tests {
                 requirement: Some(text.clone()),
                 ..finding(text, text)
             }).collect();
-            let list = numbered(&findings.iter().collect::<Vec<_>>());
+            let list = list(&findings.iter().collect::<Vec<_>>());
             let numbers = list.split(['\n', '\r']).filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
             prop_assert_eq!(numbers.count(), findings.len());
         }

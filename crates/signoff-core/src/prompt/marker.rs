@@ -1,17 +1,16 @@
-//! The lines with which an implementer says how an attempt ended.
+//! The marker lines with which an implementer reports the result of an attempt.
 
-/// What an implementer's final message says about its task.
+/// The marker in an implementer's final message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marker {
     Complete,
     IterationDone,
     Stuck(String),
-    /// No marker in its place: another attempt.
+    /// No marker on the last line: another attempt follows.
     None,
 }
 
-/// Reads the last line that is not blank, and no other: a marker that is quoted, or part of a
-/// sentence, says nothing about the task.
+/// Reads the last line that is not blank. A marker elsewhere, for example in a quotation, does not count.
 pub fn read(final_message: &str) -> Marker {
     let last = final_message.lines().map(str::trim_end).rfind(|line| !line.is_empty());
     match last.unwrap_or_default() {
@@ -28,7 +27,7 @@ fn stuck(reason: &str) -> Marker {
     }
 }
 
-/// Whether an implementation or a fix says that there is no work left: `no_beads_available`, alone on a line.
+/// Whether the message reports that the tracker has no work left: `no_beads_available`, alone on a line.
 pub fn stops_picking(final_message: &str) -> bool {
     final_message.lines().any(|line| line.trim_end() == "no_beads_available")
 }

@@ -1,8 +1,8 @@
-//! Text from agents, repositories and trackers, put into a prompt so that it stays what it is: material.
+//! Text from agents, repositories and trackers, made safe to insert into a prompt.
 
 use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd};
 
-/// The most characters of any one text that a prompt carries.
+/// Maximum length of one inserted text, in characters.
 pub const CHARACTER_CAP: usize = 50_000;
 
 /// The start of a text, and how much of it is missing.
@@ -24,7 +24,7 @@ pub fn cap(text: &str) -> Capped<'_> {
     }
 }
 
-/// The text in a fence it cannot leave, cut to the cap; what was cut is said below the fence.
+/// The text in a code fence that it cannot close, cut to the cap with a note below the fence.
 pub fn fenced(text: &str, language: &str) -> String {
     let capped = cap(text);
     let fence = "`".repeat(longest_backtick_run(capped.shown).max(2) + 1);
@@ -33,8 +33,8 @@ pub fn fenced(text: &str, language: &str) -> String {
     format!("{fence}{language}\n{}{end}{fence}{note}", capped.shown)
 }
 
-/// The text as it is, cut to the cap with a note: for what is asked for, not for material. It is
-/// fenced only if it would otherwise swallow what the prompt says after it, or look like a section of ours.
+/// The text as it is, cut to the cap with a note: for requests, not for quoted material. It is fenced only if it would
+/// swallow the rest of the prompt or look like one of its sections.
 pub(super) fn plain(text: &str) -> String {
     let capped = cap(text.trim_end());
     if opens_a_section(capped.shown) || swallows_what_follows(capped.shown) {
@@ -46,7 +46,7 @@ pub(super) fn plain(text: &str) -> String {
     }
 }
 
-/// Whether the text has a heading as high as the prompt's own, or HTML that could draw one.
+/// Whether the text has a heading of the same level as the prompt's sections, or HTML that could be one.
 fn opens_a_section(text: &str) -> bool {
     Parser::new(text).any(|event| {
         let html = matches!(event, Event::Start(Tag::HtmlBlock) | Event::InlineHtml(_));
@@ -54,7 +54,7 @@ fn opens_a_section(text: &str) -> bool {
     })
 }
 
-/// Whether the text ends inside an open fence, comment or the like: a heading after it is not read as one.
+/// Whether the text ends inside an open fence or comment, so that a heading after it is not a heading.
 fn swallows_what_follows(text: &str) -> bool {
     let probe = format!("{text}\n\n# end");
     let last = Parser::new(&probe).last();
@@ -82,10 +82,10 @@ pub fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// The longest title that is shown.
+/// Maximum length of a title, in characters.
 const TITLE_CAP: usize = 300;
 
-/// A title on one line, whatever its author put into it.
+/// A title on one line, cut to its maximum length.
 pub fn title(text: &str) -> String {
     one_short_line(text, TITLE_CAP)
 }

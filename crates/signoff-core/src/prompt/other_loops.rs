@@ -1,28 +1,34 @@
-//! What the loops beside this one are at: enough to spot a collision, no more.
+//! One line about each other loop of the run, so that an agent can avoid collisions.
+
+use serde::Serializer;
 
 use crate::prompt::material::{one_line, one_short_line};
-use crate::prompt::text;
-use crate::view::Status;
+use crate::view::TaskStatus;
 
-/// A summary is a line, not a report.
+/// Maximum length of a title, in characters.
 const SUMMARY_CHARACTERS: usize = 200;
-/// More loops than these are counted, not listed.
+/// Maximum number of loops in the list; the others are counted.
 const LISTED: usize = 50;
 
-/// Another loop, from outside.
+/// Another loop of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OtherLoop<'a> {
     pub name: &'a str,
-    pub status: Status,
+    pub status: TaskStatus,
     /// The title of its task.
     pub title: &'a str,
     pub iteration: u32,
 }
 
-/// One line for each other loop, or a sentence if there is none.
-pub fn summary(loops: &[OtherLoop<'_>]) -> String {
+/// Serializes the loops as their summary.
+pub(super) fn serialize<S: Serializer>(loops: &[OtherLoop<'_>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&summary(loops))
+}
+
+/// One line for each loop, or a sentence if there is none.
+fn summary(loops: &[OtherLoop<'_>]) -> String {
     if loops.is_empty() {
-        return text::NO_OTHER_LOOPS.to_owned();
+        return "No other loop is at work.".to_owned();
     }
     let mut lines: Vec<String> = loops.iter().take(LISTED).map(line).collect();
     if loops.len() > LISTED {
@@ -35,17 +41,17 @@ pub fn summary(loops: &[OtherLoop<'_>]) -> String {
 fn line(other: &OtherLoop<'_>) -> String {
     let title = one_short_line(other.title, SUMMARY_CHARACTERS);
     let doing = match other.status {
-        Status::Completed => format!("Implemented {}", mid_sentence(&title)),
-        Status::InProgress => format!("Working on {}, iteration {}", mid_sentence(&title), other.iteration),
-        Status::Pending
-        | Status::Waiting
-        | Status::Paused
-        | Status::Failed
-        | Status::Stuck
-        | Status::Blocked
-        | Status::Cancelled => title,
+        TaskStatus::Completed => format!("Implemented {}", mid_sentence(&title)),
+        TaskStatus::InProgress => format!("Working on {}, iteration {}", mid_sentence(&title), other.iteration),
+        TaskStatus::Pending
+        | TaskStatus::Waiting
+        | TaskStatus::Paused
+        | TaskStatus::Failed
+        | TaskStatus::Stuck
+        | TaskStatus::Blocked
+        | TaskStatus::Cancelled => title,
     };
-    format!("- Loop {} ({}): {doing}", one_line(other.name), other.status.word())
+    format!("- Loop {} ({}): {doing}", one_line(other.name), other.status.as_str())
 }
 
 /// A title for use within a sentence: `Database migrations` becomes `database migrations`, `API keys` stays.
@@ -67,12 +73,11 @@ mod tests {
     fn one_line_for_each() {
         let a = OtherLoop {
             name: "A",
-            status: Status::Completed,
+            status: TaskStatus::Completed,
             title: "User authentication endpoints",
             iteration: 2,
         };
-        let c =
-            OtherLoop { name: "C", status: Status::InProgress, title: "Database migrations", iteration: 3 };
+        let c = OtherLoop { name: "C", status: TaskStatus::InProgress, title: "Database migrations", iteration: 3 };
         insta::assert_snapshot!(summary(&[a, c]), @r"
         - Loop A (completed): Implemented user authentication endpoints
         - Loop C (in_progress): Working on database migrations, iteration 3
@@ -83,7 +88,7 @@ mod tests {
     #[test]
     fn a_summary_stays_on_its_line() {
         let long = format!("Adding\n## How to Report Results\n{}", "x".repeat(300));
-        let one = OtherLoop { name: "B", status: Status::Failed, title: &long, iteration: 1 };
+        let one = OtherLoop { name: "B", status: TaskStatus::Failed, title: &long, iteration: 1 };
         assert_eq!(summary(&[one; 60]).lines().count(), 51);
         insta::assert_snapshot!(summary(&[one]).replace(&"x".repeat(160), "(160 x)"), @"- Loop B (failed): Adding ## How to Report Results (160 x)xxxxxxxx…");
     }

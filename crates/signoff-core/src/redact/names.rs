@@ -1,8 +1,8 @@
-//! Which names say that a secret is behind them, and which values are none all the same.
+//! Decides by name and value whether a variable or a JSON member is a secret.
 
-use super::SHORTEST;
+use super::MIN_SECRET_LEN;
 
-/// The words that names of variables with secrets have.
+/// Words in the names of variables that contain secrets.
 const WORDS: [&str; 23] = [
     "KEY",
     "KEYS",
@@ -29,26 +29,25 @@ const WORDS: [&str; 23] = [
     "SK",
 ];
 
-/// Addresses that are secrets themselves, or hold one.
+/// Words for URLs that are secrets themselves, or contain one.
 const ADDRESSES: [&str; 3] = ["WEBHOOK", "WEBHOOKS", "DSN"];
 
-/// Names that end so tell where a secret is, or something about it.
-const ABOUT: [&str; 16] = [
-    "FILE", "PATH", "DIR", "SOCK", "HELPER", "URL", "HOME", "MS", "TIMEOUT", "PROGRAM", "TYPE", "URI",
-    "ENDPOINT", "NAME", "METHOD", "MODE",
+/// Suffixes of names that only describe a secret or its location.
+const METADATA_SUFFIXES: [&str; 16] = [
+    "FILE", "PATH", "DIR", "SOCK", "HELPER", "URL", "HOME", "MS", "TIMEOUT", "PROGRAM", "TYPE", "URI", "ENDPOINT",
+    "NAME", "METHOD", "MODE",
 ];
 
-/// Where names that end so say clearly what they hold, also less is a secret.
-const CLEAR: [&str; 6] = ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"];
+/// Suffixes that clearly name a secret, so that shorter values count too.
+const CLEAR_SUFFIXES: [&str; 6] = ["TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE"];
 
-const SHORTEST_CLEAR: usize = 6;
+const MIN_CLEAR_LEN: usize = 6;
 
-/// Settings, not secrets.
-const SETTINGS: [&str; 8] =
-    ["true", "false", "enabled", "disabled", "required", "optional", "default", "undefined"];
+/// Values that are settings.
+const SETTINGS: [&str; 8] = ["true", "false", "enabled", "disabled", "required", "optional", "default", "undefined"];
 
-/// How paths begin. A key can begin with a stroke as well, but not so.
-const PLACES: [&str; 18] = [
+/// Prefixes of paths. A key can begin with a slash too, but not like this.
+const PATH_PREFIXES: [&str; 18] = [
     "~/",
     "./",
     "../",
@@ -69,7 +68,7 @@ const PLACES: [&str; 18] = [
     "/Library/",
 ];
 
-/// The words of a name, `API_KEY` and `apiKey` alike.
+/// Splits a name into words: `API_KEY` and `apiKey` alike.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
@@ -87,68 +86,66 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Whether a variable of this name holds a secret.
+/// Whether a variable with this name contains a secret.
 pub fn is_secret_name(name: &str) -> bool {
     let words = words(name);
-    says_so(&words) || words.iter().any(|word| ADDRESSES.contains(&word.as_str()))
+    names_secret(&words) || words.iter().any(|word| ADDRESSES.contains(&word.as_str()))
 }
 
-fn says_so(words: &[String]) -> bool {
-    // The directory one is in, now and before.
+fn names_secret(words: &[String]) -> bool {
+    // The current and the previous directory.
     let is_place = matches!(words, [word] if word == "PWD" || word == "OLDPWD");
-    let ends_so =
-        |word: &str| ["TOKEN", "APIKEY", "PASSWORD", "SECRET"].iter().any(|end| word.ends_with(end));
+    let ends_so = |word: &str| ["TOKEN", "APIKEY", "PASSWORD", "SECRET"].iter().any(|end| word.ends_with(end));
     let says_so = |word: &String| WORDS.contains(&word.as_str()) || ends_so(word);
-    !is_place && !is_about(words) && words.iter().any(says_so)
+    !is_place && !is_metadata(words) && words.iter().any(says_so)
 }
 
-fn is_about(words: &[String]) -> bool {
-    words.last().is_some_and(|last| ABOUT.contains(&last.as_str()))
+fn is_metadata(words: &[String]) -> bool {
+    words.last().is_some_and(|last| METADATA_SUFFIXES.contains(&last.as_str()))
 }
 
-/// Whether what a variable of this name holds is a secret.
+/// Whether the value of a variable with this name is a secret.
 pub fn holds_secret(name: &str, value: &str) -> bool {
     let words = words(name);
     let has = |wanted: &str| words.iter().any(|word| word.starts_with(wanted));
     let is_address = has("WEBHOOK") && value.contains("://") || has("DSN") && value.contains('@');
-    let clear = words.last().is_some_and(|last| CLEAR.iter().any(|word| last.ends_with(word)));
-    (is_address || says_so(&words)) && !is_ordinary(value) && is_long_enough(value, clear)
+    let clear = words.last().is_some_and(|last| CLEAR_SUFFIXES.iter().any(|word| last.ends_with(word)));
+    (is_address || names_secret(&words)) && !is_not_secret(value) && is_long_enough(value, clear)
 }
 
-/// Shorter ones are in other texts as well, and words are in all of them.
+/// Whether a value is long enough to be a secret. Short values and plain words occur in other text too.
 pub fn is_long_enough(value: &str, clear: bool) -> bool {
     let is_word = value.chars().all(char::is_alphabetic);
     let is_number = value.chars().all(|letter| letter.is_ascii_digit() || ".,:-".contains(letter));
-    value.len() >= SHORTEST || clear && value.len() >= SHORTEST_CLEAR && !is_word && !is_number
+    value.len() >= MIN_SECRET_LEN || clear && value.len() >= MIN_CLEAR_LEN && !is_word && !is_number
 }
 
-/// What is shorter in a document is no secret: most of what stands there is none.
-const SHORTEST_NAMED: usize = 12;
+/// Minimum length of a secret in a document, where most strings are not secrets.
+const MIN_DOCUMENT_LEN: usize = 12;
 
-/// What somebody is let in with has names of its own in logins.
+/// Names of tokens in login files.
 const LOGIN: [&str; 2] = ["ACCESS", "REFRESH"];
 
-/// Whether a text of this name in a document is a secret. What stands `among` secrets need not have a name that says so.
+/// Whether a string with this name in a document is a secret. Inside a collection of secrets (`in_secrets`) the name
+/// need not say so.
 pub fn is_secret_text(name: &str, value: &str, among: bool) -> bool {
     let words = words(name);
     let last = words.last().map_or("", String::as_str);
     let made = value.contains(|letter: char| letter.is_ascii_digit()) && !value.contains("://");
-    let is_login = LOGIN.contains(&last) || among && last != "ID" && !is_about(&words);
+    let is_login = LOGIN.contains(&last) || among && last != "ID" && !is_metadata(&words);
     let is_address = words.iter().any(|word| word.starts_with("WEBHOOK")) && value.contains("://");
-    value.len() >= SHORTEST_NAMED
-        && !is_ordinary(value)
-        && (says_so(&words) || is_address || is_login && made)
+    value.len() >= MIN_DOCUMENT_LEN && !is_not_secret(value) && (names_secret(&words) || is_address || is_login && made)
 }
 
-/// Whether all below this name are secrets, whatever each is called.
-pub fn is_of_secrets(name: &str) -> bool {
+/// Whether all members below this name are secrets, whatever their names.
+pub fn is_secret_container(name: &str) -> bool {
     let many = ["KEYS", "TOKENS", "SECRETS", "PASSWORDS", "CREDENTIALS", "COOKIES"];
     words(name).last().is_some_and(|last| many.contains(&last.as_str()))
 }
 
-/// Places, settings, and what only says where a secret is.
-fn is_ordinary(value: &str) -> bool {
-    // A key may begin with a dollar sign as well; the name of a variable is all in capital letters.
+/// Whether a value is a path, a setting, or only a reference to a secret.
+fn is_not_secret(value: &str) -> bool {
+    // A key may begin with a dollar sign too; variable names are in capital letters.
     let named = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or(value.strip_prefix('$'));
     let refers = value.starts_with("{env:") || value.starts_with("{file:");
     let name = named.unwrap_or(value);
@@ -158,13 +155,13 @@ fn is_ordinary(value: &str) -> bool {
     SETTINGS.contains(&value)
         || refers
         || is_variable
-        || bare(value).is_some_and(is_ordinary)
-        || PLACES.iter().any(|place| value.starts_with(place))
+        || strip_auth_scheme(value).is_some_and(is_not_secret)
+        || PATH_PREFIXES.iter().any(|place| value.starts_with(place))
 }
 
-/// What is behind the kind of a key, as in headers.
-pub fn bare(value: &str) -> Option<&str> {
+/// The key after its authentication scheme, as in HTTP headers.
+pub fn strip_auth_scheme(value: &str) -> Option<&str> {
     let (kind, rest) = value.split_once(' ')?;
     let known = ["bearer", "basic", "token"].iter().any(|known| kind.eq_ignore_ascii_case(known));
-    Some(rest.trim()).filter(|rest| known && rest.len() >= SHORTEST)
+    Some(rest.trim()).filter(|rest| known && rest.len() >= MIN_SECRET_LEN)
 }

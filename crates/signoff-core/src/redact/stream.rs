@@ -1,25 +1,26 @@
-//! Takes secrets out of what comes in pieces, however it is cut.
+//! Removes secrets from a stream that arrives in pieces.
 
 use std::sync::Arc;
 
-use super::{MARK, Secrets};
+use super::{PLACEHOLDER, Secrets};
 
-/// One stream of bytes. Holds back what may become a secret, and never more than the longest of them.
+/// Removes secrets from one byte stream. It holds back only a possible start of a secret, which is at most as long as
+/// the longest one.
 #[derive(Debug)]
 pub struct Redactor {
     patterns: Arc<Vec<Vec<u8>>>,
-    /// Which bytes a secret can begin with.
+    /// The bytes that a secret can begin with.
     first: [bool; 256],
     held: Vec<u8>,
 }
 
-/// What begins at some place.
-enum Here {
-    Nothing,
-    /// So many bytes of a secret.
+/// The result of matching the secrets at one position.
+enum PatternMatch {
+    None,
+    /// A secret of this length.
     Secret(usize),
-    /// What follows decides.
-    Perhaps,
+    /// The start of a secret, if the next bytes match.
+    Partial,
 }
 
 impl Redactor {
@@ -33,22 +34,22 @@ impl Redactor {
         Self { patterns: secrets.patterns.clone(), first, held: Vec::new() }
     }
 
-    /// Takes more, and gives what can be told by now.
+    /// Processes more bytes, and writes those that are decided.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        self.take(bytes, false, out);
+        self.process(bytes, false, out);
     }
 
-    /// There is no more: what was held back is no secret.
+    /// Ends the stream: the held bytes are not a secret.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
-        self.take(&[], true, out);
+        self.process(&[], true, out);
     }
 
-    fn take(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) {
+    fn process(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) {
         if self.patterns.is_empty() {
             out.extend_from_slice(bytes);
             return;
         }
-        // Most of the time nothing is held, and nothing is copied.
+        // Usually nothing is held back, and nothing is copied.
         let held = std::mem::take(&mut self.held);
         let joined = if held.is_empty() { None } else { Some([held.as_slice(), bytes].concat()) };
         let mut rest = joined.as_deref().unwrap_or(bytes);
@@ -57,16 +58,16 @@ impl Redactor {
             let (plain, from) = rest.split_at(rest.iter().position(begins).unwrap_or(rest.len()));
             out.extend_from_slice(plain);
             let Some((byte, behind)) = from.split_first() else { return };
-            rest = match self.here(from, is_end) {
-                Here::Nothing => {
+            rest = match self.match_at(from, is_end) {
+                PatternMatch::None => {
                     out.push(*byte);
                     behind
                 }
-                Here::Secret(length) => {
-                    out.extend_from_slice(MARK.as_bytes());
+                PatternMatch::Secret(length) => {
+                    out.extend_from_slice(PLACEHOLDER.as_bytes());
                     from.get(length..).unwrap_or_default()
                 }
-                Here::Perhaps => {
+                PatternMatch::Partial => {
                     self.held = from.to_vec();
                     return;
                 }
@@ -74,16 +75,16 @@ impl Redactor {
         }
     }
 
-    /// The longest secret that begins here. The patterns are sorted, the longest first.
-    fn here(&self, text: &[u8], is_end: bool) -> Here {
+    /// Matches the longest secret at the start. The patterns are sorted, longest first.
+    fn match_at(&self, text: &[u8], is_end: bool) -> PatternMatch {
         for pattern in self.patterns.iter() {
             if text.starts_with(pattern) {
-                return Here::Secret(pattern.len());
+                return PatternMatch::Secret(pattern.len());
             }
             if !is_end && text.len() < pattern.len() && pattern.starts_with(text) {
-                return Here::Perhaps;
+                return PatternMatch::Partial;
             }
         }
-        Here::Nothing
+        PatternMatch::None
     }
 }

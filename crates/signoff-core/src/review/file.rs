@@ -1,40 +1,41 @@
-//! One name for each file: reviewers write `a.rs`, `./a.rs`, `src/../a.rs` or where it is on their disk.
+//! Normalizes file paths in reviews: reviewers write `a.rs`, `./a.rs`, `src/../a.rs` or an absolute path.
 
 use super::{Finding, Review};
 use crate::similarity::assign_ids;
 
-/// The name of a file from the root of its repository. `roots` are absolute: first where the reviewer worked, then where
-/// else the same files are. What is in none of them stays as it is.
-pub fn normal(file: &str, roots: &[&str]) -> String {
+/// Converts a path to one relative to the repository root. `roots` are absolute paths: first the reviewer's working
+/// directory, then other checkouts of the same repository. A path outside all roots is returned unchanged.
+pub fn normalize_path(file: &str, roots: &[&str]) -> String {
     let Some(work) = roots.first() else { return file.to_owned() };
     let slashed = file.replace('\\', "/");
     let absolute = if slashed.starts_with('/') { slashed } else { format!("{work}/{slashed}") };
-    let Some(named) = below_a_root(&absolute, roots) else { return file.to_owned() };
-    // Seen from another root it may be where the reviewer worked.
-    let seen_from = |root: &&str| below(&parts(&format!("{root}/{named}"))?, &parts(work)?);
+    let Some(named) = relative_to_longest_root(&absolute, roots) else { return file.to_owned() };
+    // Relative to another root, the file may be in the reviewer's working directory.
+    let seen_from =
+        |root: &&str| strip_root(&resolve_components(&format!("{root}/{named}"))?, &resolve_components(work)?);
     let other = roots.iter().filter(|root| *root != work).find_map(seen_from);
     other.filter(|other| !other.is_empty()).unwrap_or(named)
 }
 
-/// Whether a finding's file can be told apart from others: it is in the repository.
-pub fn is_inside(file: &str) -> bool {
+/// Whether a path is inside the repository.
+pub fn is_repository_path(file: &str) -> bool {
     let first = file.split('/').next().unwrap_or_default();
     !matches!(first, "" | "." | ".." | "~")
 }
 
-/// The same from the longest root it is below.
-fn below_a_root(absolute: &str, roots: &[&str]) -> Option<String> {
-    let file = parts(absolute)?;
-    let named = roots.iter().filter_map(|root| below(&file, &parts(root)?));
+/// Makes a path relative to the longest root that contains it.
+fn relative_to_longest_root(absolute: &str, roots: &[&str]) -> Option<String> {
+    let file = resolve_components(absolute)?;
+    let named = roots.iter().filter_map(|root| strip_root(&file, &resolve_components(root)?));
     named.min_by_key(String::len).filter(|named| !named.is_empty())
 }
 
-fn below(file: &[&str], root: &[&str]) -> Option<String> {
+fn strip_root(file: &[&str], root: &[&str]) -> Option<String> {
     Some(file.strip_prefix(root)?.join("/"))
 }
 
-/// The names that lead to a file from the top; none if it leads above that.
-fn parts(absolute: &str) -> Option<Vec<&str>> {
+/// The path components with `.` and `..` resolved; none if the path leads above the top.
+fn resolve_components(absolute: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     for part in absolute.split('/') {
         match part {
@@ -46,19 +47,19 @@ fn parts(absolute: &str) -> Option<Vec<&str>> {
     Some(parts)
 }
 
-/// Gives all files of findings their one name, and the findings the ids that go with it.
-pub fn name_files(findings: &mut [Finding], roots: &[&str]) {
+/// Normalizes the files of findings and updates the ids of the findings accordingly.
+pub fn normalize_files(findings: &mut [Finding], roots: &[&str]) {
     let mut is_new = false;
     for finding in findings.iter_mut() {
         let Some(file) = &mut finding.file else { continue };
-        let named = normal(file, roots);
+        let named = normalize_path(file, roots);
         is_new |= named != *file;
         *file = named;
     }
     if !is_new {
         return;
     }
-    // Nobody else's id can be that of one with a file.
+    // Findings without a file keep their ids: no finding with a file can have the same one.
     let mut placed: Vec<Finding> = findings.iter().filter(|one| one.file.is_some()).cloned().collect();
     assign_ids(&mut placed);
     for (finding, named) in findings.iter_mut().filter(|one| one.file.is_some()).zip(placed) {
@@ -67,12 +68,12 @@ pub fn name_files(findings: &mut [Finding], roots: &[&str]) {
 }
 
 impl Review {
-    /// The same with one name for each file.
+    /// Returns this review with normalized file paths.
     #[must_use]
-    pub fn with_files_from(mut self, roots: &[&str]) -> Self {
-        name_files(&mut self.findings, roots);
+    pub fn with_normalized_files(mut self, roots: &[&str]) -> Self {
+        normalize_files(&mut self.findings, roots);
         for note in &mut self.minor {
-            note.file = note.file.take().map(|file| normal(&file, roots));
+            note.file = note.file.take().map(|file| normalize_path(&file, roots));
         }
         self
     }
@@ -100,35 +101,32 @@ mod tests {
             "../task-1/src/a.rs",
             "../../../src/a.rs",
         ] {
-            assert_eq!(normal(spelling, &ROOTS), "src/a.rs", "{spelling}");
+            assert_eq!(normalize_path(spelling, &ROOTS), "src/a.rs", "{spelling}");
         }
     }
 
     #[test]
-    fn what_is_outside_stays_as_it_is_and_is_no_file_of_ours() {
-        for outside in
-            ["/etc/passwd", "/home/me/worker/a.rs", "../../../../a.rs", "../../../../../../../../a", "."]
-        {
-            assert_eq!(normal(outside, &ROOTS), outside);
-            assert!(!is_inside(outside), "{outside}");
+    fn paths_outside_the_roots_stay_unchanged() {
+        for outside in ["/etc/passwd", "/home/me/worker/a.rs", "../../../../a.rs", "../../../../../../../../a", "."] {
+            assert_eq!(normalize_path(outside, &ROOTS), outside);
+            assert!(!is_repository_path(outside), "{outside}");
         }
-        assert_eq!(normal("./a.rs", &[]), "./a.rs");
-        assert!([".github/a.yml", "..a", "~a", "a"].into_iter().all(is_inside));
+        assert_eq!(normalize_path("./a.rs", &[]), "./a.rs");
+        assert!([".github/a.yml", "..a", "~a", "a"].into_iter().all(is_repository_path));
     }
 
     #[test]
-    fn naming_twice_is_naming_once() {
-        for file in ["./a/../b.rs", "/etc/passwd", "/home/me/work/a", ".signoff/worktrees/task-1/a", "..", ""]
-        {
-            let once = normal(file, &ROOTS);
-            assert_eq!(normal(&once, &ROOTS), once, "{file}");
+    fn normalizing_is_idempotent() {
+        for file in ["./a/../b.rs", "/etc/passwd", "/home/me/work/a", ".signoff/worktrees/task-1/a", "..", ""] {
+            let once = normalize_path(file, &ROOTS);
+            assert_eq!(normalize_path(&once, &ROOTS), once, "{file}");
         }
     }
 
     #[test]
-    fn the_id_is_that_of_the_name() {
+    fn ids_follow_the_normalized_path() {
         let found = |file: &str, line| {
-            let mut one = Finding::of(&"r".into(), "bug", Severity::Critical, "It is wrong.");
+            let mut one = Finding::new(&"r".into(), "bug", Severity::Critical, "It is wrong.");
             (one.file, one.line) = (Some(file.to_owned()), Some(line));
             one
         };
@@ -136,7 +134,7 @@ mod tests {
         assign_ids(&mut plain);
         let mut spelled = vec![found("/home/me/work/a.rs", 1), found("x/../a.rs", 2)];
         assign_ids(&mut spelled);
-        name_files(&mut spelled, &ROOTS);
+        normalize_files(&mut spelled, &ROOTS);
         assert_eq!(spelled, plain);
     }
 }

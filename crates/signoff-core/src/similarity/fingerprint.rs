@@ -1,4 +1,4 @@
-//! What makes a finding the same from cycle to cycle.
+//! The fingerprint that identifies a finding across cycles.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,11 +13,11 @@ use crate::review::Finding;
 const PREFIX: &str = "f-";
 const DIGITS: usize = 10;
 
-/// The fingerprint of a finding: file, kind and normalised words; never the line.
+/// The fingerprint of a finding: a hash of file, kind and normalised words, without the line.
 ///
-/// Case, punctuation, quoting, word order and lines named in the text make no difference.
+/// Case, punctuation, quoting, word order and lines mentioned in the text make no difference.
 pub fn fingerprint(file: Option<&str>, kind: &str, description: &str) -> FindingId {
-    let read = words::read(description);
+    let read = words::normalize(description);
     let mut said: BTreeSet<String> = read.words.into_iter().chain(read.numbers).collect();
     if said.is_empty() {
         said.insert(read.letters.into_iter().collect());
@@ -38,9 +38,9 @@ fn without_dot(file: &str) -> &str {
     file.trim_start_matches("./")
 }
 
-/// Gives each finding its fingerprint; equal ones within one review are numbered in order of line.
+/// Assigns each finding its fingerprint as id. Equal fingerprints within one review are numbered in order of line.
 ///
-/// Findings without a line come last; where lines are equal the position decides.
+/// Findings without a line come last. Equal lines are ordered by position.
 pub fn assign_ids(findings: &mut [Finding]) {
     let mut order: Vec<&mut Finding> = findings.iter_mut().collect();
     order.sort_by_key(|finding| Reverse(finding.line.map(Reverse)));
@@ -53,12 +53,12 @@ pub fn assign_ids(findings: &mut [Finding]) {
     }
 }
 
-/// The nth of several findings with one fingerprint.
+/// The id of the nth finding with one fingerprint.
 pub(crate) fn numbered(family: &FindingId, count: u32) -> FindingId {
     FindingId::new(format!("{family}-{count}"))
 }
 
-/// The fingerprint and the number that [`assign_ids`] gave; any other id is the first of its own family.
+/// Splits an id into fingerprint and number as [`assign_ids`] sets them. Any other id is number 1 of itself.
 pub(crate) fn family(id: &FindingId) -> (FindingId, u32) {
     let family = id.as_str().split_at_checked(PREFIX.len() + DIGITS).and_then(|(family, rest)| {
         let number = rest.strip_prefix('-')?.parse().ok()?;

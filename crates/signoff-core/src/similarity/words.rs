@@ -1,13 +1,13 @@
-//! Reading a description into words, letters and amounts.
+//! Splits a description into words, letters and amounts.
 
-/// Endings that say nothing about what is meant; the first that fits is taken off.
+/// Word endings that are removed. The first match is used.
 const ENDINGS: [&str; 6] = ["ing", "ies", "ed", "es", "s", "ly"];
-/// Letters that must remain without the ending.
+/// Minimum letters left after removing the ending.
 const ROOT: usize = 3;
-/// How many letters of a word are kept, so that `compare` meets `comparison`.
+/// Maximum letters of a stem, so that `compare` matches `comparison`.
 const STEM: usize = 6;
 
-/// Words of grammar, which say nothing about what is wrong.
+/// Grammatical words, which do not describe the problem.
 const GRAMMAR: &str = " a an the and or but nor so yet if then else of in on at to for from by with without \
     within into onto over under up down out off is are was were be been being am do does did done doing has \
     have had having will would shall should can could may might must it its this that these those there here \
@@ -16,24 +16,24 @@ const GRAMMAR: &str = " a an the and or but nor so yet if then else of in on at 
     across against about all any each every some both few more most other another such same own via per etc \
     eg ie e g s t don doesn isn aren cannot ";
 
-/// A text as the word rule sees it.
+/// A normalised text.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct NormalizedText {
     /// Content words in order, lower case, cut to their stem.
     pub words: Vec<String>,
-    /// Letters and digits in lower case, every gap one blank, a blank at both ends. Empty for a blank text.
+    /// Letters and digits in lower case, with one blank for every gap and at both ends. Empty for a blank text.
     pub letters: Vec<char>,
-    /// The numbers of two digits or more but status codes, sorted, each once.
+    /// The numbers of two digits or more except status codes, sorted and unique.
     pub amounts: Vec<String>,
     /// Every number, in order.
     pub numbers: Vec<String>,
 }
 
-/// Reads a text. Whatever it holds, only blanks read as nothing.
-pub(super) fn read(text: &str) -> Reading {
+/// Normalises a text. Only a blank text gives an empty result.
+pub(super) fn normalize(text: &str) -> NormalizedText {
     let tokens = tokens(text);
-    let mut reading = Reading::default();
-    for token in tokens.iter().filter(|token| !token.places) {
+    let mut reading = NormalizedText::default();
+    for token in tokens.iter().filter(|token| !token.is_line_reference) {
         for part in token.text.split('_').filter(|part| !part.is_empty()) {
             reading.letters.push(' ');
             reading.letters.extend(part.chars().flat_map(char::to_lowercase));
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Reading {
     reading.amounts.sort_unstable();
     reading.amounts.dedup();
     if reading.letters.is_empty() {
-        // Signs alone (`???`) or a line alone: the text itself is all there is to compare.
+        // A text with only signs (`???`) or a line reference is compared literally.
         reading.letters = text.trim().chars().collect();
     } else {
         reading.letters.push(' ');
@@ -59,20 +59,20 @@ pub(super) fn read(text: &str) -> Reading {
 
 /// A run of letters, digits and underscores.
 #[derive(Debug)]
-struct Token<'a> {
+struct TextToken<'a> {
     text: &'a str,
-    /// What stands between it and the token before.
+    /// The text between it and the previous token.
     gap: &'a str,
     /// Whether it is part of a reference to a line.
-    places: bool,
+    is_line_reference: bool,
 }
 
-impl Token<'_> {
+impl TextToken<'_> {
     fn is_number(&self) -> bool {
         self.text.bytes().all(|byte| byte.is_ascii_digit())
     }
 
-    /// Digits behind a point are no amount of their own, and `500` says that a server fails, not how much.
+    /// Whether it is an amount. Digits after a decimal point are not, and `500` is a status code.
     fn is_amount(&self) -> bool {
         let is_status = self.text.len() == 3 && self.text.starts_with(['4', '5']);
         self.is_number() && self.text.len() >= 2 && !is_status && !self.gap.ends_with('.')
@@ -82,23 +82,23 @@ impl Token<'_> {
         words.iter().any(|word| self.text.eq_ignore_ascii_case(word))
     }
 
-    /// `L45`, as forges write lines.
+    /// Whether it is a line anchor of a code forge: `L45`.
     fn is_anchor(&self) -> bool {
-        self.text.strip_prefix('L').is_some_and(|rest| {
-            !rest.is_empty() && rest.len() <= 6 && rest.bytes().all(|byte| byte.is_ascii_digit())
-        })
+        self.text
+            .strip_prefix('L')
+            .is_some_and(|rest| !rest.is_empty() && rest.len() <= 6 && rest.bytes().all(|byte| byte.is_ascii_digit()))
     }
 }
 
-fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut tokens: Vec<Token<'_>> = Vec::new();
+fn tokens(text: &str) -> Vec<TextToken<'_>> {
+    let mut tokens: Vec<TextToken<'_>> = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find(is_token_char) {
         let (gap, from) = rest.split_at(start);
         let (word, after) = from.split_at(from.find(|char| !is_token_char(char)).unwrap_or(from.len()));
-        let mut token = Token { text: word, gap, places: false };
+        let mut token = TextToken { text: word, gap, is_line_reference: false };
         let marked = mark_place(&mut tokens, &token);
-        token.places = marked;
+        token.is_line_reference = marked;
         tokens.push(token);
         rest = after;
     }
@@ -109,8 +109,9 @@ fn is_token_char(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }
 
-/// Whether a token names a line, seeing what stands before it; the words `line` and `to` and the path go with it.
-fn mark_place(before: &mut [Token<'_>], token: &Token<'_>) -> bool {
+/// Whether a token is a line number, given the tokens before it. Marks the words `line` and `to` and the path as
+/// well.
+fn mark_place(before: &mut [TextToken<'_>], token: &TextToken<'_>) -> bool {
     if token.is_anchor() {
         return true;
     }
@@ -120,15 +121,15 @@ fn mark_place(before: &mut [Token<'_>], token: &Token<'_>) -> bool {
     }
     let gap = token.gap.trim();
     if last.is_word(&["line", "lines"]) && matches!(gap, "" | ":" | "#" | "~" | "-") {
-        last.places = true;
+        last.is_line_reference = true;
         return true;
     }
-    if last.places {
+    if last.is_line_reference {
         return matches!(gap, ":" | "-" | "–" | "—" | "," | "/" | "&" | "+");
     }
     let joins = last.is_word(&["to", "and", "or"]) && matches!(last.gap.trim(), "" | ",") && gap.is_empty();
-    if joins && earlier.last().is_some_and(|token| token.places) {
-        last.places = true;
+    if joins && earlier.last().is_some_and(|token| token.is_line_reference) {
+        last.is_line_reference = true;
         return true;
     }
     // `src/a.rs:45`, but not `timeout:45`.
@@ -139,10 +140,11 @@ fn mark_place(before: &mut [Token<'_>], token: &Token<'_>) -> bool {
     is_path
 }
 
-/// The path before a line goes with it: that a finding names its own place says nothing new.
-fn mark_path(before: &mut [Token<'_>]) {
+/// Marks the path before a line number as part of the reference. A finding that names its own location adds
+/// nothing.
+fn mark_path(before: &mut [TextToken<'_>]) {
     for token in before.iter_mut().rev() {
-        token.places = true;
+        token.is_line_reference = true;
         if !joins_path(token.gap) {
             break;
         }
@@ -153,7 +155,7 @@ fn joins_path(gap: &str) -> bool {
     matches!(gap, "." | "/" | "-" | "\\")
 }
 
-/// The parts of an identifier: `HTTPServer_v2` is `HTTP`, `Server`, `v`, `2`.
+/// Splits an identifier: `HTTPServer_v2` is `HTTP`, `Server`, `v`, `2`.
 fn parts(token: &str) -> impl Iterator<Item = String> {
     let chars: Vec<char> = token.chars().collect();
     let mut parts = vec![String::new()];
@@ -172,12 +174,11 @@ fn parts(token: &str) -> impl Iterator<Item = String> {
 }
 
 fn starts_part(before: char, char: char, after: Option<char>) -> bool {
-    let hump =
-        char.is_uppercase() && (!before.is_uppercase() || after.is_some_and(|after| after.is_lowercase()));
+    let hump = char.is_uppercase() && (!before.is_uppercase() || after.is_some_and(|after| after.is_lowercase()));
     hump || char == '_' || before.is_numeric() != char.is_numeric()
 }
 
-/// The word as it is compared, unless it is grammar or a number.
+/// The normalised word, unless it is grammatical or a number.
 fn content_word(part: &str) -> Option<String> {
     let lower = part.to_lowercase();
     let counts = !lower.chars().all(char::is_numeric) && !GRAMMAR.contains(&format!(" {lower} "));

@@ -1,4 +1,4 @@
-//! beads: the output of `bd ready --json`, or `.beads/issues.jsonl` with the rule of what is ready.
+//! Parses the output of `bd ready --json`, or `.beads/issues.jsonl` with the rule for ready issues.
 
 mod ready;
 
@@ -7,17 +7,17 @@ use serde_json::value::RawValue;
 
 pub use ready::is_blocker;
 
-use super::json::{self, Id, LineIndex, Members};
-use super::lines::{self, Lines};
+use super::json::{self, Id, JsonMembers, LineIndex};
+use super::lines::{self, MarkdownLines};
 use super::order;
-use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
 
 const EXPECTED: &str = "an array of issues, {\"data\": […]}, {\"issues\": […]}, or one issue a line";
 
-const WANTED: json::Wanted = json::Wanted { format: Format::Beads, shape: EXPECTED };
+const WANTED: json::ExpectedShape = json::ExpectedShape { format: TaskFormat::Beads, shape: EXPECTED };
 
-pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
-    let mut file = TaskFile::new(Format::Beads);
+pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(TaskFormat::Beads);
     let whole = is_lines(source.text);
     let issues = if whole { read_lines(source, &mut file)? } else { read_output(source, &mut file)? };
     let mut issues = last_of_each(&mut file, issues);
@@ -31,28 +31,28 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
         let task = task(&mut file, issue, state);
         file.push(source, task)?;
     }
-    // Without a date it is taken as the youngest.
+    // An issue without a date counts as the newest.
     let age = |task: &SourceTask| ages.get(&task.id).copied().flatten().unwrap_or(jiff::Timestamp::MAX);
-    order::at_once(&mut file, |task| (task.priority, age(task), task.id.clone()));
+    order::all_parallel(&mut file, |task| (task.priority, age(task), task.id.clone()));
     Ok(file)
 }
 
-/// Whether an object looks like an answer of `bd`.
-pub fn fits(members: &Members<'_>) -> bool {
+/// Whether an object looks like output of `bd`.
+pub fn fits(members: &JsonMembers<'_>) -> bool {
     ["data", "issues"].iter().any(|key| members.get(key).is_some_and(|list| list.get().starts_with('[')))
         || is_issue(members)
 }
 
-fn is_issue(members: &Members<'_>) -> bool {
+fn is_issue(members: &JsonMembers<'_>) -> bool {
     let has = |key| members.get(key).is_some();
     has("id") && has("title") && (has("status") || has("issue_type")) || has("_type")
 }
 
-/// Whether the text is one object a line, not one JSON value.
+/// Whether the text has one object per line instead of one JSON value.
 fn is_lines(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let Some(first) = lines.next() else { return true };
-    match serde_json::from_str::<Members<'_>>(first) {
+    match serde_json::from_str::<JsonMembers<'_>>(first) {
         Ok(members) => lines.next().is_some() || !has_envelope(&members),
         Err(error) => {
             let is_alone = first.starts_with('{') && lines.next().is_none();
@@ -61,22 +61,20 @@ fn is_lines(text: &str) -> bool {
     }
 }
 
-/// Whether the start of an object is that of an answer of `bd`. Within texts quotes are escaped, so a key
-/// that is found is a key.
+/// Whether an object begins like output of `bd`. Quotes inside strings are escaped, so a match is always a key.
 fn begins_envelope(text: &str) -> bool {
-    let is_list = |rest: &str| {
-        rest.trim_start().strip_prefix(':').is_some_and(|rest| rest.trim_start().starts_with('['))
-    };
+    let is_list =
+        |rest: &str| rest.trim_start().strip_prefix(':').is_some_and(|rest| rest.trim_start().starts_with('['));
     let has_list = |key| text.match_indices(key).any(|(at, key)| is_list(&text[at + key.len()..]));
     has_list("\"data\"") || has_list("\"issues\"") || text.contains("\"schema_version\"")
 }
 
-fn has_envelope(members: &Members<'_>) -> bool {
+fn has_envelope(members: &JsonMembers<'_>) -> bool {
     members.get("data").is_some() || members.get("issues").is_some()
 }
 
 #[derive(Deserialize)]
-struct Issue {
+struct BeadsIssue {
     id: Id,
     #[serde(default)]
     title: Option<String>,
@@ -95,7 +93,7 @@ struct Issue {
     #[serde(default)]
     issue_type: Option<String>,
     #[serde(default)]
-    dependencies: Option<Vec<Dependency>>,
+    dependencies: Option<Vec<BeadsDependency>>,
     #[serde(default)]
     created_at: Option<String>,
     #[serde(default)]
@@ -105,14 +103,14 @@ struct Issue {
 }
 
 #[derive(Deserialize)]
-struct Dependency {
+struct BeadsDependency {
     #[serde(default)]
     depends_on_id: Option<Id>,
     #[serde(default, rename = "type")]
     kind: Option<String>,
 }
 
-fn read_lines(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, SourceError> {
+fn read_lines(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<BeadsIssue>, SourceError> {
     let mut issues = Vec::new();
     let last = source.text.trim_end().len();
     let mut offset = 0;
@@ -127,14 +125,14 @@ fn read_lines(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, So
             break;
         }
         match issue(text) {
-            Ok(Entry::Issue(issue)) => issues.push(Issue { line: number, ..*issue }),
-            Ok(Entry::WithoutId) => file.warn(number, "this issue has no id and was left out"),
-            Ok(Entry::Empty | Entry::OfAnotherType) => {}
+            Ok(BeadsEntry::Issue(issue)) => issues.push(BeadsIssue { line: number, ..*issue }),
+            Ok(BeadsEntry::WithoutId) => file.warn(number, "this issue has no id and was left out"),
+            Ok(BeadsEntry::Empty | BeadsEntry::OfAnotherType) => {}
             Err(error) if offset >= last && is_cut_off(text, &error) => {
                 file.warn(number, CUT_OFF);
             }
             Err(error) => {
-                let message = format!("{}; expected one issue a line", json::explained(&error));
+                let message = format!("{}; expected one issue a line", json::error_message(&error));
                 return Err(source.error(number, message));
             }
         }
@@ -150,54 +148,54 @@ fn read_lines(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, So
 
 const CUT_OFF: &str = "the last line is cut off and was left out";
 
-/// Whether JSON is wrong only because it ends too early.
+/// Whether the JSON is invalid only because it is truncated.
 fn is_cut_off(text: &str, error: &serde_json::Error) -> bool {
-    // A number that ends in its sign, point or exponent would go on with a digit.
+    // A number that ends with its sign, dot or exponent would continue with a digit.
     let number = || text.ends_with(['-', '+', '.', 'e', 'E']).then(|| format!("{text}0"));
-    let is_cut_off = |text: String| serde_json::from_str::<Members<'_>>(&text).is_err_and(|e| e.is_eof());
+    let is_cut_off = |text: String| serde_json::from_str::<JsonMembers<'_>>(&text).is_err_and(|e| e.is_eof());
     error.is_eof() || number().is_some_and(is_cut_off)
 }
 
-/// What an object in the list of issues is.
-enum Entry {
-    Issue(Box<Issue>),
+/// An object in the list of issues.
+enum BeadsEntry {
+    Issue(Box<BeadsIssue>),
     /// `{}`.
     Empty,
     WithoutId,
     OfAnotherType,
 }
 
-fn issue(text: &str) -> Result<Entry, serde_json::Error> {
+fn issue(text: &str) -> Result<BeadsEntry, serde_json::Error> {
     #[derive(Deserialize)]
-    struct Kind {
+    struct BeadsHeader {
         #[serde(default)]
         _type: Option<String>,
         #[serde(default)]
         id: Option<Id>,
     }
-    let kind: Kind = serde_json::from_str(text)?;
+    let kind: BeadsHeader = serde_json::from_str(text)?;
     if kind._type.is_some_and(|kind| kind != "issue") {
-        return Ok(Entry::OfAnotherType);
+        return Ok(BeadsEntry::OfAnotherType);
     }
     if kind.id.is_none_or(|id| id.0.is_empty()) {
-        let empty = serde_json::from_str::<Members<'_>>(text).is_ok_and(|members| members.0.is_empty());
-        return Ok(if empty { Entry::Empty } else { Entry::WithoutId });
+        let empty = serde_json::from_str::<JsonMembers<'_>>(text).is_ok_and(|members| members.0.is_empty());
+        return Ok(if empty { BeadsEntry::Empty } else { BeadsEntry::WithoutId });
     }
-    serde_json::from_str(text).map(|issue| Entry::Issue(Box::new(issue)))
+    serde_json::from_str(text).map(|issue| BeadsEntry::Issue(Box::new(issue)))
 }
 
-fn read_output(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, SourceError> {
+fn read_output(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<BeadsIssue>, SourceError> {
     if source.cut {
         return Err(source.not_utf8());
     }
-    let lines = LineIndex::of(source.text);
+    let lines = LineIndex::new(source.text);
     let text = source.text.trim();
     let list: &str = if text.starts_with('[') {
         text
     } else if !text.starts_with('{') {
         return Err(source.error(1, format!("not JSON; expected {EXPECTED}")));
     } else {
-        let members: Members<'_> = json::read(source, &lines, text, WANTED)?;
+        let members: JsonMembers<'_> = json::read(source, &lines, text, WANTED)?;
         let list = members.get("data").or_else(|| members.get("issues"));
         list.ok_or_else(|| source.error(1, format!("no issues; expected {EXPECTED}")))?.get()
     };
@@ -206,19 +204,19 @@ fn read_output(source: &Source<'_>, file: &mut TaskFile) -> Result<Vec<Issue>, S
     for raw in items.unwrap_or_default() {
         let line = lines.line_of(source.text, raw.get());
         let read = issue(raw.get()).map_err(|error| {
-            source.error(line, format!("{}; expected an issue of beads", json::explained(&error)))
+            source.error(line, format!("{}; expected an issue of beads", json::error_message(&error)))
         })?;
         match read {
-            Entry::Issue(issue) => issues.push(Issue { line, ..*issue }),
-            Entry::WithoutId => file.warn(line, "this issue has no id and was left out"),
-            Entry::Empty | Entry::OfAnotherType => file.warn(line, "this is not an issue and was left out"),
+            BeadsEntry::Issue(issue) => issues.push(BeadsIssue { line, ..*issue }),
+            BeadsEntry::WithoutId => file.warn(line, "this issue has no id and was left out"),
+            BeadsEntry::Empty | BeadsEntry::OfAnotherType => file.warn(line, "this is not an issue and was left out"),
         }
     }
     Ok(issues)
 }
 
-/// The same id twice: the later one is the newer one.
-fn last_of_each(file: &mut TaskFile, issues: Vec<Issue>) -> Vec<Issue> {
+/// Keeps the last issue of each id, which is the newest.
+fn last_of_each(file: &mut TaskFile, issues: Vec<BeadsIssue>) -> Vec<BeadsIssue> {
     let mut seen = std::collections::HashMap::new();
     for (place, issue) in issues.iter().enumerate() {
         seen.insert(issue.id.0.clone(), place);
@@ -234,11 +232,11 @@ fn last_of_each(file: &mut TaskFile, issues: Vec<Issue>) -> Vec<Issue> {
     kept
 }
 
-fn created(issue: &Issue) -> Option<jiff::Timestamp> {
+fn created(issue: &BeadsIssue) -> Option<jiff::Timestamp> {
     issue.created_at.as_deref().and_then(|text| text.parse().ok())
 }
 
-fn task(file: &mut TaskFile, issue: Issue, state: State) -> SourceTask {
+fn task(file: &mut TaskFile, issue: BeadsIssue, state: SourceState) -> SourceTask {
     let title = issue.title.as_deref().map(str::trim).filter(|title| !title.is_empty());
     let mut task = SourceTask::new(issue.id.0.as_str(), title.unwrap_or(&issue.id.0), issue.line);
     task.state = state;
@@ -263,8 +261,8 @@ fn paragraphs(parts: [&Option<String>; 3]) -> String {
     parts.collect::<Vec<_>>().join("\n\n")
 }
 
-/// 0 is highest, 4 lowest, 2 the default.
-fn priority(file: &mut TaskFile, issue: &Issue) -> u8 {
+/// The priority: 0 is highest, 4 lowest, 2 the default.
+fn priority(file: &mut TaskFile, issue: &BeadsIssue) -> u8 {
     let Some(Id(word)) = &issue.priority else { return 2 };
     match word.trim_start_matches(['P', 'p']).parse() {
         Ok(priority @ 0..=4) => priority,
@@ -276,10 +274,8 @@ fn priority(file: &mut TaskFile, issue: &Issue) -> u8 {
     }
 }
 
-/// Whether the text of a file without a telling name is made of issues.
-pub fn looks_like_lines(source: &Source<'_>) -> bool {
-    let first = Lines::of(source).map(|line| line.text.trim()).find(|line| !line.is_empty());
-    first
-        .and_then(|line| serde_json::from_str::<Members<'_>>(line).ok())
-        .is_some_and(|members| is_issue(&members))
+/// Whether the content of a file consists of issues.
+pub fn looks_like_lines(source: &SourceInput<'_>) -> bool {
+    let first = MarkdownLines::new(source).map(|line| line.text.trim()).find(|line| !line.is_empty());
+    first.and_then(|line| serde_json::from_str::<JsonMembers<'_>>(line).ok()).is_some_and(|members| is_issue(&members))
 }

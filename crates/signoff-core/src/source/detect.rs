@@ -1,28 +1,26 @@
-//! Which format a file has: by its path, else by its content.
+//! Detects the format of a task file by its path, or else by its content.
 
-use super::json::Members;
-use super::lines::{Line, Lines};
-use super::{Format, Source, SourceError, beads, bmad, kiro, plan_markdown, spec_kit, sprint, task_master};
+use super::json::JsonMembers;
+use super::lines::{MarkdownLine, MarkdownLines};
+use super::{SourceError, SourceInput, TaskFormat, beads, bmad, kiro, plan_markdown, spec_kit, sprint, task_master};
 
-pub fn format(source: &Source<'_>) -> Result<Format, SourceError> {
+pub fn format(source: &SourceInput<'_>) -> Result<TaskFormat, SourceError> {
     if let Some(format) = by_path(source.path) {
         return Ok(format);
     }
     if has_ending(source.path, &["json"]) || looks_like_json(source) {
         return by_json(source);
     }
-    if sprint::is_sprint(source.path)
-        && source.text.lines().any(|line| line.starts_with("development_status:"))
-    {
-        return Ok(Format::Bmad);
+    if sprint::is_sprint(source.path) && source.text.lines().any(|line| line.starts_with("development_status:")) {
+        return Ok(TaskFormat::Bmad);
     }
     Ok(by_markdown(source))
 }
 
-/// The error for text that must hold tasks and holds none.
-pub fn nothing_fits(source: &Source<'_>) -> SourceError {
+/// The error for text that must contain tasks but has none.
+pub fn no_tasks_error(source: &SourceInput<'_>) -> SourceError {
     let tried = "plan markdown (`### Task 1: Title`), spec-kit (`- [ ] T001 text`), OpenSpec (`- [ ] 1.1 text` under `## 1. Title`), Kiro (`- [ ] 1. Title`), BMAD (`# Story 1.2: Title`), Task Master and beads (JSON)";
-    let mut lines = Lines::of(source);
+    let mut lines = MarkdownLines::new(source);
     let first = lines.by_ref().find(|line| !line.text.trim().is_empty()).map_or(1, |line| line.number);
     lines.by_ref().for_each(drop);
     let message = format!("no tasks found; formats tried: {tried}");
@@ -37,55 +35,54 @@ fn has_ending(path: &str, endings: &[&str]) -> bool {
     ending.is_some_and(|ending| endings.contains(&ending.as_str()))
 }
 
-fn by_path(path: &str) -> Option<Format> {
+fn by_path(path: &str) -> Option<TaskFormat> {
     let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != ".").collect();
     match parts.as_slice() {
-        [.., ".kiro", "specs", _, "tasks.md"] => Some(Format::Kiro),
+        [.., ".kiro", "specs", _, "tasks.md"] => Some(TaskFormat::Kiro),
         [before @ .., "tasks.md"] if before.windows(2).any(|pair| pair == ["openspec", "changes"]) => {
-            Some(Format::OpenSpec)
+            Some(TaskFormat::OpenSpec)
         }
-        [.., "specs", feature, "tasks.md"] if is_numbered(feature) => Some(Format::SpecKit),
-        [.., ".taskmaster", "tasks", "tasks.json"] => Some(Format::TaskMaster),
-        [.., "sprint-status.yaml" | "sprint-status.yml"] => Some(Format::Bmad),
-        [.., name] if has_ending(name, &["jsonl"]) => Some(Format::Beads),
+        [.., "specs", feature, "tasks.md"] if is_numbered(feature) => Some(TaskFormat::SpecKit),
+        [.., ".taskmaster", "tasks", "tasks.json"] => Some(TaskFormat::TaskMaster),
+        [.., "sprint-status.yaml" | "sprint-status.yml"] => Some(TaskFormat::Bmad),
+        [.., name] if has_ending(name, &["jsonl"]) => Some(TaskFormat::Beads),
         _ => None,
     }
 }
 
-/// `001-user-login`.
+/// Whether the name is like `001-user-login`.
 fn is_numbered(feature: &str) -> bool {
     feature.split_once('-').is_some_and(|(number, name)| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && !name.is_empty()
     })
 }
 
-/// Markdown may begin with a bracket, so that alone is not JSON.
-fn looks_like_json(source: &Source<'_>) -> bool {
+/// Whether the text looks like JSON. Markdown may begin with a bracket too, so that is not enough.
+fn looks_like_json(source: &SourceInput<'_>) -> bool {
     let text = source.text.trim_start();
     if has_ending(source.path, &["md", "markdown", "txt"]) {
         return false;
     }
-    text.starts_with('{')
-        || text.starts_with('[') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+    text.starts_with('{') || text.starts_with('[') && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-fn by_json(source: &Source<'_>) -> Result<Format, SourceError> {
+fn by_json(source: &SourceInput<'_>) -> Result<TaskFormat, SourceError> {
     let text = source.text.trim();
     if text.starts_with('[') || text.is_empty() || beads::looks_like_lines(source) {
-        return Ok(Format::Beads);
+        return Ok(TaskFormat::Beads);
     }
-    let members: Members<'_> = serde_json::from_str(text).map_err(|error| {
+    let members: JsonMembers<'_> = serde_json::from_str(text).map_err(|error| {
         let line = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1);
         let skipped = source.text.len() - source.text.trim_start().len();
         let before = super::lines::line_at(source.text.as_bytes(), skipped) - 1;
-        let message = format!("{}; formats tried: Task Master, beads", super::json::explained(&error));
+        let message = format!("{}; formats tried: Task Master, beads", super::json::error_message(&error));
         source.error(before.saturating_add(line), message)
     })?;
     if task_master::fits(&members) {
-        return Ok(Format::TaskMaster);
+        return Ok(TaskFormat::TaskMaster);
     }
     if beads::fits(&members) {
-        return Ok(Format::Beads);
+        return Ok(TaskFormat::Beads);
     }
     Err(source.error(
         1,
@@ -93,37 +90,37 @@ fn by_json(source: &Source<'_>) -> Result<Format, SourceError> {
     ))
 }
 
-/// What the lines of a Markdown file speak for.
+/// The formats that the lines of a Markdown file indicate.
 #[derive(Default)]
-struct Signs {
+struct FormatHints {
     story: bool,
     story_tasks: bool,
     plan: bool,
     spec_kit: bool,
-    /// A whole-numbered box at the margin, or a tag only Kiro has.
+    /// A checkbox with a whole number at the margin, or a tag that only Kiro uses.
     kiro: bool,
     /// `- [ ] 1.1 …` under `## 1. …`.
     open_spec: bool,
     in_numbered_section: bool,
 }
 
-fn by_markdown(source: &Source<'_>) -> Format {
-    let mut signs = Signs::default();
-    for line in Lines::of(source).filter(Line::is_prose) {
-        signs.take(&line);
+fn by_markdown(source: &SourceInput<'_>) -> TaskFormat {
+    let mut signs = FormatHints::default();
+    for line in MarkdownLines::new(source).filter(MarkdownLine::is_prose) {
+        signs.read_line(&line);
     }
     match signs {
-        Signs { story: true, story_tasks: true, .. } => Format::Bmad,
-        Signs { plan: true, .. } => Format::PlanMarkdown,
-        Signs { spec_kit: true, .. } => Format::SpecKit,
-        Signs { kiro: true, .. } => Format::Kiro,
-        Signs { open_spec: true, .. } => Format::OpenSpec,
-        Signs { .. } => Format::Text,
+        FormatHints { story: true, story_tasks: true, .. } => TaskFormat::Bmad,
+        FormatHints { plan: true, .. } => TaskFormat::PlanMarkdown,
+        FormatHints { spec_kit: true, .. } => TaskFormat::SpecKit,
+        FormatHints { kiro: true, .. } => TaskFormat::Kiro,
+        FormatHints { open_spec: true, .. } => TaskFormat::OpenSpec,
+        FormatHints { .. } => TaskFormat::Text,
     }
 }
 
-impl Signs {
-    fn take(&mut self, line: &Line<'_>) {
+impl FormatHints {
+    fn read_line(&mut self, line: &MarkdownLine<'_>) {
         self.plan |= plan_markdown::is_task(line);
         self.spec_kit |= spec_kit::is_task(line);
         if let Some((level, text)) = line.heading() {

@@ -1,6 +1,6 @@
-//! Why a task file could not be read.
+//! The error for a task file that could not be parsed.
 
-/// A file that cannot be read as tasks, with the place and what was expected there.
+/// A file that cannot be parsed as tasks, with the location and what was expected there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct SourceError {

@@ -1,4 +1,4 @@
-//! JSON as trackers and planners write it: with its lines, and without keys that are there twice.
+//! JSON helpers for trackers and planners: line numbers, and detection of duplicate keys.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -9,9 +9,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Format, Source, SourceError};
+use super::{SourceError, SourceInput, TaskFormat};
 
-/// An id that is a number in some files and text in others. It is compared as text.
+/// An id that is a number in some files and a string in others. Compared as a string.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(pub String);
 
@@ -40,20 +40,20 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// An object whose values are not looked at yet. No key is there twice.
+/// An object with unparsed values and without duplicate keys.
 #[derive(Debug)]
-pub struct Members<'a>(pub Vec<(String, &'a RawValue)>);
+pub struct JsonMembers<'a>(pub Vec<(String, &'a RawValue)>);
 
-impl<'a> Members<'a> {
+impl<'a> JsonMembers<'a> {
     pub fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-        impl<'de> Visitor<'de> for MembersVisitor {
+        struct JsonMembersVisitor;
+        impl<'de> Visitor<'de> for JsonMembersVisitor {
             type Value = Vec<(String, &'de RawValue)>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -63,48 +63,48 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 let mut seen = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
                     if !seen.insert(key.clone()) {
-                        return Err(A::Error::custom(format!("{TWICE}{}", super::lines::short(&key))));
+                        return Err(A::Error::custom(format!("{DUPLICATE_KEY}{}", super::lines::short(&key))));
                     }
                     members.push((key, value));
                 }
                 Ok(members)
             }
         }
-        deserializer.deserialize_map(MembersVisitor).map(Members)
+        deserializer.deserialize_map(JsonMembersVisitor).map(JsonMembers)
     }
 }
 
-/// A value, and the first key that is there twice in it, at any depth.
+/// A value, and the first duplicate key in it at any depth.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Strict {
+pub struct CheckedJson {
     pub value: Value,
-    pub twice: Option<String>,
+    pub duplicate_key: Option<String>,
 }
 
-/// What the message about a key that is there twice begins with.
-const TWICE: &str = "this key is there twice: ";
+/// The start of the error message about a duplicate key.
+const DUPLICATE_KEY: &str = "this key is there twice: ";
 
-impl<'de> Deserialize<'de> for Strict {
+impl<'de> Deserialize<'de> for CheckedJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let twice = RefCell::new(None);
-        let value = StrictSeed { twice: &twice }.deserialize(deserializer)?;
-        Ok(Self { value, twice: twice.into_inner() })
+        let value = CheckedJsonSeed { duplicate_key: &twice }.deserialize(deserializer)?;
+        Ok(Self { value, duplicate_key: twice.into_inner() })
     }
 }
 
 #[derive(Clone, Copy)]
-struct StrictSeed<'t> {
-    twice: &'t RefCell<Option<String>>,
+struct CheckedJsonSeed<'t> {
+    duplicate_key: &'t RefCell<Option<String>>,
 }
 
-impl<'de> DeserializeSeed<'de> for StrictSeed<'_> {
+impl<'de> DeserializeSeed<'de> for CheckedJsonSeed<'_> {
     type Value = Value;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for StrictSeed<'_> {
+impl<'de> Visitor<'de> for CheckedJsonSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -140,7 +140,7 @@ impl<'de> Visitor<'de> for StrictSeed<'_> {
         while let Some(key) = map.next_key::<String>()? {
             let value = map.next_value_seed(self)?;
             if members.contains_key(&key) {
-                self.twice.borrow_mut().get_or_insert_with(|| super::lines::short(&key));
+                self.duplicate_key.borrow_mut().get_or_insert_with(|| super::lines::short(&key));
             }
             members.insert(key, value);
         }
@@ -148,47 +148,47 @@ impl<'de> Visitor<'de> for StrictSeed<'_> {
     }
 }
 
-/// What a file should have been, for the error that says it is not.
+/// The expected content of a file, for error messages.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
-    pub format: Format,
+pub struct ExpectedShape {
+    pub format: TaskFormat,
     pub shape: &'static str,
 }
 
-/// Reads `part`, which must be a piece of the source's text, with errors that carry the file's lines.
+/// Parses `part`, which must be a slice of the source text. Errors have the line in the file.
 pub fn read<'a, T: Deserialize<'a>>(
-    source: &Source<'a>,
+    source: &SourceInput<'a>,
     lines: &LineIndex,
     part: &'a str,
-    wanted: Wanted,
+    wanted: ExpectedShape,
 ) -> Result<T, SourceError> {
     serde_json::from_str(part).map_err(|error| {
         let first = lines.line_of(source.text, part);
         let within = u32::try_from(error.line()).unwrap_or(u32::MAX).max(1) - 1;
-        let Wanted { format, shape } = wanted;
-        let message = format!("{}; formats tried: {}; expected {shape}", explained(&error), format.name());
+        let ExpectedShape { format, shape } = wanted;
+        let message = format!("{}; formats tried: {}; expected {shape}", error_message(&error), format.name());
         source.error(first.saturating_add(within), message)
     })
 }
 
-/// What serde says, without the place it counts from the start of the part.
-pub fn explained(error: &serde_json::Error) -> String {
+/// The message of serde without the position, which is relative to the part.
+pub fn error_message(error: &serde_json::Error) -> String {
     let said = error.to_string();
     let bare = said.rsplit_once(" at line ").map_or(said.as_str(), |(bare, _)| bare);
     super::lines::short(bare)
 }
 
-/// Where the lines of a text begin.
+/// The offsets of the line starts of a text.
 pub struct LineIndex(Vec<u32>);
 
 impl LineIndex {
-    pub fn of(text: &str) -> Self {
+    pub fn new(text: &str) -> Self {
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let newlines = newlines.map(|start| u32::try_from(start).unwrap_or(u32::MAX));
         Self(newlines.collect())
     }
 
-    /// The line in which `part` begins, a piece of `text`.
+    /// The line in which `part`, a slice of `text`, begins.
     pub fn line_of(&self, text: &str, part: &str) -> u32 {
         let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         let newlines = self.0.partition_point(|start| *start as usize <= offset);

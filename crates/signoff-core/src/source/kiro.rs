@@ -1,20 +1,20 @@
-//! Kiro's `tasks.md`: numbered boxes, two levels deep, optional ones marked `[ ]*`.
+//! Parses Kiro's `tasks.md`: numbered checkboxes on two levels, optional ones marked `[ ]*`.
 
 use std::collections::HashMap;
 
-use super::lines::{Boxed, Line, Lines, begins_with_count, body, leading_number, visible};
+use super::lines::{Checkbox, MarkdownLine, MarkdownLines, begins_with_count, body, leading_number, visible};
 use super::order;
-use super::tick::Mark;
-use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
+use super::tick::CheckboxMark;
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
 
 const EXPECTED: &str = "lines such as `- [ ] 1. Title`";
 
-/// More than any task names in earnest.
+/// Maximum dependencies per task.
 const MAX_DEPENDENCIES: usize = 256;
 
-pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
-    let mut file = TaskFile::new(Format::Kiro);
-    let mut lines = Lines::of(source);
+pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(TaskFormat::Kiro);
+    let mut lines = MarkdownLines::new(source);
     let mut open: Option<(SourceTask, usize)> = None;
     for line in lines.by_ref() {
         let item = item(&line);
@@ -41,15 +41,15 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     }
     file.warnings.extend(lines.unclosed());
     order::refuse_empty(source, &file, EXPECTED)?;
-    order::refuse_twins(source, &file)?;
+    order::refuse_duplicate_ids(source, &file)?;
     find_parents(&mut file);
     let phases = vec![0; file.tasks.len()];
     order::in_order(source, &mut file, &phases)?;
     Ok(file)
 }
 
-/// The open boxes of the parents whose last required child `task` is.
-pub fn parents_closed_by(file: &TaskFile, task: &SourceTask) -> Vec<Mark> {
+/// The open checkboxes of the parents whose last required child is `task`.
+pub fn parents_closed_by(file: &TaskFile, task: &SourceTask) -> Vec<CheckboxMark> {
     let mut marks = Vec::new();
     let mut closed = task;
     while !closed.optional
@@ -57,7 +57,7 @@ pub fn parents_closed_by(file: &TaskFile, task: &SourceTask) -> Vec<Mark> {
     {
         let is_sibling = |other: &&SourceTask| other.parent == closed.parent && other.id != closed.id;
         let mut siblings = file.tasks.iter().filter(is_sibling);
-        if !siblings.all(|other| other.optional || other.state == State::Done) {
+        if !siblings.all(|other| other.optional || other.state == SourceState::Done) {
             break;
         }
         marks.extend(parent.mark.clone());
@@ -66,30 +66,30 @@ pub fn parents_closed_by(file: &TaskFile, task: &SourceTask) -> Vec<Mark> {
     marks
 }
 
-pub struct Item<'a> {
-    boxed: Boxed<'a>,
+pub struct KiroItem<'a> {
+    boxed: Checkbox<'a>,
     pub optional: bool,
     pub id: &'a str,
     pub title: &'a str,
-    /// The number has no point in or after it. Where the path says Kiro it is an id all the same.
+    /// Whether the number has no dot in or after it. It is still an id if the path identifies Kiro.
     pub is_count: bool,
 }
 
-pub fn item<'a>(line: &Line<'a>) -> Option<Item<'a>> {
-    let boxed = Boxed::read(line.text).filter(|boxed| line.is_prose() && boxed.spaced)?;
-    // Formatters put a backslash before the star, lest it become emphasis.
+pub fn item<'a>(line: &MarkdownLine<'a>) -> Option<KiroItem<'a>> {
+    let boxed = Checkbox::parse(line.text).filter(|boxed| line.is_prose() && boxed.spaced)?;
+    // Formatters escape the star, so that it is not emphasis.
     let starred = boxed.rest.strip_prefix('*').or_else(|| boxed.rest.strip_prefix("\\*"));
     let text = starred.unwrap_or(boxed.rest);
     let (id, title) = leading_number(text.trim_start()).filter(|_| text.starts_with([' ', '\t']))?;
     let is_count = begins_with_count(text.trim_start());
-    Some(Item { boxed, optional: starred.is_some(), id, title, is_count })
+    Some(KiroItem { boxed, optional: starred.is_some(), id, title, is_count })
 }
 
 fn task(
-    source: &Source<'_>,
+    source: &SourceInput<'_>,
     file: &mut TaskFile,
-    line: &Line<'_>,
-    item: &Item<'_>,
+    line: &MarkdownLine<'_>,
+    item: &KiroItem<'_>,
 ) -> Result<SourceTask, SourceError> {
     let title = without_tags(&visible(item.title));
     let (title, parallel) = without_parallel_mark(title.trim());
@@ -97,19 +97,16 @@ fn task(
     task.parallel = parallel;
     task.optional = item.optional;
     task.state = match item.boxed.sign {
-        'x' => State::Done,
-        '-' => State::InProgress,
-        ' ' => State::Open,
+        'x' => SourceState::Done,
+        '-' => SourceState::InProgress,
+        ' ' => SourceState::Open,
         sign => {
-            file.warn(
-                line.number,
-                format!("[{sign}] is none of [ ], [x], [-]; {} is taken as open", item.id),
-            );
-            State::Open
+            file.warn(line.number, format!("[{sign}] is none of [ ], [x], [-]; {} is taken as open", item.id));
+            SourceState::Open
         }
     };
-    if task.state != State::Done {
-        task.mark = Mark::new(line.text, line.number, source.start + line.offset, item.boxed.column);
+    if task.state != SourceState::Done {
+        task.mark = CheckboxMark::new(line.text, line.number, source.start + line.offset, item.boxed.column);
     }
     take_tags(source, &mut task, line)?;
     Ok(task)
@@ -117,7 +114,7 @@ fn task(
 
 const TAGS: [&str; 3] = ["_Requirements:", "_Depends:", "_Depends on:"];
 
-/// The title without what [`take_tags`] takes from it.
+/// The title without the tags that [`take_tags`] reads.
 fn without_tags(title: &str) -> String {
     let mut title = title.to_owned();
     for tag in TAGS {
@@ -138,13 +135,13 @@ fn without_parallel_mark(title: &str) -> (&str, bool) {
     }
 }
 
-fn warn_of_unnumbered_box(file: &mut TaskFile, line: &Line<'_>) {
-    if Boxed::task(line.text).is_some() {
+fn warn_of_unnumbered_box(file: &mut TaskFile, line: &MarkdownLine<'_>) {
+    if Checkbox::parse_task(line.text).is_some() {
         file.warn(line.number, "this box is not read as a task: it has no number such as 1.2");
     }
 }
 
-fn take_tags(source: &Source<'_>, task: &mut SourceTask, line: &Line<'_>) -> Result<(), SourceError> {
+fn take_tags(source: &SourceInput<'_>, task: &mut SourceTask, line: &MarkdownLine<'_>) -> Result<(), SourceError> {
     if let Some(list) = tagged(line.text, "_Requirements:") {
         let names = list.split([',', ';']).map(str::trim).filter(|name| !name.is_empty());
         task.requirements.extend(names.map(str::to_owned));
@@ -170,27 +167,21 @@ fn take_tags(source: &Source<'_>, task: &mut SourceTask, line: &Line<'_>) -> Res
     Ok(())
 }
 
-/// What stands between `tag` and the next underscore.
+/// The text between `tag` and the next underscore.
 pub fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let (_, after) = text.split_once(tag)?;
     Some(after.split('_').next().unwrap_or(after).trim())
 }
 
-fn push(
-    source: &Source<'_>,
-    file: &mut TaskFile,
-    mut task: SourceTask,
-    text: &str,
-) -> Result<(), SourceError> {
+fn push(source: &SourceInput<'_>, file: &mut TaskFile, mut task: SourceTask, text: &str) -> Result<(), SourceError> {
     task.body = body(text);
     file.push(source, task)
 }
 
-/// The parent of `2.1.3` is `2.1`, or `2` if there is no `2.1`. What is part of something optional is
+/// Sets the parents. The parent of `2.1.3` is `2.1`, or `2` if there is no `2.1`. Children of an optional task are
 /// optional too.
 fn find_parents(file: &mut TaskFile) {
-    let optional: HashMap<String, bool> =
-        file.tasks.iter().map(|task| (task.id.clone(), task.optional)).collect();
+    let optional: HashMap<String, bool> = file.tasks.iter().map(|task| (task.id.clone(), task.optional)).collect();
     for task in &mut file.tasks {
         let mut id = task.id.as_str();
         while let Some((above, _)) = id.rsplit_once('.') {

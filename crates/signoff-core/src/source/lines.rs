@@ -1,17 +1,17 @@
-//! Lines of a Markdown file, each with its place: prose, fenced code, comment or front matter.
+//! The lines of a Markdown file, each classified as prose, fenced code, comment or front matter.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::tick::Mark;
-use super::{Source, Warning};
+use super::tick::CheckboxMark;
+use super::{SourceInput, Warning};
 
-/// How the warning ends about what hid the rest of a file.
+/// The end of the warning about an unclosed block that hid the rest of a file.
 pub const NEVER_CLOSED: &str = "is never closed";
 
 /// What a line is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum LineKind {
     Prose,
     /// Between fences, or a fence itself.
     Code,
@@ -20,19 +20,19 @@ pub enum Place {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub struct Line<'a> {
+pub struct MarkdownLine<'a> {
     /// Counted from 1.
     pub number: u32,
-    /// Of its first byte within `Source::text`.
+    /// Offset of its first byte in `SourceInput::text`.
     pub offset: usize,
     /// Without the line ending.
     pub text: &'a str,
-    pub place: Place,
+    pub kind: LineKind,
 }
 
-impl<'a> Line<'a> {
+impl<'a> MarkdownLine<'a> {
     pub fn is_prose(&self) -> bool {
-        self.place == Place::Prose
+        self.kind == LineKind::Prose
     }
 
     /// The heading's level and text, if this is one.
@@ -46,24 +46,24 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A list item that begins with a box.
+/// A list item that begins with a checkbox.
 #[derive(Debug, Clone, Copy)]
-pub struct Boxed<'a> {
-    /// Columns before the bullet; a tab is four.
+pub struct Checkbox<'a> {
+    /// Columns before the bullet. A tab is four.
     pub indent: usize,
-    /// What stands between the brackets.
+    /// The character between the brackets.
     pub sign: char,
-    /// Of the sign, in its line.
+    /// Offset of the sign in its line.
     pub column: usize,
-    /// All after the closing bracket.
+    /// The text after the closing bracket.
     pub rest: &'a str,
-    /// Whether bullet and box are apart, as Markdown demands.
+    /// Whether white space separates bullet and checkbox, as Markdown requires.
     pub spaced: bool,
 }
 
-impl<'a> Boxed<'a> {
-    /// Reads `- [x] rest`, with any bullet Markdown knows.
-    pub fn read(text: &'a str) -> Option<Self> {
+impl<'a> Checkbox<'a> {
+    /// Parses `- [x] rest`, with any Markdown bullet.
+    pub fn parse(text: &'a str) -> Option<Self> {
         let unindented = text.trim_start();
         let indent = columns(&text[..text.len() - unindented.len()]);
         let after = after_bullet(unindented)?;
@@ -75,14 +75,14 @@ impl<'a> Boxed<'a> {
         Some(Self { indent, sign, column, rest, spaced: after.len() > bracket.len() })
     }
 
-    /// A box with a space on either side, as a task list has it.
-    pub fn task(text: &'a str) -> Option<Self> {
-        let boxed = Self::read(text)?;
+    /// Parses a checkbox with a space on either side, as in a task list.
+    pub fn parse_task(text: &'a str) -> Option<Self> {
+        let boxed = Self::parse(text)?;
         let apart = boxed.rest.is_empty() || boxed.rest.starts_with([' ', '\t']);
         (boxed.spaced && apart).then_some(boxed)
     }
 
-    /// Ticked, in the formats where case does not matter.
+    /// Whether it is ticked, in formats that ignore case.
     pub fn is_ticked(&self) -> bool {
         matches!(self.sign, 'x' | 'X')
     }
@@ -91,16 +91,16 @@ impl<'a> Boxed<'a> {
         self.sign == ' '
     }
 
-    /// The mark of this box, if it is a box that is open.
-    pub fn mark(&self, source: &Source<'_>, line: &Line<'_>) -> Option<Mark> {
+    /// The mark of this checkbox if it is open.
+    pub fn mark(&self, source: &SourceInput<'_>, line: &MarkdownLine<'_>) -> Option<CheckboxMark> {
         if self.is_ticked() {
             return None;
         }
-        Mark::new(line.text, line.number, source.start + line.offset, self.column)
+        CheckboxMark::new(line.text, line.number, source.start + line.offset, self.column)
     }
 }
 
-/// What follows the bullet of a list item, white space included.
+/// The text after the bullet of a list item, including white space.
 pub fn after_bullet(text: &str) -> Option<&str> {
     if let Some(rest) = text.strip_prefix(['-', '*', '+']) {
         return Some(rest);
@@ -112,7 +112,7 @@ pub fn after_bullet(text: &str) -> Option<&str> {
     text[digits..].strip_prefix(['.', ')'])
 }
 
-/// The text of a list item without box: what follows the bullet and a space.
+/// The text of a list item without a checkbox: what follows the bullet and a space.
 pub fn list_item(text: &str) -> Option<&str> {
     let after = after_bullet(text.trim_start())?;
     let item = after.trim_start();
@@ -129,8 +129,8 @@ pub fn line_at(bytes: &[u8], offset: usize) -> u32 {
     u32::try_from(newlines + 1).unwrap_or(u32::MAX)
 }
 
-/// `text` without HTML comments; one that is still open at the end hides the rest. Comment signs in code
-/// spans are text.
+/// Removes HTML comments from `text`. A comment that is not closed hides the rest. Comment signs in code spans are
+/// text.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains("<!--") {
         return Cow::Borrowed(text);
@@ -145,7 +145,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The comments of a line: where each begins, and where it ends if it does.
+/// The comments of a line: the start of each, and its end if it is closed.
 fn comments(text: &str) -> Vec<(usize, Option<usize>)> {
     let bytes = text.as_bytes();
     let last_runs = last_backtick_runs(bytes);
@@ -165,7 +165,7 @@ fn comments(text: &str) -> Vec<(usize, Option<usize>)> {
     found
 }
 
-/// Where the last run of backticks of each length begins: what keeps the search for a span's end linear.
+/// The start of the last run of backticks of each length. Keeps the search for the end of a code span linear.
 fn last_backtick_runs(bytes: &[u8]) -> HashMap<usize, usize> {
     let mut last = HashMap::new();
     let mut at = 0;
@@ -200,95 +200,95 @@ fn backticks(bytes: &[u8], at: usize) -> usize {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Fence {
+struct CodeFence {
     sign: u8,
     length: usize,
     opened: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Inside {
+enum LineContext {
     Prose,
-    Fence(Fence),
+    Fence(CodeFence),
     Comment { opened: u32 },
     FrontMatter { until: usize },
 }
 
-/// The lines of a file, one after the other.
-pub struct Lines<'a> {
+/// An iterator over the lines of a file.
+pub struct MarkdownLines<'a> {
     text: &'a str,
     offset: usize,
     number: u32,
-    inside: Inside,
+    inside: LineContext,
     last_comment_end: usize,
 }
 
-impl<'a> Lines<'a> {
-    pub fn of(source: &Source<'a>) -> Self {
+impl<'a> MarkdownLines<'a> {
+    pub fn new(source: &SourceInput<'a>) -> Self {
         let until = front_matter_end(source.text);
-        let inside = until.map_or(Inside::Prose, |until| Inside::FrontMatter { until });
+        let inside = until.map_or(LineContext::Prose, |until| LineContext::FrontMatter { until });
         let last_comment_end = source.text.rfind("-->").unwrap_or(0);
         Self { text: source.text, offset: 0, number: 0, inside, last_comment_end }
     }
 
-    /// What was opened and never closed, once all lines are read: it hid the rest of the file.
+    /// The block that was never closed, once all lines are read. It hid the rest of the file.
     pub fn unclosed(&self) -> Option<Warning> {
         match self.inside {
-            Inside::Prose | Inside::FrontMatter { .. } => None,
-            Inside::Fence(fence) => {
+            LineContext::Prose | LineContext::FrontMatter { .. } => None,
+            LineContext::Fence(fence) => {
                 Some(Warning::new(fence.opened, format!("the code fence that opens here {NEVER_CLOSED}")))
             }
-            Inside::Comment { opened } => {
+            LineContext::Comment { opened } => {
                 Some(Warning::new(opened, format!("the comment that opens here {NEVER_CLOSED}")))
             }
         }
     }
 
-    fn place(&mut self, text: &str, offset: usize) -> Place {
+    fn classify(&mut self, text: &str, offset: usize) -> LineKind {
         match self.inside {
-            Inside::FrontMatter { until } => {
+            LineContext::FrontMatter { until } => {
                 if offset >= until {
-                    self.inside = Inside::Prose;
+                    self.inside = LineContext::Prose;
                 }
-                Place::FrontMatter
+                LineKind::FrontMatter
             }
-            Inside::Fence(fence) => {
+            LineContext::Fence(fence) => {
                 if closes(text, fence) {
-                    self.inside = Inside::Prose;
+                    self.inside = LineContext::Prose;
                 }
-                Place::Code
+                LineKind::Code
             }
-            Inside::Comment { .. } => {
+            LineContext::Comment { .. } => {
                 if text.contains("-->") {
-                    self.inside = Inside::Prose;
+                    self.inside = LineContext::Prose;
                 }
-                Place::Comment
+                LineKind::Comment
             }
-            Inside::Prose => self.place_in_prose(text, offset),
+            LineContext::Prose => self.classify_prose(text, offset),
         }
     }
 
-    fn place_in_prose(&mut self, text: &str, offset: usize) -> Place {
+    fn classify_prose(&mut self, text: &str, offset: usize) -> LineKind {
         if let Some((sign, length)) = opens_fence(text) {
-            self.inside = Inside::Fence(Fence { sign, length, opened: self.number });
-            return Place::Code;
+            self.inside = LineContext::Fence(CodeFence { sign, length, opened: self.number });
+            return LineKind::Code;
         }
         if !text.contains("<!--") {
-            return Place::Prose;
+            return LineKind::Prose;
         }
         let begins = text.trim_start().starts_with("<!--");
         let open = comments(text).last().is_some_and(|(_, end)| end.is_none());
         if open && (begins || self.last_comment_end > offset) {
-            self.inside = Inside::Comment { opened: self.number };
+            self.inside = LineContext::Comment { opened: self.number };
         }
-        if begins { Place::Comment } else { Place::Prose }
+        if begins { LineKind::Comment } else { LineKind::Prose }
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
-    type Item = Line<'a>;
+impl<'a> Iterator for MarkdownLines<'a> {
+    type Item = MarkdownLine<'a>;
 
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<MarkdownLine<'a>> {
         let rest = self.text.get(self.offset..).filter(|rest| !rest.is_empty())?;
         let length = rest.find('\n').map_or(rest.len(), |at| at + 1);
         let text = rest[..length].trim_end_matches('\n');
@@ -296,12 +296,12 @@ impl<'a> Iterator for Lines<'a> {
         let offset = self.offset;
         self.offset += length;
         self.number += 1;
-        let place = self.place(text, offset);
-        Some(Line { number: self.number, offset, text, place })
+        let place = self.classify(text, offset);
+        Some(MarkdownLine { number: self.number, offset, text, kind: place })
     }
 }
 
-/// Where the line that ends the front matter begins.
+/// The start of the line that ends the front matter.
 fn front_matter_end(text: &str) -> Option<usize> {
     let mut offset = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -329,12 +329,12 @@ fn opens_fence(text: &str) -> Option<(u8, usize)> {
     (length >= 3 && info_fits).then_some((sign, length))
 }
 
-fn closes(text: &str, fence: Fence) -> bool {
+fn closes(text: &str, fence: CodeFence) -> bool {
     let text = text.trim();
     text.len() >= fence.length && text.bytes().all(|byte| byte == fence.sign)
 }
 
-/// More parts than any number of a task has.
+/// Maximum number of parts in a task number.
 const MAX_LEVELS: usize = 8;
 
 /// `1.2` or `2.3a` at the start of `text`, and what follows it.
@@ -342,7 +342,7 @@ pub fn leading_number(text: &str) -> Option<(&str, &str)> {
     let bare = text.strip_prefix("**").unwrap_or(text);
     let numeric = bare.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
     let number = bare[..numeric].trim_end_matches('.');
-    // Bounded, since each level of an id is looked up.
+    // Bounded, because each level of an id is looked up.
     let shallow = number.bytes().filter(|byte| *byte == b'.').count() < MAX_LEVELS;
     let well_formed = shallow && number.split('.').all(|part| (1..=9).contains(&part.len()));
     let letter = usize::from(
@@ -356,15 +356,15 @@ pub fn leading_number(text: &str) -> Option<(&str, &str)> {
     (well_formed && ends).then(|| (id, rest.trim()))
 }
 
-/// Whether the number at the start of `text` has no point in or after it, as in `3 retries`: it counts
-/// something rather than being a task's.
+/// Whether the number at the start of `text` has no dot in or after it, as in `3 retries`. It is a count rather
+/// than a task number.
 pub fn begins_with_count(text: &str) -> bool {
     let bare = text.strip_prefix("**").unwrap_or(text);
     let after = bare.trim_start_matches(|c: char| c.is_ascii_digit());
     after.len() < bare.len() && !after.starts_with('.')
 }
 
-/// A name cut to a length that can be repeated for each task.
+/// Truncates a name, so that it can be repeated for each task.
 pub fn short(text: &str) -> String {
     const LENGTH: usize = 200;
     match text.char_indices().nth(LENGTH) {
@@ -373,7 +373,7 @@ pub fn short(text: &str) -> String {
     }
 }
 
-/// The lines of a body, without blank ones around it, with plain line endings and no trailing space.
+/// The lines of a body without surrounding blank lines, trailing space and carriage returns.
 pub fn body(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     while lines.last().is_some_and(|line| line.is_empty()) {

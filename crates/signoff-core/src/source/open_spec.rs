@@ -1,15 +1,17 @@
-//! OpenSpec's `tasks.md`: every box counts, inside fences too.
+//! Parses OpenSpec's `tasks.md`, in which checkboxes inside fences count too.
 
-use super::lines::{Boxed, Line, Lines, Place, begins_with_count, body, leading_number, short, visible};
+use super::lines::{
+    Checkbox, LineKind, MarkdownLine, MarkdownLines, begins_with_count, body, leading_number, short, visible,
+};
 use super::order;
-use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
 
 const EXPECTED: &str = "lines such as `- [ ] 1.1 text`";
 
-pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
-    let mut file = TaskFile::new(Format::OpenSpec);
-    let mut lines = Lines::of(source);
-    let mut nesting = Nesting::default();
+pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(TaskFormat::OpenSpec);
+    let mut lines = MarkdownLines::new(source);
+    let mut nesting = CheckboxNesting::default();
     let mut section = None;
     let mut open: Option<(SourceTask, usize)> = None;
     for line in lines.by_ref() {
@@ -40,7 +42,7 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     nesting.leave_all();
     file.warnings.extend(lines.unclosed());
     order::refuse_empty(source, &file, EXPECTED)?;
-    order::tell_twins_apart(&mut file);
+    order::make_ids_unique(&mut file);
     for (child, parent) in nesting.parents {
         file.tasks[child].parent = Some(file.tasks[parent].id.clone());
     }
@@ -48,13 +50,13 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     Ok(file)
 }
 
-/// A task of OpenSpec: any bullet, white space or none, and ` `, `x` or `X` in the box.
-fn boxed<'a>(line: &Line<'a>) -> Option<Boxed<'a>> {
-    let counts = matches!(line.place, Place::Prose | Place::Code);
-    Boxed::read(line.text).filter(|boxed| counts && (boxed.is_ticked() || boxed.is_blank()))
+/// Parses a checkbox of OpenSpec: any bullet, optional white space, and ` `, `x` or `X` in the box.
+fn boxed<'a>(line: &MarkdownLine<'a>) -> Option<Checkbox<'a>> {
+    let counts = matches!(line.kind, LineKind::Prose | LineKind::Code);
+    Checkbox::parse(line.text).filter(|boxed| counts && (boxed.is_ticked() || boxed.is_blank()))
 }
 
-fn task(source: &Source<'_>, line: &Line<'_>, boxed: &Boxed<'_>, ordinal: usize) -> SourceTask {
+fn task(source: &SourceInput<'_>, line: &MarkdownLine<'_>, boxed: &Checkbox<'_>, ordinal: usize) -> SourceTask {
     let text = visible(boxed.rest);
     let text = text.trim();
     let (id, title) = match leading_number(text).filter(|_| !begins_with_count(text)) {
@@ -64,30 +66,25 @@ fn task(source: &Source<'_>, line: &Line<'_>, boxed: &Boxed<'_>, ordinal: usize)
     let mut task = SourceTask::new(id, title, line.number);
     task.mark = boxed.mark(source, line);
     if boxed.is_ticked() {
-        task.state = State::Done;
+        task.state = SourceState::Done;
     }
     task
 }
 
-fn push(
-    source: &Source<'_>,
-    file: &mut TaskFile,
-    mut task: SourceTask,
-    text: &str,
-) -> Result<(), SourceError> {
+fn push(source: &SourceInput<'_>, file: &mut TaskFile, mut task: SourceTask, text: &str) -> Result<(), SourceError> {
     task.body = body(text);
     file.push(source, task)
 }
 
-/// Which item stands in which, by indentation, and in which order they end: nested before parent.
+/// The nesting of items by indentation, and the order in which they end: nested before parent.
 #[derive(Default)]
-struct Nesting {
+struct CheckboxNesting {
     open: Vec<(usize, usize)>,
     parents: Vec<(usize, usize)>,
     finished: Vec<usize>,
 }
 
-impl Nesting {
+impl CheckboxNesting {
     fn enter(&mut self, indent: usize, index: usize) {
         while let Some((_, item)) = self.open.pop_if(|(above, _)| *above >= indent) {
             self.finished.push(item);

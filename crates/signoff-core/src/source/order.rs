@@ -1,4 +1,4 @@
-//! What may be worked at once, and in which order.
+//! Orders the tasks of a file into groups that may run in parallel.
 
 mod graph;
 
@@ -6,14 +6,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use super::lines::NEVER_CLOSED;
-use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
-use graph::Graph;
-pub use graph::{cycle, round};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
+use graph::TaskGraph;
+pub use graph::{cycle, format_cycle};
 
-/// More tasks than any run could finish: a file with more of them is not a plan.
+/// Maximum number of tasks per file.
 pub const MAX_TASKS: usize = 50_000;
 
-/// More warnings than anyone reads.
+/// Maximum number of warnings per file.
 const MAX_WARNINGS: usize = 100;
 
 impl TaskFile {
@@ -23,7 +23,7 @@ impl TaskFile {
         }
     }
 
-    pub(super) fn push(&mut self, source: &Source<'_>, task: SourceTask) -> Result<(), SourceError> {
+    pub(super) fn push(&mut self, source: &SourceInput<'_>, task: SourceTask) -> Result<(), SourceError> {
         if self.tasks.len() >= MAX_TASKS {
             return Err(source.error(task.line, format!("more than {MAX_TASKS} tasks")));
         }
@@ -32,18 +32,18 @@ impl TaskFile {
     }
 }
 
-/// Whether a task is left to do, parents aside.
-fn is_open(format: Format, task: &SourceTask) -> bool {
+/// Whether a task remains to be done. Ignores parents.
+fn is_open(format: TaskFormat, task: &SourceTask) -> bool {
     match task.state {
-        State::Open => !task.optional,
-        // In a tracker somebody has claimed it; in a file it is what an interrupted run left.
-        State::InProgress => !task.optional && format != Format::Beads,
-        State::Blocked
-        | State::Deferred
-        | State::Review
-        | State::Cancelled
-        | State::NotWork
-        | State::Done => false,
+        SourceState::Open => !task.optional,
+        // In a tracker the issue is claimed. In a file it is left over from an interrupted run.
+        SourceState::InProgress => !task.optional && format != TaskFormat::Beads,
+        SourceState::Blocked
+        | SourceState::Deferred
+        | SourceState::Review
+        | SourceState::Cancelled
+        | SourceState::NotWork
+        | SourceState::Done => false,
     }
 }
 
@@ -53,27 +53,27 @@ pub fn chain(file: &mut TaskFile, order: impl IntoIterator<Item = usize>) {
     file.groups = tasks.filter(|task| is_open(file.format, task)).map(|task| vec![task.id.clone()]).collect();
 }
 
-/// One task after the other, in the order of the file.
+/// One task after the other, in file order.
 pub fn file_order(file: &mut TaskFile) {
     chain(file, 0..file.tasks.len());
 }
 
-/// All that is open at once, in the order of `key`.
-pub fn at_once<K: Ord>(file: &mut TaskFile, key: impl Fn(&SourceTask) -> K) {
+/// All open tasks in parallel, in the order of `key`.
+pub fn all_parallel<K: Ord>(file: &mut TaskFile, key: impl Fn(&SourceTask) -> K) {
     let mut open: Vec<&SourceTask> = file.tasks.iter().filter(|task| is_open(file.format, task)).collect();
     open.sort_by_key(|task| key(task));
     let ids: Vec<String> = open.into_iter().map(|task| task.id.clone()).collect();
     file.groups = if ids.is_empty() { Vec::new() } else { vec![ids] };
 }
 
-/// Layer after layer: a task as early as what it depends on allows, each layer in the order of `key`.
+/// Layer after layer: each task as early as its dependencies allow, each layer in the order of `key`.
 pub fn layers<K: Ord>(
-    source: &Source<'_>,
+    source: &SourceInput<'_>,
     file: &mut TaskFile,
     key: impl Fn(&SourceTask) -> K,
 ) -> Result<(), SourceError> {
-    let graph = Graph::of(source, file)?;
-    graph.block_what_cannot_start(file);
+    let graph = TaskGraph::new(source, file)?;
+    graph.block_unreachable(file);
     let levels = graph.levels();
     let mut groups: Vec<Vec<&SourceTask>> = Vec::new();
     for (index, task) in file.tasks.iter().enumerate() {
@@ -93,15 +93,14 @@ pub fn layers<K: Ord>(
     Ok(())
 }
 
-/// In the order of the file, phase after phase. Neighbours marked parallel go at once, and a task that
-/// names a later one of its phase waits for it. `phases` gives the phase of each task, never falling.
-pub fn in_order(source: &Source<'_>, file: &mut TaskFile, phases: &[usize]) -> Result<(), SourceError> {
-    let graph = Graph::of(source, file)?;
-    graph.block_what_cannot_start(file);
-    let work: Vec<bool> = (0..file.tasks.len())
-        .map(|index| graph.is_work(index) && is_open(file.format, &file.tasks[index]))
-        .collect();
-    let mut queue = Queue { waiting: graph.waiting(), ready: BinaryHeap::new(), graph: &graph, work: &work };
+/// In file order, phase after phase. Neighbours marked parallel form one group, and a task that names a later one
+/// of its phase waits for it. `phases` gives the phase of each task, in non-decreasing order.
+pub fn in_order(source: &SourceInput<'_>, file: &mut TaskFile, phases: &[usize]) -> Result<(), SourceError> {
+    let graph = TaskGraph::new(source, file)?;
+    graph.block_unreachable(file);
+    let work: Vec<bool> =
+        (0..file.tasks.len()).map(|index| graph.is_work(index) && is_open(file.format, &file.tasks[index])).collect();
+    let mut queue = TaskQueue { waiting: graph.waiting(), ready: BinaryHeap::new(), graph: &graph, work: &work };
     queue.start();
     let runs = parallel_runs(file, &graph, phases);
     let mut left = left_per_phase(&work, phases);
@@ -124,16 +123,16 @@ pub fn in_order(source: &Source<'_>, file: &mut TaskFile, phases: &[usize]) -> R
     Ok(())
 }
 
-/// Tasks whose turn may come, by their place in the file.
-struct Queue<'a> {
-    graph: &'a Graph,
+/// The tasks that are ready, by their position in the file.
+struct TaskQueue<'a> {
+    graph: &'a TaskGraph,
     work: &'a [bool],
-    /// For each node, how many it still waits for.
+    /// For each node, the number of nodes it still waits for.
     waiting: Vec<usize>,
     ready: BinaryHeap<Reverse<usize>>,
 }
 
-impl Queue<'_> {
+impl TaskQueue<'_> {
     fn start(&mut self) {
         let free: Vec<usize> = (0..self.waiting.len()).filter(|node| self.waiting[*node] == 0).collect();
         self.release(free);
@@ -159,7 +158,7 @@ impl Queue<'_> {
         self.release(free);
     }
 
-    /// Queues work; what is not work is finished as soon as nothing holds it.
+    /// Queues ready tasks. Nodes that are not work are finished as soon as they are ready.
     fn release(&mut self, mut free: Vec<usize>) {
         while let Some(node) = free.pop() {
             if self.work.get(node).copied().unwrap_or(false) {
@@ -176,15 +175,14 @@ impl Queue<'_> {
     }
 }
 
-/// A number for each task, the same for neighbours that are marked parallel and stand in one phase.
-fn parallel_runs(file: &TaskFile, graph: &Graph, phases: &[usize]) -> Vec<usize> {
+/// A number for each task, equal for neighbours that are marked parallel and in one phase.
+fn parallel_runs(file: &TaskFile, graph: &TaskGraph, phases: &[usize]) -> Vec<usize> {
     let mut run = 0;
     let mut before: Option<usize> = None;
     let mut runs = Vec::with_capacity(file.tasks.len());
     for (index, task) in file.tasks.iter().enumerate() {
         if graph.is_work(index) && !task.optional {
-            let together =
-                before.is_some_and(|before| file.tasks[before].parallel && phases[before] == phases[index]);
+            let together = before.is_some_and(|before| file.tasks[before].parallel && phases[before] == phases[index]);
             if !(together && task.parallel) {
                 run += 1;
             }
@@ -212,17 +210,12 @@ fn finish_one(left: &mut BTreeMap<usize, usize>, phase: usize) {
     }
 }
 
-/// The first phase before `phase` that has tasks left.
+/// The first phase before `phase` with remaining tasks.
 fn unfinished_before(left: &BTreeMap<usize, usize>, phase: usize) -> Option<usize> {
     left.range(..phase).next().map(|(phase, _)| *phase)
 }
 
-fn waits_for_a_later_phase(
-    source: &Source<'_>,
-    file: &TaskFile,
-    phases: &[usize],
-    stuck: usize,
-) -> SourceError {
+fn waits_for_a_later_phase(source: &SourceInput<'_>, file: &TaskFile, phases: &[usize], stuck: usize) -> SourceError {
     let places: HashMap<&str, usize> =
         file.tasks.iter().enumerate().map(|(index, task)| (task.id.as_str(), index)).collect();
     let later = |id: &&String| places.get(id.as_str()).is_some_and(|index| phases[*index] > stuck);
@@ -239,21 +232,20 @@ fn waits_for_a_later_phase(
     source.error(1, "a task depends on one of a later phase")
 }
 
-/// Refuses a file that names two tasks alike.
-pub fn refuse_twins(source: &Source<'_>, file: &TaskFile) -> Result<(), SourceError> {
+/// Returns an error if two tasks have the same id.
+pub fn refuse_duplicate_ids(source: &SourceInput<'_>, file: &TaskFile) -> Result<(), SourceError> {
     let mut seen: HashMap<&str, u32> = HashMap::new();
     for task in &file.tasks {
         if let Some(line) = seen.insert(&task.id, task.line) {
-            let message =
-                format!("task {} is there twice, here and in line {line}; expected one of each id", task.id);
+            let message = format!("task {} is there twice, here and in line {line}; expected one of each id", task.id);
             return Err(source.error(task.line, message));
         }
     }
     Ok(())
 }
 
-/// Tells tasks of the same id apart, where nothing depends on ids.
-pub fn tell_twins_apart(file: &mut TaskFile) {
+/// Makes duplicate ids unique, for formats in which nothing refers to ids.
+pub fn make_ids_unique(file: &mut TaskFile) {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut taken: HashSet<String> = file.tasks.iter().map(|task| task.id.clone()).collect();
     let mut renamed = Vec::new();
@@ -268,8 +260,7 @@ pub fn tell_twins_apart(file: &mut TaskFile) {
             *count += 1;
             id = format!("{}#{count}", task.id);
         }
-        renamed
-            .push((task.line, format!("task {} is there more than once; this one is called {id}", task.id)));
+        renamed.push((task.line, format!("task {} is there more than once; this one is called {id}", task.id)));
         task.id = id;
     }
     for (line, message) in renamed {
@@ -277,10 +268,10 @@ pub fn tell_twins_apart(file: &mut TaskFile) {
     }
 }
 
-/// A file in a plan's format without any task is an error.
-pub fn refuse_empty(source: &Source<'_>, file: &TaskFile, expected: &str) -> Result<(), SourceError> {
+/// Returns an error if a file in a plan format has no tasks.
+pub fn refuse_empty(source: &SourceInput<'_>, file: &TaskFile, expected: &str) -> Result<(), SourceError> {
     if file.tasks.is_empty() {
-        // What hid the whole file says more than what is odd about a line of it.
+        // If something hid the whole file, that warning is the most useful one.
         let hid = file.warnings.iter().find(|warning| warning.message.ends_with(NEVER_CLOSED));
         let hint = hid.or(file.warnings.first());
         let line = hint.map_or(1, |warning| warning.line);

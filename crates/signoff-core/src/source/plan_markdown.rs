@@ -1,19 +1,21 @@
-//! Plans as superpowers and its kin write them: `### Task 3: Title`, with files, steps and criteria.
+//! Parses plans of superpowers and similar tools: `### Task 3: Title`, with files, steps and criteria.
 
-use super::lines::{Boxed, Line, Lines, Place, body, list_item, visible};
+use super::lines::{Checkbox, LineKind, MarkdownLine, MarkdownLines, body, list_item, visible};
 use super::order;
-use super::{FileAction, FileRef, Format, LineRange, Source, SourceError, SourceTask, State, Step, TaskFile};
+use super::{
+    FileAction, FileRef, LineRange, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, TaskStep,
+};
 
 const EXPECTED: &str = "a heading such as `### Task 1: Title`";
 
-pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
-    let mut file = TaskFile::new(Format::PlanMarkdown);
-    let mut lines = Lines::of(source);
-    let mut open: Option<Open> = None;
+pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(TaskFormat::PlanMarkdown);
+    let mut lines = MarkdownLines::new(source);
+    let mut open: Option<OpenPlanTask> = None;
     for line in lines.by_ref() {
         if let Some(heading) = TaskHeading::read(&line) {
             close(source, &mut file, open.take(), line.offset)?;
-            open = Some(Open::new(source, &line, &heading));
+            open = Some(OpenPlanTask::new(source, &line, &heading));
         } else if let Some(open) = &mut open {
             open.take_line(source, &line);
         } else {
@@ -24,30 +26,30 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
     close(source, &mut file, open, source.text.len())?;
     file.warnings.extend(lines.unclosed());
     order::refuse_empty(source, &file, EXPECTED)?;
-    order::tell_twins_apart(&mut file);
+    order::make_ids_unique(&mut file);
     order::file_order(&mut file);
     Ok(file)
 }
 
-/// Whether this line begins a task: what tells a plan from other text.
-pub fn is_task(line: &Line<'_>) -> bool {
+/// Whether this line begins a task, which identifies a plan.
+pub fn is_task(line: &MarkdownLine<'_>) -> bool {
     TaskHeading::read(line).is_some()
 }
 
 struct TaskHeading<'a> {
-    boxed: Option<Boxed<'a>>,
+    boxed: Option<Checkbox<'a>>,
     id: &'a str,
     title: String,
 }
 
 impl<'a> TaskHeading<'a> {
-    /// A heading of two to four `#`, with a box before or behind them, or with none.
-    fn read(line: &Line<'a>) -> Option<Self> {
-        if line.place != Place::Prose {
+    /// Parses a heading of two to four `#`, with an optional checkbox before or after them.
+    fn read(line: &MarkdownLine<'a>) -> Option<Self> {
+        if line.kind != LineKind::Prose {
             return None;
         }
         let text = line.text.trim_start();
-        let outer = Boxed::task(line.text);
+        let outer = Checkbox::parse_task(line.text);
         let after_box = outer.map_or(text, |boxed| boxed.rest.trim_start());
         let after_hashes = after_box.trim_start_matches('#');
         let level = after_box.len() - after_hashes.len();
@@ -62,14 +64,14 @@ impl<'a> TaskHeading<'a> {
     }
 }
 
-/// A box that stands behind the `#` of its heading, with its column counted in the whole line.
-fn box_within<'a>(line: &str, after_hashes: &'a str) -> Option<Boxed<'a>> {
-    let mut boxed = Boxed::task(after_hashes)?;
+/// A checkbox after the `#` of a heading, with its column in the whole line.
+fn box_within<'a>(line: &str, after_hashes: &'a str) -> Option<Checkbox<'a>> {
+    let mut boxed = Checkbox::parse_task(after_hashes)?;
     boxed.column += line.len() - after_hashes.len();
     Some(boxed)
 }
 
-/// Takes `Task 1.2: title` apart.
+/// Parses `Task 1.2: title`.
 fn numbered_title(text: &str) -> Option<(&str, &str)> {
     let word = text.get(..4).filter(|word| word.eq_ignore_ascii_case("task"))?;
     let after = &text[word.len()..];
@@ -99,19 +101,17 @@ fn number_length(text: &str) -> usize {
     length
 }
 
-fn warn_of_near_miss(file: &mut TaskFile, line: &Line<'_>) {
+fn warn_of_near_miss(file: &mut TaskFile, line: &MarkdownLine<'_>) {
     let Some((level, text)) = line.heading() else { return };
-    let number =
-        text.get(..4).filter(|word| word.eq_ignore_ascii_case("task")).map(|word| &text[word.len()..]);
+    let number = text.get(..4).filter(|word| word.eq_ignore_ascii_case("task")).map(|word| &text[word.len()..]);
     let looks_like = number.is_some_and(|rest| rest.starts_with(' ') && number_length(rest.trim_start()) > 0);
     if looks_like && TaskHeading::read(line).is_none() {
-        let what =
-            if (2..=4).contains(&level) { "a colon and a title are missing" } else { "tasks have 2 to 4 #" };
+        let what = if (2..=4).contains(&level) { "a colon and a title are missing" } else { "tasks have 2 to 4 #" };
         file.warn(line.number, format!("this heading is not read as a task: {what}"));
     }
 }
 
-fn header_line(file: &mut TaskFile, line: &Line<'_>) {
+fn header_line(file: &mut TaskFile, line: &MarkdownLine<'_>) {
     if let Some((1, text)) = line.heading() {
         file.title.get_or_insert_with(|| text.to_owned());
     } else if line.is_prose()
@@ -122,7 +122,7 @@ fn header_line(file: &mut TaskFile, line: &Line<'_>) {
     }
 }
 
-/// What follows `**NAME:**` on a line, or `**NAME**:`.
+/// The text after `**NAME:**` or `**NAME**:` on a line.
 fn label<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let bold = text.trim_start().strip_prefix("**")?;
     let (inner, rest) = bold.split_once("**")?;
@@ -133,57 +133,55 @@ fn label<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     inner.trim_end_matches(':').trim().eq_ignore_ascii_case(name).then(|| rest.trim())
 }
 
-/// The list that is being read within a task.
+/// The current list within a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum List {
+enum PlanList {
     None,
     Files,
     Acceptance,
 }
 
-struct Open {
+struct OpenPlanTask {
     task: SourceTask,
     body_start: usize,
     ticked: Option<bool>,
-    list: List,
+    list: PlanList,
 }
 
-impl Open {
-    fn new(source: &Source<'_>, line: &Line<'_>, heading: &TaskHeading<'_>) -> Self {
+impl OpenPlanTask {
+    fn new(source: &SourceInput<'_>, line: &MarkdownLine<'_>, heading: &TaskHeading<'_>) -> Self {
         let mut task = SourceTask::new(heading.id, heading.title.as_str(), line.number);
         task.mark = heading.boxed.and_then(|boxed| boxed.mark(source, line));
         let ticked = heading.boxed.map(|boxed| boxed.is_ticked());
-        // The end of the line; its line ending is trimmed with the body.
-        Self { task, body_start: line.offset + line.text.len(), ticked, list: List::None }
+        // The end of the line. The line ending is trimmed with the body.
+        Self { task, body_start: line.offset + line.text.len(), ticked, list: PlanList::None }
     }
 
-    fn take_line(&mut self, source: &Source<'_>, line: &Line<'_>) {
+    fn take_line(&mut self, source: &SourceInput<'_>, line: &MarkdownLine<'_>) {
         if !line.is_prose() || line.text.trim().is_empty() {
             return;
         }
         if let Some(step) = step(source, line) {
-            self.list = List::None;
+            self.list = PlanList::None;
             self.task.steps.push(step);
         } else if let Some(rest) = label(line.text, "Files") {
-            self.list = List::Files;
+            self.list = PlanList::Files;
             self.take_files(rest);
-        } else if let Some(rest) =
-            label(line.text, "Acceptance Criteria").or_else(|| label(line.text, "Acceptance"))
-        {
-            self.list = List::Acceptance;
+        } else if let Some(rest) = label(line.text, "Acceptance Criteria").or_else(|| label(line.text, "Acceptance")) {
+            self.list = PlanList::Acceptance;
             self.task.acceptance.extend((!rest.is_empty()).then(|| rest.to_owned()));
         } else if let Some(item) = list_item(line.text) {
-            self.take_item(Boxed::task(line.text).map_or(item, |boxed| boxed.rest.trim()));
+            self.take_item(Checkbox::parse_task(line.text).map_or(item, |boxed| boxed.rest.trim()));
         } else if !line.text.starts_with([' ', '\t']) {
-            self.list = List::None;
+            self.list = PlanList::None;
         }
     }
 
     fn take_item(&mut self, item: &str) {
         match self.list {
-            List::None => {}
-            List::Files => self.take_files(item),
-            List::Acceptance => self.task.acceptance.push(visible(item).trim().to_owned()),
+            PlanList::None => {}
+            PlanList::Files => self.take_files(item),
+            PlanList::Acceptance => self.task.acceptance.push(visible(item).trim().to_owned()),
         }
     }
 
@@ -205,7 +203,7 @@ fn action(word: &str) -> Option<FileAction> {
     }
 }
 
-/// The paths in code spans; without any, the first word.
+/// The paths in code spans, or else the first word.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
     let spans = text.split('`').skip(1).step_by(2).map(str::trim).filter(|path| !path.is_empty());
     let bare = if text.contains('`') { None } else { text.trim_start_matches('*').split_whitespace().next() };
@@ -215,14 +213,12 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
 fn file_ref(action: FileAction, text: &str) -> FileRef {
     let ranged = text.rsplit_once(':').and_then(|(path, lines)| Some((path, line_range(lines)?)));
     match ranged {
-        Some((path, range)) if !path.is_empty() => {
-            FileRef { action, path: path.to_owned(), range: Some(range) }
-        }
+        Some((path, range)) if !path.is_empty() => FileRef { action, path: path.to_owned(), range: Some(range) },
         _ => FileRef { action, path: text.to_owned(), range: None },
     }
 }
 
-/// The first of the ranges in `12-20,40-50`, if all of them are some.
+/// The first range in `12-20,40-50`, if all of them are valid.
 fn line_range(text: &str) -> Option<LineRange> {
     let mut ranges = text.split(',').map(|range| one_range(range.trim()));
     let first = ranges.next().flatten();
@@ -231,22 +227,20 @@ fn line_range(text: &str) -> Option<LineRange> {
 
 fn one_range(text: &str) -> Option<LineRange> {
     let (first, last) = text.split_once(['-', '–']).unwrap_or((text, text));
-    let number =
-        |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     let range = LineRange { first: number(first)?, last: number(last)? };
     (range.first <= range.last).then_some(range)
 }
 
-/// `- [ ] **Step 1: title**`; old plans have no box, some no bullet.
-fn step(source: &Source<'_>, line: &Line<'_>) -> Option<Step> {
-    let boxed = Boxed::task(line.text);
+/// Parses `- [ ] **Step 1: title**`. Old plans have no checkbox, some no bullet.
+fn step(source: &SourceInput<'_>, line: &MarkdownLine<'_>) -> Option<TaskStep> {
+    let boxed = Checkbox::parse_task(line.text);
     let text = match boxed {
         Some(boxed) => boxed.rest.trim(),
         None => list_item(line.text).unwrap_or(line.text.trim()),
     };
     let bold = text.strip_prefix("**")?;
-    let after =
-        bold.get(..4).filter(|word| word.eq_ignore_ascii_case("step")).map(|word| &bold[word.len()..])?;
+    let after = bold.get(..4).filter(|word| word.eq_ignore_ascii_case("step")).map(|word| &bold[word.len()..])?;
     let number = after.trim_start();
     let length = number_length(number);
     if length == 0 {
@@ -254,7 +248,7 @@ fn step(source: &Source<'_>, line: &Line<'_>) -> Option<Step> {
     }
     let title = number[length..].trim_start_matches([':', '.', ' ', '-']);
     let title = visible(&title.replacen("**", "", 1)).trim().to_owned();
-    Some(Step {
+    Some(TaskStep {
         title,
         done: boxed.is_some_and(|boxed| boxed.is_ticked()),
         line: line.number,
@@ -263,25 +257,25 @@ fn step(source: &Source<'_>, line: &Line<'_>) -> Option<Step> {
 }
 
 fn close(
-    source: &Source<'_>,
+    source: &SourceInput<'_>,
     file: &mut TaskFile,
-    open: Option<Open>,
+    open: Option<OpenPlanTask>,
     end: usize,
 ) -> Result<(), SourceError> {
-    let Some(Open { mut task, body_start, ticked, .. }) = open else { return Ok(()) };
+    let Some(OpenPlanTask { mut task, body_start, ticked, .. }) = open else { return Ok(()) };
     task.body = body(&source.text[body_start..end]);
     task.state = state(&task.steps, ticked);
     file.push(source, task)
 }
 
-/// The box of the heading decides; without one, the boxes of the steps.
-fn state(steps: &[Step], ticked: Option<bool>) -> State {
+/// The state from the checkbox of the heading, or else from those of the steps.
+fn state(steps: &[TaskStep], ticked: Option<bool>) -> SourceState {
     let begun = steps.iter().any(|step| step.done);
     let finished = begun && steps.iter().all(|step| step.done || step.mark.is_none());
     match ticked {
-        Some(true) => State::Done,
-        None if finished => State::Done,
-        Some(false) | None if begun => State::InProgress,
-        Some(false) | None => State::Open,
+        Some(true) => SourceState::Done,
+        None if finished => SourceState::Done,
+        Some(false) | None if begun => SourceState::InProgress,
+        Some(false) | None => SourceState::Open,
     }
 }

@@ -1,25 +1,25 @@
-//! What the planners of a run answer: the tasks of a specification, and the groups to work them in.
+//! Parses the answers of planners: the tasks of a specification, and the groups to work on them.
 
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::json::Strict;
+use super::json::CheckedJson;
 use super::order;
 use crate::review::{Violation, ViolationCode};
 
-/// What a planner answered, once it was found to be in order.
+/// The validated answer of a planner.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Planned {
+pub enum PlannerAnswer {
     Tasks(Vec<PlannedTask>),
     Groups(Vec<Vec<String>>),
 }
 
-impl Planned {
-    /// As its reviewers are shown it: one object, one task or group a line.
-    pub fn shown(&self) -> String {
+impl PlannerAnswer {
+    /// The text for reviewers: one object, with one task or group per line.
+    pub fn to_review_text(&self) -> String {
         let (key, lines): (_, Vec<_>) = match self {
             Self::Tasks(tasks) => ("tasks", tasks.iter().map(serde_json::to_string).collect()),
             Self::Groups(groups) => ("groups", groups.iter().map(serde_json::to_string).collect()),
@@ -38,10 +38,10 @@ pub struct PlannedTask {
     pub depends_on: Vec<String>,
 }
 
-/// Reads `{"tasks": [{"id", "title", "description", "depends_on": []}]}` out of a final message.
+/// Parses `{"tasks": [{"id", "title", "description", "depends_on": []}]}` from a final message.
 ///
-/// The object may be fenced and have text around it. Ids are unique, and what a task depends on is there and
-/// leads back nowhere.
+/// The object may be fenced and have text around it. Ids must be unique, and dependencies must exist and form no
+/// cycle.
 pub fn read_tasks(text: &[u8]) -> Result<Vec<PlannedTask>, Violation> {
     let (offset, answer) = answer(text, "tasks")?;
     let items = list(&answer, "tasks", offset)?;
@@ -53,8 +53,8 @@ pub fn read_tasks(text: &[u8]) -> Result<Vec<PlannedTask>, Violation> {
     Ok(tasks)
 }
 
-/// Reads `{"groups": [["id", …], …]}` out of a final message: every task exactly once, and each in a later
-/// group than all it depends on.
+/// Parses `{"groups": [["id", …], …]}` from a final message. Every task must be in exactly one group, which is
+/// later than those of its dependencies.
 pub fn read_groups(text: &[u8], tasks: &[PlannedTask]) -> Result<Vec<Vec<String>>, Violation> {
     let (offset, answer) = answer(text, "groups")?;
     let items = list(&answer, "groups", offset)?;
@@ -64,12 +64,11 @@ pub fn read_groups(text: &[u8], tasks: &[PlannedTask]) -> Result<Vec<Vec<String>
         let ids = item.as_array().and_then(|ids| ids.iter().map(id).collect::<Option<Vec<_>>>());
         groups.push(ids.ok_or_else(|| wrong(format!("group {} is not a list of task ids", index + 1)))?);
     }
-    check_groups(&groups, tasks)
-        .map_err(|message| Violation::new(ViolationCode::Malformed, offset, message))?;
+    check_groups(&groups, tasks).map_err(|message| Violation::new(ViolationCode::Malformed, offset, message))?;
     Ok(groups)
 }
 
-/// The one object with `key` in a message, or several that say the same. With its offset.
+/// The object with `key` in a message, and its offset. Several objects must be equal.
 fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
     if bytes.len() > super::MAX_BYTES {
         let message = format!("the answer has {} bytes; at most {} are read", bytes.len(), super::MAX_BYTES);
@@ -83,18 +82,14 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
     let mut found: Option<(usize, Value)> = None;
     let mut broken: Option<(usize, serde_json::Error)> = None;
     for (offset, read) in objects(text) {
-        let Strict { value, twice } = match read {
+        let CheckedJson { value, duplicate_key: twice } = match read {
             Ok(read) if read.value.get(key).is_some() => read,
             Ok(_) => continue,
             Err(error) if is_too_deep(&error) => {
-                return Err(Violation::new(
-                    ViolationCode::TooDeep,
-                    offset,
-                    "an object that is nested too deep",
-                ));
+                return Err(Violation::new(ViolationCode::TooDeep, offset, "an object that is nested too deep"));
             }
             Err(error) => {
-                // Braces in prose break at once; an answer that was cut off breaks at the end.
+                // Braces in prose fail immediately. A truncated answer fails at the end.
                 if broken.is_none() || error.is_eof() {
                     broken = Some((offset, error));
                 }
@@ -117,40 +112,36 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
     found.ok_or_else(|| nothing(text, key, broken))
 }
 
-/// Serde has no category of its own for this.
+/// serde_json has no error category for this.
 fn is_too_deep(error: &serde_json::Error) -> bool {
-    error.is_syntax() && super::json::explained(error) == "recursion limit exceeded"
+    error.is_syntax() && super::json::error_message(error) == "recursion limit exceeded"
 }
 
 fn nothing(text: &str, key: &str, broken: Option<(usize, serde_json::Error)>) -> Violation {
     match broken.filter(|(offset, _)| text[*offset..].contains(&format!("\"{key}\""))) {
         Some((offset, error)) => {
             let code = if error.is_eof() { ViolationCode::Truncated } else { ViolationCode::Malformed };
-            Violation::new(
-                code,
-                offset,
-                format!("an object that is not JSON: {}", super::json::explained(&error)),
-            )
+            Violation::new(code, offset, format!("an object that is not JSON: {}", super::json::error_message(&error)))
         }
         None => Violation::new(ViolationCode::NoVerdict, 0, format!("no JSON object with `{key}`")),
     }
 }
 
-/// Every outermost object in a text, and every opening brace that is none.
+/// Every outermost object in a text, and the error of every opening brace that begins none.
 ///
 /// The parser goes at most 128 levels deep, so each byte is read at most that often.
-fn objects(text: &str) -> impl Iterator<Item = (usize, Result<Strict, serde_json::Error>)> {
+fn objects(text: &str) -> impl Iterator<Item = (usize, Result<CheckedJson, serde_json::Error>)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let start = at + next_object(text.get(at..)?)?;
-        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Strict>();
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<CheckedJson>();
         let read = values.next()?;
         at = if read.is_ok() { start + values.byte_offset() } else { start + 1 };
         Some((start, read))
     })
 }
 
-/// Where the next brace is that an object can begin with.
+/// The next brace that can begin an object.
 fn next_object(text: &str) -> Option<usize> {
     let begins = |at: &usize| text[at + 1..].starts_with(['"', '}', ' ', '\t', '\r', '\n']);
     text.match_indices('{').map(|(at, _)| at).find(begins)
@@ -177,13 +168,10 @@ fn id(value: &Value) -> Option<String> {
 
 fn task(value: &Value, number: usize) -> Result<PlannedTask, (ViolationCode, String)> {
     let missing = |key: &str| (ViolationCode::MissingKey, format!("task {number} has no `{key}`"));
-    let wrong =
-        |key: &str| (ViolationCode::WrongType, format!("`{key}` of task {number} is of the wrong type"));
-    let object =
-        value.as_object().ok_or((ViolationCode::WrongType, format!("task {number} is not an object")))?;
+    let wrong = |key: &str| (ViolationCode::WrongType, format!("`{key}` of task {number} is of the wrong type"));
+    let object = value.as_object().ok_or((ViolationCode::WrongType, format!("task {number} is not an object")))?;
     let id = self::id(object.get("id").ok_or_else(|| missing("id"))?).ok_or_else(|| wrong("id"))?;
-    let title =
-        object.get("title").ok_or_else(|| missing("title"))?.as_str().ok_or_else(|| wrong("title"))?;
+    let title = object.get("title").ok_or_else(|| missing("title"))?.as_str().ok_or_else(|| wrong("title"))?;
     if title.trim().is_empty() {
         return Err(missing("title"));
     }
@@ -213,16 +201,14 @@ fn check_tasks(tasks: &[PlannedTask]) -> Result<(), String> {
         let mut needed = Vec::with_capacity(task.depends_on.len());
         for id in &task.depends_on {
             let place = places.get(id.as_str());
-            needed.push(
-                *place.ok_or_else(|| format!("task {} depends on {id}, which is not a task", task.id))?,
-            );
+            needed.push(*place.ok_or_else(|| format!("task {} depends on {id}, which is not a task", task.id))?);
         }
         before.push(needed);
     }
     match order::cycle(&before) {
         Some(cycle) => {
             let names = cycle.iter().map(|index| tasks[*index].id.as_str()).collect();
-            Err(format!("tasks wait for each other: {}", order::round(names)))
+            Err(format!("tasks wait for each other: {}", order::format_cycle(names)))
         }
         None => Ok(()),
     }
@@ -237,7 +223,7 @@ fn check_groups(groups: &[Vec<String>], tasks: &[PlannedTask]) -> Result<(), Str
         }
         for id in group {
             let task = known.get(id.as_str()).ok_or_else(|| format!("{id} is not a task"))?;
-            // Only whole groups are placed, so what a task needs must be in an earlier one.
+            // Only complete groups are added, so a dependency must be in an earlier one.
             if let Some(need) = task.depends_on.iter().find(|need| !placed.contains(need.as_str())) {
                 return Err(format!("task {id} depends on {need}, which is not in an earlier group"));
             }
@@ -261,8 +247,7 @@ mod tests {
     fn tasks(text: &str) -> String {
         match read_tasks(text.as_bytes()) {
             Ok(tasks) => {
-                let line =
-                    |task: &PlannedTask| format!("{} {} after {:?}", task.id, task.title, task.depends_on);
+                let line = |task: &PlannedTask| format!("{} {} after {:?}", task.id, task.title, task.depends_on);
                 tasks.iter().map(line).collect::<Vec<_>>().join("\n")
             }
             Err(violation) => format!("{}: {violation}", violation.code),

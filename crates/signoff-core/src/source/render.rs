@@ -1,13 +1,12 @@
-//! A task file for people.
+//! Renders a task file for people.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::{Format, SourceTask, State, TaskFile};
-use crate::merge::render::plain_text::misleads;
+use super::{SourceState, SourceTask, TaskFile, TaskFormat};
+use crate::merge::render::plain_text::is_misleading;
 
-/// What was understood of a file, as text for a terminal. Nothing the file contains gets through as a
-/// control character.
+/// Renders a parsed file as text for a terminal. Control characters of the file are escaped.
 pub fn render_text(file: &TaskFile) -> String {
     let mut out = String::new();
     header(&mut out, file);
@@ -35,19 +34,18 @@ fn header(out: &mut String, file: &TaskFile) {
     if let Some(goal) = &file.goal {
         line(out, &format!("Goal: {}", plain(goal)));
     }
-    let done = file.tasks.iter().filter(|task| task.state == State::Done).count();
+    let done = file.tasks.iter().filter(|task| task.state == SourceState::Done).count();
     let left: usize = file.groups.iter().map(Vec::len).sum();
-    if file.format != Format::Text {
+    if file.format != TaskFormat::Text {
         let (count, groups) = (counted(file.tasks.len(), "task"), counted(file.groups.len(), "group"));
         line(out, &format!("{count}: {left} to do in {groups}, {done} done"));
     }
 }
 
-/// The tasks that are in no group.
+/// Lists the tasks that are in no group.
 fn others(out: &mut String, file: &TaskFile) {
     let grouped: std::collections::HashSet<&str> = file.groups.iter().flatten().map(String::as_str).collect();
-    let rest: Vec<&SourceTask> =
-        file.tasks.iter().filter(|task| !grouped.contains(task.id.as_str())).collect();
+    let rest: Vec<&SourceTask> = file.tasks.iter().filter(|task| !grouped.contains(task.id.as_str())).collect();
     if !rest.is_empty() {
         line(out, "\nNot to be worked");
         rest.iter().for_each(|task| line(out, &task_line(task)));
@@ -58,13 +56,13 @@ fn task_line(task: &SourceTask) -> String {
     let mut text = format!("  [{}] {}  {}", sign(task.state), plain(&task.id), plain(&task.title));
     let mut notes = Vec::new();
     match task.state {
-        State::Open | State::Done => {}
-        State::InProgress
-        | State::Blocked
-        | State::Deferred
-        | State::Review
-        | State::Cancelled
-        | State::NotWork => notes.push(task.state.word().replace('_', " ")),
+        SourceState::Open | SourceState::Done => {}
+        SourceState::InProgress
+        | SourceState::Blocked
+        | SourceState::Deferred
+        | SourceState::Review
+        | SourceState::Cancelled
+        | SourceState::NotWork => notes.push(task.state.as_str().replace('_', " ")),
     }
     notes.extend(task.optional.then(|| "optional".to_owned()));
     notes.extend((!task.files.is_empty()).then(|| counted(task.files.len(), "file")));
@@ -88,12 +86,16 @@ fn some(ids: &[String]) -> String {
     format!("{}{more}", ids.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", "))
 }
 
-fn sign(state: State) -> char {
+fn sign(state: SourceState) -> char {
     match state {
-        State::Open => ' ',
-        State::InProgress => '-',
-        State::Done => 'x',
-        State::Blocked | State::Deferred | State::Review | State::Cancelled | State::NotWork => '/',
+        SourceState::Open => ' ',
+        SourceState::InProgress => '-',
+        SourceState::Done => 'x',
+        SourceState::Blocked
+        | SourceState::Deferred
+        | SourceState::Review
+        | SourceState::Cancelled
+        | SourceState::NotWork => '/',
     }
 }
 
@@ -106,9 +108,9 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// Text on one line, with control characters and those that turn the writing direction spelled out.
+/// Formats text on one line, with control and bidirectional characters escaped.
 fn plain(text: &str) -> String {
-    let hidden = |c: char| c.is_control() || misleads(c) || matches!(c, '\u{200c}' | '\u{200d}');
+    let hidden = |c: char| c.is_control() || is_misleading(c) || matches!(c, '\u{200c}' | '\u{200d}');
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if c == '\n' || c == '\t' {

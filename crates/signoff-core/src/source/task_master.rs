@@ -1,29 +1,29 @@
-//! Task Master's `tasks.json`: tasks by tag, with dependencies, priorities and one level of subtasks.
+//! Parses Task Master's `tasks.json`: tasks by tag, with dependencies, priorities and one level of subtasks.
 
 use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{self, Id, LineIndex, Members};
+use super::json::{self, Id, JsonMembers, LineIndex};
 use super::order;
-use super::{Format, Source, SourceError, SourceTask, State, TaskFile};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
 
 const EXPECTED: &str = "{\"tasks\": […]} or {\"TAG\": {\"tasks\": […]}} with at least one task";
 
-const WANTED: json::Wanted = json::Wanted { format: Format::TaskMaster, shape: EXPECTED };
+const WANTED: json::ExpectedShape = json::ExpectedShape { format: TaskFormat::TaskMaster, shape: EXPECTED };
 
-const TASK: json::Wanted = json::Wanted {
-    format: Format::TaskMaster,
+const TASK: json::ExpectedShape = json::ExpectedShape {
+    format: TaskFormat::TaskMaster,
     shape: "a task such as {\"id\": 1, \"title\": \"…\", \"status\": \"pending\"}",
 };
 
 /// The tag that is read if the file has it, as in Task Master itself.
 const DEFAULT_TAG: &str = "master";
 
-pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
-    let mut file = TaskFile::new(Format::TaskMaster);
-    let lines = LineIndex::of(source.text);
+pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
+    let mut file = TaskFile::new(TaskFormat::TaskMaster);
+    let lines = LineIndex::new(source.text);
     let tasks = task_list(source, &lines, &mut file)?;
     for raw in tasks {
         let line = lines.line_of(source.text, raw.get());
@@ -31,16 +31,16 @@ pub fn read(source: &Source<'_>) -> Result<TaskFile, SourceError> {
         take_task(source, &lines, &mut file, (task, line))?;
     }
     order::refuse_empty(source, &file, EXPECTED)?;
-    order::refuse_twins(source, &file)?;
+    order::refuse_duplicate_ids(source, &file)?;
     name_dependencies(&mut file);
     order::layers(source, &mut file, next_key)?;
     Ok(file)
 }
 
-/// Whether an object looks like a file of Task Master.
-pub fn fits(members: &Members<'_>) -> bool {
+/// Whether an object looks like a Task Master file.
+pub fn fits(members: &JsonMembers<'_>) -> bool {
     let has_tasks = |raw: &RawValue| {
-        serde_json::from_str::<Members<'_>>(raw.get()).is_ok_and(|tag| tag.get("tasks").is_some_and(is_array))
+        serde_json::from_str::<JsonMembers<'_>>(raw.get()).is_ok_and(|tag| tag.get("tasks").is_some_and(is_array))
     };
     members.get("tasks").is_some_and(is_array) || members.0.iter().any(|(_, value)| has_tasks(value))
 }
@@ -50,11 +50,11 @@ fn is_array(raw: &RawValue) -> bool {
 }
 
 fn task_list<'a>(
-    source: &Source<'a>,
+    source: &SourceInput<'a>,
     lines: &LineIndex,
     file: &mut TaskFile,
 ) -> Result<Vec<&'a RawValue>, SourceError> {
-    let members: Members<'a> = json::read(source, lines, source.text, WANTED)?;
+    let members: JsonMembers<'a> = json::read(source, lines, source.text, WANTED)?;
     if let Some(tasks) = members.get("tasks").filter(|tasks| is_array(tasks)) {
         return json::read(source, lines, tasks.get(), WANTED);
     }
@@ -63,7 +63,7 @@ fn task_list<'a>(
         if !value.get().starts_with('{') {
             continue;
         }
-        let tag: Members<'a> = json::read(source, lines, value.get(), WANTED)?;
+        let tag: JsonMembers<'a> = json::read(source, lines, value.get(), WANTED)?;
         if let Some(tasks) = tag.get("tasks").filter(|tasks| is_array(tasks)) {
             tags.push((name, tasks));
         }
@@ -73,8 +73,7 @@ fn task_list<'a>(
         return Err(source.error(1, format!("no list of tasks; expected {EXPECTED}")));
     };
     file.title = Some((*name).clone());
-    let others: Vec<String> =
-        tags.iter().map(|(other, _)| *other).filter(|other| other != name).cloned().collect();
+    let others: Vec<String> = tags.iter().map(|(other, _)| *other).filter(|other| other != name).cloned().collect();
     if !others.is_empty() {
         file.warn(1, super::lines::short(&format!("tag {name} is read; not read: {}", others.join(", "))));
     }
@@ -103,7 +102,7 @@ struct RawTask<'a> {
 }
 
 fn take_task(
-    source: &Source<'_>,
+    source: &SourceInput<'_>,
     lines: &LineIndex,
     file: &mut TaskFile,
     (raw, line): (RawTask<'_>, u32),
@@ -120,9 +119,9 @@ fn take_task(
         }
         child.parent = Some(parent.id.clone());
         child.priority = sub.priority.as_ref().and(child.priority).or(parent.priority);
-        // A parent that is put off or given up takes its subtasks along.
-        let follows = matches!(child.state, State::Open | State::InProgress);
-        if follows && matches!(parent.state, State::Deferred | State::Cancelled | State::Blocked) {
+        // A deferred or cancelled parent applies to its subtasks too.
+        let follows = matches!(child.state, SourceState::Open | SourceState::InProgress);
+        if follows && matches!(parent.state, SourceState::Deferred | SourceState::Cancelled | SourceState::Blocked) {
             child.state = parent.state;
         }
         if sub.subtasks.is_some_and(|deeper| !deeper.is_empty()) {
@@ -134,7 +133,7 @@ fn take_task(
 }
 
 fn task(
-    source: &Source<'_>,
+    source: &SourceInput<'_>,
     file: &mut TaskFile,
     raw: &RawTask<'_>,
     line: u32,
@@ -161,24 +160,24 @@ fn paragraphs(raw: &RawTask<'_>) -> String {
     parts.join("\n\n")
 }
 
-fn state(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> State {
+fn state(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> SourceState {
     match raw.status.as_deref().map(str::trim).unwrap_or("pending") {
-        "pending" | "" => State::Open,
-        "in-progress" => State::InProgress,
-        "done" | "completed" => State::Done,
-        "review" => State::Review,
-        "deferred" => State::Deferred,
-        "cancelled" => State::Cancelled,
-        "blocked" => State::Blocked,
+        "pending" | "" => SourceState::Open,
+        "in-progress" => SourceState::InProgress,
+        "done" | "completed" => SourceState::Done,
+        "review" => SourceState::Review,
+        "deferred" => SourceState::Deferred,
+        "cancelled" => SourceState::Cancelled,
+        "blocked" => SourceState::Blocked,
         other => {
             let other = super::lines::short(other);
             file.warn(line, format!("task {} has the unknown status {other}: taken as pending", raw.id.0));
-            State::Open
+            SourceState::Open
         }
     }
 }
 
-/// On the scale of trackers: `high` is 1, `medium`, the default, 2.
+/// The priority on the scale of trackers: `high` is 1, `medium` (the default) 2.
 fn priority(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> u8 {
     match raw.priority.as_deref().map(str::trim).unwrap_or("medium") {
         "critical" => 0,
@@ -193,7 +192,7 @@ fn priority(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> u8 {
     }
 }
 
-/// Within subtasks a plain number is a sibling; if there is none but the subtask itself, it is a task.
+/// Resolves dependencies. In a subtask a plain number is a sibling, or else a task.
 fn name_dependencies(file: &mut TaskFile) {
     let ids: HashSet<String> = file.tasks.iter().map(|task| task.id.clone()).collect();
     for task in &mut file.tasks {
@@ -208,7 +207,7 @@ fn name_dependencies(file: &mut TaskFile) {
     }
 }
 
-/// The order in which Task Master takes what is ready: priority, then fewest dependencies, then id.
+/// The order in which Task Master picks ready tasks: priority, then fewest dependencies, then id.
 fn next_key(task: &SourceTask) -> (u8, usize, Vec<u64>, String) {
     let parts = task.id.split('.').map(|part| part.parse().unwrap_or(u64::MAX)).collect();
     (task.priority.unwrap_or(2), task.depends_on.len(), parts, task.id.clone())

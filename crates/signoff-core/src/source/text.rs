@@ -1,15 +1,15 @@
-//! Any other text: a specification. It has a title, and its tasks are yet to be found.
+//! Parses any other text as a specification. It has a title, and a planner enumerates its tasks.
 
-use super::lines::Lines;
-use super::{Format, Source, TaskFile};
+use super::lines::MarkdownLines;
+use super::{SourceInput, TaskFile, TaskFormat};
 
-pub fn read(source: &Source<'_>) -> TaskFile {
-    let mut file = TaskFile::new(Format::Text);
-    let mut lines = Lines::of(source);
+pub fn read(source: &SourceInput<'_>) -> TaskFile {
+    let mut file = TaskFile::new(TaskFormat::Text);
+    let mut lines = MarkdownLines::new(source);
     let heading = lines.by_ref().find_map(|line| line.heading().filter(|(_, text)| !text.is_empty()));
     file.title = heading.map(|(_, text)| text.to_owned());
     lines.by_ref().for_each(drop);
-    // It may have hidden the tasks of a plan.
+    // It may hide the tasks of a plan.
     file.warnings.extend(lines.unclosed());
     file
 }

@@ -1,26 +1,26 @@
-//! Ticking a box: one byte of the file changes, and only if its line is still the line that was read.
+//! Ticks a checkbox: changes one byte of the file, if the line is unchanged since it was read.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::hex::hex;
 
-/// An open box, and enough to recognise its line again.
+/// An open checkbox, with enough information to find its line again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Mark {
-    /// Of the byte between the brackets, in the whole file.
+pub struct CheckboxMark {
+    /// Offset in the file of the byte between the brackets.
     pub offset: usize,
-    /// Of the same byte, in its line.
+    /// Offset of the same byte in its line.
     pub column: usize,
     pub line: u32,
-    /// The byte between the brackets as read: a space, or another sign of an open box.
+    /// The byte between the brackets when read: a space, or another sign of an open checkbox.
     pub sign: u8,
-    /// Of the line as read, without its line ending.
+    /// Hash of the line when read, without its line ending.
     pub line_hash: String,
 }
 
-impl Mark {
-    /// A mark for the byte at `column` of `line`. None unless it is a single plain byte.
+impl CheckboxMark {
+    /// The mark for the byte at `column` of `line`. `None` unless it is a single ASCII byte.
     pub(crate) fn new(line: &str, number: u32, line_start: usize, column: usize) -> Option<Self> {
         let sign = *line.as_bytes().get(column)?;
         let plain = sign == b' ' || sign.is_ascii_graphic();
@@ -34,7 +34,7 @@ impl Mark {
     }
 }
 
-/// Why nothing was ticked.
+/// Why no checkbox was ticked.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum TickError {
     #[error("line {line} is not the line that was read, and no other line is")]
@@ -43,40 +43,39 @@ pub enum TickError {
     Ambiguous { line: u32, count: usize },
 }
 
-/// Puts an `x` into the box. Exactly one byte differs from `bytes`, or none if the box is ticked already.
+/// Ticks the checkbox. Exactly one byte differs from `bytes`, or none if it is already ticked.
 ///
-/// The line must hash to what was read. If the line at the old place does not, but exactly one other line
-/// of the file does, the box has moved and that line is ticked.
-pub fn tick(bytes: &[u8], mark: &Mark) -> Result<Vec<u8>, TickError> {
+/// The line must have the recorded hash. If the line at the old position does not, but exactly one other line does,
+/// the line has moved and that one is ticked.
+pub fn tick(bytes: &[u8], mark: &CheckboxMark) -> Result<Vec<u8>, TickError> {
     if let Some(start) = mark.offset.checked_sub(mark.column)
         && starts_line(bytes, start)
     {
         match compare(line_from(bytes, start), mark) {
-            Likeness::Same => return Ok(with_x(bytes, mark.offset)),
-            Likeness::Ticked => return Ok(bytes.to_vec()),
-            Likeness::Other => {}
+            LineMatch::Same => return Ok(with_x(bytes, mark.offset)),
+            LineMatch::Ticked => return Ok(bytes.to_vec()),
+            LineMatch::Other => {}
         }
     }
     tick_elsewhere(bytes, mark)
 }
 
-/// Whether a line became another by ticking one of these boxes and by nothing else.
-pub fn is_ticked(before: &[u8], after: &[u8], marks: &[Mark]) -> bool {
+/// Whether ticking some of these checkboxes is the only difference between two lines.
+pub fn is_ticked(before: &[u8], after: &[u8], marks: &[CheckboxMark]) -> bool {
     marks.iter().any(|mark| {
-        matches!(compare(without_ending(before), mark), Likeness::Same)
-            && with_x(before, mark.column) == after
+        matches!(compare(without_ending(before), mark), LineMatch::Same) && with_x(before, mark.column) == after
     })
 }
 
-fn tick_elsewhere(bytes: &[u8], mark: &Mark) -> Result<Vec<u8>, TickError> {
+fn tick_elsewhere(bytes: &[u8], mark: &CheckboxMark) -> Result<Vec<u8>, TickError> {
     let mut same = Vec::new();
     let mut ticked = 0;
     let mut start = 0;
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
         match compare(without_ending(line), mark) {
-            Likeness::Same => same.push(start + mark.column),
-            Likeness::Ticked => ticked += 1,
-            Likeness::Other => {}
+            LineMatch::Same => same.push(start + mark.column),
+            LineMatch::Ticked => ticked += 1,
+            LineMatch::Other => {}
         }
         start += line.len();
     }
@@ -88,24 +87,24 @@ fn tick_elsewhere(bytes: &[u8], mark: &Mark) -> Result<Vec<u8>, TickError> {
     }
 }
 
-enum Likeness {
+enum LineMatch {
     Same,
-    /// The same but for the box, which is ticked.
+    /// Equal except for the checkbox, which is ticked.
     Ticked,
     Other,
 }
 
-fn compare(line: &[u8], mark: &Mark) -> Likeness {
-    let Some(sign) = line.get(mark.column) else { return Likeness::Other };
+fn compare(line: &[u8], mark: &CheckboxMark) -> LineMatch {
+    let Some(sign) = line.get(mark.column) else { return LineMatch::Other };
     if *sign == mark.sign {
-        return if hash(line) == mark.line_hash { Likeness::Same } else { Likeness::Other };
+        return if hash(line) == mark.line_hash { LineMatch::Same } else { LineMatch::Other };
     }
     if !matches!(sign, b'x' | b'X') {
-        return Likeness::Other;
+        return LineMatch::Other;
     }
     let mut open = line.to_vec();
     open[mark.column] = mark.sign;
-    if hash(&open) == mark.line_hash { Likeness::Ticked } else { Likeness::Other }
+    if hash(&open) == mark.line_hash { LineMatch::Ticked } else { LineMatch::Other }
 }
 
 fn starts_line(bytes: &[u8], start: usize) -> bool {
@@ -143,13 +142,13 @@ fn hash(line: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn mark_of(text: &str, line: &str) -> Mark {
+    fn mark_of(text: &str, line: &str) -> CheckboxMark {
         let start = text.find(line).unwrap();
         let number = u32::try_from(text[..start].lines().count() + 1).unwrap();
-        Mark::new(line, number, start, 3).unwrap()
+        CheckboxMark::new(line, number, start, 3).unwrap()
     }
 
-    fn ticked(text: &str, mark: &Mark) -> Result<String, TickError> {
+    fn ticked(text: &str, mark: &CheckboxMark) -> Result<String, TickError> {
         tick(text.as_bytes(), mark).map(|bytes| String::from_utf8(bytes).unwrap())
     }
 
@@ -162,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn a_ticked_box_stays_as_it_is() {
+    fn a_ticked_box_is_unchanged() {
         let mark = mark_of(PLAN, "- [ ] two");
         let once = ticked(PLAN, &mark).unwrap();
         assert_eq!(ticked(&once, &mark).unwrap(), once);
     }
 
     #[test]
-    fn a_line_with_its_box_ticked_is_told_from_any_other() {
+    fn a_ticked_line_is_recognized() {
         let marks = [mark_of(PLAN, "- [ ] one"), mark_of(PLAN, "- [ ] two")];
         let is = |before: &str, after: &str| is_ticked(before.as_bytes(), after.as_bytes(), &marks);
         assert!(is("- [ ] two\r", "- [x] two\r"));

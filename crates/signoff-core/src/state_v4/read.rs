@@ -1,4 +1,4 @@
-//! Reads a state file. Whatever does not fit is named by its place, with what belongs there.
+//! Parses a state file. Errors name the place and what is expected there.
 
 use std::ops::RangeInclusive;
 
@@ -6,15 +6,15 @@ use jiff::Timestamp;
 use serde_json::value::RawValue;
 
 use super::{
-    Checked, Issue, Iteration, LAST, Level, MOST_ITERATIONS, MOST_RETRIES, Mode, Phases, Plain, Reviewed,
-    State, Status, VERSION, seconds,
+    AgentPhase, CheckPhase, FINAL_PHASE, IssueSeverity, Iteration, IterationMode, IterationState, MAX_ITERATIONS,
+    MAX_RETRIES, PhaseStates, PhaseStatus, ReviewIssue, ReviewPhase, VERSION, truncate_to_seconds,
 };
-use crate::source::json::{LineIndex, Members, explained};
+use crate::source::json::{JsonMembers, LineIndex, error_message};
 
-/// No state file is longer: a thousand findings for each of ten iterations stay below it.
+/// Maximum size of a state file in bytes: a thousand findings for each of ten iterations fit.
 const LIMIT: usize = 1_000_000;
 
-/// Why a state cannot be taken over.
+/// Why a state cannot be imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StateError {
     #[error("{path}: {message}")]
@@ -23,16 +23,16 @@ pub enum StateError {
     Finished,
 }
 
-/// The state in a file, brought into the form in which it is written: times in UTC to the second, counters and places
-/// that were left out, and the phase at which it goes on is `in_progress`.
-pub fn read(bytes: &[u8]) -> Result<State, StateError> {
+/// Parses a state file and normalizes it: times in UTC to the second, missing counters and locations filled in, and
+/// the next phase set to `in_progress`.
+pub fn read(bytes: &[u8]) -> Result<IterationState, StateError> {
     let whole = |line, message: String| StateError::Invalid { line, path: "the file".to_owned(), message };
     if bytes.len() > LIMIT {
         return Err(whole(1, format!("is longer than {LIMIT} bytes: it is no state file")));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
-        whole(number(before + 1), "is not UTF-8 text: save it as UTF-8".to_owned())
+        whole(line_number(before + 1), "is not UTF-8 text: save it as UTF-8".to_owned())
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
@@ -40,39 +40,39 @@ pub fn read(bytes: &[u8]) -> Result<State, StateError> {
     }
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
         let cut = if error.is_eof() { "breaks off" } else { "is not JSON" };
-        whole(number(error.line()), format!("{cut}: {}", explained(&error)))
+        whole(line_number(error.line()), format!("{cut}: {}", error_message(&error)))
     })?;
-    let lines = LineIndex::of(text);
-    let mut state = state(&Node { text, lines: &lines, path: String::new(), raw })?;
-    settle(&mut state)?;
+    let lines = LineIndex::new(text);
+    let mut state = state(&StateNode { text, lines: &lines, path: String::new(), raw })?;
+    resume_at_open_phase(&mut state)?;
     Ok(state)
 }
 
-fn number(line: usize) -> u32 {
+fn line_number(line: usize) -> u32 {
     u32::try_from(line).unwrap_or(u32::MAX).max(1)
 }
 
-/// A value in its place.
-struct Node<'a> {
+/// A JSON value and its place.
+struct StateNode<'a> {
     text: &'a str,
     lines: &'a LineIndex,
     path: String,
     raw: &'a RawValue,
 }
 
-/// An object, and where it is.
-struct Object<'a, 'n> {
-    node: &'n Node<'a>,
-    members: Members<'a>,
+/// A JSON object and its place.
+struct StateObject<'a, 'n> {
+    node: &'n StateNode<'a>,
+    members: JsonMembers<'a>,
 }
 
-impl<'a> Node<'a> {
+impl<'a> StateNode<'a> {
     fn error(&self, message: impl Into<String>) -> StateError {
         self.error_at(0, message)
     }
 
     fn error_at(&self, lines_below: usize, message: impl Into<String>) -> StateError {
-        let line = self.lines.line_of(self.text, self.raw.get()).saturating_add(number(lines_below + 1) - 1);
+        let line = self.lines.line_of(self.text, self.raw.get()).saturating_add(line_number(lines_below + 1) - 1);
         let path = if self.path.is_empty() { "the file".to_owned() } else { self.path.clone() };
         StateError::Invalid { line, path, message: message.into() }
     }
@@ -81,17 +81,17 @@ impl<'a> Node<'a> {
         self.error(format!("{what} is expected, not {}", shown(self.raw.get())))
     }
 
-    fn object<'n>(&'n self, keys: &[&str]) -> Result<Object<'a, 'n>, StateError> {
+    fn object<'n>(&'n self, keys: &[&str]) -> Result<StateObject<'a, 'n>, StateError> {
         if !self.raw.get().starts_with('{') {
             return Err(self.expected(&format!("an object with {}", keys.join(", "))));
         }
-        let members: Members<'a> = serde_json::from_str(self.raw.get())
-            .map_err(|error| self.error_at(error.line().saturating_sub(1), explained(&error)))?;
-        let object = Object { node: self, members };
+        let members: JsonMembers<'a> = serde_json::from_str(self.raw.get())
+            .map_err(|error| self.error_at(error.line().saturating_sub(1), error_message(&error)))?;
+        let object = StateObject { node: self, members };
         match object.members.0.iter().find(|(key, _)| !keys.contains(&key.as_str())) {
             Some((key, value)) => {
                 let message = format!("is not known here; known are {}", keys.join(", "));
-                Err(object.at(key, value).error(message))
+                Err(object.child(key, value).error(message))
             }
             None => Ok(object),
         }
@@ -107,7 +107,7 @@ impl<'a> Node<'a> {
         serde_json::from_str(self.raw.get()).map_err(|_| self.expected("text"))
     }
 
-    /// A whole number from `least` on.
+    /// A whole number of at least `least`.
     fn count(&self, least: u32) -> Result<u32, StateError> {
         let count = serde_json::from_str(self.raw.get()).ok().filter(|count| *count >= least);
         count.ok_or_else(|| self.expected(&format!("a whole number from {least} on")))
@@ -128,23 +128,23 @@ impl<'a> Node<'a> {
 
     fn time(&self) -> Result<Timestamp, StateError> {
         let said: Option<String> = serde_json::from_str(self.raw.get()).ok();
-        let time = said.and_then(|said| said.parse().ok()).map(seconds);
+        let time = said.and_then(|said| said.parse().ok()).map(truncate_to_seconds);
         time.ok_or_else(|| self.expected("a time like 2026-01-23T10:00:00Z"))
     }
 }
 
-impl<'a> Object<'a, '_> {
-    fn at(&self, key: &str, raw: &'a RawValue) -> Node<'a> {
-        let Node { text, lines, path, .. } = self.node;
+impl<'a> StateObject<'a, '_> {
+    fn child(&self, key: &str, raw: &'a RawValue) -> StateNode<'a> {
+        let StateNode { text, lines, path, .. } = self.node;
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        Node { text, lines, path, raw }
+        StateNode { text, lines, path, raw }
     }
 
-    fn get(&self, key: &str) -> Option<Node<'a>> {
-        self.members.get(key).map(|raw| self.at(key, raw))
+    fn get(&self, key: &str) -> Option<StateNode<'a>> {
+        self.members.get(key).map(|raw| self.child(key, raw))
     }
 
-    fn need(&self, key: &str) -> Result<Node<'a>, StateError> {
+    fn required(&self, key: &str) -> Result<StateNode<'a>, StateError> {
         self.get(key).ok_or_else(|| self.node.error(format!("`{key}` is missing")))
     }
 }
@@ -158,7 +158,7 @@ fn shown(raw: &str) -> String {
     line
 }
 
-fn state(node: &Node<'_>) -> Result<State, StateError> {
+fn state(node: &StateNode<'_>) -> Result<IterationState, StateError> {
     version(node)?;
     let keys = [
         "version",
@@ -172,51 +172,50 @@ fn state(node: &Node<'_>) -> Result<State, StateError> {
         "phase9",
     ];
     let object = node.object(&keys)?;
-    let task = object.need("task")?;
+    let task = object.required("task")?;
     if task.text()?.trim().is_empty() {
         return Err(task.error("says nothing: the text of the task is expected"));
     }
-    let phase = object.need("currentPhase")?;
+    let phase = object.required("currentPhase")?;
     let current_phase = phase.count(1)?;
-    if current_phase > LAST {
+    if current_phase > FINAL_PHASE {
         return Err(phase.expected("a phase from 1 to 9"));
     }
-    let state = State {
+    let state = IterationState {
         version: VERSION,
         task: task.text()?,
-        mode: object.need("mode")?.word(&Mode::ALL, Mode::word)?,
-        max_iterations: object.need("maxIterations")?.bounded(1..=MOST_ITERATIONS)?,
-        current_iteration: object.need("currentIteration")?.count(1)?,
+        mode: object.required("mode")?.word(&IterationMode::ALL, IterationMode::as_str)?,
+        max_iterations: object.required("maxIterations")?.bounded(1..=MAX_ITERATIONS)?,
+        current_iteration: object.required("currentIteration")?.count(1)?,
         current_phase,
-        started_at: object.need("startedAt")?.time()?,
-        iterations: iterations(&object.need("iterations")?)?,
-        phase9: plain(&object.need("phase9")?)?,
+        started_at: object.required("startedAt")?.time()?,
+        iterations: iterations(&object.required("iterations")?)?,
+        phase9: plain(&object.required("phase9")?)?,
     };
-    fits(&object, &state)?;
+    check_consistency(&object, &state)?;
     Ok(state)
 }
 
-/// The version decides whether anything else means what it seems to.
-fn version(node: &Node<'_>) -> Result<(), StateError> {
-    let members: Members<'_> = if node.raw.get().starts_with('{') {
+/// Checks the version first, as it decides how to interpret the rest.
+fn version(node: &StateNode<'_>) -> Result<(), StateError> {
+    let members: JsonMembers<'_> = if node.raw.get().starts_with('{') {
         serde_json::from_str(node.raw.get())
-            .map_err(|error| node.error_at(error.line().saturating_sub(1), explained(&error)))?
+            .map_err(|error| node.error_at(error.line().saturating_sub(1), error_message(&error)))?
     } else {
         return Err(node.expected("a state, version 4,"));
     };
-    let object = Object { node, members };
-    let version = object.need("version")?;
+    let object = StateObject { node, members };
+    let version = object.required("version")?;
     match version.count(0)? {
         VERSION => Ok(()),
         found if found < VERSION => {
-            Err(version
-                .error(format!("version {found} is too old: only version {VERSION} can be taken over")))
+            Err(version.error(format!("version {found} is too old: only version {VERSION} can be taken over")))
         }
         found => Err(version.error(format!("version {found} is not known: version {VERSION} is expected"))),
     }
 }
 
-fn iterations(node: &Node<'_>) -> Result<Vec<Iteration>, StateError> {
+fn iterations(node: &StateNode<'_>) -> Result<Vec<Iteration>, StateError> {
     let iterations = node.list("a list of iterations")?;
     if iterations.is_empty() {
         return Err(node.error("is empty: at least the current iteration is expected"));
@@ -224,91 +223,89 @@ fn iterations(node: &Node<'_>) -> Result<Vec<Iteration>, StateError> {
     (1..).zip(&iterations).map(|(number, node)| iteration(node, number)).collect()
 }
 
-fn iteration(node: &Node<'_>, expected: u32) -> Result<Iteration, StateError> {
+fn iteration(node: &StateNode<'_>, expected: u32) -> Result<Iteration, StateError> {
     let object = node.object(&["iteration", "startedAt", "phases"])?;
-    let number = object.need("iteration")?;
+    let number = object.required("iteration")?;
     let iteration = number.count(1)?;
     if iteration != expected {
         return Err(number.expected(&format!("{expected} (iterations are numbered from 1 on, in order)")));
     }
-    let started_at = object.need("startedAt")?.time()?;
-    Ok(Iteration { iteration, started_at, phases: phases(&object.need("phases")?)? })
+    let started_at = object.required("startedAt")?.time()?;
+    Ok(Iteration { iteration, started_at, phases: phases(&object.required("phases")?)? })
 }
 
-fn phases(node: &Node<'_>) -> Result<Phases, StateError> {
+fn phases(node: &StateNode<'_>) -> Result<PhaseStates, StateError> {
     let object = node.object(&["1", "2", "3", "4", "5", "6", "7", "8"])?;
-    Ok(Phases {
-        brainstorm: plain(&object.need("1")?)?,
-        plan: plain(&object.need("2")?)?,
-        plan_review: reviewed(&object.need("3")?)?,
-        implement: plain(&object.need("4")?)?,
-        code_review: reviewed(&object.need("5")?)?,
-        test: checked(&object.need("6")?)?,
-        simplify: plain(&object.need("7")?)?,
-        final_review: reviewed(&object.need("8")?)?,
+    Ok(PhaseStates {
+        brainstorm: plain(&object.required("1")?)?,
+        plan: plain(&object.required("2")?)?,
+        plan_review: reviewed(&object.required("3")?)?,
+        implement: plain(&object.required("4")?)?,
+        code_review: reviewed(&object.required("5")?)?,
+        test: checked(&object.required("6")?)?,
+        simplify: plain(&object.required("7")?)?,
+        final_review: reviewed(&object.required("8")?)?,
     })
 }
 
-fn plain(node: &Node<'_>) -> Result<Plain, StateError> {
+fn plain(node: &StateNode<'_>) -> Result<AgentPhase, StateError> {
     let object = node.object(&["status"])?;
-    Ok(Plain { status: status(&object)? })
+    Ok(AgentPhase { status: status(&object)? })
 }
 
-fn checked(node: &Node<'_>) -> Result<Checked, StateError> {
+fn checked(node: &StateNode<'_>) -> Result<CheckPhase, StateError> {
     let object = node.object(&["status", "retryCount"])?;
-    Ok(Checked { status: status(&object)?, retry_count: retries(&object)? })
+    Ok(CheckPhase { status: status(&object)?, retry_count: retries(&object)? })
 }
 
-fn reviewed(node: &Node<'_>) -> Result<Reviewed, StateError> {
+fn reviewed(node: &StateNode<'_>) -> Result<ReviewPhase, StateError> {
     let object = node.object(&["status", "retryCount", "lastIssues"])?;
     let issues = object.get("lastIssues").map(|node| node.list("a list of issues")).transpose()?;
     let last_issues = issues.unwrap_or_default().iter().map(issue).collect::<Result<_, _>>()?;
-    Ok(Reviewed { status: status(&object)?, retry_count: retries(&object)?, last_issues })
+    Ok(ReviewPhase { status: status(&object)?, retry_count: retries(&object)?, last_issues })
 }
 
-fn status(object: &Object<'_, '_>) -> Result<Status, StateError> {
-    object.need("status")?.word(&Status::ALL, Status::word)
+fn status(object: &StateObject<'_, '_>) -> Result<PhaseStatus, StateError> {
+    object.required("status")?.word(&PhaseStatus::ALL, PhaseStatus::as_str)
 }
 
-fn retries(object: &Object<'_, '_>) -> Result<u32, StateError> {
-    object.get("retryCount").map_or(Ok(0), |node| node.bounded(0..=MOST_RETRIES))
+fn retries(object: &StateObject<'_, '_>) -> Result<u32, StateError> {
+    object.get("retryCount").map_or(Ok(0), |node| node.bounded(0..=MAX_RETRIES))
 }
 
-fn issue(node: &Node<'_>) -> Result<Issue, StateError> {
+fn issue(node: &StateNode<'_>) -> Result<ReviewIssue, StateError> {
     let object = node.object(&["severity", "message", "location"])?;
-    Ok(Issue {
-        severity: object.need("severity")?.word(&Level::ALL, Level::word)?,
-        message: object.need("message")?.text()?,
+    Ok(ReviewIssue {
+        severity: object.required("severity")?.word(&IssueSeverity::ALL, IssueSeverity::as_str)?,
+        message: object.required("message")?.text()?,
         location: object.get("location").map_or(Ok(String::new()), |node| node.text())?,
     })
 }
 
-/// Whether what stands in one place goes with what stands in another.
-fn fits(object: &Object<'_, '_>, state: &State) -> Result<(), StateError> {
-    let current = object.need("currentIteration")?;
+/// Checks that the fields are consistent with each other.
+fn check_consistency(object: &StateObject<'_, '_>, state: &IterationState) -> Result<(), StateError> {
+    let current = object.required("currentIteration")?;
     let (now, most) = (state.current_iteration, state.max_iterations);
     if now > most {
         return Err(current.error(format!("is {now}, and maxIterations is {most}")));
     }
     let listed = state.iterations.len();
     if usize::try_from(now).ok() != Some(listed) {
-        return Err(
-            current.error(format!("is {now}, and iterations has {listed}: it must be the last of them"))
-        );
+        return Err(current.error(format!("is {now}, and iterations has {listed}: it must be the last of them")));
     }
-    if state.mode == Mode::Lite {
-        lite(object, state)?;
+    if state.mode == IterationMode::Lite {
+        check_lite(object, state)?;
     }
-    let phase = object.need("currentPhase")?;
-    for number in (1..=LAST).filter(|number| *number != state.current_phase) {
+    let phase = object.required("currentPhase")?;
+    for number in (1..=FINAL_PHASE).filter(|number| *number != state.current_phase) {
         let Some(status) = state.status(number) else { continue };
         let (fitting, place, expected) = if number < state.current_phase {
             (status.is_over(), "before", "completed or skipped")
         } else {
-            (matches!(status, Status::Pending | Status::Skipped), "after", "pending or skipped")
+            (matches!(status, PhaseStatus::Pending | PhaseStatus::Skipped), "after", "pending or skipped")
         };
         if !fitting {
-            let (current, word) = (state.current_phase, status.word());
+            let (current, word) = (state.current_phase, status.as_str());
             return Err(phase.error(format!(
                 "is {current}, and phase {number}, which comes {place} it, is {word}: {expected} is expected"
             )));
@@ -317,29 +314,29 @@ fn fits(object: &Object<'_, '_>, state: &State) -> Result<(), StateError> {
     Ok(())
 }
 
-fn lite(object: &Object<'_, '_>, state: &State) -> Result<(), StateError> {
+fn check_lite(object: &StateObject<'_, '_>, state: &IterationState) -> Result<(), StateError> {
     let fits = match state.phase9.status {
-        Status::Pending | Status::Skipped => state.current_phase != LAST,
-        Status::InProgress | Status::Completed | Status::Failed => false,
+        PhaseStatus::Pending | PhaseStatus::Skipped => state.current_phase != FINAL_PHASE,
+        PhaseStatus::InProgress | PhaseStatus::Completed | PhaseStatus::Failed => false,
     };
     if fits {
         return Ok(());
     }
     Err(object
-        .need("mode")?
+        .required("mode")?
         .error("is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9"))
 }
 
-/// Brings the state to where it goes on.
-fn settle(state: &mut State) -> Result<(), StateError> {
-    if state.mode == Mode::Lite {
-        state.phase9.status = Status::Skipped;
+/// Sets the phase at which the iteration continues.
+fn resume_at_open_phase(state: &mut IterationState) -> Result<(), StateError> {
+    if state.mode == IterationMode::Lite {
+        state.phase9.status = PhaseStatus::Skipped;
     }
     let open = |number: &u32| state.status(*number).is_some_and(|status| !status.is_over());
-    let Some(next) = (state.current_phase..=LAST).find(open) else { return Err(StateError::Finished) };
+    let Some(next) = (state.current_phase..=FINAL_PHASE).find(open) else { return Err(StateError::Finished) };
     state.current_phase = next;
     if let Some(status) = state.status_mut(next) {
-        *status = Status::InProgress;
+        *status = PhaseStatus::InProgress;
     }
     Ok(())
 }

@@ -1,21 +1,21 @@
-//! How a loop goes on from a state that another program left.
+//! Continues a loop from the state of another program.
 
-use super::{State, behind};
+use super::{IterationState, passed_gates};
 use crate::ids::FindingId;
-use crate::machine::{Event, Head, Left, Policy, Position};
+use crate::machine::{Event, Head, ImportedProgress, Policy, Position};
 use crate::policy::OnFailure;
 use crate::review::Finding;
 
-/// The kind of findings whose reviewer named none.
+/// The kind of imported findings, as the state names none.
 const KIND: &str = "issue";
 
-/// The fact by which a loop goes on at the state's current phase, from this head. What was being fixed there is
-/// reviewed again: nobody knows how far the fix was.
-pub fn resume(state: &State, head: Head, policy: &Policy) -> Event {
+/// Returns the event that continues a loop at the state's current phase. A fix that was under way is reviewed again,
+/// as its progress is unknown.
+pub fn resume(state: &IterationState, head: Head, policy: &Policy) -> Event {
     let workflow = &policy.workflow;
     let at_or_after = |index: &usize| workflow.number(*index) >= state.current_phase;
     let phase = (0..workflow.phases.len()).find(at_or_after).unwrap_or(workflow.phases.len());
-    let judge = workflow.phases.get(phase).and_then(|phase| phase.judge());
+    let judge = workflow.phases.get(phase).and_then(|phase| phase.policy());
     let here = workflow.number(phase) == state.current_phase;
     let left = state.iterations.last().map(|iteration| &iteration.phases).filter(|_| here);
     let fixes = match judge {
@@ -25,19 +25,19 @@ pub fn resume(state: &State, head: Head, policy: &Policy) -> Event {
         Some(_) | None => 0,
     };
     let issues = left.map(|phases| phases.issues(state.current_phase)).unwrap_or_default();
-    let left = Left {
+    let left = ImportedProgress {
         fixes,
         findings: issues.iter().map(finding).collect(),
-        earlier: behind::earlier(state, workflow),
-        gates: behind::gates(state, workflow),
+        earlier: passed_gates::earlier(state, workflow),
+        gates: passed_gates::gates(state, workflow),
     };
     Event::Imported { head, at: Position { pass: state.current_iteration, phase, item: 0 }, left }
 }
 
-pub(super) fn finding(issue: &super::Issue) -> Finding {
-    let (file, line) = place(&issue.location);
+pub(super) fn finding(issue: &super::ReviewIssue) -> Finding {
+    let (file, line) = parse_location(&issue.location);
     Finding {
-        // Told from its words and place when it is recorded.
+        // Computed from the description and place when the finding is recorded.
         id: FindingId::new(""),
         sources: Vec::new(),
         kind: KIND.to_owned(),
@@ -50,8 +50,8 @@ pub(super) fn finding(issue: &super::Issue) -> Finding {
     }
 }
 
-/// `file:line`, `file:line:column` or `file`.
-fn place(location: &str) -> (Option<String>, Option<u32>) {
+/// Parses `file:line`, `file:line:column` or `file`.
+fn parse_location(location: &str) -> (Option<String>, Option<u32>) {
     let numbered = |text: &str| -> Option<(String, u32)> {
         let (file, number) = text.rsplit_once(':')?;
         Some((file.to_owned(), number.parse().ok()?))
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn places_are_read_as_people_write_them() {
-        let shown = |location| format!("{:?}", place(location));
+        let shown = |location| format!("{:?}", parse_location(location));
         assert_eq!(shown("src/a.rs:12"), r#"(Some("src/a.rs"), Some(12))"#);
         assert_eq!(shown("src/a.rs:12:5"), r#"(Some("src/a.rs"), Some(12))"#);
         assert_eq!(shown("docs/plan.md"), r#"(Some("docs/plan.md"), None)"#);

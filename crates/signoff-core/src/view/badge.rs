@@ -1,9 +1,9 @@
-//! The one word that says what a loop is doing.
+//! A one-word badge that says what a loop is doing.
 
 use serde::Serialize;
 
 use crate::ids::AttemptId;
-use crate::machine::{Hold, Loop, Outcome, Slot, Stage};
+use crate::machine::{AttemptSlot, Loop, Outcome, PauseReason, Stage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -22,15 +22,16 @@ pub enum Badge {
 }
 
 impl Badge {
-    /// `has_started` tells whether an attempt's start is on record; before that it is being spawned.
-    pub fn of(this: &Loop, has_started: impl Fn(AttemptId) -> bool) -> Self {
+    /// Returns the badge of a loop. `has_started` is whether an attempt's start is recorded; before that the attempt
+    /// is being spawned.
+    pub fn for_loop(this: &Loop, has_started: impl Fn(AttemptId) -> bool) -> Self {
         if this.is_paused() {
             return Self::Paused;
         }
-        if this.holds().contains(&Hold::Checkpoint) {
+        if this.pause_reasons().contains(&PauseReason::Checkpoint) {
             return Self::Review;
         }
-        let running: Vec<_> = this.slots().into_iter().filter_map(Slot::attempt).collect();
+        let running: Vec<_> = this.slots().into_iter().filter_map(AttemptSlot::attempt).collect();
         let spawning = !running.is_empty() && !running.into_iter().any(has_started);
         match &this.stage {
             Stage::Queued | Stage::AwaitingLanding { .. } => Self::Wait,
@@ -56,7 +57,7 @@ impl Badge {
         }
     }
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Wait => "WAIT",
             Self::Spawn => "SPAWN",

@@ -1,44 +1,44 @@
-//! A run as a whole, ready to be shown.
+//! A run as a whole, for display.
 
 use jiff::Timestamp;
 use serde::Serialize;
 
 use super::RunView;
-use crate::group::{Run, RunStage, Standing};
+use crate::group::{LoopStatus, Run, RunStage};
 use crate::ids::{LoopId, RunId, TaskId};
 use crate::machine::{Outcome, Reason};
 use crate::review::Usage;
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Overview {
+pub struct RunOverview {
     pub run: Option<RunId>,
     pub stage: RunStage,
-    /// Of how many groups, where its tasks are worked in groups.
+    /// The number of groups, if its tasks are worked in groups.
     pub groups: Option<usize>,
-    pub tasks: Counts,
-    /// The task that lands now.
+    pub tasks: RunTaskCounts,
+    /// The task that is landing.
     pub landing: Option<TaskId>,
-    /// What a blocked group waits for.
+    /// The loops that block the group.
     pub blocked_by: Vec<Blocker>,
-    /// The branch on which its tasks come together.
+    /// The branch that its tasks share.
     pub branch: Option<String>,
     pub usage: Usage,
     pub since: Option<Timestamp>,
 }
 
-/// Its tasks, each counted once.
+/// The number of tasks in each status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Counts {
-    /// Not begun.
+pub struct RunTaskCounts {
+    /// Not started.
     pub to_come: usize,
     pub at_work: usize,
-    /// A person is asked.
+    /// Waiting for a person.
     pub waiting: usize,
-    /// Signed off, on their way into the run's branch.
+    /// Signed off and about to land on the run's branch.
     pub signed_off: usize,
     pub done: usize,
-    /// Only a person can resolve them.
+    /// Only a person can resolve these.
     pub stuck: usize,
     pub cancelled: usize,
 }
@@ -51,17 +51,17 @@ pub struct Blocker {
     pub reason: Option<Reason>,
 }
 
-impl Overview {
-    pub(super) fn of(view: &RunView, machine: &Run) -> Self {
+impl RunOverview {
+    pub(super) fn new(view: &RunView, machine: &Run) -> Self {
         let by = if let RunStage::Blocked { by, .. } = &machine.stage { by.as_slice() } else { &[] };
         let landing = machine.landing.as_ref().and_then(|loop_id| view.row(loop_id)?.task);
         Self {
             run: view.run,
             stage: machine.stage.clone(),
             groups: view.groups(),
-            tasks: Counts::of(machine.loops.values()),
+            tasks: RunTaskCounts::from_statuses(machine.loops.values()),
             landing,
-            blocked_by: by.iter().map(|loop_id| Blocker::of(view, loop_id)).collect(),
+            blocked_by: by.iter().map(|loop_id| Blocker::new(view, loop_id)).collect(),
             branch: view.branch(),
             usage: view.usage(),
             since: view.started_at,
@@ -70,40 +70,40 @@ impl Overview {
 }
 
 impl Blocker {
-    fn of(view: &RunView, loop_id: &LoopId) -> Self {
+    fn new(view: &RunView, loop_id: &LoopId) -> Self {
         let row = view.row(loop_id);
         let (task, reason) = row.map(|row| (row.task, row.reason)).unwrap_or_default();
         Self { id: loop_id.clone(), task, reason }
     }
 }
 
-impl Counts {
-    fn of<'a>(standings: impl Iterator<Item = &'a Standing>) -> Self {
+impl RunTaskCounts {
+    fn from_statuses<'a>(standings: impl Iterator<Item = &'a LoopStatus>) -> Self {
         let mut counts = Self::default();
         for standing in standings {
-            *counts.place(standing) += 1;
+            *counts.counter_mut(standing) += 1;
         }
         counts
     }
 
-    fn place(&mut self, standing: &Standing) -> &mut usize {
+    fn counter_mut(&mut self, standing: &LoopStatus) -> &mut usize {
         match standing {
-            Standing::Queued => &mut self.to_come,
-            Standing::Active | Standing::AtCheckpoint => &mut self.at_work,
-            Standing::Waiting => &mut self.waiting,
-            Standing::Ready | Standing::Landing => &mut self.signed_off,
-            Standing::Ended(Outcome::Cancelled) => &mut self.cancelled,
-            Standing::Ended(outcome) if outcome.carries_on() => &mut self.done,
-            Standing::Ended(_) => &mut self.stuck,
+            LoopStatus::Queued => &mut self.to_come,
+            LoopStatus::Active | LoopStatus::AtCheckpoint => &mut self.at_work,
+            LoopStatus::Waiting => &mut self.waiting,
+            LoopStatus::Ready | LoopStatus::Landing => &mut self.signed_off,
+            LoopStatus::Ended(Outcome::Cancelled) => &mut self.cancelled,
+            LoopStatus::Ended(outcome) if outcome.is_completed() => &mut self.done,
+            LoopStatus::Ended(_) => &mut self.stuck,
         }
     }
 
-    /// Those that are not over.
+    /// The number of unfinished tasks.
     pub fn open(&self) -> usize {
         self.to_come + self.at_work + self.waiting + self.signed_off
     }
 
-    /// All of them.
+    /// The number of all tasks.
     pub fn all(&self) -> usize {
         let Self { to_come, at_work, waiting, signed_off, done, stuck, cancelled } = *self;
         to_come + at_work + waiting + signed_off + done + stuck + cancelled

@@ -1,4 +1,4 @@
-//! The status words of the JSON interfaces, told from facts.
+//! The status of a task in the JSON interfaces.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::machine::{Loop, Outcome, Stage};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum TaskStatus {
     Pending,
     InProgress,
     Waiting,
@@ -19,7 +19,7 @@ pub enum Status {
     Cancelled,
 }
 
-impl Status {
+impl TaskStatus {
     pub const ALL: [Self; 9] = [
         Self::Pending,
         Self::InProgress,
@@ -32,7 +32,7 @@ impl Status {
         Self::Cancelled,
     ];
 
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
             Self::InProgress => "in_progress",
@@ -46,12 +46,12 @@ impl Status {
         }
     }
 
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.word() == word)
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// `blocked` tells whether the loop's group waits for a person.
-    pub fn of(this: &Loop, blocked: bool) -> Self {
+    /// Returns the status of a loop. `blocked` is whether its group waits for a person.
+    pub fn for_loop(this: &Loop, blocked: bool) -> Self {
         match &this.stage {
             Stage::Queued => Self::Pending,
             Stage::Waiting { .. } => Self::Waiting,
@@ -75,8 +75,8 @@ impl Status {
     }
 
     /// The status shown in the prompts of other loops: a loop that only has to land is completed.
-    pub fn for_others(this: &Loop) -> Self {
-        if this.is_signed_off() { Self::Completed } else { Self::of(this, false) }
+    pub fn for_other_loops(this: &Loop) -> Self {
+        if this.is_signed_off() { Self::Completed } else { Self::for_loop(this, false) }
     }
 
     fn ended(outcome: &Outcome) -> Self {

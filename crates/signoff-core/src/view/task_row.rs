@@ -1,25 +1,25 @@
-//! A task as every list shows it.
+//! A task as a row of a list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{PhasePlace, Status, TaskState, Wait};
+use super::{PhaseProgress, RateLimitWait, TaskState, TaskStatus};
 use crate::ids::RunId;
 use crate::machine::{Outcome, Reason};
 use crate::task::TaskType;
 
-/// One task, as tables keep it and `status --json` prints it.
+/// One task, as stored in the tables and printed by `status --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskRow {
     pub id: u64,
-    /// The run that works it; none while it is queued.
+    /// The run that works on it; none while it is queued.
     pub run_id: Option<u64>,
     pub title: String,
     #[serde(rename = "type")]
     pub kind: TaskType,
-    pub status: Status,
-    /// Where it stands in one word. [`TaskRow::state`] tells it from the other fields; this is what is printed.
+    pub status: TaskStatus,
+    /// The state in one word, as printed. [`TaskRow::state`] computes it from the other fields.
     pub state: TaskState,
     /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
     /// `nothing_to_review`, `failed`, `stuck`, `cancelled`.
@@ -31,53 +31,52 @@ pub struct TaskRow {
     pub auto_review: bool,
     /// The number of the current or last review; 0 before the first.
     pub review_cycle: u32,
-    /// None is unlimited.
+    /// None means unlimited.
     pub max_review_cycles: Option<u32>,
     pub branch: Option<String>,
-    /// The commit that its reviewers or a person approved.
+    /// The commit that reviewers or a person approved.
     pub approved_commit: Option<String>,
-    /// The commit with which its work is in the default branch.
+    /// The commit that brought the work into the default branch.
     #[serde(default)]
     pub landed_commit: Option<String>,
-    /// The commit with which its work is in its run's branch.
+    /// The commit that brought the work into the run's branch.
     #[serde(default)]
     pub run_commit: Option<String>,
     pub base: Option<String>,
     pub worktree: Option<String>,
-    /// The phase at hand.
+    /// The current phase.
     pub phase: Option<String>,
     /// Implement and fix attempts so far.
     pub iteration: u32,
     pub open_findings: u32,
     pub cost_usd: f64,
-    /// The cost is worked out from list prices, at least in part; left out where it is not.
+    /// The cost is at least partly estimated from list prices; omitted if it is not.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cost_is_estimated: bool,
     pub input_tokens: u64,
     pub output_tokens: u64,
     pub depends_on: Vec<u64>,
     pub continues: Option<u64>,
-    /// What the tracker calls it that it comes from.
+    /// The id of the task in its tracker.
     #[serde(default)]
     pub tracker_id: Option<String>,
-    /// The task whose work it goes on with.
+    /// The task that this one continues.
     #[serde(default)]
     pub parent: Option<u64>,
     pub added_at: String,
     pub started_at: Option<String>,
     pub ended_at: Option<String>,
-    /// The rate limit that a paused task waits out; left out where there is none, and by the tables, which tell the
-    /// log's facts and not its waits.
+    /// The rate limit that a paused task waits for. Omitted if there is none, and not stored in the tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wait: Option<Wait>,
-    /// How far a task is whose phases people count; left out where nobody counts them, by the tables, and in lists for
-    /// tasks that have ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<PhasePlace>,
+    pub wait: Option<RateLimitWait>,
+    /// The progress through numbered phases. Omitted if the phases are not numbered, in lists for ended tasks, and
+    /// not stored in the tables.
+    #[serde(rename = "place", default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<PhaseProgress>,
 }
 
 impl TaskRow {
-    /// Where it stands, from its status, its outcome and whether it has landed.
+    /// Computes the state from the status, the outcome and whether the task has landed.
     pub fn state(&self) -> TaskState {
         let state = TaskState::new(self.status, self.outcome.as_deref(), self.state);
         if !state.is_approved() {
@@ -86,44 +85,44 @@ impl TaskRow {
         if self.landed_commit.is_some() { TaskState::Landed } else { TaskState::Approved }
     }
 
-    /// The same row with the state that its other fields tell, to be printed.
+    /// Returns this row with the state computed from the other fields, for printing.
     #[must_use]
-    pub fn restated(self) -> Self {
+    pub fn with_current_state(self) -> Self {
         Self { state: self.state(), parent: self.continues, ..self }
     }
 
-    /// Whether a person said that it is not approved: `improve` goes on with it.
+    /// Whether a person refused the work: `improve` continues it.
     pub fn is_refused_by_person(&self) -> bool {
         let is_refused = matches!(self.outcome.as_deref(), Some("failed" | "exhausted" | "discussion"));
         is_refused && self.reason.as_deref() == Some("edited_by_person")
     }
 
-    /// Whether a person accepted it although it changes nothing: there is nothing to land.
+    /// Whether a person accepted the work although it changes nothing: there is nothing to land.
     pub fn is_approved_empty(&self) -> bool {
         self.approved_commit.is_some() && self.approved_commit == self.base
     }
 
-    /// Whether it is worked in order with others, on one branch: what it goes on with is their run.
-    pub fn is_of_a_plan(&self) -> bool {
-        self.continues.is_none() && self.branch.as_deref().is_some_and(is_shared)
+    /// Whether the task shares a branch with others of its plan.
+    pub fn is_plan_task(&self) -> bool {
+        self.continues.is_none() && self.branch.as_deref().is_some_and(is_run_branch)
     }
 }
 
-/// How many approvals are looked at, the latest first: a list must come at once, and old branches are mostly gone.
-const LOOKED_AT: usize = 1000;
+/// Maximum number of approvals to check, latest first. Lists must be fast, and most old branches are gone.
+const MAX_CHECKED_APPROVALS: usize = 1000;
 
-/// What is known of a branch.
+/// The tasks of one branch.
 #[derive(Default)]
-struct Worked {
+struct BranchApprovals {
     /// The last task that was started on it.
     last: u64,
     approved: BTreeSet<String>,
 }
 
-/// Takes the approval from tasks that have not landed and whose branch has moved on to a commit without approval. `tip`
-/// returns the head of a branch; nothing where it is unknown, or where the program itself moved the branch.
+/// Removes the approval of tasks that have not landed and whose branch has moved to an unapproved commit. `tip`
+/// returns the head of a branch; none if it is unknown, or if the program itself moved the branch.
 pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<String>) {
-    let mut branches: BTreeMap<String, Worked> = BTreeMap::new();
+    let mut branches: BTreeMap<String, BranchApprovals> = BTreeMap::new();
     for (row, branch) in rows.iter().filter_map(|row| Some((row, row.branch.clone()?))) {
         let worked = branches.entry(branch).or_default();
         worked.last = if row.base.is_some() { worked.last.max(row.id) } else { worked.last };
@@ -131,25 +130,26 @@ pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<
     }
     let is_to_land = |row: &&mut TaskRow| row.approved_commit.is_some() && row.landed_commit.is_none();
     let approved = rows.iter_mut().rev().filter(is_to_land);
-    for row in approved.take(LOOKED_AT) {
+    for row in approved.take(MAX_CHECKED_APPROVALS) {
         let Some((branch, worked)) = row.branch.as_ref().and_then(|name| branches.get_key_value(name)) else {
             continue;
         };
-        let answers = worked.last == row.id || !is_shared(branch);
+        let answers = worked.last == row.id || !is_run_branch(branch);
         if answers && tip(branch).is_some_and(|tip| !worked.approved.contains(&tip)) {
             row.final_verdict = None;
-            row.outcome = Outcome::CompletedWithIssues.word().map(str::to_owned);
-            row.reason = Some(Reason::ChangedAfterReview.word());
+            row.outcome = Outcome::CompletedWithIssues.as_str().map(str::to_owned);
+            row.reason = Some(Reason::ChangedAfterReview.code());
         }
     }
 }
 
-/// The tasks of a chain work on one branch, which moves on with each of them: only the last one answers for its tip.
-pub fn is_shared(branch: &str) -> bool {
-    RunId::of_branch(branch).is_some()
+/// Whether a branch is shared by the tasks of a run. It moves with each task, so only the last one is checked against
+/// its tip.
+pub fn is_run_branch(branch: &str) -> bool {
+    RunId::from_branch(branch).is_some()
 }
 
-/// A question that waits for a person.
+/// An open question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct QuestionRow {
     /// `q1`, `q2`, …: unique in the repository.
@@ -157,6 +157,6 @@ pub struct QuestionRow {
     pub run_id: u64,
     pub task_id: Option<u64>,
     pub text: String,
-    /// What can be answered.
+    /// The possible answers.
     pub choices: Vec<String>,
 }

@@ -1,14 +1,13 @@
-//! The one word that says where a task stands, and whether a person is needed. Marks, colours and exit codes follow from it.
+//! The state of a task in one word, including whether a person is needed. Marks, colours and exit codes follow from
+//! it.
 
 use serde::{Deserialize, Serialize};
 
-use super::Status;
+use super::TaskStatus;
 use crate::machine::{Loop, Outcome, Stage};
 
-/// Where a task stands.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
-)]
+/// The state of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
     Queued,
@@ -16,17 +15,17 @@ pub enum TaskState {
     Reviewing,
     Fixing,
     Landing,
-    /// A budget or a rate limit holds it up.
+    /// Paused by a budget cap or a rate limit.
     Paused,
-    /// It waits for a task that failed, is stuck or was cancelled.
+    /// Waits for a task that failed, is stuck or was cancelled.
     Blocked,
     /// A person has to decide.
     NeedsYou,
-    /// Approved, and not in the default branch.
+    /// Approved, but not in the default branch.
     Approved,
     /// In the default branch.
     Landed,
-    /// Done where review was turned off.
+    /// Done with review turned off.
     Unreviewed,
     /// A person rejected it for good.
     Rejected,
@@ -52,7 +51,7 @@ impl TaskState {
         Self::Cancelled,
     ];
 
-    /// The word of the JSON interfaces and of the tables.
+    /// The name in the JSON interfaces and in the tables.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -76,7 +75,7 @@ impl TaskState {
         Self::ALL.into_iter().find(|state| state.as_str() == word)
     }
 
-    /// The sign in front of a task. Only approved work has `✓`.
+    /// The mark in front of a task. Only approved work gets `✓`.
     pub fn mark(self) -> char {
         match self {
             Self::Queued => '·',
@@ -96,26 +95,26 @@ impl TaskState {
         matches!(self, Self::Approved | Self::Landed)
     }
 
-    /// Whether the task is being worked on, or is about to land by itself.
+    /// Whether the task is being worked on, or is about to land without a person.
     pub fn is_at_work(self) -> bool {
         matches!(self, Self::Working | Self::Reviewing | Self::Fixing | Self::Landing)
     }
 
-    /// From a task's status and outcome. `activity` is what its loop does while the status does not say it; other
-    /// states are not believed.
-    pub fn new(status: Status, outcome: Option<&str>, activity: Self) -> Self {
+    /// Computes the state from a task's status and outcome. `activity` is what its loop does, for statuses that do
+    /// not say it; other states are ignored.
+    pub fn new(status: TaskStatus, outcome: Option<&str>, activity: Self) -> Self {
         match status {
-            Status::Pending => Self::Queued,
-            Status::InProgress if activity.is_at_work() || activity.is_approved() => activity,
-            Status::InProgress => Self::Working,
-            Status::Waiting | Status::Stuck => Self::NeedsYou,
-            Status::Paused => Self::Paused,
-            Status::Blocked if activity.is_approved() => activity,
-            Status::Blocked => Self::Blocked,
-            Status::Failed if outcome == Some("rejected") => Self::Rejected,
-            Status::Failed => Self::Failed,
-            Status::Cancelled => Self::Cancelled,
-            Status::Completed => Self::completed(outcome),
+            TaskStatus::Pending => Self::Queued,
+            TaskStatus::InProgress if activity.is_at_work() || activity.is_approved() => activity,
+            TaskStatus::InProgress => Self::Working,
+            TaskStatus::Waiting | TaskStatus::Stuck => Self::NeedsYou,
+            TaskStatus::Paused => Self::Paused,
+            TaskStatus::Blocked if activity.is_approved() => activity,
+            TaskStatus::Blocked => Self::Blocked,
+            TaskStatus::Failed if outcome == Some("rejected") => Self::Rejected,
+            TaskStatus::Failed => Self::Failed,
+            TaskStatus::Cancelled => Self::Cancelled,
+            TaskStatus::Completed => Self::completed(outcome),
         }
     }
 
@@ -128,16 +127,16 @@ impl TaskState {
         }
     }
 
-    /// The state of a loop; `blocked` tells whether its group waits for a person.
-    pub fn of_loop(this: &Loop, blocked: bool) -> Self {
-        let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.word() } else { None };
+    /// The state of a loop. `blocked` is whether its group waits for a person.
+    pub fn for_loop(this: &Loop, blocked: bool) -> Self {
+        let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.as_str() } else { None };
         let looked_at = this.checkpoint.is_some() && matches!(this.stage, Stage::AwaitingLanding { .. });
         let activity = if looked_at { Self::Reviewing } else { activity(&this.stage) };
-        Self::new(Status::of(this, blocked), outcome, activity)
+        Self::new(TaskStatus::for_loop(this, blocked), outcome, activity)
     }
 }
 
-/// What a loop does that has not ended.
+/// The activity of a loop that has not ended.
 fn activity(stage: &Stage) -> TaskState {
     match stage {
         Stage::Queued => TaskState::Queued,
@@ -151,7 +150,7 @@ fn activity(stage: &Stage) -> TaskState {
     }
 }
 
-/// A loop that waits to be landed is approved only if its work is.
+/// A loop that waits to land is approved only if its work is.
 fn awaiting(outcome: &Outcome) -> TaskState {
     if outcome.is_approval() { TaskState::Approved } else { TaskState::Landing }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::words::OF_REVIEWERS;
-use super::{Arrangement, Completion, Landing, Phase, PhaseKind, Restarting, Role, Workflow};
-use crate::policy::{Bound, Gate, OnExhausted, OnFailure, Rung, Span};
+use super::keys::OF_REVIEWERS;
+use super::{Arrangement, Completion, GatePolicy, Landing, Phase, PhaseKind, Role, Workflow};
+use crate::policy::{Bound, Gate, OnExhausted, OnFailure, Rung, TimeSpan};
 
 /// The whole workflow, phase by phase.
 pub fn render(workflow: &Workflow) -> String {
@@ -38,10 +38,7 @@ fn head(workflow: &Workflow) -> Vec<(&'static str, String)> {
         rows.push(("modes", workflow.modes.join(", ")));
     }
     if let Some(mode) = &workflow.tools_in {
-        rows.push((
-            "tools_in",
-            format!("{mode}: in other modes nobody works with a tool of another program"),
-        ));
+        rows.push(("tools_in", format!("{mode}: in other modes no phase uses a tool of another program")));
     }
     if !workflow.prompts.is_empty() {
         let prompts = workflow.prompts.iter().map(|(role, path)| format!("{role} {path}"));
@@ -86,7 +83,7 @@ fn section(out: &mut String, title: &str, workflow: &Workflow, phases: &[Phase])
     let mut number = 0;
     for phase in phases {
         // An item's own gate belongs to the phase that works the item.
-        let belongs = phase.per_item && phase.judge().is_some();
+        let belongs = phase.per_item && phase.policy().is_some();
         number = phase.number.unwrap_or(number + u32::from(!belongs));
         let mark = if belongs { " +".to_owned() } else { format!("{number}.") };
         let _ = writeln!(out, "  {mark} {}", title_of(phase));
@@ -98,7 +95,7 @@ fn section(out: &mut String, title: &str, workflow: &Workflow, phases: &[Phase])
 
 fn title_of(phase: &Phase) -> String {
     let kind = match &phase.kind {
-        PhaseKind::Agent { role, .. } => format!("agent ({})", role.word()),
+        PhaseKind::Agent { role, .. } => format!("agent ({})", role.as_str()),
         PhaseKind::Gate(policy) if policy.gate.enabled => "gate".to_owned(),
         PhaseKind::Gate(_) => "gate, off unless switched on".to_owned(),
         PhaseKind::Check(policy) if policy.gate.enabled => "check".to_owned(),
@@ -123,7 +120,7 @@ fn rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'static s
         ("parallel_model", &phase.parallel_model),
     ];
     let mut rows: Vec<_> = who.into_iter().filter_map(|(key, name)| Some((key, name.clone()?))).collect();
-    rows.extend(phase.prefers.map(|kind| ("prefers", format!("an agent of kind {}", kind.word()))));
+    rows.extend(phase.prefers.map(|kind| ("prefers", format!("an agent of kind {}", kind.as_str()))));
     rows.extend(policy_rows(workflow, phases, phase));
     rows
 }
@@ -145,9 +142,9 @@ fn policy_rows(workflow: &Workflow, phases: &[Phase], phase: &Phase) -> Vec<(&'s
     }
 }
 
-fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &Restarting) -> Vec<(&'static str, String)> {
+fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &GatePolicy) -> Vec<(&'static str, String)> {
     let gate = &policy.gate;
-    let leads_back = |target: &&Phase| may_restart(gate) && target.judge() != Some(policy);
+    let leads_back = |target: &&Phase| may_restart(gate) && target.policy() != Some(policy);
     let target = phases.get(policy.restart_to).filter(leads_back);
     let mut rows = vec![("reviewers", reviewers(workflow, gate)), ("fail_on", word(&gate.fail_on))];
     rows.extend([("on_failure", word(&gate.on_failure)), bound(gate), on_exhausted(gate)]);
@@ -165,7 +162,7 @@ fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &Restarting) -> Vec
         ("max_same_finding", number(gate.max_same_finding)),
         ("max_noop_fixes", number(gate.max_noop_fixes)),
     ]);
-    rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.word().to_owned())));
+    rows.extend((policy.fixer != Role::Fix).then(|| ("fixer", policy.fixer.as_str().to_owned())));
     rows.extend(gate.require_nonce.map(|on| ("require_nonce", yes(on))));
     rows.extend(timeout("review_timeout", gate.review_timeout));
     rows.extend(timeout("fix_timeout", gate.fix_timeout));
@@ -196,7 +193,7 @@ fn may_restart(gate: &Gate) -> bool {
 
 fn reviewers(workflow: &Workflow, gate: &Gate) -> String {
     let one = |name: &crate::ids::ReviewerName| match workflow.reviewers.get(name) {
-        Some(reviewer) => format!("{name} ({}, {})", reviewer.kind.word(), word(&reviewer.contract)),
+        Some(reviewer) => format!("{name} ({}, {})", reviewer.kind.as_str(), word(&reviewer.contract)),
         None => name.to_string(),
     };
     gate.reviewers.iter().map(one).collect::<Vec<_>>().join(" ∥ ")
@@ -226,7 +223,7 @@ fn number(value: Option<u32>) -> String {
     value.map_or("off".to_owned(), |value| value.to_string())
 }
 
-fn timeout(key: &'static str, span: Option<Span>) -> Option<(&'static str, String)> {
+fn timeout(key: &'static str, span: Option<TimeSpan>) -> Option<(&'static str, String)> {
     span.map(|span| (key, span.to_string()))
 }
 

@@ -1,144 +1,127 @@
-//! From the words of a workflow to the workflow itself, or to what is wrong with it.
+//! Turns the keys of a workflow into a workflow, or reports what is wrong with it.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::problem::{WorkflowError, either, nearest};
-use super::table::{Checked, Table};
-use super::words::{
-    AgentWords, GateWords, KindWord, OF_REVIEWERS, PhaseWords, RestartWords, ReviewerWords, Reviewers,
-    TABLES, WhoWords, WorkflowWords,
+use super::keys::{
+    AgentKeys, CommonKeys, GateKeys, MOST_PHASES, OF_REVIEWERS, PhaseKeys, PhaseKindName, RestartKeys, ReviewerKeys,
+    WorkKeys, WorkflowTable,
 };
-use super::{Phase, PhaseKind, Restarting, Reviewer, Role, Workflow};
+use super::{GatePolicy, Phase, PhaseKind, Role, Workflow, WorkflowReviewer};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::{
-    Bound, Count, ExhaustedAs, Gate, Ladder, Limits, OnExhausted, OnFailure, Rereview, Rung,
-};
+use crate::policy::{Bound, ExhaustedAs, Gate, Ladder, LoopLimits, OnExhausted, OnFailure, RereviewScope, Rung};
 use crate::prompt::Depth;
-use crate::review::Bar;
+use crate::review::{FailThreshold, ReviewerKind};
+use crate::settings::ConfigError;
+use crate::settings::reader::{check_keys, did_you_mean, either, keys_of};
+use crate::settings::tree::{ConfigNode, check_exclusive};
 
-/// What a gate says that is silent about everything.
+pub type Reviewers = BTreeMap<ReviewerName, WorkflowReviewer>;
+
+/// A gate that sets no key.
 pub fn default_gate() -> Gate {
     Gate {
         enabled: true,
         reviewers: Vec::new(),
-        fail_on: Bar::Medium,
+        fail_on: FailThreshold::Medium,
         on_failure: OnFailure::MiniLoop,
         bound: Bound::MaxCycles(3),
         on_exhausted: OnExhausted::Stop,
         exhausted_as: ExhaustedAs::Failed,
-        on_unclear: Ladder::of(&[Rung::Retry, Rung::Ask]),
-        on_reviewer_failure: Ladder::of(&[Rung::Retry, Rung::Ask]),
-        on_fixer_failure: Ladder::of(&[Rung::Retry, Rung::Ask]),
-        on_implementer_failure: Ladder::of(&[Rung::Fail]),
-        on_discussion: Ladder::of(&[Rung::Ask]),
+        on_unclear: Ladder::new(&[Rung::Retry, Rung::Ask]),
+        on_reviewer_failure: Ladder::new(&[Rung::Retry, Rung::Ask]),
+        on_fixer_failure: Ladder::new(&[Rung::Retry, Rung::Ask]),
+        on_implementer_failure: Ladder::new(&[Rung::Fail]),
+        on_discussion: Ladder::new(&[Rung::Ask]),
         author_output: false,
         parallel_fixes: false,
         require_nonce: None,
         review_timeout: None,
         fix_timeout: None,
-        rereview: Rereview::Full,
+        rereview: RereviewScope::Full,
         depth: Depth::Standard,
         max_same_finding: Some(3),
         max_noop_fixes: Some(1),
     }
 }
 
+/// A workflow with the table it was read from.
+#[derive(Clone, Copy)]
+pub struct WorkflowSource<'a> {
+    pub name: &'a str,
+    pub keys: &'a WorkflowTable,
+    pub node: &'a ConfigNode,
+}
+
 /// Builds and checks a workflow. `shared` are the reviewers it may name besides its own.
-pub fn workflow(table: &Table<'_>, name: &str, shared: &Reviewers) -> Checked<Workflow> {
-    table.only("a workflow", &[WorkflowWords::KEYS, &TABLES].concat())?;
-    let words = WorkflowWords::read(table)?;
+pub fn workflow(source: WorkflowSource<'_>, shared: &Reviewers) -> Result<Workflow, ConfigError> {
+    let WorkflowSource { name, keys, node } = source;
     let mut known = shared.clone();
-    if let Some(own) = table.table("reviewers")? {
-        own.children()?.iter().try_for_each(|(_, own)| own.only("a reviewer", ReviewerWords::KEYS))?;
-        known.extend(reviewers(&own)?);
+    for (name, reviewer) in &keys.reviewers {
+        let table = node.get(&["reviewers", name]).unwrap_or(node);
+        known.insert(name.as_str().into(), own_reviewer(name, reviewer, table)?);
     }
-    let limits = limits(table, &words)?;
-    let modes = modes(table, words.modes)?;
-    check_mode(table, "tools_in", words.tools_in.as_deref(), &modes)?;
-    let phases = |key| list(table, key, &known, &modes);
-    let (before, phases, after) = (phases("before")?, phases("phases")?, phases("after")?);
+    let modes = keys.modes.clone().unwrap_or_default();
+    let mut seen = HashSet::new();
+    if let Some(mode) = modes.iter().find(|mode| !seen.insert(*mode)) {
+        return Err(node.error("modes", format!("mode `{mode}` is listed twice: write it once")));
+    }
+    check_mode(node, "tools_in", keys.tools_in.as_deref(), &modes)?;
+    let lists = [("before", &keys.before), ("phases", &keys.phases), ("after", &keys.after)];
+    let [before, phases, after] = lists.map(|(key, list)| {
+        let tables = node.get(&[key]).map(ConfigNode::list).unwrap_or_default();
+        let list = PhaseListReader { key, tables, phases: &list.0, reviewers: &known, modes: &modes };
+        list.phases()
+    });
+    let (before, phases, after) = (before?, phases?, after?);
     if phases.is_empty() {
-        return Err(table.error("phases", "no phases: write at least one [[phases]] table"));
+        return Err(node.error("phases", "no phases: write at least one [[phases]] table"));
     }
+    let judges = [&before, &phases, &after].into_iter().flatten().filter_map(Phase::policy);
+    let named: BTreeSet<_> = judges.flat_map(|judge| &judge.gate.reviewers).collect();
+    known.retain(|name, _| named.contains(name) || !shared.contains_key(name));
     Ok(Workflow {
         name: name.to_owned(),
-        description: words.description.unwrap_or_default(),
-        completion: words.completion.unwrap_or_default(),
-        landing: words.landing.unwrap_or_default(),
-        arrangement: words.arrangement.unwrap_or_default(),
-        checkpoint_interval: words.checkpoint_interval.filter(|interval| *interval > 0),
-        limits,
-        attempts_exhausted_as: words.attempts_exhausted_as.unwrap_or(ExhaustedAs::Failed),
-        reviewers: named(known, [&before, &phases, &after], shared),
-        prompts: std::collections::BTreeMap::new(),
+        description: keys.description.clone().unwrap_or_default(),
+        completion: keys.completion.unwrap_or_default(),
+        landing: keys.landing.unwrap_or_default(),
+        arrangement: keys.arrangement.unwrap_or_default(),
+        checkpoint_interval: keys.checkpoint_interval.map(|interval| interval.0).filter(|n| *n > 0),
+        limits: limits(keys),
+        attempts_exhausted_as: keys.attempts_exhausted_as.unwrap_or(ExhaustedAs::Failed),
+        reviewers: known,
+        prompts: BTreeMap::new(),
         modes,
-        tools_in: words.tools_in,
+        tools_in: keys.tools_in.clone(),
         before,
         phases,
         after,
     })
 }
 
-/// Of the reviewers a file shares, a workflow has those that its gates name.
-fn named(mut known: Reviewers, phases: [&[Phase]; 3], shared: &Reviewers) -> Reviewers {
-    let judges = phases.into_iter().flatten().filter_map(Phase::judge);
-    let called: BTreeSet<_> = judges.flat_map(|judge| &judge.gate.reviewers).collect();
-    known.retain(|name, _| called.contains(name) || !shared.contains_key(name));
-    known
+/// A reviewer of a workflow.
+pub fn own_reviewer(name: &str, reviewer: &ReviewerKeys, table: &ConfigNode) -> Result<WorkflowReviewer, ConfigError> {
+    let kind = reviewer.kind.ok_or_else(|| {
+        let kinds = either(&ReviewerKind::ALL.map(ReviewerKind::as_str));
+        table.error("kind", format!("reviewer `{name}` has no `kind`: expected {kinds}"))
+    })?;
+    Ok(WorkflowReviewer { kind, contract: reviewer.contract.unwrap_or(Contract::Auto) })
 }
 
-/// The reviewers of a table, by name. Who plays them is not looked at here.
-pub fn reviewers(table: &Table<'_>) -> Checked<Reviewers> {
-    let one = |(name, table): (&str, Table<'_>)| {
-        let words = ReviewerWords::read(&table)?;
-        let kind = words.kind.ok_or_else(|| {
-            let kinds: Vec<_> = crate::review::ReviewerKind::ALL.iter().map(|kind| kind.word()).collect();
-            table.error("kind", format!("reviewer `{name}` has no `kind`: expected {}", either(&kinds)))
-        })?;
-        Ok((name.into(), Reviewer { kind, contract: words.contract.unwrap_or(Contract::Auto) }))
-    };
-    table.children()?.into_iter().map(one).collect()
-}
-
-fn limits(table: &Table<'_>, words: &WorkflowWords) -> Checked<Limits> {
-    let known = Limits::default();
-    let max_attempts = match words.max_attempts {
-        None => known.max_attempts,
-        Some(Count::Of(attempts)) if attempts > 0 => attempts,
-        Some(Count::Of(_) | Count::Unlimited) => {
-            let message = "unbounded loop: expected a number for `max_attempts`, at least 1, for it alone ends \
-                           a gate whose own bound is \"unlimited\"";
-            return Err(table.error("max_attempts", message));
-        }
-    };
-    if words.max_passes == Some(0) {
-        return Err(table.error("max_passes", "`max_passes` is 0: expected at least 1"));
-    }
-    Ok(Limits {
-        max_attempts,
-        max_passes: words.max_passes.unwrap_or(known.max_passes),
-        max_recoveries: words.max_recoveries.unwrap_or(known.max_recoveries),
-        max_conflicts: words.max_conflicts.unwrap_or(known.max_conflicts),
-        max_rate_limits: known.max_rate_limits,
-        bounds_restarts: known.bounds_restarts,
-    })
-}
-
-fn modes(table: &Table<'_>, written: Option<Vec<String>>) -> Checked<Vec<String>> {
-    let modes = written.unwrap_or_default();
-    let mut seen = HashSet::new();
-    match modes.iter().find(|mode| !seen.insert(*mode)) {
-        Some(mode) => Err(table.error("modes", format!("mode `{mode}` is listed twice: write it once"))),
-        None => Ok(modes),
+fn limits(keys: &WorkflowTable) -> LoopLimits {
+    let known = LoopLimits::default();
+    LoopLimits {
+        max_attempts: keys.max_attempts.map_or(known.max_attempts, |number| number.0),
+        max_passes: keys.max_passes.map_or(known.max_passes, |number| number.0),
+        max_recoveries: keys.max_recoveries.unwrap_or(known.max_recoveries),
+        max_conflicts: keys.max_conflicts.unwrap_or(known.max_conflicts),
+        ..known
     }
 }
 
 /// A mode that is named must be one of the workflow's.
-fn check_mode(table: &Table<'_>, key: &str, written: Option<&str>, modes: &[String]) -> Checked<()> {
-    let Some(mode) = written.filter(|mode| !modes.iter().any(|known| known == mode)) else {
-        return Ok(());
-    };
+fn check_mode(table: &ConfigNode, key: &str, mode: Option<&str>, modes: &[String]) -> Result<(), ConfigError> {
+    let Some(mode) = mode.filter(|mode| !modes.iter().any(|known| known == mode)) else { return Ok(()) };
     let expected = if modes.is_empty() {
         format!("write `modes = [\"{mode}\"]` in the workflow")
     } else {
@@ -147,154 +130,152 @@ fn check_mode(table: &Table<'_>, key: &str, written: Option<&str>, modes: &[Stri
     Err(table.error(key, format!("unknown mode `{mode}`: {expected}")))
 }
 
-fn list(workflow: &Table<'_>, key: &str, reviewers: &Reviewers, modes: &[String]) -> Checked<Vec<Phase>> {
-    let tables = workflow.tables(key)?;
-    if let Some(table) = tables.get(MOST_PHASES) {
-        let message = format!("`{key}` has {} phases: expected at most {MOST_PHASES}", tables.len());
-        return Err(table.error("name", message));
-    }
-    let names: HashSet<&str> = tables.iter().filter_map(|table| table.text("name")).collect();
-    let mut taken = HashSet::new();
-    let mut phases = Vec::new();
-    for table in &tables {
-        let table = *table;
-        let phase = Context { table, reviewers, modes, names: &names, earlier: &phases }.phase()?;
-        if !taken.insert(phase.name.clone()) {
-            let message = format!("two phases are called `{}`: write another name", phase.name);
-            return Err(table.error("name", message));
-        }
-        phases.push(phase);
-    }
-    let too_early = gate_before_work(&phases).filter(|_| key == "phases");
-    if let Some((table, phase)) = too_early.and_then(|index| Some((tables.get(index)?, phases.get(index)?))) {
-        let message =
-            format!("gate `{}` has nothing to judge yet: write an agent phase before it", phase.name);
-        return Err(table.error("name", message));
-    }
-    Ok(phases)
-}
-
-/// A gate that comes before the first work. A workflow that only judges has its work from elsewhere.
-fn gate_before_work(phases: &[Phase]) -> Option<usize> {
-    let work = phases.iter().position(Phase::works)?;
-    phases.iter().take(work).position(Phase::is_gate)
-}
-
-/// One phase being read.
-struct Context<'a> {
-    table: Table<'a>,
+/// One of the three lists of phases.
+struct PhaseListReader<'a> {
+    key: &'static str,
+    tables: &'a [ConfigNode],
+    phases: &'a [PhaseKeys],
     reviewers: &'a Reviewers,
     modes: &'a [String],
-    /// Of all phases of the list.
-    names: &'a HashSet<&'a str>,
+}
+
+impl PhaseListReader<'_> {
+    fn phases(&self) -> Result<Vec<Phase>, ConfigError> {
+        if let Some(table) = self.tables.get(MOST_PHASES) {
+            let (key, count) = (self.key, self.tables.len());
+            let message = format!("`{key}` has {count} phases: expected at most {MOST_PHASES}");
+            return Err(table.error("name", message));
+        }
+        let mut taken = HashSet::new();
+        let mut phases = Vec::new();
+        for (table, keys) in self.tables.iter().zip(self.phases) {
+            let phase = PhaseReader { list: self, table, keys, earlier: &phases }.phase()?;
+            if !taken.insert(phase.name.clone()) {
+                let message = format!("two phases are called `{}`: write another name", phase.name);
+                return Err(table.error("name", message));
+            }
+            phases.push(phase);
+        }
+        // A workflow without work judges work from elsewhere.
+        let work = phases.iter().position(Phase::is_work).filter(|_| self.key == "phases").unwrap_or(0);
+        let early = phases.iter().zip(self.tables).take(work).find(|(phase, _)| phase.is_gate());
+        if let Some((phase, table)) = early {
+            let message = format!("gate `{}` has nothing to judge yet: write an agent phase before it", phase.name);
+            return Err(table.error("name", message));
+        }
+        Ok(phases)
+    }
+}
+
+/// One phase.
+struct PhaseReader<'a> {
+    list: &'a PhaseListReader<'a>,
+    table: &'a ConfigNode,
+    keys: &'a PhaseKeys,
     earlier: &'a [Phase],
 }
 
-/// More phases than anyone writes by hand; each may look at all before it.
-pub const MOST_PHASES: usize = 1000;
-
-/// More helpers than this are a mistake of the keyboard.
-pub const MOST_RESEARCHERS: u32 = 32;
-
-impl Context<'_> {
-    fn error(&self, key: &str, message: impl Into<String>) -> WorkflowError {
+impl PhaseReader<'_> {
+    fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
         self.table.error(key, message)
     }
 
-    fn phase(&self) -> Checked<Phase> {
-        let words = PhaseWords::read(&self.table)?;
-        let name = self.name(words.name)?;
-        let kind = words.kind.ok_or_else(|| {
+    fn phase(&self) -> Result<Phase, ConfigError> {
+        let PhaseKeys { common, agent, work, .. } = self.keys;
+        let name = common.name.clone().filter(|name| !name.trim().is_empty());
+        let name = name.ok_or_else(|| self.error("name", "a phase needs a name: write `name = \"…\"`"))?;
+        let kind = common.kind.ok_or_else(|| {
             self.error("kind", format!("phase `{name}` has no `kind`: expected agent, gate or check"))
         })?;
-        self.only(kind)?;
-        let who = WhoWords::read(&self.table)?;
-        check_mode(&self.table, "mode", words.mode.as_deref(), self.modes)?;
+        self.check_keys(kind)?;
+        check_mode(self.table, "mode", common.mode.as_deref(), self.list.modes)?;
         Ok(Phase {
             kind: match kind {
-                KindWord::Agent => self.agent()?,
-                KindWord::Gate => PhaseKind::Gate(self.gate(&name, words.mode.as_deref())?),
-                KindWord::Check => PhaseKind::Check(self.check(&name, words.mode.as_deref())?),
+                PhaseKindName::Agent => PhaseKind::Agent {
+                    role: work.role.unwrap_or_default(),
+                    timeout: work.timeout,
+                    researchers: work.researchers.map_or(0, |number| number.0),
+                },
+                PhaseKindName::Gate => PhaseKind::Gate(self.gate(&name)?),
+                PhaseKindName::Check => PhaseKind::Check(self.check(&name)?),
             },
             name,
-            per_item: words.per_item.unwrap_or(false),
-            once: words.once.unwrap_or(false),
-            mode: words.mode,
-            number: words.number,
-            called: words.called,
-            agent: who.agent,
-            tool: who.tool,
-            model: who.model,
-            prefers: who.prefers,
-            parallel_model: self.table.get("parallel_model")?,
+            per_item: common.per_item.unwrap_or(false),
+            once: common.once.unwrap_or(false),
+            mode: common.mode.clone(),
+            number: common.number,
+            called: common.called.clone(),
+            agent: agent.agent.clone(),
+            tool: agent.tool.clone(),
+            model: agent.model.clone(),
+            prefers: agent.prefers,
+            parallel_model: work.parallel_model.clone(),
         })
     }
 
-    fn name(&self, written: Option<String>) -> Checked<String> {
-        let name = written.filter(|name| !name.trim().is_empty());
-        let name = name.ok_or_else(|| self.error("name", "a phase needs a name: write `name = \"…\"`"))?;
-        Ok(name)
-    }
-
-    /// Refuses what is no key, and what is one of another kind of phase.
-    fn only(&self, kind: KindWord) -> Checked<()> {
-        let of_gates = [GateWords::KEYS, RestartWords::KEYS].concat();
-        let (what, mut known, elsewhere) = match kind {
-            KindWord::Agent => ("an agent phase", [AgentWords::KEYS, WhoWords::KEYS].concat(), of_gates),
-            KindWord::Gate => ("a gate", [&of_gates, WhoWords::KEYS].concat(), AgentWords::KEYS.to_vec()),
-            KindWord::Check => {
-                let known = of_gates.into_iter().filter(|key| !OF_REVIEWERS.contains(key)).collect();
-                ("a check", known, [AgentWords::KEYS, WhoWords::KEYS, &OF_REVIEWERS].concat())
+    /// Refuses unknown keys, and those of other kinds of phases.
+    fn check_keys(&self, kind: PhaseKindName) -> Result<(), ConfigError> {
+        let (work, agent) = (keys_of::<WorkKeys>(), keys_of::<AgentKeys>());
+        let mut judge = [GateKeys::keys(), keys_of::<RestartKeys>()].concat();
+        let (what, owners) = match kind {
+            PhaseKindName::Agent => ("an agent phase", vec![("gates and checks", judge.clone())]),
+            PhaseKindName::Gate => ("a gate", vec![("agent phases", work.clone())]),
+            PhaseKindName::Check => {
+                judge.retain(|key| !OF_REVIEWERS.contains(key));
+                let commands = "agent phases and gates: the project's commands need no agent";
+                let checks = "gates: the project's commands judge a check, not reviewers";
+                let owners =
+                    [("agent phases", work.clone()), (commands, agent.clone()), (checks, OF_REVIEWERS.to_vec())];
+                ("a check", owners.to_vec())
             }
         };
-        known.extend(PhaseWords::KEYS);
-        match self.table.stranger(&known) {
-            Some(key) if elsewhere.contains(&key) => Err(self.error(key, misplaced(kind, what, key))),
-            Some(_) | None => self.table.only(what, &known),
+        let mut known = match kind {
+            PhaseKindName::Agent => [work, agent].concat(),
+            PhaseKindName::Gate => [judge, agent].concat(),
+            PhaseKindName::Check => judge,
+        };
+        known.extend(keys_of::<CommonKeys>());
+        let unknown = self.table.entries().into_iter().find(|(key, _)| !known.contains(key));
+        let owner = unknown.and_then(|(key, _)| owners.iter().find(|(_, keys)| keys.contains(&key)));
+        match unknown.zip(owner) {
+            Some(((key, _), (owner, _))) => {
+                Err(self.error(key, format!("{what} has no `{key}`: expected it only in {owner}")))
+            }
+            None => check_keys(self.table, what, &known),
         }
     }
 
-    fn agent(&self) -> Checked<PhaseKind> {
-        let words = AgentWords::read(&self.table)?;
-        let researchers = words.researchers.unwrap_or(0);
-        if researchers > MOST_RESEARCHERS {
-            let message = format!("`researchers` is {researchers}: expected at most {MOST_RESEARCHERS}");
-            return Err(self.error("researchers", message));
-        }
-        Ok(PhaseKind::Agent { role: words.role.unwrap_or_default(), timeout: words.timeout, researchers })
-    }
-
-    fn gate(&self, name: &str, mode: Option<&str>) -> Checked<Restarting> {
-        let policy = self.judge(name, mode)?;
+    fn gate(&self, name: &str) -> Result<GatePolicy, ConfigError> {
+        let policy = self.judge(name)?;
         self.check_reviewers(name, &policy.gate)?;
         Ok(policy)
     }
 
-    /// A check has no bar: whatever a failing command reports is to be fixed.
-    fn check(&self, name: &str, mode: Option<&str>) -> Checked<Restarting> {
-        let mut policy = self.judge(name, mode)?;
-        policy.gate.fail_on = Bar::Low;
+    /// A check has no bar: whatever a failing command reports must be fixed.
+    fn check(&self, name: &str) -> Result<GatePolicy, ConfigError> {
+        let mut policy = self.judge(name)?;
+        policy.gate.fail_on = FailThreshold::Low;
         Ok(policy)
     }
 
-    fn judge(&self, name: &str, mode: Option<&str>) -> Checked<Restarting> {
-        let words = GateWords::read(&self.table)?;
+    fn judge(&self, name: &str) -> Result<GatePolicy, ConfigError> {
         let mut gate = default_gate();
-        words.lay_over(&mut gate);
-        check_bound(&self.table, &words)?;
-        let restart = RestartWords::read(&self.table)?;
-        let restart_to = self.restart_to(name, mode, restart.restart_to.as_deref())?;
-        self.check_restart(name, &gate)?;
-        Ok(Restarting { gate, restart_to, fixer: restart.fixer.unwrap_or(Role::Fix) })
+        self.keys.gate.apply_to(&mut gate);
+        check_exclusive(self.table, "max_cycles", "max_fixes")?;
+        let restart_to = self.restart_to(name)?;
+        if let Some(key) = restart_key(&gate).filter(|_| self.earlier.is_empty()) {
+            return Err(self.error(key, nothing_to_restart(key, name)));
+        }
+        Ok(GatePolicy { gate, restart_to, fixer: self.keys.restart.fixer.unwrap_or(Role::Fix) })
     }
 
-    fn restart_to(&self, name: &str, mode: Option<&str>, written: Option<&str>) -> Checked<usize> {
-        let Some(target) = written else { return Ok(0) };
-        let stays = |phase: &Phase| phase.mode.is_none() || phase.mode.as_deref() == mode;
+    fn restart_to(&self, name: &str) -> Result<usize, ConfigError> {
+        let Some(target) = self.keys.restart.restart_to.as_deref() else { return Ok(0) };
+        let mode = &self.keys.common.mode;
         let Some(index) = self.earlier.iter().position(|phase| phase.name == target) else {
             return Err(self.error("restart_to", self.no_target(name, target)));
         };
-        if self.earlier.get(index).is_some_and(stays) {
+        if self.earlier.get(index).is_some_and(|phase| phase.mode.is_none() || phase.mode == *mode) {
             return Ok(index);
         }
         let message = format!("restart target: `{target}` is left out in a mode in which `{name}` is not");
@@ -302,9 +283,10 @@ impl Context<'_> {
     }
 
     fn no_target(&self, name: &str, target: &str) -> String {
+        let mut names = self.list.phases.iter().filter_map(|phase| phase.common.name.as_deref());
         let wrong = if target == name {
             format!("`{target}` is this phase itself")
-        } else if self.names.contains(target) {
+        } else if names.any(|name| name == target) {
             format!("`{target}` comes after `{name}`")
         } else {
             format!("unknown phase `{target}`")
@@ -314,55 +296,40 @@ impl Context<'_> {
         format!("restart target: {wrong}, expected a phase before `{name}`: {expected}")
     }
 
-    /// A restart that does no work in between would only burn the passes.
-    fn check_restart(&self, name: &str, gate: &Gate) -> Checked<()> {
-        let key = if !self.earlier.is_empty() {
-            return Ok(());
-        } else if gate.on_failure == OnFailure::Restart {
-            "on_failure"
-        } else if gate.on_exhausted == OnExhausted::Restart {
-            "on_exhausted"
+    fn check_reviewers(&self, name: &str, gate: &Gate) -> Result<(), ConfigError> {
+        let known: Vec<_> = self.list.reviewers.keys().map(ReviewerName::as_str).collect();
+        let expected = || match known.as_slice() {
+            [] => "write a [reviewers.NAME] table for each one".to_owned(),
+            known => {
+                format!("expected some of {}, or write a [reviewers.NAME] table for another", known.join(", "))
+            }
+        };
+        let unknown = gate.reviewers.iter().find(|name| !self.list.reviewers.contains_key(*name));
+        let message = if gate.reviewers.is_empty() {
+            format!("gate without reviewers: `{name}` needs `reviewers = [\"…\"]`; {}", expected())
+        } else if let Some(reviewer) = unknown {
+            format!("unknown reviewer `{reviewer}`: {}", did_you_mean(reviewer.as_str(), &known, expected))
+        } else if let Some(message) = named_twice(&gate.reviewers) {
+            message
         } else {
             return Ok(());
         };
-        Err(self.error(key, nothing_to_restart(key, name)))
-    }
-
-    fn check_reviewers(&self, name: &str, gate: &Gate) -> Checked<()> {
-        if gate.reviewers.is_empty() {
-            let expected = self.known_reviewers();
-            let message = format!("gate without reviewers: `{name}` needs `reviewers = [\"…\"]`; {expected}");
-            return Err(self.error("reviewers", message));
-        }
-        let mut seen = BTreeSet::new();
-        for reviewer in &gate.reviewers {
-            if !self.reviewers.contains_key(reviewer) {
-                let known: Vec<_> = self.reviewers.keys().map(|name| name.as_str()).collect();
-                let expected = match nearest(reviewer.as_str(), &known) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => self.known_reviewers(),
-                };
-                let message = format!("unknown reviewer `{reviewer}`: {expected}");
-                return Err(self.error("reviewers", message));
-            }
-            if !seen.insert(reviewer) {
-                return Err(self.error("reviewers", twice(reviewer)));
-            }
-        }
-        Ok(())
-    }
-
-    fn known_reviewers(&self) -> String {
-        let known: Vec<_> = self.reviewers.keys().map(|name| name.as_str()).collect();
-        if known.is_empty() {
-            "write a [reviewers.NAME] table for each one".to_owned()
-        } else {
-            format!("expected some of {}, or write a [reviewers.NAME] table for another", known.join(", "))
-        }
+        Err(self.error("reviewers", message))
     }
 }
 
-/// What to say of a restart where nothing comes before.
+/// The key that restarts, if the gate does.
+pub fn restart_key(gate: &Gate) -> Option<&'static str> {
+    if gate.on_failure == OnFailure::Restart {
+        Some("on_failure")
+    } else if gate.on_exhausted == OnExhausted::Restart {
+        Some("on_exhausted")
+    } else {
+        None
+    }
+}
+
+/// The message about a restart with no phase before it: it would only use up the passes.
 pub fn nothing_to_restart(key: &str, phase: &str) -> String {
     format!(
         "restart target: `{key}` is \"restart\", but there is no phase before `{phase}`: write another word, or a \
@@ -370,38 +337,9 @@ pub fn nothing_to_restart(key: &str, phase: &str) -> String {
     )
 }
 
-/// What to say of a reviewer that a gate names twice.
-pub fn twice(reviewer: &ReviewerName) -> String {
-    format!("reviewer `{reviewer}` is named twice: write each name once")
-}
-
-/// The one of two keys that comes later in the file.
-fn later<'k>(table: &Table<'_>, one: &'k str, other: &'k str) -> &'k str {
-    if table.offset(one) > table.offset(other) { one } else { other }
-}
-
-/// A gate has one bound, and at least one review.
-pub fn check_bound(table: &Table<'_>, words: &GateWords) -> Checked<()> {
-    if words.max_cycles.is_some() && words.max_fixes.is_some() {
-        let message = "a gate has one bound: write `max_cycles` or `max_fixes`, not both";
-        return Err(table.error(later(table, "max_cycles", "max_fixes"), message));
-    }
-    if words.max_cycles == Some(Count::Of(0)) {
-        let message = "`max_cycles` is 0: expected at least 1, for the one review";
-        return Err(table.error("max_cycles", message));
-    }
-    Ok(())
-}
-
-fn misplaced(kind: KindWord, what: &str, key: &str) -> String {
-    let owner = match kind {
-        KindWord::Agent => "gates and checks",
-        KindWord::Gate => "agent phases",
-        KindWord::Check if AgentWords::KEYS.contains(&key) => "agent phases",
-        KindWord::Check if WhoWords::KEYS.contains(&key) => {
-            "agent phases and gates: the project's commands need no agent"
-        }
-        KindWord::Check => "gates: the project's commands judge a check, not reviewers",
-    };
-    format!("{what} has no `{key}`: expected it only in {owner}")
+/// The message about a reviewer that a gate names twice.
+pub fn named_twice(reviewers: &[ReviewerName]) -> Option<String> {
+    let mut seen = HashSet::new();
+    let reviewer = reviewers.iter().find(|name| !seen.insert(*name))?;
+    Some(format!("reviewer `{reviewer}` is named twice: write each name once"))
 }

@@ -1,7 +1,7 @@
 //! Who does a job.
 
-use signoff_core::config::{
-    Assigned, AssignedReviewer, ConfigError, Layer, Place, ReviewWorkspace, Settings, TaskFlags, read,
+use signoff_core::settings::{
+    AssignedReviewer, AssignedWriter, ConfigError, JobPlace, Layer, ReviewWorkspace, Settings, TaskFlags, read,
 };
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::{Phase, Role};
@@ -17,17 +17,17 @@ struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     fn of(settings: &'a Settings) -> Self {
-        Self { settings, task: TaskSpec::of("Add login"), flags: TaskFlags::default() }
+        Self { settings, task: TaskSpec::from_text("Add login"), flags: TaskFlags::default() }
     }
 
-    fn at<T>(&self, phase: &str, ask: impl FnOnce(Place<'_>) -> T) -> T {
+    fn at<T>(&self, phase: &str, ask: impl FnOnce(JobPlace<'_>) -> T) -> T {
         let workflow = self.settings.task_workflow(&self.task, &self.flags).expect("a workflow");
         let phases: Vec<Phase> = workflow.phases.clone();
         let phase = phases.iter().find(|one| one.name == phase).expect(phase);
-        ask(Place { workflow: &workflow, phase, task: &self.task })
+        ask(JobPlace { workflow: &workflow, phase, task: &self.task })
     }
 
-    fn writer(&self, role: Role, phase: &str) -> Result<Assigned, ConfigError> {
+    fn writer(&self, role: Role, phase: &str) -> Result<AssignedWriter, ConfigError> {
         self.at(phase, |place| self.settings.writer(role, place))
     }
 
@@ -36,14 +36,14 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn summary(assigned: &Assigned) -> String {
+fn summary(assigned: &AssignedWriter) -> String {
     let model = assigned.model.as_deref().unwrap_or("-");
     format!("{} {model} {}", assigned.agent.name, assigned.timeout)
 }
 
 fn review_summary(assigned: &AssignedReviewer) -> String {
     let model = assigned.model.as_deref().unwrap_or("-");
-    format!("{} {model} {} {}", assigned.agent.name, assigned.timeout, assigned.contract.word())
+    format!("{} {model} {} {}", assigned.agent.name, assigned.timeout, assigned.contract.as_str())
 }
 
 const TWO: &str = "\
@@ -71,7 +71,7 @@ fn a_missing_role_falls_back_to_implement() {
     let agent = |role| asked.writer(role, "implement").unwrap().agent.name;
     assert_eq!(agent(Role::Fix), "mine");
     for role in [Role::Implement, Role::Enumerate, Role::Plan, Role::Brainstorm, Role::Simplify] {
-        assert_eq!(agent(role), "claude", "{}", role.word());
+        assert_eq!(agent(role), "claude", "{}", role.as_str());
     }
     assert_eq!(asked.reviewer("general").unwrap().agent.name, "claude");
 }
@@ -87,7 +87,7 @@ fn a_reviewer_names_its_agent_or_has_that_of_the_role() {
     let assigned = Asked::of(&settings).reviewer("general").unwrap();
     assert_eq!((assigned.agent.name.as_str(), assigned.workspace), ("claude", Some(ReviewWorkspace::Copy)));
     assert_eq!((assigned.require_nonce, assigned.prompt.as_deref()), (true, Some("ours.md")));
-    assert_eq!(assigned.contract.word(), "auto");
+    assert_eq!(assigned.contract.as_str(), "auto");
 }
 
 #[test]
@@ -102,8 +102,7 @@ fn known_kinds_of_agents_must_copy_the_nonce_unless_the_configuration_says_no() 
     assert!(required("", "claude") && !required("", "mine"));
     assert!(!required("[gate]\nrequire_nonce = false", "claude"));
     assert!(required("[gate]\nrequire_nonce = true", "mine"));
-    let own =
-        "[gate]\nrequire_nonce = true\n[reviewers.general]\nrequire_nonce = false\nagent = \"claude\"\n";
+    let own = "[gate]\nrequire_nonce = true\n[reviewers.general]\nrequire_nonce = false\nagent = \"claude\"\n";
     let settings = configured(&format!("{TWO}[roles]\nimplement = \"mine\"\nreview = \"mine\"\n{own}"));
     assert!(!Asked::of(&settings).reviewer("general").unwrap().require_nonce);
     let tool = "[reviewers.general]\ncontract = \"tool\"\nagent = \"claude\"\n";
@@ -162,9 +161,7 @@ fn times_are_taken_from_the_nearest_person() {
     );
     assert_eq!(times("[gate]\nreview_timeout = \"3m\"\n[reviewers.general]\ntimeout = \"1m\""), "1h 30m 1m");
     assert_eq!(
-        times(
-            "preset = \"plan\"\n[reviewers.general]\nkind = \"general\"\n[gate]\nreviewers = [\"general\"]"
-        ),
+        times("preset = \"plan\"\n[reviewers.general]\nkind = \"general\"\n[gate]\nreviewers = [\"general\"]"),
         "1h 1h 3m"
     );
 }
@@ -176,7 +173,7 @@ fn an_agent_is_what_its_table_says() {
          timeout = \"30m\"\nfallback = \"claude\"\n[agents.claude]\n",
     );
     insta::assert_debug_snapshot!(settings.agent("mine").unwrap(), @r#"
-    Agent {
+    AgentConfig {
         name: "mine",
         kind: Command,
         command: [
@@ -194,7 +191,7 @@ fn an_agent_is_what_its_table_says() {
         pass: [],
         model: None,
         timeout: Some(
-            Span {
+            TimeSpan {
                 seconds: 1800,
             },
         ),
@@ -244,8 +241,7 @@ fn a_role_may_have_a_model_of_its_own() {
         let asked = Asked::of(&settings);
         let fixer = asked.at("review", |place| settings.writer(Role::Fix, place)).unwrap();
         let reviewer = asked.reviewer("general").unwrap();
-        let shown =
-            |agent: &str, model: Option<String>| format!("{agent} {}", model.unwrap_or("-".to_owned()));
+        let shown = |agent: &str, model: Option<String>| format!("{agent} {}", model.unwrap_or("-".to_owned()));
         [shown(&fixer.agent.name, fixer.model), shown(&reviewer.agent.name, reviewer.model)].join(", ")
     };
     let implement = "implement = { agent = \"claude\", model = \"big\" }";
@@ -300,9 +296,8 @@ model = "opus"
 "#,
     );
     let asked = Asked::of(&settings);
-    let researcher = |role, phase| {
-        asked.at(phase, |place| settings.researcher_in_turn(role, place, 0)).expect("an agent").model
-    };
+    let researcher =
+        |role, phase| asked.at(phase, |place| settings.researcher_in_turn(role, place, 0)).expect("an agent").model;
     assert_eq!(researcher(Role::Brainstorm, "think").as_deref(), Some("haiku"));
     assert_eq!(researcher(Role::Plan, "plan").as_deref(), Some("sonnet"));
     assert_eq!(researcher(Role::Implement, "work").as_deref(), Some("opus"));

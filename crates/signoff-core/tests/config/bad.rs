@@ -1,8 +1,8 @@
-//! What people are told about mistakes that no file of the corpus can hold.
+//! Messages for mistakes that a file of the corpus cannot contain.
 
 use std::fmt::Write;
 
-use signoff_core::config::{Flag, LONGEST, Layer, VARIABLES, read};
+use signoff_core::settings::{Flag, Layer, MAX_FILE_BYTES, VARIABLES, read};
 
 use crate::try_configured;
 
@@ -10,7 +10,7 @@ use crate::try_configured;
 fn a_file_that_is_too_long_is_refused_at_once() {
     let text = "a = 1 # padding\n".repeat(5_000_000 / 16);
     insta::assert_snapshot!(try_configured(&text).unwrap_err(), @"signoff.toml:1: the file has 5000000 bytes: expected at most 1000000");
-    assert!(text.len() > LONGEST);
+    assert!(text.len() > MAX_FILE_BYTES);
 }
 
 /// As many keys as fit: the lines of all of them are found in time.
@@ -18,7 +18,7 @@ fn a_file_that_is_too_long_is_refused_at_once() {
 fn a_file_full_of_keys_is_read() {
     let mut text = "[checks]\n".to_owned();
     for number in 0.. {
-        if text.len() + 20 > LONGEST {
+        if text.len() + 20 > MAX_FILE_BYTES {
             break;
         }
         writeln!(text, "c{number} = \"x\"").unwrap();
@@ -38,9 +38,8 @@ fn deep_nesting_is_an_error_like_any_other() {
 
 #[test]
 fn a_mistake_outside_files_names_its_place() {
-    let environment = |name: &str, value: &str| {
-        read(&[], &[(name.to_owned(), value.to_owned())], &[]).unwrap_err().to_string()
-    };
+    let environment =
+        |name: &str, value: &str| read(&[], &[(name.to_owned(), value.to_owned())], &[]).unwrap_err().to_string();
     insta::assert_snapshot!(environment("SIGNOFF_JOBS", "many"), @r#"SIGNOFF_JOBS: `jobs` is "many": expected a whole number from 1 to 1000"#);
     insta::assert_snapshot!(environment("SIGNOFF_JOBS", "0"), @"SIGNOFF_JOBS: `jobs` is 0: expected a whole number from 1 to 1000");
     insta::assert_snapshot!(environment("SIGNOFF_JOBS", "4\npreset = \"plan\""), @r#"SIGNOFF_JOBS: `jobs` is "4\npreset = \"plan\"": expected a whole number from 1 to 1000"#);
@@ -58,7 +57,7 @@ fn the_file_that_is_wrong_is_named() {
     insta::assert_snapshot!(read(&[person, repository], &[], &[]).unwrap_err(), @"config.toml:3: `implement` names the agent `cluade`, which is not configured: did you mean `claude`?");
 }
 
-/// Every variable is named after its key, and a bad value of it is told with the variable and what to write.
+/// Every variable is named after its key, and the message for a bad value names the variable and what to write.
 #[test]
 fn every_variable_is_checked_like_a_line_of_a_file() {
     let mut out = String::new();

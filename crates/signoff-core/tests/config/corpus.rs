@@ -1,4 +1,4 @@
-//! `testdata/config/invalid`: one mistake each. What people are told names the file, the line and what to write.
+//! `testdata/config/invalid`: one mistake each. The message names the file, the line and what to write.
 //!
 //! The first comment of a file says what is wrong with it. The line of the mistake ends with `# <-- here`, or is
 //! named in a comment where none can stand.
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use signoff_core::config::{Layer, read, schema};
+use signoff_core::settings::{Layer, read, schema};
 
 /// A file of the corpus.
 struct Case {
@@ -27,7 +27,7 @@ impl Case {
         marked.xor(named).unwrap_or_else(|| panic!("{} should say once where its mistake is", self.name))
     }
 
-    /// What people are told.
+    /// The message that is printed.
     fn told(&self) -> String {
         match read(&[Layer::repository(&self.name, &self.text)], &[], &[]) {
             Ok(_) => panic!("{} is read", self.name),

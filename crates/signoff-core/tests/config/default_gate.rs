@@ -1,14 +1,14 @@
 //! The gate where nothing says whether tasks are reviewed, or by whom.
 
-use signoff_core::config::{Settings, TaskFlags};
+use signoff_core::settings::{Settings, TaskFlags};
 use signoff_core::task::TaskSpec;
 
 use crate::configured;
 
-/// The reviewers of a task, or `nobody` if its gate is off.
+/// The reviewers of a task, or a placeholder if its gate is off.
 fn judges(settings: &Settings, task: &TaskSpec, flags: &TaskFlags) -> String {
     let workflow = settings.task_workflow(task, flags).expect("a workflow");
-    let Some(gate) = workflow.first_gate().and_then(|phase| phase.judge()) else {
+    let Some(gate) = workflow.first_gate().and_then(|phase| phase.policy()) else {
         return "nobody".to_owned();
     };
     let names: Vec<&str> = gate.gate.reviewers.iter().map(|name| name.as_str()).collect();
@@ -21,7 +21,7 @@ fn with_found(text: &str) -> Settings {
 }
 
 fn by_default(settings: &Settings) -> String {
-    judges(settings, &TaskSpec::of("Add login"), &TaskFlags::default())
+    judges(settings, &TaskSpec::from_text("Add login"), &TaskFlags::default())
 }
 
 const CHECKS: &str = "[checks]\ntest = \"make test\"\n";
@@ -37,10 +37,7 @@ fn a_reviewer_or_a_check_turns_review_on() {
         ("checks", by_default(&configured(CHECKS))),
         ("found checks", by_default(&with_found(""))),
         ("a reviewer and found checks", by_default(&with_found(REVIEWER))),
-        (
-            "named reviewers and checks",
-            by_default(&with_found("[reviewers.code]\n[gate]\nreviewers = [\"code\"]\n")),
-        ),
+        ("named reviewers and checks", by_default(&with_found("[reviewers.code]\n[gate]\nreviewers = [\"code\"]\n"))),
         (
             "checks that are named",
             by_default(&with_found("[reviewers.code]\n[gate]\nreviewers = [\"code\", \"checks\"]\n")),
@@ -68,7 +65,7 @@ fn a_reviewer_or_a_check_turns_review_on() {
 
 #[test]
 fn a_task_that_asks_has_reviewers_and_checks() {
-    let asks = |review| TaskSpec { auto_review: Some(review), ..TaskSpec::of("Add login") };
+    let asks = |review| TaskSpec { auto_review: Some(review), ..TaskSpec::from_text("Add login") };
     let flags = TaskFlags::default();
     assert_eq!(judges(&with_found(""), &asks(true), &flags), "general, checks");
     assert_eq!(judges(&with_found(REVIEWER), &asks(false), &flags), "nobody");
@@ -77,7 +74,7 @@ fn a_task_that_asks_has_reviewers_and_checks() {
 #[test]
 fn slots_are_reviewed_only_if_that_is_asked_for() {
     let slots = |review| TaskFlags { preset: Some("slots".to_owned()), review, ..TaskFlags::default() };
-    let task = TaskSpec::of("Add login");
+    let task = TaskSpec::from_text("Add login");
     for text in ["", "preset = \"slots\"\n"] {
         let settings = with_found(&format!("{text}{REVIEWER}"));
         assert_eq!(judges(&settings, &task, &slots(None)), "nobody");
@@ -90,9 +87,9 @@ fn slots_are_reviewed_only_if_that_is_asked_for() {
 fn checks_sit_beside_the_reviewers_of_every_preset_without_a_phase_for_them() {
     let seats = |preset: &str| {
         let workflow = with_found("").workflow(preset).expect("a workflow");
-        let gates = workflow.phases.iter().filter(|phase| phase.is_gate()).filter_map(|phase| phase.judge());
-        let names = gates
-            .map(|judge| judge.gate.reviewers.iter().map(|name| name.as_str()).collect::<Vec<_>>().join("+"));
+        let gates = workflow.phases.iter().filter(|phase| phase.is_gate()).filter_map(|phase| phase.policy());
+        let names =
+            gates.map(|judge| judge.gate.reviewers.iter().map(|name| name.as_str()).collect::<Vec<_>>().join("+"));
         names.collect::<Vec<_>>().join(" ")
     };
     assert_eq!(seats("plan"), "spec+code+checks");

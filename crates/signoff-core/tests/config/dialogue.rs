@@ -1,54 +1,53 @@
 //! The questions about review phases, without a terminal.
 
-use signoff_core::config::dialogue::{Ask, Dialogue};
-use signoff_core::config::edit;
-use signoff_core::config::questions::{Question, retries};
-use signoff_core::config::{self, Layer, Settings};
+use signoff_core::settings::dialogue::{ConfigureDialogue, DialoguePrompt};
+use signoff_core::settings::edit;
+use signoff_core::settings::questions::{PhaseQuestion, retries};
+use signoff_core::settings::{self, Layer, Settings};
 
 fn settings(text: &str) -> Settings {
-    config::read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap()
+    settings::read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap()
 }
 
-fn dialogue(text: &str) -> Dialogue {
-    Dialogue::new(&settings(text)).unwrap()
+fn dialogue(text: &str) -> ConfigureDialogue {
+    ConfigureDialogue::new(&settings(text)).unwrap()
 }
 
 /// What is asked, in a line.
-fn asked(dialogue: &Dialogue) -> String {
+fn asked(dialogue: &ConfigureDialogue) -> String {
     match dialogue.ask() {
-        Ask::Choose { heading, words, options, chosen } => {
+        DialoguePrompt::Choose { heading, words, options, chosen } => {
             format!("{} | {words} | {}", heading.unwrap_or_default(), options[chosen])
         }
-        Ask::Number { heading, words, now } => {
+        DialoguePrompt::Number { heading, words, now } => {
             format!(
                 "{} | {words} | {}",
                 heading.unwrap_or_default(),
                 now.map(|now| now.to_string()).unwrap_or_default()
             )
         }
-        Ask::Confirm { summary } => summary.join("\n"),
-        Ask::Nothing => "nothing".to_owned(),
+        DialoguePrompt::Confirm { summary } => summary.join("\n"),
+        DialoguePrompt::Nothing => "nothing".to_owned(),
     }
 }
 
 /// Takes what is chosen already, to the end.
-fn enter(dialogue: &mut Dialogue) -> Vec<String> {
+fn enter(dialogue: &mut ConfigureDialogue) -> Vec<String> {
     let mut all = Vec::new();
-    while let Ask::Choose { chosen, .. } = dialogue.ask() {
+    while let DialoguePrompt::Choose { chosen, .. } = dialogue.ask() {
         all.push(asked(dialogue));
         dialogue.choose(chosen);
     }
     all
 }
 
-fn written(text: &str, dialogue: &Dialogue) -> String {
+fn written(text: &str, dialogue: &ConfigureDialogue) -> String {
     edit::set("signoff.toml", text, &dialogue.changes()).unwrap().text
 }
 
 #[test]
 fn the_questions_come_in_their_order_with_what_holds() {
-    let mut dialogue =
-        dialogue("[presets.phases.gates.code_review]\nmax_fixes = 3\non_exhausted = \"ask\"\n");
+    let mut dialogue = dialogue("[presets.phases.gates.code_review]\nmax_fixes = 3\non_exhausted = \"ask\"\n");
     insta::assert_snapshot!(enter(&mut dialogue).join("\n"), @"
      | Which phases do you want to configure? | All review phases
     Phase 3: Plan Review | What should happen when issues are found? | Restart iteration (go back to Phase 1)
@@ -71,16 +70,16 @@ fn the_questions_come_in_their_order_with_what_holds() {
     Phase 8: Final Review | Retry limit for mini-loop? | 10 retries (default)
     Phase 8: Final Review | What happens when retry limit is reached? | Stop workflow (default)
     ");
-    assert_eq!(dialogue.ask(), Ask::Nothing);
+    assert_eq!(dialogue.ask(), DialoguePrompt::Nothing);
 }
 
 #[test]
 fn every_option_of_every_question_is_offered_in_its_words() {
-    let line = |question: Question| {
+    let line = |question: PhaseQuestion| {
         let options: String = question.options().iter().map(|(words, _)| format!("   - {words}\n")).collect();
         format!("{}\n{options}", question.words())
     };
-    insta::assert_snapshot!(Question::ALL.map(line).concat(), @"
+    insta::assert_snapshot!(PhaseQuestion::ALL.map(line).concat(), @"
     What should happen when issues are found?
        - Restart iteration (go back to Phase 1)
        - Mini-loop (fix and re-review within phase)
@@ -157,7 +156,7 @@ fn a_limit_of_ones_own_is_asked_for_and_kept() {
 fn one_can_go_back_to_the_beginning_and_no_further() {
     let mut dialogue = dialogue("");
     let mut forwards = Vec::new();
-    while let Ask::Choose { chosen, .. } = dialogue.ask() {
+    while let DialoguePrompt::Choose { chosen, .. } = dialogue.ask() {
         forwards.push(asked(&dialogue));
         dialogue.choose(chosen);
     }
@@ -176,25 +175,25 @@ fn what_was_answered_is_what_is_found_next_time() {
         let mut first = dialogue("");
         first.choose(phase);
         let mut steps = 0;
-        while let Ask::Choose { options, .. } = first.ask() {
+        while let DialoguePrompt::Choose { options, .. } = first.ask() {
             for option in 0..options.len() {
                 let mut told = first.clone();
                 told.choose(option);
-                if let Ask::Number { .. } = told.ask() {
+                if let DialoguePrompt::Number { .. } = told.ask() {
                     told.number(77);
                 }
                 let text = written("", &told);
                 let mut again = dialogue(&text);
                 again.choose(phase);
                 for _ in 0..steps {
-                    if let Ask::Choose { chosen, .. } = again.ask() {
+                    if let DialoguePrompt::Choose { chosen, .. } = again.ask() {
                         again.choose(chosen);
                     }
                 }
-                let Ask::Choose { chosen, .. } = again.ask() else { panic!("{again:?}") };
+                let DialoguePrompt::Choose { chosen, .. } = again.ask() else { panic!("{again:?}") };
                 assert_eq!(chosen, option, "{text}");
             }
-            if let Ask::Choose { chosen, .. } = first.ask() {
+            if let DialoguePrompt::Choose { chosen, .. } = first.ask() {
                 first.choose(chosen);
             }
             steps += 1;

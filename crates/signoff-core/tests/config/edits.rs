@@ -1,19 +1,18 @@
 //! Changing a file key by key: what was set is read again, and the rest stays as it was.
 
 use proptest::prelude::*;
-use signoff_core::config::edit::{self, Change, Edited};
-use signoff_core::config::{self, Layer, Settings};
+use signoff_core::settings::edit::{self, EditedFile, KeyChange};
+use signoff_core::settings::{self, Layer, Settings};
 
-fn set(text: &str, words: &[&str]) -> Edited {
-    let changes: Vec<_> = words.iter().flat_map(|words| Change::typed(words).unwrap()).collect();
+fn set(text: &str, words: &[&str]) -> EditedFile {
+    let changes: Vec<_> = words.iter().flat_map(|words| KeyChange::typed(words).unwrap()).collect();
     edit::set("signoff.toml", text, &changes).unwrap()
 }
 
-fn told(edited: &Edited) -> String {
+fn told(edited: &EditedFile) -> String {
     let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".to_owned());
-    let line = |changed: &edit::Changed| {
-        format!("{}: {} → {}\n", changed.key, word(&changed.old), word(&changed.new))
-    };
+    let line =
+        |changed: &edit::ChangedKey| format!("{}: {} → {}\n", changed.key, word(&changed.old), word(&changed.new));
     format!("{}---\n{}", edited.text, edited.changed.iter().map(line).collect::<String>())
 }
 
@@ -59,7 +58,7 @@ fn variables_of_agents_are_not_shown_wherever_they_stand() {
 }
 
 fn read(text: &str) -> Settings {
-    config::read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap()
+    settings::read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap()
 }
 
 const FILE: &str = r#"# Our project.
@@ -164,8 +163,7 @@ fn a_new_table_stands_at_the_end_and_comments_stay_where_they_were() {
 
 #[test]
 fn a_new_table_stands_with_its_own() {
-    let file =
-        "[presets.phases]\nmax_passes = 3\n# max_attempts = 9\n\n# What we run.\n[checks]\ntest = \"make\"\n";
+    let file = "[presets.phases]\nmax_passes = 3\n# max_attempts = 9\n\n# What we run.\n[checks]\ntest = \"make\"\n";
     insta::assert_snapshot!(told(&set(file, &["presets.phases.gates.test.max_fixes=1"])), @r#"
     [presets.phases]
     max_passes = 3
@@ -216,13 +214,10 @@ fn the_first_key_of_a_file_stands_below_the_words_about_it() {
 
 #[test]
 fn dotted_keys_inline_tables_and_quoted_names_are_obeyed() {
-    let file = "agents.claude.model = \"opus\"\nlimits = { attempt = \"30m\" } # enough\n[checks]\n\"a.b\" = \"make\"\n";
-    let words = [
-        "agents.claude.timeout=5m",
-        "limits.silence=1m",
-        "checks.\"a.b\"=make test",
-        "limits.run.max_tokens=5",
-    ];
+    let file =
+        "agents.claude.model = \"opus\"\nlimits = { attempt = \"30m\" } # enough\n[checks]\n\"a.b\" = \"make\"\n";
+    let words =
+        ["agents.claude.timeout=5m", "limits.silence=1m", "checks.\"a.b\"=make test", "limits.run.max_tokens=5"];
     insta::assert_snapshot!(told(&set(file, &words)), @r#"
     agents.claude.model = "opus"
     agents.claude.timeout = "5m"
@@ -279,14 +274,13 @@ fn a_removed_table_leaves_the_rest() {
 
 #[test]
 fn what_cannot_be_typed_or_set_is_said() {
-    let typed = |words: &str| Change::typed(words).unwrap_err();
+    let typed = |words: &str| KeyChange::typed(words).unwrap_err();
     insta::assert_snapshot!(typed("jobs"), @"there is no `=` in `jobs`: expected KEY=VALUE, for example jobs=8");
     insta::assert_snapshot!(typed("a..b=3"), @"`a..b` is not a key: write it as it stands in the file, with dots between its tables");
     insta::assert_snapshot!(typed("=3"), @"`` is not a key: write it as it stands in the file, with dots between its tables");
     insta::assert_snapshot!(typed("agents.mine.command=[\"./a\""), @r#"`["./a"` is not TOML: a quote or a bracket is missing"#);
-    let refused = |file: &str, words: &str| {
-        edit::set("signoff.toml", file, &Change::typed(words).unwrap()).unwrap_err()
-    };
+    let refused =
+        |file: &str, words: &str| edit::set("signoff.toml", file, &KeyChange::typed(words).unwrap()).unwrap_err();
     insta::assert_snapshot!(refused(FILE, "gate=3"), @"gate: `gate` is a table: set one of its keys");
     insta::assert_snapshot!(refused(FILE, "jobs.many=3"), @"jobs.many: `jobs` is not a table here: change it in the file");
     insta::assert_snapshot!(refused("[[a]]\nb = 1\n", "a.b=3"), @"a.b: `a` is not a table here: change it in the file");

@@ -1,14 +1,14 @@
-//! Files of other programs: the TOML they become, where each value comes from, and what people are told about
+//! Files of other programs: the TOML they become, where each value comes from, and the messages about
 //! mistakes in them.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use signoff_core::config::foreign::{File, Format, merged, migrate, translate};
-use signoff_core::config::{ConfigError, LONGEST, Layer, Settings, read};
 use signoff_core::policy::{Bound, OnExhausted, OnFailure};
-use signoff_core::review::Bar;
+use signoff_core::review::FailThreshold;
+use signoff_core::settings::foreign::{ForeignFile, ForeignFormat, merged, migrate, translate};
+use signoff_core::settings::{ConfigError, Layer, MAX_FILE_BYTES, Settings, read};
 use signoff_core::workflow::{PhaseKind, Workflow, preset};
 
 const ITERATE: &str = include_str!("../../testdata/config-foreign/iterate-config.json");
@@ -17,14 +17,14 @@ const HOME: &str = "~/.claude/iterate-config.json";
 const HERE: &str = ".claude/iterate-config.local.json";
 
 /// The TOML a file becomes.
-fn toml(format: Format, text: &str) -> String {
+fn toml(format: ForeignFormat, text: &str) -> String {
     let translated = translate(format, "file", text).unwrap_or_else(|error| panic!("{error}"));
     translated.layer.text().to_owned()
 }
 
 /// What two files about phases become, the one at home and the project's.
 fn phases(home: &str, here: &str) -> Layer {
-    let files = [File { name: HOME, text: home }, File { name: HERE, text: here }];
+    let files = [ForeignFile { name: HOME, text: home }, ForeignFile { name: HERE, text: here }];
     merged(&files).unwrap_or_else(|error| panic!("{error}")).layer
 }
 
@@ -46,7 +46,7 @@ fn written(settings: &Settings) -> String {
 
 #[test]
 fn phases_become_tables() {
-    insta::assert_snapshot!(toml(Format::Iterate, ITERATE), @r#"
+    insta::assert_snapshot!(toml(ForeignFormat::Iterate, ITERATE), @r#"
     [presets.phases]
     fail_on = "LOW"
     max_fixes = 10
@@ -148,11 +148,10 @@ fn every_value_has_the_line_it_is_written_in() {
 
 #[test]
 fn the_file_as_it_is_documented_says_what_the_preset_says_anyway() {
-    let told = settings(&[translate(Format::Iterate, HERE, ITERATE).unwrap().layer]);
+    let told = settings(&[translate(ForeignFormat::Iterate, HERE, ITERATE).unwrap().layer]);
     let told = told.workflow("phases").unwrap();
     let shipped = preset("phases").unwrap();
-    let judges =
-        |workflow: &Workflow| -> Vec<_> { workflow.phases.iter().map(|phase| phase.kind.clone()).collect() };
+    let judges = |workflow: &Workflow| -> Vec<_> { workflow.phases.iter().map(|phase| phase.kind.clone()).collect() };
     assert_eq!(judges(&told), judges(&shipped));
     let tools: Vec<_> = told.phases.iter().filter_map(|phase| phase.tool.as_deref()).collect();
     assert_eq!(tools, ["mcp__codex__codex", "mcp__codex__codex", "mcp__codex-high__codex"]);
@@ -166,8 +165,7 @@ fn the_file_as_it_is_documented_says_what_the_preset_says_anyway() {
 #[test]
 fn phases_inherit_what_no_file_sets_for_them() {
     let file = |defaults: Option<&str>, phase: Option<&str>| {
-        let defaults =
-            defaults.map(|word| format!(r#", "reviewDefaults": {{ "failOnSeverity": "{word}" }}"#));
+        let defaults = defaults.map(|word| format!(r#", "reviewDefaults": {{ "failOnSeverity": "{word}" }}"#));
         let phase = phase.map(|word| format!(r#", "phases": {{ "5": {{ "failOnSeverity": "{word}" }} }}"#));
         format!(r#"{{ "version": 2{}{} }}"#, defaults.unwrap_or_default(), phase.unwrap_or_default())
     };
@@ -180,7 +178,7 @@ fn phases_inherit_what_no_file_sets_for_them() {
         let workflow = settings.workflow("phases").unwrap();
         let bar = |name: &str| {
             let phase = workflow.phases.iter().find(|phase| phase.name == name).unwrap();
-            phase.judge().unwrap().gate.fail_on
+            phase.policy().unwrap().gate.fail_on
         };
         let marks = [(1, "home: all NONE"), (2, "home: 5 MEDIUM"), (4, "here: all HIGH"), (8, "here: 5 LOW")]
             .map(|(bit, word)| said(bit, word).unwrap_or("-"));
@@ -221,17 +219,16 @@ fn every_word_of_a_policy_arrives_at_its_gate() {
     let workflow = settings(&[phases(r#"{ "version": 2 }"#, text)]).workflow("phases").unwrap();
     let gate = |name: &str| {
         let phase = workflow.phases.iter().find(|phase| phase.name == name).unwrap();
-        phase.judge().unwrap().gate.clone()
+        phase.policy().unwrap().gate.clone()
     };
-    let (plan, code, test, last) =
-        (gate("plan_review"), gate("code_review"), gate("test"), gate("codex_final"));
-    assert_eq!((plan.on_failure, plan.fail_on, plan.bound), (OnFailure::Stop, Bar::Medium, Bound::Unlimited));
+    let (plan, code, test, last) = (gate("plan_review"), gate("code_review"), gate("test"), gate("codex_final"));
+    assert_eq!((plan.on_failure, plan.fail_on, plan.bound), (OnFailure::Stop, FailThreshold::Medium, Bound::Unlimited));
     assert_eq!((plan.on_exhausted, plan.parallel_fixes), (OnExhausted::Ask, false));
     assert_eq!((code.on_failure, code.bound), (OnFailure::Proceed, Bound::MaxFixes(0)));
     assert_eq!(code.on_exhausted, OnExhausted::Restart);
     assert_eq!((test.on_failure, test.bound), (OnFailure::MiniLoop, Bound::MaxFixes(2)));
-    assert_eq!((test.fail_on, test.parallel_fixes), (Bar::Low, true));
-    assert_eq!((last.on_failure, last.fail_on), (OnFailure::MiniLoop, Bar::None));
+    assert_eq!((test.fail_on, test.parallel_fixes), (FailThreshold::Low, true));
+    assert_eq!((last.on_failure, last.fail_on), (OnFailure::MiniLoop, FailThreshold::None));
     assert_eq!((last.bound, last.on_exhausted), (Bound::Unlimited, OnExhausted::Proceed));
     let own = workflow.phases.iter().find(|phase| phase.name == "implement_review").unwrap();
     assert!(own.is_off(), "nobody asked for a gate at each item");
@@ -246,8 +243,7 @@ fn who_works_alone_and_who_has_helpers() {
     let mut told = String::new();
     for phase in &workflow.phases {
         if let PhaseKind::Agent { researchers, .. } = &phase.kind {
-            writeln!(told, "{}: {researchers} {:?} {:?}", phase.name, phase.parallel_model, phase.model)
-                .unwrap();
+            writeln!(told, "{}: {researchers} {:?} {:?}", phase.name, phase.parallel_model, phase.model).unwrap();
         }
     }
     insta::assert_snapshot!(told, @r#"
@@ -274,9 +270,9 @@ fn a_later_file_that_names_a_model_means_it_instead_of_the_tool() {
 
 #[test]
 fn such_files_rank_between_the_persons_and_the_repositorys() {
-    let text = r#"{ "version": 2, "reviewDefaults": { "failOnSeverity": "HIGH", "maxRetries": 2, "parallelFixes": false } }"#;
-    let person =
-        Layer::person("mine.toml", "[presets.phases]\nfail_on = \"NONE\"\nmax_fixes = 1\nmax_passes = 4\n");
+    let text =
+        r#"{ "version": 2, "reviewDefaults": { "failOnSeverity": "HIGH", "maxRetries": 2, "parallelFixes": false } }"#;
+    let person = Layer::person("mine.toml", "[presets.phases]\nfail_on = \"NONE\"\nmax_fixes = 1\nmax_passes = 4\n");
     let repository = Layer::repository("signoff.toml", "[presets.phases]\nmax_cycles = 7\n");
     insta::assert_snapshot!(written(&settings(&[person, phases("{\"version\": 2}", text), repository])), @r#"
     presets.phases.max_passes = 4  # mine.toml:4
@@ -307,7 +303,7 @@ task_types:
   improve: *ours
 provider: claude
 ";
-    let translated = translate(Format::Gza, "gza.yaml", text).unwrap();
+    let translated = translate(ForeignFormat::Gza, "gza.yaml", text).unwrap();
     insta::assert_snapshot!(translated.layer.text(), @r#"
     [defaults]
     auto_review = false
@@ -349,11 +345,11 @@ provider: claude
 #[test]
 fn files_that_say_nothing_become_nothing() {
     for text in ["", "# nothing\n", "defaults:\n", "---\n", "project: x\n", "task_types: {}\n", "\u{feff}"] {
-        let layer = translate(Format::Gza, "gza.yaml", text).unwrap().layer;
+        let layer = translate(ForeignFormat::Gza, "gza.yaml", text).unwrap().layer;
         assert_eq!(written(&settings(&[layer])), "", "{text:?}");
     }
-    assert_eq!(toml(Format::Iterate, "\u{feff}{ \"version\": 2 }"), "");
-    assert_eq!(toml(Format::Slots, "# nothing\n"), "");
+    assert_eq!(toml(ForeignFormat::Iterate, "\u{feff}{ \"version\": 2 }"), "");
+    assert_eq!(toml(ForeignFormat::Slots, "# nothing\n"), "");
 }
 
 #[test]
@@ -361,7 +357,7 @@ fn the_slots_own_keys_stay_as_they_are() {
     let text = "parallelAgents = 3\nreviewEnabled = true\nreviewMaxFixAttempts = 3\n\n\
                 developerPromptPath = \".ai_agents/prompts/developer.md\"\n\
                 reviewerPromptPath = '''.ai_agents/prompts/\"reviewer\".md'''\n[provider]\nname = \"x\"\n";
-    let translated = translate(Format::Slots, "config.toml", text).unwrap();
+    let translated = translate(ForeignFormat::Slots, "config.toml", text).unwrap();
     insta::assert_snapshot!(translated.layer.text(), @r#"
     reviewEnabled = true
     reviewMaxFixAttempts = 3
@@ -382,20 +378,20 @@ fn the_slots_own_keys_stay_as_they_are() {
 
 #[test]
 fn what_a_file_is() {
-    let of = Format::of_file;
-    assert_eq!(of("gza.yaml", ""), Some(Format::Gza));
-    assert_eq!(of("conf/GZA.YML", ""), Some(Format::Gza));
-    assert_eq!(of("slots.toml", ""), Some(Format::Slots));
-    assert_eq!(of(HERE, ""), Some(Format::Iterate));
-    assert_eq!(of("iterate-config.local.json.v1.bak", "{}"), Some(Format::Iterate));
-    assert_eq!(of("-", " \n{}"), Some(Format::Iterate));
+    let of = ForeignFormat::detect;
+    assert_eq!(of("gza.yaml", ""), Some(ForeignFormat::Gza));
+    assert_eq!(of("conf/GZA.YML", ""), Some(ForeignFormat::Gza));
+    assert_eq!(of("slots.toml", ""), Some(ForeignFormat::Slots));
+    assert_eq!(of(HERE, ""), Some(ForeignFormat::Iterate));
+    assert_eq!(of("iterate-config.local.json.v1.bak", "{}"), Some(ForeignFormat::Iterate));
+    assert_eq!(of("-", " \n{}"), Some(ForeignFormat::Iterate));
     assert_eq!((of("-", "jobs = 3"), of("notes.md", "# x")), (None, None));
 }
 
 #[test]
 fn the_first_version_is_read_as_the_second() {
     let old = "{\n    \"phases\": {\n        \"3\": { \"tool\": \"mcp__codex__codex\" },\n        \"4\": { \"model\": \"opus\" }\n    }\n}\n";
-    let translated = translate(Format::Iterate, HERE, old).unwrap();
+    let translated = translate(ForeignFormat::Iterate, HERE, old).unwrap();
     insta::assert_snapshot!(translated.layer.text(), @r#"
     [presets.phases.phase.3]
     tool = "mcp__codex__codex"
@@ -417,7 +413,7 @@ fn the_first_version_is_read_as_the_second() {
 
 #[test]
 fn a_file_is_brought_up_to_date_and_else_left_as_it_was() {
-    let renewed = |text: &str| migrate(File { name: HERE, text }).unwrap();
+    let renewed = |text: &str| migrate(ForeignFile { name: HERE, text }).unwrap();
     assert_eq!(renewed(ITERATE), None);
     assert_eq!(renewed("{}").as_deref(), Some("{ \"version\": 2 }"));
     assert_eq!(
@@ -427,7 +423,7 @@ fn a_file_is_brought_up_to_date_and_else_left_as_it_was() {
     assert_eq!(renewed("\u{feff}{\"phases\":{}}").as_deref(), Some("{\"version\": 2,\"phases\":{}}"));
     for text in ["{}", "{\"phases\": {\"4\": {\"model\": \"a \\\"b\\\"\"}}}", "{\n\t\"version\": 1\n}"] {
         let new = renewed(text).unwrap();
-        assert_eq!(toml(Format::Iterate, &new), toml(Format::Iterate, text), "{text}");
+        assert_eq!(toml(ForeignFormat::Iterate, &new), toml(ForeignFormat::Iterate, text), "{text}");
         assert_eq!(renewed(&new), None, "{text}");
     }
 }
@@ -439,16 +435,14 @@ const INSTEAD: [&str; 4] = ["expected ", "did you mean ", "the phases are ", "le
 #[test]
 fn every_mistake_is_told_in_the_words_of_its_file() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/config-foreign/invalid");
-    let mut names: Vec<_> = fs::read_dir(&directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
+    let mut names: Vec<_> =
+        fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     assert!(names.len() > 60, "{}", names.len());
     let mut out = String::new();
     for name in names {
         let text = fs::read_to_string(directory.join(&name)).unwrap();
-        let format = Format::of_file(&name, &text).unwrap();
+        let format = ForeignFormat::detect(&name, &text).unwrap();
         let told = match translate(format, &name, &text) {
             Err(ConfigError::File { file, line, message }) => {
                 assert!(file == name && line <= text.lines().count().max(1), "{file}:{line}");
@@ -466,19 +460,19 @@ fn every_mistake_is_told_in_the_words_of_its_file() {
 
 #[test]
 fn what_is_too_long_is_not_read() {
-    let long = format!("{{ \"version\": 2 {} }}", " ".repeat(LONGEST));
-    let error = translate(Format::Iterate, HERE, &long).unwrap_err();
+    let long = format!("{{ \"version\": 2 {} }}", " ".repeat(MAX_FILE_BYTES));
+    let error = translate(ForeignFormat::Iterate, HERE, &long).unwrap_err();
     insta::assert_snapshot!(error, @".claude/iterate-config.local.json:1: the file has 1000017 bytes: expected at most 1000000");
     let keys = (0..100_000).fold(String::new(), |mut keys, number| {
         write!(keys, ",\n\"k{number}\": {number}").unwrap();
         keys
     });
     let error =
-        translate(Format::Iterate, HERE, &format!("{{ \"version\": 2{} }}", &keys[..900_000])).unwrap_err();
+        translate(ForeignFormat::Iterate, HERE, &format!("{{ \"version\": 2{} }}", &keys[..900_000])).unwrap_err();
     assert!(error.to_string().starts_with(".claude/iterate-config.local.json:"), "{error}");
     for deep in ["[", "{\"a\":"] {
         let text = format!("{{ \"version\": 2, \"phases\": {}", deep.repeat(150_000));
-        assert!(translate(Format::Iterate, HERE, &text).is_err());
-        assert!(translate(Format::Gza, "gza.yaml", &text).is_err());
+        assert!(translate(ForeignFormat::Iterate, HERE, &text).is_err());
+        assert!(translate(ForeignFormat::Gza, "gza.yaml", &text).is_err());
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::config::{AgentKind, VARIABLES, keys};
+use signoff_core::settings::{AgentKind, VARIABLES, keys};
 
 use crate::configured;
 
@@ -30,7 +30,7 @@ fn the_guide_names_every_variable_and_every_kind_of_agent() {
     let rows = rows.filter_map(|(name, rest)| Some((name, rest.split('`').next()?)));
     assert_eq!(rows.collect::<Vec<_>>(), VARIABLES);
     for kind in AgentKind::ALL {
-        assert!(GUIDE.contains(&format!("`\"{}\"`", kind.word())), "{}", kind.word());
+        assert!(GUIDE.contains(&format!("`\"{}\"`", kind.as_str())), "{}", kind.as_str());
     }
 }
 

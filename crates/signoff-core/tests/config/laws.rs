@@ -1,7 +1,7 @@
 //! What holds for every configuration, right or wrong.
 
 use proptest::prelude::*;
-use signoff_core::config::{ConfigError, Layer, Settings, TaskFlags, read};
+use signoff_core::settings::{ConfigError, Layer, Settings, TaskFlags, read};
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::PRESETS;
 
@@ -32,9 +32,9 @@ fn sound_or_placed(text: &str) -> Result<(), TestCaseError> {
 fn serves_every_task(settings: &Settings) -> Result<(), TestCaseError> {
     for preset in settings.workflow_names() {
         for kind in TaskType::ALL {
-            let task = TaskSpec { kind, ..TaskSpec::of("Add login") };
+            let task = TaskSpec { kind, ..TaskSpec::from_text("Add login") };
             let flags = TaskFlags { preset: Some(preset.to_owned()), ..TaskFlags::default() };
-            prop_assert!(settings.task_workflow(&task, &flags).is_ok(), "{} {}", preset, kind.word());
+            prop_assert!(settings.task_workflow(&task, &flags).is_ok(), "{} {}", preset, kind.as_str());
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use signoff_core::config::{Flag, LandBy, Layer, Sandbox, Settings, Store, read};
-use signoff_core::policy::Span;
+use signoff_core::policy::TimeSpan;
+use signoff_core::settings::{Flag, LandingMethod, Layer, Sandbox, Settings, StoreLocation, read};
 
 use crate::configured;
 
@@ -26,12 +26,12 @@ fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
 #[test]
 fn without_any_file_the_built_in_values_hold() {
     let settings = read(&[], &[], &[]).unwrap();
-    assert_eq!((settings.preset(), settings.jobs(), settings.store()), ("task", 4, &Store::Sqlite));
+    assert_eq!((settings.preset(), settings.jobs(), settings.store()), ("task", 4, &StoreLocation::Sqlite));
     assert_eq!((settings.no_ask(), settings.sandbox()), (false, Sandbox::On));
-    assert_eq!(settings.landing(), LandBy::Merge);
+    assert_eq!(settings.landing(), LandingMethod::Merge);
     assert_eq!(settings.review_workspace(), None);
     let limits = settings.limits();
-    assert_eq!((limits.attempt, limits.silence), (Span::minutes(60), Span::minutes(10)));
+    assert_eq!((limits.attempt, limits.silence), (TimeSpan::minutes(60), TimeSpan::minutes(10)));
     assert_eq!((limits.grace.seconds, limits.task.max_cost_micro_usd), (5, None));
     assert_eq!(settings.worktree_directory(), ".signoff/worktrees");
 }
@@ -42,16 +42,10 @@ fn each_layer_wins_over_the_ones_before_it() {
         "~/.config/signoff/config.toml",
         "jobs = 2\npreset = \"plan\"\nsandbox = false\nlanding = \"rebase\"\n",
     );
-    let repository = Layer::repository(
-        "signoff.toml",
-        "# ours\njobs = 3\npreset = \"loops\"\nstore = \"postgres://db/x\"\n",
-    );
-    let environment = variables(&[
-        ("SIGNOFF_JOBS", "5"),
-        ("SIGNOFF_NO_ASK", "1"),
-        ("HOME", "/root"),
-        ("SIGNOFF_STORE", "sqlite"),
-    ]);
+    let repository =
+        Layer::repository("signoff.toml", "# ours\njobs = 3\npreset = \"loops\"\nstore = \"postgres://db/x\"\n");
+    let environment =
+        variables(&[("SIGNOFF_JOBS", "5"), ("SIGNOFF_NO_ASK", "1"), ("HOME", "/root"), ("SIGNOFF_STORE", "sqlite")]);
     let flags = [Flag { name: "--jobs", key: "jobs", value: "6".to_owned() }];
     let settings = read(&[person, repository], &environment, &flags).unwrap();
     let rows: Vec<_> = written(&settings).lines().map(str::to_owned).collect();
@@ -124,11 +118,10 @@ lint = \"cargo clippy\"
 #[test]
 fn variables_that_agents_are_given_set_nothing() {
     let given: Vec<_> =
-        signoff_core::config::FOR_AGENTS.iter().map(|name| ((*name).to_owned(), "3".to_owned())).collect();
+        signoff_core::settings::AGENT_VARIABLES.iter().map(|name| ((*name).to_owned(), "3".to_owned())).collect();
     let settings = read(&[], &given, &[]).unwrap();
     assert_eq!(written(&settings), "");
-    let foreign =
-        variables(&[("SIGNOFF_SOMETHING_OF_A_LATER_VERSION", "x"), ("JOBS", "7"), ("SIGNOFF_STORE", "")]);
+    let foreign = variables(&[("SIGNOFF_SOMETHING_OF_A_LATER_VERSION", "x"), ("JOBS", "7"), ("SIGNOFF_STORE", "")]);
     assert_eq!(written(&read(&[], &foreign, &[]).unwrap()), "");
 }
 
@@ -177,7 +170,7 @@ fn a_file_saved_on_windows_is_read() {
     "#);
 }
 
-/// A person who looks for a value finds every gate of the preset in use, also the values nobody set.
+/// A person who looks for a value finds every gate of the preset in use, also the defaults.
 #[test]
 fn the_gates_of_the_preset_in_use_are_shown() {
     let settings = configured(
@@ -223,9 +216,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     let told = |layers: &[Layer], environment: &[(&str, &str)]| {
         let settings = read(layers, &variables(environment), &[]).unwrap();
         let rows = settings.origins().into_iter().filter(|row| row.key.starts_with("sandbox"));
-        rows.map(|row| format!("{} = {}  # {}", row.key, row.value, row.origin))
-            .collect::<Vec<_>>()
-            .join("\n")
+        rows.map(|row| format!("{} = {}  # {}", row.key, row.value, row.origin)).collect::<Vec<_>>().join("\n")
     };
     let required = person("# mine\nsandbox = \"required\"\n");
     insta::assert_snapshot!(told(&[required.clone(), loose.clone()], &[]), @r#"
@@ -234,7 +225,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     sandbox_write = ["caches"]  # built in
     sandbox_network = "open"  # built in
     "#);
-    // What is stricter holds, whoever says it.
+    // The stricter value holds, whichever layer sets it.
     let strict = Layer::repository("signoff.toml", "sandbox = true\nsandbox_write = []\n");
     insta::assert_snapshot!(told(&[required.clone(), strict], &[]), @r#"
     sandbox = "required"  # ~/.config/signoff/config.toml:2
@@ -273,7 +264,7 @@ fn a_repository_does_not_loosen_what_the_person_demands() {
     "#);
 }
 
-/// Whoever names the address of a channel names all of it: nobody is sent what another layer keeps secret.
+/// A layer that sets the address of a channel sets all of it: secrets of another layer are not sent to it.
 #[test]
 fn a_channel_with_another_address_is_another_channel() {
     const KEY: &str = "tok-1a2b3c4d5e6f7a8b";

@@ -1,4 +1,4 @@
-//! The configuration: layers, what comes out of them for a task, and what people are told when they are wrong.
+//! The configuration: layers, the settings of a task, and error messages.
 
 mod assigned;
 mod bad;
@@ -17,7 +17,7 @@ mod schema;
 mod tasks;
 mod workflows;
 
-use signoff_core::config::{ConfigError, Layer, Settings, read};
+use signoff_core::settings::{ConfigError, Layer, Settings, read};
 
 /// Reads one `signoff.toml`.
 fn try_configured(text: &str) -> Result<Settings, ConfigError> {

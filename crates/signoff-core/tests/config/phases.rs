@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use signoff_core::config::foreign::{Format, translate};
-use signoff_core::config::{ConfigError, Layer, Place, Settings, read};
+use signoff_core::settings::foreign::{ForeignFormat, translate};
+use signoff_core::settings::{ConfigError, JobPlace, Layer, Settings, read};
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{PhaseKind, Workflow};
 
@@ -11,19 +11,19 @@ use crate::{configured, try_configured};
 
 /// Who plays each phase of a workflow: agent, model and time; and the helpers.
 fn players(settings: &Settings, workflow: &Workflow) -> String {
-    let task = TaskSpec::of("Add login");
+    let task = TaskSpec::from_text("Add login");
     let mut out = String::new();
     for phase in workflow.phases.iter().filter(|phase| !phase.is_off()) {
-        let place = Place { workflow, phase, task: &task };
+        let place = JobPlace { workflow, phase, task: &task };
         let told = match &phase.kind {
             PhaseKind::Agent { role, researchers, .. } => settings.writer(*role, place).map(|assigned| {
                 let helpers = format!("{researchers} × {}", phase.parallel_model.as_deref().unwrap_or("-"));
                 let model = assigned.model.as_deref().unwrap_or("-");
                 format!("{} {model} {} {helpers}", assigned.agent.name, assigned.timeout)
             }),
-            PhaseKind::Gate(judge) => settings.reviewer(&judge.gate.reviewers[0], place).map(|assigned| {
-                format!("{} {}", assigned.agent.name, assigned.model.as_deref().unwrap_or("-"))
-            }),
+            PhaseKind::Gate(judge) => settings
+                .reviewer(&judge.gate.reviewers[0], place)
+                .map(|assigned| format!("{} {}", assigned.agent.name, assigned.model.as_deref().unwrap_or("-"))),
             PhaseKind::Check(_) => continue,
         };
         writeln!(out, "{}: {}", phase.name, told.unwrap_or_else(|error| error.to_string())).expect("written");
@@ -107,8 +107,9 @@ fn later_layers_win_whatever_they_call_a_phase() {
             "{AGENTS}[presets.phases.phase.plan_review]\nagent = \"mine\"\nmodel = \"small\"\n[presets.phases.phase.1]\nparallel = true\n"
         ),
     );
-    let text = r#"{ "version": 2, "phases": { "3": { "tool": "mcp__codex__codex" }, "5": { "tool": "mcp__codex__codex" } } }"#;
-    let foreign = translate(Format::Iterate, "iterate.json", text).unwrap().layer;
+    let text =
+        r#"{ "version": 2, "phases": { "3": { "tool": "mcp__codex__codex" }, "5": { "tool": "mcp__codex__codex" } } }"#;
+    let foreign = translate(ForeignFormat::Iterate, "iterate.json", text).unwrap().layer;
     let repository = Layer::repository(
         "signoff.toml",
         "[presets.phases.phase.5]\nagent = \"claude\"\nmodel = \"inherit\"\n[presets.phases.phase.brainstorm]\nresearchers = 2\n",
@@ -129,10 +130,8 @@ fn said(settings: &Settings) -> String {
 
 #[test]
 fn a_phase_is_shown_once_whatever_the_layers_call_it() {
-    let person =
-        Layer::person("mine.toml", "[presets.phases.phase.3]\nmodel = \"small\"\ntool = \"mcp__a\"\n");
-    let repository =
-        Layer::repository("signoff.toml", "[presets.phases.phase.plan_review]\nmodel = \"large\"\n");
+    let person = Layer::person("mine.toml", "[presets.phases.phase.3]\nmodel = \"small\"\ntool = \"mcp__a\"\n");
+    let repository = Layer::repository("signoff.toml", "[presets.phases.phase.plan_review]\nmodel = \"large\"\n");
     let settings = read(&[person, repository], &[], &[]).unwrap();
     insta::assert_snapshot!(said(&settings), @r#"
     presets.phases.phase.plan_review.tool = "mcp__a" (mine.toml:3)
@@ -148,9 +147,8 @@ fn a_phase_is_shown_once_whatever_the_layers_call_it() {
 #[test]
 fn one_file_calls_a_phase_by_its_number_or_by_its_name() {
     let both = |first: &str, second: &str| {
-        let text = format!(
-            "[presets.phases.phase.{first}]\nmodel = \"a\"\n[presets.phases.phase.{second}]\nmodel = \"b\"\n"
-        );
+        let text =
+            format!("[presets.phases.phase.{first}]\nmodel = \"a\"\n[presets.phases.phase.{second}]\nmodel = \"b\"\n");
         try_configured(&text).unwrap_err().to_string()
     };
     insta::assert_snapshot!(both("3", "plan_review"), @"signoff.toml:3: `3` and `plan_review` are the same phase: write all of it in [presets.phases.phase.3]");
@@ -168,7 +166,7 @@ const TOOLS: &str = r#"{
 
 /// The settings of a file with tools, and of one `signoff.toml`.
 fn with_tools(text: &str) -> Result<Settings, ConfigError> {
-    let foreign = translate(Format::Iterate, "iterate.json", TOOLS).expect("a file that can be read").layer;
+    let foreign = translate(ForeignFormat::Iterate, "iterate.json", TOOLS).expect("a file that can be read").layer;
     read(&[foreign, Layer::repository("signoff.toml", text)], &[], &[])
 }
 
@@ -272,12 +270,12 @@ fn a_retry_limit_is_shown_with_the_line_that_decides_it() {
     let own = configured(&format!("[presets.phases]\nmax_fixes = 6\n{gate}"));
     assert_eq!(shown(&own), "3 signoff.toml:4");
     let json = r#"{"version": 2, "reviewDefaults": {"maxRetries": 6}}"#;
-    let defaults = translate(Format::Iterate, "iterate.json", json).unwrap().layer;
+    let defaults = translate(ForeignFormat::Iterate, "iterate.json", json).unwrap().layer;
     let person = Layer::person("config.toml", gate);
     assert_eq!(shown(&read(&[person, defaults], &[], &[]).unwrap()), "3 config.toml:2");
 }
 
-/// Whoever judges may be a check, also in the place of a tool; whoever works may not.
+/// A reviewer may be a check, also instead of a tool; an implementer may not.
 #[test]
 fn a_tool_of_a_review_may_be_played_by_checks() {
     let agents = "[agents.claude]\n[agents.c]\nkind = \"checks\"\n[presets.phases.tools]\nt = \"c\"\n";

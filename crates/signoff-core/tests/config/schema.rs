@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use signoff_core::config::{Layer, keys, read, schema};
+use signoff_core::settings::{Layer, keys, read, schema};
 use signoff_core::workflow;
 
 /// README.md and the chapters of the guide.
@@ -95,10 +95,7 @@ fn every_key_says_what_it_is_for_and_every_default_is_one_that_can_be_written() 
             known.push(path.to_owned());
         }
     });
-    assert!(
-        known.contains(&".jobs".to_owned()) && known.contains(&".limits.silence".to_owned()),
-        "{known:?}"
-    );
+    assert!(known.contains(&".jobs".to_owned()) && known.contains(&".limits.silence".to_owned()), "{known:?}");
 }
 
 /// No table of the reader is left out.

@@ -1,18 +1,18 @@
 //! The workflow of one task, row by row.
 
-use signoff_core::config::{Expected, TaskFlags};
 use signoff_core::policy::{Bound, Count, Effort, OnFailure};
-use signoff_core::review::Bar;
+use signoff_core::review::FailThreshold;
+use signoff_core::settings::{ExpectedReviews, TaskFlags};
 use signoff_core::task::{TaskSpec, TaskType};
-use signoff_core::workflow::{GateWords, Phase, PhaseKind, Workflow};
+use signoff_core::workflow::{GateKeys, Phase, PhaseKind, Workflow};
 
 use crate::configured;
 
 fn task(kind: TaskType) -> TaskSpec {
-    TaskSpec { kind, ..TaskSpec::of("Add login") }
+    TaskSpec { kind, ..TaskSpec::from_text("Add login") }
 }
 
-fn flags(words: GateWords) -> TaskFlags {
+fn flags(words: GateKeys) -> TaskFlags {
     TaskFlags { gate: words, ..TaskFlags::default() }
 }
 
@@ -20,18 +20,12 @@ fn flags(words: GateWords) -> TaskFlags {
 fn shown(workflow: &Workflow) -> String {
     let one = |phase: &Phase| match &phase.kind {
         PhaseKind::Agent { role, timeout, .. } => {
-            format!(
-                "{}: {} {}",
-                phase.name,
-                role.word(),
-                timeout.map_or("-".to_owned(), |span| span.to_string())
-            )
+            format!("{}: {} {}", phase.name, role.as_str(), timeout.map_or("-".to_owned(), |span| span.to_string()))
         }
         PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
             let gate = &policy.gate;
-            let time = |span: Option<signoff_core::policy::Span>| {
-                span.map_or("-".to_owned(), |span| span.to_string())
-            };
+            let time =
+                |span: Option<signoff_core::policy::TimeSpan>| span.map_or("-".to_owned(), |span| span.to_string());
             let state = if gate.enabled { "on" } else { "off" };
             format!(
                 "{}: {state} {:?} {:?} {} {}",
@@ -69,7 +63,7 @@ fn each_type_has_its_phases() {
 fn the_keys_of_a_task_type_reach_their_phases() {
     let keys = "max_review_cycles = 5\ntimeout_minutes = 20\nreview_timeout_minutes = 4\nimprove_timeout_minutes = 8\nauto_review = true\n";
     for kind in TaskType::ALL {
-        let text = format!("[task_types.{}]\n{keys}", kind.word());
+        let text = format!("[task_types.{}]\n{keys}", kind.as_str());
         let shown = of(&text, &task(kind), &TaskFlags::default());
         insta::allow_duplicates! {
             match kind {
@@ -94,7 +88,7 @@ fn who_decides_whether_there_is_a_review() {
     let on = |text: &str, task: &TaskSpec, review: Option<bool>| {
         let flags = TaskFlags { review, ..TaskFlags::default() };
         let workflow = configured(text).task_workflow(task, &flags).unwrap();
-        workflow.phases.iter().filter_map(Phase::judge).any(|policy| policy.gate.enabled)
+        workflow.phases.iter().filter_map(Phase::policy).any(|policy| policy.gate.enabled)
     };
     let silent = task(TaskType::Implement);
     let yes = TaskSpec { auto_review: Some(true), ..silent.clone() };
@@ -125,11 +119,10 @@ fn who_decides_whether_there_is_a_review() {
 fn who_decides_how_many_cycles() {
     let bound = |text: &str, task: &TaskSpec, flags: &TaskFlags| {
         let workflow = configured(text).task_workflow(task, flags).unwrap();
-        workflow.phases.iter().find_map(Phase::judge).unwrap().gate.bound
+        workflow.phases.iter().find_map(Phase::policy).unwrap().gate.bound
     };
     let mut text =
-        "[defaults]\nmax_review_cycles = 2\n[gate]\nmax_cycles = 4\n[presets.task]\nmax_cycles = 5\n"
-            .to_owned();
+        "[defaults]\nmax_review_cycles = 2\n[gate]\nmax_cycles = 4\n[presets.task]\nmax_cycles = 5\n".to_owned();
     let mut spec = task(TaskType::Implement);
     let mut asked = TaskFlags::default();
     assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(5));
@@ -141,19 +134,19 @@ fn who_decides_how_many_cycles() {
     assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(7));
     asked.effort = Some(Effort::Max);
     assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(5));
-    asked.gate.max_fixes = Some(Count::Of(9));
+    asked.gate.max_fixes = Some(Count::Number(9));
     assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(9));
 }
 
 #[test]
 fn a_flag_is_for_every_gate_of_the_task() {
-    let words = GateWords { fail_on: Some(Bar::High), ..GateWords::default() };
+    let words = GateKeys { fail_on: Some(FailThreshold::High), ..GateKeys::default() };
     let asked = TaskFlags { preset: Some("phases".to_owned()), ..flags(words) };
     let workflow = configured("").task_workflow(&task(TaskType::Implement), &asked).unwrap();
     for phase in &workflow.phases {
         match &phase.kind {
-            PhaseKind::Gate(policy) => assert_eq!(policy.gate.fail_on, Bar::High, "{}", phase.name),
-            PhaseKind::Check(policy) => assert_eq!(policy.gate.fail_on, Bar::Low, "{}", phase.name),
+            PhaseKind::Gate(policy) => assert_eq!(policy.gate.fail_on, FailThreshold::High, "{}", phase.name),
+            PhaseKind::Check(policy) => assert_eq!(policy.gate.fail_on, FailThreshold::Low, "{}", phase.name),
             PhaseKind::Agent { .. } => {}
         }
     }
@@ -177,11 +170,7 @@ fn a_review_of_the_phases_workflow_judges_the_work() {
     let names: Vec<_> = workflow.phases.iter().map(|phase| phase.name.as_str()).collect();
     assert_eq!(names, ["code_review", "final_review", "codex_final"]);
     assert!(
-        workflow
-            .phases
-            .iter()
-            .filter_map(Phase::judge)
-            .all(|policy| policy.gate.on_failure == OnFailure::Proceed)
+        workflow.phases.iter().filter_map(Phase::policy).all(|policy| policy.gate.on_failure == OnFailure::Proceed)
     );
     assert!(workflow.before.is_empty() && workflow.after.is_empty());
 }
@@ -189,8 +178,8 @@ fn a_review_of_the_phases_workflow_judges_the_work() {
 #[test]
 fn a_task_knows_what_to_expect_when_it_is_added() {
     let expected = |text: &str, task: &TaskSpec| configured(text).expected(task).unwrap();
-    let off = |max_review_cycles| Expected { auto_review: false, max_review_cycles };
-    let on = |max_review_cycles| Expected { auto_review: true, max_review_cycles };
+    let off = |max_review_cycles| ExpectedReviews { auto_review: false, max_review_cycles };
+    let on = |max_review_cycles| ExpectedReviews { auto_review: true, max_review_cycles };
     let implement = task(TaskType::Implement);
     assert_eq!(expected("", &implement), off(Some(3)));
     assert_eq!(
@@ -223,12 +212,7 @@ fn the_keys_of_slots_hold_for_that_preset_alone() {
     review: off MiniLoop MaxCycles(3) 10m 30m
     ");
     let prompts = |task: &TaskSpec, flags: &TaskFlags| {
-        configured(keys)
-            .task_workflow(task, flags)
-            .expect("a workflow")
-            .prompts
-            .into_iter()
-            .collect::<Vec<_>>()
+        configured(keys).task_workflow(task, flags).expect("a workflow").prompts.into_iter().collect::<Vec<_>>()
     };
     let pair = |role: &str, path: &str| (role.to_owned(), path.to_owned());
     let [fix, review] = [pair("fix", "dev.md"), pair("review", "rev.md")];
@@ -246,7 +230,7 @@ fn of_two_words_about_slots_the_nearer_counts() {
     let slots = |review| TaskFlags { preset: Some("slots".to_owned()), review, ..TaskFlags::default() };
     let gate = |text: &str, task: &TaskSpec, flags: &TaskFlags| {
         let workflow = configured(text).task_workflow(task, flags).expect("a workflow");
-        let gate = workflow.phases[1].judge().expect("a gate").gate.clone();
+        let gate = workflow.phases[1].policy().expect("a gate").gate.clone();
         (gate.enabled, gate.bound)
     };
     let plain = task(TaskType::Implement);
@@ -258,20 +242,10 @@ fn of_two_words_about_slots_the_nearer_counts() {
         ("reviewEnabled = true", &plain, Some(false), (false, fixes(5))),
         ("reviewEnabled = false", &asks, None, (true, fixes(5))),
         ("reviewEnabled = false", &asks, Some(false), (false, fixes(5))),
-        (
-            "reviewEnabled = true\n[task_types.implement]\nauto_review = false",
-            &plain,
-            None,
-            (false, fixes(5)),
-        ),
+        ("reviewEnabled = true\n[task_types.implement]\nauto_review = false", &plain, None, (false, fixes(5))),
         ("reviewMaxFixAttempts = 2\n[presets.slots]\nmax_fixes = 3", &plain, None, (false, fixes(3))),
         ("reviewMaxFixAttempts = 0", &plain, Some(true), (true, fixes(0))),
-        (
-            "preset = \"slots\"\nreviewMaxFixAttempts = 2\n[gate]\nmax_fixes = 4",
-            &plain,
-            None,
-            (false, fixes(2)),
-        ),
+        ("preset = \"slots\"\nreviewMaxFixAttempts = 2\n[gate]\nmax_fixes = 4", &plain, None, (false, fixes(2))),
     ] {
         assert_eq!(gate(text, task, &slots(review)), expected, "{text}");
     }

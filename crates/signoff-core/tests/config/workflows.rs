@@ -1,19 +1,19 @@
 //! What the configuration makes of a preset, or of a workflow of one's own.
 
-use signoff_core::config::{ConfigError, Origin, Settings};
 use signoff_core::policy::{Bound, OnFailure};
 use signoff_core::prompt::Depth;
-use signoff_core::review::{Bar, ReviewerKind};
-use signoff_core::workflow::{Completion, PRESETS, Phase, Restarting, Workflow, preset};
+use signoff_core::review::{FailThreshold, ReviewerKind};
+use signoff_core::settings::{ConfigError, SettingOrigin, Settings};
+use signoff_core::workflow::{Completion, GatePolicy, PRESETS, Phase, Workflow, preset};
 
 use crate::{configured, try_configured};
 
-fn gate<'w>(workflow: &'w Workflow, name: &str) -> &'w Restarting {
+fn gate<'w>(workflow: &'w Workflow, name: &str) -> &'w GatePolicy {
     let mut phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
-    phases.find(|phase| phase.name == name).and_then(Phase::judge).expect(name)
+    phases.find(|phase| phase.name == name).and_then(Phase::policy).expect(name)
 }
 
-fn review(settings: &Settings, name: &str) -> Restarting {
+fn review(settings: &Settings, name: &str) -> GatePolicy {
     gate(&settings.workflow(name).expect(name), "review").clone()
 }
 
@@ -28,7 +28,7 @@ fn without_a_word_about_it_a_preset_is_as_shipped() {
 #[test]
 fn the_gate_table_changes_the_preset_in_use_only() {
     let settings = configured("preset = \"plan\"\n[gate]\nfail_on = \"HIGH\"\n");
-    assert_eq!(review(&settings, "plan").gate.fail_on, Bar::High);
+    assert_eq!(review(&settings, "plan").gate.fail_on, FailThreshold::High);
     assert_eq!(settings.workflow("task").unwrap(), preset("task").unwrap());
 }
 
@@ -71,7 +71,7 @@ fn a_preset_can_be_told_about_the_whole() {
         let gate = &gate(&loops, name).gate;
         assert_eq!(
             (gate.bound, gate.depth, gate.fail_on),
-            (Bound::MaxFixes(4), Depth::Deep, Bar::Medium),
+            (Bound::MaxFixes(4), Depth::Deep, FailThreshold::Medium),
             "{name}"
         );
     }
@@ -86,9 +86,9 @@ fn a_check_takes_only_the_words_that_concern_it() {
     let test = gate(&phases, "test");
     assert_eq!(
         (test.gate.fail_on, test.gate.bound, test.gate.on_failure),
-        (Bar::Low, Bound::MaxFixes(1), OnFailure::MiniLoop)
+        (FailThreshold::Low, Bound::MaxFixes(1), OnFailure::MiniLoop)
     );
-    assert_eq!(gate(&phases, "code_review").gate.fail_on, Bar::None);
+    assert_eq!(gate(&phases, "code_review").gate.fail_on, FailThreshold::None);
 }
 
 #[test]
@@ -125,12 +125,12 @@ reviewers = [\"spec\", \"safety\"]
     let kinds: Vec<_> = task
         .reviewers
         .iter()
-        .map(|(name, one)| format!("{name} {} {}", one.kind.word(), one.contract.word()))
+        .map(|(name, one)| format!("{name} {} {}", one.kind.as_str(), one.contract.as_str()))
         .collect();
     assert_eq!(kinds, ["safety security severity", "spec spec auto"]);
     let slots = settings.workflow("slots").unwrap();
     assert_eq!(slots.reviewers[&"general".into()].kind, ReviewerKind::General);
-    assert_eq!(settings.workflow("plan").unwrap().reviewers[&"spec".into()].contract.word(), "xml");
+    assert_eq!(settings.workflow("plan").unwrap().reviewers[&"spec".into()].contract.as_str(), "xml");
 }
 
 #[test]
@@ -153,8 +153,8 @@ fail_on = \"NONE\"
 ";
     let settings = configured(text);
     let mine = settings.workflow("mine").unwrap();
-    assert_eq!(gate(&mine, "look").gate.fail_on, Bar::None);
-    assert_eq!(mine.reviewers[&"code".into()].contract.word(), "xml");
+    assert_eq!(gate(&mine, "look").gate.fail_on, FailThreshold::None);
+    assert_eq!(mine.reviewers[&"code".into()].contract.as_str(), "xml");
 }
 
 #[test]
@@ -177,7 +177,7 @@ on_failure = \"stop\"
 ";
     let rows = configured(text).origins();
     let own = rows.iter().filter(|row| row.key.contains("mine."));
-    let of_people = own.clone().filter(|row| row.origin != Origin::Default);
+    let of_people = own.clone().filter(|row| row.origin != SettingOrigin::Default);
     let told = of_people.map(|row| format!("{} = {} ({})", row.key, row.text(), row.origin));
     let mut told: Vec<_> = told.collect();
     told.sort();

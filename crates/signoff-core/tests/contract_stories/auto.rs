@@ -1,6 +1,8 @@
-use signoff_core::contract::{Answer, Contract, parse};
+//! Answers in the `auto` contract.
 
-use super::told::{ask, strict, table, told};
+use signoff_core::contract::{Contract, ReviewAnswer, parse};
+
+use super::render::{ask, one_line, strict, table};
 
 #[test]
 fn the_message_decides_which_contract_it_is() {
@@ -42,12 +44,12 @@ fn the_message_decides_which_contract_it_is() {
     clean
         approved
     nothing
-        ! no_verdict @0: the message is no answer in any of the known formats
+        ! no_verdict @0: the message is not an answer in any known format
     "#);
 }
 
 #[test]
-fn no_approval_wins_over_a_contradiction() {
+fn a_contradicted_approval_does_not_approve() {
     let answers = [
         ("markdown and json", "**Verdict: APPROVED**\n\n{\"verdict\":\"drift\",\"followUpPrompt\":\"fix\"}"),
         ("markdown and broken xml", "**Verdict: APPROVED**\n\n<code-review><verdict>ISSUES</verdict>"),
@@ -84,7 +86,7 @@ fn no_approval_wins_over_a_contradiction() {
     two requests
         changes_requested [critical issue] "it burns\n\n**Verdict: CHANGES_REQUESTED**"
     clean and vague
-        ! disagreement @11: a line states a severity without a `file:line`; an approval does not go with it
+        ! disagreement @11: a line states a severity without a `file:line`, which contradicts an approval
     clean and a request
         changes_requested [critical drift] "fix"
     "#);
@@ -112,15 +114,15 @@ fn the_nonce_counts_across_contracts() {
     none bound
         ! nonce_missing @0: no answer carries the nonce of this review
     nothing
-        ! no_verdict @0: the message is no answer in any of the known formats
+        ! no_verdict @0: the message is not an answer in any known format
     "#);
 }
 
 #[test]
 fn a_tool_report_wins_over_text() {
     let text = b"**Verdict: APPROVED**";
-    let failed = Answer { text, tool: Some(br#"{"passed": false, "issues": [{"description": "no"}]}"#) };
-    let broken = Answer { text, tool: Some(b"{") };
-    insta::assert_snapshot!(told(&parse(Contract::Auto, failed, &ask(Contract::Auto))), @r#"changes_requested [critical unstated] "no""#);
-    insta::assert_snapshot!(told(&parse(Contract::Auto, broken, &ask(Contract::Auto))), @"! truncated @1: the arguments are not a JSON object: EOF while parsing an object at line 1 column 1");
+    let failed = ReviewAnswer { text, tool: Some(br#"{"passed": false, "issues": [{"description": "no"}]}"#) };
+    let broken = ReviewAnswer { text, tool: Some(b"{") };
+    insta::assert_snapshot!(one_line(&parse(Contract::Auto, failed, &ask(Contract::Auto))), @r#"changes_requested [critical unstated] "no""#);
+    insta::assert_snapshot!(one_line(&parse(Contract::Auto, broken, &ask(Contract::Auto))), @"! truncated @1: the arguments are not a JSON object: EOF while parsing an object at line 1 column 1");
 }

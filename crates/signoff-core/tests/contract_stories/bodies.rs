@@ -1,18 +1,15 @@
-//! Findings keep the text below their title, and stand also outside lists.
+//! Findings keep the text below their title, and are also recognized outside lists.
 
 use signoff_core::contract::Contract;
 use signoff_core::review::Verdict;
 
-use super::told::{ask, read, table, tell};
+use super::render::{ask, parse_line, read, table};
 
 fn requested(answers: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
-    answers
-        .iter()
-        .map(|(title, text)| (*title, format!("{text}\n\n**Verdict: CHANGES_REQUESTED**\n")))
-        .collect()
+    answers.iter().map(|(title, text)| (*title, format!("{text}\n\n**Verdict: CHANGES_REQUESTED**\n"))).collect()
 }
 
-fn told(answers: &[(&'static str, &str)]) -> String {
+fn markdown_table(answers: &[(&'static str, &str)]) -> String {
     let answers = requested(answers);
     let answers: Vec<(&str, &str)> = answers.iter().map(|(title, text)| (*title, text.as_str())).collect();
     table(Contract::Markdown, &ask(Contract::Markdown), &answers)
@@ -58,7 +55,7 @@ fn the_text_below_a_title_is_a_part_of_the_finding() {
              The key ignores the tenant.\n\n## Important\n\nNone.\n\n## Minor\n\nThe names.",
         ),
     ];
-    insta::assert_snapshot!(told(&answers), @r#"
+    insta::assert_snapshot!(markdown_table(&answers), @r#"
     title and fields
         changes_requested [critical changes] cache.ts:14 "Issue 1: Unbounded cache (`cache.ts:14`)\n**Description:** The map grows forever.\n**Fix:** Use an LRU." [important changes] cache.ts:20 "Issue 2: Wrong key\n\nThe key ignores the tenant."
     title with a severity
@@ -94,7 +91,7 @@ fn a_paragraph_beside_a_list_is_a_finding_if_it_names_a_line() {
         ("praise", "## Strengths\n\n`a.py:1` is clear.\n\n## Issues\n- b.py:2 leaks"),
         ("no line", "The design of the store is odd.\n\n- b.py:2 leaks"),
     ];
-    insta::assert_snapshot!(told(&answers), @r#"
+    insta::assert_snapshot!(markdown_table(&answers), @r#"
     a paragraph, then a list
         changes_requested [critical changes] store.py:44 "The design loses data on crash: `store.py:44` truncates first. This must be fixed." [critical changes] "typo in README"
     a title, then a list elsewhere
@@ -139,7 +136,7 @@ fn the_words_of_an_item_are_kept() {
             "| Severity | Count |\n|---|---|\n| Critical | 1 |\n| Minor | 1 |\n\n- a.py:1 loses money",
         ),
     ];
-    insta::assert_snapshot!(told(&answers), @r#"
+    insta::assert_snapshot!(markdown_table(&answers), @r#"
     an indented list
         changes_requested [critical changes] "loses money" [critical changes] "leaks" [critical changes] "slow"
     the highest number
@@ -159,7 +156,7 @@ fn the_words_of_an_item_are_kept() {
 }
 
 #[test]
-fn what_is_marked_as_done_is_no_finding() {
+fn items_marked_as_done_are_not_findings() {
     let done = [
         "- [x] [Critical] cache.ts:14 unbounded map: fixed",
         "- ✅ [Critical] cache.ts:14 unbounded map — fixed",
@@ -177,7 +174,8 @@ fn what_is_marked_as_done_is_no_finding() {
         let review = read(Contract::Markdown, &requested, &ask(Contract::Markdown)).expect(text);
         assert_eq!(review.findings.len(), 1, "{text}");
     }
-    let none = "| Critical | 0 |\n| Important | 0 |\n| Minor | 1 |\n\n**Critical:** None\n**Important:** None\nFine work.";
+    let none =
+        "| Critical | 0 |\n| Important | 0 |\n| Minor | 1 |\n\n**Critical:** None\n**Important:** None\nFine work.";
     let approved = format!("{none}\n\n**Verdict: APPROVED**\n");
     let review = read(Contract::Markdown, &approved, &ask(Contract::Markdown)).expect(none);
     assert_eq!((review.verdict, review.findings), (Verdict::Approved, Vec::new()));
@@ -197,12 +195,12 @@ fn what_is_marked_as_done_is_no_finding() {
     }
 }
 
-/// A paragraph below the heading of a severity is a finding, also if it says what is *not* done.
+/// A paragraph below the heading of a severity is a finding, even if it says what is *not* done.
 #[test]
-fn a_paragraph_with_a_negation_is_no_denial() {
+fn a_paragraph_with_a_negation_is_a_finding() {
     let read = |text: &str, rest: &str| {
         let answer = format!("### Critical\n\n{text}\n\n{rest}\n");
-        tell(Contract::Markdown, &answer, &ask(Contract::Markdown))
+        parse_line(Contract::Markdown, &answer, &ask(Contract::Markdown))
     };
     let (requested, approved) =
         ("### Minor\n\n- src/a.rs:1 a typo\n\n**Verdict: CHANGES_REQUESTED**", "**Verdict: APPROVED**");

@@ -1,9 +1,11 @@
-use signoff_core::contract::{Ask, Contract, instructions};
+//! The instructions that a prompt contains for each contract.
 
-use super::told::{ask, looped, read, spec, strict};
+use signoff_core::contract::{Contract, ReviewRequest, instructions};
+
+use super::render::{ask, looped, read, spec, strict};
 
 #[test]
-fn the_words_that_ask() {
+fn instructions_of_each_contract() {
     insta::assert_snapshot!("markdown", instructions(Contract::Markdown, &ask(Contract::Markdown)));
     insta::assert_snapshot!("json", instructions(Contract::Json, &ask(Contract::Json)));
     insta::assert_snapshot!("xml_spec", instructions(Contract::Xml, &spec(Contract::Xml)));
@@ -17,24 +19,21 @@ fn the_words_that_ask() {
 }
 
 #[test]
-fn without_a_nonce_none_is_asked_for() {
+fn instructions_without_a_nonce_do_not_mention_one() {
     for contract in Contract::ALL {
-        let words = instructions(contract, &Ask { nonce: None, ..looped(contract) });
+        let words = instructions(contract, &ReviewRequest { nonce: None, ..looped(contract) });
         assert!(!words.contains("nonce") && !words.contains("signoff:"), "{words}");
         assert!(!words.contains("{nonce"), "{words}");
     }
 }
 
 #[test]
-fn echoing_the_instructions_is_no_approval() {
+fn echoing_the_instructions_does_not_approve() {
     for contract in Contract::ALL {
         for asked in [ask(contract), spec(contract), strict(contract), looped(contract)] {
             let words = instructions(contract, &asked);
-            let fence_less: String = words
-                .lines()
-                .filter(|line| !line.starts_with("```"))
-                .map(|line| format!("{line}\n"))
-                .collect();
+            let fence_less: String =
+                words.lines().filter(|line| !line.starts_with("```")).map(|line| format!("{line}\n")).collect();
             for reader in Contract::ALL {
                 for echo in [&words, &fence_less] {
                     let approved = read(reader, echo, &asked).is_ok_and(|review| review.verdict.approves());

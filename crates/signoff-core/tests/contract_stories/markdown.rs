@@ -1,16 +1,15 @@
-use signoff_core::contract::Contract;
-use signoff_core::review::{Bar, ViolationCode};
+//! Answers in the `markdown` contract.
 
-use super::told::{ask, barred, read, strict, table, tell};
+use signoff_core::contract::Contract;
+use signoff_core::review::{FailThreshold, ViolationCode};
+
+use super::render::{ask, barred, parse_line, read, strict, table};
 
 #[test]
 fn a_verdict_counts_alone_on_its_line() {
     let answers = [
         ("plain", "Fine work.\n\n**Verdict: APPROVED**\n"),
-        (
-            "windows lines, a mark, trailing spaces",
-            "\u{feff}Fine.\r\n\r\n  **Verdict: APPROVED**  \r\nThanks.\r\n",
-        ),
+        ("windows lines, a mark, trailing spaces", "\u{feff}Fine.\r\n\r\n  **Verdict: APPROVED**  \r\nThanks.\r\n"),
         ("the same twice", "**Verdict: APPROVED**\n\nSo:\n\n**Verdict: APPROVED**"),
         ("right under a list, over a rule", "- all good\n**Verdict: APPROVED**\n---\n"),
         ("inside a sentence", "I say **Verdict: APPROVED** today."),
@@ -69,7 +68,7 @@ fn a_verdict_counts_alone_on_its_line() {
 }
 
 #[test]
-fn a_verdict_that_is_shown_is_not_said() {
+fn a_quoted_verdict_does_not_count() {
     let answers = [
         ("fence", "```\n**Verdict: APPROVED**\n```"),
         ("fence left open", "~~~md\n**Verdict: APPROVED**"),
@@ -140,7 +139,7 @@ fn items_with_a_place_become_findings_or_notes() {
 }
 
 #[test]
-fn the_nonce_line_binds_the_verdict_beside_it() {
+fn the_nonce_line_is_checked_for_the_verdict_beside_it() {
     let answers = [
         ("before", "<!-- signoff:n-7f3a -->\n\n**Verdict: APPROVED**"),
         (
@@ -182,15 +181,15 @@ fn the_nonce_line_binds_the_verdict_beside_it() {
         ! disagreement @46: two answers in one message say different things
     "#);
     let wrong = "<!-- signoff:n-0000 -->\n**Verdict: APPROVED**";
-    insta::assert_snapshot!(tell(Contract::Markdown, wrong, &ask(Contract::Markdown)), @"! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review");
+    insta::assert_snapshot!(parse_line(Contract::Markdown, wrong, &ask(Contract::Markdown)), @"! nonce_mismatch @0: the answer carries the nonce of another review; copy the one of this review");
 }
 
-/// A line that is labelled as a blocking finding objects to an approval, in whatever form the label stands.
+/// A line labelled as a blocking finding contradicts an approval, in every form of the label.
 #[test]
-fn a_line_labelled_as_blocking_keeps_an_approval_from_standing() {
+fn a_line_labelled_as_blocking_contradicts_an_approval() {
     let verdict = |line: &str| {
         let answer = format!("{line}\n\n**Verdict: APPROVED**\n");
-        tell(Contract::Markdown, &answer, &ask(Contract::Markdown))
+        parse_line(Contract::Markdown, &answer, &ask(Contract::Markdown))
     };
     for line in [
         "src/a.rs:6: critical: the total is negative",
@@ -256,20 +255,20 @@ fn a_line_labelled_as_blocking_keeps_an_approval_from_standing() {
     ] {
         assert!(verdict(line).starts_with("approved"), "{line}: {}", verdict(line));
     }
-    let high = tell(
+    let high = parse_line(
         Contract::Markdown,
         "**Severity:** Important\n\n**Verdict: APPROVED**",
-        &barred(Contract::Markdown, Bar::High),
+        &barred(Contract::Markdown, FailThreshold::High),
     );
     assert_eq!(high, "approved");
 }
 
-/// A refusal in the words of another contract objects to an approval, also where that contract would not read it.
+/// A refusal in the form of another contract contradicts an approval, even where that contract would not parse it.
 #[test]
-fn a_refusal_inside_other_json_or_over_a_list_keeps_an_approval_from_standing() {
+fn a_refusal_inside_other_json_or_above_a_list_contradicts_an_approval() {
     let verdict = |text: &str| {
         let answer = format!("{text}\n\n**Verdict: APPROVED**\n");
-        tell(Contract::Markdown, &answer, &ask(Contract::Markdown))
+        parse_line(Contract::Markdown, &answer, &ask(Contract::Markdown))
     };
     for text in [
         r#"[{"verdict": "drift", "followUpPrompt": "fix it"}]"#,

@@ -1,16 +1,15 @@
+//! Answers in the `prefix` contract.
+
 use signoff_core::contract::Contract;
 
-use super::told::{ask, spec, strict, table};
+use super::render::{ask, spec, strict, table};
 
 #[test]
-fn the_word_stands_at_the_very_start() {
+fn the_prefix_must_be_at_the_start() {
     let answers = [
         ("approved", "APPROVED: all requirements met"),
         ("white space before", "\u{feff}\n  APPROVED: fine\r\n"),
-        (
-            "approved with minor",
-            "APPROVED_WITH_MINOR: two remarks\n- [Minor] src/a.rs:1 rename\n- src/b.rs:2 shorten",
-        ),
+        ("approved with minor", "APPROVED_WITH_MINOR: two remarks\n- [Minor] src/a.rs:1 rename\n- src/b.rs:2 shorten"),
         ("approved beside a critical one", "APPROVED: fine\n\nCritical:\n- src/a.rs:1 it burns"),
         ("preamble", "I think:\nAPPROVED: fine"),
         ("fenced", "```\nAPPROVED: fine\n```"),
@@ -64,8 +63,7 @@ fn the_word_stands_at_the_very_start() {
 fn issues_are_lists_with_or_without_headings() {
     let tagged = "ISSUES: three\n- [Critical] src/a.rs:1 it burns\n- [Important] src/b.rs:2: no test\n- [Minor] typo\n";
     let headed = "ISSUES:\n\nCritical:\n- src/a.rs:1 it burns\n  - because of x\n\n**Important:**\n1. src/b.rs:2 no test\n2. src/c.rs no docs\n";
-    let tight =
-        "ISSUES:\nCritical:\n- src/a.rs:1 it burns\nImportant:\n- src/b.rs:2 no test\n### Minor\n- typo";
+    let tight = "ISSUES:\nCritical:\n- src/a.rs:1 it burns\nImportant:\n- src/b.rs:2 no test\n### Minor\n- typo";
     let nested = "ISSUES:\n- Critical:\n  - it burns\n- Important issues:\n  - no test\n";
     let answers = [
         ("tagged", tagged),
@@ -98,7 +96,7 @@ fn issues_are_lists_with_or_without_headings() {
 }
 
 #[test]
-fn the_nonce_line_binds() {
+fn the_nonce_line_is_checked() {
     let answers = [
         ("after", "APPROVED: fine\n<!-- signoff:n-7f3a -->\nMore."),
         ("before", "<!-- signoff:n-7f3a -->\nAPPROVED: fine"),

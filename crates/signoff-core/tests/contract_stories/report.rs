@@ -1,6 +1,8 @@
+//! The JSON form of a parsed review or a violation.
+
 use signoff_core::contract::{Contract, ParseReport};
 
-use super::told::{ask, looped, read, spec};
+use super::render::{ask, looped, read, spec};
 
 #[test]
 fn a_review_as_json() {
@@ -62,14 +64,10 @@ fn a_violation_as_json() {
 }
 
 #[test]
-fn what_was_written_is_read_back() {
+fn a_written_report_is_read_back() {
     let asked = looped(Contract::Auto);
-    let texts = [
-        "ISSUES: it burns",
-        "{\"verdict\":\"pass\",\"followUpPrompt\":\"x\"}",
-        "**Verdict: NEEDS_DISCUSSION**",
-        "?",
-    ];
+    let texts =
+        ["ISSUES: it burns", "{\"verdict\":\"pass\",\"followUpPrompt\":\"x\"}", "**Verdict: NEEDS_DISCUSSION**", "?"];
     for text in texts {
         let result = read(Contract::Auto, text, &asked);
         let report = ParseReport::new(&result, &asked);
@@ -82,7 +80,7 @@ fn what_was_written_is_read_back() {
 }
 
 #[test]
-fn what_is_no_report_is_refused() {
+fn invalid_reports_are_refused() {
     let bad = [
         r#"{"version":2,"verdict":"approved","findings":[]}"#,
         r#"{"version":1,"verdict":"fine","findings":[]}"#,

@@ -1,7 +1,9 @@
-use signoff_core::contract::Contract;
-use signoff_core::review::Bar;
+//! Answers in the `severity` contract.
 
-use super::told::{ask, barred, strict, table};
+use signoff_core::contract::Contract;
+use signoff_core::review::FailThreshold;
+
+use super::render::{ask, barred, strict, table};
 
 #[test]
 fn findings_come_as_json_or_as_lines() {
@@ -13,10 +15,7 @@ fn findings_come_as_json_or_as_lines() {
         ),
         ("no severity, no location", r#"[{"message":"it burns"}]"#),
         ("unknown severity", r#"[{"severity":"MEH","message":"it burns","location":null}]"#),
-        (
-            "lines",
-            "HIGH src/a.rs:10 it burns\n- **LOW** `src/b.rs:2`: typo\n| MEDIUM | src/c.rs:3 | no test |\n",
-        ),
+        ("lines", "HIGH src/a.rs:10 it burns\n- **LOW** `src/b.rs:2`: typo\n| MEDIUM | src/c.rs:3 | no test |\n"),
         (
             "lines told again as JSON",
             "- HIGH src/a.rs:10 it burns\n\n[{\"severity\":\"HIGH\",\"message\":\"burns\",\"location\":\"src/a.rs:10\"}]",
@@ -72,7 +71,7 @@ fn findings_come_as_json_or_as_lines() {
 }
 
 #[test]
-fn clean_has_to_be_said() {
+fn an_answer_without_findings_must_say_so() {
     let answers = [
         ("empty array", "[]"),
         ("empty array after a preamble", "I found nothing.\n\n```json\n[]\n```"),
@@ -141,7 +140,7 @@ fn clean_has_to_be_said() {
     clean beside a finding in JSON
         ! disagreement @39: two answers in one message say different things
     clean beside a vague one
-        ! disagreement @0: a line states a severity without a `file:line`; an approval does not go with it
+        ! disagreement @0: a line states a severity without a `file:line`, which contradicts an approval
     clean over a list of places
         ! disagreement @0: the answer says that there are no issues, and a list of places follows
     clean over a list of other things
@@ -155,7 +154,7 @@ fn clean_has_to_be_said() {
 fn the_bar_decides() {
     let medium = [("medium", r#"[{"severity":"MEDIUM","message":"no test","location":"src/a.rs:10"}]"#)];
     let under = |bar| table(Contract::Severity, &barred(Contract::Severity, bar), &medium);
-    insta::assert_snapshot!([under(Bar::Low), under(Bar::Medium), under(Bar::High), under(Bar::None)].join("\n"), @r#"
+    insta::assert_snapshot!([under(FailThreshold::Low), under(FailThreshold::Medium), under(FailThreshold::High), under(FailThreshold::None)].join("\n"), @r#"
     medium
         changes_requested [important issue] src/a.rs:10 "no test"
     medium
@@ -168,17 +167,14 @@ fn the_bar_decides() {
 }
 
 #[test]
-fn the_nonce_binds_by_key_or_line() {
+fn the_nonce_is_checked_as_key_or_line() {
     let answers = [
         ("key", r#"{"issues":[],"nonce":"n-7f3a"}"#),
         ("line beside an array", "<!-- signoff:n-7f3a -->\n[]"),
         ("line beside a fence", "```json\n[]\n```\n<!-- signoff:n-7f3a -->"),
         ("line inside the fence", "```json\n<!-- signoff:n-7f3a -->\n[]\n```\n"),
         ("line beside a clean line", "NO ISSUES\n\n<!-- signoff:n-7f3a 0123456789a -->"),
-        (
-            "line below the finding lines",
-            "HIGH src/a.rs:1 it burns\nLOW src/b.rs:1 typo\n<!-- signoff:n-7f3a -->",
-        ),
+        ("line below the finding lines", "HIGH src/a.rs:1 it burns\nLOW src/b.rs:1 typo\n<!-- signoff:n-7f3a -->"),
         ("missing", "[]"),
         (
             "the bound one counts",

@@ -1,11 +1,13 @@
-use signoff_core::contract::{Answer, Ask, Contract, parse};
+//! Reports through the tool of the `tool` contract.
+
+use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::review::IntentSatisfied;
 
-use super::told::{ask, looped, told};
+use super::render::{ask, looped, one_line};
 
-fn reported(arguments: &str, ask: &Ask) -> String {
-    let answer = Answer { text: b"", tool: Some(arguments.as_bytes()) };
-    told(&parse(Contract::Tool, answer, ask))
+fn reported(arguments: &str, ask: &ReviewRequest) -> String {
+    let answer = ReviewAnswer { text: b"", tool: Some(arguments.as_bytes()) };
+    one_line(&parse(Contract::Tool, answer, ask))
 }
 
 #[test]
@@ -32,11 +34,9 @@ fn a_report_is_a_strict_object() {
         r#"{"passed": true, "commit": "ffffffff"}"#,
         r#"{"passed": true, "somethingElse": 1}"#,
     ];
-    let told: Vec<_> = reports
-        .iter()
-        .map(|report| format!("{report}\n    {}", reported(report, &ask(Contract::Tool))))
-        .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    let lines: Vec<_> =
+        reports.iter().map(|report| format!("{report}\n    {}", reported(report, &ask(Contract::Tool)))).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
     {"passed": true}
         approved
     {"passed": true, "issues": [{"file": "src/a.rs", "line": 3, "type": "dead-code", "description": "unused import"}]}
@@ -101,8 +101,8 @@ fn a_loop_review_names_its_loop() {
         r#"{"passed": true}"#,
         r#"{"loopId": 2, "passed": true}"#,
     ];
-    let told: Vec<_> = reports.iter().map(|report| reported(report, &looped(Contract::Tool))).collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    let lines: Vec<_> = reports.iter().map(|report| reported(report, &looped(Contract::Tool))).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
     approved
     ! wrong_loop @0: `loopId` must be "b", the loop under review, not "a"
     ! missing_key @0: `loopId` is missing: a string is required
@@ -114,13 +114,13 @@ fn a_loop_review_names_its_loop() {
 fn the_intent_is_kept() {
     let arguments = br#"{"passed": true, "interpretedIntent": " log people in ", "intentSatisfied": true}"#;
     let review =
-        parse(Contract::Tool, Answer { text: b"", tool: Some(arguments) }, &ask(Contract::Tool)).unwrap();
+        parse(Contract::Tool, ReviewAnswer { text: b"", tool: Some(arguments) }, &ask(Contract::Tool)).unwrap();
     assert_eq!(review.interpreted_intent.as_deref(), Some("log people in"));
     assert_eq!(review.intent_satisfied, IntentSatisfied::Yes);
 }
 
 #[test]
-fn text_is_no_report() {
-    let answer = Answer { text: br#"{"passed": true}"#, tool: None };
-    insta::assert_snapshot!(told(&parse(Contract::Tool, answer, &ask(Contract::Tool))), @"! empty @0: the reviewer did not report its result");
+fn text_does_not_count_as_a_report() {
+    let answer = ReviewAnswer { text: br#"{"passed": true}"#, tool: None };
+    insta::assert_snapshot!(one_line(&parse(Contract::Tool, answer, &ask(Contract::Tool))), @"! empty @0: the reviewer did not report its result");
 }

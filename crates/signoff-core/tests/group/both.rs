@@ -1,12 +1,12 @@
-//! Both machines together: real loops of the loops preset, and the run above them, at random.
+//! Random runs of both machines together: the loops and the run that coordinates them.
 
 use proptest::prelude::*;
-use signoff_core::group::{self, RunEvent, RunOutcome, RunStage, Standing};
+use signoff_core::group::{self, LoopStatus, RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::LoopId;
-use signoff_core::ledger::Entry;
-use signoff_core::machine::{self, Event, Hold, Job, JobKind, Loop, Outcome, Stage, WorkReport};
+use signoff_core::ledger::LedgerEntry;
+use signoff_core::machine::{self, Event, Job, JobKind, Loop, Outcome, PauseReason, Stage, WorkReport};
 use signoff_core::view::RunView;
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact, from_json, to_json};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact, from_json, to_json};
 
 use crate::drive::{Drive, Next};
 use crate::say;
@@ -23,7 +23,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_run_ends_and_its_log_tells_all(
+    fn every_run_ends_and_can_be_rebuilt_from_its_log(
         groups in plans(),
         jobs in 1usize..4,
         interval in 1u32..4,
@@ -54,34 +54,33 @@ proptest! {
             shown = drive.log.len();
         }
         prop_assert!(drive.is_over(), "stuck: {:?} {:?}", drive.run, drive.loops);
-        the_end_is_told_by_the_loops(&drive);
-        prop_assert_eq!(&view, &RunView::of(&drive.log));
-        the_log_survives_a_trip_over_the_wire(&drive);
+        the_run_outcome_follows_from_its_loops(&drive);
+        prop_assert_eq!(&view, &RunView::from_log(&drive.log));
+        the_log_round_trips_through_json(&drive);
     }
 }
 
 fn both_machines_agree(drive: &Drive) {
     for (loop_id, this) in &drive.loops {
-        assert_eq!(drive.run.loops.get(loop_id), Some(&Standing::of(this)), "{loop_id}");
+        assert_eq!(drive.run.loops.get(loop_id), Some(&LoopStatus::for_loop(this)), "{loop_id}");
     }
 }
 
-/// Unless a person or the policy let it pass, and then it is not approved.
+/// A loop may land with a blocking finding if a person or the policy lets it pass, but then it is not approved.
 fn nothing_lands_with_a_blocking_finding(drive: &Drive) {
     for (loop_id, this) in &drive.loops {
         let landing = if let Stage::Landing { outcome, .. } = &this.stage { Some(outcome) } else { None };
         let done = if let Stage::Done(ending) = &this.stage { Some(&ending.outcome) } else { None };
         let workflow = &drive.policy.workflow;
-        let gate = workflow.first_gate().and_then(|phase| phase.judge());
+        let gate = workflow.first_gate().and_then(|phase| phase.policy());
         let (Some(Outcome::Approved { .. }), Some(judge)) = (landing.or(done), gate) else { continue };
-        let here =
-            |entry: &&Entry| entry.seen.iter().any(|seen| Some(seen.phase) == workflow.first_gate_index());
+        let here = |entry: &&LedgerEntry| entry.seen.iter().any(|seen| Some(seen.phase) == workflow.first_gate_index());
         let open: Vec<_> = this.ledger.open(judge.gate.fail_on).filter(here).collect();
         assert!(open.is_empty(), "{loop_id} lands with {open:?} open");
     }
 }
 
-fn the_end_is_told_by_the_loops(drive: &Drive) {
+fn the_run_outcome_follows_from_its_loops(drive: &Drive) {
     let outcome = |this: &Loop| {
         let Stage::Done(ending) = &this.stage else { panic!("not ended: {:?}", this.stage) };
         ending.outcome.clone()
@@ -93,7 +92,7 @@ fn the_end_is_told_by_the_loops(drive: &Drive) {
     assert_eq!(*end == RunOutcome::Approved, drive.loops.values().all(approved));
 }
 
-/// The check is made exactly when an implement or fix attempt ends without completing.
+/// A loop waits for a checkpoint review only when an implement or fix attempt ends without completing.
 fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<LoopId, Loop>, next: &Next) {
     match next {
         Next::Loop(loop_id, event) => {
@@ -103,7 +102,7 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
             let completes = matches!(event, Event::WorkEnded { report: WorkReport::Complete { .. }, .. });
             let since = before.tally.iteration - before.tally.last_checkpoint;
             let due = drive.policy.workflow.checkpoint_interval.is_some_and(|interval| since >= interval);
-            let held = after.holds().contains(&Hold::Checkpoint);
+            let held = after.pause_reasons().contains(&PauseReason::Checkpoint);
             let goes_on = matches!(after.stage, Stage::Working { .. } | Stage::Fixing { .. });
             let wanted = writes && !completes && due && goes_on;
             assert_eq!(held, wanted, "{event:?} at {:?}", before.tally);
@@ -111,12 +110,12 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
         Next::Checkpoint(loop_id, _) => {
             let (before, after) = (&before[loop_id], &drive.loops[loop_id]);
             assert_eq!(after.tally.last_checkpoint, before.tally.iteration);
-            let waited = u32::from(before.holds().contains(&Hold::Checkpoint));
+            let waited = u32::from(before.pause_reasons().contains(&PauseReason::Checkpoint));
             let reopened = matches!(before.stage, Stage::AwaitingLanding { .. });
             let reopened = u32::from(reopened && matches!(after.stage, Stage::Fixing { .. }));
             assert_eq!(after.tally.iteration, before.tally.iteration + waited + reopened);
-            assert!(!after.holds().contains(&Hold::Checkpoint));
-            let late = drive.run.loops.values().any(|standing| *standing == Standing::AtCheckpoint);
+            assert!(!after.pause_reasons().contains(&PauseReason::Checkpoint));
+            let late = drive.run.loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint);
             let again = drive.run.checkpoint.waits_for(loop_id);
             assert!(late || !again, "{loop_id} is reviewed again although nobody else is due");
         }
@@ -126,29 +125,26 @@ fn checkpoints_come_when_due(drive: &Drive, before: &std::collections::BTreeMap<
 
 fn job_of(this: &Loop, event: &Event, drive: &Drive) -> Option<Job> {
     let attempt = event.ends_attempt()?;
-    machine::outstanding(this, &drive.policy).into_iter().find_map(|wish| {
-        let machine::Effect::Spawn(job) = wish else { return None };
+    machine::outstanding(this, &drive.policy).into_iter().find_map(|effect| {
+        let machine::Effect::Spawn(job) = effect else { return None };
         (job.attempt == attempt).then_some(job)
     })
 }
 
-fn the_log_survives_a_trip_over_the_wire(drive: &Drive) {
-    let line = |recorded: &Recorded| to_json(recorded).to_string();
-    let read = |line: String| {
-        from_json(&serde_json::from_str(&line).expect("a line is JSON")).expect("a line is a fact")
-    };
+fn the_log_round_trips_through_json(drive: &Drive) {
+    let line = |recorded: &RecordedFact| to_json(recorded).to_string();
+    let read =
+        |line: String| from_json(&serde_json::from_str(&line).expect("a line is JSON")).expect("a line is a fact");
     let log: Vec<_> = drive.log.iter().map(line).map(read).collect();
     assert_eq!(log, drive.log);
     let run_events = log.iter().filter_map(|recorded| match &recorded.fact {
-        Fact::Run(RunFact::Moved(event)) => Some(event.clone()),
-        Fact::Run(RunFact::Opened { .. } | RunFact::Specified { .. }) | Fact::Loop(..) | Fact::Task(..) => {
-            None
-        }
+        Fact::Run(RunFact::Transitioned(event)) => Some(event.clone()),
+        Fact::Run(RunFact::Opened { .. } | RunFact::Specified { .. }) | Fact::Loop(..) | Fact::Task(..) => None,
     });
     assert_eq!(group::replay(run_events.collect::<Vec<RunEvent>>(), &drive.run_policy), drive.run);
     for (loop_id, this) in &drive.loops {
         let events = log.iter().filter_map(|recorded| match &recorded.fact {
-            Fact::Loop(id, LoopFact::Moved(event)) if id == loop_id => Some(event.clone()),
+            Fact::Loop(id, LoopFact::Transitioned(event)) if id == loop_id => Some(event.clone()),
             Fact::Run(_) | Fact::Loop(..) | Fact::Task(..) => None,
         });
         assert_eq!(&machine::replay(events, &drive.policy), this);

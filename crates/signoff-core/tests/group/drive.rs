@@ -1,13 +1,13 @@
-//! A run with real loops: both machines, and the log they leave.
+//! Drives a run and its loops with both machines, and records their log.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use signoff_core::group::{self, Run, RunEffect, RunEvent, RunPolicy, RunStage, Standing};
+use signoff_core::group::{self, LoopStatus, Run, RunEffect, RunEvent, RunPolicy, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{self, Event, Loop, Outcome, Policy};
 use signoff_core::review::Finding;
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
 use crate::{say, world};
 
@@ -16,29 +16,29 @@ pub struct Drive {
     pub run_policy: RunPolicy,
     pub run: Run,
     pub loops: BTreeMap<LoopId, Loop>,
-    pub log: Vec<Recorded>,
-    /// How often people still try again.
+    pub log: Vec<RecordedFact>,
+    /// Number of retries by people that are left.
     pub patience: u32,
 }
 
-/// Something that can happen next.
+/// A possible next step.
 #[derive(Debug, Clone)]
 pub enum Next {
     Run(RunEvent),
     Loop(LoopId, Event),
-    /// A loop's checkpoint review is in; the run may hear of it before the loop does.
-    Checkpoint(LoopId, Told),
+    /// A loop's checkpoint review has ended. The run may receive its event before or after the loop.
+    Checkpoint(LoopId, EventOrder),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
+pub enum EventOrder {
     LoopFirst,
     RunFirst,
 }
 
 impl Drive {
     pub fn new(policy: Policy, jobs: usize) -> Self {
-        let run_policy = RunPolicy { before: true, ..RunPolicy::of(&policy.workflow, jobs) };
+        let run_policy = RunPolicy { has_planning: true, ..RunPolicy::new(&policy.workflow, jobs) };
         let (run, loops, log) = (Run::default(), BTreeMap::new(), Vec::new());
         let mut this = Self { policy, run_policy, run, loops, log, patience: 3 };
         let workflow = Box::new(this.policy.clone());
@@ -49,14 +49,14 @@ impl Drive {
     fn record(&mut self, fact: Fact) {
         let seq = self.log.len() as u64 + 1;
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seq as i64);
-        self.log.push(Recorded { run: RunId(1), seq, at, fact });
+        self.log.push(RecordedFact { run: RunId(1), seq, at, fact });
     }
 
     pub fn is_over(&self) -> bool {
         self.run.is_done() && self.loops.values().all(Loop::is_done)
     }
 
-    /// Everything that the wishes of both machines can lead to.
+    /// All steps that the outstanding effects of both machines allow.
     pub fn nexts(&self, groups: &[Vec<LoopId>]) -> Vec<Next> {
         let mut all = match &self.run.stage {
             RunStage::Queued => vec![Next::Run(RunEvent::Started)],
@@ -68,7 +68,7 @@ impl Drive {
             RunStage::Landing(_) => vec![Next::Run(RunEvent::Landed)],
             RunStage::Working { .. } | RunStage::Blocked { .. } | RunStage::Done(_) => Vec::new(),
         };
-        all.extend(group::outstanding(&self.run).into_iter().flat_map(|wish| self.granted(wish)));
+        all.extend(group::outstanding(&self.run).into_iter().flat_map(|effect| self.granted(effect)));
         for (loop_id, this) in &self.loops {
             let answers = world::answers(this, &self.policy).into_iter();
             all.extend(answers.map(|event| Next::Loop(loop_id.clone(), event)));
@@ -76,12 +76,12 @@ impl Drive {
         all
     }
 
-    fn granted(&self, wish: RunEffect) -> Vec<Next> {
+    fn granted(&self, effect: RunEffect) -> Vec<Next> {
         let one = |loop_id: LoopId, event| vec![Next::Loop(loop_id, event)];
         let by = || "ann".to_owned();
-        match wish {
+        match effect {
             RunEffect::Start { loop_id } => one(loop_id, Event::Started { head: say::head(0) }),
-            RunEffect::GrantLanding { loop_id } if self.run.loops[&loop_id] == Standing::Ready => {
+            RunEffect::GrantLanding { loop_id } if self.run.loops[&loop_id] == LoopStatus::Ready => {
                 one(loop_id, Event::LandingGranted)
             }
             RunEffect::CancelLoop { loop_id } => one(loop_id, Event::Cancelled { by: by() }),
@@ -90,29 +90,26 @@ impl Drive {
                 out.flat_map(|loop_id| self.looked_at(loop_id)).collect()
             }
             RunEffect::Block { by: blocking } => {
-                let event = if self.patience > 0 {
-                    Event::PersonRetried { by: by() }
-                } else {
-                    Event::Cancelled { by: by() }
-                };
+                let event =
+                    if self.patience > 0 { Event::PersonRetried { by: by() } } else { Event::Cancelled { by: by() } };
                 blocking.into_iter().flat_map(|loop_id| one(loop_id, event.clone())).collect()
             }
             RunEffect::GrantLanding { .. }
             | RunEffect::Prepare
             | RunEffect::Pick { .. }
-            | RunEffect::ReviewWhole
-            | RunEffect::LandWhole
+            | RunEffect::FinalReview
+            | RunEffect::LandRun
             | RunEffect::CloseTask { .. }
             | RunEffect::Finish(_) => Vec::new(),
         }
     }
 
-    /// A checkpoint review begins, then it ends.
+    /// The next step of a checkpoint review: it begins, then it ends.
     fn looked_at(&self, loop_id: LoopId) -> Vec<Next> {
         if self.loops[&loop_id].checkpoint.is_none() {
             return vec![Next::Loop(loop_id, Event::CheckpointBegan { number: 1 })];
         }
-        [Told::LoopFirst, Told::RunFirst].map(|told| Next::Checkpoint(loop_id.clone(), told)).to_vec()
+        [EventOrder::LoopFirst, EventOrder::RunFirst].map(|order| Next::Checkpoint(loop_id.clone(), order)).to_vec()
     }
 
     pub fn happen(&mut self, next: Next) {
@@ -124,14 +121,14 @@ impl Drive {
                 }
                 self.loop_event(&loop_id, event);
             }
-            Next::Checkpoint(loop_id, told) => {
+            Next::Checkpoint(loop_id, order) => {
                 let findings = vec![Finding { sources: vec!["general".into()], ..say::finding("w.rs") }];
                 let reviewed = RunEvent::CheckpointReviewed { loop_id: loop_id.clone() };
-                if told == Told::RunFirst {
+                if order == EventOrder::RunFirst {
                     self.run_event(reviewed.clone());
                 }
                 self.loop_event(&loop_id, Event::CheckpointEnded { findings, number: Some(1) });
-                if told == Told::LoopFirst {
+                if order == EventOrder::LoopFirst {
                     self.run_event(reviewed);
                 }
             }
@@ -142,23 +139,22 @@ impl Drive {
         if let RunEvent::GroupsPlanned { groups } = &event {
             for (number, loop_id) in (1..).zip(groups.iter().flatten()) {
                 self.loops.insert(loop_id.clone(), Loop::default());
-                let (task, title, branch) =
-                    (TaskId(number), format!("task {loop_id}"), format!("signoff/{loop_id}"));
+                let (task, title, branch) = (TaskId(number), format!("task {loop_id}"), format!("signoff/{loop_id}"));
                 self.record(Fact::Loop(loop_id.clone(), LoopFact::Added { task, title, branch }));
             }
         }
-        self.record(Fact::Run(RunFact::Moved(event.clone())));
+        self.record(Fact::Run(RunFact::Transitioned(event.clone())));
         self.run = group::step(std::mem::take(&mut self.run), event, &self.run_policy).0;
     }
 
     fn loop_event(&mut self, loop_id: &LoopId, event: Event) {
-        self.record(Fact::Loop(loop_id.clone(), LoopFact::Moved(event.clone())));
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event.clone())));
         let this = self.loops.remove(loop_id).unwrap_or_default();
         let next = machine::step(this, event, &self.policy).0;
-        let standing = Standing::of(&next);
+        let standing = LoopStatus::for_loop(&next);
         self.loops.insert(loop_id.clone(), next);
         if self.run.loops.get(loop_id) != Some(&standing) {
-            self.run_event(RunEvent::LoopMoved { loop_id: loop_id.clone(), standing });
+            self.run_event(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing });
         }
     }
 }

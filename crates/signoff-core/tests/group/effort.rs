@@ -1,20 +1,20 @@
-//! How often an effort looks: stories of the loops preset.
+//! How often each effort level has a checkpoint review in the loops preset.
 
-use signoff_core::group::{RunEvent, Standing};
+use signoff_core::group::{LoopStatus, RunEvent};
 use signoff_core::ids::{AttemptId, LoopId};
-use signoff_core::machine::{Event, Hold, Loop, Policy, Slot, WorkReport, step};
+use signoff_core::machine::{AttemptSlot, Event, Loop, PauseReason, Policy, WorkReport, step};
 use signoff_core::policy::Effort;
 use signoff_core::workflow::preset;
 
-use crate::drive::{Drive, Next, Told};
+use crate::drive::{Drive, EventOrder, Next};
 use crate::say;
 
 fn policy(effort: Effort) -> Policy {
-    Policy::of(preset("loops").expect("shipped").with_effort(effort))
+    Policy::new(preset("loops").expect("shipped").with_effort(effort))
 }
 
 fn running(this: &Loop) -> AttemptId {
-    this.slots().into_iter().find_map(Slot::attempt).expect("an attempt runs")
+    this.slots().into_iter().find_map(AttemptSlot::attempt).expect("an attempt runs")
 }
 
 fn incomplete(this: &Loop) -> Event {
@@ -30,7 +30,7 @@ fn reviewed_after(effort: Effort) -> Vec<u32> {
     for _ in 0..12 {
         let event = incomplete(&this);
         this = step(this, event, &policy).0;
-        if this.holds().contains(&Hold::Checkpoint) {
+        if this.pause_reasons().contains(&PauseReason::Checkpoint) {
             reviewed.push(this.tally.iteration);
             this = step(this, Event::CheckpointEnded { findings: Vec::new(), number: Some(1) }, &policy).0;
         }
@@ -39,7 +39,7 @@ fn reviewed_after(effort: Effort) -> Vec<u32> {
 }
 
 #[test]
-fn each_effort_looks_as_often_as_it_says() {
+fn each_effort_has_its_checkpoint_interval() {
     assert_eq!(reviewed_after(Effort::Low), Vec::<u32>::new());
     assert_eq!(reviewed_after(Effort::Medium), [5, 10]);
     assert_eq!(reviewed_after(Effort::High), [3, 6, 9, 12]);
@@ -47,20 +47,20 @@ fn each_effort_looks_as_often_as_it_says() {
 }
 
 #[test]
-fn one_that_is_due_has_all_reviewed_and_all_count_from_there() {
+fn a_due_loop_has_all_loops_reviewed_and_resets_their_intervals() {
     let (a, b): (LoopId, LoopId) = ("a".into(), "b".into());
     let mut drive = Drive::new(policy(Effort::High), 2);
     drive.happen(Next::Run(RunEvent::Started));
     drive.happen(Next::Run(RunEvent::GroupsPlanned { groups: vec![vec![a.clone(), b.clone()]] }));
-    let mut told = Vec::new();
+    let mut rows = Vec::new();
     let mut happen = |drive: &mut Drive, next: Next| {
         drive.happen(next);
         let row = |id: &LoopId| {
             let tally = drive.loops.get(id).map(|this| this.tally.clone()).unwrap_or_default();
-            let due = if drive.run.loops[id] == Standing::AtCheckpoint { ", due" } else { "" };
+            let due = if drive.run.loops[id] == LoopStatus::AtCheckpoint { ", due" } else { "" };
             format!("{id}: attempt {}, looked at {}{due}", tally.iteration, tally.last_checkpoint)
         };
-        told.push(format!("{:32}{}", row(&a), row(&b)));
+        rows.push(format!("{:32}{}", row(&a), row(&b)));
     };
     for id in [&a, &b] {
         happen(&mut drive, Next::Loop(id.clone(), Event::Started { head: say::head(0) }));
@@ -69,9 +69,9 @@ fn one_that_is_due_has_all_reviewed_and_all_count_from_there() {
         let event = incomplete(&drive.loops[id]);
         happen(&mut drive, Next::Loop(id.clone(), event));
     }
-    happen(&mut drive, Next::Checkpoint(b.clone(), Told::LoopFirst));
-    happen(&mut drive, Next::Checkpoint(a.clone(), Told::RunFirst));
-    insta::assert_snapshot!(told.join("\n"), @r"
+    happen(&mut drive, Next::Checkpoint(b.clone(), EventOrder::LoopFirst));
+    happen(&mut drive, Next::Checkpoint(a.clone(), EventOrder::RunFirst));
+    insta::assert_snapshot!(rows.join("\n"), @r"
         a: attempt 1, looked at 0       b: attempt 0, looked at 0
         a: attempt 1, looked at 0       b: attempt 1, looked at 0
         a: attempt 1, looked at 0       b: attempt 2, looked at 0

@@ -1,39 +1,39 @@
-//! Walks through every state a run can reach, whatever its loops do, and checks the laws at each step.
+//! Explores every reachable state of a run, for any behaviour of its loops, and checks the laws at each step.
 
 use std::collections::{HashMap, VecDeque};
 
-use signoff_core::group::{Run, RunEffect, RunEvent, RunPolicy, RunStage, Standing, step};
+use signoff_core::group::{LoopStatus, Run, RunEffect, RunEvent, RunPolicy, RunStage, step};
 use signoff_core::ids::LoopId;
 use signoff_core::machine::Outcome;
 use signoff_core::workflow::{Arrangement, Landing};
 
-/// A run to walk through: its policy, its plan, and how often loops may go back on one path.
+/// The run to explore: its policy, its plan, and how often loops may move backwards on one path.
 #[derive(Debug, Clone)]
 pub struct World {
     pub policy: RunPolicy,
     pub plan: Vec<Vec<LoopId>>,
     pub repeats: u8,
     pub checkpoints: bool,
-    /// Slots: how many tasks there are to pick.
+    /// For slots: the number of tasks that can be picked.
     pub supply: usize,
 }
 
-/// A state with what the explorer knows about how it came about.
+/// A state, with what the explorer knows about the path to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Node {
     pub run: Run,
     pub repeats: u8,
-    /// Whether a loop ever ended badly, and whether an agent said that there are no more tasks.
+    /// Whether a loop on the path failed. `stopped`: whether an agent reported that there are no more tasks.
     pub failed: bool,
     pub stopped: bool,
-    /// How many more tasks there are to pick.
+    /// The number of tasks that can still be picked.
     pub supply: usize,
 }
 
 pub struct Explored {
     pub nodes: Vec<Node>,
     parents: Vec<Option<(usize, RunEvent)>>,
-    /// Without those that cancel the run.
+    /// All edges except those that cancel the run.
     pub edges: Vec<(usize, usize)>,
     pub steps: usize,
 }
@@ -50,8 +50,8 @@ impl Explored {
     }
 }
 
-/// One step, as the laws see it.
-pub struct Taken<'a> {
+/// One step, as passed to the laws.
+pub struct RunStep<'a> {
     pub world: &'a World,
     pub before: &'a Node,
     pub event: &'a RunEvent,
@@ -60,7 +60,7 @@ pub struct Taken<'a> {
     pub effects: &'a [RunEffect],
 }
 
-pub fn explore(world: &World, check: impl Fn(&Taken)) -> Explored {
+pub fn explore(world: &World, check: impl Fn(&RunStep)) -> Explored {
     let World { repeats, supply, .. } = *world;
     let first = Node { run: Run::default(), repeats, failed: false, stopped: false, supply };
     let mut known = HashMap::from([(first.clone(), 0)]);
@@ -68,12 +68,12 @@ pub fn explore(world: &World, check: impl Fn(&Taken)) -> Explored {
     let mut queue = VecDeque::from([0]);
     while let Some(index) = queue.pop_front() {
         let before = explored.nodes[index].clone();
-        for Possible { event, repeats, fits } in events(&before, world) {
+        for PossibleEvent { event, repeats, fits } in events(&before, world) {
             let Some(left) = before.repeats.checked_sub(u8::from(repeats)) else { continue };
             let (run, effects) = step(before.run.clone(), event.clone(), &world.policy);
-            let after = Node { run, repeats: left, ..told(&before, &event) };
+            let after = Node { run, repeats: left, ..observe_event(&before, &event) };
             explored.steps += 1;
-            check(&Taken { world, before: &before, event: &event, fits, after: &after, effects: &effects });
+            check(&RunStep { world, before: &before, event: &event, fits, after: &after, effects: &effects });
             if after.run == before.run {
                 continue;
             }
@@ -92,11 +92,11 @@ pub fn explore(world: &World, check: impl Fn(&Taken)) -> Explored {
     explored
 }
 
-/// What the event itself says, whatever the run makes of it.
-fn told(before: &Node, event: &RunEvent) -> Node {
+/// Updates what the explorer derives from the event alone.
+fn observe_event(before: &Node, event: &RunEvent) -> Node {
     let mut node = before.clone();
     match event {
-        RunEvent::LoopMoved { standing, .. } => node.failed |= standing.blocks(),
+        RunEvent::LoopStatusChanged { standing, .. } => node.failed |= standing.blocks(),
         RunEvent::PickingStopped => node.stopped = true,
         RunEvent::TaskPicked { .. } if before.run.picks > 0 => node.supply = before.supply.saturating_sub(1),
         RunEvent::Started
@@ -114,28 +114,28 @@ fn told(before: &Node, event: &RunEvent) -> Node {
     node
 }
 
-/// Something that could happen next.
-pub struct Possible {
+/// A possible next event.
+pub struct PossibleEvent {
     pub event: RunEvent,
-    /// Whether it leads back, and so counts against the path's patience.
+    /// Whether it moves a loop backwards, and so counts against `repeats`.
     pub repeats: bool,
-    /// Whether it fits the state; otherwise it must change nothing.
+    /// Whether it is valid in the state. An invalid event must change nothing.
     pub fits: bool,
 }
 
-fn free(event: RunEvent) -> Possible {
-    Possible { event, repeats: false, fits: true }
+fn free(event: RunEvent) -> PossibleEvent {
+    PossibleEvent { event, repeats: false, fits: true }
 }
 
-fn misfit(event: RunEvent) -> Possible {
-    Possible { event, repeats: false, fits: false }
+fn invalid(event: RunEvent) -> PossibleEvent {
+    PossibleEvent { event, repeats: false, fits: false }
 }
 
 pub fn approved() -> Outcome {
     Outcome::Approved { commit: "c".into() }
 }
 
-fn events(node: &Node, world: &World) -> Vec<Possible> {
+fn events(node: &Node, world: &World) -> Vec<PossibleEvent> {
     let run = &node.run;
     let mut all = vec![free(RunEvent::Cancelled { by: "ann".into() })];
     match &run.stage {
@@ -165,8 +165,8 @@ fn events(node: &Node, world: &World) -> Vec<Possible> {
         all.push(free(RunEvent::PickingStopped));
     }
     for (loop_id, standing) in &run.loops {
-        let moves = moves(run, loop_id, standing, world).into_iter().map(|(standing, repeats)| Possible {
-            event: RunEvent::LoopMoved { loop_id: loop_id.clone(), standing },
+        let moves = moves(run, loop_id, standing, world).into_iter().map(|(standing, repeats)| PossibleEvent {
+            event: RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing },
             repeats,
             fits: true,
         });
@@ -175,7 +175,7 @@ fn events(node: &Node, world: &World) -> Vec<Possible> {
             all.push(free(RunEvent::CheckpointReviewed { loop_id: loop_id.clone() }));
         }
     }
-    all.extend(misfits(node, world).into_iter().map(misfit));
+    all.extend(invalid_events(node, world).into_iter().map(invalid));
     all
 }
 
@@ -183,50 +183,50 @@ pub fn slots(world: &World) -> bool {
     world.policy.arrangement == Arrangement::Slots
 }
 
-/// Where a loop can go from where it stands; and whether that leads back.
-fn moves(run: &Run, loop_id: &LoopId, standing: &Standing, world: &World) -> Vec<(Standing, bool)> {
+/// The possible moves of a loop, and whether each moves it backwards.
+fn moves(run: &Run, loop_id: &LoopId, standing: &LoopStatus, world: &World) -> Vec<(LoopStatus, bool)> {
     let signed_off = match world.policy.landing {
-        Landing::None => Standing::Ended(approved()),
-        Landing::Each => Standing::Landing,
-        Landing::Group => Standing::Ready,
+        Landing::None => LoopStatus::Ended(approved()),
+        Landing::Each => LoopStatus::Landing,
+        Landing::Group => LoopStatus::Ready,
     };
     let accepted = match world.policy.landing {
-        Landing::None => Standing::Ended(Outcome::Accepted { by: "ann".into() }),
+        Landing::None => LoopStatus::Ended(Outcome::Accepted { by: "ann".into() }),
         Landing::Each | Landing::Group => signed_off.clone(),
     };
-    let ended = |outcome| (Standing::Ended(outcome), false);
+    let ended = |outcome| (LoopStatus::Ended(outcome), false);
     let mut moves = match standing {
-        Standing::Queued if run.called.contains(loop_id) => vec![(Standing::Active, false)],
-        Standing::Queued => vec![(accepted, true)],
-        Standing::Active => vec![
+        LoopStatus::Queued if run.starting.contains(loop_id) => vec![(LoopStatus::Active, false)],
+        LoopStatus::Queued => vec![(accepted, true)],
+        LoopStatus::Active => vec![
             (signed_off, false),
-            (Standing::Waiting, false),
+            (LoopStatus::Waiting, false),
             ended(Outcome::Failed),
-            (Standing::Ended(Outcome::Exhausted), true),
+            (LoopStatus::Ended(Outcome::Exhausted), true),
         ],
-        Standing::AtCheckpoint => Vec::new(),
-        Standing::Waiting => vec![(Standing::Active, false), ended(Outcome::Stuck)],
-        Standing::Ready if run.landing.as_ref() == Some(loop_id) => {
-            vec![(Standing::Landing, false), (Standing::Active, true)]
+        LoopStatus::AtCheckpoint => Vec::new(),
+        LoopStatus::Waiting => vec![(LoopStatus::Active, false), ended(Outcome::Stuck)],
+        LoopStatus::Ready if run.landing.as_ref() == Some(loop_id) => {
+            vec![(LoopStatus::Landing, false), (LoopStatus::Active, true)]
         }
-        Standing::Ready => vec![(Standing::Active, true)],
-        Standing::Landing => vec![ended(approved()), (Standing::Active, true), ended(Outcome::Stuck)],
-        Standing::Ended(Outcome::Approved { .. }) => vec![(Standing::Ended(Outcome::Discussion), true)],
-        Standing::Ended(Outcome::Cancelled) => vec![(accepted, true)],
-        Standing::Ended(Outcome::Accepted { .. }) => Vec::new(),
-        Standing::Ended(_) => vec![
+        LoopStatus::Ready => vec![(LoopStatus::Active, true)],
+        LoopStatus::Landing => vec![ended(approved()), (LoopStatus::Active, true), ended(Outcome::Stuck)],
+        LoopStatus::Ended(Outcome::Approved { .. }) => vec![(LoopStatus::Ended(Outcome::Discussion), true)],
+        LoopStatus::Ended(Outcome::Cancelled) => vec![(accepted, true)],
+        LoopStatus::Ended(Outcome::Accepted { .. }) => Vec::new(),
+        LoopStatus::Ended(_) => vec![
             ended(Outcome::Cancelled),
-            (Standing::Active, true),
+            (LoopStatus::Active, true),
             (accepted, true),
-            (Standing::Ended(Outcome::Accepted { by: "ann".into() }), true),
+            (LoopStatus::Ended(Outcome::Accepted { by: "ann".into() }), true),
         ],
     };
-    if *standing == Standing::Active && world.checkpoints {
-        moves.push((Standing::AtCheckpoint, true));
+    if *standing == LoopStatus::Active && world.checkpoints {
+        moves.push((LoopStatus::AtCheckpoint, true));
     }
-    if *standing == Standing::AtCheckpoint && run.checkpoint.waits_for(loop_id) {
-        // The loop may tell of its review before the run hears of it.
-        moves.push((Standing::Active, false));
+    if *standing == LoopStatus::AtCheckpoint && run.checkpoint.waits_for(loop_id) {
+        // The loop may report its review before the run receives the event.
+        moves.push((LoopStatus::Active, false));
     }
     if !standing.has_ended() {
         moves.push(ended(Outcome::Cancelled));
@@ -234,14 +234,14 @@ fn moves(run: &Run, loop_id: &LoopId, standing: &Standing, world: &World) -> Vec
     moves
 }
 
-fn misfits(node: &Node, world: &World) -> Vec<RunEvent> {
+fn invalid_events(node: &Node, world: &World) -> Vec<RunEvent> {
     let run = &node.run;
-    let nobody = || LoopId::new("nobody");
+    let unknown_loop = || LoopId::new("nobody");
     let mut all = vec![
-        RunEvent::LoopMoved { loop_id: nobody(), standing: Standing::Active },
-        RunEvent::CheckpointReviewed { loop_id: nobody() },
-        RunEvent::TaskClosed { loop_id: nobody() },
-        RunEvent::AttemptSpent { since_checkpoint: [(nobody(), 99)].into() },
+        RunEvent::LoopStatusChanged { loop_id: unknown_loop(), standing: LoopStatus::Active },
+        RunEvent::CheckpointReviewed { loop_id: unknown_loop() },
+        RunEvent::TaskClosed { loop_id: unknown_loop() },
+        RunEvent::AttemptSpent { since_checkpoint: [(unknown_loop(), 99)].into() },
         RunEvent::GroupsPlanned { groups: vec![vec!["a".into()], vec!["a".into()]] },
     ];
     if run.stage != RunStage::Queued {
@@ -261,15 +261,15 @@ fn misfits(node: &Node, world: &World) -> Vec<RunEvent> {
     }
     if run.picks == 0 {
         all.push(RunEvent::NothingToPick);
-        all.push(RunEvent::TaskPicked { loop_id: nobody() });
+        all.push(RunEvent::TaskPicked { loop_id: unknown_loop() });
     }
     if !slots(world) || run.is_done() {
         all.push(RunEvent::PickingStopped);
     }
     if let Some((loop_id, standing)) = run.loops.iter().next() {
         all.push(RunEvent::TaskPicked { loop_id: loop_id.clone() });
-        if !run.is_done() && *standing != Standing::Queued {
-            all.push(RunEvent::LoopMoved { loop_id: loop_id.clone(), standing: Standing::Queued });
+        if !run.is_done() && *standing != LoopStatus::Queued {
+            all.push(RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing: LoopStatus::Queued });
         }
     }
     all

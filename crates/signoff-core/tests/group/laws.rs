@@ -1,14 +1,14 @@
-//! Laws that hold in every state a run can reach.
+//! Laws that hold in every reachable state of a run.
 
 use signoff_core::group::{
-    Picking, Run, RunEffect, RunEvent, RunOutcome, RunPolicy, RunStage, Standing, Supply, outstanding,
-    replay, step,
+    LoopStatus, Picking, Run, RunEffect, RunEvent, RunOutcome, RunPolicy, RunStage, TaskSource, outstanding, replay,
+    step,
 };
 use signoff_core::ids::LoopId;
 use signoff_core::machine::Outcome;
 use signoff_core::workflow::{Arrangement, Landing};
 
-use crate::explore::{Explored, Node, Taken, World, approved, explore, slots};
+use crate::explore::{Explored, Node, RunStep, World, approved, explore, slots};
 
 fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
     let policy = RunPolicy {
@@ -17,11 +17,11 @@ fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
         jobs,
         checkpoint_interval: None,
         keep_going: false,
-        supply: Supply::Queue,
+        task_source: TaskSource::Queue,
         flags: Box::default(),
         stop_marker: false,
-        before: false,
-        after: false,
+        has_planning: false,
+        has_final_review: false,
         onto_default: false,
     };
     World { policy, plan: Vec::new(), repeats: 1, checkpoints: false, supply: 3 }
@@ -37,9 +37,9 @@ fn queues_keep_the_laws() {
     for landing in [Landing::None, Landing::Each, Landing::Group] {
         for jobs in [1, 2] {
             let world = world(Arrangement::Queue, landing, jobs);
-            hold(&World { plan: plan("a b c"), ..world.clone() });
-            hold(&World { plan: plan("a | b"), ..world.clone() });
-            hold(&World { plan: plan(""), ..world });
+            check_laws(&World { plan: plan("a b c"), ..world.clone() });
+            check_laws(&World { plan: plan("a | b"), ..world.clone() });
+            check_laws(&World { plan: plan(""), ..world });
         }
     }
 }
@@ -50,11 +50,11 @@ fn slots_keep_the_laws() {
         for landing in [Landing::Each, Landing::Group] {
             let mut world = world(Arrangement::Slots, landing, jobs);
             world.policy.keep_going = keep_going;
-            hold(&world);
-            world.policy.after = true;
+            check_laws(&world);
+            world.policy.has_final_review = true;
             world.policy.onto_default = true;
             world.repeats = 0;
-            hold(&world);
+            check_laws(&world);
         }
     }
 }
@@ -64,40 +64,39 @@ fn slots_that_go_onto_the_default_branch_keep_the_laws() {
     let mut world = world(Arrangement::Slots, Landing::Each, 1);
     world.policy.keep_going = true;
     world.policy.onto_default = true;
-    hold(&World { repeats: 0, ..world });
+    check_laws(&World { repeats: 0, ..world });
 }
 
 #[test]
 fn slots_of_a_tracker_keep_the_laws() {
     for (jobs, keep_going) in [(1, true), (2, false)] {
         let mut world = world(Arrangement::Slots, Landing::Each, jobs);
-        world.policy.supply = Supply::Program { name: "bd".to_owned() };
+        world.policy.task_source = TaskSource::Program { name: "bd".to_owned() };
         world.policy.keep_going = keep_going;
-        hold(&World { supply: 2, ..world });
+        check_laws(&World { supply: 2, ..world });
     }
 }
 
 #[test]
-fn a_tracker_is_told_of_every_task_that_is_through() {
+fn a_tracker_task_is_closed_when_its_loop_is_approved() {
     let mut policy = world(Arrangement::Slots, Landing::None, 2).policy;
-    policy.supply = Supply::Program { name: "bd".to_owned() };
-    let moved = |id: &str, standing| RunEvent::LoopMoved { loop_id: id.into(), standing };
+    policy.task_source = TaskSource::Program { name: "bd".to_owned() };
+    let moved = |id: &str, standing| RunEvent::LoopStatusChanged { loop_id: id.into(), standing };
     let events = [
         RunEvent::Started,
         RunEvent::TaskPicked { loop_id: "a".into() },
         RunEvent::TaskPicked { loop_id: "b".into() },
-        moved("a", Standing::Active),
-        moved("b", Standing::Active),
-        moved("a", Standing::Ended(Outcome::Failed)),
-        moved("b", Standing::Ended(approved())),
+        moved("a", LoopStatus::Active),
+        moved("b", LoopStatus::Active),
+        moved("a", LoopStatus::Ended(Outcome::Failed)),
+        moved("b", LoopStatus::Ended(approved())),
     ];
     let run = replay(events, &policy);
     assert_eq!(outstanding(&run), [RunEffect::CloseTask { loop_id: "b".into() }]);
     let closed = |id: &str| RunEvent::TaskClosed { loop_id: id.into() };
     let (run, effects) = step(run, closed("b"), &policy);
     assert_eq!(effects, [RunEffect::Finish(RunOutcome::Failed)], "it ends when the tracker knows");
-    let reopened =
-        replay_on(run, [moved("a", Standing::Active), moved("a", Standing::Ended(approved()))], &policy);
+    let reopened = replay_on(run, [moved("a", LoopStatus::Active), moved("a", LoopStatus::Ended(approved()))], &policy);
     assert_eq!(outstanding(&reopened), [RunEffect::CloseTask { loop_id: "a".into() }]);
     assert_eq!(outstanding(&step(reopened, closed("a"), &policy).0), []);
 }
@@ -107,13 +106,13 @@ fn replay_on(run: Run, events: impl IntoIterator<Item = RunEvent>, policy: &RunP
 }
 
 #[test]
-fn what_is_closed_makes_others_ready() {
+fn a_closed_task_makes_others_ready() {
     let mut policy = world(Arrangement::Slots, Landing::None, 1).policy;
-    policy.supply = Supply::Program { name: "bd".to_owned() };
+    policy.task_source = TaskSource::Program { name: "bd".to_owned() };
     let events = [
         RunEvent::Started,
         RunEvent::TaskPicked { loop_id: "a".into() },
-        RunEvent::LoopMoved { loop_id: "a".into(), standing: Standing::Ended(approved()) },
+        RunEvent::LoopStatusChanged { loop_id: "a".into(), standing: LoopStatus::Ended(approved()) },
         RunEvent::NothingToPick,
     ];
     let run = replay(events, &policy);
@@ -125,20 +124,20 @@ fn what_is_closed_makes_others_ready() {
 #[test]
 fn slots_with_a_plan_keep_the_laws() {
     let mut world = world(Arrangement::Slots, Landing::None, 2);
-    world.policy.before = true;
-    hold(&World { plan: plan("a | b"), repeats: 0, supply: 1, ..world });
+    world.policy.has_planning = true;
+    check_laws(&World { plan: plan("a | b"), repeats: 0, supply: 1, ..world });
 }
 
 #[test]
 fn chains_keep_the_laws() {
     for (jobs, after) in [(1, false), (2, true)] {
         let mut world = world(Arrangement::Chain, Landing::None, jobs);
-        world.policy.after = after;
+        world.policy.has_final_review = after;
         world.repeats = 2;
-        hold(&World { plan: plan("a | b | c"), ..world.clone() });
-        hold(&World { plan: plan("a b c"), ..world.clone() });
+        check_laws(&World { plan: plan("a | b | c"), ..world.clone() });
+        check_laws(&World { plan: plan("a b c"), ..world.clone() });
         world.policy.landing = Landing::Group;
-        hold(&World { plan: plan("a | b"), ..world });
+        check_laws(&World { plan: plan("a | b"), ..world });
     }
 }
 
@@ -146,19 +145,19 @@ fn chains_keep_the_laws() {
 fn groups_keep_the_laws() {
     for (jobs, after) in [(1, true), (2, false), (2, true)] {
         let mut world = world(Arrangement::Groups, Landing::Group, jobs);
-        world.policy.after = after;
-        world.policy.before = true;
-        hold(&World { plan: plan("a b | c"), repeats: 2, ..world.clone() });
-        hold(&World { plan: plan("a b | c | d"), ..world.clone() });
-        hold(&World { plan: plan("| a | | b"), ..world.clone() });
-        hold(&World { plan: plan("a b c d"), repeats: 0, ..world.clone() });
-        hold(&World { plan: plan("a b"), checkpoints: true, repeats: 3, ..world.clone() });
-        hold(&World { plan: plan("a b c"), checkpoints: true, repeats: 2, ..world });
+        world.policy.has_final_review = after;
+        world.policy.has_planning = true;
+        check_laws(&World { plan: plan("a b | c"), repeats: 2, ..world.clone() });
+        check_laws(&World { plan: plan("a b | c | d"), ..world.clone() });
+        check_laws(&World { plan: plan("| a | | b"), ..world.clone() });
+        check_laws(&World { plan: plan("a b c d"), repeats: 0, ..world.clone() });
+        check_laws(&World { plan: plan("a b"), checkpoints: true, repeats: 3, ..world.clone() });
+        check_laws(&World { plan: plan("a b c"), checkpoints: true, repeats: 2, ..world });
     }
 }
 
 #[test]
-fn a_plan_that_holds_nothing_fails_but_an_empty_queue_is_done() {
+fn an_empty_plan_fails_but_an_empty_queue_is_done() {
     let end = |arrangement, groups: &str| {
         let policy = world(arrangement, Landing::None, 1).policy;
         let groups = plan(groups);
@@ -172,18 +171,18 @@ fn a_plan_that_holds_nothing_fails_but_an_empty_queue_is_done() {
 #[test]
 fn a_task_that_ends_makes_others_ready() {
     let policy = world(Arrangement::Slots, Landing::None, 2).policy;
-    let moved = |standing| RunEvent::LoopMoved { loop_id: "a".into(), standing };
+    let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
     let mut run = Run::default();
     let mut wanted = Vec::new();
     let events = [
         RunEvent::Started,
         RunEvent::TaskPicked { loop_id: "a".into() },
-        moved(Standing::Active),
+        moved(LoopStatus::Active),
         RunEvent::NothingToPick,
-        moved(Standing::Ended(approved())),
+        moved(LoopStatus::Ended(approved())),
         RunEvent::TaskPicked { loop_id: "b".into() },
         RunEvent::NothingToPick,
-        RunEvent::LoopMoved { loop_id: "b".into(), standing: Standing::Ended(approved()) },
+        RunEvent::LoopStatusChanged { loop_id: "b".into(), standing: LoopStatus::Ended(approved()) },
         RunEvent::NothingToPick,
         RunEvent::NothingToPick,
     ];
@@ -196,15 +195,15 @@ fn a_task_that_ends_makes_others_ready() {
 }
 
 #[test]
-fn a_run_whose_loop_was_reopened_is_worth_what_became_of_it() {
+fn a_reopened_loop_updates_the_run_outcome() {
     let policy = world(Arrangement::Queue, Landing::None, 1).policy;
-    let moved = |standing| RunEvent::LoopMoved { loop_id: "a".into(), standing };
+    let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
     let events = [
         RunEvent::Started,
         RunEvent::GroupsPlanned { groups: vec![vec!["a".into()]] },
-        moved(Standing::Ended(Outcome::Failed)),
-        moved(Standing::Active),
-        moved(Standing::Ended(approved())),
+        moved(LoopStatus::Ended(Outcome::Failed)),
+        moved(LoopStatus::Active),
+        moved(LoopStatus::Ended(approved())),
     ];
     let stage = |facts: usize| replay(events[..facts].iter().cloned(), &policy).stage;
     assert_eq!(stage(3), RunStage::Done(RunOutcome::Failed));
@@ -213,7 +212,7 @@ fn a_run_whose_loop_was_reopened_is_worth_what_became_of_it() {
     let lands = RunPolicy { onto_default: true, ..policy.clone() };
     let run = replay(events[..4].iter().cloned(), &lands);
     let (run, effects) = step(run, events[4].clone(), &lands);
-    assert_eq!((&run.stage, effects), (&RunStage::Landing(RunOutcome::Approved), vec![RunEffect::LandWhole]));
+    assert_eq!((&run.stage, effects), (&RunStage::Landing(RunOutcome::Approved), vec![RunEffect::LandRun]));
     let (run, effects) = step(run, RunEvent::Landed, &lands);
     assert_eq!(run.stage, RunStage::Done(RunOutcome::Approved));
     assert_eq!(effects, [RunEffect::Finish(RunOutcome::Approved)]);
@@ -222,125 +221,111 @@ fn a_run_whose_loop_was_reopened_is_worth_what_became_of_it() {
 #[test]
 fn a_final_review_that_failed_is_open_again_when_a_person_decides() {
     let mut policy = world(Arrangement::Groups, Landing::Group, 1).policy;
-    policy.after = true;
-    let moved = |name: &str, standing| RunEvent::LoopMoved { loop_id: name.into(), standing };
+    policy.has_final_review = true;
+    let moved = |name: &str, standing| RunEvent::LoopStatusChanged { loop_id: name.into(), standing };
     let events = [
         RunEvent::Started,
         RunEvent::GroupsPlanned { groups: plan("a") },
-        moved("a", Standing::Ended(approved())),
+        moved("a", LoopStatus::Ended(approved())),
         RunEvent::FinalReviewEnded { outcome: Outcome::Stuck },
     ];
     let failed = replay(events, &policy);
     assert_eq!(failed.stage, RunStage::Done(RunOutcome::Failed));
-    let accepted = Standing::Ended(Outcome::Accepted { by: "Ann".into() });
+    let accepted = LoopStatus::Ended(Outcome::Accepted { by: "Ann".into() });
     assert_eq!(
         step(failed.clone(), moved("final", accepted.clone()), &policy).0.stage,
         RunStage::Done(RunOutcome::Approved)
     );
-    let (retried, effects) = step(failed, moved("final", Standing::Active), &policy);
-    assert_eq!((&retried.stage, effects), (&RunStage::Reviewing, vec![RunEffect::ReviewWhole]));
+    let (retried, effects) = step(failed, moved("final", LoopStatus::Active), &policy);
+    assert_eq!((&retried.stage, effects), (&RunStage::Reviewing, vec![RunEffect::FinalReview]));
     let again = RunEvent::FinalReviewEnded { outcome: Outcome::Stuck };
     assert_eq!(step(retried, again, &policy).0.stage, RunStage::Done(RunOutcome::Failed));
     let cancelled = replay([RunEvent::Started, RunEvent::Cancelled { by: "Ann".into() }], &policy);
-    assert_eq!(
-        step(cancelled, moved("final", accepted), &policy).0.stage,
-        RunStage::Done(RunOutcome::Cancelled)
-    );
+    assert_eq!(step(cancelled, moved("final", accepted), &policy).0.stage, RunStage::Done(RunOutcome::Cancelled));
 }
 
 #[test]
 fn the_final_review_waits_for_a_loop_that_a_person_reopened() {
     let mut policy = world(Arrangement::Groups, Landing::Group, 1).policy;
-    policy.after = true;
-    let moved = |standing| RunEvent::LoopMoved { loop_id: "a".into(), standing };
+    policy.has_final_review = true;
+    let moved = |standing| RunEvent::LoopStatusChanged { loop_id: "a".into(), standing };
     let run = replay(
         [
             RunEvent::Started,
             RunEvent::GroupsPlanned { groups: plan("a b") },
-            moved(Standing::Ended(Outcome::Cancelled)),
-            RunEvent::LoopMoved { loop_id: "b".into(), standing: Standing::Ended(approved()) },
-            moved(Standing::Ready),
+            moved(LoopStatus::Ended(Outcome::Cancelled)),
+            RunEvent::LoopStatusChanged { loop_id: "b".into(), standing: LoopStatus::Ended(approved()) },
+            moved(LoopStatus::Ready),
             RunEvent::FinalReviewEnded { outcome: approved() },
         ],
         &policy,
     );
     assert_eq!(run.stage, RunStage::Working { group: 0 });
     assert_eq!(outstanding(&run), [RunEffect::GrantLanding { loop_id: "a".into() }]);
-    let (run, effects) = step(run, moved(Standing::Ended(approved())), &policy);
-    assert_eq!((run.stage, effects), (RunStage::Reviewing, vec![RunEffect::ReviewWhole]));
+    let (run, effects) = step(run, moved(LoopStatus::Ended(approved())), &policy);
+    assert_eq!((run.stage, effects), (RunStage::Reviewing, vec![RunEffect::FinalReview]));
 }
 
-fn hold(world: &World) {
+fn check_laws(world: &World) {
     let explored = explore(world, |step| {
-        what_does_not_fit_changes_nothing(step);
+        invalid_events_change_nothing(step);
         done_is_final(step);
-        wishes_are_what_a_crash_would_resume(step);
+        effects_equal_what_a_restart_resumes(step);
         calls_respect_groups_and_jobs(step);
         one_lands_at_a_time(step);
         rounds_follow_each_other(step);
         picks_respect_the_slots(step);
-        the_end_is_worth_the_worst_loop(step);
+        the_outcome_is_that_of_the_worst_loop(step);
         cancelling_reaches_every_loop(step);
     });
     for (index, node) in explored.nodes.iter().enumerate() {
         no_state_is_stuck(node, world, &|| format!("{:#?}\n{world:?}", explored.path(index)));
     }
-    from_everywhere_the_end_can_be_reached(&explored);
+    every_state_can_reach_the_end(&explored);
     replaying_gives_the_same_state(&explored, &world.policy);
-    println!(
-        "{:?} {:?}: {} states, {} steps",
-        world.policy,
-        world.plan,
-        explored.nodes.len(),
-        explored.steps
-    );
+    println!("{:?} {:?}: {} states, {} steps", world.policy, world.plan, explored.nodes.len(), explored.steps);
 }
 
-fn what_does_not_fit_changes_nothing(step: &Taken) {
+fn invalid_events_change_nothing(step: &RunStep) {
     if !step.fits {
         assert_eq!(step.before.run, step.after.run, "{:?} does not fit here", step.event);
         assert_eq!(step.effects, [], "{:?} does not fit here", step.event);
     }
 }
 
-fn done_is_final(step: &Taken) {
+fn done_is_final(step: &RunStep) {
     if !step.before.run.is_done() {
         return;
     }
     let Run { loops, stage, unclosed, .. } = step.after.run.clone();
-    // What a person reopened and that ended anew may be worth something else.
-    let anew = matches!(step.event, RunEvent::LoopMoved { .. }) && loops.values().all(Standing::has_ended);
-    let own_end = step.world.policy.after || step.before.run.stage == RunStage::Done(RunOutcome::Cancelled);
+    // A loop that a person reopened may end with another outcome.
+    let anew = matches!(step.event, RunEvent::LoopStatusChanged { .. }) && loops.values().all(LoopStatus::has_ended);
+    let own_end = step.world.policy.has_final_review || step.before.run.stage == RunStage::Done(RunOutcome::Cancelled);
     assert!(stage == step.before.run.stage || anew && !own_end, "{:?} changed the end", step.event);
-    // Whatever becomes of a task, its tracker is told.
-    assert!(unclosed.is_empty() || step.world.policy.supply.is_told());
+    // The tracker is updated even after the run ended.
+    assert!(unclosed.is_empty() || step.world.policy.task_source.closes_tasks());
     let same = Run { loops, stage: stage.clone(), unclosed, ..step.before.run.clone() };
     assert_eq!(same, step.after.run, "{:?} changed the end", step.event);
-    // What is approved now and was to land does.
+    // A run that is approved now still lands.
     let lands = matches!(stage, RunStage::Landing(_));
     assert!(!lands || anew && !own_end && step.world.policy.onto_default, "{:?}", step.event);
     assert!(lands || step.after.run.is_done());
     let follows = |effect: &RunEffect| {
         let over = matches!(effect, RunEffect::CancelLoop { .. } | RunEffect::CloseTask { .. });
-        over || lands && *effect == RunEffect::LandWhole
+        over || lands && *effect == RunEffect::LandRun
     };
-    assert!(
-        step.effects.iter().all(follows),
-        "{:?} made an ended run ask for {:?}",
-        step.event,
-        step.effects
-    );
+    assert!(step.effects.iter().all(follows), "{:?} made an ended run ask for {:?}", step.event, step.effects);
 }
 
-fn wishes_are_what_a_crash_would_resume(step: &Taken) {
+fn effects_equal_what_a_restart_resumes(step: &RunStep) {
     let (before, after) = (outstanding(&step.before.run), outstanding(&step.after.run));
     for effect in step.effects {
         let finish = matches!(effect, RunEffect::Finish(_));
         assert!(finish || after.contains(effect), "a crash would forget {effect:?}");
     }
-    for wish in after {
-        let known = before.contains(&wish) || step.effects.contains(&wish);
-        assert!(known, "{wish:?} is outstanding but was never asked for");
+    for effect in after {
+        let known = before.contains(&effect) || step.effects.contains(&effect);
+        assert!(known, "{effect:?} is outstanding but was never asked for");
     }
 }
 
@@ -352,13 +337,13 @@ fn group_of(run: &Run, loop_id: &LoopId) -> usize {
     run.groups.iter().position(|group| group.contains(loop_id)).expect("every loop is in a group")
 }
 
-fn calls_respect_groups_and_jobs(step: &Taken) {
+fn calls_respect_groups_and_jobs(step: &RunStep) {
     let (before, after) = (&step.before.run, &step.after.run);
     for effect in step.effects {
         let RunEffect::Start { loop_id } = effect else { continue };
-        let queued = before.loops.get(loop_id).is_none_or(|standing| *standing == Standing::Queued);
-        assert!(queued && !before.called.contains(loop_id), "{loop_id} was called before");
-        assert!(after.active() + after.called.len() <= step.world.policy.jobs, "more calls than jobs");
+        let queued = before.loops.get(loop_id).is_none_or(|standing| *standing == LoopStatus::Queued);
+        assert!(queued && !before.starting.contains(loop_id), "{loop_id} was called before");
+        assert!(after.active() + after.starting.len() <= step.world.policy.jobs, "more calls than jobs");
         let group = group_of(after, loop_id);
         for earlier in after.groups[..group].iter().flatten() {
             let standing = &after.loops[earlier];
@@ -367,25 +352,25 @@ fn calls_respect_groups_and_jobs(step: &Taken) {
         }
     }
     if step.world.policy.arrangement == Arrangement::Chain {
-        assert!(after.called.len() <= 1, "a chain has one task at a time");
+        assert!(after.starting.len() <= 1, "a chain has one task at a time");
     }
 }
 
-fn one_lands_at_a_time(step: &Taken) {
+fn one_lands_at_a_time(step: &RunStep) {
     if step.world.policy.landing != Landing::Group {
         assert_eq!(step.after.run.landing, None);
         return;
     }
     let run = &step.after.run;
-    let landing = run.loops.iter().filter(|(_, standing)| **standing == Standing::Landing);
+    let landing = run.loops.iter().filter(|(_, standing)| **standing == LoopStatus::Landing);
     let mut under_way: Vec<_> = landing.map(|(loop_id, _)| loop_id).chain(&run.landing).collect();
     under_way.dedup();
     assert!(run.is_done() || under_way.len() <= 1, "{under_way:?} land at once");
     for effect in step.effects {
         let RunEffect::GrantLanding { loop_id } = effect else { continue };
-        assert_eq!(run.loops[loop_id], Standing::Ready, "{loop_id} may land but is not ready");
+        assert_eq!(run.loops[loop_id], LoopStatus::Ready, "{loop_id} may land but is not ready");
         if step.before.run.landing_begun {
-            // The queue moves: who was sent back lands later.
+            // The queue continues: a loop that was sent back lands later.
             continue;
         }
         let group = group_of(run, loop_id);
@@ -397,7 +382,7 @@ fn one_lands_at_a_time(step: &Taken) {
     }
 }
 
-fn rounds_follow_each_other(step: &Taken) {
+fn rounds_follow_each_other(step: &RunStep) {
     let (before, after) = (&step.before.run, &step.after.run);
     for effect in step.effects {
         let RunEffect::ReviewCheckpoint { loops } = effect else { continue };
@@ -405,7 +390,7 @@ fn rounds_follow_each_other(step: &Taken) {
         let active: Vec<_> = active.map(|(loop_id, _)| loop_id.clone()).collect();
         assert_eq!(*loops, active, "a round is for all that are active");
         let answered = match step.event {
-            RunEvent::CheckpointReviewed { loop_id } | RunEvent::LoopMoved { loop_id, .. } => Some(loop_id),
+            RunEvent::CheckpointReviewed { loop_id } | RunEvent::LoopStatusChanged { loop_id, .. } => Some(loop_id),
             RunEvent::Started
             | RunEvent::PreparationEnded { .. }
             | RunEvent::GroupsPlanned { .. }
@@ -418,31 +403,30 @@ fn rounds_follow_each_other(step: &Taken) {
             | RunEvent::Landed
             | RunEvent::Cancelled { .. } => None,
         };
-        let waits =
-            before.loops.keys().find(|one| before.checkpoint.waits_for(one) && Some(*one) != answered);
+        let waits = before.loops.keys().find(|one| before.checkpoint.waits_for(one) && Some(*one) != answered);
         assert_eq!(waits, None, "a round begins while another is out");
         if let RunEvent::CheckpointReviewed { loop_id } = step.event {
-            let due = |one: &&LoopId| *one != loop_id && after.loops[*one] == Standing::AtCheckpoint;
+            let due = |one: &&LoopId| *one != loop_id && after.loops[*one] == LoopStatus::AtCheckpoint;
             assert!(loops.iter().any(|one| due(&one)), "nobody but {loop_id} was due, whose review is in");
         }
     }
 }
 
-fn picks_respect_the_slots(step: &Taken) {
+fn picks_respect_the_slots(step: &RunStep) {
     let (before, after) = (&step.before.run, &step.after.run);
     assert!(slots(step.world) || after.picks == 0);
     if after.picks > before.picks {
         assert!(step.world.policy.keep_going || !step.after.failed, "a task is picked after a failure");
         assert!(!step.after.stopped, "a task is picked after the last one");
         assert_eq!(after.picking, Picking::Open);
-        assert!(after.picks + after.active() + after.called.len() <= step.world.policy.jobs);
+        assert!(after.picks + after.active() + after.starting.len() <= step.world.policy.jobs);
     }
     let taken = usize::from(matches!(step.event, RunEvent::TaskPicked { .. } | RunEvent::NothingToPick));
     let kept = after.picks + taken >= before.picks;
     assert!(kept || after.is_done(), "a pick under way was forgotten by {:?}", step.event);
 }
 
-fn the_end_is_worth_the_worst_loop(step: &Taken) {
+fn the_outcome_is_that_of_the_worst_loop(step: &RunStep) {
     let same = step.before.run.stage == step.after.run.stage;
     let (RunStage::Done(outcome) | RunStage::Landing(outcome), false) = (&step.after.run.stage, same) else {
         return;
@@ -455,21 +439,21 @@ fn the_end_is_worth_the_worst_loop(step: &Taken) {
     if *outcome == RunOutcome::Cancelled {
         return;
     }
-    assert!(standings().all(Standing::has_ended), "the run ended before its loops");
-    let bad = |standing: &Standing| matches!(standing, Standing::Ended(Outcome::Failed | Outcome::Stuck));
+    assert!(standings().all(LoopStatus::has_ended), "the run ended before its loops");
+    let bad = |standing: &LoopStatus| matches!(standing, LoopStatus::Ended(Outcome::Failed | Outcome::Stuck));
     assert!(!standings().any(bad) || *outcome == RunOutcome::Failed, "{outcome:?} with a failed loop");
     if *outcome == RunOutcome::Approved {
-        let fine = |standing: &Standing| {
-            matches!(standing, Standing::Ended(Outcome::Approved { .. } | Outcome::Accepted { .. }))
+        let fine = |standing: &LoopStatus| {
+            matches!(standing, LoopStatus::Ended(Outcome::Approved { .. } | Outcome::Accepted { .. }))
         };
         assert!(standings().all(fine), "approved, but {:?}", step.after.run.loops);
         let whole = RunEvent::FinalReviewEnded { outcome: approved() };
         let none = step.after.run.loops.is_empty();
-        assert!(!step.world.policy.after || *step.event == whole || none, "approved without the whole");
+        assert!(!step.world.policy.has_final_review || *step.event == whole || none, "approved without the whole");
     }
 }
 
-fn cancelling_reaches_every_loop(step: &Taken) {
+fn cancelling_reaches_every_loop(step: &RunStep) {
     let (RunEvent::Cancelled { .. }, false) = (step.event, step.before.run.is_done()) else { return };
     let open = step.before.run.loops.iter().filter(|(_, standing)| !standing.has_ended());
     let mut wanted: Vec<_> = open.map(|(id, _)| RunEffect::CancelLoop { loop_id: id.clone() }).collect();
@@ -484,16 +468,16 @@ fn no_state_is_stuck(node: &Node, world: &World, why: &dyn Fn() -> String) {
         return;
     }
     let moves =
-        |standing: &Standing| matches!(standing, Standing::Active | Standing::Waiting | Standing::Landing);
+        |standing: &LoopStatus| matches!(standing, LoopStatus::Active | LoopStatus::Waiting | LoopStatus::Landing);
     let alive = !outstanding(run).is_empty() || run.loops.values().any(moves);
     assert!(alive, "stuck in {:?} of {world:?} after {}", run, why());
-    let due = run.loops.values().any(|standing| *standing == Standing::AtCheckpoint);
-    let out = outstanding(run).iter().any(|wish| matches!(wish, RunEffect::ReviewCheckpoint { .. }));
+    let due = run.loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint);
+    let out = outstanding(run).iter().any(|effect| matches!(effect, RunEffect::ReviewCheckpoint { .. }));
     assert!(!working || !due || out, "nobody reviews what is due in {run:?} after {}", why());
 }
 
-/// Whatever happened, without cancelling the run.
-fn from_everywhere_the_end_can_be_reached(explored: &Explored) {
+/// From every state, without cancelling the run.
+fn every_state_can_reach_the_end(explored: &Explored) {
     let mut before = vec![Vec::new(); explored.nodes.len()];
     for (from, to) in &explored.edges {
         before[*to].push(*from);

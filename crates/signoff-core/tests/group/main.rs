@@ -1,4 +1,4 @@
-//! The group machine alone and above real loops, and what commands amount to.
+//! The group machine, alone and together with loops, and the commands of people.
 
 mod both;
 mod decide;

@@ -1,8 +1,8 @@
-//! What people are told when a command is not carried out.
+//! The messages of refused commands.
 
-use signoff_core::command::{Command, Refusal, decide};
+use signoff_core::command::{CommandRefusal, LoopCommand, decide};
 use signoff_core::ids::{AttemptId, QuestionId};
-use signoff_core::machine::{Event, Failure, Loop, Policy, replay};
+use signoff_core::machine::{AttemptFailure, Event, Loop, Policy, replay};
 use signoff_core::review::Verdict;
 
 use crate::say;
@@ -20,71 +20,71 @@ fn started() -> Event {
 }
 
 fn failed(attempt: u64) -> Event {
-    Event::AttemptFailed { attempt: AttemptId(attempt), failure: Failure::TimedOut }
+    Event::AttemptFailed { attempt: AttemptId(attempt), failure: AttemptFailure::TimedOut }
 }
 
-fn edited(verdict: &str) -> Command {
-    Command::Edit { verdict: verdict.into(), by: "ann".into(), reason: "enough".into(), head: None }
+fn edited(verdict: &str) -> LoopCommand {
+    LoopCommand::Edit { verdict: verdict.into(), by: "ann".into(), reason: "enough".into(), head: None }
 }
 
 fn accepted() -> Event {
     decide(&after(vec![started(), failed(1)]), edited("APPROVED"), &plan()).expect("a verdict")
 }
 
-fn answer(question: Option<u64>, choice: &str) -> Command {
-    Command::Answer { question: question.map(QuestionId), choice: choice.into(), by: "ann".into() }
+fn answer(question: Option<u64>, choice: &str) -> LoopCommand {
+    LoopCommand::Answer { question: question.map(QuestionId), choice: choice.into(), by: "ann".into() }
 }
 
-/// Every refusal once; a new one does not compile until it is here.
-fn example(refusal: &Refusal) -> (Loop, Command) {
+/// An example of every refusal. A new refusal does not compile without one.
+fn example(refusal: &CommandRefusal) -> (Loop, LoopCommand) {
     let fresh = || after(vec![started()]);
     let asked = || after(vec![started(), failed(1)]);
     let ended = || after(vec![started(), accepted()]);
     let by = || "ann".to_owned();
     match refusal {
-        Refusal::NoQuestion => (fresh(), answer(None, "retry")),
-        Refusal::AnotherQuestion { .. } => (asked(), answer(Some(7), "retry")),
-        Refusal::UnknownChoice { .. } => (asked(), answer(None, "dance")),
-        Refusal::UnknownVerdict { .. } => (fresh(), edited("FINE")),
-        Refusal::Unchanged => (ended(), edited("APPROVED")),
-        Refusal::AtWork => (fresh(), edited("APPROVED")),
-        Refusal::NotEnded => (fresh(), Command::Retry { by: by() }),
-        Refusal::NothingToRetry { .. } => (ended(), Command::Retry { by: by() }),
-        Refusal::Ended => (ended(), Command::Cancel { by: by() }),
-        Refusal::UnknownFinding { .. } => {
-            (fresh(), Command::Dispute { finding: "f00".into(), by: by(), reason: "not so".into() })
+        CommandRefusal::NoQuestion => (fresh(), answer(None, "retry")),
+        CommandRefusal::AnotherQuestion { .. } => (asked(), answer(Some(7), "retry")),
+        CommandRefusal::UnknownChoice { .. } => (asked(), answer(None, "dance")),
+        CommandRefusal::UnknownVerdict { .. } => (fresh(), edited("FINE")),
+        CommandRefusal::Unchanged => (ended(), edited("APPROVED")),
+        CommandRefusal::AtWork => (fresh(), edited("APPROVED")),
+        CommandRefusal::NotEnded => (fresh(), LoopCommand::Retry { by: by() }),
+        CommandRefusal::NothingToRetry { .. } => (ended(), LoopCommand::Retry { by: by() }),
+        CommandRefusal::Ended => (ended(), LoopCommand::Cancel { by: by() }),
+        CommandRefusal::UnknownFinding { .. } => {
+            (fresh(), LoopCommand::Dispute { finding: "f00".into(), by: by(), reason: "not so".into() })
         }
-        Refusal::Stale { .. } => (asked(), Command::Report(failed(1))),
-        Refusal::Misfit => {
+        CommandRefusal::StaleReport { .. } => (asked(), LoopCommand::Report(failed(1))),
+        CommandRefusal::InvalidState => {
             let review = Box::new(say::review("code", Verdict::Approved));
-            (fresh(), Command::Report(Event::ReviewArrived { attempt: AttemptId(1), review }))
+            (fresh(), LoopCommand::Report(Event::ReviewArrived { attempt: AttemptId(1), review }))
         }
     }
 }
 
 #[test]
-fn every_refusal_says_why() {
+fn every_refusal_has_a_message() {
     let all = [
-        Refusal::NoQuestion,
-        Refusal::AnotherQuestion { asked: QuestionId(7), open: QuestionId(1) },
-        Refusal::UnknownChoice { choice: String::new(), choices: Vec::new() },
-        Refusal::UnknownVerdict { verdict: String::new() },
-        Refusal::Unchanged,
-        Refusal::AtWork,
-        Refusal::NotEnded,
-        Refusal::NothingToRetry { outcome: "" },
-        Refusal::Ended,
-        Refusal::UnknownFinding { finding: "f00".into() },
-        Refusal::Stale { attempt: AttemptId(1) },
-        Refusal::Misfit,
+        CommandRefusal::NoQuestion,
+        CommandRefusal::AnotherQuestion { asked: QuestionId(7), open: QuestionId(1) },
+        CommandRefusal::UnknownChoice { choice: String::new(), choices: Vec::new() },
+        CommandRefusal::UnknownVerdict { verdict: String::new() },
+        CommandRefusal::Unchanged,
+        CommandRefusal::AtWork,
+        CommandRefusal::NotEnded,
+        CommandRefusal::NothingToRetry { outcome: "" },
+        CommandRefusal::Ended,
+        CommandRefusal::UnknownFinding { finding: "f00".into() },
+        CommandRefusal::StaleReport { attempt: AttemptId(1) },
+        CommandRefusal::InvalidState,
     ];
-    let told = all.iter().map(|refusal| {
+    let messages = all.iter().map(|refusal| {
         let (this, command) = example(refusal);
         let said = decide(&this, command.clone(), &plan()).expect_err("a refusal");
         assert_eq!(std::mem::discriminant(&said), std::mem::discriminant(refusal), "{command:?}");
         said.to_string()
     });
-    insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @r"
+    insta::assert_snapshot!(messages.collect::<Vec<_>>().join("\n"), @r"
         there is no open question
         question q7 is not open; the open one is q1
         `dance` is not a choice here: choose one of retry, stop
@@ -101,7 +101,7 @@ fn every_refusal_says_why() {
 }
 
 #[test]
-fn a_loop_that_ended_badly_can_be_called_off() {
+fn a_failed_loop_can_be_cancelled() {
     let stopped = Event::PersonAnswered {
         question: QuestionId(1),
         choice: signoff_core::machine::Choice::Stop,
@@ -109,9 +109,9 @@ fn a_loop_that_ended_badly_can_be_called_off() {
     };
     let failed = after(vec![started(), failed(1), stopped]);
     assert!(failed.is_done());
-    let cancel = Command::Cancel { by: "ann".into() };
+    let cancel = LoopCommand::Cancel { by: "ann".into() };
     let event = decide(&failed, cancel.clone(), &plan()).expect("it blocks others");
     let (called_off, effects) = signoff_core::machine::step(failed, event, &plan());
     assert_eq!(effects, []);
-    assert_eq!(decide(&called_off, cancel, &plan()), Err(Refusal::Ended));
+    assert_eq!(decide(&called_off, cancel, &plan()), Err(CommandRefusal::Ended));
 }

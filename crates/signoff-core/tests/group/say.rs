@@ -1,4 +1,4 @@
-//! Short words for what happens to loops.
+//! Short constructors for reviews, findings and policies.
 
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::{Head, Policy};
@@ -28,7 +28,7 @@ pub fn finding(file: &str) -> Finding {
 }
 
 pub fn review(reviewer: &str, verdict: Verdict) -> Review {
-    Review::of(reviewer.into(), ReviewerKind::General, verdict)
+    Review::new(reviewer.into(), ReviewerKind::General, verdict)
 }
 
 pub fn objects(reviewer: &str, file: &str) -> Review {
@@ -36,12 +36,12 @@ pub fn objects(reviewer: &str, file: &str) -> Review {
     Review { findings: vec![finding], ..review(reviewer, Verdict::ChangesRequested) }
 }
 
-pub fn mumbles(reviewer: &str) -> Review {
+pub fn unreadable(reviewer: &str) -> Review {
     let violation = Violation::new(ViolationCode::NoVerdict, 0, "no verdict");
     Review::inconclusive(reviewer.into(), ReviewerKind::General, violation)
 }
 
-/// A preset with its gates switched on and bounds small enough for a walk to end.
+/// A preset with its gates enabled and bounds small enough to explore.
 pub fn small(name: &str) -> Policy {
     let mut workflow = preset(name).expect(name);
     let limits = &mut workflow.limits;
@@ -51,12 +51,12 @@ pub fn small(name: &str) -> Policy {
         if let PhaseKind::Gate(judge) = &mut phase.kind {
             judge.gate.enabled = true;
         }
-        if let Some(judge) = phase.judge_mut() {
+        if let Some(judge) = phase.policy_mut() {
             judge.gate.bound = match judge.gate.bound {
                 Bound::MaxCycles(_) => Bound::MaxCycles(3),
                 Bound::MaxFixes(_) | Bound::Unlimited => Bound::MaxFixes(2),
             };
         }
     }
-    Policy::of(workflow)
+    Policy::new(workflow)
 }

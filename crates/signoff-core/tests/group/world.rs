@@ -1,9 +1,9 @@
-//! What agents, people and the world can do to one loop.
+//! The events that agents, people and the environment can cause in one loop.
 
 use jiff::Timestamp;
 use signoff_core::machine::{
-    CheckReport, Choice, Effect, Event, Failure, Head, Hold, Job, JobKind, LandReport, LimitPlan, Loop, Loss,
-    Policy, Stage, WorkReport, outstanding,
+    AttemptFailure, CheckReport, Choice, Effect, Event, Head, Job, JobKind, LandingReport, LimitPlan, Loop, Loss,
+    PauseReason, Policy, Stage, WorkReport, outstanding,
 };
 use signoff_core::review::Verdict;
 use signoff_core::workflow::Completion;
@@ -15,16 +15,15 @@ pub fn next_head(this: &Loop) -> Head {
     say::head(number + 1)
 }
 
-/// Everything that a loop's own wishes can lead to.
+/// All events that the outstanding effects of a loop can lead to.
 pub fn answers(this: &Loop, policy: &Policy) -> Vec<Event> {
-    let answer = |wish| match wish {
+    let answer = |effect| match effect {
         Effect::Spawn(job) => reports(this, &job, policy),
         Effect::Ask(question) => {
-            let answered =
-                |choice: Choice| Event::PersonAnswered { question: question.id, choice, by: "ann".into() };
+            let answered = |choice: Choice| Event::PersonAnswered { question: question.id, choice, by: "ann".into() };
             question.choices.iter().map(|choice| answered(*choice)).collect()
         }
-        Effect::Wait { hold: Hold::Checkpoint } | Effect::AwaitLanding => Vec::new(),
+        Effect::Wait { hold: PauseReason::Checkpoint } | Effect::AwaitLanding => Vec::new(),
         Effect::Wait { hold } => vec![Event::Resumed { hold }],
         Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
     };
@@ -35,7 +34,7 @@ pub fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
     let attempt = job.attempt;
     let (same, changed) = (this.head.clone(), next_head(this));
     let work = |report| Event::WorkEnded { attempt, report };
-    let failed = Event::AttemptFailed { attempt, failure: Failure::TimedOut };
+    let failed = Event::AttemptFailed { attempt, failure: AttemptFailure::TimedOut };
     let check = |report| Event::CheckEnded { attempt, report };
     let land = |report| Event::LandingEnded { attempt, report };
     let done = work(WorkReport::Complete { head: changed.clone() });
@@ -62,7 +61,7 @@ pub fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
                 say::review(name, Verdict::NeedsDiscussion),
                 say::objects(name, "x.rs"),
                 say::objects(name, "y.rs"),
-                say::mumbles(name),
+                say::unreadable(name),
             ];
             let arrived = |review| Event::ReviewArrived { attempt, review: Box::new(review) };
             said.into_iter().map(arrived).chain([failed]).collect()
@@ -72,18 +71,18 @@ pub fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
             Event::FixesOverlapped { attempt, kept: vec![0], head: changed },
         ],
         JobKind::Land => vec![
-            land(LandReport::Landed { commit: "m".into() }),
-            land(LandReport::SentBack { head: changed, findings: vec![say::finding("z.rs")] }),
+            land(LandingReport::Landed { commit: "m".into() }),
+            land(LandingReport::SentBack { head: changed, findings: vec![say::finding("z.rs")] }),
             failed,
         ],
     }
 }
 
-/// What goes wrong around it.
+/// Events from outside that disturb a loop.
 pub fn disturbances(this: &Loop, policy: &Policy) -> Vec<Event> {
     let mut all = vec![Event::HeadMoved { head: next_head(this) }, Event::BudgetReached];
-    for wish in outstanding(this, policy) {
-        if let Effect::Spawn(Job { attempt, .. }) = wish {
+    for effect in outstanding(this, policy) {
+        if let Effect::Spawn(Job { attempt, .. }) = effect {
             all.push(Event::AttemptLost { attempt, loss: Loss::Crashed });
             all.push(Event::RateLimited {
                 attempt,
@@ -96,12 +95,12 @@ pub fn disturbances(this: &Loop, policy: &Policy) -> Vec<Event> {
     all
 }
 
-/// The way from outside: it begins, waits for its turn to land, or for a checkpoint review.
+/// The event from the run that the loop waits for: its start, the grant to land, or the end of a checkpoint review.
 pub fn granted(this: &Loop) -> Option<Event> {
     match &this.stage {
         Stage::Queued => Some(Event::Started { head: say::head(0) }),
         Stage::AwaitingLanding { .. } => Some(Event::LandingGranted),
-        Stage::Working { .. } | Stage::Fixing { .. } if this.holds().contains(&Hold::Checkpoint) => {
+        Stage::Working { .. } | Stage::Fixing { .. } if this.pause_reasons().contains(&PauseReason::Checkpoint) => {
             Some(Event::CheckpointEnded { findings: vec![say::finding("x.rs")], number: Some(1) })
         }
         Stage::Working { .. }

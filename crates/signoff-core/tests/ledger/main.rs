@@ -1,12 +1,12 @@
-//! The ledger over several rounds, as stories and as laws.
+//! The ledger over several rounds, as examples and as properties.
 
 mod settled;
 
 use proptest::prelude::*;
 use signoff_core::ids::{AttemptId, Commit, FindingId, ReviewerName};
-use signoff_core::ledger::{Claim, ClaimKind, DecidedBy, Decision, Ledger, Round, RoundChange, State};
+use signoff_core::ledger::{ClaimKind, DecidedBy, FindingDecision, FindingState, FixClaim, Ledger, Round, RoundChange};
 use signoff_core::merge::merge;
-use signoff_core::review::{Bar, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict};
+use signoff_core::review::{FailThreshold, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict};
 use signoff_core::similarity::assign_ids;
 
 const OVERFLOW: &str = "The sum of the cart overflows for large quantities";
@@ -22,22 +22,17 @@ fn three_cycles_of_one_loop() {
 
     let code = review("code", changes(), [at(10, OVERFLOW), at(3, UNUSED)]);
     let spec = review("spec", changes(), [at(80, NO_TEST)]);
-    story.push(told("1: both find something", &ledger.record(&round(1), &[code, spec]), &ledger));
+    story.push(describe("1: both find something", &ledger.record(&round(1), &[code, spec]), &ledger));
 
-    let unused =
-        ledger.entries().iter().find(|entry| entry.finding.description == UNUSED).unwrap().finding.id.clone();
+    let unused = ledger.entries().iter().find(|entry| entry.finding.description == UNUSED).unwrap().finding.id.clone();
     assert!(ledger.decide(&unused, refuted("a macro uses it")));
     let code = review("code", changes(), [at(14, OVERFLOW_REWORDED), at(5, UNUSED), at(60, LEAK)]);
     let spec = review("spec", Verdict::Approved, []);
-    story.push(told(
-        "2: spec is content, a person refuted one",
-        &ledger.record(&round(2), &[code, spec]),
-        &ledger,
-    ));
+    story.push(describe("2: spec is content, a person refuted one", &ledger.record(&round(2), &[code, spec]), &ledger));
 
     let code = review("code", Verdict::Approved, []);
     let spec = review("spec", changes(), [at(90, NO_TEST)]);
-    story.push(told(
+    story.push(describe(
         "3: code is content, the test is gone again",
         &ledger.record(&round(3), &[code, spec]),
         &ledger,
@@ -71,11 +66,10 @@ fn three_cycles_of_one_loop() {
     assert_eq!(ledger.entries().iter().map(|entry| entry.seen.len()).max(), Some(2));
 }
 
-/// "Approved", with the open finding repeated as a note, does not say that it is resolved.
+/// An approval that repeats an open finding as a note does not resolve the finding.
 #[test]
 fn a_note_that_repeats_a_finding_keeps_it_open() {
-    for (verdict, severity) in
-        [(Verdict::Approved, Severity::Important), (Verdict::ApprovedWithMinor, Severity::Minor)]
+    for (verdict, severity) in [(Verdict::Approved, Severity::Important), (Verdict::ApprovedWithMinor, Severity::Minor)]
     {
         for lead in ["", "ID ", "**ID** (`src/cart.rs:12`): "] {
             let mut ledger = Ledger::default();
@@ -87,7 +81,7 @@ fn a_note_that_repeats_a_finding_keeps_it_open() {
             let change = ledger.record(&round(2), &[second]);
             assert!(change.fixed.is_empty(), "{lead}: {change:?}");
             let [entry] = ledger.entries() else { panic!("{ledger:?}") };
-            assert_eq!((entry.state, entry.finding.severity), (State::Open, severity), "{lead}");
+            assert_eq!((entry.state, entry.finding.severity), (FindingState::Open, severity), "{lead}");
         }
     }
 }
@@ -104,12 +98,12 @@ fn a_note_that_says_a_finding_is_fixed_does_not_keep_it_open() {
 }
 
 #[test]
-fn two_reviewers_say_the_same() {
+fn the_same_finding_of_two_reviewers_is_one_entry() {
     let mut ledger = Ledger::default();
     let mut worse = at(12, OVERFLOW_REWORDED);
     worse.severity = Severity::Critical;
     let reviews = [review("code", changes(), [at(10, OVERFLOW)]), review("security", changes(), [worse])];
-    let story = told("one place, alike in words", &ledger.record(&round(1), &reviews), &ledger);
+    let story = describe("one place, alike in words", &ledger.record(&round(1), &reviews), &ledger);
     insta::assert_snapshot!(story, @"
     one place, alike in words (new 1)
       f-19b5e99c52   Open     12 critical  cycles 1   For large quantities the cart's sum still overflows, use checked_add (code+security)
@@ -117,12 +111,12 @@ fn two_reviewers_say_the_same() {
 }
 
 #[test]
-fn the_same_words_far_apart_stay_two() {
+fn equal_text_at_distant_lines_stays_two_entries() {
     let mut ledger = Ledger::default();
     let both = review("code", changes(), [at(10, LEAK), at(200, LEAK)]);
-    let first = told("two leaks", &ledger.record(&round(1), &[both]), &ledger);
+    let first = describe("two leaks", &ledger.record(&round(1), &[both]), &ledger);
     let one = review("code", changes(), [at(190, LEAK)]);
-    let second = told("one is reported again", &ledger.record(&round(2), &[one]), &ledger);
+    let second = describe("one is reported again", &ledger.record(&round(2), &[one]), &ledger);
     insta::assert_snapshot!(format!("{first}\n\n{second}"), @"
     two leaks (new 2)
       f-a45c0a81cc   Open     10 important cycles 1   The session token is written to the debug log (code)
@@ -142,11 +136,7 @@ fn who_may_close_a_finding() {
         ledger.record(&round(1), &found);
         ledger.record(&round(2), reviews);
         let entry = &ledger.entries()[0];
-        format!(
-            "{:?} {}",
-            entry.state,
-            entry.decisions.iter().map(|d| d.evidence.as_str()).collect::<String>()
-        )
+        format!("{:?} {}", entry.state, entry.decisions.iter().map(|d| d.evidence.as_str()).collect::<String>())
     };
     let approved = |name| review(name, Verdict::Approved, []);
     let missing = Verdict::Inconclusive(Inconclusive::Missing("timed out".into()));
@@ -155,18 +145,11 @@ fn who_may_close_a_finding() {
         ("a stranger approves", open_after(&[approved("tests")])),
         ("one of two sits and approves", open_after(&[approved("code")])),
         ("both approve", open_after(&[approved("code"), approved("spec")])),
-        (
-            "one asks for something else",
-            open_after(&[approved("code"), review("spec", changes(), [at(70, NO_TEST)])]),
-        ),
+        ("one asks for something else", open_after(&[approved("code"), review("spec", changes(), [at(70, NO_TEST)])])),
         ("one is not heard", open_after(&[approved("code"), review("spec", missing, [])])),
-        (
-            "an approval that lists it",
-            open_after(&[review("code", Verdict::ApprovedWithMinor, [at(10, LEAK)])]),
-        ),
+        ("an approval that lists it", open_after(&[review("code", Verdict::ApprovedWithMinor, [at(10, LEAK)])])),
     ];
-    let lines: Vec<String> =
-        lines.iter().map(|(when, state)| format!("{when:<29} {}", state.trim_end())).collect();
+    let lines: Vec<String> = lines.iter().map(|(when, state)| format!("{when:<29} {}", state.trim_end())).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     nobody sat                    Open
     a stranger approves           Open
@@ -179,13 +162,19 @@ fn who_may_close_a_finding() {
 }
 
 #[test]
-fn what_was_put_aside_stays_aside() {
+fn refuted_and_deferred_findings_stay_settled_when_reported_again() {
     let mut lines = Vec::new();
-    for state in [State::Refuted, State::Deferred, State::OutOfScope, State::Fixed, State::Open] {
+    for state in [
+        FindingState::Refuted,
+        FindingState::Deferred,
+        FindingState::OutOfScope,
+        FindingState::Fixed,
+        FindingState::Open,
+    ] {
         let mut ledger = Ledger::default();
         ledger.record(&round(1), &[review("checks", changes(), [at(10, LEAK)])]);
         let id = ledger.entries()[0].finding.id.clone();
-        ledger.decide(&id, Decision { state, ..refuted("") });
+        ledger.decide(&id, FindingDecision { state, ..refuted("") });
         let change = ledger.record(&round(2), &[review("checks", changes(), [at(11, LEAK)])]);
         lines.push(format!("{state:?} -> {:?} ({})", ledger.entries()[0].state, lists(&change)));
     }
@@ -200,7 +189,7 @@ fn what_was_put_aside_stays_aside() {
 }
 
 #[test]
-fn a_fixer_reads_the_worst_first() {
+fn a_fixer_gets_the_most_severe_findings_first() {
     let mut ledger = Ledger::default();
     let severe = |line, text, severity| Finding { severity, ..at(line, text) };
     let findings = [
@@ -211,15 +200,10 @@ fn a_fixer_reads_the_worst_first() {
     ];
     ledger.record(&round(1), &[review("code", changes(), findings)]);
     let lines: Vec<String> = ledger
-        .findings_for_fix(Bar::Medium)
+        .findings_for_fix(FailThreshold::Medium)
         .iter()
         .map(|entry| {
-            format!(
-                "{} {:?} {}",
-                entry.finding.severity.word(),
-                entry.finding.line,
-                entry.finding.description
-            )
+            format!("{} {:?} {}", entry.finding.severity.as_str(), entry.finding.line, entry.finding.description)
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @"
@@ -230,7 +214,7 @@ fn a_fixer_reads_the_worst_first() {
 }
 
 #[test]
-fn a_thousand_findings_meet_a_thousand_entries() {
+fn a_thousand_findings_are_matched_with_a_thousand_entries() {
     let findings = |shift: u32| {
         let text = |n: u32| format!("The value number{n} of table{} is never read by step{}", n % 7, n % 31);
         review("code", changes(), (0..1000).map(|n| at(n * 3 + shift, &text(n))).collect::<Vec<_>>())
@@ -264,7 +248,7 @@ fn at(line: u32, description: &str) -> Finding {
 }
 
 fn review(name: &str, verdict: Verdict, findings: impl Into<Vec<Finding>>) -> Review {
-    let mut review = Review::of(ReviewerName::new(name), ReviewerKind::General, verdict);
+    let mut review = Review::new(ReviewerName::new(name), ReviewerKind::General, verdict);
     review.findings = findings.into();
     for finding in &mut review.findings {
         finding.sources = vec![review.reviewer.clone()];
@@ -273,9 +257,9 @@ fn review(name: &str, verdict: Verdict, findings: impl Into<Vec<Finding>>) -> Re
     review
 }
 
-fn refuted(evidence: &str) -> Decision {
-    Decision {
-        state: State::Refuted,
+fn refuted(evidence: &str) -> FindingDecision {
+    FindingDecision {
+        state: FindingState::Refuted,
         by: DecidedBy::Person("ada".into()),
         commit: None,
         evidence: evidence.into(),
@@ -291,15 +275,12 @@ fn lists(change: &RoundChange) -> String {
         ("refuted", &change.refuted),
         ("out of scope", &change.out_of_scope),
     ];
-    let told: Vec<String> = lists
-        .iter()
-        .filter(|(_, ids)| !ids.is_empty())
-        .map(|(name, ids)| format!("{name} {}", ids.len()))
-        .collect();
-    told.join(", ")
+    let counts: Vec<String> =
+        lists.iter().filter(|(_, ids)| !ids.is_empty()).map(|(name, ids)| format!("{name} {}", ids.len())).collect();
+    counts.join(", ")
 }
 
-fn told(title: &str, change: &RoundChange, ledger: &Ledger) -> String {
+fn describe(title: &str, change: &RoundChange, ledger: &Ledger) -> String {
     let mut lines = vec![format!("{title} ({})", lists(change))];
     for entry in ledger.entries() {
         let finding = &entry.finding;
@@ -310,7 +291,7 @@ fn told(title: &str, change: &RoundChange, ledger: &Ledger) -> String {
             finding.id.as_str(),
             format!("{:?}", entry.state),
             finding.line.unwrap_or(0),
-            finding.severity.word(),
+            finding.severity.as_str(),
             cycles.join(","),
             finding.description,
             sources.join("+"),
@@ -357,7 +338,7 @@ prop_compose! {
     }
 }
 
-/// Up to three reviewers, some of them absent.
+/// Up to three reviewers; some may be absent.
 fn any_panel() -> impl Strategy<Value = Vec<Review>> {
     let seat = |name| proptest::option::weighted(0.7, any_review(name));
     (seat("code"), seat("spec"), seat("tests"))
@@ -387,7 +368,7 @@ fn shifted(panel: &[Review], by: u32) -> Vec<Review> {
     panel
 }
 
-/// Which entry each finding went to, told by what was last said of it.
+/// The entry of each finding, identified by its last description.
 fn identities(ledger: &Ledger, shift: u32) -> Vec<(FindingId, String, Option<u32>)> {
     let entries = ledger.entries().iter().filter(|entry| !entry.seen.is_empty());
     entries
@@ -400,7 +381,7 @@ fn identities(ledger: &Ledger, shift: u32) -> Vec<(FindingId, String, Option<u32
 
 proptest! {
     #[test]
-    fn ids_survive_lines_that_move(panel in any_panel(), by in 0u32..100_000) {
+    fn ids_are_stable_when_lines_move(panel in any_panel(), by in 0u32..100_000) {
         let mut ledger = recorded(std::slice::from_ref(&panel));
         let before = identities(&ledger, 0);
         let change = ledger.record(&round(9), &shifted(&panel, by));
@@ -420,14 +401,14 @@ proptest! {
     }
 
     #[test]
-    fn silence_never_closes(panels in any_loop(), last in any_panel()) {
+    fn an_open_finding_is_closed_only_by_an_approval_of_its_reviewer(panels in any_loop(), last in any_panel()) {
         let mut ledger = recorded(&panels);
         let before = ledger.clone();
         ledger.record(&round(9), &last);
-        for entry in before.open(Bar::Low) {
+        for entry in before.open(FailThreshold::Low) {
             let approved = last.iter().any(|review| review.verdict.approves() && entry.finding.sources.contains(&review.reviewer));
             let now = ledger.get(&entry.finding.id).unwrap().state;
-            prop_assert!(approved || now == State::Open, "{entry:?}");
+            prop_assert!(approved || now == FindingState::Open, "{entry:?}");
         }
     }
 
@@ -436,12 +417,12 @@ proptest! {
         let mut ledger = recorded(&panels);
         let mut unclaimed = ledger.clone();
         let ids: Vec<FindingId> = ledger.entries().iter().map(|entry| entry.finding.id.clone()).collect();
-        let claim = |finding: &FindingId| Claim {
+        let claim = |finding: &FindingId| FixClaim {
             finding: finding.clone(),
             kind: ClaimKind::ALL[kind],
             evidence: "so says the fixer".into(),
         };
-        let unknown = Claim { finding: "f-unknown".into(), ..claim(&"".into()) };
+        let unknown = FixClaim { finding: "f-unknown".into(), ..claim(&"".into()) };
         ledger.claim((AttemptId(3), &Commit::new("c3")), ids.iter().map(claim).chain([unknown]).collect());
         for panel in &more {
             prop_assert_eq!(ledger.record(&round(9), panel), unclaimed.record(&round(9), panel));
@@ -456,7 +437,7 @@ proptest! {
     }
 
     #[test]
-    fn reviewers_never_open_what_was_refuted(panels in any_loop(), more in any_loop()) {
+    fn reviewers_never_reopen_refuted_findings(panels in any_loop(), more in any_loop()) {
         let mut ledger = recorded(&panels);
         let ids: Vec<FindingId> = ledger.entries().iter().map(|entry| entry.finding.id.clone()).collect();
         for id in &ids {
@@ -466,7 +447,7 @@ proptest! {
             ledger.record(&round(9), panel);
         }
         for id in &ids {
-            prop_assert_eq!(ledger.get(id).unwrap().state, State::Refuted);
+            prop_assert_eq!(ledger.get(id).unwrap().state, FindingState::Refuted);
         }
     }
 
@@ -494,18 +475,18 @@ proptest! {
     }
 
     #[test]
-    fn an_entry_for_each_issue_of_the_merge(panels in any_loop(), last in any_panel(), is_refuted: bool) {
+    fn every_merged_issue_has_an_entry(panels in any_loop(), last in any_panel(), is_refuted: bool) {
         let mut ledger = recorded(&panels);
         let ids: Vec<FindingId> = ledger.entries().iter().map(|entry| entry.finding.id.clone()).collect();
         ids.iter().for_each(|id| { if is_refuted { ledger.decide(id, refuted("")); } });
         let answers: Vec<Review> = last.into_iter().filter(|review| !matches!(review.verdict, Verdict::Inconclusive(_))).collect();
         ledger.record(&round(9), &answers);
         let reported = ledger.entries().iter().filter(|entry| entry.seen.contains(&round(9))).count();
-        prop_assert!(reported >= merge(&answers, Bar::Low).issues.len());
+        prop_assert!(reported >= merge(&answers, FailThreshold::Low).issues.len());
     }
 
     #[test]
-    fn a_ledger_survives_storage(panels in any_loop()) {
+    fn a_ledger_round_trips_through_json(panels in any_loop()) {
         let ledger = recorded(&panels);
         let stored = serde_json::to_string(&ledger).unwrap();
         prop_assert_eq!(serde_json::from_str::<Ledger>(&stored).unwrap(), ledger);

@@ -1,8 +1,8 @@
-//! A decision about one finding decides no other one.
+//! A decision about one finding does not apply to other findings.
 
 use super::*;
 
-/// What was decided about, and what a reviewer reports afterwards.
+/// Pairs of a decided finding and a different finding that is reported afterwards.
 const OTHERS: [(Place, &str, Place, &str); 9] = [
     (
         (Some(9), Severity::Minor),
@@ -22,12 +22,7 @@ const OTHERS: [(Place, &str, Place, &str); 9] = [
         (None, Severity::Critical),
         "error handling in the parser swallows the payment exception",
     ),
-    (
-        (Some(9), Severity::Critical),
-        "price may be negative",
-        (Some(9), Severity::Critical),
-        "price may be null",
-    ),
+    ((Some(9), Severity::Critical), "price may be negative", (Some(9), Severity::Critical), "price may be null"),
     (
         (Some(9), Severity::Critical),
         "the amount is not validated",
@@ -40,26 +35,21 @@ const OTHERS: [(Place, &str, Place, &str); 9] = [
         (Some(9), Severity::Critical),
         "refund() pays the money out twice",
     ),
-    // One word of many is another.
+    // One word of a long text differs.
     (
         (Some(9), Severity::Important),
         "The handler of the route for refunds stores the reason of the refund without checking its length first",
         (Some(9), Severity::Important),
         "The handler of the route for refunds stores the amount of the refund without checking its length first",
     ),
-    // Nearly the same words, but worse.
+    // Nearly the same text, but more severe.
     (
         (Some(9), Severity::Minor),
         "The handler of the route for refunds stores the reason of the refund without checking its length first",
         (Some(9), Severity::Critical),
         "The handlers of the routes for refunds stores the reason of the refund, not checking its length at first sight",
     ),
-    (
-        (Some(9), Severity::Minor),
-        LEAK,
-        (Some(10), Severity::Minor),
-        "The session token ends up in the debug log",
-    ),
+    ((Some(9), Severity::Minor), LEAK, (Some(10), Severity::Minor), "The session token ends up in the debug log"),
 ];
 
 type Place = (Option<u32>, Severity);
@@ -68,26 +58,26 @@ fn found((line, severity): Place, description: &str) -> Finding {
     Finding { line, severity, ..at(0, description) }
 }
 
-fn settled(found: Finding, state: State) -> (Ledger, FindingId) {
+fn settled(found: Finding, state: FindingState) -> (Ledger, FindingId) {
     let mut ledger = Ledger::default();
     ledger.record(&round(1), &[review("code", changes(), [found])]);
     let id = ledger.entries()[0].finding.id.clone();
-    ledger.decide(&id, Decision { state, ..refuted("it cannot be") });
+    ledger.decide(&id, FindingDecision { state, ..refuted("it cannot be") });
     (ledger, id)
 }
 
 #[test]
-fn another_finding_at_the_place_is_new_and_open() {
+fn another_finding_at_the_same_location_is_new_and_open() {
     for (at, decided, then, reported) in OTHERS {
-        for state in [State::Refuted, State::Deferred, State::OutOfScope] {
+        for state in [FindingState::Refuted, FindingState::Deferred, FindingState::OutOfScope] {
             for reviewer in ["code", "spec"] {
                 let (mut ledger, id) = settled(found(at, decided), state);
                 let review = review(reviewer, changes(), [found(then, reported)]);
                 let change = ledger.record(&round(2), &[review]);
                 let [new] = change.new.as_slice() else { panic!("{reported}: {change:?}") };
-                let open: Vec<_> = ledger.open(Bar::Low).map(|entry| &entry.finding).collect();
+                let open: Vec<_> = ledger.open(FailThreshold::Low).map(|entry| &entry.finding).collect();
                 assert_eq!((open[0].description.as_str(), open.len()), (reported, 1));
-                assert_eq!(ledger.reported_as(new).map(|entry| entry.state), Some(State::Open));
+                assert_eq!(ledger.reported_as(new).map(|entry| entry.state), Some(FindingState::Open));
                 let old = ledger.get(&id).unwrap();
                 assert_eq!((old.finding.description.as_str(), old.state), (decided, state));
             }
@@ -103,9 +93,8 @@ fn the_same_finding_stays_settled_and_keeps_its_text() {
         (Some(11), "the debug log: the **session token** is written to it"),
     ];
     for (line, text) in again {
-        let (mut ledger, id) = settled(at(10, LEAK), State::Refuted);
-        let change =
-            ledger.record(&round(2), &[review("code", changes(), [found((line, Severity::Critical), text)])]);
+        let (mut ledger, id) = settled(at(10, LEAK), FindingState::Refuted);
+        let change = ledger.record(&round(2), &[review("code", changes(), [found((line, Severity::Critical), text)])]);
         assert_eq!(change.refuted, [id], "{text}");
         let [entry] = ledger.entries() else { panic!("{ledger:?}") };
         assert_eq!((entry.finding.description.as_str(), entry.finding.line), (LEAK, line));
@@ -113,20 +102,20 @@ fn the_same_finding_stays_settled_and_keeps_its_text() {
     }
 }
 
-/// A long text with a typing error less, or another kind, is the one that was refuted.
+/// A long text with a corrected typo or another kind is still the refuted finding.
 #[test]
 fn nearly_the_same_text_stays_settled() {
     let text = "The handler of the route for refunds stores the reason of the refund without chekcing its length first, so \
                 that a customer can fill the table of refunds with a single request and nobody is able to pay";
-    let (mut ledger, id) = settled(at(10, text), State::Refuted);
+    let (mut ledger, id) = settled(at(10, text), FindingState::Refuted);
     let mended = Finding { kind: "style".into(), ..at(12, &text.replace("chekcing", "checking")) };
     let change = ledger.record(&round(2), &[review("code", changes(), [mended])]);
     assert_eq!(change.refuted, [id], "{change:?}");
 }
 
-/// The words it was reported in before the last ones are not those that were decided about.
+/// The decision applies to the last text of the finding, not to earlier texts.
 #[test]
-fn earlier_words_of_a_settled_finding_are_not_settled() {
+fn earlier_texts_of_a_settled_finding_are_not_settled() {
     let mut ledger = Ledger::default();
     ledger.record(&round(1), &[review("code", changes(), [at(10, OVERFLOW)])]);
     ledger.record(&round(2), &[review("code", changes(), [at(10, OVERFLOW_REWORDED)])]);
@@ -135,12 +124,12 @@ fn earlier_words_of_a_settled_finding_are_not_settled() {
     ledger.decide(&id, refuted("it uses checked_add"));
     let change = ledger.record(&round(3), &[review("code", changes(), [at(10, OVERFLOW)])]);
     assert_eq!(change.new.len(), 1, "{change:?}");
-    assert_eq!(ledger.reported_as(&id).map(|entry| entry.state), Some(State::Open));
+    assert_eq!(ledger.reported_as(&id).map(|entry| entry.state), Some(FindingState::Open));
 }
 
-/// Two reviewers say two things of one place that share a word.
+/// Two reviewers report different findings at one location that share a word.
 #[test]
-fn what_the_merge_lists_apart_is_two_entries() {
+fn findings_that_the_merge_separates_are_two_entries() {
     let pairs = [
         ("the amount is not validated", "the name is not validated"),
         ("price may be negative", "price may be null"),
@@ -151,7 +140,7 @@ fn what_the_merge_lists_apart_is_two_entries() {
         let reviews = [review("spec", changes(), [at(5, spec)]), review("code", changes(), [at(5, code)])];
         let mut ledger = Ledger::default();
         assert_eq!(ledger.record(&round(1), &reviews).new.len(), 2, "{spec} / {code}");
-        // Neither takes the other's entry in the next round.
+        // In the next round, each finding matches its own entry.
         let change = ledger.record(&round(2), &reviews);
         assert_eq!((change.new.len(), change.carried.len()), (0, 2), "{spec} / {code}");
         let mut ledger = Ledger::default();
@@ -160,7 +149,7 @@ fn what_the_merge_lists_apart_is_two_entries() {
     }
 }
 
-/// One known finding, and two reviewers who now use its words of two places.
+/// One known finding, and two reviewers who report its text at two locations.
 #[test]
 fn one_entry_takes_one_finding_of_a_round() {
     let mut ledger = Ledger::default();

@@ -1,35 +1,35 @@
-//! Walks through every state a policy can reach, and checks the laws at each step.
+//! Explores every reachable state of a policy, and checks the laws at each step.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use signoff_core::command::refusal;
+use signoff_core::command::refusal_findings;
 use signoff_core::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use signoff_core::machine::{
-    CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan,
-    Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, step,
+    AttemptFailure, CheckReport, Choice, Effect, Event, FinalVerdict, Head, Job, JobKind, LandingReport, LimitPlan,
+    Loop, Loss, Outcome, PauseReason, Policy, ReviewScope, Stage, WorkReport, outstanding, step,
 };
-use signoff_core::review::{Judged, Review, Severity, Verdict};
+use signoff_core::review::{Review, ReviewedRevision, Severity, Verdict};
 use signoff_core::workflow::{Completion, PhaseKind, Role};
 
 use crate::say;
 
-/// How much the world may misbehave on one path, beyond what agents answer.
+/// How many disturbances and repetitions one path may contain, in addition to the answers of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Patience {
+pub struct PathBounds {
     /// Lost attempts, rate limits, pauses, foreign commits.
     pub disturbances: u8,
-    /// Answers and commands of a person that make the loop do something again.
+    /// Answers and commands of a person that repeat a part of the loop.
     pub repeats: u8,
 }
 
-/// A state with what the explorer knows about how it came about.
+/// A state, with what the explorer knows about the path to it.
 #[derive(Debug, Clone)]
 pub struct Node {
     pub state: Loop,
-    pub patience: Patience,
-    /// The commit each reviewer last approved, in a full review that could be read.
+    pub bounds: PathBounds,
+    /// The commit that each reviewer last approved in a full, readable review.
     pub approved: BTreeMap<ReviewerName, Commit>,
-    /// Findings that came while a panel was at work, with the number of that panel.
+    /// Findings that arrived during a panel review, with the number of that panel.
     pub late: BTreeMap<FindingId, u32>,
     pub parent: Option<(usize, Event)>,
 }
@@ -53,31 +53,25 @@ impl Explored {
     }
 }
 
-/// Visits every state. `check` sees each step once.
-pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Taken)) -> Explored {
-    let first = Node {
-        state: Loop::default(),
-        patience,
-        approved: BTreeMap::new(),
-        late: BTreeMap::new(),
-        parent: None,
-    };
+/// Visits every state. Calls `check` once for each step.
+pub fn explore(policy: &Policy, bounds: PathBounds, check: impl Fn(&LoopStep)) -> Explored {
+    let first = Node { state: Loop::default(), bounds, approved: BTreeMap::new(), late: BTreeMap::new(), parent: None };
     let mut known = HashMap::from([(key(&first), 0)]);
     let mut explored = Explored { nodes: vec![first], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);
     while let Some(index) = queue.pop_front() {
         for (event, cost) in events(&explored.nodes[index], policy) {
             let node = &explored.nodes[index];
-            let Some(patience) = cost.paid_by(node.patience) else { continue };
+            let Some(bounds) = cost.deduct_from(node.bounds) else { continue };
             let (state, effects) = step(node.state.clone(), event.clone(), policy);
             explored.steps += 1;
-            check(&Taken { before: node, event: &event, cost, after: &state, effects: &effects });
+            check(&LoopStep { before: node, event: &event, cost, after: &state, effects: &effects });
             if state == node.state {
                 continue;
             }
-            let approved = heard(node, &event);
+            let approved = approvals(node, &event);
             let late = late(node, &event, &state);
-            let next = Node { state, patience, approved, late, parent: Some((index, event)) };
+            let next = Node { state, bounds, approved, late, parent: Some((index, event)) };
             let target = *known.entry(key(&next)).or_insert_with(|| {
                 explored.nodes.push(next);
                 queue.push_back(explored.nodes.len() - 1);
@@ -89,8 +83,8 @@ pub fn explore(policy: &Policy, patience: Patience, check: impl Fn(&Taken)) -> E
     explored
 }
 
-/// One step, as the laws see it.
-pub struct Taken<'a> {
+/// One step, as passed to the laws.
+pub struct LoopStep<'a> {
     pub before: &'a Node,
     pub event: &'a Event,
     pub cost: Cost,
@@ -98,37 +92,35 @@ pub struct Taken<'a> {
     pub effects: &'a [Effect],
 }
 
-/// What an event costs of the world's patience.
+/// How an event counts against the bounds of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cost {
     Free,
     Disturbance,
     Repeat,
-    /// It does not fit the state at all, and must change nothing.
-    Misfit,
+    /// The event is invalid in this state and must change nothing.
+    Invalid,
 }
 
 impl Cost {
-    fn paid_by(self, patience: Patience) -> Option<Patience> {
-        let Patience { disturbances, repeats } = patience;
+    fn deduct_from(self, bounds: PathBounds) -> Option<PathBounds> {
+        let PathBounds { disturbances, repeats } = bounds;
         match self {
-            Self::Free | Self::Misfit => Some(patience),
-            Self::Disturbance => {
-                disturbances.checked_sub(1).map(|disturbances| Patience { disturbances, repeats })
-            }
-            Self::Repeat => repeats.checked_sub(1).map(|repeats| Patience { disturbances, repeats }),
+            Self::Free | Self::Invalid => Some(bounds),
+            Self::Disturbance => disturbances.checked_sub(1).map(|disturbances| PathBounds { disturbances, repeats }),
+            Self::Repeat => repeats.checked_sub(1).map(|repeats| PathBounds { disturbances, repeats }),
         }
     }
 }
 
-/// Two states with the same key behave the same: ids, commits and the prose of the ledger are renamed away.
+/// Two states with the same key behave the same: the key normalizes ids, commits and the texts of the ledger.
 fn key(node: &Node) -> String {
     let mut value = serde_json::to_value(&node.state).expect("a state is JSON");
     let mut names = Names::default();
     names.rename(&mut value, "");
     let approved: Vec<_> =
         node.approved.iter().map(|(name, commit)| (name.as_str(), names.commit(commit.as_str()))).collect();
-    format!("{value} {:?} {approved:?}", node.patience)
+    format!("{value} {:?} {approved:?}", node.bounds)
 }
 
 #[derive(Default)]
@@ -161,9 +153,7 @@ impl Names {
             serde_json::Value::String(text) if matches!(under, "commit" | "tree" | "base" | "from") => {
                 *text = self.commit(&text.replacen('t', "c", 1));
             }
-            serde_json::Value::Number(number)
-                if matches!(under, "running" | "out" | "survivors" | "first") =>
-            {
+            serde_json::Value::Number(number) if matches!(under, "running" | "out" | "survivors" | "first") => {
                 let next = self.attempts.len() as u64;
                 let renamed = *self.attempts.entry(number.as_u64().expect("an id")).or_insert(next);
                 *number = renamed.into();
@@ -176,7 +166,7 @@ impl Names {
     }
 }
 
-/// Everything that could happen next.
+/// All possible next events.
 fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
     let this = &node.state;
     let free = |events: Vec<Event>| events.into_iter().map(|event| (event, Cost::Free));
@@ -187,8 +177,8 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
     if this.stage == Stage::Queued {
         all.push((Event::Started { head: say::head(0) }, Cost::Free));
     }
-    for wish in outstanding(this, policy) {
-        match wish {
+    for effect in outstanding(this, policy) {
+        match effect {
             Effect::Spawn(job) => {
                 all.extend(free(reports(this, &job, policy)));
                 all.extend(disturbances(&job));
@@ -198,10 +188,10 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
                 all.extend(question.choices.iter().map(|choice| answer(question.id, *choice)));
                 let refused = Choice::ALL.into_iter().filter(|choice| !question.choices.contains(choice));
                 let late = answered(QuestionId(99), Choice::Stop);
-                let misfits = refused.map(|choice| answered(question.id, choice)).chain([late]);
-                all.extend(misfits.map(|event| (event, Cost::Misfit)));
+                let invalid_events = refused.map(|choice| answered(question.id, choice)).chain([late]);
+                all.extend(invalid_events.map(|event| (event, Cost::Invalid)));
             }
-            Effect::Wait { hold: Hold::Checkpoint } => all.extend(free(looked_at())),
+            Effect::Wait { hold: PauseReason::Checkpoint } => all.extend(free(looked_at())),
             Effect::Wait { hold } => all.push((Event::Resumed { hold }, Cost::Free)),
             Effect::AwaitLanding => all.push((Event::LandingGranted, Cost::Free)),
             Effect::Kill { .. } | Effect::Finish(_) => unreachable!("never outstanding"),
@@ -212,11 +202,11 @@ fn events(node: &Node, policy: &Policy) -> Vec<(Event, Cost)> {
     }
     all.extend(always(this));
     all.extend(where_they_matter(policy));
-    all.extend(misfits(this, policy).into_iter().map(|event| (event, Cost::Misfit)));
+    all.extend(invalid_events(this, policy).into_iter().map(|event| (event, Cost::Invalid)));
     all
 }
 
-/// What a checkpoint review can say: nothing, or something of the gate's reviewer.
+/// The possible results of a checkpoint review: no findings, or one of the gate's reviewer.
 fn looked_at() -> Vec<Event> {
     let finding = say::finding("w.rs", Severity::Important);
     let findings = vec![signoff_core::review::Finding { sources: vec!["general".into()], ..finding }];
@@ -231,7 +221,7 @@ fn next_head(this: &Loop) -> Head {
     say::head(number + 1)
 }
 
-/// A commit that takes everything back.
+/// A commit that reverts all changes.
 fn reverting_head(this: &Loop) -> Head {
     Head { tree: say::head(0).tree, ..next_head(this) }
 }
@@ -240,7 +230,7 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
     let attempt = job.attempt;
     let (same, changed, reverted) = (this.head.clone(), next_head(this), reverting_head(this));
     let work = |report| Event::WorkEnded { attempt, report };
-    let failed = Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } };
+    let failed = Event::AttemptFailed { attempt, failure: AttemptFailure::Exit { code: 1 } };
     match &job.kind {
         JobKind::Work { .. } if policy.workflow.completion == Completion::Marker => vec![
             work(WorkReport::Complete { head: changed.clone() }),
@@ -274,7 +264,7 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
         JobKind::Review { reviewer, .. } => {
             let name = reviewer.as_str();
             let elsewhere = Review {
-                judged: Judged { commit: Some("elsewhere".into()), diff_digest: None },
+                judged: ReviewedRevision { commit: Some("elsewhere".into()), diff_digest: None },
                 ..say::approves(name)
             };
             let answers = [
@@ -282,7 +272,7 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
                 say::objects(name, &["x.rs"]),
                 say::objects(name, &["x.rs", "y.rs"]),
                 say::discusses(name),
-                say::mumbles(name),
+                say::unreadable(name),
                 elsewhere,
             ];
             let arrived = |review: Review| Event::ReviewArrived { attempt, review: Box::new(review) };
@@ -294,10 +284,10 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
             failed,
         ],
         JobKind::Land => vec![
-            Event::LandingEnded { attempt, report: LandReport::Landed { commit: "m".into() } },
+            Event::LandingEnded { attempt, report: LandingReport::Landed { commit: "m".into() } },
             Event::LandingEnded {
                 attempt,
-                report: LandReport::SentBack { head: changed, findings: vec![landing_finding()] },
+                report: LandingReport::SentBack { head: changed, findings: vec![landing_finding()] },
             },
             failed,
         ],
@@ -305,17 +295,11 @@ fn reports(this: &Loop, job: &Job, policy: &Policy) -> Vec<Event> {
 }
 
 fn check_finding() -> signoff_core::review::Finding {
-    signoff_core::review::Finding {
-        sources: vec!["checks".into()],
-        ..say::finding("test.rs", Severity::Critical)
-    }
+    signoff_core::review::Finding { sources: vec!["checks".into()], ..say::finding("test.rs", Severity::Critical) }
 }
 
 fn landing_finding() -> signoff_core::review::Finding {
-    signoff_core::review::Finding {
-        sources: vec!["landing".into()],
-        ..say::finding("z.rs", Severity::Critical)
-    }
+    signoff_core::review::Finding { sources: vec!["landing".into()], ..say::finding("z.rs", Severity::Critical) }
 }
 
 fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
@@ -331,7 +315,7 @@ fn disturbances(job: &Job) -> Vec<(Event, Cost)> {
     .collect()
 }
 
-/// Who falls in, and what becomes of a session that is gone, is the same in every workflow.
+/// Fallback agents and lost sessions, which behave the same in every workflow.
 fn again(job: &Job, policy: &Policy) -> Vec<(Event, Cost)> {
     let attempt = job.attempt;
     let all = [
@@ -364,19 +348,19 @@ fn always(this: &Loop) -> Vec<(Event, Cost)> {
         by: "ann".into(),
         reason: "enough".into(),
         head: None,
-        findings: refusal(verdict, "ann", "enough"),
+        findings: refusal_findings(verdict, "ann", "enough"),
     };
     vec![
         (Event::Cancelled { by: "ann".into() }, Cost::Free),
         (Event::PersonRetried { by: "ann".into() }, Cost::Repeat),
-        (edited(FinalWord::Approved), Cost::Repeat),
-        (edited(FinalWord::ChangesRequested), Cost::Repeat),
+        (edited(FinalVerdict::Approved), Cost::Repeat),
+        (edited(FinalVerdict::ChangesRequested), Cost::Repeat),
         (Event::HeadMoved { head: next_head(this) }, Cost::Disturbance),
         (Event::LandingGranted, Cost::Repeat),
     ]
 }
 
-/// Facts that come at any time, in the workflows that know them.
+/// Events that can occur at any time, in the workflows that use them.
 fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
     let workflow = &policy.workflow;
     let checkpoint = workflow.checkpoint_interval.map(|_| Event::CheckpointBegan { number: 1 });
@@ -385,11 +369,11 @@ fn where_they_matter(policy: &Policy) -> Vec<(Event, Cost)> {
     checkpoint.into_iter().chain(items).map(|event| (event, Cost::Disturbance)).collect()
 }
 
-/// Reports that fit nothing: from an attempt long gone, and of the wrong kind from one that runs.
-fn misfits(this: &Loop, policy: &Policy) -> Vec<Event> {
-    let mut all = every_report(say::NOBODY, this);
-    for wish in outstanding(this, policy) {
-        if let Effect::Spawn(job) = wish {
+/// Invalid reports: from an attempt that does not exist, and of the wrong kind from a running one.
+fn invalid_events(this: &Loop, policy: &Policy) -> Vec<Event> {
+    let mut all = every_report(say::UNKNOWN_ATTEMPT, this);
+    for effect in outstanding(this, policy) {
+        if let Effect::Spawn(job) = effect {
             let fits = reports(this, &job, policy);
             let kind = std::mem::discriminant::<Event>;
             let wrong = every_report(job.attempt, this)
@@ -409,15 +393,14 @@ fn every_report(attempt: AttemptId, this: &Loop) -> Vec<Event> {
         Event::ReviewArrived { attempt, review: Box::new(say::approves("general")) },
         Event::FixesCombined { attempt, head: head.clone() },
         Event::FixesOverlapped { attempt, kept: vec![], head },
-        Event::LandingEnded { attempt, report: LandReport::Landed { commit: "m".into() } },
+        Event::LandingEnded { attempt, report: LandingReport::Landed { commit: "m".into() } },
     ]
 }
 
-/// Who approved what, told from the events alone.
-fn heard(node: &Node, event: &Event) -> BTreeMap<ReviewerName, Commit> {
+/// The approvals of each reviewer, derived from the events alone.
+fn approvals(node: &Node, event: &Event) -> BTreeMap<ReviewerName, Commit> {
     let mut approved = node.approved.clone();
-    let (Event::ReviewArrived { attempt, review }, Stage::Reviewing(panel)) = (event, &node.state.stage)
-    else {
+    let (Event::ReviewArrived { attempt, review }, Stage::Reviewing(panel)) = (event, &node.state.stage) else {
         return approved;
     };
     let running = node.state.runs(*attempt);
@@ -426,13 +409,13 @@ fn heard(node: &Node, event: &Event) -> BTreeMap<ReviewerName, Commit> {
         return approved;
     }
     approved.remove(&review.reviewer);
-    if review.verdict == Verdict::Approved && bound && panel.scope == Scope::Full {
+    if review.verdict == Verdict::Approved && bound && panel.scope == ReviewScope::Full {
         approved.insert(review.reviewer.clone(), panel.commit.clone());
     }
     approved
 }
 
-/// Which findings a checkpoint review brought, and before which panel was asked.
+/// The findings of checkpoint reviews, with the number of the panel at the time.
 fn late(node: &Node, event: &Event, after: &Loop) -> BTreeMap<FindingId, u32> {
     let mut late = node.late.clone();
     if let Event::CheckpointEnded { findings, .. } = event {
@@ -441,7 +424,7 @@ fn late(node: &Node, event: &Event, after: &Loop) -> BTreeMap<FindingId, u32> {
     late
 }
 
-/// The reviewers whose approval the end of this workflow rests on.
+/// The reviewers whose approval decides the outcome of this workflow.
 pub fn last_panel(policy: &Policy) -> Vec<ReviewerName> {
     let mut gates = policy.workflow.phases.iter().rev().filter_map(|phase| match &phase.kind {
         PhaseKind::Gate(judge) if judge.gate.enabled => Some(judge.gate.reviewers.clone()),
@@ -450,7 +433,7 @@ pub fn last_panel(policy: &Policy) -> Vec<ReviewerName> {
     gates.next().unwrap_or_default()
 }
 
-/// The outcome a state has reached or is about to land with.
+/// The outcome of a state that is done or about to land.
 pub fn outcome(this: &Loop) -> Option<&Outcome> {
     match &this.stage {
         Stage::Done(ending) => Some(&ending.outcome),

@@ -1,71 +1,71 @@
-//! Laws that hold in every state a preset can reach under small bounds.
+//! Laws that hold in every reachable state of a preset under small bounds.
 
 use std::collections::BTreeSet;
 
 use signoff_core::ids::AttemptId;
-use signoff_core::ledger::State;
+use signoff_core::ledger::FindingState;
 use signoff_core::machine::{
-    Effect, Event, FinalWord, Job, JobKind, Loop, Outcome, Policy, Reason, Slot, Stage, outstanding, replay,
+    AttemptSlot, Effect, Event, FinalVerdict, Job, JobKind, Loop, Outcome, Policy, Reason, Stage, outstanding, replay,
     step,
 };
-use signoff_core::review::Bar;
-use signoff_core::view::{Status, TaskState};
+use signoff_core::review::FailThreshold;
+use signoff_core::view::{TaskState, TaskStatus};
 use signoff_core::workflow::{Phase, PhaseKind, Role, new_project};
 
-use crate::explore::{Cost, Explored, Node, Patience, Taken, explore, last_panel, outcome};
+use crate::explore::{Cost, Explored, LoopStep, Node, PathBounds, explore, last_panel, outcome};
 use crate::say;
 
-const fn patience(disturbances: u8, repeats: u8) -> Patience {
-    Patience { disturbances, repeats }
+const fn bounds(disturbances: u8, repeats: u8) -> PathBounds {
+    PathBounds { disturbances, repeats }
 }
 
 #[test]
 fn task_keeps_the_laws() {
-    hold(&say::bounded(say::reviewed("task"), 4, 2), patience(2, 1), 20_000);
+    check_laws(&say::bounded(say::reviewed("task"), 4, 2), bounds(2, 1), 20_000);
 }
 
 #[test]
 fn slots_keep_the_laws() {
-    hold(&say::small("slots"), patience(1, 1), 20_000);
+    check_laws(&say::small("slots"), bounds(1, 1), 20_000);
 }
 
 #[test]
 fn plan_keeps_the_laws() {
-    hold(&say::small("plan"), patience(1, 0), 20_000);
-    hold(&say::bounded(say::reviewed("plan"), 2, 1), patience(0, 1), 1_000);
+    check_laws(&say::small("plan"), bounds(1, 0), 20_000);
+    check_laws(&say::bounded(say::reviewed("plan"), 2, 1), bounds(0, 1), 1_000);
 }
 
 #[test]
-fn plan_keeps_the_laws_when_nobody_can_be_asked() {
+fn plan_keeps_the_laws_without_a_person_to_ask() {
     let mut policy = say::small("plan");
     policy.no_ask = true;
-    hold(&policy, patience(0, 1), 1_000);
+    check_laws(&policy, bounds(0, 1), 1_000);
 }
 
 #[test]
 fn loops_keep_the_laws() {
-    hold(&say::small("loops"), patience(1, 0), 1_000);
-    hold(&say::small("loops"), patience(0, 1), 20_000);
+    check_laws(&say::small("loops"), bounds(1, 0), 1_000);
+    check_laws(&say::small("loops"), bounds(0, 1), 20_000);
 }
 
 #[test]
 fn phases_keep_the_laws() {
-    hold(&say::small("phases"), patience(0, 0), 50_000);
+    check_laws(&say::small("phases"), bounds(0, 0), 50_000);
 }
 
 #[test]
 fn a_new_project_keeps_the_laws() {
-    hold(&say::bounded(Policy::of(new_project().expect("shipped")), 3, 1), patience(0, 0), 1_000);
+    check_laws(&say::bounded(Policy::new(new_project().expect("shipped")), 3, 1), bounds(0, 0), 1_000);
 }
 
-fn hold(policy: &Policy, patience: Patience, at_least: usize) {
-    let explored = explore(policy, patience, |step| {
-        misfits_change_nothing(step);
+fn check_laws(policy: &Policy, bounds: PathBounds, at_least: usize) {
+    let explored = explore(policy, bounds, |step| {
+        invalid_events_change_nothing(step);
         done_is_final(step);
-        findings_stay_open_until_a_judgement_closes_them(step);
+        findings_stay_open_until_a_decision_closes_them(step);
         if step.after != &step.before.state {
             nothing_is_left_running(step);
-            wishes_are_what_a_crash_would_resume(step, policy);
+            effects_equal_what_a_restart_resumes(step, policy);
             attempts_are_never_reused(step);
             bounds_hold(step, policy);
         }
@@ -77,7 +77,7 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
         nothing_approved_has_a_blocking_finding(&node.state, policy, &why);
         an_empty_diff_is_never_judged_nor_landed(node, policy, &why);
         nothing_is_fixed_before_a_review_is_read(node, policy, &why);
-        what_is_approved_and_waits_says_so(&node.state, &why);
+        an_approved_loop_that_waits_to_land_is_shown_as_approved(&node.state, &why);
     }
     every_repetition_ends(&explored);
     replaying_gives_the_same_state(&explored, policy);
@@ -85,7 +85,7 @@ fn hold(policy: &Policy, patience: Patience, at_least: usize) {
     assert!(explored.nodes.len() >= at_least, "only {} states", explored.nodes.len());
 }
 
-fn done_is_final(step: &Taken) {
+fn done_is_final(step: &LoopStep) {
     let landed_by_person = matches!(step.event, Event::LandingGranted);
     let called_off = matches!(step.event, Event::Cancelled { .. }) && step.before.state.can_be_cancelled();
     let by_person = called_off
@@ -102,14 +102,14 @@ fn done_is_final(step: &Taken) {
     }
 }
 
-fn misfits_change_nothing(step: &Taken) {
-    if step.cost == Cost::Misfit {
+fn invalid_events_change_nothing(step: &LoopStep) {
+    if step.cost == Cost::Invalid {
         assert_eq!(&step.before.state, step.after, "{:?} does not fit here", step.event);
         assert!(step.effects.is_empty());
     }
 }
 
-fn nothing_is_left_running(step: &Taken) {
+fn nothing_is_left_running(step: &LoopStep) {
     let still = running(step.after);
     let killed: BTreeSet<_> = step
         .effects
@@ -129,28 +129,27 @@ fn nothing_is_left_running(step: &Taken) {
     }
 }
 
-fn wishes_are_what_a_crash_would_resume(step: &Taken, policy: &Policy) {
+fn effects_equal_what_a_restart_resumes(step: &LoopStep, policy: &Policy) {
     let resumed = outstanding(step.after, policy);
     for effect in step.effects {
-        let asks =
-            matches!(effect, Effect::Spawn(_) | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding);
+        let asks = matches!(effect, Effect::Spawn(_) | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding);
         assert!(!asks || resumed.contains(effect), "a crash would forget {effect:?}");
     }
     let before = outstanding(&step.before.state, policy);
-    for wish in resumed {
-        let known = before.contains(&wish) || step.effects.contains(&wish);
-        assert!(known, "{wish:?} is outstanding but was never asked for");
+    for effect in resumed {
+        let known = before.contains(&effect) || step.effects.contains(&effect);
+        assert!(known, "{effect:?} is outstanding but was never asked for");
     }
 }
 
-fn attempts_are_never_reused(step: &Taken) {
+fn attempts_are_never_reused(step: &LoopStep) {
     let newest = highest(&step.before.state);
     for attempt in running(step.after).difference(&running(&step.before.state)) {
         assert!(*attempt > newest, "{attempt} was used before");
     }
 }
 
-fn bounds_hold(step: &Taken, policy: &Policy) {
+fn bounds_hold(step: &LoopStep, policy: &Policy) {
     let Loop { tally, at, .. } = step.after;
     let limits = &policy.workflow.limits;
     let counted = tally.iteration.saturating_sub(tally.uncounted);
@@ -161,16 +160,16 @@ fn bounds_hold(step: &Taken, policy: &Policy) {
     for one in &tally.limited {
         let asked = one.agents.get(&one.turn);
         assert!(asked.is_none_or(|agent| agent.times <= limits.max_rate_limits), "{tally:?}");
-        assert!(one.gone <= limits.max_recoveries, "{tally:?}");
+        assert!(one.lost_sessions <= limits.max_recoveries, "{tally:?}");
     }
-    let judge = policy.workflow.phases.get(at.phase).and_then(|phase| phase.judge());
+    let judge = policy.workflow.phases.get(at.phase).and_then(|phase| phase.policy());
     if let Some(fixes) = judge.and_then(|judge| judge.gate.bound.fixes()) {
         assert!(tally.fixes <= fixes + tally.granted.fixes, "{tally:?} {at:?}");
     }
 }
 
 fn running(this: &Loop) -> BTreeSet<AttemptId> {
-    this.slots().into_iter().filter_map(Slot::attempt).collect()
+    this.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
 }
 
 fn highest(this: &Loop) -> AttemptId {
@@ -189,19 +188,19 @@ fn approval_rests_on_reviews(node: &Node, policy: &Policy, why: &dyn Fn() -> Str
     assert_eq!(*commit, node.state.head.commit, "an approval of another commit {}", why());
     assert_ne!(node.state.base.as_ref(), Some(&node.state.head.tree), "an approval of nothing {}", why());
     for reviewer in last_panel(policy) {
-        let heard = node.approved.get(&reviewer);
-        assert_eq!(heard, Some(commit), "approved without {reviewer}'s full review of {commit} {}", why());
+        let approved = node.approved.get(&reviewer);
+        assert_eq!(approved, Some(commit), "approved without {reviewer}'s full review of {commit} {}", why());
     }
 }
 
-/// Only a review, a check, a landing, a failed attempt or a person closes a finding. Reviewers who were asked before the
-/// finding came do not close it.
-fn findings_stay_open_until_a_judgement_closes_them(step: &Taken) {
+/// Only a review, a check, a landing, a failed attempt or a person closes a finding. Reviewers who started before the
+/// finding arrived do not close it.
+fn findings_stay_open_until_a_decision_closes_them(step: &LoopStep) {
     let (before, after) = (&step.before.state, step.after);
     for entry in before.ledger.entries() {
         let id = &entry.finding.id;
         let now = after.ledger.get(id).unwrap_or_else(|| panic!("{id} is lost after {:?}", step.event));
-        let closed = entry.state == State::Open && now.state != State::Open;
+        let closed = entry.state == FindingState::Open && now.state != FindingState::Open;
         if !closed {
             continue;
         }
@@ -215,14 +214,13 @@ fn findings_stay_open_until_a_judgement_closes_them(step: &Taken) {
                 | Event::FindingDecided { .. }
         );
         assert!(judged, "{id} is closed by {:?}", step.event);
-        let untold = step.before.late.get(id).is_some_and(|panel| *panel == before.tally.reviews);
+        let arrived_late = step.before.late.get(id).is_some_and(|panel| *panel == before.tally.reviews);
         let panel = matches!(before.stage, Stage::Reviewing(_) | Stage::Waiting { .. });
-        assert!(!(untold && panel), "{id} is closed by reviewers who were asked before it came");
+        assert!(!(arrived_late && panel), "{id} is closed by reviewers who were asked before it came");
     }
 }
 
-/// Of every gate and check, whatever pass and item it was found in. The merge queue's own findings are closed by
-/// landing.
+/// Applies to every gate and check, in every pass and item. Landing closes the findings of the merge queue.
 fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &dyn Fn() -> String) {
     let Some(Outcome::Approved { .. }) = outcome(this) else { return };
     if this.checkpoint.is_some() {
@@ -231,7 +229,7 @@ fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &d
     for (phase, kind) in policy.workflow.phases.iter().map(|phase| &phase.kind).enumerate() {
         let bar = match kind {
             PhaseKind::Gate(judge) => judge.gate.fail_on,
-            PhaseKind::Check(_) => Bar::Low,
+            PhaseKind::Check(_) => FailThreshold::Low,
             PhaseKind::Agent { .. } => continue,
         };
         let open: Vec<_> = this
@@ -247,7 +245,7 @@ fn nothing_approved_has_a_blocking_finding(this: &Loop, policy: &Policy, why: &d
 fn an_empty_diff_is_never_judged_nor_landed(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
     let this = &node.state;
     let changes = this.base.as_ref() != Some(&this.head.tree);
-    // A plan for the work is judged before there is any.
+    // A plan is reviewed before there is any work.
     let works = |phase: &Phase| matches!(phase.kind, PhaseKind::Agent { role: Role::Implement, .. });
     let begun = policy.workflow.phases.iter().take(this.at.phase).any(works);
     let judged = begun && matches!(this.stage, Stage::Reviewing(_));
@@ -256,28 +254,28 @@ fn an_empty_diff_is_never_judged_nor_landed(node: &Node, policy: &Policy, why: &
 }
 
 fn nothing_is_fixed_before_a_review_is_read(node: &Node, policy: &Policy, why: &dyn Fn() -> String) {
-    for wish in outstanding(&node.state, policy) {
-        if let Effect::Spawn(Job { kind: JobKind::Fix { findings, unread, .. }, .. }) = wish {
+    for effect in outstanding(&node.state, policy) {
+        if let Effect::Spawn(Job { kind: JobKind::Fix { findings, unread, .. }, .. }) = effect {
             let asked_for = !findings.is_empty() && unread.is_empty() || node.state.tally.has_readable;
             assert!(asked_for, "a fix of unreadable reviews alone {}", why());
         }
     }
 }
 
-/// In its tables, in its state and in the prompts of others, whether its group is blocked or not.
-fn what_is_approved_and_waits_says_so(this: &Loop, why: &dyn Fn() -> String) {
+/// In tables, in its state and in the prompts of other loops, whether or not its group is blocked.
+fn an_approved_loop_that_waits_to_land_is_shown_as_approved(this: &Loop, why: &dyn Fn() -> String) {
     let Stage::AwaitingLanding { outcome, .. } = &this.stage else { return };
     if !outcome.is_approval() || this.checkpoint.is_some() {
         return;
     }
-    assert_eq!(this.final_verdict(), Some(FinalWord::Approved), "{}", why());
-    assert_eq!(Status::for_others(this), Status::Completed, "{}", why());
+    assert_eq!(this.final_verdict(), Some(FinalVerdict::Approved), "{}", why());
+    assert_eq!(TaskStatus::for_other_loops(this), TaskStatus::Completed, "{}", why());
     for blocked in [true, false] {
-        assert_eq!(TaskState::of_loop(this, blocked), TaskState::Approved, "{}", why());
+        assert_eq!(TaskState::for_loop(this, blocked), TaskState::Approved, "{}", why());
     }
 }
 
-/// A way back to a state that was there before could be gone forever.
+/// A cycle in the graph of states could repeat forever.
 fn every_repetition_ends(explored: &Explored) {
     let mut incoming = vec![0usize; explored.nodes.len()];
     let mut next = vec![Vec::new(); explored.nodes.len()];

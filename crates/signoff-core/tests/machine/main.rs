@@ -1,4 +1,4 @@
-//! The machine: stories of single loops, and laws over all states it can reach.
+//! The loop machine: stories of single loops, and laws over all reachable states.
 
 mod chain;
 mod explore;

@@ -1,23 +1,23 @@
-//! The review mini-loop, combination by combination: what becomes of a finding of each severity that no fix makes go
-//! away, with two retries. A phase that restarts has two restarts.
+//! The review mini-loop in every combination of settings: the result of a finding of each severity that no fix removes,
+//! with two retries. A phase that restarts has two restarts.
 //!
-//! `next`: the gate passes. `noted`: on to the next phase with the issue noted. `phase 1`: a new iteration begins.
+//! `next`: the gate passes. `noted`: the next phase begins, with the issue noted. `phase 1`: a new iteration begins.
 //! `halt`: the workflow ends, as a failure. `ask`: a person decides.
 
 use std::collections::BTreeSet;
 
-use signoff_core::contract::{Answer, Ask, Contract, parse};
+use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::machine::{
     CheckReport, Event, GateEnd, Job, JobKind, Loop, Outcome, Policy, Reason, Stage, WorkReport,
 };
 use signoff_core::policy::{Bound, OnExhausted, OnFailure};
-use signoff_core::review::{Bar, Review, ReviewerKind, Severity};
-use signoff_core::workflow::{PhaseKind, Restarting, preset};
+use signoff_core::review::{FailThreshold, Review, ReviewerKind, Severity};
+use signoff_core::workflow::{GatePolicy, PhaseKind, preset};
 
 use crate::say;
 use crate::story::Story;
 
-/// At a review.
+/// Expected results at a review.
 const AT_A_GATE: &str = "
 onFailure | onMaxRetries | failOnSeverity | LOW              | MEDIUM           | HIGH
 restart   | stop         | LOW            | phase 1          | phase 1          | phase 1
@@ -86,7 +86,7 @@ stop      | proceed      | HIGH           | next             | next             
 stop      | proceed      | NONE           | next             | next             | next
 ";
 
-/// At the tests, which fail or pass: there is no severity.
+/// Expected results at the tests, which have no severity.
 const AT_A_CHECK: &str = "
 onFailure | onMaxRetries | the tests fail
 restart   | stop         | phase 1
@@ -133,25 +133,25 @@ fn on_exhausted(word: &str) -> OnExhausted {
     }
 }
 
-fn bar(word: &str) -> Bar {
+fn bar(word: &str) -> FailThreshold {
     match word {
-        "LOW" => Bar::Low,
-        "MEDIUM" => Bar::Medium,
-        "HIGH" => Bar::High,
-        "NONE" => Bar::None,
+        "LOW" => FailThreshold::Low,
+        "MEDIUM" => FailThreshold::Medium,
+        "HIGH" => FailThreshold::High,
+        "NONE" => FailThreshold::None,
         _ => panic!("{word}"),
     }
 }
 
-/// The shipped phases, with the words of a row at one of them.
-fn policy(phase: &str, change: impl Fn(&mut Restarting)) -> Policy {
-    let mut policy = Policy::of(preset("phases").expect("shipped"));
+/// The shipped phases, with the settings of a row at one of them.
+fn policy(phase: &str, change: impl Fn(&mut GatePolicy)) -> Policy {
+    let mut policy = Policy::new(preset("phases").expect("shipped"));
     for one in &mut policy.workflow.phases {
         if let PhaseKind::Agent { researchers, .. } = &mut one.kind {
             *researchers = 0;
         }
         let here = one.name == phase;
-        if let Some(judge) = one.judge_mut().filter(|_| here) {
+        if let Some(judge) = one.policy_mut().filter(|_| here) {
             judge.gate.enabled = true;
             judge.gate.bound = Bound::MaxFixes(RETRIES);
             change(judge);
@@ -160,7 +160,7 @@ fn policy(phase: &str, change: impl Fn(&mut Restarting)) -> Policy {
     policy
 }
 
-/// A loop in which everybody is content but one reviewer, or the tests.
+/// A loop in which all gates pass except one reviewer or the tests.
 struct Iteration {
     story: Story,
     phase: usize,
@@ -178,8 +178,8 @@ impl Iteration {
         &self.story.state
     }
 
-    /// Whatever is to be done next is done; false if nothing is.
-    fn goes_on(&mut self) -> bool {
+    /// Completes the next job. Returns false if there is none.
+    fn complete_next_job(&mut self) -> bool {
         let Some(Job { attempt, phase, kind, .. }) = self.story.jobs().into_iter().next() else {
             return false;
         };
@@ -191,8 +191,7 @@ impl Iteration {
                 Event::WorkEnded { attempt, report: WorkReport::Complete { head } }
             }
             JobKind::Review { reviewer, .. } => {
-                let review =
-                    if here { self.objection(reviewer.as_str()) } else { say::approves(reviewer.as_str()) };
+                let review = if here { self.objection(reviewer.as_str()) } else { say::approves(reviewer.as_str()) };
                 Event::ReviewArrived { attempt, review: Box::new(review) }
             }
             JobKind::Check => {
@@ -206,10 +205,10 @@ impl Iteration {
         true
     }
 
-    /// The same finding every time, read as a reviewer's answer is.
+    /// The same finding every time, parsed from a reviewer's answer.
     fn objection(&self, reviewer: &str) -> Review {
-        let judge = self.story.policy.workflow.phases[self.phase].judge().expect("a gate");
-        let ask = Ask {
+        let judge = self.story.policy.workflow.phases[self.phase].policy().expect("a gate");
+        let ask = ReviewRequest {
             reviewer: reviewer.into(),
             kind: ReviewerKind::Code,
             nonce: None,
@@ -223,10 +222,10 @@ impl Iteration {
             r#"[{{"severity": "{}", "message": "the error is thrown away", "location": "a.rs:7"}}]"#,
             self.severity
         );
-        parse(Contract::Severity, Answer { text: text.as_bytes(), tool: None }, &ask).expect("an answer")
+        parse(Contract::Severity, ReviewAnswer { text: text.as_bytes(), tool: None }, &ask).expect("an answer")
     }
 
-    /// What becomes of the finding at its gate.
+    /// The result of the finding at its gate.
     fn fate(&mut self) -> String {
         let fate = loop {
             let state = self.state();
@@ -243,28 +242,28 @@ impl Iteration {
                     assert_eq!(state.at.phase, 0);
                     break "phase 1";
                 }
-                (_, _) => assert!(self.goes_on()),
+                (_, _) => assert!(self.complete_next_job()),
             }
         };
         if self.fixes == 0 { fate.to_owned() } else { format!("{} fixes, {fate}", self.fixes) }
     }
 
-    /// How all ends if nobody interferes.
+    /// Runs to the end without a person, and returns the outcome.
     fn outcome(&mut self) -> (Outcome, Option<Reason>) {
-        while self.goes_on() {}
+        while self.complete_next_job() {}
         let Stage::Done(ending) = &self.state().stage else { panic!("{:?}", self.state().stage) };
         (ending.outcome.clone(), ending.reason)
     }
 }
 
-/// What must hold in the end, whatever else happens.
-fn ends_as_it_should(iteration: &mut Iteration, fate: &str, row: &str) {
+/// Checks the end of an iteration.
+fn check_end(iteration: &mut Iteration, fate: &str, row: &str) {
     if fate.ends_with("ask") {
         assert!(iteration.story.jobs().is_empty(), "{row}: nobody works while a person is asked");
         return;
     }
     if fate == "phase 1" {
-        return ends_after_restarts(iteration, row);
+        return check_end_after_restarts(iteration, row);
     }
     let (outcome, reason) = iteration.outcome();
     match fate.rsplit(", ").next().unwrap_or(fate) {
@@ -278,11 +277,11 @@ fn ends_as_it_should(iteration: &mut Iteration, fate: &str, row: &str) {
     }
 }
 
-/// A phase that restarts may do so twice; then it is as if a mini-loop had used up its retries.
-fn ends_after_restarts(iteration: &mut Iteration, row: &str) {
-    let judge = iteration.story.policy.workflow.phases[iteration.phase].judge().expect("a gate");
+/// A phase may restart twice. Then it behaves like a mini-loop without retries left.
+fn check_end_after_restarts(iteration: &mut Iteration, row: &str) {
+    let judge = iteration.story.policy.workflow.phases[iteration.phase].policy().expect("a gate");
     let on_exhausted = judge.gate.on_exhausted;
-    while iteration.goes_on() {}
+    while iteration.complete_next_job() {}
     let ending = if let Stage::Done(ending) = &iteration.state().stage {
         Some((ending.outcome.clone(), ending.reason))
     } else {
@@ -300,7 +299,7 @@ fn ends_after_restarts(iteration: &mut Iteration, row: &str) {
 }
 
 #[test]
-fn what_becomes_of_a_finding_at_a_review() {
+fn results_of_a_finding_at_a_review() {
     const SEVERITIES: [&str; 3] = ["LOW", "MEDIUM", "HIGH"];
     let rows = rows(AT_A_GATE);
     assert_eq!(rows.len(), 4 * 4 * 4);
@@ -319,7 +318,7 @@ fn what_becomes_of_a_finding_at_a_review() {
                 let name = format!("{gate}, {}, {severity}", row[..3].join(", "));
                 let fate = iteration.fate();
                 assert_eq!(fate, *expected, "{name}");
-                ends_as_it_should(&mut iteration, &fate, &name);
+                check_end(&mut iteration, &fate, &name);
                 seen += 1;
             }
         }
@@ -328,7 +327,7 @@ fn what_becomes_of_a_finding_at_a_review() {
 }
 
 #[test]
-fn what_becomes_of_tests_that_fail() {
+fn results_of_failing_tests() {
     let rows = rows(AT_A_CHECK);
     assert_eq!(rows.len(), 4 * 4);
     for row in rows {
@@ -339,16 +338,15 @@ fn what_becomes_of_tests_that_fail() {
         let mut iteration = Iteration::of(policy, "test", "HIGH");
         let fate = iteration.fate();
         assert_eq!(fate, row[2], "{row:?}");
-        ends_as_it_should(&mut iteration, &fate, &row.join(", "));
+        check_end(&mut iteration, &fate, &row.join(", "));
     }
 }
 
-/// Every place that can send an iteration back.
-const JUDGES: [&str; 6] =
-    ["plan_review", "implement_review", "code_review", "test", "final_review", "codex_final"];
+/// Every phase that can restart an iteration.
+const JUDGES: [&str; 6] = ["plan_review", "implement_review", "code_review", "test", "final_review", "codex_final"];
 
 #[test]
-fn the_last_restart_is_a_stop_and_never_a_pass() {
+fn exhausted_restarts_stop_and_never_pass() {
     for phase in JUDGES {
         for (failure, exhausted) in
             [(OnFailure::Restart, OnExhausted::Proceed), (OnFailure::MiniLoop, OnExhausted::Restart)]
@@ -370,7 +368,7 @@ fn the_last_restart_is_a_stop_and_never_a_pass() {
 }
 
 #[test]
-fn what_goes_on_with_issues_is_never_approved() {
+fn an_iteration_that_proceeds_with_issues_is_never_approved() {
     for phase in JUDGES {
         for (failure, exhausted) in
             [(OnFailure::Proceed, OnExhausted::Stop), (OnFailure::MiniLoop, OnExhausted::Proceed)]
@@ -410,7 +408,7 @@ fn retries_without_limit_end_with_the_budget() {
     let unlimited = policy("code_review", |judge| judge.gate.bound = Bound::Unlimited);
     let mut iteration = Iteration::of(unlimited, "code_review", "HIGH");
     while iteration.fixes < 7 {
-        assert!(iteration.goes_on());
+        assert!(iteration.complete_next_job());
     }
     let story = iteration.story.budget();
     assert!(story.jobs().is_empty());

@@ -1,4 +1,4 @@
-//! Short words for events, so that the tests read like what happens.
+//! Short constructors for reviews, findings and policies.
 
 use signoff_core::ids::{AttemptId, Commit, Tree};
 use signoff_core::machine::{Head, Policy};
@@ -31,7 +31,7 @@ pub fn review(reviewer: &str, verdict: Verdict, files: &[&str]) -> Review {
     let from = |file: &&str| Finding { sources: vec![reviewer.into()], ..finding(file, Severity::Critical) };
     Review {
         findings: files.iter().map(from).collect(),
-        ..Review::of(reviewer.into(), ReviewerKind::General, verdict)
+        ..Review::new(reviewer.into(), ReviewerKind::General, verdict)
     }
 }
 
@@ -47,12 +47,12 @@ pub fn discusses(reviewer: &str) -> Review {
     review(reviewer, Verdict::NeedsDiscussion, &[])
 }
 
-pub fn mumbles(reviewer: &str) -> Review {
+pub fn unreadable(reviewer: &str) -> Review {
     let violation = Violation::new(ViolationCode::NoVerdict, 0, "no verdict");
     Review::inconclusive(reviewer.into(), ReviewerKind::General, violation)
 }
 
-/// A preset with its gates switched on.
+/// A preset with its gates enabled.
 pub fn reviewed(name: &str) -> Policy {
     let mut workflow = preset(name).expect(name);
     for phase in &mut workflow.phases {
@@ -60,27 +60,26 @@ pub fn reviewed(name: &str) -> Policy {
             judge.gate.enabled = true;
         }
     }
-    Policy::of(workflow)
+    Policy::new(workflow)
 }
 
-/// The same with bounds small enough to walk through all states.
+/// A preset with its gates enabled and bounds small enough to explore all states.
 pub fn small(name: &str) -> Policy {
     bounded(reviewed(name), 3, 1)
 }
 
-/// Any policy within so many attempts, and so many fixes at each gate.
+/// Limits a policy to `max_attempts` attempts, and to `fixes` fixes at each gate.
 pub fn bounded(mut policy: Policy, max_attempts: u32, fixes: u32) -> Policy {
     let workflow = &mut policy.workflow;
     let limits = &mut workflow.limits;
-    (limits.max_attempts, limits.max_passes, limits.max_recoveries, limits.max_conflicts) =
-        (max_attempts, 2, 1, 1);
+    (limits.max_attempts, limits.max_passes, limits.max_recoveries, limits.max_conflicts) = (max_attempts, 2, 1, 1);
     limits.max_rate_limits = 1;
     workflow.checkpoint_interval = workflow.checkpoint_interval.map(|_| 2);
     for phase in &mut workflow.phases {
         if let PhaseKind::Agent { researchers, .. } = &mut phase.kind {
             *researchers = (*researchers).min(1);
         }
-        if let Some(judge) = phase.judge_mut() {
+        if let Some(judge) = phase.policy_mut() {
             judge.gate.bound = match judge.gate.bound {
                 Bound::MaxCycles(_) => Bound::MaxCycles(fixes + 1),
                 Bound::MaxFixes(_) | Bound::Unlimited => Bound::MaxFixes(fixes),
@@ -90,4 +89,4 @@ pub fn bounded(mut policy: Policy, max_attempts: u32, fixes: u32) -> Policy {
     policy
 }
 
-pub const NOBODY: AttemptId = AttemptId(9_999);
+pub const UNKNOWN_ATTEMPT: AttemptId = AttemptId(9_999);

@@ -1,8 +1,9 @@
-//! Stories of single loops: what each preset's design says happens, told step by step.
+//! Stories of single loops: the behaviour of each preset, step by step.
 
 mod bounds;
 mod claims;
 mod inherited;
+mod interruptions;
 mod landing;
 mod loops;
 mod nothing_to_review;
@@ -12,4 +13,3 @@ mod plan;
 mod slots;
 mod task;
 mod unclear;
-mod weather;

@@ -1,13 +1,14 @@
-//! Drives one loop and writes down what happened, a line a fact.
+//! Drives one loop and records a transcript with one line per event.
 
-use signoff_core::command::refusal;
+use signoff_core::command::refusal_findings;
 use signoff_core::ids::AttemptId;
-use signoff_core::limited::{Backoff, Refused};
 use signoff_core::machine::{
-    CONFLICT, Chain, CheckReport, Choice, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind,
-    LandReport, LimitPlan, Loop, Loss, Outcome, Policy, Scope, Stage, WorkReport, outstanding, refused, step,
+    AttemptFailure, CONFLICT, CheckReport, Choice, Effect, Event, FallbackChain, FinalVerdict, Head, Job, JobKind,
+    LandingReport, LimitPlan, Loop, Loss, Outcome, PauseReason, Policy, ReviewScope, Stage, WorkReport, outstanding,
+    rate_limit_event, step,
 };
-use signoff_core::policy::Span;
+use signoff_core::policy::TimeSpan;
+use signoff_core::rate_limit::{Backoff, RateLimited};
 use signoff_core::review::{Finding, Review, Severity};
 
 use crate::say;
@@ -15,7 +16,7 @@ use crate::say;
 pub struct Story {
     pub policy: Policy,
     pub state: Loop,
-    /// All that happened.
+    /// All events so far.
     pub events: Vec<Event>,
     lines: Vec<String>,
     heads: u32,
@@ -33,18 +34,18 @@ impl Story {
         Self { policy, state: Loop::default(), events: Vec::new(), lines: Vec::new(), heads: 0 }
     }
 
-    /// What happened, a line a fact.
-    pub fn told(self) -> String {
+    /// The transcript: one line per event.
+    pub fn transcript(self) -> String {
         self.lines.join("\n")
     }
 
-    /// Any event, under a name of its own.
+    /// Applies any event and records it under `name`.
     pub fn then(mut self, name: &str, event: Event) -> Self {
         self.take(name, event);
         self
     }
 
-    /// An event without a line of its own.
+    /// Applies an event without a line in the transcript.
     fn happens(&mut self, event: Event) -> Vec<Effect> {
         self.events.push(event.clone());
         let (state, effects) = step(self.state.clone(), event, &self.policy);
@@ -59,15 +60,13 @@ impl Story {
         self.lines.push(format!("{name:<34} → {effects}"));
     }
 
-    /// Everything that somebody is to do now.
+    /// The outstanding jobs.
     pub fn jobs(&self) -> Vec<Job> {
-        let job = |wish| match wish {
+        let job = |effect| match effect {
             Effect::Spawn(job) => Some(job),
-            Effect::Kill { .. }
-            | Effect::Ask(_)
-            | Effect::Wait { .. }
-            | Effect::AwaitLanding
-            | Effect::Finish(_) => None,
+            Effect::Kill { .. } | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding | Effect::Finish(_) => {
+                None
+            }
         };
         outstanding(&self.state, &self.policy).into_iter().filter_map(job).collect()
     }
@@ -79,15 +78,13 @@ impl Story {
 
     /// The attempt that changes the worktree.
     pub fn writer(&self) -> AttemptId {
-        let writes = |job: &Job| {
-            matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Research { .. })
-        };
+        let writes =
+            |job: &Job| matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Research { .. });
         self.job("writer", writes).attempt
     }
 
     pub fn reviewer(&self, name: &str) -> AttemptId {
-        let reviews =
-            |job: &Job| matches!(&job.kind, JobKind::Review { reviewer, .. } if reviewer.as_str() == name);
+        let reviews = |job: &Job| matches!(&job.kind, JobKind::Review { reviewer, .. } if reviewer.as_str() == name);
         self.job(name, reviews).attempt
     }
 
@@ -103,18 +100,12 @@ impl Story {
 
     pub fn works(mut self) -> Self {
         let (attempt, head) = (self.writer(), self.new_head());
-        self.then(
-            "the agent completes its work",
-            Event::WorkEnded { attempt, report: WorkReport::Complete { head } },
-        )
+        self.then("the agent completes its work", Event::WorkEnded { attempt, report: WorkReport::Complete { head } })
     }
 
     pub fn goes_on(mut self) -> Self {
         let (attempt, head) = (self.writer(), self.new_head());
-        self.then(
-            "the agent is not done yet",
-            Event::WorkEnded { attempt, report: WorkReport::Incomplete { head } },
-        )
+        self.then("the agent is not done yet", Event::WorkEnded { attempt, report: WorkReport::Incomplete { head } })
     }
 
     pub fn gives_up(self) -> Self {
@@ -125,25 +116,19 @@ impl Story {
 
     pub fn changes_nothing(self) -> Self {
         let (attempt, head) = (self.writer(), self.state.head.clone());
-        self.then(
-            "the agent changes nothing",
-            Event::WorkEnded { attempt, report: WorkReport::Complete { head } },
-        )
+        self.then("the agent changes nothing", Event::WorkEnded { attempt, report: WorkReport::Complete { head } })
     }
 
-    /// The agent takes all its changes back.
+    /// The agent reverts all its changes.
     pub fn reverts(mut self) -> Self {
         let attempt = self.writer();
         let head = Head { tree: say::head(0).tree, ..self.new_head() };
-        self.then(
-            "the agent reverts everything",
-            Event::WorkEnded { attempt, report: WorkReport::Complete { head } },
-        )
+        self.then("the agent reverts everything", Event::WorkEnded { attempt, report: WorkReport::Complete { head } })
     }
 
     pub fn writer_fails(self) -> Self {
         let attempt = self.writer();
-        self.then("the agent fails", Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } })
+        self.then("the agent fails", Event::AttemptFailed { attempt, failure: AttemptFailure::Exit { code: 1 } })
     }
 
     pub fn answers(self, name: &str, what: &str, review: Review) -> Self {
@@ -163,13 +148,13 @@ impl Story {
         self.answers(name, "wants to discuss", say::discusses(name))
     }
 
-    pub fn mumbles(self, name: &str) -> Self {
-        self.answers(name, "is not understood", say::mumbles(name))
+    pub fn unreadable(self, name: &str) -> Self {
+        self.answers(name, "is not understood", say::unreadable(name))
     }
 
     pub fn times_out(self, name: &str) -> Self {
         let attempt = self.reviewer(name);
-        self.then(&format!("{name} times out"), Event::AttemptFailed { attempt, failure: Failure::TimedOut })
+        self.then(&format!("{name} times out"), Event::AttemptFailed { attempt, failure: AttemptFailure::TimedOut })
     }
 
     pub fn check_passes(self) -> Self {
@@ -200,20 +185,20 @@ impl Story {
 
     pub fn lands(self) -> Self {
         let attempt = self.program();
-        let report = LandReport::Landed { commit: "m1".into() };
+        let report = LandingReport::Landed { commit: "m1".into() };
         self.then("it lands", Event::LandingEnded { attempt, report })
     }
 
     pub fn conflicts(mut self) -> Self {
         let (attempt, head) = (self.program(), self.new_head());
         let conflict = Finding { kind: CONFLICT.to_owned(), ..from("landing", "shared.rs") };
-        let report = LandReport::SentBack { head, findings: vec![conflict] };
+        let report = LandingReport::SentBack { head, findings: vec![conflict] };
         self.then("landing meets a conflict", Event::LandingEnded { attempt, report })
     }
 
     pub fn lands_red(mut self) -> Self {
         let (attempt, head) = (self.program(), self.new_head());
-        let report = LandReport::SentBack { head, findings: vec![from("landing", "shared.rs")] };
+        let report = LandingReport::SentBack { head, findings: vec![from("landing", "shared.rs")] };
         self.then("the checks fail where it lands", Event::LandingEnded { attempt, report })
     }
 
@@ -221,7 +206,7 @@ impl Story {
         let Stage::Waiting { question, .. } = &self.state.stage else { panic!("nobody asked") };
         let question = question.id;
         self.then(
-            &format!("a person answers {}", choice.word()),
+            &format!("a person answers {}", choice.as_str()),
             Event::PersonAnswered { question, choice, by: "ann".into() },
         )
     }
@@ -230,15 +215,15 @@ impl Story {
         self.then("a person retries", Event::PersonRetried { by: "ann".into() })
     }
 
-    pub fn edit(self, verdict: FinalWord) -> Self {
+    pub fn edit(self, verdict: FinalVerdict) -> Self {
         let event = Event::PersonEdited {
             verdict,
             by: "ann".into(),
             reason: "seen it".into(),
             head: None,
-            findings: refusal(verdict, "ann", "seen it"),
+            findings: refusal_findings(verdict, "ann", "seen it"),
         };
-        self.then(&format!("a person sets {}", verdict.word()), event)
+        self.then(&format!("a person sets {}", verdict.as_str()), event)
     }
 
     pub fn lost(self, attempt: AttemptId) -> Self {
@@ -250,12 +235,12 @@ impl Story {
         self.then("rate limited", Event::RateLimited { attempt, plan, why: None, turn: None })
     }
 
-    /// What the machine itself makes of a refusal, where so many others could fall in.
+    /// The machine's reaction to a rate limit, with `stand_ins` fallback agents.
     pub fn refused(self, attempt: AttemptId, stand_ins: usize) -> Self {
-        let none = Span { seconds: 0 };
-        let backoff = Backoff { first: none, most: none };
-        let chain = Chain { stand_ins, now: jiff::Timestamp::UNIX_EPOCH, backoff, chance: 0 };
-        let event = refused(&self.state, attempt, Refused::default(), &chain, &self.policy);
+        let none = TimeSpan { seconds: 0 };
+        let backoff = Backoff { first: none, max: none };
+        let chain = FallbackChain { fallbacks: stand_ins, now: jiff::Timestamp::UNIX_EPOCH, backoff, jitter: 0 };
+        let event = rate_limit_event(&self.state, attempt, RateLimited::default(), &chain, &self.policy);
         let name = if let Event::RateLimited { plan, .. } = &event {
             match plan {
                 LimitPlan::FallBack => "refused: somebody falls in",
@@ -271,7 +256,7 @@ impl Story {
         self.then("the budget is used up", Event::BudgetReached)
     }
 
-    pub fn resumed(self, hold: Hold) -> Self {
+    pub fn resumed(self, hold: PauseReason) -> Self {
         self.then("the wait is over", Event::Resumed { hold })
     }
 
@@ -289,7 +274,7 @@ impl Story {
             Effect::Spawn(job) => format!("{} {}", job.attempt, self.job_text(job)),
             Effect::Kill { attempt } => format!("kill {attempt}"),
             Effect::Ask(question) => {
-                let choices: Vec<_> = question.choices.iter().map(|choice| choice.word()).collect();
+                let choices: Vec<_> = question.choices.iter().map(|choice| choice.as_str()).collect();
                 format!("{} {}: {}", question.id, about(&question.about), choices.join("|"))
             }
             Effect::Wait { hold } => format!("wait ({})", hold_word(hold)),
@@ -300,9 +285,9 @@ impl Story {
 
     fn end(&self, outcome: &Outcome) -> String {
         let Stage::Done(ending) = &self.state.stage else { return String::new() };
-        let word = outcome.word().unwrap_or("unreviewed");
+        let word = outcome.as_str().unwrap_or("unreviewed");
         let reason = ending.reason.map(|reason| format!(" ({})", text(&reason))).unwrap_or_default();
-        let verdict = self.state.final_verdict().map_or("no verdict", FinalWord::word);
+        let verdict = self.state.final_verdict().map_or("no verdict", FinalVerdict::as_str);
         format!("END {word}{reason}, {verdict}")
     }
 
@@ -311,20 +296,20 @@ impl Story {
         let pass = if job.pass > 1 { format!(" pass {}", job.pass) } else { String::new() };
         let place = format!("[{phase}{pass}]");
         match &job.kind {
-            JobKind::Work { role, notes } => format!("{} {place}{}", role.word(), noted(notes)),
-            JobKind::Research { role, number } => format!("research {number} for {} {place}", role.word()),
+            JobKind::Work { role, notes } => format!("{} {place}{}", role.as_str(), noted(notes)),
+            JobKind::Research { role, number } => format!("research {number} for {} {place}", role.as_str()),
             JobKind::Check => format!("check {} {place}", job.cycle),
-            JobKind::Review { reviewer, scope: Scope::Full, commit } => {
+            JobKind::Review { reviewer, scope: ReviewScope::Full, commit } => {
                 format!("review {} of {commit} by {reviewer} {place}", job.cycle)
             }
-            JobKind::Review { reviewer, scope: Scope::Scoped, commit } => {
+            JobKind::Review { reviewer, scope: ReviewScope::Scoped, commit } => {
                 format!("scoped review {} of {commit} by {reviewer} {place}", job.cycle)
             }
             JobKind::Fix { role, findings, unread, notes, .. } => {
                 let entry = |id| self.state.ledger.get(id).and_then(|entry| entry.finding.file.clone());
                 let mut what: Vec<_> = findings.iter().filter_map(entry).collect();
                 what.extend(unread.iter().map(|name| format!("what {name} wrote")));
-                format!("{} {} ({}) {place}{}", role.word(), job.cycle, what.join(" "), noted(notes))
+                format!("{} {} ({}) {place}{}", role.as_str(), job.cycle, what.join(" "), noted(notes))
             }
             JobKind::Combine { .. } => "combine".to_owned(),
             JobKind::Land => "land".to_owned(),
@@ -341,18 +326,17 @@ pub fn from(source: &str, file: &str) -> Finding {
     Finding { sources: vec![source.into()], ..say::finding(file, Severity::Critical) }
 }
 
-fn hold_word(hold: &Hold) -> &'static str {
+fn hold_word(hold: &PauseReason) -> &'static str {
     match hold {
-        Hold::Budget => "budget",
-        Hold::RateLimit { .. } => "rate limit",
-        Hold::Checkpoint => "checkpoint",
+        PauseReason::Budget => "budget",
+        PauseReason::RateLimit { .. } => "rate limit",
+        PauseReason::Checkpoint => "checkpoint",
     }
 }
 
-fn about(asked: &signoff_core::machine::Asked) -> String {
+fn about(asked: &signoff_core::machine::QuestionTopic) -> String {
     let value = serde_json::to_value(asked).expect("a question is JSON");
-    let word =
-        value.as_str().or_else(|| value.as_object().and_then(|map| map.keys().next().map(String::as_str)));
+    let word = value.as_str().or_else(|| value.as_object().and_then(|map| map.keys().next().map(String::as_str)));
     word.unwrap_or_default().to_owned()
 }
 

@@ -1,7 +1,7 @@
-//! Findings that ask for opposite things are shown, not resolved.
+//! Conflicts between findings are reported, not resolved.
 
-use signoff_core::merge::{Merged, merge};
-use signoff_core::review::{Bar, Finding, Review};
+use signoff_core::merge::{MergedReview, merge};
+use signoff_core::review::{FailThreshold, Finding, Review};
 
 use crate::panel::*;
 
@@ -9,19 +9,17 @@ const ADD: &str = "Add a null check to parse()";
 const REMOVE: &str = "Remove the null check from parse()";
 
 fn conflicts(reviews: &[Review]) -> Vec<String> {
-    let Merged { issues, conflicts, .. } = merge(reviews, Bar::Medium);
+    let MergedReview { issues, conflicts, .. } = merge(reviews, FailThreshold::Medium);
     let said = |index: usize| issues[index].finding.description.clone();
     conflicts.iter().map(|clash| format!("{} | {} | {}", said(clash.a), said(clash.b), clash.about)).collect()
 }
 
 #[test]
-fn two_reviewers_want_opposite_things_at_one_place() {
-    let panel = [
-        issues("code", [finding(CRITICAL, "a.rs:12", REMOVE)]),
-        issues("spec", [finding(IMPORTANT, "a.rs:10", ADD)]),
-    ];
+fn opposite_requests_at_one_location_are_a_conflict() {
+    let panel =
+        [issues("code", [finding(CRITICAL, "a.rs:12", REMOVE)]), issues("spec", [finding(IMPORTANT, "a.rs:10", ADD)])];
     insta::assert_snapshot!(conflicts(&panel).join("\n"), @"Remove the null check from parse() | Add a null check to parse() | remove against add: null check parse");
-    assert_eq!(merge(&panel, Bar::Medium).issues.len(), 2, "both stay");
+    assert_eq!(merge(&panel, FailThreshold::Medium).issues.len(), 2, "both stay");
 }
 
 #[test]
@@ -38,22 +36,20 @@ fn the_suggestion_counts_as_well_as_the_description() {
 }
 
 #[test]
-fn far_apart_or_by_one_reviewer_it_is_no_conflict() {
-    let far = [
-        issues("spec", [finding(IMPORTANT, "a.rs:10", ADD)]),
-        issues("code", [finding(IMPORTANT, "a.rs:90", REMOVE)]),
-    ];
+fn distant_findings_and_those_of_one_reviewer_do_not_conflict() {
+    let far =
+        [issues("spec", [finding(IMPORTANT, "a.rs:10", ADD)]), issues("code", [finding(IMPORTANT, "a.rs:90", REMOVE)])];
     assert!(conflicts(&far).is_empty());
     let one = [issues("code", [finding(IMPORTANT, "a.rs:10", ADD), finding(IMPORTANT, "a.rs:11", REMOVE)])];
     assert!(conflicts(&one).is_empty());
 }
 
 #[test]
-fn agreement_is_no_conflict() {
+fn equal_requests_do_not_conflict() {
     let panel = [
         issues("spec", [finding(IMPORTANT, "a.rs:10", "Missing input validation")]),
         issues("code", [finding(IMPORTANT, "a.rs:12", "User input not sanitized")]),
     ];
     assert!(conflicts(&panel).is_empty());
-    assert_eq!(merge(&panel, Bar::Medium).groups.len(), 1, "but related they are");
+    assert_eq!(merge(&panel, FailThreshold::Medium).groups.len(), 1, "but related they are");
 }

@@ -1,7 +1,7 @@
 //! The merged review as JSON.
 
 use signoff_core::merge::merge;
-use signoff_core::review::Bar;
+use signoff_core::review::FailThreshold;
 
 use crate::panel::*;
 
@@ -212,7 +212,7 @@ fn json_of_a_crowded_panel() {
 
 #[test]
 fn a_merged_review_serialises_as_its_json() {
-    let merged = merge(&crowded(), Bar::Medium);
+    let merged = merge(&crowded(), FailThreshold::Medium);
     let direct = serde_json::to_string_pretty(&merged).expect("serialises") + "\n";
     assert_eq!(direct, shown(&crowded(), "json"));
 }

@@ -1,18 +1,18 @@
-//! What holds for any panel.
+//! Properties of the merged review of any panel.
 
 use proptest::prelude::*;
-use signoff_core::contract::{Answer, Ask, Contract, parse};
+use signoff_core::contract::{Contract, ReviewAnswer, ReviewRequest, parse};
 use signoff_core::ids::{FindingId, ReviewerName};
 use signoff_core::merge::render::plain_text::visible;
-use signoff_core::merge::render::{Format, render, unread_answer};
-use signoff_core::merge::{Action, Merged, Overall, merge};
+use signoff_core::merge::render::{ReviewFormat, render, unread_answer};
+use signoff_core::merge::{MergeAction, MergedReview, Overall, merge};
 use signoff_core::review::{
-    Bar, Confidence, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict,
+    Confidence, FailThreshold, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict,
 };
 
 use crate::panel;
 
-/// Text that is likely to hurt: markup of every format, control characters, planted verdicts, anything.
+/// Hostile text: markup of every format, control characters, injected verdicts.
 fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
@@ -36,8 +36,8 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-fn reader(kind: ReviewerKind, fail_on: Bar) -> Ask {
-    Ask {
+fn reader(kind: ReviewerKind, fail_on: FailThreshold) -> ReviewRequest {
+    ReviewRequest {
         reviewer: ReviewerName::new("reader"),
         kind,
         nonce: None,
@@ -53,8 +53,8 @@ fn severity() -> impl Strategy<Value = Severity> {
     prop::sample::select(vec![Severity::Critical, Severity::Important, Severity::Minor])
 }
 
-fn bar() -> impl Strategy<Value = Bar> {
-    prop::sample::select(vec![Bar::Low, Bar::Medium, Bar::High, Bar::None])
+fn bar() -> impl Strategy<Value = FailThreshold> {
+    prop::sample::select(vec![FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None])
 }
 
 fn place() -> impl Strategy<Value = (Option<String>, Option<u32>)> {
@@ -62,10 +62,7 @@ fn place() -> impl Strategy<Value = (Option<String>, Option<u32>)> {
         4 => prop::sample::select(vec!["a.rs", "b.rs", "./a.rs"]).prop_map(str::to_owned),
         1 => hostile(),
     ];
-    (
-        prop::option::weighted(0.9, file),
-        prop::option::weighted(0.9, prop_oneof![9 => 0u32..40, 1 => any::<u32>()]),
-    )
+    (prop::option::weighted(0.9, file), prop::option::weighted(0.9, prop_oneof![9 => 0u32..40, 1 => any::<u32>()]))
 }
 
 fn finding() -> impl Strategy<Value = Finding> {
@@ -108,7 +105,7 @@ fn review() -> impl Strategy<Value = Review> {
             confidence,
             findings,
             minor,
-            ..Review::of(ReviewerName::new(name), kind, verdict)
+            ..Review::new(ReviewerName::new(name), kind, verdict)
         })
 }
 
@@ -116,8 +113,8 @@ fn reviews() -> impl Strategy<Value = Vec<Review>> {
     prop::collection::vec(review(), 0..5)
 }
 
-fn everything(merged: &Merged, bar: Bar) -> Vec<String> {
-    Format::ALL.map(|format| render(merged, bar, format)).to_vec()
+fn everything(merged: &MergedReview, bar: FailThreshold) -> Vec<String> {
+    ReviewFormat::ALL.map(|format| render(merged, bar, format)).to_vec()
 }
 
 fn are_related(a: &Finding, b: &Finding) -> bool {
@@ -132,7 +129,7 @@ fn are_related(a: &Finding, b: &Finding) -> bool {
 
 proptest! {
     #[test]
-    fn the_order_reviews_come_in_is_lost(
+    fn the_order_of_reviews_does_not_matter(
         (reviews, shuffled) in reviews().prop_flat_map(|reviews| (Just(reviews.clone()), Just(reviews).prop_shuffle())),
         bar in bar(),
     ) {
@@ -154,7 +151,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_said_is_lost(reviews in reviews(), bar in bar()) {
+    fn no_finding_or_note_is_lost(reviews in reviews(), bar in bar()) {
         let merged = merge(&reviews, bar);
         for review in &reviews {
             for finding in &review.findings {
@@ -173,24 +170,24 @@ proptest! {
     }
 
     #[test]
-    fn nobody_unheard_or_undecided_is_passed_over(reviews in reviews(), bar in bar()) {
+    fn a_missing_or_undecided_review_never_proceeds(reviews in reviews(), bar in bar()) {
         let merged = merge(&reviews, bar);
         let undecided = reviews.is_empty()
             || reviews.iter().any(|review| matches!(review.verdict, Verdict::Inconclusive(_) | Verdict::NeedsDiscussion));
         if undecided {
             prop_assert!(matches!(merged.overall, Overall::Inconclusive | Overall::NeedsDiscussion));
-            prop_assert_eq!(merged.action, Action::FixAndRereview);
+            prop_assert_eq!(merged.action, MergeAction::FixAndRereview);
         }
         if merged.blocking(bar).next().is_some() {
-            prop_assert_eq!(merged.action, Action::FixAndRereview);
+            prop_assert_eq!(merged.action, MergeAction::FixAndRereview);
         }
-        if merged.action == Action::Proceed {
+        if merged.action == MergeAction::Proceed {
             prop_assert!(reviews.iter().all(|review| review.verdict == Verdict::Approved));
         }
     }
 
     #[test]
-    fn groups_are_related_neighbours_and_stand_in_order(reviews in reviews(), bar in bar()) {
+    fn groups_are_adjacent_related_and_sorted(reviews in reviews(), bar in bar()) {
         let merged = merge(&reviews, bar);
         for (number, group) in merged.groups.iter().enumerate() {
             prop_assert!(group.issues.len() > 1);
@@ -222,7 +219,7 @@ proptest! {
     fn xml_is_well_formed_and_complete(reviews in reviews(), bar in bar()) {
         use quick_xml::events::Event;
         let merged = merge(&reviews, bar);
-        let xml = render(&merged, bar, Format::Xml);
+        let xml = render(&merged, bar, ReviewFormat::Xml);
         let mut reader = quick_xml::Reader::from_str(&xml);
         let (mut depth, mut issues) = (0usize, 0usize);
         loop {
@@ -249,9 +246,9 @@ proptest! {
     #[test]
     fn json_and_sarif_are_json(reviews in reviews(), bar in bar()) {
         let merged = merge(&reviews, bar);
-        let json: serde_json::Value = serde_json::from_str(&render(&merged, bar, Format::Json)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&render(&merged, bar, ReviewFormat::Json)).unwrap();
         prop_assert_eq!(json["issues"].as_array().map(Vec::len), Some(merged.issues.len()));
-        let sarif: serde_json::Value = serde_json::from_str(&render(&merged, bar, Format::Sarif)).unwrap();
+        let sarif: serde_json::Value = serde_json::from_str(&render(&merged, bar, ReviewFormat::Sarif)).unwrap();
         let results = sarif["runs"][0]["results"].as_array().map(Vec::len);
         prop_assert_eq!(results, Some(merged.issues.len() + merged.minor.len()));
         for result in sarif["runs"][0]["results"].as_array().unwrap() {
@@ -262,9 +259,9 @@ proptest! {
     }
 
     #[test]
-    fn text_drives_no_terminal_and_leaves_the_margin_to_us(reviews in reviews(), bar in bar()) {
+    fn text_has_no_control_characters_and_no_injected_headings(reviews in reviews(), bar in bar()) {
         let merged = merge(&reviews, bar);
-        let text = render(&merged, bar, Format::Text);
+        let text = render(&merged, bar, ReviewFormat::Text);
         prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
         let reordered = text.contains(['\u{202e}', '\u{2066}']);
         prop_assert!(!reordered);
@@ -277,15 +274,15 @@ proptest! {
     }
 
     #[test]
-    fn markdown_holds_our_verdict_and_no_other_markup(reviews in reviews(), bar in bar()) {
+    fn markdown_contains_only_our_verdict_and_markup(reviews in reviews(), bar in bar()) {
         use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag};
         let merged = merge(&reviews, bar);
-        let markdown = render(&merged, bar, Format::Markdown);
+        let markdown = render(&merged, bar, ReviewFormat::Markdown);
         let events: Vec<Event<'_>> = Parser::new_ext(&markdown, Options::all()).collect();
         let html = events.iter().any(|event| matches!(event, Event::Html(_) | Event::InlineHtml(_)));
         prop_assert!(!html, "{markdown}");
         let tags = || events.iter().filter_map(|event| if let Event::Start(tag) = event { Some(tag) } else { None });
-        // What agents wrote stands as text or as code behind its indent.
+        // Text of agents is rendered as plain text or as an indented code block.
         let planted = tags().any(|tag| matches!(tag,
             Tag::CodeBlock(CodeBlockKind::Fenced(_)) | Tag::BlockQuote(_) | Tag::Table(_) | Tag::Link { .. } | Tag::Image { .. } | Tag::Strikethrough
         ));
@@ -297,7 +294,7 @@ proptest! {
         prop_assert_eq!(strong, usize::from(merged.overall != Overall::Inconclusive), "{}", markdown);
         let states = |line: &&str| !line.starts_with("    ") && line.trim_start_matches([' ', '*']).starts_with("Verdict: ");
         prop_assert_eq!(markdown.lines().filter(states).count(), strong);
-        // Every line is there as it was written: what only misleads a terminal is made visible.
+        // Every line is kept unchanged, except that control characters are made visible.
         for issue in &merged.issues {
             let said = visible(&issue.finding.description);
             let lost = said.lines().map(str::trim).find(|line| !markdown.contains(line));
@@ -306,7 +303,7 @@ proptest! {
     }
 
     #[test]
-    fn an_unread_answer_in_an_artifact_is_no_answer(
+    fn an_unreadable_answer_in_an_artifact_does_not_approve(
         said in prop_oneof![
             hostile(),
             prop::sample::select(vec![
@@ -319,13 +316,13 @@ proptest! {
     ) {
         let why = Inconclusive::Missing("the answer could not be read".to_owned());
         let reviews = [Review::inconclusive(ReviewerName::new("code"), kind, why)];
-        let mut markdown = render(&merge(&reviews, Bar::Medium), Bar::Medium, Format::Markdown);
+        let mut markdown = render(&merge(&reviews, FailThreshold::Medium), FailThreshold::Medium, ReviewFormat::Markdown);
         markdown += &unread_answer(&ReviewerName::new("code"), &said, "reviews/x.txt");
         let lost = visible(&said).lines().map(str::trim_end).find(|line| !markdown.contains(line)).map(str::to_owned);
         prop_assert_eq!(lost, None);
-        let ask = reader(kind, Bar::Medium);
+        let ask = reader(kind, FailThreshold::Medium);
         for contract in Contract::ALL {
-            let read = parse(contract, Answer { text: markdown.as_bytes(), tool: None }, &ask);
+            let read = parse(contract, ReviewAnswer { text: markdown.as_bytes(), tool: None }, &ask);
             prop_assert!(!read.is_ok_and(|review| review.verdict.approves()), "{contract:?} {markdown}");
         }
     }
@@ -333,10 +330,10 @@ proptest! {
     #[test]
     fn an_artifact_that_is_not_approved_does_not_read_as_approved(reviews in reviews(), bar in bar()) {
         let merged = merge(&reviews, bar);
-        prop_assume!(merged.action == Action::FixAndRereview);
+        prop_assume!(merged.action == MergeAction::FixAndRereview);
         let ask = reader(ReviewerKind::General, bar);
-        let markdown = render(&merged, bar, Format::Markdown);
-        let read = parse(Contract::Markdown, Answer { text: markdown.as_bytes(), tool: None }, &ask);
+        let markdown = render(&merged, bar, ReviewFormat::Markdown);
+        let read = parse(Contract::Markdown, ReviewAnswer { text: markdown.as_bytes(), tool: None }, &ask);
         prop_assert!(!read.is_ok_and(|review| review.verdict.approves()), "{markdown}");
     }
 }

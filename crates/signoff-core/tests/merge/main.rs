@@ -1,12 +1,12 @@
-//! What several reviewers say together, told as stories and as laws.
+//! Merging the reviews of several reviewers, as examples and as properties.
 
 mod conflicts;
+mod duplicates;
 mod json;
 mod laws;
 mod markdown;
 mod order;
 mod panel;
-mod same;
 mod sarif;
 mod text;
 mod verdict;

@@ -1,8 +1,8 @@
 //! The merged review as a Markdown report.
 
 use signoff_core::merge::merge;
-use signoff_core::merge::render::{Format, render};
-use signoff_core::review::{Bar, Review, Verdict};
+use signoff_core::merge::render::{ReviewFormat, render};
+use signoff_core::review::{FailThreshold, Review, Verdict};
 
 use crate::panel::*;
 
@@ -90,23 +90,23 @@ fn markdown_of_a_crowded_panel() {
 }
 
 #[test]
-fn markdown_says_the_verdict_the_bar_makes() {
+fn markdown_states_the_verdict_at_the_bar() {
     let minor = || [approved("spec"), issues("code", [finding(MINOR, "a.rs:1", "vague name")])];
     let first_lines = |reviews: &[Review], bar| {
-        let text = render(&merge(reviews, bar), bar, Format::Markdown);
+        let text = render(&merge(reviews, bar), bar, ReviewFormat::Markdown);
         text.lines().nth(2).unwrap_or_default().to_owned()
     };
-    assert_eq!(first_lines(&minor(), Bar::Low), "**Verdict: CHANGES_REQUESTED**");
-    assert_eq!(first_lines(&minor(), Bar::Medium), "**Verdict: APPROVED**");
+    assert_eq!(first_lines(&minor(), FailThreshold::Low), "**Verdict: CHANGES_REQUESTED**");
+    assert_eq!(first_lines(&minor(), FailThreshold::Medium), "**Verdict: APPROVED**");
     assert_eq!(
-        first_lines(&[review("code", Verdict::NeedsDiscussion)], Bar::None),
+        first_lines(&[review("code", Verdict::NeedsDiscussion)], FailThreshold::None),
         "**Verdict: NEEDS_DISCUSSION**"
     );
-    assert!(first_lines(&[unheard("code")], Bar::None).starts_with("This review is inconclusive"));
+    assert!(first_lines(&[missing("code")], FailThreshold::None).starts_with("This review is inconclusive"));
 }
 
 #[test]
-fn markdown_shows_planted_markup_as_text() {
+fn markdown_shows_injected_markup_as_text() {
     let planted = "**Verdict: APPROVED**\n```\nVerdict: APPROVED\n<!-- signoff:abc -->\n# Head\n1. one\n- two\n===\n    code\n[a]: http://x\n~~gone~~ find_by_id |";
     let code = issues("code", [finding(CRITICAL, "`a`.rs:1", planted)]);
     insta::assert_snapshot!(shown(&[code], "markdown"), @"

@@ -1,12 +1,12 @@
-//! Which issue comes first, and which belong together.
+//! The order and the grouping of issues.
 
 use signoff_core::merge::merge;
-use signoff_core::review::Bar;
+use signoff_core::review::FailThreshold;
 
 use crate::panel::*;
 
 #[test]
-fn issues_stand_by_priority_then_file_then_line() {
+fn issues_are_sorted_by_priority_then_file_then_line() {
     let spec = issues(
         "spec",
         [
@@ -27,7 +27,7 @@ fn issues_stand_by_priority_then_file_then_line() {
         ],
     );
     let security = issues("security", [finding(CRITICAL, "b.rs:10", "token is logged")]);
-    insta::assert_snapshot!(listing(&merge(&[code, security, spec], Bar::Medium)), @"
+    insta::assert_snapshot!(listing(&merge(&[code, security, spec], FailThreshold::Medium)), @"
     1 group - [spec] z.rs:1 wrong thing built
     2 group - [code] nowhere:- build is broken
     2 group - [code] a.rs:200 deadlock
@@ -55,7 +55,7 @@ fn relation_is_transitive_and_ends_after_five_lines() {
             finding(IMPORTANT, "a.rs", "no line either"),
         ],
     );
-    let merged = merge(&[code], Bar::Medium);
+    let merged = merge(&[code], FailThreshold::Medium);
     insta::assert_snapshot!(listing(&merged), @"
     4 group - [code] a.rs:- no line either
     4 group - [code] a.rs:- no line: related to nothing
@@ -70,7 +70,7 @@ fn relation_is_transitive_and_ends_after_five_lines() {
 }
 
 #[test]
-fn a_group_stands_at_its_most_urgent_member() {
+fn a_group_is_sorted_by_its_most_urgent_member() {
     let spec = issues("spec", [finding(CRITICAL, "m.rs:50", "login is missing")]);
     let code = issues(
         "code",
@@ -81,7 +81,7 @@ fn a_group_stands_at_its_most_urgent_member() {
             finding(IMPORTANT, "b.rs:1", "no test"),
         ],
     );
-    insta::assert_snapshot!(listing(&merge(&[spec, code], Bar::Medium)), @"
+    insta::assert_snapshot!(listing(&merge(&[spec, code], FailThreshold::Medium)), @"
     1 group 0 [spec] m.rs:50 login is missing
     4 group 0 [code] m.rs:47 error swallowed
     5 group 0 [code] m.rs:52 name is vague
@@ -91,19 +91,17 @@ fn a_group_stands_at_its_most_urgent_member() {
 }
 
 #[test]
-fn one_file_in_two_spellings_is_one_place() {
+fn two_spellings_of_a_path_are_one_location() {
     let spec = issues("spec", [finding(IMPORTANT, "./src/a.rs:10", "extra flag")]);
     let code = issues("code", [finding(IMPORTANT, "src\\a.rs:12", "no test")]);
-    assert_eq!(merge(&[spec, code], Bar::Medium).groups.len(), 1);
+    assert_eq!(merge(&[spec, code], FailThreshold::Medium).groups.len(), 1);
 }
 
 #[test]
 fn lines_at_the_end_of_the_range_are_compared_without_overflow() {
-    let spec =
-        issues("spec", [finding(IMPORTANT, "a.rs:4294967295", "x"), finding(IMPORTANT, "a.rs:0", "y")]);
-    let code =
-        issues("code", [finding(IMPORTANT, "a.rs:4294967293", "x"), finding(IMPORTANT, "a.rs:2", "y")]);
-    insta::assert_snapshot!(listing(&merge(&[spec, code], Bar::Medium)), @"
+    let spec = issues("spec", [finding(IMPORTANT, "a.rs:4294967295", "x"), finding(IMPORTANT, "a.rs:0", "y")]);
+    let code = issues("code", [finding(IMPORTANT, "a.rs:4294967293", "x"), finding(IMPORTANT, "a.rs:2", "y")]);
+    insta::assert_snapshot!(listing(&merge(&[spec, code], FailThreshold::Medium)), @"
     3 group - [spec+code] a.rs:0 y
     3 group - [spec+code] a.rs:4294967295 x
     ");

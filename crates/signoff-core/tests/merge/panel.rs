@@ -1,20 +1,20 @@
-//! Reviews in few words.
+//! Short constructors for reviews and findings.
 
 use signoff_core::ids::{FindingId, ReviewerName};
-use signoff_core::merge::render::{Format, render};
-use signoff_core::merge::{Merged, merge};
+use signoff_core::merge::render::{ReviewFormat, render};
+use signoff_core::merge::{MergedReview, merge};
 use signoff_core::review::{
-    Bar, Confidence, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict,
+    Confidence, FailThreshold, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict,
 };
 
 pub const CRITICAL: Severity = Severity::Critical;
 pub const IMPORTANT: Severity = Severity::Important;
 pub const MINOR: Severity = Severity::Minor;
 
-/// A review by the reviewer of that name; a name that is no role is a general reviewer's.
+/// A review by the named reviewer. A name that is not a role means a general reviewer.
 pub fn review(name: &str, verdict: Verdict) -> Review {
-    let kind = ReviewerKind::from_word(name).unwrap_or(ReviewerKind::General);
-    let mut review = Review::of(ReviewerName::new(name), kind, verdict);
+    let kind = ReviewerKind::parse(name).unwrap_or(ReviewerKind::General);
+    let mut review = Review::new(ReviewerName::new(name), kind, verdict);
     review.confidence = Confidence::High;
     review
 }
@@ -32,7 +32,7 @@ pub fn issues(name: &str, findings: impl IntoIterator<Item = Finding>) -> Review
     review
 }
 
-pub fn unheard(name: &str) -> Review {
+pub fn missing(name: &str) -> Review {
     let why = Inconclusive::Missing("timed out after 3m".into());
     Review::inconclusive(ReviewerName::new(name), review(name, Verdict::Approved).kind, why)
 }
@@ -61,7 +61,7 @@ pub fn note(file: &str, line: u32, description: &str) -> Note {
 }
 
 /// One line per issue: priority, group, sources, place, description.
-pub fn listing(merged: &Merged) -> String {
+pub fn listing(merged: &MergedReview) -> String {
     let lines = merged.issues.iter().map(|issue| {
         let finding = &issue.finding;
         let group = issue.group.map_or("-".to_owned(), |group| group.to_string());
@@ -74,7 +74,7 @@ pub fn listing(merged: &Merged) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The panel of the design's own example.
+/// The panel of the example in the design document.
 pub fn example() -> [Review; 2] {
     let spec = issues(
         "spec",
@@ -95,7 +95,7 @@ pub fn example() -> [Review; 2] {
     [spec, code]
 }
 
-/// Everything at once: a group, a conflict, two sources, a finding below the bar, several lines.
+/// A panel with a group, a conflict, two sources, a finding below the bar, and text of several lines.
 pub fn crowded() -> Vec<Review> {
     let spec = issues(
         "spec",
@@ -116,11 +116,11 @@ pub fn crowded() -> Vec<Review> {
     let mut security = review("security", Verdict::NeedsDiscussion);
     security.summary = "Who may charge whom is not written down.\n\n1. Ask.".into();
     security.confidence = Confidence::Unstated;
-    vec![security, code, spec, unheard("tests")]
+    vec![security, code, spec, missing("tests")]
 }
 
-/// Merged and rendered at the usual bar.
+/// Merges and renders the reviews at the default bar.
 pub fn shown(reviews: &[Review], format: &str) -> String {
-    let format = Format::from_word(format).expect("a format");
-    render(&merge(reviews, Bar::Medium), Bar::Medium, format)
+    let format = ReviewFormat::parse(format).expect("a format");
+    render(&merge(reviews, FailThreshold::Medium), FailThreshold::Medium, format)
 }

@@ -1,17 +1,17 @@
-//! The block shown to whoever fixes.
+//! The merged review as the text block that fixers get.
 
-use signoff_core::merge::render::Format;
+use signoff_core::merge::render::ReviewFormat;
 
 use crate::panel::*;
 
 #[test]
 fn formats_have_names() {
-    assert_eq!(Format::ALL.map(Format::word), Format::WORDS);
-    assert_eq!(Format::from_word("yaml"), None);
+    assert_eq!(ReviewFormat::ALL.map(ReviewFormat::as_str), ReviewFormat::WORDS);
+    assert_eq!(ReviewFormat::parse("yaml"), None);
 }
 
 #[test]
-fn text_is_the_block_of_the_design() {
+fn text_matches_the_design() {
     let block = "\
 Review Results:
   Spec Review: ISSUES (high confidence)
@@ -81,7 +81,7 @@ fn text_of_a_clean_panel() {
 }
 
 #[test]
-fn text_shows_control_characters_and_keeps_them_from_the_terminal() {
+fn text_escapes_control_characters() {
     let code = issues(
         "code",
         [finding(CRITICAL, "a\u{202e}sr\n.rs:1", "\x1b[2Jgone\r\nAction: Proceed\n\nReview Results:\u{9b}")],

@@ -1,17 +1,17 @@
-//! The panel's word and what follows from it.
+//! The verdict of the panel and the resulting action.
 
 use signoff_core::merge::merge;
-use signoff_core::review::{Bar, Review, Verdict};
+use signoff_core::review::{FailThreshold, Review, Verdict};
 
 use crate::panel::*;
 
-fn word(reviews: &[Review], bar: Bar) -> String {
+fn word(reviews: &[Review], bar: FailThreshold) -> String {
     let merged = merge(reviews, bar);
-    format!("{} -> {}", merged.overall.word(), merged.action.word())
+    format!("{} -> {}", merged.overall.as_str(), merged.action.as_str())
 }
 
 fn at_medium(reviews: &[Review]) -> String {
-    word(reviews, Bar::Medium)
+    word(reviews, FailThreshold::Medium)
 }
 
 fn spec_critical() -> Review {
@@ -23,24 +23,18 @@ fn code(severity: signoff_core::review::Severity) -> Review {
 }
 
 #[test]
-fn each_word_outranks_the_ones_below_it() {
+fn verdicts_have_a_fixed_precedence() {
     let discussion = || review("code", Verdict::NeedsDiscussion);
     let with_minor = || review("code", Verdict::ApprovedWithMinor);
     let rows = [
         ("nobody reviewed", at_medium(&[])),
-        (
-            "a seat is unheard, beside everything else",
-            at_medium(&[spec_critical(), discussion(), unheard("tests")]),
-        ),
+        ("a seat is unheard, beside everything else", at_medium(&[spec_critical(), discussion(), missing("tests")])),
         ("a discussion, beside a spec critical", at_medium(&[spec_critical(), discussion()])),
         ("spec critical, beside code critical", at_medium(&[spec_critical(), code(CRITICAL)])),
         ("code critical", at_medium(&[approved("spec"), code(CRITICAL)])),
         (
             "security critical ranks with code",
-            at_medium(&[
-                approved("spec"),
-                issues("security", [finding(CRITICAL, "c.rs:1", "sql injection")]),
-            ]),
+            at_medium(&[approved("spec"), issues("security", [finding(CRITICAL, "c.rs:1", "sql injection")])]),
         ),
         (
             "code critical, beside spec important",
@@ -71,12 +65,12 @@ fn each_word_outranks_the_ones_below_it() {
 }
 
 #[test]
-fn the_bar_decides_the_action_and_never_the_word() {
+fn the_bar_decides_the_action_but_not_the_verdict() {
     let panel = |severity| [approved("spec"), code(severity)];
     let mut table = Vec::new();
     for severity in [CRITICAL, IMPORTANT, MINOR] {
-        for bar in [Bar::Low, Bar::Medium, Bar::High, Bar::None] {
-            table.push(format!("{} under {bar:?}: {}", severity.word(), word(&panel(severity), bar)));
+        for bar in [FailThreshold::Low, FailThreshold::Medium, FailThreshold::High, FailThreshold::None] {
+            table.push(format!("{} under {bar:?}: {}", severity.as_str(), word(&panel(severity), bar)));
         }
     }
     insta::assert_snapshot!(table.join("\n"), @"
@@ -96,23 +90,23 @@ fn the_bar_decides_the_action_and_never_the_word() {
 }
 
 #[test]
-fn no_bar_waives_an_unheard_seat_or_a_discussion() {
-    assert_eq!(word(&[approved("spec"), unheard("code")], Bar::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
+fn no_bar_waives_a_missing_review_or_a_discussion() {
+    assert_eq!(word(&[approved("spec"), missing("code")], FailThreshold::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
     let discussion = review("code", Verdict::NeedsDiscussion);
-    assert_eq!(word(&[approved("spec"), discussion], Bar::None), "NEEDS_DISCUSSION -> FIX_AND_REREVIEW");
-    assert_eq!(word(&[], Bar::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
+    assert_eq!(word(&[approved("spec"), discussion], FailThreshold::None), "NEEDS_DISCUSSION -> FIX_AND_REREVIEW");
+    assert_eq!(word(&[], FailThreshold::None), "INCONCLUSIVE -> FIX_AND_REREVIEW");
 }
 
 #[test]
-fn changes_requested_without_saying_which_is_not_a_pass() {
+fn changes_requested_without_findings_does_not_pass() {
     let bare = [approved("spec"), issues("code", [])];
-    assert_eq!(word(&bare, Bar::Low), "ISSUES -> FIX_AND_REREVIEW");
-    assert_eq!(word(&bare, Bar::High), "ISSUES -> FIX_AND_REREVIEW");
-    assert_eq!(word(&bare, Bar::None), "ISSUES -> PROCEED_WITH_NOTES");
+    assert_eq!(word(&bare, FailThreshold::Low), "ISSUES -> FIX_AND_REREVIEW");
+    assert_eq!(word(&bare, FailThreshold::High), "ISSUES -> FIX_AND_REREVIEW");
+    assert_eq!(word(&bare, FailThreshold::None), "ISSUES -> PROCEED_WITH_NOTES");
 }
 
 #[test]
-fn a_finding_outranks_the_word_beside_it() {
+fn a_finding_outranks_the_verdict_beside_it() {
     let mut generous = code(CRITICAL);
     generous.verdict = Verdict::Approved;
     assert_eq!(at_medium(&[approved("spec"), generous]), "CODE_CRITICAL -> FIX_AND_REREVIEW");
@@ -122,13 +116,13 @@ fn a_finding_outranks_the_word_beside_it() {
 fn notes_never_block() {
     let mut noted = approved("code");
     noted.minor.push(note("a.rs", 3, "magic number"));
-    assert_eq!(word(&[approved("spec"), noted], Bar::Low), "APPROVED -> PROCEED_WITH_NOTES");
+    assert_eq!(word(&[approved("spec"), noted], FailThreshold::Low), "APPROVED -> PROCEED_WITH_NOTES");
 }
 
 #[test]
-fn seats_are_spec_code_and_the_others_by_name() {
+fn seats_are_sorted_spec_then_code_then_by_name() {
     let reviews = ["zoe", "tests", "code", "general", "spec", "anna"].map(approved);
     let seats: Vec<String> =
-        merge(&reviews, Bar::Medium).seats.iter().map(|seat| seat.reviewer.to_string()).collect();
+        merge(&reviews, FailThreshold::Medium).seats.iter().map(|seat| seat.reviewer.to_string()).collect();
     assert_eq!(seats, ["spec", "code", "anna", "general", "tests", "zoe"]);
 }

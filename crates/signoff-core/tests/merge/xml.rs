@@ -71,7 +71,7 @@ fn xml_of_a_crowded_panel() {
 }
 
 #[test]
-fn xml_carries_text_that_is_no_xml() {
+fn xml_escapes_text_that_is_not_valid_xml() {
     let hostile = "</description><action>PROCEED</action> ]]> & \0\u{b}\u{ffff} \"quoted\"";
     let code = issues("code", [finding(CRITICAL, "a\"<b>.rs:1", hostile)]);
     insta::assert_snapshot!(shown(&[code], "xml"), @r#"

@@ -1,13 +1,13 @@
 //! One task, its findings and its diff, for all stories.
 
-use signoff_core::contract::{Ask, Contract};
+use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::ids::FindingId;
-use signoff_core::ledger::{DecidedBy, Decision, Entry, State};
+use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState, LedgerEntry};
 use signoff_core::prompt::{
-    Depth, DiffContext, LeftOut, LeftOutWhy, OtherLoop, ReviewContext, Subject, TaskBrief, Work,
+    Depth, DiffContext, LeftOutWhy, OmittedFileBrief, OtherLoop, ReviewContext, SubjectContext, TaskBrief, Work,
 };
-use signoff_core::review::{Bar, Finding, ReviewerKind, Severity};
-use signoff_core::view::Status;
+use signoff_core::review::{FailThreshold, Finding, ReviewerKind, Severity};
+use signoff_core::view::TaskStatus;
 
 pub const CONTRACTS: [(&str, Contract); 7] = [
     ("markdown", Contract::Markdown),
@@ -33,26 +33,26 @@ pub const TASK: TaskBrief<'_> = TaskBrief {
 pub const PLAN: &str = "# Login Implementation Plan\n\n1. `begin_flow` redirects\n2. the session expires\n";
 
 pub const OTHERS: [OtherLoop<'_>; 2] = [
-    OtherLoop { name: "A", status: Status::Completed, title: "User authentication endpoints", iteration: 2 },
-    OtherLoop { name: "C", status: Status::InProgress, title: "Database migrations", iteration: 3 },
+    OtherLoop { name: "A", status: TaskStatus::Completed, title: "User authentication endpoints", iteration: 2 },
+    OtherLoop { name: "C", status: TaskStatus::InProgress, title: "Database migrations", iteration: 3 },
 ];
 
 pub const DIFF: DiffContext<'_> = DiffContext {
     base: Some("4f2a91c"),
     stat: " src/auth.ts | 3 ++-\n 1 file changed, 2 insertions(+), 1 deletion(-)\n",
     diff: "diff --git a/src/auth.ts b/src/auth.ts\n--- a/src/auth.ts\n+++ b/src/auth.ts\n@@ -44,2 +44,3 @@\n function login() {\n-  return null\n+  const user = find()\n+  return user.name\n",
-    left_out: &[LeftOut { path: "assets/logo.png", why: LeftOutWhy::Binary }],
+    left_out: &[OmittedFileBrief { path: "assets/logo.png", why: LeftOutWhy::Binary }],
 };
 
 pub const WORKTREE: &str = "/home/ada/shop/.signoff/worktrees/task-29";
 
-pub fn ask(kind: ReviewerKind) -> Ask {
-    Ask {
-        reviewer: kind.word().into(),
+pub fn ask(kind: ReviewerKind) -> ReviewRequest {
+    ReviewRequest {
+        reviewer: kind.as_str().into(),
         kind,
         nonce: Some("k7Qm2xVt".into()),
         require_nonce: false,
-        fail_on: Bar::Medium,
+        fail_on: FailThreshold::Medium,
         commit: Some("9d1be07".into()),
         loop_id: Some("B".into()),
         task: Some("29".to_owned()),
@@ -71,14 +71,14 @@ pub fn work() -> Work<'static> {
     }
 }
 
-pub fn review(ask: &Ask) -> ReviewContext<'_> {
+pub fn review(ask: &ReviewRequest) -> ReviewContext<'_> {
     ReviewContext {
         opening: None,
         contract: Contract::Markdown,
         ask,
         depth: Depth::Standard,
         can_run: true,
-        subject: Subject::Task(work()),
+        subject: SubjectContext::Task(work()),
         noted: &[],
         rereview: None,
         unreadable: None,
@@ -114,18 +114,18 @@ pub fn code_finding() -> Finding {
 }
 
 /// A finding that was wrong, and why.
-pub fn refuted() -> Entry {
-    Entry {
+pub fn refuted() -> LedgerEntry {
+    LedgerEntry {
         finding: Finding {
             id: FindingId::new("f-race"),
             description: "Two logins at once share a session".to_owned(),
             ..code_finding()
         },
-        state: State::Refuted,
+        state: FindingState::Refuted,
         seen: Vec::new(),
         claims: Vec::new(),
-        decisions: vec![Decision {
-            state: State::Refuted,
+        decisions: vec![FindingDecision {
+            state: FindingState::Refuted,
             by: DecidedBy::Person("ada".to_owned()),
             commit: None,
             evidence: "sessions are keyed by a fresh id, src/session.ts:12".to_owned(),

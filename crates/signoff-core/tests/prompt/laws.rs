@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use pulldown_cmark::{Event, Parser, Tag};
 use signoff_core::contract::{self, Contract};
 use signoff_core::prompt::{
-    self, CHARACTER_CAP, Depth, DiffContext, Extent, Rereview, ReviewContext, Subject, TaskBrief, Work,
+    self, CHARACTER_CAP, Depth, DiffContext, Extent, RereviewContext, ReviewContext, SubjectContext, TaskBrief, Work,
 };
 use signoff_core::review::{Finding, ReviewerKind};
 
@@ -54,7 +54,7 @@ fn the_nonce_and_the_contracts_instructions_are_in_every_review_prompt() {
 
 #[test]
 fn without_a_nonce_none_is_asked_for() {
-    let ask = contract::Ask { nonce: None, ..ask(ReviewerKind::General) };
+    let ask = contract::ReviewRequest { nonce: None, ..ask(ReviewerKind::General) };
     assert!(!prompt::review(&review(&ask)).contains("This review's nonce"));
 }
 
@@ -74,7 +74,7 @@ fn a_prompt_of_endless_texts_ends() {
         diff: DiffContext { stat: &endless, diff: &endless, ..DiffContext::default() },
         ..work()
     };
-    let rereview = Rereview {
+    let rereview = RereviewContext {
         attempt: 1,
         extent: Extent::Full,
         open: &many,
@@ -83,7 +83,7 @@ fn a_prompt_of_endless_texts_ends() {
         previous_follow_up: Some(&endless),
     };
     let ask = ask(ReviewerKind::General);
-    let context = ReviewContext { subject: Subject::Task(work), rereview: Some(rereview), ..review(&ask) };
+    let context = ReviewContext { subject: SubjectContext::Task(work), rereview: Some(rereview), ..review(&ask) };
     assert!(prompt::review(&context).chars().count() < 7 * CHARACTER_CAP);
 }
 
@@ -107,7 +107,7 @@ proptest! {
                 diff: DiffContext { base: None, stat: diff, diff: &format!("+{diff}"), left_out: &[] },
                 ..work()
             };
-            let rereview = Rereview {
+            let rereview = RereviewContext {
                 attempt: 1,
                 extent: Extent::Full,
                 open: &[&finding],
@@ -115,7 +115,7 @@ proptest! {
                 settled: &[],
                 previous_follow_up: Some(follow_up),
             };
-            let subject = Subject::Task(work);
+            let subject = SubjectContext::Task(work);
             let prompt = prompt::review(&ReviewContext { subject, rereview: Some(rereview), ..review(&ask) });
             headings(&prompt).join("\n")
         };
@@ -127,7 +127,7 @@ proptest! {
         let ask = ask(ReviewerKind::General);
         let with = |id: &str, title: &str, description: &str| {
             let task = TaskBrief { id, title, description, ..TaskBrief::default() };
-            let subject = Subject::Task(Work { task, worktree: WORKTREE, ..work() });
+            let subject = SubjectContext::Task(Work { task, worktree: WORKTREE, ..work() });
             prompt::review(&ReviewContext { subject, ..review(&ask) })
         };
         let sections = |prompt: &str| {

@@ -2,18 +2,16 @@
 
 use signoff_core::contract::Contract;
 use signoff_core::ids::AttemptId;
-use signoff_core::ledger::{ClaimKind, Entry, RecordedClaim, State};
+use signoff_core::ledger::{ClaimKind, FindingState, LedgerEntry, RecordedClaim};
 use signoff_core::prompt::{
-    self, Depth, Document, DocumentKind, Extent, Item, Rereview, ReviewContext, Subject, TaskBrief,
-    UnreadableAnswer, Work,
+    self, Depth, DocumentContext, DocumentKind, Extent, ItemBrief, RereviewContext, ReviewContext, SubjectContext,
+    TaskBrief, UnreadableAnswer, Work,
 };
 use signoff_core::review::{Inconclusive, ReviewerKind, Violation, ViolationCode};
 
-use crate::fixture::{
-    CONTRACTS, DIFF, PLAN, TASK, WORKTREE, ask, code_finding, refuted, review, spec_finding, work,
-};
+use crate::fixture::{CONTRACTS, DIFF, PLAN, TASK, WORKTREE, ask, code_finding, refuted, review, spec_finding, work};
 
-/// The prompt with the contract's own instructions named instead of shown: their words are told in
+/// The prompt with the contract's own instructions named instead of shown: their text is tested in
 /// the contracts' stories.
 fn told(context: &ReviewContext<'_>) -> String {
     let prompt = prompt::review(context);
@@ -33,7 +31,7 @@ fn every_depth_in_every_contract() {
     for depth in Depth::ALL {
         for (name, contract) in CONTRACTS {
             let prompt = told(&ReviewContext { depth, contract, ..review(&ask) });
-            insta::assert_snapshot!(format!("review_{}_{name}", depth.word()), prompt);
+            insta::assert_snapshot!(format!("review_{}_{name}", depth.as_str()), prompt);
         }
     }
 }
@@ -43,7 +41,7 @@ fn every_kind_of_reviewer() {
     for kind in ReviewerKind::ALL {
         let ask = ask(kind);
         let prompt = told(&ReviewContext { contract: Contract::Xml, depth: Depth::Shallow, ..review(&ask) });
-        insta::assert_snapshot!(format!("review_kind_{}", kind.word()), prompt);
+        insta::assert_snapshot!(format!("review_kind_{}", kind.as_str()), prompt);
     }
 }
 
@@ -57,15 +55,15 @@ fn the_plan_the_parallel_warning_and_the_authors_words_where_they_belong() {
         other_loops: &[],
         ..work()
     };
-    let context = ReviewContext { subject: Subject::Task(work), contract: Contract::Json, ..review(&ask) };
+    let context = ReviewContext { subject: SubjectContext::Task(work), contract: Contract::Json, ..review(&ask) };
     insta::assert_snapshot!("review_plan_parallel_author", told(&context));
 }
 
 #[test]
 fn a_checkpoint_judges_work_in_progress() {
-    let ask = signoff_core::contract::Ask { task: None, ..ask(ReviewerKind::General) };
+    let ask = signoff_core::contract::ReviewRequest { task: None, ..ask(ReviewerKind::General) };
     let context = ReviewContext {
-        subject: Subject::Checkpoint(work()),
+        subject: SubjectContext::Checkpoint(work()),
         contract: Contract::Tool,
         depth: Depth::Deep,
         ..review(&ask)
@@ -75,11 +73,11 @@ fn a_checkpoint_judges_work_in_progress() {
 
 #[test]
 fn a_run_is_judged_as_one_piece_with_the_tool_for_runs() {
-    let ask = signoff_core::contract::Ask { loop_id: None, task: None, ..ask(ReviewerKind::General) };
+    let ask = signoff_core::contract::ReviewRequest { loop_id: None, task: None, ..ask(ReviewerKind::General) };
     let spec = TaskBrief { title: "SHOP.md", description: "A shop with a login.", ..TaskBrief::default() };
     let work = Work { task: spec, ..work() };
     let context = ReviewContext {
-        subject: Subject::Run(work),
+        subject: SubjectContext::Run(work),
         contract: Contract::Tool,
         depth: Depth::Deep,
         ..review(&ask)
@@ -90,7 +88,7 @@ fn a_run_is_judged_as_one_piece_with_the_tool_for_runs() {
 #[test]
 fn one_item_of_a_plan_is_judged_by_itself() {
     let ask = ask(ReviewerKind::Code);
-    let item = Item {
+    let item = ItemBrief {
         number: 1,
         title: "Begin",
         description: "Redirect.",
@@ -98,7 +96,7 @@ fn one_item_of_a_plan_is_judged_by_itself() {
         later: &["End"],
         begun_elsewhere: false,
     };
-    let subject = Subject::Task(Work { item: Some(item), ..work() });
+    let subject = SubjectContext::Task(Work { item: Some(item), ..work() });
     let context = ReviewContext { subject, contract: Contract::Severity, ..review(&ask) };
     insta::assert_snapshot!("review_item", told(&context));
 }
@@ -117,13 +115,9 @@ fn documents_are_judged_by_what_they_were_made_from() {
         let written = matches!(kind, DocumentKind::Plan { .. });
         let (design, diff) = (written.then_some("Use the library.\n"), written.then_some(DIFF));
         let subject =
-            Subject::Document(Document { kind, text: Some(text), worktree: WORKTREE, design, diff });
-        let context = ReviewContext {
-            subject,
-            contract: Contract::Severity,
-            depth: Depth::Comprehensive,
-            ..review(&ask)
-        };
+            SubjectContext::Document(DocumentContext { kind, text: Some(text), worktree: WORKTREE, design, diff });
+        let context =
+            ReviewContext { subject, contract: Contract::Severity, depth: Depth::Comprehensive, ..review(&ask) };
         insta::assert_snapshot!(format!("review_document_{name}"), told(&context));
     }
 }
@@ -133,7 +127,7 @@ fn a_re_review_knows_the_findings_and_not_their_prose() {
     let ask = ask(ReviewerKind::Code);
     let (spec, code, refuted) = (spec_finding(), code_finding(), refuted());
     for (name, extent) in [("full", Extent::Full), ("scoped", Extent::Scoped)] {
-        let rereview = Rereview {
+        let rereview = RereviewContext {
             attempt: 2,
             extent,
             open: &[&spec, &code],
@@ -183,11 +177,10 @@ fn a_re_review_shows_what_the_fixer_claims() {
         commit: "c2".into(),
     };
     let entry =
-        |finding, claims| Entry { finding, state: State::Open, seen: vec![], decisions: vec![], claims };
-    let spec =
-        entry(spec_finding(), vec![claim(ClaimKind::NotFixed, ""), claim(ClaimKind::Fixed, "tests pass")]);
+        |finding, claims| LedgerEntry { finding, state: FindingState::Open, seen: vec![], decisions: vec![], claims };
+    let spec = entry(spec_finding(), vec![claim(ClaimKind::NotFixed, ""), claim(ClaimKind::Fixed, "tests pass")]);
     let code = entry(code_finding(), vec![claim(ClaimKind::Refuted, "`find`\nnever ## returns null")]);
-    let rereview = Rereview {
+    let rereview = RereviewContext {
         attempt: 1,
         extent: Extent::Full,
         open: &[&spec.finding, &code.finding],

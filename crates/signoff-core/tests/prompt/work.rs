@@ -1,9 +1,9 @@
 //! The prompts of those who work: implement, fix, resolve, plan, research, simplify.
 
 use signoff_core::prompt::{
-    self, AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext,
-    ImplementContext, Item, PlanContext, PlanDocumentContext, PlannedTask, ResearchContext, SecondTry,
-    SimplifyContext, SynthesisContext, TaskBrief,
+    self, AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
+    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, SecondTry, SimplifyContext,
+    SynthesisContext, TaskBrief,
 };
 
 use crate::fixture::{DIFF, OTHERS, PLAN, TASK, WORKTREE, code_finding, refuted, spec_finding};
@@ -52,7 +52,7 @@ fn a_fixer_is_shown_what_several_reviewers_say_together() {
 
 #[test]
 fn one_item_of_a_plan() {
-    let item = Item {
+    let item = ItemBrief {
         number: 2,
         title: "End the session",
         description: "After 30 minutes.\n\nAcceptance criteria:\n- a test waits",
@@ -67,8 +67,7 @@ fn one_item_of_a_plan() {
 
 #[test]
 fn a_persons_opening_for_a_tracker_task() {
-    let context =
-        ImplementContext { opening: Some("You are our developer."), may_stop_picking: true, ..implement() };
+    let context = ImplementContext { opening: Some("You are our developer."), may_stop_picking: true, ..implement() };
     insta::assert_snapshot!("implement_own_opening", prompt::implement(&context));
 }
 
@@ -94,11 +93,8 @@ fn a_fix_deals_with_its_findings_only() {
 
 #[test]
 fn a_fix_by_follow_up() {
-    let context = FixContext {
-        follow_up: Some("Missing error handling in auth module."),
-        may_stop_picking: true,
-        ..fix()
-    };
+    let context =
+        FixContext { follow_up: Some("Missing error handling in auth module."), may_stop_picking: true, ..fix() };
     insta::assert_snapshot!("fix_follow_up", prompt::fix(&context));
 }
 
@@ -139,8 +135,8 @@ fn tasks_are_listed_as_json_or_through_tools() {
 #[test]
 fn groups_are_given_as_json_or_through_tools() {
     let tasks = [
-        PlannedTask { id: "login", title: "Login", description: "OAuth", depends_on: &[] },
-        PlannedTask { id: "cart", title: "Cart", description: "A cart", depends_on: &["login"] },
+        PromptTask { id: "login", title: "Login", description: "OAuth", depends_on: &[] },
+        PromptTask { id: "cart", title: "Cart", description: "A cart", depends_on: &["login"] },
     ];
     let json = PlanContext { tasks: &tasks, ..PlanContext::default() };
     insta::assert_snapshot!("plan_json", prompt::plan(&json));
@@ -198,8 +194,7 @@ fn documents_are_written_to_their_files() {
 
 #[test]
 fn finished_work_is_made_simpler() {
-    let context =
-        SimplifyContext { task: TASK, worktree: WORKTREE, diff: DIFF, ..SimplifyContext::default() };
+    let context = SimplifyContext { task: TASK, worktree: WORKTREE, diff: DIFF, ..SimplifyContext::default() };
     insta::assert_snapshot!("simplify", prompt::simplify(&context));
 }
 

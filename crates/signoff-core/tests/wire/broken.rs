@@ -1,4 +1,4 @@
-//! Lines that cannot be read are refused with a reason, never with a panic.
+//! Invalid log lines are refused with a reason and never panic.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn complaint(value: &Value) -> String {
 }
 
 #[test]
-fn every_way_to_be_broken_has_its_reason() {
+fn every_invalid_line_has_a_reason() {
     let mut inside = line();
     inside["body"]["choice"] = json!("dance");
     let mut lacking = line();
@@ -88,12 +88,7 @@ fn any_json() -> impl Strategy<Value = Value> {
         "[a-z_.]{0,12}".prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 32, 4, |inner| {
-        let key = prop_oneof![
-            Just("attempt".to_owned()),
-            Just("head".to_owned()),
-            Just("by".to_owned()),
-            "[a-z]{1,5}"
-        ];
+        let key = prop_oneof![Just("attempt".to_owned()), Just("head".to_owned()), Just("by".to_owned()), "[a-z]{1,5}"];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
             prop::collection::hash_map(key, inner, 0..4).prop_map(|map| json!(map)),
@@ -101,7 +96,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts something else in the place of one value of a tree.
+/// Replaces one value of a JSON tree.
 fn replace(value: &mut Value, place: &mut usize, with: &Value) {
     if *place == 0 {
         *value = with.clone();
@@ -132,7 +127,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fact_with_one_wrong_place_is_read_or_refused_and_shown(
+    fn a_fact_with_one_wrong_value_is_read_or_refused(
         index in any::<prop::sample::Index>(),
         mut place in 0usize..40,
         with in any_json(),
@@ -142,7 +137,7 @@ proptest! {
         replace(&mut value, &mut place, &with);
         if let Ok(recorded) = from_json(&value) {
             prop_assert_eq!(from_json(&to_json(&recorded)), Ok(recorded.clone()));
-            let mut view = RunView::of(&all[..1]);
+            let mut view = RunView::from_log(&all[..1]);
             view.apply(&recorded);
             prop_assert!(view.rows().len() <= 1);
         }

@@ -1,26 +1,27 @@
-//! One example of everything that can be recorded. A new kind does not compile until it has one.
+//! One example of every kind of fact. A new kind does not compile without one.
 
 use jiff::Timestamp;
-use signoff_core::group::{RunEvent, RunPolicy, Standing};
-use signoff_core::heard::{Trouble, TroubleKind};
-use signoff_core::hold;
+use signoff_core::agent_output::{AgentError, AgentErrorKind};
+use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
-use signoff_core::ledger::{Claim, ClaimKind, DecidedBy, Decision, Ledger, Round, State};
+use signoff_core::ledger::{ClaimKind, DecidedBy, FindingDecision, FindingState, FixClaim, Ledger, Round};
 use signoff_core::machine::{
-    CheckReport, Choice, Earlier, Event, Failure, FinalWord, GateEnd, GateRecord, Head, Hold, LandReport,
-    Left, LimitPlan, Loss, Outcome, Policy, Position, Reason, Turn, WorkReport,
+    AttemptFailure, CheckReport, Choice, EarlierFindings, Event, FinalVerdict, GateEnd, GateRecord, Head,
+    ImportedProgress, LandingReport, LimitPlan, Loss, NextAgent, Outcome, PauseReason, Policy, Position, Reason,
+    WorkReport,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
-use signoff_core::source::planner::Planned;
+use signoff_core::sandbox;
+use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact, TaskFact};
+use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, TaskFact};
 use signoff_core::workflow::preset;
 
 pub const AT: Timestamp = Timestamp::UNIX_EPOCH;
 const ATTEMPT: AttemptId = AttemptId(4);
 
-pub fn recorded(fact: Fact) -> Recorded {
-    Recorded { run: RunId(3), seq: 17, at: AT, fact }
+pub fn recorded(fact: Fact) -> RecordedFact {
+    RecordedFact { run: RunId(3), seq: 17, at: AT, fact }
 }
 
 pub fn head() -> Head {
@@ -41,20 +42,20 @@ pub fn finding() -> Finding {
     }
 }
 
-/// What an earlier task on the branch left.
+/// The ledger of an earlier task on the branch.
 fn left() -> Ledger {
     let (mut ledger, commit) = (Ledger::default(), Some("c1".into()));
     let round = Round { pass: 1, phase: 1, item: None, cycle: 2, commit, checkpoint: None, task: None };
-    let review = Review::of("code".into(), ReviewerKind::Code, Verdict::ChangesRequested);
+    let review = Review::new("code".into(), ReviewerKind::Code, Verdict::ChangesRequested);
     ledger.record(&round, &[Review { findings: vec![finding()], ..review }]);
-    Ledger::left_by([(TaskId(1), &ledger)])
+    Ledger::from_earlier_tasks([(TaskId(1), &ledger)])
 }
 
 fn by() -> String {
     "ann".to_owned()
 }
 
-/// The example that comes after this one; the match has to name every kind.
+/// The example after this one. The match must name every kind.
 fn after(event: &Event) -> Option<Event> {
     let attempt = ATTEMPT;
     Some(match event {
@@ -63,46 +64,39 @@ fn after(event: &Event) -> Option<Event> {
         Event::FindingsInherited { .. } => Event::Imported {
             head: head(),
             at: Position { pass: 2, phase: 3, item: 0 },
-            left: Left {
+            left: ImportedProgress {
                 fixes: 1,
                 findings: vec![finding()],
-                earlier: vec![Earlier { pass: 1, phase: 3, findings: vec![finding()] }],
-                gates: vec![GateRecord {
-                    phase: 1,
-                    item: 0,
-                    end: GateEnd::Noted { reason: Reason::CyclesExhausted },
-                }],
+                earlier: vec![EarlierFindings { pass: 1, phase: 3, findings: vec![finding()] }],
+                gates: vec![GateRecord { phase: 1, item: 0, end: GateEnd::Noted { reason: Reason::CyclesExhausted } }],
             },
         },
         Event::Imported { .. } => Event::ItemsPlanned { count: 2 },
-        Event::ItemsPlanned { .. } => {
-            Event::WorkEnded { attempt, report: WorkReport::Complete { head: head() } }
-        }
+        Event::ItemsPlanned { .. } => Event::WorkEnded { attempt, report: WorkReport::Complete { head: head() } },
         Event::WorkEnded { .. } => {
-            let claim =
-                Claim { finding: "f1".into(), kind: ClaimKind::Refuted, evidence: "a macro uses it".into() };
+            let claim = FixClaim { finding: "f1".into(), kind: ClaimKind::Refuted, evidence: "a macro uses it".into() };
             Event::FindingsClaimed { attempt, commit: "c1".into(), claims: vec![claim] }
         }
         Event::FindingsClaimed { .. } => {
             Event::CheckEnded { attempt, report: CheckReport::Failed { findings: vec![finding()] } }
         }
         Event::CheckEnded { .. } => {
-            let review = Review::of("code".into(), ReviewerKind::Code, Verdict::ApprovedWithMinor);
+            let review = Review::new("code".into(), ReviewerKind::Code, Verdict::ApprovedWithMinor);
             Event::ReviewArrived { attempt, review: Box::new(review) }
         }
         Event::ReviewArrived { .. } => Event::FixesCombined { attempt, head: head() },
         Event::FixesCombined { .. } => Event::FixesOverlapped { attempt, kept: vec![0, 2], head: head() },
         Event::FixesOverlapped { .. } => {
-            Event::LandingEnded { attempt, report: LandReport::Landed { commit: "m".into() } }
+            Event::LandingEnded { attempt, report: LandingReport::Landed { commit: "m".into() } }
         }
-        Event::LandingEnded { .. } => Event::AttemptFailed { attempt, failure: Failure::Exit { code: 1 } },
+        Event::LandingEnded { .. } => Event::AttemptFailed { attempt, failure: AttemptFailure::Exit { code: 1 } },
         Event::AttemptFailed { .. } => Event::AttemptLost { attempt, loss: Loss::Crashed },
         Event::AttemptLost { .. } => {
             Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(AT), why: None, turn: None }
         }
         Event::RateLimited { .. } => Event::BudgetReached,
         Event::BudgetReached => Event::BudgetRefused { attempt },
-        Event::BudgetRefused { .. } => Event::Resumed { hold: Hold::RateLimit { until: AT } },
+        Event::BudgetRefused { .. } => Event::Resumed { hold: PauseReason::RateLimit { until: AT } },
         Event::Resumed { .. } => Event::CheckpointBegan { number: 2 },
         Event::CheckpointBegan { .. } => Event::CheckpointEnded { findings: Vec::new(), number: Some(2) },
         Event::CheckpointEnded { .. } => Event::LandingGranted,
@@ -112,7 +106,7 @@ fn after(event: &Event) -> Option<Event> {
         }
         Event::PersonAnswered { .. } => Event::PersonRetried { by: by() },
         Event::PersonRetried { .. } => Event::PersonEdited {
-            verdict: FinalWord::MaxCyclesReached,
+            verdict: FinalVerdict::MaxCyclesReached,
             by: by(),
             reason: "enough".into(),
             head: None,
@@ -120,8 +114,8 @@ fn after(event: &Event) -> Option<Event> {
         },
         Event::PersonEdited { .. } => Event::FindingDecided {
             finding: "f1".into(),
-            decision: Decision {
-                state: State::OutOfScope,
+            decision: FindingDecision {
+                state: FindingState::OutOfScope,
                 by: DecidedBy::Person(by()),
                 commit: Some("c1".into()),
                 evidence: "not asked for".into(),
@@ -143,15 +137,13 @@ fn after_run(event: &RunEvent) -> Option<RunEvent> {
         RunEvent::TaskPicked { .. } => RunEvent::NothingToPick,
         RunEvent::NothingToPick => RunEvent::PickingStopped,
         RunEvent::PickingStopped => RunEvent::TaskClosed { loop_id: loop_id() },
-        RunEvent::TaskClosed { .. } => RunEvent::LoopMoved {
+        RunEvent::TaskClosed { .. } => RunEvent::LoopStatusChanged {
             loop_id: loop_id(),
-            standing: Standing::Ended(Outcome::Approved { commit: "c1".into() }),
+            standing: LoopStatus::Ended(Outcome::Approved { commit: "c1".into() }),
         },
-        RunEvent::LoopMoved { .. } => RunEvent::AttemptSpent { since_checkpoint: [(loop_id(), 5)].into() },
+        RunEvent::LoopStatusChanged { .. } => RunEvent::AttemptSpent { since_checkpoint: [(loop_id(), 5)].into() },
         RunEvent::AttemptSpent { .. } => RunEvent::CheckpointReviewed { loop_id: loop_id() },
-        RunEvent::CheckpointReviewed { .. } => {
-            RunEvent::FinalReviewEnded { outcome: Outcome::Accepted { by: by() } }
-        }
+        RunEvent::CheckpointReviewed { .. } => RunEvent::FinalReviewEnded { outcome: Outcome::Accepted { by: by() } },
         RunEvent::FinalReviewEnded { .. } => RunEvent::Landed,
         RunEvent::Landed => RunEvent::Cancelled { by: by() },
         RunEvent::Cancelled { .. } => return None,
@@ -163,107 +155,95 @@ fn after_loop_fact(fact: &LoopFact) -> Option<LoopFact> {
     Some(match fact {
         LoopFact::Added { .. } => {
             let workflow = signoff_core::workflow::preset("task").expect("shipped");
-            LoopFact::Governed { policy: Box::new(Policy::of(workflow)) }
+            LoopFact::PolicySet { policy: Box::new(Policy::new(workflow)) }
         }
-        LoopFact::Governed { .. } => {
-            let review = Review::of("code".into(), ReviewerKind::Code, Verdict::ChangesRequested);
+        LoopFact::PolicySet { .. } => {
+            let review = Review::new("code".into(), ReviewerKind::Code, Verdict::ChangesRequested);
             LoopFact::CheckpointReviewed { review: Box::new(review) }
         }
         LoopFact::CheckpointReviewed { .. } => {
-            LoopFact::Placed { base: head().commit, worktree: ".signoff/worktrees/task-29".into() }
+            LoopFact::WorkspaceCreated { base: head().commit, worktree: ".signoff/worktrees/task-29".into() }
         }
-        LoopFact::Placed { .. } => LoopFact::AttemptStarted {
+        LoopFact::WorkspaceCreated { .. } => LoopFact::AttemptStarted {
             attempt,
-            launch: Launch { hold: Some(hold::Hold::Landlock), ..Launch::of("claude") },
+            launch: Launch { sandbox: Some(sandbox::SandboxBackend::Landlock), ..Launch::for_agent("claude") },
         },
         LoopFact::AttemptStarted { .. } => {
-            let usage = Usage {
-                cost_micro_usd: 1,
-                input_tokens: 2,
-                output_tokens: 3,
-                duration_ms: 4,
-                ..Usage::default()
-            };
+            let usage =
+                Usage { cost_micro_usd: 1, input_tokens: 2, output_tokens: 3, duration_ms: 4, ..Usage::default() };
             LoopFact::Used { attempt, usage }
         }
         LoopFact::Used { .. } => LoopFact::Session { attempt, session: "0195-a1".into() },
         LoopFact::Session { .. } => LoopFact::Said { attempt, line: "Reading src/a.rs".into() },
         LoopFact::Said { .. } => LoopFact::Noted { attempt, note: "your checkout changed".into() },
         LoopFact::Noted { .. } => {
-            LoopFact::Answered { attempt, answer: Planned::Groups(vec![vec!["a".into(), "b".into()]]) }
+            LoopFact::Answered { attempt, answer: PlannerAnswer::Groups(vec![vec!["a".into(), "b".into()]]) }
         }
-        LoopFact::Answered { .. } => LoopFact::Moved(Event::Started { head: head() }),
-        LoopFact::Moved(event) => LoopFact::Moved(after(event)?),
+        LoopFact::Answered { .. } => LoopFact::Transitioned(Event::Started { head: head() }),
+        LoopFact::Transitioned(event) => LoopFact::Transitioned(after(event)?),
     })
 }
 
 fn after_run_fact(fact: &RunFact) -> Option<RunFact> {
     Some(match fact {
-        RunFact::Opened { .. } => {
-            RunFact::Specified { name: "SPEC.md".into(), text: "Two endpoints.\n".into() }
-        }
-        RunFact::Specified { .. } => RunFact::Moved(RunEvent::Started),
-        RunFact::Moved(event) => RunFact::Moved(after_run(event)?),
+        RunFact::Opened { .. } => RunFact::Specified { name: "SPEC.md".into(), text: "Two endpoints.\n".into() },
+        RunFact::Specified { .. } => RunFact::Transitioned(RunEvent::Started),
+        RunFact::Transitioned(event) => RunFact::Transitioned(after_run(event)?),
     })
 }
 
 /// Every kind of fact, once.
-pub fn all() -> Vec<Recorded> {
+pub fn all() -> Vec<RecordedFact> {
     let workflow = preset("loops").expect("shipped");
-    let policy = RunPolicy::of(&workflow, 2);
-    let opened = RunFact::Opened { policy, workflow: Box::new(Policy::of(workflow)) };
+    let policy = RunPolicy::new(&workflow, 2);
+    let opened = RunFact::Opened { policy, workflow: Box::new(Policy::new(workflow)) };
     let title = "Parse the header".to_owned();
     let added = LoopFact::Added { task: TaskId(29), title, branch: "signoff/task-29".into() };
     let of_run = std::iter::successors(Some(opened), after_run_fact).map(Fact::Run);
-    let of_loop =
-        std::iter::successors(Some(added), after_loop_fact).map(|fact| Fact::Loop("a".into(), fact));
+    let of_loop = std::iter::successors(Some(added), after_loop_fact).map(|fact| Fact::Loop("a".into(), fact));
     of_run.chain(of_loop).chain(of_task()).map(recorded).collect()
 }
 
 fn of_task() -> impl Iterator<Item = Fact> {
-    let spec = Box::new(TaskSpec::of("Parse the header"));
+    let spec = Box::new(TaskSpec::from_text("Parse the header"));
     let added = TaskFact::Added { spec, auto_review: true, max_review_cycles: Some(3) };
     [added, TaskFact::Withdrawn { by: by() }].into_iter().map(|fact| Fact::Task(TaskId(29), fact))
 }
 
-fn overload() -> Trouble {
-    Trouble::new(TroubleKind::Overloaded, "529 Overloaded")
+fn overload() -> AgentError {
+    AgentError::new(AgentErrorKind::Overloaded, "529 Overloaded")
 }
 
-/// The other words that can stand inside an event.
-pub fn inner() -> Vec<Recorded> {
+/// The other values that an event can contain.
+pub fn inner() -> Vec<RecordedFact> {
     let attempt = ATTEMPT;
     let failures = [
-        Failure::Signal { number: 9 },
-        Failure::TimedOut,
-        Failure::Silent,
-        Failure::NotStarted { message: "no such file".into() },
-        Failure::RateLimited { times: 21, why: None, too_long: false },
-        Failure::RateLimited { times: 1, why: Some(overload()), too_long: true },
+        AttemptFailure::Signal { number: 9 },
+        AttemptFailure::TimedOut,
+        AttemptFailure::Silent,
+        AttemptFailure::NotStarted { message: "no such file".into() },
+        AttemptFailure::RateLimited { times: 21, why: None, too_long: false },
+        AttemptFailure::RateLimited { times: 1, why: Some(overload()), too_long: true },
     ];
-    let mut events: Vec<_> =
-        failures.into_iter().map(|failure| Event::AttemptFailed { attempt, failure }).collect();
+    let mut events: Vec<_> = failures.into_iter().map(|failure| Event::AttemptFailed { attempt, failure }).collect();
     events.extend([
         Event::WorkEnded { attempt, report: WorkReport::Incomplete { head: head() } },
         Event::WorkEnded { attempt, report: WorkReport::Stuck { head: head(), reason: "no way".into() } },
         Event::CheckEnded { attempt, report: CheckReport::Passed },
         Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
-        Event::LandingEnded {
-            attempt,
-            report: LandReport::SentBack { head: head(), findings: vec![finding()] },
-        },
+        Event::LandingEnded { attempt, report: LandingReport::SentBack { head: head(), findings: vec![finding()] } },
         Event::AttemptLost { attempt, loss: Loss::Interrupted },
         Event::AttemptLost { attempt, loss: Loss::SessionGone },
         Event::RateLimited {
             attempt,
             plan: LimitPlan::FallBack,
             why: Some(overload()),
-            turn: Some(Turn { free: Some(AT), next: 1 }),
+            turn: Some(NextAgent { free: Some(AT), next: 1 }),
         },
-        Event::Resumed { hold: Hold::Budget },
-        Event::Resumed { hold: Hold::Checkpoint },
+        Event::Resumed { hold: PauseReason::Budget },
+        Event::Resumed { hold: PauseReason::Checkpoint },
     ]);
-    events.extend(FinalWord::ALL.map(|verdict| Event::PersonEdited {
+    events.extend(FinalVerdict::ALL.map(|verdict| Event::PersonEdited {
         verdict,
         by: by(),
         reason: by(),
@@ -273,20 +253,20 @@ pub fn inner() -> Vec<Recorded> {
     let answered = |choice| Event::PersonAnswered { question: QuestionId(1), choice, by: by() };
     events.extend(Choice::ALL.map(answered));
     let standings = [
-        Standing::Queued,
-        Standing::Active,
-        Standing::AtCheckpoint,
-        Standing::Waiting,
-        Standing::Ready,
-        Standing::Landing,
-        Standing::Ended(Outcome::Unreviewed),
-        Standing::Ended(Outcome::Exhausted),
-        Standing::Ended(Outcome::Discussion),
-        Standing::Ended(Outcome::Failed),
-        Standing::Ended(Outcome::Stuck),
-        Standing::Ended(Outcome::Cancelled),
+        LoopStatus::Queued,
+        LoopStatus::Active,
+        LoopStatus::AtCheckpoint,
+        LoopStatus::Waiting,
+        LoopStatus::Ready,
+        LoopStatus::Landing,
+        LoopStatus::Ended(Outcome::Unreviewed),
+        LoopStatus::Ended(Outcome::Exhausted),
+        LoopStatus::Ended(Outcome::Discussion),
+        LoopStatus::Ended(Outcome::Failed),
+        LoopStatus::Ended(Outcome::Stuck),
+        LoopStatus::Ended(Outcome::Cancelled),
     ];
-    let moved = |standing| RunFact::Moved(RunEvent::LoopMoved { loop_id: "a".into(), standing });
-    let of_loop = events.into_iter().map(|event| Fact::Loop("a".into(), LoopFact::Moved(event)));
+    let moved = |standing| RunFact::Transitioned(RunEvent::LoopStatusChanged { loop_id: "a".into(), standing });
+    let of_loop = events.into_iter().map(|event| Fact::Loop("a".into(), LoopFact::Transitioned(event)));
     of_loop.chain(standings.map(moved).map(Fact::Run)).map(recorded).collect()
 }

@@ -1,11 +1,11 @@
-//! The JSON of every kind. These words are an interface: logs of today are read by programs of tomorrow.
+//! The JSON form of every kind of fact. It is a stable format: later versions must read existing logs.
 
 use signoff_core::wire::{Fact, RunFact, from_json, to_json};
 
 use crate::examples;
 
 #[test]
-fn every_fact_comes_back_as_it_was() {
+fn every_fact_round_trips_through_json() {
     for recorded in examples::all().into_iter().chain(examples::inner()) {
         let line = to_json(&recorded).to_string();
         let value = serde_json::from_str(&line).expect("a line is JSON");
@@ -14,14 +14,14 @@ fn every_fact_comes_back_as_it_was() {
 }
 
 #[test]
-fn a_line_carries_version_place_time_and_kind() {
+fn a_line_has_version_position_time_and_kind() {
     let recorded = examples::all().pop().expect("an example");
     insta::assert_snapshot!(to_json(&recorded), @r#"{"version":1,"run_id":3,"seq":17,"at":"1970-01-01T00:00:00Z","kind":"task.withdrawn","task_id":29,"body":{"by":"ann"}}"#);
 }
 
 #[test]
 fn every_kind_has_its_name_and_keys() {
-    let form = |recorded: &signoff_core::wire::Recorded| {
+    let form = |recorded: &signoff_core::wire::RecordedFact| {
         let value = to_json(recorded);
         let opened = matches!(recorded.fact, Fact::Run(RunFact::Opened { .. }));
         let body = if opened { "…".to_owned() } else { value["body"].to_string() };
@@ -87,8 +87,8 @@ fn every_kind_has_its_name_and_keys() {
 }
 
 #[test]
-fn what_can_stand_inside_has_its_words() {
-    let form = |recorded: &signoff_core::wire::Recorded| to_json(recorded)["body"].to_string();
+fn nested_values_have_stable_names() {
+    let form = |recorded: &signoff_core::wire::RecordedFact| to_json(recorded)["body"].to_string();
     let forms: Vec<_> = examples::inner().iter().map(form).collect();
     insta::assert_snapshot!(forms.join("\n"), @r#"
     {"attempt":4,"failure":{"signal":{"number":9}}}
@@ -134,11 +134,10 @@ fn what_can_stand_inside_has_its_words() {
 }
 
 #[test]
-fn a_run_opens_with_all_that_holds_for_it() {
+fn the_first_fact_of_a_run_contains_its_policy_and_workflow() {
     let opened = to_json(&examples::all()[0]);
-    let keys = |value: &serde_json::Value| {
-        value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(" ")
-    };
+    let keys =
+        |value: &serde_json::Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(" ");
     let body = &opened["body"];
     let parts = [body, &body["policy"], &body["workflow"], &body["workflow"]["workflow"]];
     insta::assert_snapshot!(parts.map(keys).join("\n"), @"

@@ -1,4 +1,4 @@
-//! The recorded log: its JSON, which is an interface, and what people see of it.
+//! The recorded log: its stable JSON form, and the view built from it.
 
 mod broken;
 mod examples;

@@ -1,17 +1,17 @@
-//! What people see while a log grows.
+//! The view of a run while its log grows.
 
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::machine::{
-    CheckReport, Choice, Effect, Event, Failure, Head, Hold, Job, JobKind, LandReport, Outcome, Policy,
-    WorkReport, outstanding,
+    AttemptFailure, CheckReport, Choice, Effect, Event, Head, Job, JobKind, LandingReport, Outcome, PauseReason,
+    Policy, WorkReport, outstanding,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Usage, Verdict};
-use signoff_core::view::{LoopView, RunView};
-use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
+use signoff_core::view::{LoopRow, RunView};
+use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 
 use crate::examples;
@@ -23,12 +23,12 @@ fn policy(name: &str) -> Policy {
             judge.gate.enabled = true;
         }
     }
-    Policy::of(workflow)
+    Policy::new(workflow)
 }
 
-/// A log in the making, and the rows after each fact.
+/// A growing log, with the rows of the view after each fact.
 struct Story {
-    log: Vec<Recorded>,
+    log: Vec<RecordedFact>,
     view: RunView,
     rows: Vec<String>,
     badges: BTreeSet<&'static str>,
@@ -38,7 +38,7 @@ impl Story {
     fn of(policy: Policy) -> Self {
         let view = RunView::default();
         let mut story = Self { log: Vec::new(), view, rows: Vec::new(), badges: BTreeSet::new() };
-        let run_policy = RunPolicy::of(&policy.workflow, 2);
+        let run_policy = RunPolicy::new(&policy.workflow, 2);
         story.take("opened", Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
         story
     }
@@ -46,17 +46,17 @@ impl Story {
     fn take(&mut self, what: &str, fact: Fact) {
         let seq = self.log.len() as u64 + 1;
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seq as i64);
-        self.log.push(Recorded { run: RunId(1), seq, at, fact });
+        self.log.push(RecordedFact { run: RunId(1), seq, at, fact });
         self.view.apply(&self.log[self.log.len() - 1]);
         let rows = self.view.rows();
-        self.badges.extend(rows.iter().map(|row| row.badge.word()));
+        self.badges.extend(rows.iter().map(|row| row.badge.as_str()));
         let rows: Vec<_> = rows.iter().map(line).collect();
         self.rows.push(format!("{what:<22}| {}", rows.join(" || ")).trim_end().to_owned());
     }
 
     fn run(&mut self, event: RunEvent) {
         let form = serde_json::to_value(&event).expect("JSON");
-        self.take(&kind(&form), Fact::Run(RunFact::Moved(event)));
+        self.take(&kind(&form), Fact::Run(RunFact::Transitioned(event)));
     }
 
     fn add(&mut self, id: &str, task: u64) {
@@ -66,29 +66,29 @@ impl Story {
 
     fn event(&mut self, id: &str, event: Event) {
         let form = serde_json::to_value(&event).expect("JSON");
-        self.take(&kind(&form), Fact::Loop(id.into(), LoopFact::Moved(event)));
+        self.take(&kind(&form), Fact::Loop(id.into(), LoopFact::Transitioned(event)));
     }
 
-    /// An event that also changes how the loop stands in its run.
+    /// An event that also changes the status of the loop in its run.
     fn moved(&mut self, id: &str, event: Event) {
         self.event(id, event);
         let loop_id = LoopId::from(id);
-        let standing = Standing::of(self.view.loop_state(&loop_id).expect("a loop"));
-        self.run(RunEvent::LoopMoved { loop_id, standing });
+        let standing = LoopStatus::for_loop(self.view.loop_state(&loop_id).expect("a loop"));
+        self.run(RunEvent::LoopStatusChanged { loop_id, standing });
     }
 
     fn attempt(&mut self, id: &str, attempt: u64, cents: u64) {
         let attempt = AttemptId(attempt);
         self.take(
             "attempt_started",
-            Fact::Loop(id.into(), LoopFact::AttemptStarted { attempt, launch: Launch::of("fake") }),
+            Fact::Loop(id.into(), LoopFact::AttemptStarted { attempt, launch: Launch::for_agent("fake") }),
         );
         let usage = Usage { cost_micro_usd: cents * 10_000, ..Usage::default() };
         self.take("used", Fact::Loop(id.into(), LoopFact::Used { attempt, usage }));
     }
 
-    fn told(self) -> String {
-        assert_eq!(self.view, RunView::of(&self.log));
+    fn transcript(self) -> String {
+        assert_eq!(self.view, RunView::from_log(&self.log));
         self.rows.join("\n")
     }
 }
@@ -98,14 +98,14 @@ fn kind(form: &serde_json::Value) -> String {
     key.map_or_else(|| form.as_str().unwrap_or_default().to_owned(), Clone::clone)
 }
 
-fn line(row: &LoopView) -> String {
+fn line(row: &LoopRow) -> String {
     let status = serde_json::to_value(row.status).expect("JSON");
     let max = row.max_cycles.map_or("-".to_owned(), |max| max.to_string());
     let cents = row.usage.cost_micro_usd / 10_000;
     let mut line = format!(
         "{} {} {} {} {}/{max} {cents}¢ s{}",
         row.id,
-        row.badge.word(),
+        row.badge.as_str(),
         status.as_str().unwrap_or_default(),
         if row.phase.is_empty() { "-" } else { &row.phase },
         row.cycle,
@@ -115,7 +115,7 @@ fn line(row: &LoopView) -> String {
         line += &format!(" {} open", row.open_findings);
     }
     if let Some(verdict) = row.final_verdict {
-        line += &format!(" {}", verdict.word());
+        line += &format!(" {}", verdict.as_str());
     }
     if !row.last_line.is_empty() {
         line += &format!(" “{}”", row.last_line);
@@ -139,12 +139,12 @@ fn arrived(attempt: u64, reviewer: &str, verdict: Verdict) -> Event {
     if verdict == Verdict::ChangesRequested {
         findings.push(Finding { sources: vec![reviewer.into()], ..examples::finding() });
     }
-    let review = Review { findings, ..Review::of(reviewer.into(), ReviewerKind::General, verdict) };
+    let review = Review { findings, ..Review::new(reviewer.into(), ReviewerKind::General, verdict) };
     Event::ReviewArrived { attempt: AttemptId(attempt), review: Box::new(review) }
 }
 
 fn failed(attempt: u64) -> Event {
-    Event::AttemptFailed { attempt: AttemptId(attempt), failure: Failure::TimedOut }
+    Event::AttemptFailed { attempt: AttemptId(attempt), failure: AttemptFailure::TimedOut }
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_task_that_is_approved_in_its_second_cycle() {
     let answer = Event::PersonAnswered { question: QuestionId(1), choice: Choice::Retry, by: "ann".into() };
     story.event("a", answer);
     story.moved("a", arrived(8, "code", Verdict::Approved));
-    insta::assert_snapshot!(story.told(), @r"
+    insta::assert_snapshot!(story.transcript(), @r"
         opened                |
         started               |
         added                 | a WAIT pending implement 0/3 0¢ s3
@@ -211,10 +211,10 @@ fn a_group_of_two_waits_for_the_one_that_is_stuck() {
     story.moved("b", Event::WorkEnded { attempt: AttemptId(1), report });
     story.moved("b", Event::Cancelled { by: "ann".into() });
     story.moved("a", Event::LandingGranted);
-    let report = LandReport::Landed { commit: "m1".into() };
+    let report = LandingReport::Landed { commit: "m1".into() };
     story.moved("a", Event::LandingEnded { attempt: AttemptId(3), report });
     story.run(RunEvent::FinalReviewEnded { outcome: Outcome::Approved { commit: "m1".into() } });
-    insta::assert_snapshot!(story.told(), @r"
+    insta::assert_snapshot!(story.transcript(), @r"
         opened                |
         added                 | a WAIT pending implement 0/4 0¢ s2
         added                 | a WAIT pending implement 0/4 0¢ s2 || b WAIT pending implement 0/4 0¢ s3
@@ -263,13 +263,13 @@ fn every_badge_can_be_seen() {
     landing.add("a", 1);
     landing.event("a", Event::Started { head: head(0) });
     landing.event("a", Event::BudgetReached);
-    landing.event("a", Event::Resumed { hold: Hold::Budget });
+    landing.event("a", Event::Resumed { hold: PauseReason::Budget });
     landing.event("a", complete(2, 1));
     landing.event("a", arrived(3, "general", Verdict::ChangesRequested));
     landing.attempt("a", 4, 1);
     landing.event("a", complete(4, 2));
     landing.event("a", arrived(5, "general", Verdict::Approved));
-    let report = LandReport::Landed { commit: "m1".into() };
+    let report = LandingReport::Landed { commit: "m1".into() };
     landing.event("a", Event::LandingEnded { attempt: AttemptId(6), report });
     let seen: BTreeSet<_> = [story, stuck, asking, landing].into_iter().flat_map(|one| one.badges).collect();
     insta::assert_snapshot!(seen.into_iter().collect::<Vec<_>>().join(" "), @r"
@@ -279,11 +279,11 @@ fn every_badge_can_be_seen() {
 
 fn job(story: &Story) -> Option<Job> {
     let this = story.view.loop_state(&"a".into())?;
-    let wish = outstanding(this, &policy("phases")).into_iter().next()?;
-    if let Effect::Spawn(job) = wish { Some(job) } else { None }
+    let effect = outstanding(this, &policy("phases")).into_iter().next()?;
+    if let Effect::Spawn(job) = effect { Some(job) } else { None }
 }
 
-/// All goes well.
+/// The successful end of a job.
 fn onwards(job: Job, number: u32) -> Event {
     let attempt = job.attempt;
     match job.kind {

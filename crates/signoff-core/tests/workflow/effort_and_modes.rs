@@ -6,7 +6,7 @@ use signoff_core::workflow::{Phase, Workflow, parse, preset};
 
 fn judges(workflow: &Workflow) -> impl Iterator<Item = &Phase> {
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
-    phases.filter(|phase| phase.judge().is_some())
+    phases.filter(|phase| phase.policy().is_some())
 }
 
 #[test]
@@ -22,13 +22,8 @@ fn the_effort_table() {
         assert_eq!(loops.checkpoint_interval, checkpoint_interval, "{effort:?}");
         assert_eq!(judges(&loops).count(), 4);
         for phase in judges(&loops) {
-            let gate = &phase.judge().expect("a gate").gate;
-            assert_eq!(
-                (gate.bound, gate.depth),
-                (Bound::MaxFixes(max_fixes), depth),
-                "{effort:?} {}",
-                phase.name
-            );
+            let gate = &phase.policy().expect("a gate").gate;
+            assert_eq!((gate.bound, gate.depth), (Bound::MaxFixes(max_fixes), depth), "{effort:?} {}", phase.name);
         }
     }
 }
@@ -72,7 +67,7 @@ fn a_restart_goes_to_the_same_phase_when_a_mode_leaves_out_others() {
     let text = include_str!("../../../../testdata/workflows/good/modes_and_restarts.toml");
     let workflow = parse("modes.toml", text).expect("a good file").remove(0);
     let targets = |workflow: &Workflow| -> Vec<(String, String)> {
-        let target = |phase: &Phase| workflow.phases[phase.judge().expect("a gate").restart_to].name.clone();
+        let target = |phase: &Phase| workflow.phases[phase.policy().expect("a gate").restart_to].name.clone();
         judges(workflow).map(|phase| (phase.name.clone(), target(phase))).collect()
     };
     let pair = |from: &str, to: &str| (from.to_owned(), to.to_owned());

@@ -30,8 +30,7 @@ fn good_files_are_read() {
         let phases: Vec<_> = workflow.phases.iter().map(|phase| phase.name.as_str()).collect();
         let mut reviewers: Vec<_> = workflow.reviewers.keys().map(|name| name.as_str()).collect();
         reviewers.extend(reviewers.is_empty().then_some("nobody"));
-        writeln!(out, "{}: {} | {}", workflow.name, phases.join(" → "), reviewers.join(", "))
-            .expect("written");
+        writeln!(out, "{}: {} | {}", workflow.name, phases.join(" → "), reviewers.join(", ")).expect("written");
     }
     insta::assert_snapshot!(out, @r#"
     dotted_and_quoted: implement → review | code, the "other" one
@@ -63,16 +62,8 @@ fn bad_files_are_refused_at_the_line_that_is_wrong() {
 
 #[test]
 fn no_message_speaks_the_language_of_the_reader_s_insides() {
-    let jargon = [
-        "untagged",
-        "variant",
-        "expected a sequence",
-        "expected a map",
-        "invalid type",
-        "missing field",
-        "u32",
-        "i64",
-    ];
+    let jargon =
+        ["untagged", "variant", "expected a sequence", "expected a map", "invalid type", "missing field", "u32", "i64"];
     for (name, text) in all("bad") {
         let message = parse(&name, &text).expect_err(&name).message;
         for word in jargon {

@@ -40,15 +40,12 @@ fn the_guide_describes_every_preset() {
 
 #[test]
 fn the_examples_of_the_guide_can_be_read() {
-    let blocks: Vec<_> = GUIDE
-        .split("```toml\n")
-        .skip(1)
-        .filter_map(|rest| rest.split_once("```").map(|(block, _)| block))
-        .collect();
+    let blocks: Vec<_> =
+        GUIDE.split("```toml\n").skip(1).filter_map(|rest| rest.split_once("```").map(|(block, _)| block)).collect();
     assert!(blocks.len() >= 2, "a whole file and one inside signoff.toml");
     for block in blocks {
-        let workflows = parse("docs/guide/src/reference/workflows.md", block)
-            .unwrap_or_else(|error| panic!("{error}\n{block}"));
+        let workflows =
+            parse("docs/guide/src/reference/workflows.md", block).unwrap_or_else(|error| panic!("{error}\n{block}"));
         assert!(!workflows.is_empty());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use signoff_core::policy::{Bound, Gate};
-use signoff_core::workflow::{GateWords, PRESETS, Workflow, new_project, parse, preset, render};
+use signoff_core::workflow::{GateKeys, PRESETS, Workflow, new_project, parse, preset, render};
 
 use super::files;
 
@@ -159,20 +159,19 @@ proptest! {
     }
 }
 
-static FILES: LazyLock<Vec<(String, String)>> =
-    LazyLock::new(|| [files::all("good"), files::all("bad")].concat());
+static FILES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| [files::all("good"), files::all("bad")].concat());
 
 static GATES: LazyLock<Vec<Gate>> = LazyLock::new(gates);
 
 fn gates() -> Vec<Gate> {
     let phases = every_workflow().into_iter().flat_map(|workflow| workflow.phases);
-    phases.filter_map(|phase| phase.judge().map(|judge| judge.gate.clone())).collect()
+    phases.filter_map(|phase| phase.policy().map(|judge| judge.gate.clone())).collect()
 }
 
 fn laid(words: &Map<String, Value>, gate: &Gate) -> Gate {
-    let words: GateWords = serde_json::from_value(Value::Object(words.clone())).expect("good words");
+    let words: GateKeys = serde_json::from_value(Value::Object(words.clone())).expect("good words");
     let mut gate = gate.clone();
-    words.lay_over(&mut gate);
+    words.apply_to(&mut gate);
     gate
 }
 
@@ -202,13 +201,11 @@ fn words() -> impl Strategy<Value = Map<String, Value>> {
     ];
     let one = |(key, values): (&'static str, Value)| {
         let values = values.as_array().cloned().unwrap_or_default();
-        prop::option::of(prop::sample::select(values))
-            .prop_map(move |value| value.map(|v| (key.to_owned(), v)))
+        prop::option::of(prop::sample::select(values)).prop_map(move |value| value.map(|v| (key.to_owned(), v)))
     };
     let bounds = prop::sample::select(vec!["max_cycles", "max_fixes"]);
     let values = prop::sample::select(vec![json!(1), json!(4), json!("unlimited")]);
-    let bound = prop::option::of((bounds, values))
-        .prop_map(|bound| bound.map(|(key, value)| (key.to_owned(), value)));
+    let bound = prop::option::of((bounds, values)).prop_map(|bound| bound.map(|(key, value)| (key.to_owned(), value)));
     let others: Vec<_> = choices.into_iter().map(one).collect();
     (others, bound).prop_map(|(words, bound)| words.into_iter().chain([bound]).flatten().collect())
 }
@@ -222,7 +219,7 @@ fn the_words_of_the_law_are_all_the_words_of_a_gate() {
         let tree = words().new_tree(&mut runner).expect("words");
         seen.extend(tree.current().keys().cloned());
     }
-    let known: std::collections::BTreeSet<_> = GateWords::KEYS.iter().map(|key| (*key).to_owned()).collect();
+    let known: std::collections::BTreeSet<_> = GateKeys::keys().into_iter().map(str::to_owned).collect();
     assert_eq!(seen, known);
 }
 

@@ -1,4 +1,4 @@
-//! Workflows: what the presets say, what people may write, and what they are told when it is wrong.
+//! Workflows: the presets, valid files, and error messages.
 
 mod effort_and_modes;
 mod files;

@@ -235,7 +235,7 @@ fn run_level_reviews_of_loops(loops: &Workflow, review: &Value) {
     );
     let plan = json!({ "name": "plan_review", "fixer": "plan", "restart_to": 2 });
     assert_eq!(said(&loops.before, "plan_review"), of_the_run(plan));
-    // Nobody implements here.
+    // No agent implements here.
     let last = json!({ "name": "final_review", "on_implementer_failure": "fail" });
     assert_eq!(said(&loops.after, "final_review"), of_the_run(last));
 }
@@ -319,12 +319,8 @@ fn the_gates_of_phases() {
         "max_same_finding": null, "max_noop_fixes": null,
     });
     let gate = |other: Value| but(gate.clone(), other);
-    assert_eq!(
-        said("plan_review"),
-        gate(json!({ "name": "plan_review", "number": 3, "reviewers": ["plan"] }))
-    );
-    let code =
-        json!({ "name": "code_review", "number": 5, "reviewers": ["code"], "on_failure": "mini-loop" });
+    assert_eq!(said("plan_review"), gate(json!({ "name": "plan_review", "number": 3, "reviewers": ["plan"] })));
+    let code = json!({ "name": "code_review", "number": 5, "reviewers": ["code"], "on_failure": "mini-loop" });
     assert_eq!(said("code_review"), gate(code));
     let last = json!({ "name": "final_review", "number": 8, "reviewers": ["final"] });
     assert_eq!(said("final_review"), gate(last));
@@ -335,7 +331,7 @@ fn the_gates_of_phases() {
             "mode": "full", "once": true, "prefers": "codex",
         }))
     );
-    // Implementing has no gate of its own until somebody configures one.
+    // Implementing has no gate of its own until one is configured.
     assert_eq!(
         said("implement_review"),
         gate(json!({

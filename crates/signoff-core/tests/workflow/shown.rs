@@ -237,7 +237,7 @@ fn phases() {
       max_recoveries          5
       max_conflicts           3
       modes                   full, lite
-      tools_in                full: in other modes nobody works with a tool of another program
+      tools_in                full: in other modes no phase uses a tool of another program
 
     phases
       1. brainstorm — agent (brainstorm)

@@ -1,5 +1,5 @@
-//! `kind = "acp"`: any agent that speaks the Agent Client Protocol. `signoff __acp` speaks it, and prints the lines of
-//! [`mod@line`], which are read here.
+//! `kind = "acp"`: any agent that speaks the Agent Client Protocol. `signoff __acp` runs the protocol and
+//! prints the lines of [`mod@line`], which are parsed here.
 
 pub mod line;
 
@@ -7,195 +7,198 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, ModelSpend, OutputLine, TokenCounts};
 use signoff_core::contract::Blocks;
-use signoff_core::heard::{Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
 use super::bounded;
-use super::gemini::{self, Gemini};
-use super::line::{note_unread, whole};
-use super::opencode::Opencode;
+use super::gemini::{self, GeminiAdapter};
+use super::json_line::{record_unparsed, sanitize};
+use super::opencode::OpencodeAdapter;
 use super::{
-    Account, Agent, Closing, CommandLine, Duty, Laid, Listener, Order, Reporting, api_error, glance,
-    last_words, refusal,
+    AccessMode, AgentAdapter, AgentExit, AgentFile, AgentResult, AgentSpec, CommandLine, OutputParser, ReportEndpoint,
+    api_error, error_lines, first_line, refusal,
 };
-use line::Line;
+use line::AcpLine;
 
-/// The hidden first argument of the part that speaks the protocol.
-pub const SPEAK: &str = "__acp";
+/// The hidden subcommand that runs the protocol.
+pub const ACP_SUBCOMMAND: &str = "__acp";
 
-/// What that part ends with where an agent said nothing, and ended as if all were well or not at all.
-pub const SILENT: u8 = 3;
+/// Exit code of that subcommand if the agent printed nothing and exited with 0 or not at all.
+pub const EXIT_SILENT: u8 = 3;
 
-pub struct Acp;
+pub struct AcpAdapter;
 
-impl Agent for Acp {
-    fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let (program, first) = order.program("");
-        let Known { words, model, environment, files } = known(&program, order);
-        let flags = flags(&Order { model: order.model.filter(|_| !model), ..*order });
-        let speaks = [SPEAK.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
+impl AgentAdapter for AcpAdapter {
+    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
+        let (program, first) = spec.program("");
+        let KnownAgentSetup { args: words, selects_model: model, environment, files } = known_setup(&program, spec);
+        let flags = flags(&AgentSpec { model: spec.model.filter(|_| !model), ..*spec });
+        let speaks = [ACP_SUBCOMMAND.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
         let agent = [program.clone()].into_iter().chain(first).chain(words);
         CommandLine {
-            program: order.program.to_owned(),
-            arguments: speaks.chain(agent).chain(order.agent.args.iter().cloned()).collect(),
+            program: spec.signoff_program.to_owned(),
+            arguments: speaks.chain(agent).chain(spec.agent.args.iter().cloned()).collect(),
             environment,
             files,
         }
     }
 
-    fn listener(&self) -> Box<dyn Listener> {
-        Box::new(Stream::default())
+    fn output_parser(&self) -> Box<dyn OutputParser> {
+        Box::new(AcpStream::default())
     }
 }
 
-/// What `__acp` must know. The token stays in its variable.
-fn flags(order: &Order<'_>) -> Vec<String> {
+/// Flags of `__acp`. The token stays in its variable.
+fn flags(spec: &AgentSpec<'_>) -> Vec<String> {
     let mut flags = Vec::new();
-    if order.duty == Duty::Read {
+    if spec.access == AccessMode::Read {
         flags.push("--read".to_owned());
     }
-    if let Some(Reporting { url, variable }) = order.reporting {
+    if let Some(ReportEndpoint { url, variable }) = spec.reporting {
         flags.extend(["--report".to_owned(), url.to_owned(), variable.to_owned()]);
     }
-    if let Some(session) = order.resumes {
+    if let Some(session) = spec.resume_session {
         flags.extend(["--resume".to_owned(), session.to_owned()]);
     }
-    if let Some(model) = order.model {
+    if let Some(model) = spec.model {
         flags.extend(["--model".to_owned(), model.to_owned()]);
     }
     flags
 }
 
-/// What is known of an agent besides the protocol.
+/// Setup that an agent needs besides the protocol.
 #[derive(Default)]
-struct Known {
-    words: Vec<String>,
-    /// Whether these words choose the model.
-    model: bool,
+struct KnownAgentSetup {
+    args: Vec<String>,
+    /// Whether these arguments select the model.
+    selects_model: bool,
     environment: Vec<(String, Option<String>)>,
-    files: Vec<Laid>,
+    files: Vec<AgentFile>,
 }
 
-/// What an agent needs that is known by its name: the protocol cannot keep an agent from what it does not ask for, so what
-/// its own adapter lays around it is laid here too. The server for reports comes with the protocol.
-fn known(program: &str, order: &Order<'_>) -> Known {
-    let order = &Order { reporting: None, ..*order };
+/// Setup for agents known by name. The protocol cannot restrict an agent that does not ask for permission, so
+/// the files and variables of the agent's own adapter are used here too. The report server is passed by the
+/// protocol.
+fn known_setup(program: &str, spec: &AgentSpec<'_>) -> KnownAgentSetup {
+    let spec = &AgentSpec { reporting: None, ..*spec };
     match Path::new(program).file_name().and_then(OsStr::to_str) {
         Some("opencode") => {
-            let CommandLine { environment, files, .. } = Opencode.command_line(order);
-            Known { environment, files, ..Known::default() }
+            let CommandLine { environment, files, .. } = OpencodeAdapter.command_line(spec);
+            KnownAgentSetup { environment, files, ..KnownAgentSetup::default() }
         }
         Some("gemini") => {
-            let CommandLine { environment, files, .. } = Gemini.command_line(order);
-            let files = files.into_iter().map(|file| with_questions(file, order)).collect();
-            Known { words: gemini_words(order), model: true, environment, files }
+            let CommandLine { environment, files, .. } = GeminiAdapter.command_line(spec);
+            let files = files.into_iter().map(|file| without_final_rule(file, spec)).collect();
+            KnownAgentSetup { args: gemini_args(spec), selects_model: true, environment, files }
         }
-        Some(_) | None => Known::default(),
+        Some(_) | None => KnownAgentSetup::default(),
     }
 }
 
-/// Its rules without the last: it would deny our own tool here too. What they do not name is asked for, and refused.
-fn with_questions(file: Laid, order: &Order<'_>) -> Laid {
+/// The rules without the final one, which would deny our own tool. The agent asks about everything else and is
+/// refused.
+fn without_final_rule(file: AgentFile, spec: &AgentSpec<'_>) -> AgentFile {
     match file {
-        Laid::Text { path, .. } if path == gemini::rules(order) => {
-            Laid::Text { path, text: gemini::READING.to_owned() }
+        AgentFile::Text { path, .. } if path == gemini::rules_path(spec) => {
+            AgentFile::Text { path, text: gemini::READ_ONLY_RULES.to_owned() }
         }
-        Laid::Text { .. } | Laid::Copy { .. } | Laid::Link { .. } => file,
+        AgentFile::Text { .. } | AgentFile::Copy { .. } | AgentFile::Link { .. } => file,
     }
 }
 
-/// In its plan mode it would call no tool of ours, so its rules alone hold a reader.
-fn gemini_words(order: &Order<'_>) -> Vec<String> {
+/// Gemini's plan mode calls none of our tools, so only the rules restrict a reader.
+fn gemini_args(spec: &AgentSpec<'_>) -> Vec<String> {
     let mut words = vec!["--skip-trust".to_owned(), "-e".to_owned(), "none".to_owned()];
-    if order.duty == Duty::Read {
-        words.extend(["--policy".to_owned(), gemini::rules(order).display().to_string()]);
+    if spec.access == AccessMode::Read {
+        words.extend(["--policy".to_owned(), gemini::rules_path(spec).display().to_string()]);
     }
-    words.extend(order.model.into_iter().flat_map(|model| ["-m".to_owned(), model.to_owned()]));
+    words.extend(spec.model.into_iter().flat_map(|model| ["-m".to_owned(), model.to_owned()]));
     words
 }
 
-/// What was said so far.
+/// State of the parser.
 #[derive(Debug, Default)]
-struct Stream {
-    heard: Heard,
-    /// What it said since it last used a tool.
+struct AcpStream {
+    summary: AgentSummary,
+    /// Text since the last tool use.
     message: Blocks,
-    /// What it spent, all in all.
+    /// Total cost.
     dollars: Option<f64>,
     ended: bool,
-    /// It did not answer the greeting; what it said instead.
-    unspoken: Option<Option<String>>,
+    /// Set if the handshake failed, with the agent's first output.
+    handshake_failure: Option<Option<String>>,
 }
 
-impl Listener for Stream {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let raw = whole(line);
+impl OutputParser for AcpStream {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        let raw = sanitize(line);
         match serde_json::from_slice(&raw) {
-            Ok(line) => self.take(line).into_iter().collect(),
+            Ok(line) => self.apply(line).into_iter().collect(),
             Err(_) => {
-                note_unread(&raw, "text", &mut self.message);
+                record_unparsed(&raw, "text", &mut self.message);
                 Vec::new()
             }
         }
     }
 
-    fn ended(&mut self, end: &Closing<'_>) -> Account {
+    fn finish(&mut self, end: &AgentExit<'_>) -> AgentResult {
         if !self.ended {
-            let unspoken = self.unspoken.take();
-            self.heard.trouble.get_or_insert_with(|| match unspoken {
-                Some(said) => not_understood(said, end),
-                None => end.without_a_word(),
+            let unspoken = self.handshake_failure.take();
+            self.summary.error.get_or_insert_with(|| match unspoken {
+                Some(said) => handshake_error(said, end),
+                None => end.missing_result_error(),
             });
         }
-        self.price();
-        Account::new(std::mem::take(&mut self.message), std::mem::take(&mut self.heard))
+        self.assign_cost();
+        AgentResult::new(std::mem::take(&mut self.message), std::mem::take(&mut self.summary))
     }
 }
 
-impl Stream {
-    fn take(&mut self, line: Line) -> Option<Said> {
+impl AcpStream {
+    fn apply(&mut self, line: AcpLine) -> Option<OutputLine> {
         match line {
-            Line::Session { id } => self.heard.session = Some(id),
-            Line::Text { text, begins } => {
+            AcpLine::Session { id } => self.summary.session = Some(id),
+            AcpLine::Text { text, begins } => {
                 if begins {
                     self.message.end_block();
                 }
                 self.message.push(&text);
                 let shown = text.trim_end();
-                return (!shown.is_empty()).then(|| Said::Text(shown.to_owned()));
+                return (!shown.is_empty()).then(|| OutputLine::Text(shown.to_owned()));
             }
-            Line::Tool { name, about } => {
+            AcpLine::Tool { name, about } => {
                 self.message.clear();
-                return Some(Said::Tool { name, about });
+                return Some(OutputLine::Tool { name, about });
             }
-            Line::Denied { tool, about } => {
+            AcpLine::Denied { tool, about } => {
                 self.message.clear();
-                let denied = bounded::tool(&tool, glance(&about));
-                bounded::deny(&mut self.heard.denied, &denied);
-                return Some(Said::Denied(denied));
+                let denied = bounded::tool_call(&tool, first_line(&about));
+                bounded::push_denied(&mut self.summary.denied, &denied);
+                return Some(OutputLine::Denied(denied));
             }
-            Line::Usage { model, input, cached, written, output } => {
-                let tokens = Tokens { input, cached, written, output };
-                bounded::add(&mut self.heard.spent, model.as_deref(), tokens);
+            AcpLine::Usage { model, input, cached, written, output } => {
+                let tokens = TokenCounts { input, cached, written, output };
+                bounded::add_tokens(&mut self.summary.spent, model.as_deref(), tokens);
             }
-            Line::Cost { usd } => self.dollars = Some(usd),
-            Line::Reports { found } => self.heard.found_reports = Some(found),
-            Line::Error { code, message } => {
-                let kind = kind_of(code, &message);
-                let message = api_error::answered(&message).map_or_else(|| message.clone(), Cow::into_owned);
-                self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, glance(&message)));
-                return Some(Said::Error(message));
+            AcpLine::Cost { usd } => self.dollars = Some(usd),
+            AcpLine::Reports { found } => self.summary.reached_report_server = Some(found),
+            AcpLine::Error { code, message } => {
+                let kind = error_kind(code, &message);
+                let message = api_error::parse_response(&message).map_or_else(|| message.clone(), Cow::into_owned);
+                self.summary.error.get_or_insert_with(|| AgentError::new(kind, first_line(&message)));
+                return Some(OutputLine::Error(message));
             }
-            Line::Unspoken { said } => self.unspoken = Some(said),
-            Line::End { reason } => {
+            AcpLine::HandshakeFailed { said } => self.handshake_failure = Some(said),
+            AcpLine::End { reason } => {
                 self.ended = true;
                 self.end(&reason);
             }
-            // Lines of the agent are read before those before them are taken in: a tool does not clear this.
-            Line::Unread { line } => {
-                self.heard.unreadable.get_or_insert(line);
+            // Unreadable lines are reported before the lines preceding them are parsed, so a tool call does not
+            // clear this.
+            AcpLine::Unread { line } => {
+                self.summary.unread_line.get_or_insert(line);
             }
-            Line::Unknown => {}
+            AcpLine::Unknown => {}
         }
         None
     }
@@ -203,46 +206,46 @@ impl Stream {
     fn end(&mut self, reason: &str) {
         let (kind, words) = match reason {
             "end_turn" => return,
-            "max_tokens" => (TroubleKind::Bound, "its answer was cut at its longest".to_owned()),
-            "max_turn_requests" => (TroubleKind::Bound, "it asked its model too often".to_owned()),
-            "refusal" => (TroubleKind::Other, "it refused".to_owned()),
-            reason => (TroubleKind::Other, format!("it stopped: {reason}")),
+            "max_tokens" => (AgentErrorKind::OwnLimit, "its answer was cut at its longest".to_owned()),
+            "max_turn_requests" => (AgentErrorKind::OwnLimit, "it asked its model too often".to_owned()),
+            "refusal" => (AgentErrorKind::Other, "it refused".to_owned()),
+            reason => (AgentErrorKind::Other, format!("it stopped: {reason}")),
         };
-        self.heard.trouble.get_or_insert_with(|| Trouble::new(kind, words));
+        self.summary.error.get_or_insert_with(|| AgentError::new(kind, words));
     }
 
-    /// The cost is said for all models together.
-    fn price(&mut self) {
+    /// The cost is reported for all models together.
+    fn assign_cost(&mut self) {
         let micro = self.dollars.map(|dollars| (dollars * 1e6).round() as u64).filter(|micro| *micro > 0);
-        match (micro, self.heard.spent.as_mut_slice()) {
+        match (micro, self.summary.spent.as_mut_slice()) {
             (Some(_), [one]) => one.cost_micro_usd = micro,
-            (Some(_), _) => self.heard.spent.push(Spent { cost_micro_usd: micro, ..Spent::default() }),
+            (Some(_), _) => self.summary.spent.push(ModelSpend { cost_micro_usd: micro, ..ModelSpend::default() }),
             (None, _) => {}
         }
     }
 }
 
-/// Who ends with an error before it says a word may speak the protocol on another day.
-fn not_understood(said: Option<String>, end: &Closing<'_>) -> Trouble {
-    match (said, end.code) {
-        (Some(said), _) => Trouble::new(TroubleKind::Protocol, glance(&said)),
-        (None, Some(code)) if code != i32::from(SILENT) => end.without_a_word(),
+/// A failed handshake. An agent that exits with an error before its first output may work next time.
+fn handshake_error(output: Option<String>, end: &AgentExit<'_>) -> AgentError {
+    match (output, end.code) {
+        (Some(said), _) => AgentError::new(AgentErrorKind::Protocol, first_line(&said)),
+        (None, Some(code)) if code != i32::from(EXIT_SILENT) => end.missing_result_error(),
         (None, Some(_) | None) => {
             let stderr = String::from_utf8_lossy(end.stderr);
-            let said = last_words::telling(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
-            Trouble::new(TroubleKind::Protocol, glance(&said))
+            let said = error_lines::find_error(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
+            AgentError::new(AgentErrorKind::Protocol, first_line(&said))
         }
     }
 }
 
-/// Some agents give the status of their provider as the code of the error.
-fn kind_of(code: Option<i32>, message: &str) -> TroubleKind {
+/// Some agents use their provider's HTTP status as the error code.
+fn error_kind(code: Option<i32>, message: &str) -> AgentErrorKind {
     const LOGIN_NEEDED: i32 = -32000;
-    // What is left of an answer that broke off, under the status of one that did not.
+    // The provider's answer broke off, although the status says otherwise.
     const BROKE_OFF: &str = "terminated";
     if message == BROKE_OFF {
-        return TroubleKind::Broken;
+        return AgentErrorKind::Broken;
     }
     let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
-    if code == Some(LOGIN_NEEDED) { TroubleKind::NotLoggedIn } else { refusal::kind(status, message, None) }
+    if code == Some(LOGIN_NEEDED) { AgentErrorKind::NotLoggedIn } else { refusal::classify(status, message, None) }
 }

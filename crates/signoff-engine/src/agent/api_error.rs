@@ -1,104 +1,92 @@
-//! What `[API Error: …]` means: so Gemini CLI, and what others made of it, tell what their provider answered.
+//! Parses `[API Error: …]`, the form in which Gemini CLI and its forks report a provider's error.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Deserialize;
-use signoff_core::heard::{Trouble, TroubleKind};
-use signoff_core::limited::delay;
+use signoff_core::agent_output::{AgentError, AgentErrorKind};
+use signoff_core::rate_limit::delay;
 
-/// The trouble that these words tell of.
-pub fn trouble(words: &str, code: Option<i32>) -> Trouble {
-    Trouble::new(kind(words, code), told(words))
+/// The error described by this text.
+pub fn parse_error(words: &str, code: Option<i32>) -> AgentError {
+    AgentError::new(error_kind(words, code), provider_message(words))
 }
 
-/// What the provider said: the first line, out of its wrapping. The others say how to pay for more.
-fn told(words: &str) -> Cow<'_, str> {
+/// The provider's message: the first line, without its wrapping. Further lines are about billing.
+fn provider_message(words: &str) -> Cow<'_, str> {
     let Some(inside) = words.trim_start().strip_prefix("[API Error: ") else {
         return Cow::Borrowed(words.lines().next().unwrap_or_default());
     };
     let whole = inside.rfind(']').map_or(inside, |end| &inside[..end]);
-    answered(whole).unwrap_or_else(|| {
+    parse_response(whole).unwrap_or_else(|| {
         let line = inside.lines().next().unwrap_or_default();
         Cow::Borrowed(line.strip_suffix(']').unwrap_or(line))
     })
 }
 
-/// The message of a provider's whole answer, if these words are one.
-pub fn answered(words: &str) -> Option<Cow<'_, str>> {
+/// The message in a provider's JSON error response, if this text is one.
+pub fn parse_response(words: &str) -> Option<Cow<'_, str>> {
     #[derive(Deserialize)]
-    struct Answer<'a> {
+    struct ProviderResponse<'a> {
         #[serde(borrow)]
-        error: Said<'a>,
+        error: ProviderError<'a>,
     }
     #[derive(Deserialize)]
-    struct Said<'a> {
+    struct ProviderError<'a> {
         #[serde(borrow)]
         message: Cow<'a, str>,
     }
-    let Answer { error } = serde_json::from_str(words).ok()?;
+    let ProviderResponse { error } = serde_json::from_str(words).ok()?;
     Some(error.message).filter(|message| !message.is_empty())
 }
 
-/// What kind of trouble these words tell of. The exit code is the status of the provider's answer, as far as it fits into
-/// a byte.
-fn kind(words: &str, code: Option<i32>) -> TroubleKind {
+/// The kind of error. The exit code is the HTTP status truncated to a byte.
+fn error_kind(words: &str, code: Option<i32>) -> AgentErrorKind {
     let words = words.to_lowercase();
-    match by_words(&words) {
+    match kind_by_phrase(&words) {
         Some(kind) => kind,
-        None => status(&words, code).map_or(TroubleKind::Other, |status| by_status(status, &words)),
+        None => http_status(&words, code).map_or(AgentErrorKind::Other, |status| kind_by_status(status, &words)),
     }
 }
 
-fn by_status(status: u32, words: &str) -> TroubleKind {
+fn kind_by_status(status: u32, words: &str) -> AgentErrorKind {
     match status {
-        401 | 403 => TroubleKind::NotLoggedIn,
-        402 => TroubleKind::Money,
-        404 => TroubleKind::Model,
-        413 => TroubleKind::TooLong,
-        429 => TroubleKind::Limited { seconds: delay(words).map(rounded_up) },
-        500..=599 => TroubleKind::Overloaded,
-        _ => TroubleKind::Other,
+        401 | 403 => AgentErrorKind::NotLoggedIn,
+        402 => AgentErrorKind::OutOfCredit,
+        404 => AgentErrorKind::Model,
+        413 => AgentErrorKind::PromptTooLong,
+        429 => AgentErrorKind::Limited { seconds: retry_delay(words).map(rounded_up) },
+        500..=599 => AgentErrorKind::Overloaded,
+        _ => AgentErrorKind::Other,
     }
 }
 
-/// Words that say more than the status beside them, or that stand without one.
-fn by_words(words: &str) -> Option<TroubleKind> {
+/// Phrases that are more specific than the status, or come without one.
+fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
     let says = |any: &[&str]| any.iter().any(|some| words.contains(some));
-    if says(&[
-        "api key not valid",
-        "api_key_invalid",
-        "missing api key",
-        "invalid api key",
-        "unauthenticated",
-    ]) {
-        return Some(TroubleKind::NotLoggedIn);
+    if says(&["api key not valid", "api_key_invalid", "missing api key", "invalid api key", "unauthenticated"]) {
+        return Some(AgentErrorKind::NotLoggedIn);
     }
     if says(&["insufficient_quota", "insufficient balance"]) {
-        return Some(TroubleKind::Money);
+        return Some(AgentErrorKind::OutOfCredit);
     }
-    // Google speaks of billing also where a minute's wait is enough.
-    let passes = says(&["resource_exhausted", "quota exceeded for metric"]) || delay(words).is_some();
-    if says(&["billing"]) && !passes {
-        return Some(TroubleKind::Money);
+    // Google mentions billing even for a limit that resets within a minute.
+    let is_temporary = says(&["resource_exhausted", "quota exceeded for metric"]) || retry_delay(words).is_some();
+    if says(&["billing"]) && !is_temporary {
+        return Some(AgentErrorKind::OutOfCredit);
     }
     if says(&["maximum context length", "maximum number of tokens", "context is too large", "too long"]) {
-        return Some(TroubleKind::TooLong);
+        return Some(AgentErrorKind::PromptTooLong);
     }
-    if says(&[
-        "rate limit",
-        "too many requests",
-        "exceeded your current quota",
-        "quota exceeded",
-        "resource_exhausted",
-    ]) {
-        return Some(TroubleKind::Limited { seconds: delay(words).map(rounded_up) });
+    if says(&["rate limit", "too many requests", "exceeded your current quota", "quota exceeded", "resource_exhausted"])
+    {
+        return Some(AgentErrorKind::Limited { seconds: retry_delay(words).map(rounded_up) });
     }
     if says(&["overloaded", "\"unavailable\""]) {
-        return Some(TroubleKind::Overloaded);
+        return Some(AgentErrorKind::Overloaded);
     }
     if says(&["model not found", "model_not_found", "is not found for api version"]) {
-        return Some(TroubleKind::Model);
+        return Some(AgentErrorKind::Model);
     }
     let broken = [
         "terminated",
@@ -110,22 +98,22 @@ fn by_words(words: &str) -> Option<TroubleKind> {
         "econnreset",
         "und_err",
     ];
-    says(&broken).then_some(TroubleKind::Broken)
+    says(&broken).then_some(AgentErrorKind::Broken)
 }
 
-/// The status that is told: `"code":503` or `503 …` at the start, or by the exit code.
-fn status(words: &str, code: Option<i32>) -> Option<u32> {
-    let told = words.split_once("\"code\":").map(|(_, rest)| rest);
+/// The HTTP status: `"code":503`, a leading `503 …`, or from the exit code.
+fn http_status(words: &str, code: Option<i32>) -> Option<u32> {
+    let after_code = words.split_once("\"code\":").map(|(_, rest)| rest);
     let first = words.split_once("[api error: ").map(|(_, rest)| rest);
     let number = |text: &str| text.trim_start().get(..3)?.parse().ok();
-    let said = told.and_then(number).or_else(|| first.and_then(number));
-    // 128 and a signal's number are below.
-    said.or_else(|| code.filter(|code| (144..256).contains(code)).map(|code| code as u32 + 256))
+    let parsed = after_code.and_then(number).or_else(|| first.and_then(number));
+    // Exit codes for signals are lower.
+    parsed.or_else(|| code.filter(|code| (144..256).contains(code)).map(|code| code as u32 + 256))
 }
 
-/// The longest wait that is asked for: `retry after 4s`, `retry in 1h30m`.
-fn delay(words: &str) -> Option<Duration> {
-    words.lines().filter_map(delay::told).max()
+/// The longest delay in the text: `retry after 4s`, `retry in 1h30m`.
+fn retry_delay(words: &str) -> Option<Duration> {
+    words.lines().filter_map(delay::parse_retry_after).max()
 }
 
 fn rounded_up(delay: Duration) -> u64 {
@@ -137,15 +125,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What Gemini CLI makes of Google's limit for a minute.
+    /// Gemini CLI's message for Google's per-minute limit.
     const GOOGLE: &str = "[API Error: You exceeded your current quota, please check your plan and billing details. For \
         more information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits.\n* Quota exceeded \
         for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 10, model: \
         gemini-2.5-pro\nPlease retry in 3.2s.\nSuggested retry after 3s.]\nPlease wait and try again later.";
 
     #[test]
-    fn words_and_codes() {
-        use TroubleKind::*;
+    fn errors_are_classified_by_text_and_status() {
+        use AgentErrorKind::*;
         for (words, code, meant) in [
             ("[API Error: {\"error\":{\"code\":500,\"message\":\"x\"}}]", None, Overloaded),
             ("[API Error: {\"error\":{\"code\":400,\"message\":\"x\"}}]", None, Other),
@@ -167,9 +155,9 @@ mod tests {
             (
                 "[API Error: 429 You exceeded your current quota, please check your plan and billing details.]",
                 Some(1),
-                Money,
+                OutOfCredit,
             ),
-            ("[API Error: 429 insufficient_quota, retry in 3s]", Some(1), Money),
+            ("[API Error: 429 insufficient_quota, retry in 3s]", Some(1), OutOfCredit),
             ("[API Error: 429 Too Many Requests, retry in 5m]", Some(1), Limited { seconds: Some(300) }),
             ("[API Error: 429 Too Many Requests, retry in 1h30m]", Some(1), Limited { seconds: Some(5400) }),
             ("[API Error: 429 Too Many Requests, retry in 500ms]", Some(1), Limited { seconds: Some(1) }),
@@ -180,12 +168,12 @@ mod tests {
             ("no idea", Some(1), Other),
             ("", None, Other),
         ] {
-            assert_eq!(kind(words, code), meant, "{words} {code:?}");
+            assert_eq!(error_kind(words, code), meant, "{words} {code:?}");
         }
     }
 
     #[test]
-    fn the_words_of_the_provider() {
+    fn the_providers_message_is_extracted() {
         for (words, said) in [
             ("[API Error: {\"error\":{\"code\":500,\"message\":\"no \\\"luck\\\"\"}}]", "no \"luck\""),
             ("[API Error: Slow down.\nSuggested retry after 4s.]\nPlease wait.", "Slow down."),
@@ -195,14 +183,14 @@ mod tests {
             ("as in [1]", "as in [1]"),
             ("plain words", "plain words"),
         ] {
-            assert_eq!(trouble(words, None).message, said);
+            assert_eq!(parse_error(words, None).message, said);
         }
     }
 
     proptest! {
         #[test]
-        fn any_words(words in ".*", code: Option<i32>) {
-            trouble(&words, code);
+        fn any_text_is_classified(words in ".*", code: Option<i32>) {
+            parse_error(&words, code);
         }
     }
 }

@@ -1,101 +1,101 @@
-//! `kind = "codex"`: Codex, as `codex exec --json`.
+//! `kind = "codex"`: Codex, run as `codex exec --json`.
 //!
-//! Nothing of the repository and nothing of the person's own settings becomes its configuration: the repository is not
-//! trusted, and it has a directory of its own, in which only the login is the person's. So it does not read `AGENTS.md` by
-//! itself either.
+//! Neither the repository's nor the user's settings are used: the repository is not trusted, and Codex gets its
+//! own home with only the user's login. So it does not read `AGENTS.md` by itself either.
 
-mod end;
+mod outcome;
 mod rollout;
 mod stream;
 
 use toml::{Table, Value};
 
-use super::{Agent, CommandLine, Duty, Hold, Laid, Listener, Order, Reporting, SERVER};
+use super::{
+    AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint,
+    SandboxBackend,
+};
 
-pub struct Codex;
+pub struct CodexAdapter;
 
-/// Its directory below the home.
-const SETTINGS: &str = "codex";
+/// Its configuration directory below the home.
+const CONFIG_DIR: &str = "codex";
 
-impl Agent for Codex {
-    fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let (program, first) = order.program("codex");
-        let settings = order.home.join(SETTINGS);
+impl AgentAdapter for CodexAdapter {
+    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
+        let (program, first) = spec.program("codex");
+        let settings = spec.home.join(CONFIG_DIR);
         CommandLine {
             program,
-            arguments: first.into_iter().chain(arguments(order)).collect(),
+            arguments: first.into_iter().chain(arguments(spec)).collect(),
             environment: vec![("CODEX_HOME".to_owned(), Some(settings.display().to_string()))],
-            files: vec![Laid::Link {
+            files: vec![AgentFile::Link {
                 path: settings.join("auth.json"),
-                of: order.person.join(".codex").join("auth.json"),
+                source: spec.user_home.join(".codex").join("auth.json"),
             }],
         }
     }
 
-    fn keeps(&self) -> &'static [&'static str] {
+    fn session_paths(&self) -> &'static [&'static str] {
         &["codex/sessions"]
     }
 
-    fn listener(&self) -> Box<dyn Listener> {
-        Box::new(stream::Stream::default())
+    fn output_parser(&self) -> Box<dyn OutputParser> {
+        Box::new(stream::CodexStream::default())
     }
 }
 
-fn arguments(order: &Order<'_>) -> Vec<String> {
+fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
     let mut words = vec!["exec", "--json"];
-    words.extend(order.resumes.map(|_| "resume"));
+    words.extend(spec.resume_session.map(|_| "resume"));
     words.push("--ignore-rules");
-    words.extend(order.model.iter().flat_map(|model| ["-m", model]));
+    words.extend(spec.model.iter().flat_map(|model| ["-m", model]));
     let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-    for (key, value) in settings(order) {
+    for (key, value) in settings(spec) {
         words.extend(["-c".to_owned(), format!("{key}={value}")]);
     }
-    words.extend(order.agent.args.iter().cloned());
-    words.extend(order.resumes.map(str::to_owned));
+    words.extend(spec.agent.args.iter().cloned());
+    words.extend(spec.resume_session.map(str::to_owned));
     words.push("-".to_owned());
     words
 }
 
-/// What it is to know on top of its defaults. A key that a version does not know is passed over by it.
-fn settings(order: &Order<'_>) -> Vec<(String, Value)> {
+/// Settings besides its defaults. Codex ignores keys that its version does not know.
+fn settings(spec: &AgentSpec<'_>) -> Vec<(String, Value)> {
     let mut all = vec![
-        ("sandbox_mode".to_owned(), sandbox(order).into()),
-        ("projects".to_owned(), untrusted(order)),
+        ("sandbox_mode".to_owned(), sandbox_mode(spec).into()),
+        ("projects".to_owned(), untrusted_projects(spec)),
         ("project_doc_max_bytes".to_owned(), 0.into()),
         ("skills.include_instructions".to_owned(), false.into()),
-        // Keys and tokens are for it, not for what it runs.
+        // The commands it runs get no keys and tokens.
         ("shell_environment_policy.ignore_default_excludes".to_owned(), false.into()),
         ("analytics.enabled".to_owned(), false.into()),
     ];
-    // A snapshot writes the environment to a file, keys included; without a bound a lost network is waited for for ever;
-    // what agents of its own use is counted by nobody.
-    for feature in
-        ["apps", "hooks", "multi_agent", "plugins", "shell_snapshot", "unbounded_connection_retries"]
-    {
+    // A shell snapshot writes the environment, including keys, to a file. Unbounded retries wait for ever for a
+    // lost network. The usage of sub-agents is not counted.
+    for feature in ["apps", "hooks", "multi_agent", "plugins", "shell_snapshot", "unbounded_connection_retries"] {
         all.push((format!("features.{feature}"), false.into()));
     }
-    all.extend(order.reporting.map(|reporting| (format!("mcp_servers.{SERVER}"), server(&reporting))));
+    all.extend(spec.reporting.map(|reporting| (format!("mcp_servers.{REPORT_SERVER}"), report_server(&reporting))));
     all
 }
 
-/// Its own sandbox makes the repository's git directory read-only, so a writer could not commit; within ours of Landlock
-/// it cannot be set up, and every command would fail without a word.
-fn sandbox(order: &Order<'_>) -> &'static str {
-    match (order.duty, order.hold) {
-        (Duty::Write, _) | (Duty::Read, Hold::Landlock) => "danger-full-access",
-        (Duty::Read, Hold::Nobody | Hold::Bubblewrap) => "read-only",
+/// Its own sandbox makes the repository's git directory read-only, so a writer could not commit. Inside our
+/// Landlock sandbox it cannot be set up, and every command would fail silently.
+fn sandbox_mode(spec: &AgentSpec<'_>) -> &'static str {
+    match (spec.access, spec.sandbox) {
+        (AccessMode::Write, _) | (AccessMode::Read, SandboxBackend::Landlock) => "danger-full-access",
+        (AccessMode::Read, SandboxBackend::None | SandboxBackend::Bubblewrap) => "read-only",
     }
 }
 
-/// Left to itself it trusts a repository that it may write to, and runs what stands in its `.codex`.
-fn untrusted(order: &Order<'_>) -> Value {
+/// By default Codex trusts a repository that it may write to, and runs what its `.codex` contains.
+fn untrusted_projects(spec: &AgentSpec<'_>) -> Value {
     let untrusted = Table::from_iter([("trust_level".to_owned(), Value::from("untrusted"))]);
     let place = |path: &std::path::Path| (path.display().to_string(), Value::from(untrusted.clone()));
-    Table::from_iter([place(order.worktree), place(order.repository)]).into()
+    Table::from_iter([place(spec.worktree), place(spec.repository)]).into()
 }
 
-/// The server for reports: it must be there, its tools are declared, and nobody is asked before they are used.
-fn server(reporting: &Reporting<'_>) -> Value {
+/// The report server: required, with its tools always declared and approved.
+fn report_server(reporting: &ReportEndpoint<'_>) -> Value {
     let hidden = vec![Value::from("deferred"), Value::from("code_mode")];
     let server = [
         ("url", reporting.url.into()),

@@ -1,18 +1,18 @@
-//! `kind = "command"`: any program. The prompt comes on stdin, stdout is the final message, exit 0 is success.
+//! `kind = "command"`: any program. The prompt is its stdin, stdout is the final message, exit code 0 is success.
 
-use super::plain::Plain;
-use super::{Agent, CommandLine, Listener, Order};
+use super::plain::PlainParser;
+use super::{AgentAdapter, AgentSpec, CommandLine, OutputParser};
 
-pub struct Command;
+pub struct CommandAdapter;
 
-impl Agent for Command {
-    fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let model = order.model.map(|model| ("SIGNOFF_MODEL".to_owned(), Some(model.to_owned())));
-        CommandLine { environment: model.into_iter().collect(), ..order.line("", []) }
+impl AgentAdapter for CommandAdapter {
+    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
+        let model = spec.model.map(|model| ("SIGNOFF_MODEL".to_owned(), Some(model.to_owned())));
+        CommandLine { environment: model.into_iter().collect(), ..spec.command_line("", []) }
     }
 
-    fn listener(&self) -> Box<dyn Listener> {
-        Box::new(Plain)
+    fn output_parser(&self) -> Box<dyn OutputParser> {
+        Box::new(PlainParser)
     }
 
     fn is_plain(&self) -> bool {

@@ -1,7 +1,7 @@
 //! `kind = "copilot"`: GitHub Copilot CLI.
 //!
-//! A folder that it is told to trust may bring hooks and servers of its own, so it never is told so. It reads no instructions
-//! of the repository by itself.
+//! A trusted folder may bring its own hooks and servers, so no folder is trusted. Copilot does not read the
+//! repository's instructions by itself.
 
 mod stream;
 
@@ -9,54 +9,57 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use signoff_core::grant::ReportTool;
+use signoff_core::report_token::ReportTool;
 
-use super::{Agent, CommandLine, Duty, Hold, Laid, Listener, Order, Reporting, SERVER, set_up};
+use super::{
+    AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint,
+    SandboxBackend, user_settings,
+};
 
-pub struct Copilot;
+pub struct CopilotAdapter;
 
-/// Its directory below the home.
-const SETTINGS: &str = "copilot";
+/// Its configuration directory below the home.
+const CONFIG_DIR: &str = "copilot";
 
-/// Its sessions, below the home: a directory each.
+/// Its sessions below the home, one directory each.
 const SESSIONS: &str = "copilot/session-state";
 
-/// Its unpacked program, below the home.
+/// Its unpacked program below the home.
 const PACKAGES: &str = "copilot-packages";
 
-/// Where it writes what its session used, below the home.
-const USAGE: &str = "copilot-usage.json";
+/// File below the home with the usage of its session.
+const USAGE_FILE: &str = "copilot-usage.json";
 
-/// What the session had used before this attempt went on with it.
-const USED_BEFORE: &str = "copilot-usage-before.json";
+/// Copy of that file from before this attempt resumed the session.
+const USAGE_BEFORE_FILE: &str = "copilot-usage-before.json";
 
-impl Agent for Copilot {
-    fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let line = order.line("copilot", arguments(order));
-        CommandLine { environment: environment(order), files: files(order), ..line }
+impl AgentAdapter for CopilotAdapter {
+    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
+        let line = spec.command_line("copilot", arguments(spec));
+        CommandLine { environment: environment(spec), files: files(spec), ..line }
     }
 
-    fn keeps(&self) -> &'static [&'static str] {
+    fn session_paths(&self) -> &'static [&'static str] {
         &[
             SESSIONS,
             "copilot/session-store.db",
             "copilot/session-store.db-wal",
             "copilot/session-store.db-shm",
-            USAGE,
+            USAGE_FILE,
         ]
     }
 
-    fn accounts(&self) -> &'static [&'static str] {
-        &[USED_BEFORE]
+    fn usage_paths(&self) -> &'static [&'static str] {
+        &[USAGE_BEFORE_FILE]
     }
 
-    fn listener(&self) -> Box<dyn Listener> {
-        Box::new(stream::Stream::default())
+    fn output_parser(&self) -> Box<dyn OutputParser> {
+        Box::new(stream::CopilotStream::default())
     }
 }
 
-fn arguments(order: &Order<'_>) -> Vec<String> {
-    let usage = order.home.join(USAGE).display().to_string();
+fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
+    let usage = spec.home.join(USAGE_FILE).display().to_string();
     let mut words: Vec<String> = [
         "--output-format",
         "json",
@@ -69,34 +72,34 @@ fn arguments(order: &Order<'_>) -> Vec<String> {
     ]
     .map(str::to_owned)
     .into();
-    match order.duty {
-        Duty::Write => words.push("--allow-all-tools".to_owned()),
-        Duty::Read => words.extend(reading(order)),
+    match spec.access {
+        AccessMode::Write => words.push("--allow-all-tools".to_owned()),
+        AccessMode::Read => words.extend(read_only_args(spec)),
     }
-    if order.reporting.is_some() {
-        words.extend(["--additional-mcp-config".to_owned(), format!("@{}", servers_file(order).display())]);
+    if spec.reporting.is_some() {
+        words.extend(["--additional-mcp-config".to_owned(), format!("@{}", servers_file(spec).display())]);
     }
-    for (flag, value) in [("--model", order.model), ("--resume", order.resumes)] {
+    for (flag, value) in [("--model", spec.model), ("--resume", spec.resume_session)] {
         words.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value.to_owned()]));
     }
     words
 }
 
-/// What a reader may use. Tools that it is not offered are not there; what writes is denied besides.
-fn reading(order: &Order<'_>) -> Vec<String> {
+/// Restricts a reader: only these tools are available, and writing is denied as well.
+fn read_only_args(spec: &AgentSpec<'_>) -> Vec<String> {
     let looking = ["view", "grep", "glob"].map(str::to_owned);
-    let ours = ReportTool::ALL.map(|tool| format!("{SERVER}-{}", tool.word()));
-    let ours = ours.into_iter().filter(|_| order.reporting.is_some());
+    let ours = ReportTool::ALL.map(|tool| format!("{REPORT_SERVER}-{}", tool.as_str()));
+    let ours = ours.into_iter().filter(|_| spec.reporting.is_some());
     let offered = looking.into_iter().chain(ours).map(|tool| format!("--available-tools={tool}"));
     let denied = ["write", "shell", "url"].map(|tool| format!("--deny-tool={tool}"));
-    let allowed = order.reporting.map(|_| format!("--allow-tool={SERVER}"));
+    let allowed = spec.reporting.map(|_| format!("--allow-tool={REPORT_SERVER}"));
     offered.chain(denied).chain(allowed).collect()
 }
 
-fn environment(order: &Order<'_>) -> Vec<(String, Option<String>)> {
-    let home = order.home.join(SETTINGS).display().to_string();
-    let packages = order.home.join(PACKAGES).display().to_string();
-    let unpacks = (order.hold != Hold::Nobody).then_some(("COPILOT_PKG_CACHE_HOME", packages.as_str()));
+fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+    let home = spec.home.join(CONFIG_DIR).display().to_string();
+    let packages = spec.home.join(PACKAGES).display().to_string();
+    let unpacks = (spec.sandbox != SandboxBackend::None).then_some(("COPILOT_PKG_CACHE_HOME", packages.as_str()));
     [("COPILOT_HOME", home.as_str()), ("COPILOT_AUTO_UPDATE", "false"), ("NO_COLOR", "1")]
         .into_iter()
         .chain(unpacks)
@@ -104,40 +107,40 @@ fn environment(order: &Order<'_>) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-fn servers_file(order: &Order<'_>) -> PathBuf {
-    order.home.join("copilot-mcp.json")
+fn servers_file(spec: &AgentSpec<'_>) -> PathBuf {
+    spec.home.join("copilot-mcp.json")
 }
 
-fn files(order: &Order<'_>) -> Vec<Laid> {
+fn files(spec: &AgentSpec<'_>) -> Vec<AgentFile> {
     let servers =
-        order.reporting.map(|reporting| Laid::Text { path: servers_file(order), text: servers(&reporting) });
-    let before =
-        order.resumes.map(|_| Laid::Copy { path: order.home.join(USED_BEFORE), of: order.home.join(USAGE) });
-    servers.into_iter().chain(login(order)).chain(before).chain(packages(order)).collect()
+        spec.reporting.map(|reporting| AgentFile::Text { path: servers_file(spec), text: servers_json(&reporting) });
+    let before = spec
+        .resume_session
+        .map(|_| AgentFile::Copy { path: spec.home.join(USAGE_BEFORE_FILE), source: spec.home.join(USAGE_FILE) });
+    servers.into_iter().chain(login(spec)).chain(before).chain(package_links(spec)).collect()
 }
 
-/// It unpacks itself before it starts, once for each version. Who is held may not write where it does so: what the person
-/// runs later lies there. So it finds what is unpacked there already, and unpacks the rest for itself.
-fn packages(order: &Order<'_>) -> Vec<Laid> {
-    let unpacked = order.person.join(".cache/copilot/pkg");
-    let systems = if order.hold == Hold::Nobody { Vec::new() } else { inside(&unpacked) };
-    let versions = systems.iter().flat_map(|system| inside(system));
-    let own = |version: &Path| {
-        Some(order.home.join(PACKAGES).join("pkg").join(version.strip_prefix(&unpacked).ok()?))
-    };
-    versions.filter_map(|of| Some(Laid::Link { path: own(&of)?, of })).collect()
+/// Copilot unpacks itself before it starts, once per version. A sandboxed agent may not write to the user's
+/// cache, because the user runs programs from there. So links to the unpacked versions are created, and others
+/// are unpacked in the agent's home.
+fn package_links(spec: &AgentSpec<'_>) -> Vec<AgentFile> {
+    let unpacked = spec.user_home.join(".cache/copilot/pkg");
+    let systems = if spec.sandbox == SandboxBackend::None { Vec::new() } else { subdirectories(&unpacked) };
+    let versions = systems.iter().flat_map(|system| subdirectories(system));
+    let own = |version: &Path| Some(spec.home.join(PACKAGES).join("pkg").join(version.strip_prefix(&unpacked).ok()?));
+    versions.filter_map(|of| Some(AgentFile::Link { path: own(&of)?, source: of })).collect()
 }
 
-/// The directories in a directory, in the order of their names.
-fn inside(directory: &Path) -> Vec<PathBuf> {
+/// The subdirectories of a directory, sorted by name.
+fn subdirectories(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut inside: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     inside.sort();
     inside
 }
 
-/// The server for reports. It puts the token in itself, out of its environment.
-fn servers(reporting: &Reporting<'_>) -> String {
+/// Configuration of the report server. Copilot inserts the token from its environment.
+fn servers_json(reporting: &ReportEndpoint<'_>) -> String {
     let authorization = format!("Bearer ${{{}}}", reporting.variable);
     let server = json!({
         "type": "http",
@@ -145,11 +148,11 @@ fn servers(reporting: &Reporting<'_>) -> String {
         "headers": { "Authorization": authorization },
         "tools": ["*"],
     });
-    format!("{:#}\n", json!({ "mcpServers": { SERVER: server } }))
+    format!("{:#}\n", json!({ "mcpServers": { REPORT_SERVER: server } }))
 }
 
-/// The person's login, where no keychain holds it. The folders that they trust stand in the same file, and stay there.
-fn login(order: &Order<'_>) -> Option<Laid> {
+/// The user's login, if no keychain contains it. The trusted folders in the same file are not copied.
+fn login(spec: &AgentSpec<'_>) -> Option<AgentFile> {
     const LOGIN: [&str; 8] = [
         "copilotTokens",
         "copilot_tokens",
@@ -160,8 +163,9 @@ fn login(order: &Order<'_>) -> Option<Laid> {
         "storeTokenPlaintext",
         "store_token_plaintext",
     ];
-    let mut persons: Map<String, Value> = set_up::settings(&order.person.join(".copilot/config.json"));
-    persons.retain(|key, _| LOGIN.contains(&key.as_str()));
-    let path = order.home.join(SETTINGS).join("config.json");
-    (!persons.is_empty()).then(|| Laid::Text { path, text: format!("{:#}\n", Value::from(persons)) })
+    let mut user_config: Map<String, Value> =
+        user_settings::read_settings(&spec.user_home.join(".copilot/config.json"));
+    user_config.retain(|key, _| LOGIN.contains(&key.as_str()));
+    let path = spec.home.join(CONFIG_DIR).join("config.json");
+    (!user_config.is_empty()).then(|| AgentFile::Text { path, text: format!("{:#}\n", Value::from(user_config)) })
 }

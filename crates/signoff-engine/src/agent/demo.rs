@@ -1,21 +1,21 @@
-//! `kind = "demo"`: the agent that is part of signoff, for trying it out without a model.
+//! `kind = "demo"`: the built-in agent, for trying out signoff without a model.
 
-use super::plain::Plain;
-use super::{Agent, CommandLine, Listener, Order};
+use super::plain::PlainParser;
+use super::{AgentAdapter, AgentSpec, CommandLine, OutputParser};
 
-pub struct Demo;
+pub struct DemoAdapter;
 
-impl Agent for Demo {
-    fn command_line(&self, order: &Order<'_>) -> CommandLine {
+impl AgentAdapter for DemoAdapter {
+    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
         CommandLine {
-            program: order.program.to_owned(),
+            program: spec.signoff_program.to_owned(),
             arguments: vec!["__demo".to_owned()],
             ..CommandLine::default()
         }
     }
 
-    fn listener(&self) -> Box<dyn Listener> {
-        Box::new(Plain)
+    fn output_parser(&self) -> Box<dyn OutputParser> {
+        Box::new(PlainParser)
     }
 
     fn is_plain(&self) -> bool {

@@ -1,7 +1,7 @@
 //! `kind = "gemini"`: Gemini CLI.
 //!
-//! Its settings and the rules for its tools are laid into the home it is given. `--skip-trust` lets it work in the
-//! worktree without taking the settings there for its own; the variable that says the same would let it run them.
+//! Its settings and tool rules are written into its own home. `--skip-trust` lets it work in the worktree
+//! without using the settings there. The corresponding environment variable would make it use them.
 
 mod chat;
 mod stream;
@@ -12,19 +12,19 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::set_up::{self, Guarded};
-use super::{Agent, CommandLine, Duty, Laid, Listener, Order, Reporting, SERVER};
+use super::user_settings::{self, GuardedVariable};
+use super::{AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint};
 
-pub struct Gemini;
+pub struct GeminiAdapter;
 
-/// Where it keeps its sessions.
+/// Directory of its sessions.
 const SESSIONS: &str = ".gemini/tmp";
 
-/// Files in its directory by which it is logged in.
-const LOGINS: [&str; 3] = ["oauth_creds.json", "google_accounts.json", "gemini-credentials.json"];
+/// Files with its logins.
+const LOGIN_FILES: [&str; 3] = ["oauth_creds.json", "google_accounts.json", "gemini-credentials.json"];
 
-/// A `.gemini/.env` in the repository is read whatever the settings say.
-const GUARDED: [Guarded; 39] = [
+/// Variables that are always set. Gemini CLI reads a `.gemini/.env` of the repository regardless of its settings.
+const GUARDED: [GuardedVariable; 39] = [
     ("GEMINI_API_KEY", ""),
     ("GOOGLE_API_KEY", ""),
     ("GOOGLE_GEMINI_BASE_URL", ""),
@@ -37,7 +37,7 @@ const GUARDED: [Guarded; 39] = [
     ("GOOGLE_CLOUD_LOCATION", ""),
     ("GOOGLE_CLOUD_ACCESS_TOKEN", ""),
     ("GOOGLE_APPLICATION_CREDENTIALS", ""),
-    // Nothing would be taken for an address.
+    // An empty value would be used as an address.
     ("CODE_ASSIST_ENDPOINT", "https://cloudcode-pa.googleapis.com"),
     ("CODE_ASSIST_API_VERSION", ""),
     ("GEMINI_API_KEY_AUTH_MECHANISM", ""),
@@ -64,13 +64,13 @@ const GUARDED: [Guarded; 39] = [
     ("LD_AUDIT", ""),
     ("LD_LIBRARY_PATH", ""),
     ("GIT_CONFIG_COUNT", "0"),
-    // Nothing would be taken for a command.
+    // An empty value would be used as a command.
     ("GIT_SSH_COMMAND", "ssh"),
 ];
 
-/// What a reader may use, beside the tools of our server, and what not: above all `exit_plan_mode`, which is granted when
-/// nobody is there to ask, and then nothing is denied any more.
-pub(super) const READING: &str = r#"[[rule]]
+/// Tool rules for a reader, besides the tools of our server. The most important denial is `exit_plan_mode`:
+/// without a user to ask, Gemini CLI grants it and then denies nothing any more.
+pub(super) const READ_ONLY_RULES: &str = r#"[[rule]]
 toolName = ["read_file", "read_many_files", "list_directory", "glob", "grep_search", "update_topic"]
 decision = "allow"
 priority = 900
@@ -88,8 +88,8 @@ priority = 950
 denyMessage = "You may only read here."
 "#;
 
-/// Everything else is denied, so that a tool of tomorrow is too.
-const NOTHING_ELSE: &str = r#"
+/// Denies every other tool, including those of future versions.
+const DENY_OTHERS_RULE: &str = r#"
 [[rule]]
 toolName = "*"
 decision = "deny"
@@ -97,105 +97,105 @@ priority = 1
 denyMessage = "You may only read here."
 "#;
 
-impl Agent for Gemini {
-    fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let (program, mut arguments) = order.program("gemini");
-        let rules = rules(order);
+impl AgentAdapter for GeminiAdapter {
+    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
+        let (program, mut arguments) = spec.program("gemini");
+        let rules = rules_path(spec);
         let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         say(&["-e", "none"]);
-        match order.duty {
-            Duty::Write => say(&["--approval-mode", "yolo"]),
-            Duty::Read => say(&["--policy", &rules.display().to_string(), "--approval-mode", "plan"]),
+        match spec.access {
+            AccessMode::Write => say(&["--approval-mode", "yolo"]),
+            AccessMode::Read => say(&["--policy", &rules.display().to_string(), "--approval-mode", "plan"]),
         }
         say(&["--skip-trust", "-o", "stream-json"]);
-        for (flag, value) in [("-m", order.model), ("--resume", order.resumes)] {
+        for (flag, value) in [("-m", spec.model), ("--resume", spec.resume_session)] {
             if let Some(value) = value {
                 say(&[flag, value]);
             }
         }
-        arguments.extend(order.agent.args.iter().cloned());
-        CommandLine { program, arguments, environment: environment(order), files: files(order, rules) }
+        arguments.extend(spec.agent.args.iter().cloned());
+        CommandLine { program, arguments, environment: environment(spec), files: files(spec, rules) }
     }
 
-    fn keeps(&self) -> &'static [&'static str] {
+    fn session_paths(&self) -> &'static [&'static str] {
         &[SESSIONS, ".gemini/projects.json"]
     }
 
-    fn listener(&self) -> Box<dyn Listener> {
-        Box::new(stream::Stream::default())
+    fn output_parser(&self) -> Box<dyn OutputParser> {
+        Box::new(stream::GeminiStream::default())
     }
 }
 
-/// The rules for a reader's tools.
-pub(super) fn rules(order: &Order<'_>) -> PathBuf {
-    directory(order).join("signoff.toml")
+/// Path of the tool rules for a reader.
+pub(super) fn rules_path(spec: &AgentSpec<'_>) -> PathBuf {
+    config_dir(spec).join("signoff.toml")
 }
 
-/// Its own directory in the home that it is given.
-fn directory(order: &Order<'_>) -> PathBuf {
-    order.home.join(".gemini")
+/// Its configuration directory in its home.
+fn config_dir(spec: &AgentSpec<'_>) -> PathBuf {
+    spec.home.join(".gemini")
 }
 
-fn environment(order: &Order<'_>) -> Vec<(String, Option<String>)> {
-    let home = order.home.display().to_string();
+fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+    let home = spec.home.display().to_string();
     let own = [
         ("GEMINI_CLI_HOME", home.as_str()),
-        // One process less, which would also keep signals to itself.
+        // Saves a process, which would also not pass on signals.
         ("GEMINI_CLI_NO_RELAUNCH", "true"),
         ("GEMINI_CLI_TRUST_WORKSPACE", ""),
         ("NO_COLOR", "1"),
     ];
     let own = own.map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let guarded = set_up::guard(order, &GUARDED, &persons(order));
+    let guarded = user_settings::guarded_values(spec, &GUARDED, &user_variables(spec));
     own.into_iter().chain(guarded).collect()
 }
 
-/// The person's own variables, where it would look for them.
-fn persons(order: &Order<'_>) -> BTreeMap<String, String> {
-    let first = order.person.join(".gemini/.env");
-    set_up::variables(&if first.is_file() { first } else { order.person.join(".env") })
+/// The user's own variables, from the file that Gemini CLI would read.
+fn user_variables(spec: &AgentSpec<'_>) -> BTreeMap<String, String> {
+    let first = spec.user_home.join(".gemini/.env");
+    user_settings::read_env_file(&if first.is_file() { first } else { spec.user_home.join(".env") })
 }
 
-fn files(order: &Order<'_>, rules: PathBuf) -> Vec<Laid> {
-    let (directory, theirs) = (directory(order), order.person.join(".gemini"));
-    let text = format!("{:#}\n", settings(order));
-    let settings = Laid::Text { path: directory.join("settings.json"), text };
-    let rules = Laid::Text { path: rules, text: [READING, NOTHING_ELSE].concat() };
-    let logins = LOGINS.map(|name| Laid::Copy { path: directory.join(name), of: theirs.join(name) });
-    let read = (order.duty == Duty::Read).then_some(rules);
+fn files(spec: &AgentSpec<'_>, rules: PathBuf) -> Vec<AgentFile> {
+    let (directory, theirs) = (config_dir(spec), spec.user_home.join(".gemini"));
+    let text = format!("{:#}\n", settings(spec));
+    let settings = AgentFile::Text { path: directory.join("settings.json"), text };
+    let rules = AgentFile::Text { path: rules, text: [READ_ONLY_RULES, DENY_OTHERS_RULE].concat() };
+    let logins = LOGIN_FILES.map(|name| AgentFile::Copy { path: directory.join(name), source: theirs.join(name) });
+    let read = (spec.access == AccessMode::Read).then_some(rules);
     [settings].into_iter().chain(read).chain(logins).collect()
 }
 
-fn settings(order: &Order<'_>) -> Value {
+fn settings(spec: &AgentSpec<'_>) -> Value {
     let mut settings = json!({
         "privacy": { "usageStatisticsEnabled": false },
         "telemetry": { "enabled": false },
         "general": {
             "enableAutoUpdate": false,
             "enableAutoUpdateNotification": false,
-            // Once more, for what is over at once. Longer waits are ours.
+            // One retry for short failures. Signoff handles longer waits.
             "maxAttempts": 2,
         },
-        // None of what the repository brings is run.
+        // Do not run anything from the repository.
         "hooksConfig": { "enabled": false },
         "skills": { "enabled": false },
         "experimental": { "enableAgents": false },
         "advanced": { "ignoreLocalEnv": true },
-        // Otherwise any `@word` of the prompt is looked for in all files, and the first that fits is read.
+        // Otherwise every `@word` in the prompt is searched for in all files, and the first match is read.
         "context": { "fileFiltering": { "enableRecursiveFileSearch": false } },
     });
-    if let Some(auth) = auth(order) {
+    if let Some(auth) = auth_settings(spec) {
         settings["security"] = json!({ "auth": auth });
     }
-    if let Some(reporting) = order.reporting {
-        settings["mcpServers"] = servers(&reporting);
+    if let Some(reporting) = spec.reporting {
+        settings["mcpServers"] = servers_config(&reporting);
     }
     settings
 }
 
-/// The server for reports. It puts the token in itself, out of its environment.
-pub fn servers(reporting: &Reporting<'_>) -> Value {
-    json!({ SERVER: {
+/// Configuration of the report server. Gemini CLI inserts the token from its environment.
+pub fn servers_config(reporting: &ReportEndpoint<'_>) -> Value {
+    json!({ REPORT_SERVER: {
         "httpUrl": reporting.url,
         "headers": { "Authorization": format!("Bearer ${}", reporting.variable) },
         "trust": true,
@@ -205,28 +205,27 @@ pub fn servers(reporting: &Reporting<'_>) -> Value {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Settings {
-    security: Security,
+struct GeminiSettings {
+    security: GeminiSecurity,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Security {
+struct GeminiSecurity {
     auth: Option<Value>,
 }
 
-/// How it is to log in. A key that it is given for this work comes first, then what the person chose; then a key that is
-/// there, which it would not use by itself if an address is there too.
-fn auth(order: &Order<'_>) -> Option<Value> {
+/// The login method: a key configured for this agent, then the user's choice, then an existing key, which
+/// Gemini CLI would not use by itself if an endpoint is set too.
+fn auth_settings(spec: &AgentSpec<'_>) -> Option<Value> {
     let key = "GEMINI_API_KEY";
     let by_key = Some(json!({ "selectedType": "gemini-api-key" }));
-    if order.agent.env.contains_key(key) {
+    if spec.agent.env.contains_key(key) {
         return by_key;
     }
-    let chosen: Settings = set_up::settings(&order.person.join(".gemini/settings.json"));
+    let chosen: GeminiSettings = user_settings::read_settings(&spec.user_home.join(".gemini/settings.json"));
     let chosen = chosen.security.auth.filter(|auth| auth.get("selectedType").is_some());
-    let elsewhere =
-        ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"].iter().any(|name| order.finds(name));
-    let has_key = order.finds(key) || persons(order).contains_key(key);
+    let elsewhere = ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"].iter().any(|name| spec.has_variable(name));
+    let has_key = spec.has_variable(key) || user_variables(spec).contains_key(key);
     chosen.or_else(|| by_key.filter(|_| has_key && !elsewhere))
 }

@@ -1,18 +1,18 @@
-//! Agents that say what they mean: stdout is the final message, the exit code tells how it ended.
+//! Agents with plain output: stdout is the final message, and the exit code the result.
 
-use signoff_core::heard::Said;
+use signoff_core::agent_output::OutputLine;
 
-use super::{Account, Closing, Listener};
+use super::{AgentExit, AgentResult, OutputParser};
 
-/// Shows every line. What it came to is read from the files as they are.
-pub struct Plain;
+/// Shows every line. The result is read from the output files.
+pub struct PlainParser;
 
-impl Listener for Plain {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        vec![Said::Text(String::from_utf8_lossy(line).into_owned())]
+impl OutputParser for PlainParser {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        vec![OutputLine::Text(String::from_utf8_lossy(line).into_owned())]
     }
 
-    fn ended(&mut self, _: &Closing<'_>) -> Account {
-        Account::default()
+    fn finish(&mut self, _: &AgentExit<'_>) -> AgentResult {
+        AgentResult::default()
     }
 }

@@ -1,7 +1,7 @@
 //! `kind = "qwen"`: Qwen Code.
 //!
-//! Its settings are laid as those of the system, which come before the person's and the repository's: what a repository
-//! brings along (hooks, servers, texts) would be taken otherwise.
+//! Its settings are written as system settings, which override the user's and the repository's. Otherwise
+//! hooks, servers and texts of the repository would be used.
 
 mod chat;
 mod stream;
@@ -12,15 +12,15 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::gemini::servers;
-use super::set_up::{self, Guarded};
-use super::{Agent, CommandLine, Duty, Laid, Listener, Order, SERVER};
+use super::gemini::servers_config;
+use super::user_settings::{self, GuardedVariable};
+use super::{AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER};
 
-pub struct Qwen;
+pub struct QwenAdapter;
 
-/// Variables of a `.qwen/.env` or `.env` in the repository are taken where there is none, or an empty one: so each of these
-/// has a value that is as good as none.
-const GUARDED: [Guarded; 11] = [
+/// Variables that are always set, to a neutral value. Qwen Code reads unset or empty variables from a
+/// `.qwen/.env` or `.env` of the repository.
+const GUARDED: [GuardedVariable; 11] = [
     ("OPENAI_BASE_URL", "https://api.openai.com/v1"),
     ("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
     ("NODE_TLS_REJECT_UNAUTHORIZED", "1"),
@@ -34,9 +34,8 @@ const GUARDED: [Guarded; 11] = [
     ("GIT_SSH_COMMAND", "ssh"),
 ];
 
-/// Taken away from those who only read, beside what its plan mode takes: it starts work elsewhere, writes, or comes back
-/// later.
-const WRITING: [&str; 22] = [
+/// Tools denied to readers besides those its plan mode denies: they start other work, write, or run later.
+const DENIED_TO_READERS: [&str; 22] = [
     "write_file",
     "edit",
     "notebook_edit",
@@ -61,42 +60,42 @@ const WRITING: [&str; 22] = [
     "web_search",
 ];
 
-impl Agent for Qwen {
-    fn command_line(&self, order: &Order<'_>) -> CommandLine {
-        let (program, mut arguments) = order.program("qwen");
-        let mode = match order.duty {
-            Duty::Write => "yolo",
-            Duty::Read => "plan",
+impl AgentAdapter for QwenAdapter {
+    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
+        let (program, mut arguments) = spec.program("qwen");
+        let mode = match spec.access {
+            AccessMode::Write => "yolo",
+            AccessMode::Read => "plan",
         };
         let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         say(&["-o", "stream-json", "--approval-mode", mode]);
-        for (flag, value) in [("-m", order.model), ("--resume", order.resumes)] {
+        for (flag, value) in [("-m", spec.model), ("--resume", spec.resume_session)] {
             if let Some(value) = value {
                 say(&[flag, value]);
             }
         }
-        arguments.extend(order.agent.args.iter().cloned());
-        let theirs: Theirs = set_up::settings(&order.person.join(".qwen/settings.json"));
-        let environment = environment(order, &theirs);
-        CommandLine { program, arguments, environment, files: files(order, &theirs) }
+        arguments.extend(spec.agent.args.iter().cloned());
+        let user_settings: QwenUserSettings = user_settings::read_settings(&spec.user_home.join(".qwen/settings.json"));
+        let environment = environment(spec, &user_settings);
+        CommandLine { program, arguments, environment, files: files(spec, &user_settings) }
     }
 
-    fn keeps(&self) -> &'static [&'static str] {
+    fn session_paths(&self) -> &'static [&'static str] {
         &[".qwen/projects"]
     }
 
-    fn listener(&self) -> Box<dyn Listener> {
-        Box::new(stream::Stream::default())
+    fn output_parser(&self) -> Box<dyn OutputParser> {
+        Box::new(stream::QwenStream::default())
     }
 }
 
-/// Its own directory in the home that it is given.
-fn directory(order: &Order<'_>) -> PathBuf {
-    order.home.join(".qwen")
+/// Its configuration directory in its home.
+fn config_dir(spec: &AgentSpec<'_>) -> PathBuf {
+    spec.home.join(".qwen")
 }
 
-fn environment(order: &Order<'_>, theirs: &Theirs) -> Vec<(String, Option<String>)> {
-    let directory = directory(order);
+fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<(String, Option<String>)> {
+    let directory = config_dir(spec);
     let (own_home, rules) = (directory.display().to_string(), directory.join("system.json"));
     let own = [
         ("QWEN_HOME", own_home.as_str()),
@@ -106,99 +105,99 @@ fn environment(order: &Order<'_>, theirs: &Theirs) -> Vec<(String, Option<String
         ("NO_COLOR", "1"),
     ]
     .map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let model = order.model.map(|model| ("OPENAI_MODEL".to_owned(), Some(model.to_owned())));
-    let guarded = set_up::guard(order, &GUARDED, &theirs.variables(order));
+    let model = spec.model.map(|model| ("OPENAI_MODEL".to_owned(), Some(model.to_owned())));
+    let guarded = user_settings::guarded_values(spec, &GUARDED, &user_settings.variables(spec));
     own.into_iter().chain(model).chain(guarded).collect()
 }
 
-fn files(order: &Order<'_>, theirs: &Theirs) -> Vec<Laid> {
-    let (own, person) = (directory(order), order.person.join(".qwen"));
-    let text = format!("{:#}\n", settings(order, theirs));
-    let settings = Laid::Text { path: own.join("system.json"), text };
+fn files(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<AgentFile> {
+    let (own, person) = (config_dir(spec), spec.user_home.join(".qwen"));
+    let text = format!("{:#}\n", settings(spec, user_settings));
+    let settings = AgentFile::Text { path: own.join("system.json"), text };
     let login = "oauth_creds.json";
-    let login = Laid::Link { path: own.join(login), of: person.join(login) };
-    let variables = Laid::Copy { path: own.join(".env"), of: person.join(".env") };
+    let login = AgentFile::Link { path: own.join(login), source: person.join(login) };
+    let variables = AgentFile::Copy { path: own.join(".env"), source: person.join(".env") };
     vec![settings, login, variables]
 }
 
-fn settings(order: &Order<'_>, theirs: &Theirs) -> Value {
+fn settings(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Value {
     let mut settings = json!({
         "privacy": { "usageStatisticsEnabled": false },
         "telemetry": { "enabled": false },
         "general": { "enableAutoUpdate": false },
-        // Refusals are asked about seven times as it is. Ten times that, with minutes in between, is ours to decide.
+        // It already retries seven times. Ten times as many, with minutes in between, is signoff's decision.
         "model": { "generationConfig": { "maxRetries": 0 } },
-        // A tool that must be searched for first is not found.
+        // The model does not find a tool that it has to search for.
         "tools": { "toolSearch": { "enabled": false } },
-        // It would ask its model more than it was asked.
+        // These would send additional requests to the model.
         "memory": { "enableManagedAutoMemory": false, "enableManagedAutoDream": false, "enableAutoSkill": false },
-        // None of what the repository brings is run.
+        // Do not run anything from the repository.
         "disableAllHooks": true,
         "skills": { "disabledLevels": ["project", "user", "extension", "bundled"] },
-        "mcp": { "allowed": [SERVER] },
+        "mcp": { "allowed": [REPORT_SERVER] },
         "context": {
             "fileName": ["SIGNOFF-NONE.md"],
-            // Otherwise any `@word` of the prompt is looked for in all files, and the first that fits is read.
+            // Otherwise every `@word` in the prompt is searched for in all files, and the first match is read.
             "fileFiltering": { "enableRecursiveFileSearch": false },
         },
-        // Those who work beside it are none of its business.
+        // No messages to other sessions.
         "agents": { "crossSessionMessaging": false },
     });
-    if let Some(auth) = theirs.auth(order) {
+    if let Some(auth) = user_settings.auth(spec) {
         settings["security"] = json!({ "auth": auth });
     }
-    for (name, value) in [("modelProviders", &theirs.model_providers), ("env", &theirs.env)] {
+    for (name, value) in [("modelProviders", &user_settings.model_providers), ("env", &user_settings.env)] {
         if let Some(value) = value {
             settings[name] = value.clone();
         }
     }
-    if order.duty == Duty::Read {
-        settings["permissions"] = json!({ "deny": WRITING });
+    if spec.access == AccessMode::Read {
+        settings["permissions"] = json!({ "deny": DENIED_TO_READERS });
     }
-    if let Some(reporting) = order.reporting {
-        settings["mcpServers"] = servers(&reporting);
+    if let Some(reporting) = spec.reporting {
+        settings["mcpServers"] = servers_config(&reporting);
     }
     settings
 }
 
-/// What of the person's settings says who they are to its provider.
+/// The part of the user's settings that contains the login.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Theirs {
-    security: Security,
+struct QwenUserSettings {
+    security: QwenSecurity,
     model_providers: Option<Value>,
     env: Option<Value>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Security {
+struct QwenSecurity {
     auth: Option<Value>,
 }
 
-impl Theirs {
-    /// How it is to log in: by the key it is given for this work, as the person chose, or by a key that is there.
-    fn auth(&self, order: &Order<'_>) -> Option<Value> {
+impl QwenUserSettings {
+    /// The login method: a key configured for this agent, then the user's choice, then an existing key.
+    fn auth(&self, spec: &AgentSpec<'_>) -> Option<Value> {
         let key = "OPENAI_API_KEY";
         let by_key = Some(json!({ "selectedType": "openai" }));
-        if order.agent.env.contains_key(key) {
+        if spec.agent.env.contains_key(key) {
             return by_key;
         }
-        let has_key = order.finds(key) || self.variables(order).contains_key(key);
+        let has_key = spec.has_variable(key) || self.variables(spec).contains_key(key);
         let chosen = self.security.auth.clone().filter(|auth| auth.get("selectedType").is_some());
         chosen.or_else(|| by_key.filter(|_| has_key))
     }
 
-    /// The variables that it would find in the person's home and settings.
-    fn variables(&self, order: &Order<'_>) -> BTreeMap<String, String> {
+    /// The variables that Qwen Code would find in the user's home and settings.
+    fn variables(&self, spec: &AgentSpec<'_>) -> BTreeMap<String, String> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let address = self.security.auth.as_ref().and_then(|auth| auth.get("baseUrl")).and_then(text);
         let mut all: BTreeMap<String, String> =
             address.map(|address| ("OPENAI_BASE_URL".to_owned(), address)).into_iter().collect();
         let env = self.env.as_ref().and_then(Value::as_object).into_iter().flatten();
         all.extend(env.filter_map(|(name, value)| Some((name.clone(), text(value)?))));
-        all.extend(set_up::variables(&order.person.join(".env")));
-        all.extend(set_up::variables(&order.person.join(".qwen/.env")));
+        all.extend(user_settings::read_env_file(&spec.user_home.join(".env")));
+        all.extend(user_settings::read_env_file(&spec.user_home.join(".qwen/.env")));
         all
     }
 }

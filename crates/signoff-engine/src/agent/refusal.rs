@@ -1,53 +1,52 @@
-//! What a provider's refusal means, whoever passes it on: its HTTP status where there is one, otherwise its words.
+//! Classifies a provider's error by its HTTP status or its text.
 
-use signoff_core::heard::TroubleKind;
-use signoff_core::limited::{self, Ended};
+use signoff_core::agent_output::AgentErrorKind;
+use signoff_core::rate_limit::{self, ExitOutput};
 
-/// Words that nobody uses for anything else, in small letters, and what they mean. Providers send some of them with a
-/// status that says less.
-const WORDS: [(&str, TroubleKind); 19] = [
-    ("insufficient_quota", TroubleKind::Money),
-    ("insufficient balance", TroubleKind::Money),
-    ("credit balance", TroubleKind::Money),
-    ("context_length_exceeded", TroubleKind::TooLong),
-    ("maximum context length", TroubleKind::TooLong),
-    ("context window", TroubleKind::TooLong),
-    ("prompt is too long", TroubleKind::TooLong),
-    ("prompt budget", TroubleKind::TooLong),
-    ("invalid api key", TroubleKind::NotLoggedIn),
-    ("invalid_api_key", TroubleKind::NotLoggedIn),
-    ("incorrect api key", TroubleKind::NotLoggedIn),
-    ("api key is missing", TroubleKind::NotLoggedIn),
-    ("authentication required", TroubleKind::NotLoggedIn),
-    ("no authentication information", TroubleKind::NotLoggedIn),
-    ("model_not_found", TroubleKind::Model),
-    ("model not found", TroubleKind::Model),
-    ("overloaded", TroubleKind::Overloaded),
-    ("json parsing failed", TroubleKind::Broken),
-    ("connection was closed unexpectedly", TroubleKind::Broken),
+/// Lower-case phrases with their meaning. Providers send some of them with a less specific status.
+const PHRASES: [(&str, AgentErrorKind); 19] = [
+    ("insufficient_quota", AgentErrorKind::OutOfCredit),
+    ("insufficient balance", AgentErrorKind::OutOfCredit),
+    ("credit balance", AgentErrorKind::OutOfCredit),
+    ("context_length_exceeded", AgentErrorKind::PromptTooLong),
+    ("maximum context length", AgentErrorKind::PromptTooLong),
+    ("context window", AgentErrorKind::PromptTooLong),
+    ("prompt is too long", AgentErrorKind::PromptTooLong),
+    ("prompt budget", AgentErrorKind::PromptTooLong),
+    ("invalid api key", AgentErrorKind::NotLoggedIn),
+    ("invalid_api_key", AgentErrorKind::NotLoggedIn),
+    ("incorrect api key", AgentErrorKind::NotLoggedIn),
+    ("api key is missing", AgentErrorKind::NotLoggedIn),
+    ("authentication required", AgentErrorKind::NotLoggedIn),
+    ("no authentication information", AgentErrorKind::NotLoggedIn),
+    ("model_not_found", AgentErrorKind::Model),
+    ("model not found", AgentErrorKind::Model),
+    ("overloaded", AgentErrorKind::Overloaded),
+    ("json parsing failed", AgentErrorKind::Broken),
+    ("connection was closed unexpectedly", AgentErrorKind::Broken),
 ];
 
-/// What a refusal means. `seconds` is the wait that the provider asked for, where it did apart from its words.
-pub fn kind(status: Option<u16>, words: &str, seconds: Option<u64>) -> TroubleKind {
+/// Classifies an error. `seconds` is the wait the provider asked for outside of the text.
+pub fn classify(status: Option<u16>, words: &str, seconds: Option<u64>) -> AgentErrorKind {
     let words = words.to_lowercase();
-    let known = WORDS.iter().find(|(word, _)| words.contains(word)).map(|(_, kind)| *kind);
-    let asked = seconds.or_else(|| refused(&words).flatten());
+    let known = PHRASES.iter().find(|(word, _)| words.contains(word)).map(|(_, kind)| *kind);
+    let asked = seconds.or_else(|| rate_limit_wait(&words).flatten());
     match (known, status) {
         (Some(kind), _) => kind,
-        (None, Some(429)) => TroubleKind::Limited { seconds: asked },
-        (None, Some(401 | 403)) => TroubleKind::NotLoggedIn,
-        (None, Some(402)) => TroubleKind::Money,
-        (None, Some(404)) => TroubleKind::Model,
-        (None, Some(413)) => TroubleKind::TooLong,
-        (None, Some(500..=599)) => TroubleKind::Overloaded,
-        (None, Some(_)) => TroubleKind::Other,
-        (None, None) if refused(&words).is_some() => TroubleKind::Limited { seconds: asked },
-        (None, None) => TroubleKind::Other,
+        (None, Some(429)) => AgentErrorKind::Limited { seconds: asked },
+        (None, Some(401 | 403)) => AgentErrorKind::NotLoggedIn,
+        (None, Some(402)) => AgentErrorKind::OutOfCredit,
+        (None, Some(404)) => AgentErrorKind::Model,
+        (None, Some(413)) => AgentErrorKind::PromptTooLong,
+        (None, Some(500..=599)) => AgentErrorKind::Overloaded,
+        (None, Some(_)) => AgentErrorKind::Other,
+        (None, None) if rate_limit_wait(&words).is_some() => AgentErrorKind::Limited { seconds: asked },
+        (None, None) => AgentErrorKind::Other,
     }
 }
 
-/// The wait that words ask for, if they are a refusal.
-fn refused(words: &str) -> Option<Option<u64>> {
-    let refused = limited::recognise(&Ended { code: 1, stdout: b"", stderr: words.as_bytes() })?;
-    Some(refused.told.map(|told| told.as_secs()))
+/// The wait in the text, if the text is about a rate limit.
+fn rate_limit_wait(words: &str) -> Option<Option<u64>> {
+    let refused = rate_limit::detect(&ExitOutput { code: 1, stdout: b"", stderr: words.as_bytes() })?;
+    Some(refused.retry_after.map(|delay| delay.as_secs()))
 }

@@ -1,6 +1,6 @@
-//! The project's checks on the commit that work is based on, so that work is not blamed for what fails there.
+//! Runs the project's checks on the base commit, so that the work is not blamed for failures that it did not cause.
 //!
-//! They run only when checks of the work failed, once for each base commit and list of checks. The result is kept below
+//! They run only if checks of the work failed, once per base commit and list of checks. Results are cached below
 //! `.signoff`.
 
 use std::fs;
@@ -8,121 +8,122 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use signoff_core::checks::Ran;
+use signoff_core::checks::CheckRun;
 use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 use signoff_core::machine::JobKind;
-use signoff_core::policy::Span;
+use signoff_core::policy::TimeSpan;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::check_results::{Checks, checked, ran};
-use super::checks::launch_of;
-use super::conclude::stdout;
-use super::{Workshop, blocking, environment, make_directory};
-use crate::assignment::Assignment;
-use crate::builtin::checks::Check;
-use crate::clear;
-use crate::dispatcher::Input;
-use crate::draft::{self, Care};
+use super::check_results::{CheckRunResult, parse_check_results, read_check_results};
+use super::checks::check_list_launch;
+use super::finish::stdout;
+use super::{EngineContext, blocking, environment, make_directory};
+use crate::atomic_file::{self, WriteMode};
+use crate::attempt_spec::AttemptSpec;
+use crate::builtin::checks::CheckCommand;
+use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
 use crate::git::Uncommitted;
-use crate::landing::{Tell, Told, Turn};
-use crate::process::{AttemptDir, Ended, Exit, Launch};
+use crate::landing::{LandingLock, LandingProgress, ProgressCallback};
+use crate::process::{AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
+use crate::remove_tree;
 
-/// What is known of the checks on a base.
+/// The result of the checks on a base commit.
 #[derive(Debug)]
-pub enum Base {
-    Ran(Vec<Ran>),
-    /// They could not be run there, or not to their end.
+pub enum BaseCheckResult {
+    Ran(Vec<CheckRun>),
+    /// They could not be run, or did not finish.
     Unknown,
     Stopped,
 }
 
-/// How long checks may take, and the environment they get.
-type Terms = (Span, Vec<(String, Option<String>)>);
+/// Timeout and environment of the checks.
+type CheckTerms = (TimeSpan, Vec<(String, Option<String>)>);
 
-/// How the checks of an attempt went on a base, if that is kept.
-pub fn known(shop: &Workshop, base: &Commit, dir: &AttemptDir) -> Option<Vec<Ran>> {
-    serde_json::from_slice(&fs::read(kept_at(shop, base, &listed(dir)?)).ok()?).ok()
+/// The cached results of an attempt's checks on a base commit.
+pub fn cached(ctx: &EngineContext, base: &Commit, dir: &AttemptDir) -> Option<Vec<CheckRun>> {
+    serde_json::from_slice(&fs::read(cache_path(ctx, base, &read_check_list(dir)?)).ok()?).ok()
 }
 
-/// Runs the checks of an attempt on its base if they failed on its head. False if the person stopped that.
-pub async fn before_conclusion(
-    shop: &Arc<Workshop>,
-    task: &Assignment,
-    (dir, ended): (&AttemptDir, &Ended),
-    tell: &UnboundedSender<Input>,
+/// Runs the checks of an attempt on its base if they failed on its head. Returns false if the user stopped them.
+pub async fn ensure_base_checks(
+    ctx: &Arc<EngineContext>,
+    spec: &AttemptSpec,
+    (dir, ended): (&AttemptDir, &ProcessResult),
+    sender: &UnboundedSender<DispatcherInput>,
 ) -> Result<bool, EngineError> {
-    let reads = matches!(task.job.kind, JobKind::Review { .. } | JobKind::Check);
-    if !reads || ended.exit != Exit::Code(0) || listed(dir).is_none() {
+    let reads = matches!(spec.job.kind, JobKind::Review { .. } | JobKind::Check);
+    if !reads || ended.exit != ProcessExit::Code(0) || read_check_list(dir).is_none() {
         return Ok(true);
     }
-    let Ok(ran) = ran(&stdout(dir)) else { return Ok(true) };
-    let told = |told: Told| {
-        if let Told::Stoppable(stopper) = told {
-            let (run, loop_id, attempt) = (task.run, task.loop_id.clone(), task.job.attempt);
-            tell.send(Input::Running { run, loop_id, attempt, stopper }).ok();
+    let Ok(ran) = parse_check_results(&stdout(dir)) else { return Ok(true) };
+    let progress = |progress: LandingProgress| {
+        if let LandingProgress::Stoppable(stopper) = progress {
+            let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
+            sender.send(DispatcherInput::Running { run, loop_id, attempt, stopper }).ok();
         }
     };
-    let gate = task.gate().and_then(|gate| gate.review_timeout);
-    let terms = (gate.unwrap_or(shop.settings.limits().attempt), environment::bare(task.run));
-    match of(shop, (dir, &ran), (task.base(), terms), &told).await? {
-        Base::Ran(_) | Base::Unknown => Ok(true),
-        Base::Stopped => Ok(false),
+    let gate = spec.gate().and_then(|gate| gate.review_timeout);
+    let terms = (gate.unwrap_or(ctx.settings.limits().attempt), environment::for_run(spec.run));
+    match run_on_base(ctx, (dir, &ran), (spec.base(), terms), &progress).await? {
+        BaseCheckResult::Ran(_) | BaseCheckResult::Unknown => Ok(true),
+        BaseCheckResult::Stopped => Ok(false),
     }
 }
 
-/// How the checks that were run in `dir` go on a base. It is asked for only where one of them failed.
-pub async fn of(
-    shop: &Arc<Workshop>,
-    (dir, ran): (&AttemptDir, &[Ran]),
-    (base, terms): (&Commit, Terms),
-    tell: Tell<'_>,
-) -> Result<Base, EngineError> {
-    if ran.iter().all(Ran::passed) {
-        return Ok(Base::Unknown);
+/// Runs the checks of `dir` on a base commit, or reads the cached results. Does nothing if all of them passed.
+pub async fn run_on_base(
+    ctx: &Arc<EngineContext>,
+    (dir, ran): (&AttemptDir, &[CheckRun]),
+    (base, terms): (&Commit, CheckTerms),
+    progress: ProgressCallback<'_>,
+) -> Result<BaseCheckResult, EngineError> {
+    if ran.iter().all(CheckRun::passed) {
+        return Ok(BaseCheckResult::Unknown);
     }
-    if let Some(ran) = known(shop, base, dir) {
-        return Ok(Base::Ran(ran));
+    if let Some(ran) = cached(ctx, base, dir) {
+        return Ok(BaseCheckResult::Ran(ran));
     }
-    let lock = shop.layout.worktree_lock(&shop.layout.base_worktree());
-    let waits = |told: Told| {
-        if let Told::Stoppable(_) = told {
-            tell(told);
+    let lock = ctx.layout.worktree_lock(&ctx.layout.base_worktree());
+    let waits = |step: LandingProgress| {
+        if let LandingProgress::Stoppable(_) = step {
+            progress(step);
         }
     };
-    let Some(_turn) = Turn::wait_for(lock, &waits).await? else { return Ok(Base::Stopped) };
-    match known(shop, base, dir) {
+    let Some(_turn) = LandingLock::acquire_file(lock, &waits).await? else {
+        return Ok(BaseCheckResult::Stopped);
+    };
+    match cached(ctx, base, dir) {
         // Another attempt ran them while this one waited for the lock.
-        Some(ran) => Ok(Base::Ran(ran)),
-        None => run(shop, dir, (base, terms), tell).await,
+        Some(ran) => Ok(BaseCheckResult::Ran(ran)),
+        None => run_uncached(ctx, dir, (base, terms), progress).await,
     }
 }
 
-/// Runs them in a worktree that is removed afterwards.
-async fn run(
-    shop: &Arc<Workshop>,
+/// Runs the checks in a temporary worktree.
+async fn run_uncached(
+    ctx: &Arc<EngineContext>,
     dir: &AttemptDir,
-    (base, terms): (&Commit, Terms),
-    tell: Tell<'_>,
-) -> Result<Base, EngineError> {
-    let Some(list) = listed(dir) else { return Ok(Base::Unknown) };
+    (base, terms): (&Commit, CheckTerms),
+    progress: ProgressCallback<'_>,
+) -> Result<BaseCheckResult, EngineError> {
+    let Some(list) = read_check_list(dir) else { return Ok(BaseCheckResult::Unknown) };
     let own = AttemptDir::new(dir.path().join("base"));
-    let preparing = (shop.clone(), own.clone(), base.clone(), list.clone());
-    let launch =
-        blocking(move || prepare(&preparing.0, &preparing.1, (&preparing.2, &preparing.3), terms)).await?;
-    let running = shop.keeper.start(&launch, &own).await;
+    let preparing = (ctx.clone(), own.clone(), base.clone(), list.clone());
+    let launch = blocking(move || prepare(&preparing.0, &preparing.1, (&preparing.2, &preparing.3), terms)).await?;
+    let running = ctx.keeper.start(&launch, &own).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", own.path(), error))?;
-    tell(Told::Stoppable(running.stopper()));
+    progress(LandingProgress::Stoppable(running.stopper()));
     let ended = running.wait().await;
-    let (ending, at) = (shop.clone(), kept_at(shop, base, &list));
+    let (ending, at) = (ctx.clone(), cache_path(ctx, base, &list));
     blocking(move || {
-        let came = match checked(&own, &ended) {
-            Checks::Stopped => Base::Stopped,
-            Checks::Failed(_) => Base::Unknown,
-            Checks::Ran(ran) => {
-                keep(&at, &ran)?;
-                Base::Ran(ran)
+        let came = match read_check_results(&own, &ended) {
+            CheckRunResult::Stopped => BaseCheckResult::Stopped,
+            CheckRunResult::Failed(_) => BaseCheckResult::Unknown,
+            CheckRunResult::Ran(ran) => {
+                write_cache(&at, &ran)?;
+                BaseCheckResult::Ran(ran)
             }
         };
         // If this fails, the next run reuses the worktree and checks out its own base there.
@@ -133,27 +134,27 @@ async fn run(
 }
 
 fn prepare(
-    shop: &Workshop,
+    ctx: &EngineContext,
     dir: &AttemptDir,
-    (base, list): (&Commit, &[Check]),
-    terms: Terms,
-) -> Result<Launch, EngineError> {
+    (base, list): (&Commit, &[CheckCommand]),
+    terms: CheckTerms,
+) -> Result<ProcessLaunch, EngineError> {
     // A killed process may have left files there.
-    clear::remove(dir.path()).ok();
+    remove_tree::remove(dir.path()).ok();
     make_directory(dir)?;
-    let path = shop.layout.base_worktree();
-    let worktree = shop.repository.integration(&path, base)?;
-    worktree.copy_files(shop.settings.copied_into_worktrees())?;
+    let path = ctx.layout.base_worktree();
+    let worktree = ctx.repository.integration_worktree(&path, base)?;
+    worktree.copy_files(ctx.settings.copied_into_worktrees())?;
     let list: Vec<_> = list.iter().map(|check| (check.name.clone(), check.command.clone())).collect();
-    launch_of(shop, dir, (&path, &list), terms)
+    check_list_launch(ctx, dir, (&path, &list), terms)
 }
 
-/// The checks that were run in a directory of an attempt.
-fn listed(dir: &AttemptDir) -> Option<Vec<Check>> {
+/// The list of checks that ran in an attempt's directory.
+fn read_check_list(dir: &AttemptDir) -> Option<Vec<CheckCommand>> {
     serde_json::from_slice(&fs::read(dir.path().join("checks.json")).ok()?).ok()
 }
 
-fn kept_at(shop: &Workshop, base: &Commit, list: &[Check]) -> PathBuf {
+fn cache_path(ctx: &EngineContext, base: &Commit, list: &[CheckCommand]) -> PathBuf {
     let mut digest = Sha256::new();
     for check in list {
         for word in [&check.name, &check.command] {
@@ -162,12 +163,12 @@ fn kept_at(shop: &Workshop, base: &Commit, list: &[Check]) -> PathBuf {
         }
     }
     let digest = hex(&digest.finalize());
-    shop.layout.base_checks().join(format!("{base}-{}.json", digest.get(..16).unwrap_or(&digest)))
+    ctx.layout.base_checks().join(format!("{base}-{}.json", digest.get(..16).unwrap_or(&digest)))
 }
 
-fn keep(path: &Path, ran: &[Ran]) -> Result<(), EngineError> {
+fn write_cache(path: &Path, ran: &[CheckRun]) -> Result<(), EngineError> {
     let failed = |error| EngineError::io("write", path, error);
     fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
     let text = serde_json::to_vec(ran).map_err(|error| failed(error.into()))?;
-    draft::write(path, &text, Care::Private).map_err(failed)
+    atomic_file::write(path, &text, WriteMode::Private).map_err(failed)
 }

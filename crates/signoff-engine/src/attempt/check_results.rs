@@ -1,104 +1,104 @@
-//! The results of the project's checks: reads what they printed, and makes an event of it.
+//! Reads the results of the project's checks and turns them into an event.
 
 use std::path::Path;
 
-use signoff_core::checks::{self, Ran};
+use signoff_core::checks::{self, CheckRun};
 use signoff_core::ids::ReviewerName;
-use signoff_core::machine::{CheckReport, Event, Failure};
-use signoff_core::review::name_files;
+use signoff_core::machine::{AttemptFailure, CheckReport, Event};
+use signoff_core::review::normalize_files;
 
 use super::base_checks;
-use super::checks::detected;
-use super::conclude::{failed, failure, is_stopped, stdout};
-use super::reviewed::roots;
-use super::{End, Workshop};
-use crate::assignment::Assignment;
-use crate::builtin::checks::NotRun;
-use crate::detect::Found;
-use crate::process::{AttemptDir, Ended};
+use super::checks::detect_checks;
+use super::finish::{exit_failure, failed_end, is_stopped, stdout};
+use super::finish_review::roots;
+use super::{AttemptEnd, EngineContext};
+use crate::attempt_spec::AttemptSpec;
+use crate::builtin::checks::ChecksNotRun;
+use crate::detect::DetectedChecks;
+use crate::process::{AttemptDir, ProcessResult};
 
-/// Makes an event of the checks of an attempt. Failures that the base has too become a note.
-pub(super) fn check(
-    shop: &Workshop,
-    task: &Assignment,
-    (dir, ended): (&AttemptDir, &Ended),
+/// Turns the check results of an attempt into an event. Failures that the base has too become a note.
+pub(super) fn finish_checks(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    (dir, ended): (&AttemptDir, &ProcessResult),
     notes: &mut Vec<String>,
-) -> End {
-    let ran = match checked(dir, ended) {
-        Checks::Stopped => return End::Stopped,
-        Checks::Failed(failure) => return failed(task, failure),
-        Checks::Ran(ran) => ran,
+) -> AttemptEnd {
+    let ran = match read_check_results(dir, ended) {
+        CheckRunResult::Stopped => return AttemptEnd::Stopped,
+        CheckRunResult::Failed(failure) => return failed_end(spec, failure),
+        CheckRunResult::Ran(ran) => ran,
     };
-    let base = base_checks::known(shop, task.base(), dir).unwrap_or_default();
-    let sorted = checks::against_base(&ReviewerName::new("checks"), &ran, &base);
-    notes.extend(sorted.note(task.base().as_str()));
+    let base = base_checks::cached(ctx, spec.base(), dir).unwrap_or_default();
+    let sorted = checks::compare_with_base(&ReviewerName::new("checks"), &ran, &base);
+    notes.extend(sorted.note(spec.base().as_str()));
     let mut findings = sorted.new;
-    name_files(&mut findings, &roots(shop, task).each_ref().map(String::as_str));
+    normalize_files(&mut findings, &roots(ctx, spec).each_ref().map(String::as_str));
     let report = if findings.is_empty() { CheckReport::Passed } else { CheckReport::Failed { findings } };
-    End::Event(Box::new(Event::CheckEnded { attempt: task.job.attempt, report }))
+    AttemptEnd::Event(Box::new(Event::CheckEnded { attempt: spec.job.attempt, report }))
 }
 
-/// What the project's commands came to.
+/// The outcome of running the project's checks.
 #[derive(Debug)]
-pub enum Checks {
+pub enum CheckRunResult {
     Stopped,
-    Failed(Failure),
-    /// How each of them went.
-    Ran(Vec<Ran>),
+    Failed(AttemptFailure),
+    /// The result of each check.
+    Ran(Vec<CheckRun>),
 }
 
-/// Reads what the project's commands left.
-pub fn checked(dir: &AttemptDir, ended: &Ended) -> Checks {
+/// Reads the results of the project's checks.
+pub fn read_check_results(dir: &AttemptDir, ended: &ProcessResult) -> CheckRunResult {
     if is_stopped(&ended.exit) {
-        return Checks::Stopped;
+        return CheckRunResult::Stopped;
     }
-    if let Some(failure) = failure(&ended.exit) {
-        return Checks::Failed(failure);
+    if let Some(failure) = exit_failure(&ended.exit) {
+        return CheckRunResult::Failed(failure);
     }
-    match ran(&stdout(dir)) {
-        Ok(ran) => Checks::Ran(ran),
-        Err(failure) => Checks::Failed(failure),
+    match parse_check_results(&stdout(dir)) {
+        Ok(ran) => CheckRunResult::Ran(ran),
+        Err(failure) => CheckRunResult::Failed(failure),
     }
 }
 
-/// How the project's commands ended. A command whose end is unknown has not passed.
-pub(super) fn ran(text: &[u8]) -> Result<Vec<Ran>, Failure> {
-    if let Ok(NotRun { not_run }) = serde_json::from_slice(text) {
-        return Err(Failure::NotStarted { message: not_run });
+/// Parses the results of the checks. Unknown results are a failure.
+pub(super) fn parse_check_results(text: &[u8]) -> Result<Vec<CheckRun>, AttemptFailure> {
+    if let Ok(ChecksNotRun { not_run }) = serde_json::from_slice(text) {
+        return Err(AttemptFailure::NotStarted { message: not_run });
     }
-    let bad = |message: String| Failure::BadAnswer { message };
-    let ran: Vec<Ran> = serde_json::from_slice(text)
-        .map_err(|error| bad(format!("how the checks went cannot be read: {error}")))?;
+    let bad = |message: String| AttemptFailure::BadAnswer { message };
+    let ran: Vec<CheckRun> =
+        serde_json::from_slice(text).map_err(|error| bad(format!("could not parse the check results: {error}")))?;
     if ran.is_empty() { Err(bad("no check was run".to_owned())) } else { Ok(ran) }
 }
 
-/// Which checks were run, where the settings name none.
-pub(super) fn found_checks(shop: &Workshop, task: &Assignment) -> Option<String> {
-    let Found { checks, missing } = detected(Path::new(&task.place.worktree));
+/// A note with the detected checks, if none are configured.
+pub(super) fn detected_checks_note(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
+    let DetectedChecks { checks, missing } = detect_checks(Path::new(&spec.workspace.worktree));
     let commands: Vec<String> = checks.into_iter().map(|one| one.command).collect();
-    let named = shop.settings.checks().is_empty() && !commands.is_empty();
+    let named = ctx.settings.checks().is_empty() && !commands.is_empty();
     let missing: String = missing.iter().map(|one| format!("; {one}")).collect();
     named.then(|| format!("no [checks] are configured; found and run: {}{missing}", commands.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ran;
+    use super::parse_check_results;
 
     #[test]
-    fn checks_of_which_nothing_can_be_told_have_not_passed() {
-        let told =
-            |text: &str| ran(text.as_bytes()).map_or_else(|failure| failure.to_string(), |_| String::new());
+    fn unreadable_check_results_are_a_failure() {
+        let error_of = |text: &str| {
+            parse_check_results(text.as_bytes()).map_or_else(|failure| failure.to_string(), |_| String::new())
+        };
         let whole = r#"[{"name":"test","command":"false","code":1,"output":""}]"#;
-        assert_eq!(told(whole), "");
+        assert_eq!(error_of(whole), "");
         let no_check = "gave an answer that cannot be used: no check was run";
-        assert_eq!(told("[]"), no_check);
+        assert_eq!(error_of("[]"), no_check);
         let missing = r#"{"not_run":"`go` is not installed"}"#;
-        assert_eq!(told(missing), "could not be started: `go` is not installed");
-        let unreadable =
-            "gave an answer that cannot be used: how the checks went cannot be read: EOF while parsing";
+        assert_eq!(error_of(missing), "could not be started: `go` is not installed");
+        let unreadable = "gave an answer that cannot be used: could not parse the check results: EOF while parsing";
         for cut in 0..whole.len() {
-            assert!(told(&whole[..cut]).starts_with(unreadable), "{cut}");
+            assert!(error_of(&whole[..cut]).starts_with(unreadable), "{cut}");
         }
     }
 }

@@ -1,129 +1,128 @@
-//! The project's own commands, run by signoff itself under the same keeper as any agent.
+//! Prepares the project's checks, which signoff runs itself under the supervisor.
 
 use std::fs;
 use std::path::Path;
 
-use signoff_core::config::{AssignedReviewer, ReviewWorkspace};
 use signoff_core::ids::Commit;
-use signoff_core::policy::Span;
+use signoff_core::policy::TimeSpan;
+use signoff_core::settings::{AssignedReviewer, ReviewWorkspace};
 
-use super::environment::{self, Told};
-use super::held::{Room, held};
+use super::environment::{self, AttemptCredentials};
 use super::launch::assemble;
-use super::prepare::{Memo, Prepared, write_prompt};
-use super::{Unstarted, Workshop, copied};
+use super::prepare::{Memo, PreparedLaunch, write_prompt};
+use super::sandbox::{SandboxWorkspace, sandboxed};
+use super::{EngineContext, StartFailure, reviewer_copy};
 use crate::agent::CommandLine;
-use crate::assignment::Assignment;
-use crate::detect::{self, Found};
+use crate::attempt_spec::AttemptSpec;
+use crate::detect::{self, DetectedChecks};
 use crate::error::EngineError;
-use crate::process::{AttemptDir, Launch};
+use crate::process::{AttemptDir, ProcessLaunch};
 
-/// The checks of a phase: those that are configured, or else those that are found in the worktree.
-pub fn of_phase(shop: &Workshop, task: &Assignment, dir: AttemptDir) -> Result<Prepared, EngineError> {
-    let list: Vec<(String, String)> = match shop.settings.checks() {
+/// Prepares the checks of a phase: the configured ones, or those detected in the worktree.
+pub fn prepare_phase_checks(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    dir: AttemptDir,
+) -> Result<PreparedLaunch, EngineError> {
+    let list: Vec<(String, String)> = match ctx.settings.checks() {
         known if known.is_empty() => {
-            let Found { checks, missing } = detected(Path::new(&task.place.worktree));
+            let DetectedChecks { checks, missing } = detect_checks(Path::new(&spec.workspace.worktree));
             if checks.is_empty() {
-                return Ok(Err(Unstarted::NothingToCheck { missing }));
+                return Ok(Err(StartFailure::NothingToCheck { missing }));
             }
             checks.into_iter().map(|one| (one.name, one.command)).collect()
         }
         known => known.into_iter().map(|(name, command)| (name.to_owned(), command.to_owned())).collect(),
     };
-    let (directory, terms) = (Path::new(&task.place.worktree), terms(shop, task, &dir));
-    let launch = launch_of(shop, &dir, (directory, &list), terms)?;
+    let (directory, terms) = (Path::new(&spec.workspace.worktree), terms(ctx, spec, &dir));
+    let launch = check_list_launch(ctx, &dir, (directory, &list), terms)?;
     Ok(Ok((launch, dir)))
 }
 
-/// The checks that are found in a worktree.
-pub fn detected(worktree: &Path) -> Found {
-    detect::checks(worktree, detect::is_installed)
+/// Detects the checks of a worktree.
+pub fn detect_checks(worktree: &Path) -> DetectedChecks {
+    detect::detect_checks(worktree, detect::is_installed)
 }
 
-/// The project's own commands, run by signoff itself under the same keeper: in the loop's worktree, or held to a copy.
-pub fn of_reviewer(
-    shop: &Workshop,
-    task: &Assignment,
+/// Prepares the checks of a reviewer: in the loop's worktree, or sandboxed in a copy.
+pub fn prepare_reviewer_checks(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
     (reviewer, commit): (&AssignedReviewer, &Commit),
     dir: AttemptDir,
-) -> Result<Prepared, EngineError> {
-    let list = of_base(shop, task)?;
+) -> Result<PreparedLaunch, EngineError> {
+    let list = project_checks(ctx, spec)?;
     if list.is_empty() {
         let none = "no checks are configured: name them in [checks] of signoff.toml";
-        return Ok(Err(Unstarted::Failed(none.to_owned())));
+        return Ok(Err(StartFailure::Failed(none.to_owned())));
     }
-    let terms = (reviewer.timeout, environment::of(task, &dir, &Told::default()));
+    let terms = (reviewer.timeout, environment::for_attempt(spec, &dir, &AttemptCredentials::default()));
     let launch = match reviewer.workspace.unwrap_or(ReviewWorkspace::Shared) {
-        ReviewWorkspace::Shared => launch_of(shop, &dir, (Path::new(&task.place.worktree), &list), terms)?,
+        ReviewWorkspace::Shared => check_list_launch(ctx, &dir, (Path::new(&spec.workspace.worktree), &list), terms)?,
         ReviewWorkspace::Copy => {
-            let (_, copy) = copied::make(shop, task, (&reviewer.name, commit))?;
-            let launch = launch_of(shop, &dir, (copy.path(), &list), terms)?;
-            held(shop, launch, (&dir, task.launch.hold), &Room::Worktree(&copy))?
+            let (_, copy) = reviewer_copy::make(ctx, spec, (&reviewer.name, commit))?;
+            let launch = check_list_launch(ctx, &dir, (copy.path(), &list), terms)?;
+            sandboxed(ctx, launch, (&dir, spec.launch.sandbox), &SandboxWorkspace::Worktree(&copy))?
         }
     };
     Ok(Ok((launch, dir)))
 }
 
-/// The checks of the project: the configured ones, or else those detected in the base commit. Files that the work itself
-/// changed have no influence. If the base commit has no checks, those detected at the start of signoff apply.
-fn of_base(shop: &Workshop, task: &Assignment) -> Result<Vec<(String, String)>, EngineError> {
-    if shop.settings.checks().is_empty() {
-        let found = detect::checks_at(&shop.repository, &task.place.base, detect::is_installed)?;
+/// The checks of the project: the configured ones, or those detected in the base commit. Files that the work changed
+/// have no influence. If the base commit has no checks, those detected when signoff started apply.
+fn project_checks(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Vec<(String, String)>, EngineError> {
+    if ctx.settings.checks().is_empty() {
+        let found = detect::detect_checks_at(&ctx.repository, &spec.workspace.base, detect::is_installed)?;
         if !found.checks.is_empty() {
             return Ok(found.checks.into_iter().map(|one| (one.name, one.command)).collect());
         }
     }
-    let known = shop.settings.project_checks().into_iter();
+    let known = ctx.settings.project_checks().into_iter();
     Ok(known.map(|(name, command)| (name.to_owned(), command.to_owned())).collect())
 }
 
-/// How long checks may take, and what they are told.
-fn terms(shop: &Workshop, task: &Assignment, dir: &AttemptDir) -> (Span, Vec<(String, Option<String>)>) {
-    let attempt = shop.settings.limits().attempt;
-    let timeout = task.job_place().map_or(attempt, |place| shop.settings.checking_time(place));
-    (timeout, environment::of(task, dir, &Told::default()))
+/// Timeout and environment of the checks of a phase.
+fn terms(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> (TimeSpan, Vec<(String, Option<String>)>) {
+    let attempt = ctx.settings.limits().attempt;
+    let timeout = spec.job_place().map_or(attempt, |place| ctx.settings.check_timeout(place));
+    (timeout, environment::for_attempt(spec, dir, &AttemptCredentials::default()))
 }
 
-/// How the project's checks are started in a directory; none if there are none.
-pub fn checks_launch(
-    shop: &Workshop,
+/// The launch of the configured checks in a directory; `None` if none are configured.
+pub fn configured_checks_launch(
+    ctx: &EngineContext,
     dir: &AttemptDir,
     directory: &Path,
-    (timeout, environment): (Span, Vec<(String, Option<String>)>),
-) -> Result<Option<Launch>, EngineError> {
-    let list: Vec<_> = shop
-        .settings
-        .checks()
-        .into_iter()
-        .map(|(name, command)| (name.to_owned(), command.to_owned()))
-        .collect();
+    (timeout, environment): (TimeSpan, Vec<(String, Option<String>)>),
+) -> Result<Option<ProcessLaunch>, EngineError> {
+    let list: Vec<_> =
+        ctx.settings.checks().into_iter().map(|(name, command)| (name.to_owned(), command.to_owned())).collect();
     if list.is_empty() {
         return Ok(None);
     }
-    launch_of(shop, dir, (directory, &list), (timeout, environment)).map(Some)
+    check_list_launch(ctx, dir, (directory, &list), (timeout, environment)).map(Some)
 }
 
-/// How these commands are started in a directory.
-pub fn launch_of(
-    shop: &Workshop,
+/// The launch of these checks in a directory.
+pub fn check_list_launch(
+    ctx: &EngineContext,
     dir: &AttemptDir,
     (directory, list): (&Path, &[(String, String)]),
-    (timeout, environment): (Span, Vec<(String, Option<String>)>),
-) -> Result<Launch, EngineError> {
+    (timeout, environment): (TimeSpan, Vec<(String, Option<String>)>),
+) -> Result<ProcessLaunch, EngineError> {
     let list: Vec<_> =
         list.iter().map(|(name, command)| serde_json::json!({"name": name, "command": command})).collect();
     let path = dir.path().join("checks.json");
     let text = serde_json::Value::from(list).to_string();
     fs::write(&path, text).map_err(|error| EngineError::io("write", &path, error))?;
-    write_prompt(shop, dir, "", &Memo::default())?;
-    // Whatever the work made of these commands, they have no business with the keys of agents or the addresses of channels.
-    let environment =
-        environment::withheld_from_checks(&shop.settings).into_iter().chain(environment).collect();
+    write_prompt(ctx, dir, "", &Memo::default())?;
+    // The work may have changed these commands, so they get no agent keys and no channel addresses.
+    let environment = environment::withheld_from_checks(&ctx.settings).into_iter().chain(environment).collect();
     let line = CommandLine {
-        program: shop.program.display().to_string(),
+        program: ctx.program.display().to_string(),
         arguments: vec!["__checks".to_owned(), path.display().to_string()],
         environment,
         ..CommandLine::default()
     };
-    Ok(assemble(shop, directory, line, timeout))
+    Ok(assemble(ctx, directory, line, timeout))
 }

@@ -1,4 +1,4 @@
-//! Design and plan: documents that a task has on its branch, written by its agents and committed by the program.
+//! Design and plan: the documents on a task's branch, written by its agents and committed by signoff.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,49 +8,49 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
-use signoff_core::machine::{Event, Failure, Head, JobKind, WorkReport};
+use signoff_core::machine::{AttemptFailure, Event, Head, JobKind, WorkReport};
 use signoff_core::prompt::one_line;
 use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::{Phase, PhaseKind, Role};
 
-use super::conclude::{memo, start_of};
-use super::hear::message;
-use super::{End, Workshop};
-use crate::assignment::Assignment;
-use crate::clear;
-use crate::draft::{self, Care};
+use super::finish::{read_memo, read_start};
+use super::parse_output::message;
+use super::{AttemptEnd, EngineContext};
+use crate::atomic_file::{self, WriteMode};
+use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
-use crate::git::{FileAt, Worktree};
+use crate::git::{CommittedFile, Worktree};
 use crate::process::AttemptDir;
+use crate::remove_tree;
 
-/// The largest document that is taken: more than anybody plans, or reads.
+/// Maximum size of a document.
 pub const MOST_BYTES: u64 = 1024 * 1024;
 
-/// Where documents are, seen from the worktree.
+/// The directory of the documents, relative to the worktree.
 pub(super) const DIRECTORY: [&str; 2] = ["docs", "signoff"];
 
-/// So many other files are named.
+/// Maximum number of files in a note.
 const NAMED: usize = 5;
 
-/// What a document is.
+/// The kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TaskDocument {
     Design,
     Plan,
 }
 
-impl Kind {
+impl TaskDocument {
     const ALL: [Self; 2] = [Self::Design, Self::Plan];
 
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Design => "design",
             Self::Plan => "plan",
         }
     }
 
-    fn of(role: Role) -> Option<Self> {
+    fn for_role(role: Role) -> Option<Self> {
         match role {
             Role::Brainstorm => Some(Self::Design),
             Role::Plan => Some(Self::Plan),
@@ -59,34 +59,39 @@ impl Kind {
     }
 }
 
-/// The base of work that is nothing but the task's own documents: they are no change to review.
-pub fn as_base(shop: &Workshop, task: &Assignment, end: &End) -> Result<Option<LoopFact>, EngineError> {
-    let own: Vec<String> = Kind::ALL.into_iter().filter_map(|kind| task.written_document(kind)).collect();
-    let End::Event(event) = end else { return Ok(None) };
-    let (Event::WorkEnded { report, .. }, Some(base)) = (&**event, &task.state.base) else { return Ok(None) };
+/// Sets a new base if the work changed only the task's own documents: they need no code review.
+pub fn document_only_base(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    end: &AttemptEnd,
+) -> Result<Option<LoopFact>, EngineError> {
+    let own: Vec<String> = TaskDocument::ALL.into_iter().filter_map(|kind| spec.written_document(kind)).collect();
+    let AttemptEnd::Event(event) = end else { return Ok(None) };
+    let (Event::WorkEnded { report, .. }, Some(base)) = (&**event, &spec.machine.base) else {
+        return Ok(None);
+    };
     let tree = &report.head().tree;
-    let at = &task.state.at;
-    let per_item = task.policy.workflow.phases.get(at.phase).is_some_and(|phase| phase.per_item);
-    // A later item may change something.
-    let is_last = !per_item || at.item + 1 >= task.state.items;
+    let at = &spec.machine.at;
+    let per_item = spec.policy.workflow.phases.get(at.phase).is_some_and(|phase| phase.per_item);
+    // A later plan item may change other files.
+    let is_last = !per_item || at.item + 1 >= spec.machine.items;
     if own.is_empty() || base == tree || !is_last {
         return Ok(None);
     }
-    let changed = shop.repository.files_between(base.as_str(), tree.as_str())?;
+    let changed = ctx.repository.changed_files(base.as_str(), tree.as_str())?;
     let is_own = |file: &Vec<u8>| own.iter().any(|path| path.as_bytes() == file.as_slice());
-    Ok(changed.iter().all(is_own).then(|| LoopFact::Moved(Event::BaseSet { tree: tree.clone() })))
+    Ok(changed.iter().all(is_own).then(|| LoopFact::Transitioned(Event::BaseSet { tree: tree.clone() })))
 }
 
-impl Assignment {
-    /// The document that the job is to write.
-    pub fn document(&self) -> Option<Kind> {
+impl AttemptSpec {
+    /// The document that the job writes.
+    pub fn document(&self) -> Option<TaskDocument> {
         let JobKind::Work { role, .. } = &self.job.kind else { return None };
-        Kind::of(*role).filter(|_| self.has_documents())
+        TaskDocument::for_role(*role).filter(|_| self.has_documents())
     }
 
-    /// The document that has to be there when the job has ended: the one it is to write, or the one whose review it
-    /// answers.
-    pub fn owed_document(&self) -> Option<String> {
+    /// The document that must exist when the job has ended: the one it writes, or the one whose review it answers.
+    pub fn required_document(&self) -> Option<String> {
         match &self.job.kind {
             JobKind::Work { .. } => self.document_path(self.document()?),
             JobKind::Fix { .. } => self.written_document(self.judged_document()?),
@@ -98,44 +103,45 @@ impl Assignment {
         }
     }
 
-    /// Whether its workflow keeps design and plan on the branch. A task that asks for a plan has it elsewhere, and
-    /// planners of a run answer.
+    /// Whether its workflow keeps design and plan on the branch. A plan task stores its plan elsewhere, and the
+    /// planners of a run only answer.
     fn has_documents(&self) -> bool {
-        self.part.is_none() && self.task.is_some() && self.spec.kind != TaskType::Plan
+        self.part.is_none() && self.task_id.is_some() && self.task_spec.kind != TaskType::Plan
     }
 
-    /// Where a document of the task is, seen from the worktree: where another program left it, or below its own name.
-    pub fn document_path(&self, kind: Kind) -> Option<String> {
-        if let Some(found) = self.found_document(kind) {
+    /// The path of a document, relative to the worktree: where another program left it, or the default path.
+    pub fn document_path(&self, kind: TaskDocument) -> Option<String> {
+        if let Some(found) = self.imported_document(kind) {
             return Some(found.to_owned());
         }
-        let branch = self.spec.branch(self.task.filter(|_| self.has_documents())?);
+        let branch = self.task_spec.branch(self.task_id.filter(|_| self.has_documents())?);
         let name = branch.strip_prefix("signoff/").unwrap_or(&branch);
-        Some(format!("{}/{name}-{}.md", DIRECTORY.join("/"), kind.word()))
+        Some(format!("{}/{name}-{}.md", DIRECTORY.join("/"), kind.name()))
     }
 
-    /// The same where an earlier phase or pass wrote it, or another program did.
-    pub fn written_document(&self, kind: Kind) -> Option<String> {
+    /// Like `document_path`, only for a document that an earlier phase or pass or another program has written.
+    pub fn written_document(&self, kind: TaskDocument) -> Option<String> {
         let writes = |(index, phase): (usize, &Phase)| {
-            let is_it = matches!(&phase.kind, PhaseKind::Agent { role, .. } if Kind::of(*role) == Some(kind));
+            let is_it =
+                matches!(&phase.kind, PhaseKind::Agent { role, .. } if TaskDocument::for_role(*role) == Some(kind));
             is_it && !phase.is_off() && self.has_run(index)
         };
         let written = self.policy.workflow.phases.iter().enumerate().any(writes);
-        self.document_path(kind).filter(|_| written || self.found_document(kind).is_some())
+        self.document_path(kind).filter(|_| written || self.imported_document(kind).is_some())
     }
 
-    /// The document that was on the branch when the task was taken over.
-    fn found_document(&self, kind: Kind) -> Option<&str> {
-        let taken_over = self.spec.taken_over.as_ref().filter(|_| self.has_documents())?;
+    /// The document that was on the branch when the task was imported.
+    fn imported_document(&self, kind: TaskDocument) -> Option<&str> {
+        let taken_over = self.task_spec.taken_over.as_ref().filter(|_| self.has_documents())?;
         match kind {
-            Kind::Design => taken_over.design.as_deref(),
-            Kind::Plan => taken_over.plan.as_deref(),
+            TaskDocument::Design => taken_over.design.as_deref(),
+            TaskDocument::Plan => taken_over.plan.as_deref(),
         }
     }
 
-    /// Whether a phase was gone through here. Of what another program did, only what it left is known.
+    /// Whether signoff has run a phase. Phases that another program ran do not count.
     fn has_run(&self, index: usize) -> bool {
-        let state = self.spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
+        let state = self.task_spec.taken_over.as_ref().map(|taken_over| &taken_over.state);
         let (first, number) = state.map_or((1, 0), |state| (state.current_iteration, state.current_phase));
         let (pass, from_here) = (self.job.pass, self.policy.workflow.number(index) >= number);
         let before = pass > first && (from_here || pass > first + 1);
@@ -143,77 +149,76 @@ impl Assignment {
         before || now
     }
 
-    /// The document that a gate judges: that of the last agent before it, if it was to write one.
-    pub fn judged_document(&self) -> Option<Kind> {
+    /// The document that a gate reviews: the document of the last agent before it.
+    pub fn judged_document(&self) -> Option<TaskDocument> {
         let before = self.policy.workflow.phases.get(..self.job.phase)?;
-        let role =
-            before.iter().rev().filter(|phase| !phase.is_off()).find_map(|phase| match phase.kind {
-                PhaseKind::Agent { role, .. } => Some(role),
-                PhaseKind::Gate(_) | PhaseKind::Check(_) => None,
-            })?;
-        let judges = self.phase().is_some_and(|phase| phase.judge().is_some());
-        Kind::of(role).filter(|_| judges && self.has_documents())
+        let role = before.iter().rev().filter(|phase| !phase.is_off()).find_map(|phase| match phase.kind {
+            PhaseKind::Agent { role, .. } => Some(role),
+            PhaseKind::Gate(_) | PhaseKind::Check(_) => None,
+        })?;
+        let judges = self.phase().is_some_and(|phase| phase.policy().is_some());
+        TaskDocument::for_role(role).filter(|_| judges && self.has_documents())
     }
 }
 
-/// What a document is like before the attempt that is to write it.
-pub fn stamp(task: &Assignment, worktree: &Worktree) -> Option<String> {
-    stamp_of(&worktree.path().join(task.document_path(task.document()?)?))
+/// A stamp of the document before the attempt that writes it, to detect changes.
+pub fn stamp(spec: &AttemptSpec, worktree: &Worktree) -> Option<String> {
+    stamp_of(&worktree.path().join(spec.document_path(spec.document()?)?))
 }
 
-/// What it holds, and when it was written: who writes the same again wrote it.
+/// Hash and modification time. The time shows that the same content was written again.
 fn stamp_of(path: &Path) -> Option<String> {
-    let text = plain(path)?;
+    let text = read_regular_file(path)?;
     let written = path.symlink_metadata().ok()?;
     Some(format!("{} {}.{}", hex(&Sha256::digest(text)), written.mtime(), written.mtime_nsec()))
 }
 
-/// The content of a plain file, one byte more than it may have.
-fn plain(path: &Path) -> Option<Vec<u8>> {
+/// The content of a regular file, cut one byte above the maximum size.
+fn read_regular_file(path: &Path) -> Option<Vec<u8>> {
     let found = path.symlink_metadata().ok().filter(Metadata::is_file)?;
-    (found.len() > 0).then(|| start_of(path, MOST_BYTES + 1))
+    (found.len() > 0).then(|| read_start(path, MOST_BYTES + 1))
 }
 
-/// What a document of a worktree holds, or why it cannot be taken.
+/// The content of a document in a worktree, or why it cannot be used.
 pub fn content(worktree: &Path, name: &str) -> Result<Vec<u8>, String> {
     let path = worktree.join(name);
     if let Some(obstacle) = obstacle(worktree, &path) {
         return Err(obstacle);
     }
-    match plain(&path) {
+    match read_regular_file(&path) {
         Some(text) if text.len() as u64 > MOST_BYTES => Err(too_large(name)),
         Some(text) => Ok(text),
         None => Err(gone(name)),
     }
 }
 
-/// Sees to it that the document is there: as the agent wrote it, or else its final message. What cannot be taken is
-/// the agent's failure.
-pub fn settle(
-    task: &Assignment,
+/// Makes sure that the document exists: as the agent wrote it, or from its final message. Returns the agent's failure
+/// if the document cannot be used.
+pub fn ensure_written(
+    spec: &AttemptSpec,
     worktree: &Worktree,
     dir: &AttemptDir,
-) -> Result<Option<Failure>, EngineError> {
-    let Some(name) = task.owed_document() else { return Ok(None) };
+) -> Result<Option<AttemptFailure>, EngineError> {
+    let Some(name) = spec.required_document() else { return Ok(None) };
     let path = worktree.path().join(&name);
     if let Some(obstacle) = obstacle(worktree.path(), &path) {
-        return Ok(Some(Failure::BadAnswer { message: obstacle }));
+        return Ok(Some(AttemptFailure::BadAnswer { message: obstacle }));
     }
-    let fixes = task.document().is_none();
-    let text = match plain(&path) {
-        Some(text) if fixes || stamp_of(&path) != memo(dir).document => text,
-        None if fixes => return Ok(Some(Failure::BadAnswer { message: gone(&name) })),
+    let fixes = spec.document().is_none();
+    let text = match read_regular_file(&path) {
+        Some(text) if fixes || stamp_of(&path) != read_memo(dir).document => text,
+        None if fixes => return Ok(Some(AttemptFailure::BadAnswer { message: gone(&name) })),
         Some(_) | None => {
             let said = message(dir);
             if said.trim_ascii().is_empty() {
-                return Ok(Some(Failure::NothingDone));
+                return Ok(Some(AttemptFailure::NothingDone));
             }
             write(&path, &said).map_err(|error| EngineError::io("write", &path, error))?;
             said
         }
     };
     let large = text.len() as u64 > MOST_BYTES;
-    Ok(large.then(|| Failure::BadAnswer { message: too_large(&name) }))
+    Ok(large.then(|| AttemptFailure::BadAnswer { message: too_large(&name) }))
 }
 
 fn too_large(name: &str) -> String {
@@ -224,34 +229,33 @@ fn gone(name: &str) -> String {
     format!("{name} is not there any more, or has nothing in it")
 }
 
-/// Makes the place of a document what it was before an attempt whose answer was refused: whoever comes next is not to
-/// stumble over what that left.
-pub fn put_back(shop: &Workshop, task: &Assignment, worktree: &Worktree) -> Result<(), EngineError> {
-    let Some(name) = task.owed_document() else { return Ok(()) };
+/// Restores a document after an attempt with a rejected answer, so that the next attempt does not find an invalid file.
+pub fn restore(ctx: &EngineContext, spec: &AttemptSpec, worktree: &Worktree) -> Result<(), EngineError> {
+    let Some(name) = spec.required_document() else { return Ok(()) };
     let (root, path) = (worktree.path(), worktree.path().join(&name));
     let fits = |text: Vec<u8>| text.len() as u64 <= MOST_BYTES;
-    if obstacle(root, &path).is_none() && plain(&path).is_some_and(fits) {
+    if obstacle(root, &path).is_none() && read_regular_file(&path).is_some_and(fits) {
         return Ok(());
     }
-    let before = shop.repository.file_at(&task.state.head.commit, &name, MOST_BYTES)?;
-    if !clear_way(shop, task, root)? {
+    let before = ctx.repository.file_at(&spec.machine.head.commit, &name, MOST_BYTES)?;
+    if !clear_parents(ctx, spec, root)? {
         return Ok(());
     }
     let done = match before {
-        Some(FileAt::Content(text)) => remove(&path).and_then(|()| write(&path, &text)),
-        Some(FileAt::TooLarge { .. }) | None => remove(&path),
+        Some(CommittedFile::Content(text)) => remove(&path).and_then(|()| write(&path, &text)),
+        Some(CommittedFile::TooLarge { .. }) | None => remove(&path),
     };
     done.map_err(|error| EngineError::io("put back", &path, error))
 }
 
-/// Takes away what an attempt put in place of a directory. False if it was there before: then it stays.
-fn clear_way(shop: &Workshop, task: &Assignment, root: &Path) -> Result<bool, EngineError> {
+/// Removes files that an attempt put in place of a directory. Returns false if such a file existed before; it is kept.
+fn clear_parents(ctx: &EngineContext, spec: &AttemptSpec, root: &Path) -> Result<bool, EngineError> {
     let mut name = PathBuf::new();
     for part in DIRECTORY {
         name.push(part);
         let place = root.join(&name);
         let in_the_way = place.symlink_metadata().is_ok_and(|found| !found.is_dir());
-        if in_the_way && shop.repository.has_file(&task.state.head.commit, &name)? {
+        if in_the_way && ctx.repository.has_file(&spec.machine.head.commit, &name)? {
             return Ok(false);
         }
         if in_the_way {
@@ -261,18 +265,16 @@ fn clear_way(shop: &Workshop, task: &Assignment, root: &Path) -> Result<bool, En
     Ok(true)
 }
 
-/// Removes what is there, and nothing behind a link.
+/// Removes a file or directory. Links are not followed.
 fn remove(path: &Path) -> io::Result<()> {
-    match clear::remove(path) {
-        // Below something that is no directory there is nothing.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(())
-        }
+    match remove_tree::remove(path) {
+        // The path cannot exist below something that is no directory.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(()),
         gone => gone,
     }
 }
 
-/// What is in the way of a document, in words. Nothing is followed that could lead out of the worktree.
+/// What blocks the path of a document. Links are not followed: they could lead out of the worktree.
 fn obstacle(root: &Path, path: &Path) -> Option<String> {
     let mut place = root.to_owned();
     for part in DIRECTORY {
@@ -296,67 +298,68 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
         fs::create_dir_all(directory)?;
     }
     let end: &[u8] = if text.ends_with(b"\n") { b"" } else { b"\n" };
-    draft::write(path, &[text, end].concat(), Care::Plain)
+    atomic_file::write(path, &[text, end].concat(), WriteMode::Plain)
 }
 
-/// Why a document is not on the branch although it was written.
-pub fn left_out(shop: &Workshop, task: &Assignment, head: &Head) -> Result<Option<Failure>, EngineError> {
-    let Some(name) = task.owed_document() else { return Ok(None) };
-    let there = shop.repository.file_at(&head.commit, &name, MOST_BYTES)?.is_some();
+/// Why a written document is not in the commit.
+pub fn uncommitted(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    head: &Head,
+) -> Result<Option<AttemptFailure>, EngineError> {
+    let Some(name) = spec.required_document() else { return Ok(None) };
+    let there = ctx.repository.file_at(&head.commit, &name, MOST_BYTES)?.is_some();
     let message = || format!("{name} was not committed");
-    Ok((!there).then(|| Failure::BadAnswer { message: message() }))
+    Ok((!there).then(|| AttemptFailure::BadAnswer { message: message() }))
 }
 
-/// The text of a document as the loop's head has it.
-pub fn text(shop: &Workshop, task: &Assignment, kind: Kind) -> Result<Option<String>, EngineError> {
-    let Some(name) = task.written_document(kind) else { return Ok(None) };
-    Ok(match shop.repository.file_at(&task.state.head.commit, &name, MOST_BYTES)? {
-        Some(FileAt::Content(text)) => Some(String::from_utf8_lossy(&text).into_owned()),
-        Some(FileAt::TooLarge { .. }) | None => None,
+/// The text of a document at the loop's head.
+pub fn text(ctx: &EngineContext, spec: &AttemptSpec, kind: TaskDocument) -> Result<Option<String>, EngineError> {
+    let Some(name) = spec.written_document(kind) else { return Ok(None) };
+    Ok(match ctx.repository.file_at(&spec.machine.head.commit, &name, MOST_BYTES)? {
+        Some(CommittedFile::Content(text)) => Some(String::from_utf8_lossy(&text).into_owned()),
+        Some(CommittedFile::TooLarge { .. }) | None => None,
     })
 }
 
-/// The files in which two heads differ, but for the documents.
+/// The files that differ between two commits, except the task's documents.
 pub fn other_changes(
-    shop: &Workshop,
-    task: &Assignment,
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
     (from, to): (&Commit, &Commit),
 ) -> Result<Vec<PathBuf>, EngineError> {
     let own: Vec<PathBuf> =
-        Kind::ALL.into_iter().filter_map(|kind| task.document_path(kind)).map(PathBuf::from).collect();
-    let changed = shop.repository.changed_between(from, to)?;
+        TaskDocument::ALL.into_iter().filter_map(|kind| spec.document_path(kind)).map(PathBuf::from).collect();
+    let changed = ctx.repository.changed_between(from, to)?;
     Ok(changed.into_iter().filter(|path| !own.contains(path)).collect())
 }
 
-/// What people should be told of an agent that was to write a document, or to do one item of the plan.
-pub fn remarks(
-    shop: &Workshop,
-    task: &Assignment,
+/// A note about a document writer that changed other files, or a plan item without changes.
+pub fn work_note(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
     dir: &AttemptDir,
-    end: &End,
+    end: &AttemptEnd,
 ) -> Result<Option<String>, EngineError> {
-    let End::Event(event) = end else { return Ok(None) };
+    let AttemptEnd::Event(event) = end else { return Ok(None) };
     let Event::WorkEnded { report: WorkReport::Complete { head }, .. } = &**event else { return Ok(None) };
-    if let Some(kind) = task.document() {
-        // What others left unfinished before is not theirs.
-        let began = memo(dir).began.unwrap_or_else(|| task.state.head.commit.clone());
-        let changed = other_changes(shop, task, (&began, &head.commit))?;
-        return Ok(strayed(kind, &changed));
+    if let Some(kind) = spec.document() {
+        // Unfinished changes of earlier attempts do not count.
+        let began = read_memo(dir).began.unwrap_or_else(|| spec.machine.head.commit.clone());
+        let changed = other_changes(ctx, spec, (&began, &head.commit))?;
+        return Ok(other_files_note(kind, &changed));
     }
-    let same = matches!(task.job.kind, JobKind::Work { role: Role::Implement, .. })
-        && head.tree == task.state.head.tree;
-    let item = task.item().filter(|_| same);
-    let count = task.items.len();
-    Ok(item.map(|(index, item)| {
-        format!("item {} of {count} changed nothing: {}", index + 1, one_line(&item.title))
-    }))
+    let same =
+        matches!(spec.job.kind, JobKind::Work { role: Role::Implement, .. }) && head.tree == spec.machine.head.tree;
+    let item = spec.item().filter(|_| same);
+    let count = spec.items.len();
+    Ok(item.map(|(index, item)| format!("item {} of {count} changed nothing: {}", index + 1, one_line(&item.title))))
 }
 
-fn strayed(kind: Kind, changed: &[PathBuf]) -> Option<String> {
+fn other_files_note(kind: TaskDocument, changed: &[PathBuf]) -> Option<String> {
     let named: Vec<String> = changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
     let more = changed.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let (what, named) = (kind.word(), named.join(", "));
-    (!changed.is_empty())
-        .then(|| format!("whoever wrote the {what} changed other files too, which are kept: {named}{more}"))
+    let (what, named) = (kind.name(), named.join(", "));
+    (!changed.is_empty()).then(|| format!("the {what} writer also changed other files, which are kept: {named}{more}"))
 }

@@ -1,54 +1,57 @@
-//! What an agent is told through its environment.
+//! Builds the environment of agents and checks.
 
 use std::path::Path;
 
-use signoff_core::config::{Agent, Settings};
 use signoff_core::ids::RunId;
 use signoff_core::machine::JobKind;
 use signoff_core::redact::Secrets;
+use signoff_core::settings::{AgentConfig, Settings};
 
-use super::inherited::inherits;
-use super::proxy::past_proxies;
-use crate::agent::credentials::{at_home, is_credential};
-use crate::assignment::Assignment;
+use super::inherited_env::inherits;
+use super::proxy::bypass_proxies;
+use crate::agent::credentials::{is_credential, user_secrets};
+use crate::attempt_spec::AttemptSpec;
 use crate::process::{AttemptDir, variables};
-use crate::reports::Access;
+use crate::reports::ReportAccess;
 
-/// What one attempt alone is told.
+/// The nonce and the report access of one attempt.
 #[derive(Debug, Default)]
-pub struct Told {
-    /// The word that a reviewer must give back.
+pub struct AttemptCredentials {
+    /// The word that a reviewer must repeat in its answer.
     pub nonce: Option<String>,
-    /// Where it can report.
-    pub access: Option<Access>,
+    /// Where and how it can report.
+    pub access: Option<ReportAccess>,
 }
 
-/// The variables of an attempt. Those that do not apply are taken away, so that none is inherited by accident.
-pub fn of(task: &Assignment, dir: &AttemptDir, told: &Told) -> Vec<(String, Option<String>)> {
-    let access = told.access.as_ref();
+/// The variables of an attempt. Those that do not apply are unset, so that none is inherited by accident.
+pub fn for_attempt(
+    spec: &AttemptSpec,
+    dir: &AttemptDir,
+    credentials: &AttemptCredentials,
+) -> Vec<(String, Option<String>)> {
+    let access = credentials.access.as_ref();
     let reviewer =
-        if let JobKind::Review { reviewer, .. } = &task.job.kind { Some(reviewer.to_string()) } else { None };
-    let review_kind = reviewer.is_some().then(|| task.review_kind().to_owned());
-    let commit =
-        if let JobKind::Review { commit, .. } = &task.job.kind { Some(commit.to_string()) } else { None };
-    let task_id = task.task.map(|task| task.to_string());
-    let loop_id = task.told_loop().filter(|_| task.task.is_some()).map(ToString::to_string);
+        if let JobKind::Review { reviewer, .. } = &spec.job.kind { Some(reviewer.to_string()) } else { None };
+    let review_kind = reviewer.is_some().then(|| spec.review_kind().to_owned());
+    let commit = if let JobKind::Review { commit, .. } = &spec.job.kind { Some(commit.to_string()) } else { None };
+    let task_id = spec.task_id.map(|task| task.to_string());
+    let loop_id = spec.visible_loop().filter(|_| spec.task_id.is_some()).map(ToString::to_string);
     [
-        ("SIGNOFF_ROLE", Some(task.launch.role.clone())),
-        ("SIGNOFF_PHASE", Some(task.phase_name().to_owned())),
+        ("SIGNOFF_ROLE", Some(spec.launch.role.clone())),
+        ("SIGNOFF_PHASE", Some(spec.phase_name().to_owned())),
         ("SIGNOFF_REVIEWER", reviewer),
         ("SIGNOFF_REVIEW_KIND", review_kind),
         ("SIGNOFF_TASK_ID", task_id),
         ("SIGNOFF_LOOP_ID", loop_id),
-        ("SIGNOFF_RUN_ID", Some(task.run.to_string())),
-        ("SIGNOFF_ATTEMPT", Some(task.job.attempt.0.to_string())),
-        ("SIGNOFF_CYCLE", Some(task.cycle().to_string())),
-        ("SIGNOFF_BASE", Some(task.base().to_string())),
+        ("SIGNOFF_RUN_ID", Some(spec.run.to_string())),
+        ("SIGNOFF_ATTEMPT", Some(spec.job.attempt.0.to_string())),
+        ("SIGNOFF_CYCLE", Some(spec.cycle().to_string())),
+        ("SIGNOFF_BASE", Some(spec.base().to_string())),
         ("SIGNOFF_COMMIT", commit),
-        ("SIGNOFF_NONCE", told.nonce.clone()),
+        ("SIGNOFF_NONCE", credentials.nonce.clone()),
         ("SIGNOFF_MCP_URL", access.map(|access| access.url.clone())),
         ("SIGNOFF_MCP_TOKEN", access.map(|access| access.token.clone())),
-        ("SIGNOFF_MODEL", task.launch.model.clone()),
+        ("SIGNOFF_MODEL", spec.launch.model.clone()),
         ("SIGNOFF_USAGE_FILE", Some(dir.usage().display().to_string())),
     ]
     .into_iter()
@@ -57,31 +60,30 @@ pub fn of(task: &Assignment, dir: &AttemptDir, told: &Told) -> Vec<(String, Opti
     .collect()
 }
 
-/// All that is set or taken away for an agent: its adapter's variables between what it does not inherit and what the
-/// configuration and the attempt give it. The last one counts.
-pub fn around(
-    agent: &Agent,
+/// All variables to set or unset for an agent: those it does not inherit, its adapter's, the configured ones, and the
+/// attempt's. Later entries win.
+pub fn for_agent(
+    agent: &AgentConfig,
     adapters: Vec<(String, Option<String>)>,
-    told: Vec<(String, Option<String>)>,
+    attempt: Vec<(String, Option<String>)>,
     settings: &Settings,
 ) -> Vec<(String, Option<String>)> {
     let given = agent.env.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
-    let mut all: Vec<_> =
-        withheld(agent, settings).into_iter().chain(adapters).chain(given).chain(told).collect();
-    past_proxies(&mut all);
+    let mut all: Vec<_> = withheld(agent, settings).into_iter().chain(adapters).chain(given).chain(attempt).collect();
+    bypass_proxies(&mut all);
     all
 }
 
-/// What an agent does not inherit of the person's variables. Whoever knows the address of a channel can post there, so
-/// it goes to those alone whose `pass` names it.
-fn withheld(agent: &Agent, settings: &Settings) -> Vec<(String, Option<String>)> {
+/// The user's variables that an agent does not inherit. A channel's address allows posting to it, so an agent gets it
+/// only if its `pass` names it.
+fn withheld(agent: &AgentConfig, settings: &Settings) -> Vec<(String, Option<String>)> {
     let names = variables().into_iter().map(|(name, _)| name);
     let channels = settings.channel_variables();
     let tells = |name: &String| channels.contains(&name.as_str()) && !agent.pass.contains(name);
     names.filter(|name| tells(name) || !inherits(agent, name)).map(|name| (name, None)).collect()
 }
 
-/// What the project's own commands do not inherit: the keys of agents, and the addresses of channels.
+/// The user's variables that checks do not inherit: keys of agents and addresses of channels.
 pub fn withheld_from_checks(settings: &Settings) -> Vec<(String, Option<String>)> {
     let names = variables().into_iter().map(|(name, _)| name);
     let channels = settings.channel_variables();
@@ -89,39 +91,38 @@ pub fn withheld_from_checks(settings: &Settings) -> Vec<(String, Option<String>)
     names.filter(|name| tells(name) || is_credential(name)).map(|name| (name, None)).collect()
 }
 
-/// What of the channels nobody is to read.
+/// The secret values of channels.
 pub fn channel_secrets(settings: &Settings) -> Vec<String> {
     let variables = variables();
-    let value =
-        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     settings.channel_secrets(value)
 }
 
-/// The secrets that agents may know: of the person's variables, of those that the configuration gives them, of channels,
-/// and of the files at the person's home by which they are logged in.
+/// The secrets that agents may see: in the user's variables, in configured variables, of channels, and in the login
+/// files below the user's home.
 pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
     let (variables, agents) = (variables(), settings.agents());
     let given = agents.iter().flat_map(|agent| &agent.env);
     let all = variables.iter().map(|(name, value)| (name, value)).chain(given);
-    let set = Secrets::of_variables(all.map(|(name, value)| (name.as_str(), value.as_str())));
+    let set = Secrets::from_variables(all.map(|(name, value)| (name.as_str(), value.as_str())));
     let channels = channel_secrets(settings);
-    set.and(&Secrets::of_keys(channels.iter().map(String::as_str))).and(&at_home(person))
+    set.union(&Secrets::from_keys(channels.iter().map(String::as_str))).union(&user_secrets(person))
 }
 
 /// The variables of checks that run on a merge.
-pub fn of_landing(task: &Assignment, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
-    of(task, dir, &Told::default())
+pub fn for_landing(spec: &AttemptSpec, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+    for_attempt(spec, dir, &AttemptCredentials::default())
 }
 
-/// The same where no task lands, but something of a run.
-pub fn bare(run: RunId) -> Vec<(String, Option<String>)> {
+/// The variables of checks for a run instead of a task.
+pub fn for_run(run: RunId) -> Vec<(String, Option<String>)> {
     let known = [("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())];
     let known = known.into_iter().map(|(name, value)| (name, Some(value)));
     known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// The variables of a trial, which is no part of any run.
-pub fn of_trial(dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+/// The variables of an agent check, which belongs to no run.
+pub fn for_agent_check(dir: &AttemptDir) -> Vec<(String, Option<String>)> {
     let known = [
         ("SIGNOFF_ROLE", "trial".to_owned()),
         ("SIGNOFF_USAGE_FILE", dir.usage().display().to_string()),
@@ -131,7 +132,7 @@ pub fn of_trial(dir: &AttemptDir) -> Vec<(String, Option<String>)> {
     known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Whoever started signoff from a hook has these set, and an agent's git would work on the person's repository.
+/// Git sets these when signoff is started from a hook. An agent's git would then work on the user's repository.
 const GIT: [&str; 9] = [
     "GIT_DIR",
     "GIT_WORK_TREE",

@@ -1,62 +1,61 @@
-//! What stays of the home that an agent was given, when its attempt has ended.
+//! Cleans up an agent's home directory after its attempt.
 //!
-//! A home holds copies of logins, caches and databases. Nobody needs them any more but for two things: the files of its
-//! session, with which a later attempt can go on, and those that its own account is read from. These stay, without the
-//! secrets that the agent wrote into them, until the loop is done.
+//! A home contains copies of logins, caches and databases. Two kinds of files are kept until the loop is done, with
+//! secrets redacted: the session files that a later attempt can resume, and the files that usage is read from.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use signoff_core::redact::Secrets;
 
-use super::Workshop;
-use crate::agent::{self, Agent};
-use crate::clear;
-use crate::draft::{self, Care};
+use super::EngineContext;
+use crate::agent::{self, AgentAdapter};
+use crate::atomic_file::{self, WriteMode};
 use crate::process::AttemptDir;
+use crate::remove_tree;
 
-/// A longer file is no session that anybody goes on with.
+/// Maximum size of a session file.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
-/// So deep does no agent put its sessions; and it could have made directories without end.
+/// Maximum depth of session files. It also bounds the recursion if an agent creates very deep directories.
 const DEEPEST: usize = 10;
 
-/// Leaves of the home of an attempt what `agent` may need once more. Doing it twice gives the same.
-pub fn tidy(shop: &Workshop, agent: &str, dir: &AttemptDir) {
-    let adapter = shop.settings.agent(agent).and_then(|agent| agent::of(agent.kind));
+/// Removes everything from an attempt's home that `agent` does not need again. Safe to repeat.
+pub fn tidy(ctx: &EngineContext, agent: &str, dir: &AttemptDir) {
+    let adapter = ctx.settings.agent(agent).and_then(|agent| agent::adapter_for(agent.kind));
     let places = adapter.as_deref().map(places).unwrap_or_default();
-    let secrets = shop.secrets_of(dir);
-    clear(&dir.home(), &places, &secrets, DEEPEST);
-    // A keeper that was killed has not done it.
-    dir.tidy_usage(&secrets);
+    let secrets = ctx.secrets_of(dir);
+    remove_except(&dir.home(), &places, &secrets, DEEPEST);
+    // The supervisor does this too, unless it was killed.
+    dir.redact_usage(&secrets);
 }
 
-fn places(adapter: &dyn Agent) -> Vec<PathBuf> {
-    adapter.keeps().iter().chain(adapter.accounts()).map(PathBuf::from).collect()
+fn places(adapter: &dyn AgentAdapter) -> Vec<PathBuf> {
+    adapter.session_paths().iter().chain(adapter.usage_paths()).map(PathBuf::from).collect()
 }
 
-/// Takes away all but what lies at these places below a directory.
-fn clear(directory: &Path, places: &[PathBuf], secrets: &Secrets, deep: usize) {
-    for (path, is_directory) in inside(directory) {
+/// Removes everything from a directory except these places.
+fn remove_except(directory: &Path, places: &[PathBuf], secrets: &Secrets, deep: usize) {
+    for (path, is_directory) in entries(directory) {
         let name = path.file_name().unwrap_or_default();
         let below: Vec<PathBuf> =
             places.iter().filter_map(|place| Some(place.strip_prefix(name).ok()?.to_owned())).collect();
         if below.iter().any(|rest| rest.as_os_str().is_empty()) {
             keep(&path, is_directory, secrets, deep);
         } else if is_directory && !below.is_empty() && deep > 0 {
-            clear(&path, &below, secrets, deep - 1);
+            remove_except(&path, &below, secrets, deep - 1);
         } else {
             remove(&path);
         }
     }
-    // Only what holds nothing any more.
+    // Succeeds only if the directory is empty.
     fs::remove_dir(directory).ok();
 }
 
-/// What is kept is kept without secrets.
+/// Keeps a file or directory, with secrets redacted.
 fn keep(path: &Path, is_directory: bool, secrets: &Secrets, deep: usize) {
     if is_directory && deep > 0 {
-        for (path, is_directory) in inside(path) {
+        for (path, is_directory) in entries(path) {
             keep(&path, is_directory, secrets, deep - 1);
         }
     } else if is_directory || !redact(path, secrets) {
@@ -64,33 +63,33 @@ fn keep(path: &Path, is_directory: bool, secrets: &Secrets, deep: usize) {
     }
 }
 
-/// Takes the secrets out of a text; false where that cannot be done. Lines of JSON stay such: a secret stands within a
-/// string, and so does what is put in its place.
+/// Redacts the secrets in a text file. Returns false if that fails. JSON lines stay valid, because secrets and their
+/// replacement are inside strings.
 fn redact(path: &Path, secrets: &Secrets) -> bool {
     let known = path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() <= LONGEST);
-    // A link could lead anywhere.
+    // Links are not followed.
     let Some(text) = known.then(|| fs::read(path).ok()).flatten() else { return false };
-    if !secrets.are_in(&text) {
+    if !secrets.occur_in(&text) {
         return true;
     }
-    // A database would not be one any more.
+    // Redacting would corrupt a database.
     let is_text = !text.contains(&0);
-    is_text && draft::write(path, &secrets.redact(&text), Care::Private).is_ok()
+    is_text && atomic_file::write(path, &secrets.redact(&text), WriteMode::Private).is_ok()
 }
 
-fn inside(directory: &Path) -> Vec<(PathBuf, bool)> {
+fn entries(directory: &Path) -> Vec<(PathBuf, bool)> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()))).collect()
 }
 
-/// What cannot be removed is no reason to fail. Links are removed, not what they lead to.
+/// Removes a path and ignores errors. Links are not followed.
 fn remove(path: &Path) {
-    clear::remove(path).ok();
+    remove_tree::remove(path).ok();
 }
 
-/// Takes away the homes of all attempts of a loop: nobody goes on with a session of it.
-pub fn forget(attempts: &Path) {
-    for (attempt, _) in inside(attempts).into_iter().filter(|(_, is_directory)| *is_directory) {
+/// Removes the homes of all attempts of a loop whose sessions will not be resumed.
+pub fn remove_homes(attempts: &Path) {
+    for (attempt, _) in entries(attempts).into_iter().filter(|(_, is_directory)| *is_directory) {
         let home = AttemptDir::new(attempt).home();
         if home.is_dir() {
             remove(&home);
@@ -103,13 +102,13 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::clear::tests::{dig, quick_place};
+    use crate::remove_tree::tests::{create_nested, memory_tempdir};
 
     const KEY: &str = "sk-canary\"0f9e8d7c6b5a";
 
-    /// All files below a directory, from there.
+    /// All files below a directory, with paths relative to `root`.
     fn files(directory: &Path, root: &Path) -> Vec<String> {
-        let mut all: Vec<String> = inside(directory)
+        let mut all: Vec<String> = entries(directory)
             .into_iter()
             .flat_map(|(path, is_directory)| {
                 if is_directory {
@@ -134,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_goes_and_a_session_stays_without_its_keys() {
+    fn logins_are_removed_and_sessions_are_redacted() {
         let line = serde_json::json!({ "type": "user", "text": format!("my key is {KEY}, keep it") });
         let session = format!("{line}\n{{\"type\":\"other\"}}\n");
         let home = home(&[
@@ -156,9 +155,9 @@ mod tests {
         }
         symlink(persons.path(), home.path().join(".gemini/tmp/all")).unwrap();
         let places = [".gemini/tmp", ".gemini/projects.json", "usage.json"].map(PathBuf::from);
-        let secrets = Secrets::of_values([KEY]);
+        let secrets = Secrets::from_values([KEY]);
         for _ in 0..2 {
-            clear(home.path(), &places, &secrets, DEEPEST);
+            remove_except(home.path(), &places, &secrets, DEEPEST);
             let kept = [
                 ".gemini/projects.json",
                 ".gemini/tmp/other.db",
@@ -174,31 +173,31 @@ mod tests {
             serde_json::from_str::<serde_json::Value>(line).unwrap();
         }
         assert!(kept.contains("my key is [redacted], keep it"), "{kept}");
-        // What links led to is the person's.
+        // The targets of links belong to the user.
         assert_eq!(fs::read_to_string(persons.path().join("auth.json")).unwrap(), KEY);
     }
 
     #[test]
-    fn where_nothing_is_kept_nothing_stays() {
+    fn an_agent_without_kept_files_leaves_nothing() {
         let home = home(&[("a/b", b"x"), ("c", b"x")]);
-        clear(home.path(), &[], &Secrets::default(), DEEPEST);
+        remove_except(home.path(), &[], &Secrets::default(), DEEPEST);
         assert!(!home.path().exists());
-        clear(home.path(), &[], &Secrets::default(), DEEPEST);
+        remove_except(home.path(), &[], &Secrets::default(), DEEPEST);
     }
 
     #[test]
-    fn no_home_and_no_temporary_directory_is_too_deep_to_go() {
-        let attempts = quick_place();
+    fn very_deep_directories_are_removed() {
+        let attempts = memory_tempdir();
         let dir = AttemptDir::new(attempts.path().join("1"));
         for directory in [dir.home(), dir.temporary()] {
             fs::create_dir_all(&directory).unwrap();
-            dig(&directory, 20_000);
+            create_nested(&directory, 20_000);
         }
-        super::super::held::sweep(&dir);
+        super::super::sandbox::remove_temporary_files(&dir);
         assert!(!dir.temporary().exists());
-        clear(&dir.home(), &[PathBuf::from("d/d")], &Secrets::default(), DEEPEST);
-        assert!(dir.home().join("d/d/d").is_dir(), "what is kept is kept as far as anybody goes");
-        forget(attempts.path());
+        remove_except(&dir.home(), &[PathBuf::from("d/d")], &Secrets::default(), DEEPEST);
+        assert!(dir.home().join("d/d/d").is_dir(), "kept directories are kept up to the maximum depth");
+        remove_homes(attempts.path());
         assert!(!dir.home().exists());
     }
 }

@@ -1,4 +1,4 @@
-//! Starting an agent: its command line with its environment and its files.
+//! Builds the launch of an agent: its command line, environment and files.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -6,83 +6,84 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use signoff_core::config::Agent;
-use signoff_core::policy::Span;
+use signoff_core::policy::TimeSpan;
+use signoff_core::settings::AgentConfig;
 
-use super::environment::{self, Told};
-use super::inherited::inherited;
-use super::{Unstarted, Workshop, carried, pushes};
-use crate::agent::{self, CommandLine, Duty, Hold, Laid, Order, Reporting};
-use crate::assignment::Assignment;
-use crate::draft::{Care, Draft};
-use crate::process::{AttemptDir, Launch, Limits};
+use super::environment::{self, AttemptCredentials};
+use super::inherited_env::inherited;
+use super::{EngineContext, StartFailure, pushes, session_files};
+use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, ReportEndpoint, SandboxBackend};
+use crate::atomic_file::{AtomicFile, WriteMode};
+use crate::attempt_spec::AttemptSpec;
+use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits};
 
-/// How an agent is started for an attempt; its files are laid.
+/// Builds the launch of an agent for an attempt, and writes its files.
 pub(super) fn launch(
-    shop: &Workshop,
-    task: &Assignment,
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
     dir: &AttemptDir,
-    (agent, model, duty): (&Agent, Option<&str>, Duty),
-    (timeout, told): (Span, &Told),
-) -> Result<Launch, Unstarted> {
-    let Some(adapter) = agent::of(agent.kind) else {
-        return Err(Unstarted::Failed(format!(
-            "agent {} is of a kind that cannot be driven here",
-            agent.name
-        )));
+    (agent, model, duty): (&AgentConfig, Option<&str>, AccessMode),
+    (timeout, credentials): (TimeSpan, &AttemptCredentials),
+) -> Result<ProcessLaunch, StartFailure> {
+    let Some(adapter) = agent::adapter_for(agent.kind) else {
+        return Err(StartFailure::Failed(format!("agent {} is of a kind that cannot be driven here", agent.name)));
     };
-    let program = shop.program.display().to_string();
-    let (home, person) = (dir.home(), shop.person.as_path());
-    let reporting = told.access.as_ref();
-    let reporting = reporting.map(|access| Reporting { url: &access.url, variable: "SIGNOFF_MCP_TOKEN" });
-    let mut line = adapter.command_line(&Order {
+    let program = ctx.program.display().to_string();
+    let (home, person) = (dir.home(), ctx.user_home.as_path());
+    let reporting = credentials.access.as_ref();
+    let reporting = reporting.map(|access| ReportEndpoint { url: &access.url, variable: "SIGNOFF_MCP_TOKEN" });
+    let mut line = adapter.command_line(&AgentSpec {
         agent,
         model,
-        program: &program,
-        duty,
-        worktree: Path::new(&task.place.worktree),
-        repository: shop.repository.root(),
-        checkout: shop.repository.checkout(),
+        signoff_program: &program,
+        access: duty,
+        worktree: Path::new(&spec.workspace.worktree),
+        repository: ctx.repository.root(),
+        checkout: ctx.repository.checkout(),
         home: &home,
-        person,
-        inherits: &inherited(agent, &shop.variables),
+        user_home: person,
+        inherited_variables: &inherited(agent, &ctx.variables),
         reporting,
-        resumes: task.launch.resumes.as_ref().map(|resumed| resumed.session.as_str()),
-        hold: task.launch.hold.unwrap_or(Hold::Nobody),
-        root: rustix::process::geteuid().is_root(),
+        resume_session: spec.launch.resumes.as_ref().map(|resumed| resumed.session.as_str()),
+        sandbox: spec.launch.sandbox.unwrap_or(SandboxBackend::None),
+        is_root: rustix::process::geteuid().is_root(),
     });
-    if let Some(resumed) = &task.launch.resumes {
-        let earlier = AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, resumed.attempt));
-        carried::carry(adapter.keeps(), &earlier.home(), &home);
+    if let Some(resumed) = &spec.launch.resumes {
+        let earlier = AttemptDir::new(ctx.layout.attempt(spec.run, &spec.loop_id, resumed.attempt));
+        session_files::copy_session_files(adapter.session_paths(), &earlier.home(), &home);
     }
-    lay(&line.files)
-        .map_err(|error| Unstarted::Failed(format!("its files could not be written: {error}")))?;
-    line.environment =
-        environment::around(agent, line.environment, environment::of(task, dir, told), &shop.settings);
-    let no_pushes = pushes::forbid(dir, shop.repository.root(), &line.environment);
+    write_files(&line.files)
+        .map_err(|error| StartFailure::Failed(format!("its files could not be written: {error}")))?;
+    line.environment = environment::for_agent(
+        agent,
+        line.environment,
+        environment::for_attempt(spec, dir, credentials),
+        &ctx.settings,
+    );
+    let no_pushes = pushes::forbid(dir, ctx.repository.root(), &line.environment);
     let no_pushes =
-        no_pushes.map_err(|error| Unstarted::Failed(format!("its git could not be configured: {error}")))?;
+        no_pushes.map_err(|error| StartFailure::Failed(format!("its git could not be configured: {error}")))?;
     line.environment.extend(no_pushes);
-    Ok(assemble(shop, Path::new(&task.place.worktree), line, timeout))
+    Ok(assemble(ctx, Path::new(&spec.workspace.worktree), line, timeout))
 }
 
-/// Puts the files where the agent looks for them, for nobody else to read.
-pub(crate) fn lay(files: &[Laid]) -> io::Result<()> {
+/// Writes the files that the agent reads. They are private.
+pub(crate) fn write_files(files: &[AgentFile]) -> io::Result<()> {
     for file in files {
-        let (Laid::Text { path, .. } | Laid::Copy { path, .. } | Laid::Link { path, .. }) = file;
+        let (AgentFile::Text { path, .. } | AgentFile::Copy { path, .. } | AgentFile::Link { path, .. }) = file;
         let directory = path.parent().unwrap_or(Path::new("."));
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         match file {
-            Laid::Text { path, text } => Draft::write(path, text.as_bytes(), Care::Private)?.put()?,
-            Laid::Copy { path, of } if of.is_file() => drop(fs::copy(of, path)?),
-            Laid::Link { path, of } if of.exists() => link(path, of)?,
-            Laid::Copy { .. } | Laid::Link { .. } => {}
+            AgentFile::Text { path, text } => AtomicFile::write(path, text.as_bytes(), WriteMode::Private)?.commit()?,
+            AgentFile::Copy { path, source: of } if of.is_file() => drop(fs::copy(of, path)?),
+            AgentFile::Link { path, source: of } if of.exists() => link(path, of)?,
+            AgentFile::Copy { .. } | AgentFile::Link { .. } => {}
         }
     }
     Ok(())
 }
 
-/// An attempt that is prepared again finds what it laid before.
+/// Replaces a link, which exists already if an attempt is prepared again.
 fn link(path: &Path, of: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -90,16 +91,16 @@ fn link(path: &Path, of: &Path) -> io::Result<()> {
     }
 }
 
-pub(super) fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, timeout: Span) -> Launch {
+pub(super) fn assemble(ctx: &EngineContext, directory: &Path, line: CommandLine, timeout: TimeSpan) -> ProcessLaunch {
     let CommandLine { program, arguments, environment, files: _ } = line;
-    let limits = shop.settings.limits();
-    Launch {
+    let limits = ctx.settings.limits();
+    ProcessLaunch {
         program,
         arguments,
         directory: directory.to_owned(),
         environment,
-        held: None,
-        limits: Limits {
+        sandbox: None,
+        limits: ProcessLimits {
             time: Some(duration(timeout)),
             silence: Some(duration(limits.silence)),
             grace: duration(limits.grace),
@@ -107,6 +108,6 @@ pub(super) fn assemble(shop: &Workshop, directory: &Path, line: CommandLine, tim
     }
 }
 
-fn duration(span: Span) -> Duration {
+fn duration(span: TimeSpan) -> Duration {
     Duration::from_secs(span.seconds)
 }

@@ -1,149 +1,147 @@
-//! Before an attempt: the worktree is as it must be, the prompt is written, the command line is known.
+//! Prepares an attempt: sets up the worktree, writes the prompt and builds the command line.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use signoff_core::config::{AgentKind, Assigned, AssignedReviewer, Place, ReviewWorkspace};
-use signoff_core::contract::{Ask, Contract};
-use signoff_core::grant::Grant;
+use signoff_core::contract::{Contract, ReviewRequest};
 use signoff_core::hex::hex;
 use signoff_core::ids::{Commit, LoopId, Nonce, ReviewerName};
-use signoff_core::machine::{JobKind, Scope};
+use signoff_core::machine::{JobKind, ReviewScope};
 use signoff_core::prompt::Depth;
-use signoff_core::review::Bar;
-use signoff_core::steering::files_with;
+use signoff_core::report_token::ReportScope;
+use signoff_core::review::FailThreshold;
+use signoff_core::settings::{AgentKind, AssignedReviewer, AssignedWriter, JobPlace, ReviewWorkspace};
+use signoff_core::untrusted_config::files_with_secrets;
 use signoff_core::workflow::Role;
 
-use super::environment::Told;
-use super::held::{Room, held};
+use super::environment::AttemptCredentials;
 use super::launch::launch;
-use super::material::{
-    author_output, documents, instructions, laid, last_review, opening, previous_message, restarted,
-    reviewer_opening, unread, unreadable,
+use super::prompt_sources::{
+    author_output, custom_prompt, document_inputs, instructions, last_review, last_unparsed_answer, previous_message,
+    restart_inputs, reviewer_prompt, unparsed_answers, workflow_prompt,
 };
-use super::planted::planted;
-use super::{Unstarted, Workshop, checks, copied, directory, document, items, research};
-use crate::agent::{self, Duty};
-use crate::assignment::{Assignment, Part};
-use crate::brief::{self, Material};
+use super::sandbox::{SandboxWorkspace, sandboxed};
+use super::untrusted_files::find_untrusted_file;
+use super::{EngineContext, StartFailure, checks, directory, document, plan_items, research, reviewer_copy};
+use crate::agent::{self, AccessMode};
+use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{Diff, GitError};
-use crate::place::apart;
-use crate::process::{AttemptDir, Launch};
-use crate::reports::Access;
+use crate::git::{GitDiff, GitError};
+use crate::process::{AttemptDir, ProcessLaunch};
+use crate::prompt_inputs::{self, PromptInputs};
+use crate::reports::ReportAccess;
+use crate::workspace::parallel_fixes;
 
-/// What concluding an attempt must know and cannot tell from anything else.
+/// What finishing an attempt needs to know and cannot derive from other files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Memo {
     pub nonce: Option<String>,
     pub diff_digest: Option<String>,
-    /// The files of the work that agents would take for their settings, and those that hold a key.
+    /// Files of the work that agents would read as configuration, and files that contain a key.
     #[serde(default)]
     pub steering: Vec<String>,
     #[serde(default)]
     pub with_secrets: Vec<String>,
-    /// It looks into a question, and writes nothing.
+    /// The attempt is a researcher, which writes nothing.
     #[serde(default)]
     pub reads: bool,
-    /// What the document was before that it is to write.
+    /// The stamp of the document before the attempt writes it.
     #[serde(default)]
     pub document: Option<String>,
-    /// Where the worktree was before whoever writes that.
+    /// The head of the worktree before a document is written.
     #[serde(default)]
     pub began: Option<Commit>,
 }
 
-pub type Prepared = Result<(Launch, AttemptDir), Unstarted>;
+pub type PreparedLaunch = Result<(ProcessLaunch, AttemptDir), StartFailure>;
 
-/// Writes down all that the keeper needs. What a prompt file that has become unreadable keeps from starting has failed.
-pub fn prepare(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
-    match written(shop, task) {
-        Err(EngineError::Prompt(error)) => Ok(Err(Unstarted::Failed(error.to_string()))),
+/// Writes all files that the supervisor needs. An unreadable prompt file fails the attempt, not the run.
+pub fn prepare(ctx: &EngineContext, spec: &AttemptSpec) -> Result<PreparedLaunch, EngineError> {
+    match prepare_unchecked(ctx, spec) {
+        Err(EngineError::Prompt(error)) => Ok(Err(StartFailure::Failed(error.to_string()))),
         prepared => prepared,
     }
 }
 
-fn written(shop: &Workshop, task: &Assignment) -> Result<Prepared, EngineError> {
-    let dir = directory(shop, task);
+fn prepare_unchecked(ctx: &EngineContext, spec: &AttemptSpec) -> Result<PreparedLaunch, EngineError> {
+    let dir = directory(ctx, spec);
     make_directory(&dir)?;
     failpoint::pass("prepare");
-    if apart::is_apart(task) {
-        apart::make(shop, task)?;
+    if parallel_fixes::is_parallel(spec) {
+        parallel_fixes::create(ctx, spec)?;
     } else {
-        shop.worktree_with_files(task)?;
+        ctx.worktree_with_files(spec)?;
     }
-    let Some(place) = task.job_place() else {
-        return Ok(Err(Unstarted::Failed("landing is not an agent's work".to_owned())));
+    let Some(place) = spec.job_place() else {
+        return Ok(Err(StartFailure::Failed("landing is not an agent's work".to_owned())));
     };
-    match &task.job.kind {
+    match &spec.job.kind {
         JobKind::Review { reviewer, scope, commit } => {
             let seat = (reviewer, *scope, commit);
-            prepare_review(shop, task, place, seat, dir)
+            prepare_review(ctx, spec, place, seat, dir)
         }
-        JobKind::Check => checks::of_phase(shop, task, dir),
-        JobKind::Research { role, number } => research::prepare(shop, task, (place, *role, *number), dir),
-        JobKind::Work { role, .. } | JobKind::Fix { role, .. } => {
-            prepare_work(shop, task, (place, *role), dir)
-        }
+        JobKind::Check => checks::prepare_phase_checks(ctx, spec, dir),
+        JobKind::Research { role, number } => research::prepare(ctx, spec, (place, *role, *number), dir),
+        JobKind::Work { role, .. } | JobKind::Fix { role, .. } => prepare_work(ctx, spec, (place, *role), dir),
         JobKind::Combine { .. } | JobKind::Land => {
-            Ok(Err(Unstarted::Failed("this is not an agent's work".to_owned())))
+            Ok(Err(StartFailure::Failed("this is not an agent's work".to_owned())))
         }
     }
 }
 
-/// Prompts, answers and the words that bind them are nobody else's business.
+/// Creates the attempt's directory. It is private: it contains prompts, answers and nonces.
 pub fn make_directory(dir: &AttemptDir) -> Result<(), EngineError> {
     let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.usage_directory());
     private.map_err(|error| EngineError::io("make", dir.path(), error))
 }
 
 fn prepare_work(
-    shop: &Workshop,
-    task: &Assignment,
-    (place, role): (Place<'_>, Role),
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    (place, role): (JobPlace<'_>, Role),
     dir: AttemptDir,
-) -> Result<Prepared, EngineError> {
-    let Assigned { agent, model, timeout } = match shop.settings.writer_in_turn(role, place, task.turn()) {
+) -> Result<PreparedLaunch, EngineError> {
+    let AssignedWriter { agent, model, timeout } = match ctx.settings.writer_in_turn(role, place, spec.turn()) {
         Ok(assigned) => assigned,
-        Err(error) => return Ok(Err(Unstarted::Failed(error.to_string()))),
+        Err(error) => return Ok(Err(StartFailure::Failed(error.to_string()))),
     };
-    let own = matches!(role, Role::Implement).then(|| task.spec.prompt.clone()).flatten();
-    let opening = match (laid(shop, task, role.word())?, own) {
+    let own = matches!(role, Role::Implement).then(|| spec.task_spec.prompt.clone()).flatten();
+    let opening = match (workflow_prompt(ctx, spec, role.as_str())?, own) {
         (Some(text), _) | (None, Some(text)) => Some(text),
-        (None, None) => opening(shop, &[role.word()])?,
+        (None, None) => custom_prompt(ctx, &[role.as_str()])?,
     };
-    let (unread, last_review) = (unread(shop, task), last_review(shop, task));
-    let previous_message = previous_message(shop, task);
-    // A program that was killed left it to whoever worked there.
-    match shop.take_back(task) {
+    let (unread, last_review) = (unparsed_answers(ctx, spec), last_review(ctx, spec));
+    let previous_message = previous_message(ctx, spec);
+    // A killed process may have left the worktree to a sandboxed agent.
+    match ctx.import_work(spec) {
         Err(EngineError::Git(GitError::Incomplete { .. })) => {}
         taken => drop(taken?),
     }
-    let worktree = shop.worktree(task)?;
-    let simplifies = matches!(&task.job.kind, JobKind::Work { role: Role::Simplify, .. });
-    let diff = simplifies.then(|| worktree.diff_between(&task.place.base, &task.state.head.commit));
-    let material = Material {
+    let worktree = ctx.worktree(spec)?;
+    let simplifies = matches!(&spec.job.kind, JobKind::Work { role: Role::Simplify, .. });
+    let diff = simplifies.then(|| worktree.diff_between(&spec.workspace.base, &spec.machine.head.commit));
+    let inputs = PromptInputs {
         opening,
         unread,
         last_review,
         previous_message,
         diff: diff.transpose()?.map(Arc::new),
-        reports: research::reports(shop, task),
+        reports: research::reports(ctx, spec),
         instructions: instructions(worktree.path()),
-        ..if task.document().is_some() { restarted(shop, task)? } else { Material::default() }
+        ..if spec.document().is_some() { restart_inputs(ctx, spec)? } else { PromptInputs::default() }
     };
-    document::put_back(shop, task, &worktree)?;
-    let began = task.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
-    let memo = Memo { document: document::stamp(task, &worktree), began, ..Memo::default() };
-    write_prompt(shop, &dir, &brief::resumed(task, brief::writer(task, &material)), &memo)?;
-    shop.readings.writing(&worktree);
-    let told = Told { nonce: None, access: access(shop, planner_grant(task, role), &dir)? };
-    match launch(shop, task, &dir, (&agent, model.as_deref(), Duty::Write), (timeout, &told)) {
+    document::restore(ctx, spec, &worktree)?;
+    let began = spec.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
+    let memo = Memo { document: document::stamp(spec, &worktree), began, ..Memo::default() };
+    write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt_inputs::writer(spec, &inputs)), &memo)?;
+    ctx.read_guards.writing(&worktree);
+    let credentials = AttemptCredentials { nonce: None, access: issue_access(ctx, planner_scope(spec, role), &dir)? };
+    match launch(ctx, spec, &dir, (&agent, model.as_deref(), AccessMode::Write), (timeout, &credentials)) {
         Ok(launch) => {
-            let launch = held(shop, launch, (&dir, task.launch.hold), &Room::Worktree(&worktree))?;
+            let launch = sandboxed(ctx, launch, (&dir, spec.launch.sandbox), &SandboxWorkspace::Worktree(&worktree))?;
             Ok(Ok((launch, dir)))
         }
         Err(unstarted) => Ok(Err(unstarted)),
@@ -151,73 +149,75 @@ fn prepare_work(
 }
 
 fn prepare_review(
-    shop: &Workshop,
-    task: &Assignment,
-    place: Place<'_>,
-    (name, scope, commit): (&ReviewerName, Scope, &Commit),
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    place: JobPlace<'_>,
+    (name, scope, commit): (&ReviewerName, ReviewScope, &Commit),
     dir: AttemptDir,
-) -> Result<Prepared, EngineError> {
-    let assigned = match shop.settings.reviewer_in_turn(name, place, task.turn()) {
+) -> Result<PreparedLaunch, EngineError> {
+    let assigned = match ctx.settings.reviewer_in_turn(name, place, spec.turn()) {
         Ok(assigned) => assigned,
-        Err(error) => return Ok(Err(Unstarted::Failed(error.to_string()))),
+        Err(error) => return Ok(Err(StartFailure::Failed(error.to_string()))),
     };
-    if let Some(message) = items::unreadable(shop, task, commit)? {
-        return Ok(Err(Unstarted::Failed(message)));
+    if let Some(message) = plan_items::plan_error(ctx, spec, commit)? {
+        return Ok(Err(StartFailure::Failed(message)));
     }
     let runs_checks = assigned.agent.kind == AgentKind::Checks;
-    let opening = if runs_checks { None } else { reviewer_opening(shop, task, &assigned)? };
-    let since = if scope == Scope::Scoped { task.reviewed() } else { None };
-    let diff = shop.readings.begin(&shop.worktree(task)?, (commit, since.unwrap_or(task.base())), name)?;
+    let opening = if runs_checks { None } else { reviewer_prompt(ctx, spec, &assigned)? };
+    let since = if scope == ReviewScope::Scoped { spec.reviewed() } else { None };
+    let diff = ctx.read_guards.begin(&ctx.worktree(spec)?, (commit, since.unwrap_or(spec.base())), name)?;
     if runs_checks {
-        return checks::of_reviewer(shop, task, (&assigned, commit), dir);
+        return checks::prepare_reviewer_checks(ctx, spec, (&assigned, commit), dir);
     }
     let nonce = fresh_nonce()?;
-    let ask = ask(task, &assigned, commit, Some(nonce.clone()));
-    let (steering, with_secrets) = whole_work(shop, task, (commit, since), &diff)?;
-    if let Some(file) = steering.iter().find(|file| agent::runs(&assigned.agent, file)) {
-        return Ok(Err(Unstarted::Failed(would_run(&assigned, &format!("`{file}` of the work")))));
+    let ask = ask(spec, &assigned, commit, Some(nonce.clone()));
+    let (steering, with_secrets) = risky_files(ctx, spec, (commit, since), &diff)?;
+    if let Some(file) = steering.iter().find(|file| agent::executes_file(&assigned.agent, file)) {
+        return Ok(Err(StartFailure::Failed(would_run(&assigned, &format!("`{file}` of the work")))));
     }
-    // A copy is made of the commit alone.
-    let workspace = assigned.workspace.unwrap_or_else(|| workspace_for(task));
+    // A copy contains only the commit.
+    let workspace = assigned.workspace.unwrap_or_else(|| workspace_for(spec));
     let shares = workspace == ReviewWorkspace::Shared;
-    if let Some(file) = shares.then(|| planted(shop, task, &assigned.agent)).transpose()?.flatten() {
+    if let Some(file) = shares.then(|| find_untrusted_file(ctx, spec, &assigned.agent)).transpose()?.flatten() {
         let file = format!("`{file}`, which is new in the worktree");
-        return Ok(Err(Unstarted::Failed(would_run(&assigned, &file))));
+        return Ok(Err(StartFailure::Failed(would_run(&assigned, &file))));
     }
     let digest = Some(diff.digest.clone());
-    let memo =
-        Memo { nonce: Some(nonce.clone()), diff_digest: digest, steering, with_secrets, ..Memo::default() };
-    let material = Material {
+    let memo = Memo { nonce: Some(nonce.clone()), diff_digest: digest, steering, with_secrets, ..Memo::default() };
+    let inputs = PromptInputs {
         opening,
-        author_output: author_output(shop, task),
-        unreadable: unreadable(shop, task, name),
+        author_output: author_output(ctx, spec),
+        unreadable: last_unparsed_answer(ctx, spec, name),
         can_run: !shares,
         diff: Some(diff),
-        ..if task.judged_document().is_some() { documents(shop, task)? } else { Material::default() }
+        ..if spec.judged_document().is_some() { document_inputs(ctx, spec)? } else { PromptInputs::default() }
     };
     let copy = match workspace {
-        ReviewWorkspace::Copy => Some(copied::make(shop, task, (name, commit))?),
+        ReviewWorkspace::Copy => Some(reviewer_copy::make(ctx, spec, (name, commit))?),
         ReviewWorkspace::Shared => None,
     };
-    let whole = task;
-    let (task, room) = copy.as_ref().map_or((task, Room::None), |(task, copy)| (task, Room::Worktree(copy)));
-    let prompt = brief::reviewer(task, &material, (assigned.contract, &ask));
-    write_prompt(shop, &dir, &brief::resumed(task, prompt), &memo)?;
-    // In a copy it may do what building and testing takes.
-    let duty = if copy.is_some() { Duty::Write } else { Duty::Read };
+    let original_spec = spec;
+    let (spec, room) =
+        copy.as_ref().map_or((spec, SandboxWorkspace::None), |(spec, copy)| (spec, SandboxWorkspace::Worktree(copy)));
+    let prompt = prompt_inputs::reviewer(spec, &inputs, (assigned.contract, &ask));
+    write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
+    // In a copy the reviewer may write, to build and run tests.
+    let duty = if copy.is_some() { AccessMode::Write } else { AccessMode::Read };
     let who = (&assigned.agent, assigned.model.as_deref(), duty);
-    let told =
-        Told { nonce: Some(nonce), access: access(shop, reviewer_grant(assigned.contract, ask), &dir)? };
-    match launch(shop, task, &dir, who, (assigned.timeout, &told)) {
-        Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &room)?, dir))),
+    let credentials = AttemptCredentials {
+        nonce: Some(nonce),
+        access: issue_access(ctx, reviewer_scope(assigned.contract, ask), &dir)?,
+    };
+    match launch(ctx, spec, &dir, who, (assigned.timeout, &credentials)) {
+        Ok(launch) => Ok(Ok((sandboxed(ctx, launch, (&dir, spec.launch.sandbox), &room)?, dir))),
         Err(unstarted) => {
-            copied::discard(shop, whole, name);
+            reviewer_copy::discard(ctx, original_spec, name);
             Ok(Err(unstarted))
         }
     }
 }
 
-/// Why a reviewer is not started that would run what it is to review.
+/// Why a reviewer is not started: it would run a file that it should review.
 fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, what: &str) -> String {
     format!(
         "{} would run {what}: let another agent review it (`[reviewers.{name}] agent`), or take the file out",
@@ -225,119 +225,116 @@ fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, what: &str
     )
 }
 
-/// The files of all the work, not of the last fix alone, that agents would take for their settings, and those that hold
-/// a key.
-fn whole_work(
-    shop: &Workshop,
-    task: &Assignment,
+/// The files of the whole work, not only of the last fix, that agents would read as configuration, and those that
+/// contain a key.
+fn risky_files(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
     (commit, since): (&Commit, Option<&Commit>),
-    diff: &Diff,
+    diff: &GitDiff,
 ) -> Result<(Vec<String>, Vec<String>), EngineError> {
-    let whole =
-        since.map(|_| shop.worktree(task)?.diff_between(task.base(), commit).map_err(EngineError::from));
+    let whole = since.map(|_| ctx.worktree(spec)?.diff_between(spec.base(), commit).map_err(EngineError::from));
     let whole = whole.transpose()?;
     let diff = whole.as_ref().unwrap_or(diff);
-    Ok((diff.steering.clone(), files_with(&diff.patch, &shop.secrets)))
+    Ok((diff.steering.clone(), files_with_secrets(&diff.patch, &ctx.secrets)))
 }
 
-/// A way to report, for those who may.
-fn access(shop: &Workshop, grant: Option<Grant>, dir: &AttemptDir) -> Result<Option<Access>, EngineError> {
+/// Issues a report token, if the agent may report.
+fn issue_access(
+    ctx: &EngineContext,
+    grant: Option<ReportScope>,
+    dir: &AttemptDir,
+) -> Result<Option<ReportAccess>, EngineError> {
     let Some(grant) = grant else { return Ok(None) };
-    shop.reports.issue(grant, dir).map_err(|error| EngineError::io("prepare", dir.path(), error))
+    ctx.reports.issue(grant, dir).map_err(|error| EngineError::io("prepare", dir.path(), error))
 }
 
-/// A reviewer reports with a tool where its contract is one, or any.
-fn reviewer_grant(contract: Contract, ask: Ask) -> Option<Grant> {
+/// The report scope of a reviewer whose contract allows the tool.
+fn reviewer_scope(contract: Contract, ask: ReviewRequest) -> Option<ReportScope> {
     match contract {
-        Contract::Tool | Contract::Auto => Some(Grant::review(ask)),
+        Contract::Tool | Contract::Auto => Some(ReportScope::review(ask)),
         Contract::Markdown | Contract::Json | Contract::Xml | Contract::Prefix | Contract::Severity => None,
     }
 }
 
-/// The planners of a run report what they planned.
-fn planner_grant(task: &Assignment, role: Role) -> Option<Grant> {
+/// The report scope of a run's planners.
+fn planner_scope(spec: &AttemptSpec, role: Role) -> Option<ReportScope> {
     match role {
-        Role::Enumerate if task.loop_id == LoopId::planning() => Some(Grant::tasks()),
-        Role::Plan if task.loop_id == LoopId::planning() => Some(Grant::groups(planned_ids(task))),
-        Role::Implement | Role::Fix | Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => {
-            None
-        }
+        Role::Enumerate if spec.loop_id == LoopId::planning() => Some(ReportScope::tasks()),
+        Role::Plan if spec.loop_id == LoopId::planning() => Some(ReportScope::groups(planned_ids(spec))),
+        Role::Implement | Role::Fix | Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => None,
     }
 }
 
-/// A copy if the prompt asks the reviewer to run tests, else the shared worktree. Reviewers of documents run no tests.
-fn workspace_for(task: &Assignment) -> ReviewWorkspace {
-    let planning = matches!(task.part, Some(Part::Planning { .. }));
-    let runs = task.gate().is_some_and(|gate| gate.depth >= Depth::Standard);
-    if runs && !planning && task.judged_document().is_none() {
-        ReviewWorkspace::Copy
-    } else {
-        ReviewWorkspace::Shared
-    }
+/// A copy if the prompt asks the reviewer to run tests, otherwise the shared worktree. Reviewers of documents run no
+/// tests.
+fn workspace_for(spec: &AttemptSpec) -> ReviewWorkspace {
+    let planning = matches!(spec.part, Some(RunPart::Planning { .. }));
+    let runs = spec.gate().is_some_and(|gate| gate.depth >= Depth::Standard);
+    if runs && !planning && spec.judged_document().is_none() { ReviewWorkspace::Copy } else { ReviewWorkspace::Shared }
 }
 
-/// The ids of the tasks that are to be grouped.
-fn planned_ids(task: &Assignment) -> Vec<String> {
-    let Some(Part::Planning { tasks, .. }) = &task.part else { return Vec::new() };
+/// The ids of the tasks to group.
+fn planned_ids(spec: &AttemptSpec) -> Vec<String> {
+    let Some(RunPart::Planning { tasks, .. }) = &spec.part else { return Vec::new() };
     tasks.iter().map(|task| task.id.clone()).collect()
 }
 
-/// What a reviewer is asked, as far as reading its answer depends on it.
-pub fn ask(task: &Assignment, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> Ask {
-    let JobKind::Review { reviewer, .. } = &task.job.kind else {
-        return ask_of(task, assigned, (ReviewerName::new("checks"), commit, nonce));
+/// The parts of the request that the parser of the reviewer's answer needs.
+pub fn ask(spec: &AttemptSpec, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> ReviewRequest {
+    let JobKind::Review { reviewer, .. } = &spec.job.kind else {
+        return ask_of(spec, assigned, (ReviewerName::new("checks"), commit, nonce));
     };
-    ask_of(task, assigned, (reviewer.clone(), commit, nonce))
+    ask_of(spec, assigned, (reviewer.clone(), commit, nonce))
 }
 
 fn ask_of(
-    task: &Assignment,
+    spec: &AttemptSpec,
     assigned: &AssignedReviewer,
     (reviewer, commit, nonce): (ReviewerName, &Commit, Option<String>),
-) -> Ask {
-    let gate = task.gate();
-    let (loop_id, about) = subject(task);
-    Ask {
+) -> ReviewRequest {
+    let gate = spec.gate();
+    let (loop_id, about) = subject(spec);
+    ReviewRequest {
         reviewer,
         kind: assigned.kind,
         nonce: nonce.map(Nonce::new),
         require_nonce: assigned.require_nonce,
-        fail_on: gate.map_or(Bar::Low, |gate| gate.fail_on),
+        fail_on: gate.map_or(FailThreshold::Low, |gate| gate.fail_on),
         commit: Some(commit.clone()),
         loop_id,
         task: about,
     }
 }
 
-/// Which loop and task a review is about: a checkpoint's is about the loop it looks at, whose task is not done; one
-/// without a task is about no loop.
-fn subject(task: &Assignment) -> (Option<LoopId>, Option<String>) {
-    match (task.loop_id.of_checkpoint(), task.task) {
+/// The loop and the task that a review is about. A checkpoint review is about the loop that it reviews, whose task is
+/// not done. A review without a task is about no loop.
+fn subject(spec: &AttemptSpec) -> (Option<LoopId>, Option<String>) {
+    match (spec.loop_id.checkpoint_target(), spec.task_id) {
         (Some((looked_at, _)), _) => (Some(looked_at), None),
-        (None, Some(id)) => (Some(task.loop_id.clone()), Some(id.to_string())),
+        (None, Some(id)) => (Some(spec.loop_id.clone()), Some(id.to_string())),
         (None, None) => (None, None),
     }
 }
 
-/// Writes the prompt, which tells nobody a secret that somebody wrote into a file.
+/// Writes the prompt and the memo, with secrets redacted from the prompt.
 pub(super) fn write_prompt(
-    shop: &Workshop,
+    ctx: &EngineContext,
     dir: &AttemptDir,
     prompt: &str,
     memo: &Memo,
 ) -> Result<(), EngineError> {
-    let prompt = shop.secrets.redact_text(prompt);
+    let prompt = ctx.secrets.redact_text(prompt);
     let memo = serde_json::to_vec(memo).unwrap_or_default();
-    for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())]
-    {
+    for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())] {
         fs::write(&path, bytes).map_err(|error| EngineError::io("write", &path, error))?;
     }
     Ok(())
 }
 
-/// A word nobody can have planted beforehand.
+/// A random nonce, which no file of the work can contain beforehand.
 fn fresh_nonce() -> Result<String, EngineError> {
     let mut bytes = [0u8; 8];
-    getrandom::fill(&mut bytes).map_err(|error| EngineError::Broken(error.to_string()))?;
+    getrandom::fill(&mut bytes).map_err(|error| EngineError::Internal(error.to_string()))?;
     Ok(hex(&bytes))
 }

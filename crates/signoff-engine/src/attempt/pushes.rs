@@ -1,5 +1,5 @@
-//! Agents do not push. The git configuration that they are given turns every address that they push to into one of a
-//! transport of ours, which notes the address and fails.
+//! Prevents agents from pushing. Their git configuration rewrites every push address to a transport of signoff, which
+//! logs the address and fails.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
@@ -7,17 +7,17 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use super::conclude::start_of;
-use crate::process::{AttemptDir, door, variables};
+use super::finish::read_start;
+use crate::process::{AttemptDir, system, variables};
 
-/// The transport. Git looks for a program `git-remote-NAME` on `PATH`, and gives it the address behind the colons.
+/// The transport. Git runs a program `git-remote-NAME` from the `PATH` with the address behind the colons.
 const TRANSPORT: &str = "signoff-no-push";
 
 /// Environment variables to set, or to remove if the value is `None`.
-type Environment = Vec<(String, Option<String>)>;
+type EnvChanges = Vec<(String, Option<String>)>;
 
 /// Writes the transport and its configuration. Returns the variables to add to the agent's `environment`.
-pub fn forbid(dir: &AttemptDir, repository: &Path, environment: &Environment) -> io::Result<Environment> {
+pub fn forbid(dir: &AttemptDir, repository: &Path, environment: &EnvChanges) -> io::Result<EnvChanges> {
     let programs = dir.path().join("git");
     for directory in [&programs, &dir.usage_directory()] {
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -25,9 +25,9 @@ pub fn forbid(dir: &AttemptDir, repository: &Path, environment: &Environment) ->
     let helper = programs.join(format!("git-remote-{TRANSPORT}"));
     fs::write(&helper, script(&dir.pushes()))?;
     fs::set_permissions(&helper, fs::Permissions::from_mode(0o700))?;
-    let own = Own::read(repository);
+    let own = PushConfig::read(repository);
     let mut more = vec![
-        ("PATH".to_owned(), Some(path(&programs, environment))),
+        ("PATH".to_owned(), Some(path_variable(&programs, environment))),
         ("GIT_CONFIG_PARAMETERS".to_owned(), Some(own.parameters())),
     ];
     if !own.rewritten.is_empty() {
@@ -47,12 +47,12 @@ fn script(pushes: &Path) -> String {
     )
 }
 
-/// For a shell, and for git's list of parameters.
+/// Quotes a text for a shell and for git's parameter list.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''").replace('!', r"'\!'"))
 }
 
-fn path(programs: &Path, environment: &Environment) -> String {
+fn path_variable(programs: &Path, environment: &EnvChanges) -> String {
     let given = environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone());
     let inherited = || variables().into_iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
     match given.unwrap_or_else(inherited).filter(|path| !path.is_empty()) {
@@ -61,19 +61,19 @@ fn path(programs: &Path, environment: &Environment) -> String {
     }
 }
 
-/// What the person's own configuration says about addresses to push to: it would outrank a rule for all.
+/// Push addresses in the user's own configuration, which would take precedence over a general rule.
 #[derive(Debug, Default)]
-struct Own {
+struct PushConfig {
     /// `remote.NAME.pushurl`.
     named: Vec<String>,
-    /// The beginnings that `url.BASE.pushInsteadOf` rewrites.
+    /// The prefixes that `url.BASE.pushInsteadOf` rewrites.
     rewritten: Vec<String>,
 }
 
-impl Own {
+impl PushConfig {
     fn read(repository: &Path) -> Self {
         const KEYS: &str = r"^(remote\..*\.pushurl|url\..*\.pushinsteadof)$";
-        let mut git = door::command("git");
+        let mut git = system::command("git");
         let asked = git.arg("-C").arg(repository).args(["config", "--null", "--get-regexp", KEYS]);
         let said = asked.output().map(|output| output.stdout).unwrap_or_default();
         let mut own = Self::default();
@@ -87,7 +87,7 @@ impl Own {
         own
     }
 
-    /// For all addresses, and for each that a remote names for pushing alone, which no such rule rewrites.
+    /// Rules for all addresses, and for each push-only address of a remote, which the general rule does not rewrite.
     fn parameters(&self) -> String {
         let all = quoted(&format!("url.{TRANSPORT}::.pushInsteadOf="));
         let named = self.named.iter().map(|url| {
@@ -113,12 +113,11 @@ impl Own {
 /// The path of git's system configuration; `None` if `GIT_CONFIG_NOSYSTEM` is set.
 fn system_config() -> Option<String> {
     let variables = variables();
-    let value =
-        |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
+    let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     if value("GIT_CONFIG_NOSYSTEM").is_some() {
         return None;
     }
-    let said = door::command("git").args(["var", "GIT_CONFIG_SYSTEM"]).output().ok();
+    let said = system::command("git").args(["var", "GIT_CONFIG_SYSTEM"]).output().ok();
     let said = said.filter(|output| output.status.success());
     let named = said.and_then(|output| String::from_utf8(output.stdout).ok());
     let named = named.map(|path| path.trim().to_owned()).filter(|path| !path.is_empty());
@@ -132,12 +131,12 @@ const MOST_READ: u64 = 16 * 1024;
 const MOST_NAMED: usize = 3;
 
 /// The note about pushes that an agent tried; `None` if it tried none.
-pub fn tried(dir: &AttemptDir, who: &str) -> Option<String> {
-    told(&String::from_utf8_lossy(&start_of(&dir.pushes(), MOST_READ)), who)
+pub fn attempted_pushes_note(dir: &AttemptDir, who: &str) -> Option<String> {
+    push_note(&String::from_utf8_lossy(&read_start(&dir.pushes(), MOST_READ)), who)
 }
 
-/// The noted addresses, each once. Others may have been reached: an agent can undo the configuration.
-fn told(noted: &str, who: &str) -> Option<String> {
+/// The logged addresses, each once. The agent may have pushed elsewhere, since it can undo the configuration.
+fn push_note(noted: &str, who: &str) -> Option<String> {
     let mut seen = BTreeSet::new();
     let addresses = noted.lines().map(address).filter(|one| !one.is_empty());
     let mut addresses: Vec<String> = addresses.filter(|one| seen.insert(one.clone())).collect();
@@ -176,10 +175,10 @@ mod tests {
     #[test]
     fn each_address_is_named_once() {
         assert_eq!(
-            told("a\nb\na\n\nc\nb\nd\n", "fix").as_deref(),
+            push_note("a\nb\na\n\nc\nb\nd\n", "fix").as_deref(),
             Some("fix tried to push to a, b, c and 1 more")
         );
-        assert_eq!(told("\n", "fix"), None);
+        assert_eq!(push_note("\n", "fix"), None);
     }
 
     #[test]

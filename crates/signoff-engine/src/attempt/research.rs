@@ -1,53 +1,52 @@
-//! Helpers that look into a phase's question before its own agent does: readers, whose reports it is given.
+//! Researchers: read-only agents whose reports are given to the agent of a phase.
 
 use std::fs;
 
-use signoff_core::config::{Assigned, Place};
 use signoff_core::ids::{AttemptId, ReviewerName};
-use signoff_core::machine::{Event, Failure, WorkReport};
+use signoff_core::machine::{AttemptFailure, Event, WorkReport};
 use signoff_core::prompt::CHARACTER_CAP;
+use signoff_core::settings::{AssignedWriter, JobPlace};
 use signoff_core::workflow::Role;
 
-use super::conclude::{failed, start_of};
-use super::environment::Told;
-use super::hear::{closed, message};
-use super::held::{Room, held};
+use super::environment::AttemptCredentials;
+use super::finish::{failed_end, read_start};
+use super::finish_review::{ReadOnlyJob, undo_changes};
 use super::launch::launch;
-use super::material::{opening, restarted};
-use super::prepare::{Memo, Prepared, write_prompt};
-use super::reviewed::{Reading, undo};
-use super::{End, Unstarted, Workshop};
-use crate::agent::Duty;
-use crate::assignment::Assignment;
-use crate::brief::{self, Material};
+use super::parse_output::{agent_outcome, message};
+use super::prepare::{Memo, PreparedLaunch, write_prompt};
+use super::prompt_sources::{custom_prompt, restart_inputs};
+use super::sandbox::{SandboxWorkspace, sandboxed};
+use super::{AttemptEnd, EngineContext, StartFailure};
+use crate::agent::AccessMode;
+use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
-use crate::process::{AttemptDir, Ended};
+use crate::process::{AttemptDir, ProcessResult};
+use crate::prompt_inputs::{self, PromptInputs};
 
-/// What a helper found out, kept with its attempt.
+/// The file with a researcher's report.
 const REPORT: &str = "report.md";
 
-/// Writes down all that the keeper needs.
+/// Writes all files that the supervisor needs.
 pub fn prepare(
-    shop: &Workshop,
-    task: &Assignment,
-    (place, role, number): (Place<'_>, Role, usize),
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    (place, role, number): (JobPlace<'_>, Role, usize),
     dir: AttemptDir,
-) -> Result<Prepared, EngineError> {
-    let Assigned { agent, model, timeout } = match shop.settings.researcher_in_turn(role, place, task.turn())
-    {
+) -> Result<PreparedLaunch, EngineError> {
+    let AssignedWriter { agent, model, timeout } = match ctx.settings.researcher_in_turn(role, place, spec.turn()) {
         Ok(assigned) => assigned,
-        Err(error) => return Ok(Err(Unstarted::Failed(error.to_string()))),
+        Err(error) => return Ok(Err(StartFailure::Failed(error.to_string()))),
     };
-    let opening = opening(shop, &["research"])?;
-    let (head, base) = (&task.state.head.commit, &task.place.base);
-    shop.readings.begin(&shop.worktree(task)?, (head, base), &name(number))?;
-    let material = Material { opening, ..restarted(shop, task)? };
+    let opening = custom_prompt(ctx, &["research"])?;
+    let (head, base) = (&spec.machine.head.commit, &spec.workspace.base);
+    ctx.read_guards.begin(&ctx.worktree(spec)?, (head, base), &name(number))?;
+    let inputs = PromptInputs { opening, ..restart_inputs(ctx, spec)? };
     let memo = Memo { reads: true, ..Memo::default() };
-    let prompt = brief::researcher(task, &material, number);
-    write_prompt(shop, &dir, &brief::resumed(task, prompt), &memo)?;
-    let who = (&agent, model.as_deref(), Duty::Read);
-    match launch(shop, task, &dir, who, (timeout, &Told::default())) {
-        Ok(launch) => Ok(Ok((held(shop, launch, (&dir, task.launch.hold), &Room::None)?, dir))),
+    let prompt = prompt_inputs::researcher(spec, &inputs, number);
+    write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
+    let who = (&agent, model.as_deref(), AccessMode::Read);
+    match launch(ctx, spec, &dir, who, (timeout, &AttemptCredentials::default())) {
+        Ok(launch) => Ok(Ok((sandboxed(ctx, launch, (&dir, spec.launch.sandbox), &SandboxWorkspace::None)?, dir))),
         Err(unstarted) => Ok(Err(unstarted)),
     }
 }
@@ -56,40 +55,40 @@ fn name(number: usize) -> ReviewerName {
     ReviewerName::new(format!("researcher {}", number + 1))
 }
 
-/// Keeps the report, and puts back what was changed.
-pub fn conclude(
-    shop: &Workshop,
-    task: &Assignment,
-    (dir, ended): (&AttemptDir, &Ended),
+/// Stores the report, and undoes changes to files.
+pub fn finish(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    (dir, ended): (&AttemptDir, &ProcessResult),
     (number, notes): (usize, &mut Vec<String>),
-) -> Result<End, EngineError> {
-    let head = &task.state.head;
-    undo(
-        shop,
-        &shop.worktree(task)?,
-        (&head.commit, Reading::Research, task.launch.hold),
+) -> Result<AttemptEnd, EngineError> {
+    let head = &spec.machine.head;
+    undo_changes(
+        ctx,
+        &ctx.worktree(spec)?,
+        (&head.commit, ReadOnlyJob::Research, spec.launch.sandbox),
         (&name(number), notes),
     )?;
-    if let Some(end) = closed(shop, task, dir, ended).end(task) {
+    if let Some(end) = agent_outcome(ctx, spec, dir, ended).into_end(spec) {
         return Ok(end);
     }
     let said = message(dir);
     if said.trim_ascii().is_empty() {
-        return Ok(failed(task, Failure::BadAnswer { message: "the report is empty".to_owned() }));
+        return Ok(failed_end(spec, AttemptFailure::BadAnswer { message: "the report is empty".to_owned() }));
     }
     let path = dir.path().join(REPORT);
     fs::write(&path, said).map_err(|error| EngineError::io("write", &path, error))?;
     let report = WorkReport::Complete { head: head.clone() };
-    Ok(End::Event(Box::new(Event::WorkEnded { attempt: task.job.attempt, report })))
+    Ok(AttemptEnd::Event(Box::new(Event::WorkEnded { attempt: spec.job.attempt, report })))
 }
 
-/// What the helpers of the phase at hand found out, each as much as a prompt can show.
-pub fn reports(shop: &Workshop, task: &Assignment) -> Vec<String> {
+/// The reports of the current phase's researchers, each up to the size that a prompt can show.
+pub fn reports(ctx: &EngineContext, spec: &AttemptSpec) -> Vec<String> {
     let read = |attempt: &AttemptId| {
-        let dir = AttemptDir::new(shop.layout.attempt(task.run, &task.loop_id, *attempt));
-        start_of(&dir.path().join(REPORT), 4 * CHARACTER_CAP as u64 + 4)
+        let dir = AttemptDir::new(ctx.layout.attempt(spec.run, &spec.loop_id, *attempt));
+        read_start(&dir.path().join(REPORT), 4 * CHARACTER_CAP as u64 + 4)
     };
-    let mut came_back = task.researched.clone();
+    let mut came_back = spec.researched.clone();
     came_back.sort_unstable();
     let texts = came_back.iter().map(read).filter(|text| !text.is_empty());
     texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()

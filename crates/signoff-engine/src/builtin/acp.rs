@@ -1,13 +1,13 @@
-//! `signoff __acp … -- COMMAND…`: starts an agent that speaks the Agent Client Protocol, gives it the prompt from stdin,
-//! answers what it asks, and prints what it says as the lines of [`crate::agent::acp::line`].
+//! `signoff __acp … -- COMMAND…`: starts an agent that speaks the Agent Client Protocol, sends it the prompt
+//! from stdin, answers its requests, and prints its messages as the lines of [`crate::agent::acp::line`].
 //!
-//! It offers neither files nor terminals: the agent works by itself. Their end is the same: when this process ends, the
-//! agent's stdin does, and both are of one process group.
+//! It offers neither files nor terminals: the agent works by itself. When this process ends, the agent's stdin
+//! closes. Both are in one process group.
 
+mod args;
 mod conversation;
-mod order;
 mod permission;
-mod teller;
+mod printer;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -26,95 +26,96 @@ use tokio_util::codec::{
     AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead, FramedWrite, LinesCodec, LinesCodecError,
 };
 
-use crate::agent::acp::SILENT;
+use crate::agent::acp::EXIT_SILENT;
 
-pub use conversation::{Ended, converse};
-pub use order::{Job, Order};
+pub use args::{AcpArgs, AcpJob};
+pub use conversation::{ConversationEnd, run_conversation};
 
-/// A message of an agent that is longer is none.
-const LONGEST: usize = 32 * 1024 * 1024;
+/// Maximum length of a message.
+const MAX_MESSAGE: usize = 32 * 1024 * 1024;
 
-/// So long an agent may take to answer the greeting.
-const GREETED: Duration = Duration::from_secs(30);
+/// Time limit for the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long is listened to one that does not listen.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long stdout is read after the agent has closed its stdin.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// So long an agent may take to end when all is said.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for the agent to exit after the conversation.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Resolves when the conversation must end.
-pub type Stop = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type StopFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The program. Its arguments are those behind `__acp`.
+/// Runs the program. `arguments` are those after `__acp`.
 pub fn run(arguments: &[OsString]) -> ExitCode {
     match work(arguments) {
         Ok(code) => code,
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             ExitCode::FAILURE
         }
     }
 }
 
 fn work(arguments: &[OsString]) -> io::Result<ExitCode> {
-    let words = arguments.iter().map(|word| word.to_string_lossy().into_owned());
-    let order = Order::read(words, &variable).map_err(io::Error::other)?;
+    let arguments = arguments.iter().map(|word| word.to_string_lossy().into_owned());
+    let args = AcpArgs::parse(arguments, &variable).map_err(io::Error::other)?;
     let mut prompt = String::new();
     io::stdin().read_to_string(&mut prompt)?;
-    let job = Job { order, prompt, directory: env::current_dir()?, greeting: GREETED };
+    let job = AcpJob { args, prompt, directory: env::current_dir()?, handshake_timeout: HANDSHAKE_TIMEOUT };
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(with_agent(job))
 }
 
-async fn with_agent(job: Job) -> io::Result<ExitCode> {
-    let stop = asked_to_stop()?;
-    let mut agent = start(&job.order)?;
+async fn with_agent(job: AcpJob) -> io::Result<ExitCode> {
+    let stop = stop_on_signal()?;
+    let mut agent = start(&job.args)?;
     let (Some(stdin), Some(stdout)) = (agent.stdin.take(), agent.stdout.take()) else {
         return Err(io::Error::other("the agent has no pipes"));
     };
-    let lines = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), LONGEST);
+    let lines = AnyDelimiterCodec::new_with_max_length(b"\n".to_vec(), Vec::new(), MAX_MESSAGE);
     let text = |line: Bytes| String::from_utf8_lossy(&line).into_owned();
-    let said = FramedRead::new(stdout, lines).map(move |line| line.map(text).map_err(unread));
-    let told = FramedWrite::new(stdin, LinesCodec::new());
-    let told = SinkExt::<String>::sink_map_err(told, broken);
-    let (over, all_heard) = oneshot::channel();
-    let said = said.chain(stream::once(async { drop(over) }).filter_map(|()| future::ready(None)));
-    let ended = converse(unless_heard(told, all_heard), said, job, (io::stdout(), stop)).await;
-    let code = close(&mut agent).await;
+    let from_agent = FramedRead::new(stdout, lines).map(move |line| line.map(text).map_err(read_error));
+    let to_agent = FramedWrite::new(stdin, LinesCodec::new());
+    let to_agent = SinkExt::<String>::sink_map_err(to_agent, write_error);
+    let (drained_sender, drained) = oneshot::channel();
+    let from_agent =
+        from_agent.chain(stream::once(async { drop(drained_sender) }).filter_map(|()| future::ready(None)));
+    let ended = run_conversation(drain_before_error(to_agent, drained), from_agent, job, (io::stdout(), stop)).await;
+    let code = wait_for_exit(&mut agent).await;
     Ok(match ended {
-        Ended::Said => ExitCode::SUCCESS,
-        // It broke off: its own code tells more than any of ours.
-        Ended::Broken => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(1)),
-        Ended::Unspoken => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(SILENT)),
+        ConversationEnd::Answered => ExitCode::SUCCESS,
+        // The agent exited early, so its own exit code is the most informative.
+        ConversationEnd::Disconnected => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(1)),
+        ConversationEnd::HandshakeFailed => ExitCode::from(code.filter(|code| *code != 0).unwrap_or(EXIT_SILENT)),
     })
 }
 
-/// Who listens no more may have said why: telling it something fails once all of that was heard.
-fn unless_heard(
-    told: impl Sink<String, Error = io::Error> + Send + Unpin + 'static,
-    all_heard: oneshot::Receiver<()>,
+/// Delays a write error until the agent's stdout was read to the end, because it may contain the reason.
+fn drain_before_error(
+    to_agent: impl Sink<String, Error = io::Error> + Send + Unpin + 'static,
+    drained: oneshot::Receiver<()>,
 ) -> impl Sink<String, Error = io::Error> + Send + 'static {
-    sink::unfold((told, all_heard), |(mut told, all_heard), line: String| async move {
-        match told.send(line).await {
-            Ok(()) => Ok((told, all_heard)),
+    sink::unfold((to_agent, drained), |(mut to_agent, drained), line: String| async move {
+        match to_agent.send(line).await {
+            Ok(()) => Ok((to_agent, drained)),
             Err(error) => {
-                timeout(LAST_WORDS, all_heard).await.ok();
+                timeout(DRAIN_TIMEOUT, drained).await.ok();
                 Err(error)
             }
         }
     })
 }
 
-/// Starts the agent, which says what is wrong on our stderr.
-fn start(order: &Order) -> io::Result<Child> {
-    let mut command = Command::new(&order.program);
-    command.args(&order.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
-    command.spawn().map_err(|error| io::Error::other(format!("cannot start {}: {error}", order.program)))
+/// Starts the agent. It shares our stderr.
+fn start(args: &AcpArgs) -> io::Result<Child> {
+    let mut command = Command::new(&args.program);
+    command.args(&args.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    command.spawn().map_err(|error| io::Error::other(format!("cannot start {}: {error}", args.program)))
 }
 
 /// Waits for an agent whose stdin is closed.
-async fn close(agent: &mut Child) -> Option<u8> {
-    match timeout(PATIENCE, agent.wait()).await {
+async fn wait_for_exit(agent: &mut Child) -> Option<u8> {
+    match timeout(EXIT_TIMEOUT, agent.wait()).await {
         Ok(status) => status.ok()?.code().and_then(|code| u8::try_from(code).ok()),
         Err(_) => {
             agent.kill().await.ok();
@@ -123,7 +124,7 @@ async fn close(agent: &mut Child) -> Option<u8> {
     }
 }
 
-fn asked_to_stop() -> io::Result<Stop> {
+fn stop_on_signal() -> io::Result<StopFuture> {
     let (mut term, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     Ok(Box::pin(async move {
         tokio::select! {
@@ -133,14 +134,14 @@ fn asked_to_stop() -> io::Result<Stop> {
     }))
 }
 
-fn unread(error: AnyDelimiterCodecError) -> io::Error {
+fn read_error(error: AnyDelimiterCodecError) -> io::Error {
     match error {
         AnyDelimiterCodecError::Io(error) => error,
         AnyDelimiterCodecError::MaxChunkLengthExceeded => io::Error::other("a message is too long"),
     }
 }
 
-fn broken(error: LinesCodecError) -> io::Error {
+fn write_error(error: LinesCodecError) -> io::Error {
     match error {
         LinesCodecError::Io(error) => error,
         LinesCodecError::MaxLineLengthExceeded => io::Error::other("a message is too long"),
@@ -152,7 +153,7 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok()
 }
 
-fn complain(error: &dyn fmt::Display) {
-    // Nobody is left to tell when stderr is gone.
+fn print_error(error: &dyn fmt::Display) {
+    // If stderr is closed, the error is lost.
     let _ = writeln!(io::stderr(), "signoff: {error}");
 }

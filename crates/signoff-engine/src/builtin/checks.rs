@@ -1,6 +1,6 @@
-//! `signoff __checks FILE`: runs the project's commands, one after the other, and prints how each went.
+//! `signoff __checks FILE`: runs the project's check commands one after the other and prints their results.
 //!
-//! A failing command is data, not a failure of this program. It runs under the same limits as any agent, so it sets
+//! A failing command is a result, not an error of this program. The limits of the attempt apply, so it sets
 //! none itself.
 
 use std::fs;
@@ -10,37 +10,36 @@ use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
-use signoff_core::checks::{Ran, relative};
+use signoff_core::checks::{CheckRun, relative_paths};
 use signoff_core::contract::MAX_BYTES;
 
-mod kept;
+mod truncated_output;
 
-use kept::{Kept, escaped};
+use truncated_output::{TruncatedOutput, json_len};
 
-/// The most that is kept of one command's output, in bytes: half of it from the start, half from the end.
-pub const MOST_OUTPUT: usize = 256 * 1024;
+/// Maximum number of bytes kept of one command's output: half from the start, half from the end.
+pub const MAX_OUTPUT: usize = 256 * 1024;
 
-/// What a command costs in the report besides its name, itself and its output; with room to spare.
-const PER_COMMAND: usize = 256;
+/// Size of a command's entry in the report besides its name, its command line and its output, rounded up.
+const ENTRY_OVERHEAD: usize = 256;
 
-/// What a shell exits with where it does not find a program.
-const NOT_FOUND: i32 = 127;
+/// Exit code of a shell that does not find a program.
+const EXIT_NOT_FOUND: i32 = 127;
 
-/// One command of the project, as the file given to `__checks` lists them.
+/// One command of the project, as listed in the file given to `__checks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Check {
+pub struct CheckCommand {
     pub name: String,
     pub command: String,
 }
 
-/// What is printed in place of a report where a program is not there that a check needs: that is nothing that the work
-/// could mend.
+/// Printed instead of a report if a program that a check needs is not installed. The work cannot fix that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NotRun {
+pub struct ChecksNotRun {
     pub not_run: String,
 }
 
-/// Why the checks could not be run. That one of them fails is no error.
+/// Why the checks could not be run. A failing check is no error.
 #[derive(Debug, thiserror::Error)]
 pub enum ChecksError {
     #[error("{}: {cause}", path.display())]
@@ -55,12 +54,12 @@ pub enum ChecksError {
     Print(io::Error),
 }
 
-/// The program: exit 0 when all commands could be run, however they went, and 1 when not.
+/// Runs the program. Exits with 0 if all commands could be run, whatever their results, and with 1 otherwise.
 pub fn run(list: &Path) -> ExitCode {
     match print(list) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell when stderr is gone.
+            // If stderr is closed, the error is lost.
             let _ = writeln!(io::stderr(), "signoff: {error}");
             ExitCode::FAILURE
         }
@@ -70,28 +69,28 @@ pub fn run(list: &Path) -> ExitCode {
 fn print(list: &Path) -> Result<(), ChecksError> {
     let path = list.to_owned();
     let text = fs::read(list).map_err(|cause| ChecksError::List { path: path.clone(), cause })?;
-    let checks: Vec<Check> =
+    let checks: Vec<CheckCommand> =
         serde_json::from_slice(&text).map_err(|cause| ChecksError::Format { path, cause })?;
-    let told = match run_each(&checks, Path::new(".")) {
+    let report = match run_each(&checks, Path::new(".")) {
         Err(missing @ ChecksError::Missing { .. }) => {
-            serde_json::to_string(&NotRun { not_run: missing.to_string() })
+            serde_json::to_string(&ChecksNotRun { not_run: missing.to_string() })
         }
         ran => serde_json::to_string(&ran?),
     };
-    let told = told.map_err(|cause| ChecksError::Print(cause.into()))?;
+    let report = report.map_err(|cause| ChecksError::Print(cause.into()))?;
     let mut stdout = io::stdout();
-    writeln!(stdout, "{told}").and_then(|()| stdout.flush()).map_err(ChecksError::Print)
+    writeln!(stdout, "{report}").and_then(|()| stdout.flush()).map_err(ChecksError::Print)
 }
 
-/// Runs each command with `sh -c` in the directory; paths below it are told from there.
-pub fn run_each(checks: &[Check], directory: &Path) -> Result<Vec<Ran>, ChecksError> {
-    let room = room(checks);
+/// Runs each command with `sh -c` in the directory. Paths below it are printed relative to it.
+pub fn run_each(checks: &[CheckCommand], directory: &Path) -> Result<Vec<CheckRun>, ChecksError> {
+    let budget = output_budget(checks);
     checks
         .iter()
         .map(|check| {
             let start = |cause| ChecksError::Start { command: check.command.clone(), cause };
-            let ran = run_one(check, directory, room).map_err(start)?;
-            match missing(&ran, directory).map_err(start)? {
+            let ran = run_one(check, directory, budget).map_err(start)?;
+            match missing_program(&ran, directory).map_err(start)? {
                 Some(program) => Err(ChecksError::Missing { name: check.name.clone(), program }),
                 None => Ok(ran),
             }
@@ -99,39 +98,37 @@ pub fn run_each(checks: &[Check], directory: &Path) -> Result<Vec<Ran>, ChecksEr
         .collect()
 }
 
-/// The program that a command begins with, where the shell could not find it. What is named by a path is part of the
-/// work, and missed as such.
-fn missing(ran: &Ran, directory: &Path) -> io::Result<Option<String>> {
+/// The first word of a command if the shell did not find it. A path is part of the work and does not count.
+fn missing_program(ran: &CheckRun, directory: &Path) -> io::Result<Option<String>> {
     let first = ran.command.split_whitespace().find(|word| !word.contains('='));
     let is_name = |word: &&str| word.chars().all(|one| one.is_ascii_alphanumeric() || "_-+.".contains(one));
-    let Some(program) = first.filter(is_name).filter(|_| ran.code == Some(NOT_FOUND)) else {
+    let Some(program) = first.filter(is_name).filter(|_| ran.code == Some(EXIT_NOT_FOUND)) else {
         return Ok(None);
     };
     let known = shell(&format!("command -v {program}"), directory).stdout(Stdio::null()).status()?.success();
     Ok((!known).then(|| program.to_owned()))
 }
 
-/// How much each output may take of the report, as JSON has it: whoever reads the report reads no more than any answer
-/// may have.
-fn room(checks: &[Check]) -> usize {
-    let named = |check: &Check| escaped(&check.name) + escaped(&check.command) + PER_COMMAND;
+/// Maximum size of each output as JSON, so that the whole report fits the limit for answers.
+fn output_budget(checks: &[CheckCommand]) -> usize {
+    let named = |check: &CheckCommand| json_len(&check.name) + json_len(&check.command) + ENTRY_OVERHEAD;
     let taken: usize = checks.iter().map(named).sum();
     MAX_BYTES.saturating_sub(taken) / checks.len().max(1)
 }
 
-fn run_one(check: &Check, directory: &Path, room: usize) -> io::Result<Ran> {
+fn run_one(check: &CheckCommand, directory: &Path, budget: usize) -> io::Result<CheckRun> {
     let (reader, writer) = io::pipe()?;
     let mut mark = [0; 32];
     getrandom::fill(&mut mark).map_err(io::Error::other)?;
     let child = start(&check.command, directory, &writer)?;
-    let waiting = announce_end(child, writer, mark);
-    let output = read_until(reader, &mark)?.into_text(room);
-    let status = waiting.join().map_err(|_| io::Error::other("the wait for it failed"))??;
+    let waiter = write_mark_at_end(child, writer, mark);
+    let output = read_until(reader, &mark)?.into_text(budget);
+    let status = waiter.join().map_err(|_| io::Error::other("the wait for it failed"))??;
     let output = match fs::canonicalize(directory)?.to_str() {
-        Some(directory) => relative(&output, directory),
+        Some(directory) => relative_paths(&output, directory),
         None => output,
     };
-    Ok(Ran { name: check.name.clone(), command: check.command.clone(), code: status.code(), output })
+    Ok(CheckRun { name: check.name.clone(), command: check.command.clone(), code: status.code(), output })
 }
 
 fn start(command: &str, directory: &Path, writer: &PipeWriter) -> io::Result<Child> {
@@ -145,13 +142,9 @@ fn shell(command: &str, directory: &Path) -> Command {
     shell
 }
 
-/// Writes the mark behind the output when the command has ended. The end of the pipe would not do: a server that the
-/// command left running in the background holds it open.
-fn announce_end(
-    mut child: Child,
-    mut writer: PipeWriter,
-    mark: [u8; 32],
-) -> JoinHandle<io::Result<ExitStatus>> {
+/// Writes the mark to the pipe after the command has ended. The pipe's end is not enough: a background process
+/// that the command left may keep the pipe open.
+fn write_mark_at_end(mut child: Child, mut writer: PipeWriter, mark: [u8; 32]) -> JoinHandle<io::Result<ExitStatus>> {
     thread::spawn(move || {
         let status = child.wait();
         writer.write_all(&mark)?;
@@ -159,23 +152,23 @@ fn announce_end(
     })
 }
 
-fn read_until(mut reader: PipeReader, mark: &[u8]) -> io::Result<Kept> {
-    let mut kept = Kept::new(MOST_OUTPUT);
+fn read_until(mut reader: PipeReader, mark: &[u8]) -> io::Result<TruncatedOutput> {
+    let mut output = TruncatedOutput::new(MAX_OUTPUT);
     let mut chunk = vec![0; 64 * 1024];
-    // What may be the beginning of the mark waits for the next chunk.
-    let mut unsure = Vec::new();
+    // Bytes that may be the beginning of the mark stay for the next chunk.
+    let mut pending = Vec::new();
     loop {
         let length = reader.read(&mut chunk)?;
-        unsure.extend_from_slice(&chunk[..length]);
-        if let Some(end) = unsure.windows(mark.len()).position(|window| window == mark) {
-            kept.push(&unsure[..end]);
-            return Ok(kept);
+        pending.extend_from_slice(&chunk[..length]);
+        if let Some(end) = pending.windows(mark.len()).position(|window| window == mark) {
+            output.push(&pending[..end]);
+            return Ok(output);
         }
-        let sure = if length == 0 { unsure.len() } else { unsure.len().saturating_sub(mark.len() - 1) };
-        kept.push(&unsure[..sure]);
-        unsure.drain(..sure);
+        let sure = if length == 0 { pending.len() } else { pending.len().saturating_sub(mark.len() - 1) };
+        output.push(&pending[..sure]);
+        pending.drain(..sure);
         if length == 0 {
-            return Ok(kept);
+            return Ok(output);
         }
     }
 }

@@ -1,22 +1,21 @@
-//! Bubblewrap: a program that shows another one the same files, most of them read-only.
+//! Bubblewrap: a program that starts another one with most files read-only.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::detect;
-use crate::process::door;
+use crate::process::system;
 
-/// What it is called.
+/// Name of the program.
 pub const PROGRAM: &str = "bwrap";
 
-/// Memory that looks like files: whoever may write there is named like any other path.
+/// Shared memory, which is writable only if it is one of the given paths.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The arguments that go before a program and its own.
+/// The arguments before a program and its own arguments.
 ///
-/// Processes are out of its sight, because the files of another process are reached through `/proc` without asking
-/// where they may be written.
+/// Hides other processes, because `/proc` gives access to their files regardless of the mounts.
 pub fn command_line(writable: &[PathBuf], directory: &Path) -> Vec<OsString> {
     let mut line: Vec<OsString> =
         ["--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--unshare-pid", "--proc", "/proc"]
@@ -26,7 +25,7 @@ pub fn command_line(writable: &[PathBuf], directory: &Path) -> Vec<OsString> {
     if Path::new(SHARED_MEMORY).is_dir() {
         line.extend(bind("--ro-bind", Path::new(SHARED_MEMORY)));
     }
-    // Nothing can be put in the place of a link.
+    // Bubblewrap cannot mount over a link.
     for path in writable.iter().filter_map(|path| path.canonicalize().ok()) {
         line.extend(bind("--bind", &path));
     }
@@ -34,18 +33,18 @@ pub fn command_line(writable: &[PathBuf], directory: &Path) -> Vec<OsString> {
     line
 }
 
-/// Whether it is here and can do what it is for: in a container, or where people may not make namespaces, it cannot.
-pub fn trial() -> Result<(), String> {
+/// Whether it is installed and works. It does not in some containers, or where users may not create namespaces.
+pub fn check() -> Result<(), String> {
     if !detect::is_installed(PROGRAM) {
         return Err(format!("bubblewrap ({PROGRAM}) is not installed"));
     }
-    let mut trial = door::command(PROGRAM);
-    trial.args(command_line(&[], Path::new("/"))).arg("true").stdin(Stdio::null());
-    let ended = trial.output().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
+    let mut command = system::command(PROGRAM);
+    command.args(command_line(&[], Path::new("/"))).arg("true").stdin(Stdio::null());
+    let ended = command.output().map_err(|error| format!("bubblewrap cannot be started: {error}"))?;
     if ended.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&ended.stderr);
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing").trim();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    let last = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing").trim();
     Err(format!("bubblewrap does not work here: {last}"))
 }

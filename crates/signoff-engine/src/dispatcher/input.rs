@@ -1,176 +1,176 @@
-//! What the dispatcher hears, and what it tells.
+//! The dispatcher's inputs, notices and options.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use signoff_core::command::Command;
+use signoff_core::command::LoopCommand;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId, Tree};
 use signoff_core::machine;
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::Recorded;
+use signoff_core::wire::RecordedFact;
 
-use crate::attempt::Report;
-use crate::board::Place;
+use crate::attempt::AttemptReport;
 use crate::error::EngineError;
-use crate::process::Stopper;
+use crate::process::StopHandle;
+use crate::run_state::Workspace;
 
-/// What people are told while it runs.
+/// What is shown to the user during a drive.
 #[derive(Debug)]
-pub enum Notice<'a> {
-    Recorded(&'a Recorded),
-    /// A run is taken up; this is what was recorded before.
-    TakenUp {
+pub enum DispatcherNotice<'a> {
+    Recorded(&'a RecordedFact),
+    /// A run is resumed; contains the facts recorded before.
+    Resumed {
         run: RunId,
-        log: &'a [Recorded],
+        log: &'a [RecordedFact],
     },
-    /// A line an agent wrote. It is not recorded: the transcript has it.
-    Said {
+    /// A line of an agent's output. It is not recorded: the transcript contains it.
+    OutputLine {
         run: RunId,
         loop_id: &'a LoopId,
         attempt: AttemptId,
         line: &'a str,
-        /// To be held until the line is shown: while too many are, no further ones are sent.
-        unheard: &'a Arc<()>,
+        /// Held until the line is shown. No more lines are sent while too many are held.
+        backpressure: &'a Arc<()>,
     },
-    /// A person wants it to end: from now on nothing new is begun.
-    Ending,
-    /// Something a person should know that is no fact of the log.
+    /// The user asked to stop: nothing new is started from now on.
+    Stopping,
+    /// A note for the user that is not in the log.
     Note(&'a str),
 }
 
-/// Whoever shows what happens.
+/// Shows what happens.
 pub trait Renderer: Send {
-    fn take(&mut self, notice: &Notice<'_>);
+    fn show(&mut self, notice: &DispatcherNotice<'_>);
 }
 
-/// How a run is driven this time.
+/// Options of one drive.
 #[derive(Debug, Clone, Default)]
-pub struct Drive {
-    /// Only these tasks of the queue, in this order; all of them if none is named.
+pub struct DriveOptions {
+    /// Work only on these queued tasks, in this order; on all if empty.
     pub only: Vec<TaskId>,
     /// Wait for further tasks instead of ending.
     pub watch: bool,
     pub no_ask: bool,
-    /// A person sits there and is shown every question: it does not end before they have decided.
+    /// A user is present and sees every question: the drive waits for the answers.
     pub attended: bool,
-    /// Tick what is done in the plan file itself too.
+    /// Also check off finished tasks in the user's plan file.
     pub tick: bool,
-    /// What a tracker was just heard to have, for the run that is opened.
+    /// The tasks that a tracker has just offered for the run to open.
     pub offer: Option<Vec<TaskSpec>>,
 }
 
-/// A person's wish to end.
+/// How urgently the user wants to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interrupt {
-    /// Let the agents at work finish, start no others.
+    /// Let running agents finish, and start no others.
     Finish,
-    /// Stop them now.
+    /// Stop running agents.
     Stop,
-    /// At once.
+    /// Kill running agents.
     Kill,
 }
 
-/// What the dispatcher hears.
+/// Everything that the dispatcher reacts to.
 #[derive(Debug)]
-pub enum Input {
-    Placed {
+pub enum DispatcherInput {
+    WorkspaceCreated {
         run: RunId,
         loop_id: LoopId,
-        result: Result<Placed, EngineError>,
+        result: Result<PreparedWorkspace, EngineError>,
     },
     Running {
         run: RunId,
         loop_id: LoopId,
         attempt: AttemptId,
-        stopper: Stopper,
+        stopper: StopHandle,
     },
-    Said {
+    OutputLine {
         run: RunId,
         loop_id: LoopId,
         attempt: AttemptId,
         line: String,
-        /// Held until the line was taken in.
-        unheard: Arc<()>,
+        /// Held until the line is handled.
+        backpressure: Arc<()>,
     },
-    Reported(Box<Report>),
-    Elapsed {
+    AttemptEnded(Box<AttemptReport>),
+    PauseElapsed {
         run: RunId,
         loop_id: LoopId,
-        hold: machine::Hold,
+        hold: machine::PauseReason,
     },
-    /// What a tracker has for the free slots of a run.
+    /// The tracker's tasks for the free slots of a run.
     Offered {
         run: RunId,
         result: Result<Vec<TaskSpec>, EngineError>,
     },
-    /// Somebody else has what a loop was to work on.
-    Lost {
+    /// Another user has claimed the task of a loop.
+    ClaimLost {
         run: RunId,
         loop_id: LoopId,
         id: String,
         why: String,
     },
-    /// A tracker was told that a task is done.
+    /// The tracker closed a task, or failed to.
     Closed {
         run: RunId,
         loop_id: LoopId,
         result: Result<(), EngineError>,
     },
     Interrupted(Interrupt),
-    /// The person who sits there decided something about a loop.
+    /// The attending user decided about a loop.
     Decided {
         run: RunId,
         loop_id: LoopId,
-        command: Command,
+        command: LoopCommand,
     },
-    /// They leave a question for later.
-    Left {
+    /// The attending user leaves a question for later.
+    QuestionDeferred {
         run: RunId,
         loop_id: LoopId,
         question: QuestionId,
     },
-    /// Whether anybody sits there to be shown questions.
+    /// Whether a user is present to answer questions.
     Attended(bool),
-    /// Something people should know.
+    /// A note for the user.
     Note(String),
-    /// The branch of a run is being brought onto the default branch; this ends that.
+    /// The branch of a run is being landed on the default branch; this stops it.
     Landing {
         run: RunId,
-        stopper: Stopper,
+        stopper: StopHandle,
     },
-    /// The branch of a run was brought onto the default branch, or not.
+    /// The branch of a run landed on the default branch, or did not.
     Landed {
         run: RunId,
         result: Result<(), EngineError>,
     },
-    /// Time to look whether another program left a wish, or a task.
+    /// Time to check for requests and tasks of other processes.
     Tick,
 }
 
-/// A loop has its worktree.
+/// The workspace of a loop is ready.
 #[derive(Debug, Clone)]
-pub struct Placed {
-    pub place: Place,
+pub struct PreparedWorkspace {
+    pub workspace: Workspace,
     pub head: machine::Head,
-    /// The tree of the base, where a diff is reviewed.
+    /// The tree of the base, if a diff is reviewed.
     pub base_tree: Option<Tree>,
-    /// What people should know about it.
+    /// A note for the user.
     pub note: Option<String>,
 }
 
-/// How a drive ended.
+/// The result of a drive.
 #[derive(Debug, Default)]
-pub struct Summary {
-    /// The runs, and where each stands.
+pub struct DriveSummary {
+    /// The runs and their stages.
     pub runs: Vec<(RunId, RunStage)>,
-    /// The tasks that were moved, in order of their numbers.
+    /// The tasks that made progress, ordered by id.
     pub tasks: BTreeSet<TaskId>,
-    /// How many tasks are left to others, who were faster.
+    /// Number of tasks that other users claimed first.
     pub lost: usize,
-    /// How many agents were started.
+    /// Number of started agents.
     pub agents: usize,
     pub interrupted: bool,
-    /// What kept a task from going on although no agent is to blame.
-    pub troubles: Vec<EngineError>,
+    /// Errors that no agent caused and that stopped a task.
+    pub errors: Vec<EngineError>,
 }

@@ -1,22 +1,22 @@
-//! Ending before the work is done: step by step, as a person asks for it.
+//! Stops a drive before the work is done, in steps that the user controls.
 
-use super::{Dispatcher, Driven, Input, Interrupt, Notice, Onto};
+use super::{ActiveRun, Dispatcher, DispatcherInput, DispatcherNotice, Interrupt, RunLanding};
 
 impl Dispatcher<'_> {
-    pub(super) fn interrupted(&mut self, interrupt: Interrupt) {
+    pub(super) fn interrupt_requested(&mut self, interrupt: Interrupt) {
         self.summary.interrupted = true;
         self.interrupt = self.interrupt.max(Some(interrupt));
-        self.renderer.take(&Notice::Ending);
+        self.renderer.show(&DispatcherNotice::Stopping);
         match interrupt {
             Interrupt::Finish => self
                 .renderer
-                .take(&Notice::Note("Finishing what is at work; press Ctrl-C again to stop the agents now.")),
+                .show(&DispatcherNotice::Note("Finishing what is at work; press Ctrl-C again to stop the agents now.")),
             Interrupt::Stop | Interrupt::Kill => self.stop_all(interrupt),
         }
     }
 
     pub(super) fn stop_all(&self, interrupt: Interrupt) {
-        for stopper in self.runs.values().flat_map(Driven::stoppers) {
+        for stopper in self.runs.values().flat_map(ActiveRun::stoppers) {
             match interrupt {
                 Interrupt::Kill => stopper.kill(),
                 Interrupt::Finish | Interrupt::Stop => stopper.stop(),
@@ -24,35 +24,35 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// After an error that ends the drive: nothing of ours stays at work.
+    /// Kills and awaits all agents after an error that ends the drive.
     pub(super) async fn await_agents(&mut self) {
-        while self.runs.values().any(Driven::is_at_work) {
+        while self.runs.values().any(ActiveRun::is_running) {
             let Some(input) = self.inputs.recv().await else { return };
             match input {
-                Input::Running { stopper, .. } | Input::Landing { stopper, .. } => stopper.kill(),
-                Input::Reported(report) => {
-                    if let Some(driven) = self.runs.get_mut(&report.run) {
-                        driven.at_work.remove(&(report.loop_id, report.attempt));
+                DispatcherInput::Running { stopper, .. } | DispatcherInput::Landing { stopper, .. } => stopper.kill(),
+                DispatcherInput::AttemptEnded(report) => {
+                    if let Some(active) = self.runs.get_mut(&report.run) {
+                        active.running.remove(&(report.loop_id, report.attempt));
                     }
                 }
-                // What landed is found there next time.
-                Input::Landed { run, .. } => {
-                    if let Some(driven) = self.runs.get_mut(&run) {
-                        driven.landing = Onto::Nothing;
+                // The next drive finds what landed.
+                DispatcherInput::Landed { run, .. } => {
+                    if let Some(active) = self.runs.get_mut(&run) {
+                        active.landing = RunLanding::Idle;
                     }
                 }
-                Input::Placed { .. }
-                | Input::Said { .. }
-                | Input::Elapsed { .. }
-                | Input::Offered { .. }
-                | Input::Lost { .. }
-                | Input::Closed { .. }
-                | Input::Interrupted(_)
-                | Input::Decided { .. }
-                | Input::Left { .. }
-                | Input::Attended(_)
-                | Input::Note(_)
-                | Input::Tick => {}
+                DispatcherInput::WorkspaceCreated { .. }
+                | DispatcherInput::OutputLine { .. }
+                | DispatcherInput::PauseElapsed { .. }
+                | DispatcherInput::Offered { .. }
+                | DispatcherInput::ClaimLost { .. }
+                | DispatcherInput::Closed { .. }
+                | DispatcherInput::Interrupted(_)
+                | DispatcherInput::Decided { .. }
+                | DispatcherInput::QuestionDeferred { .. }
+                | DispatcherInput::Attended(_)
+                | DispatcherInput::Note(_)
+                | DispatcherInput::Tick => {}
             }
         }
     }

@@ -1,21 +1,21 @@
-//! Facts go into the log before anything follows from them.
+//! Records facts before their effects start.
 
-use signoff_core::group::{self, RunEvent, Standing};
+use signoff_core::group::{self, LoopStatus, RunEvent};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::{self, Event, Stage};
 use signoff_core::review::Finding;
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 
-use super::{Dispatcher, Notice, Todo};
+use super::{Dispatcher, DispatcherNotice, PendingEffect};
 use crate::artifact;
-use crate::assignment::{About, artifact_name};
-use crate::board::Worked;
+use crate::attempt_spec::{ArtifactSubject, artifact_name};
 use crate::clock;
 use crate::error::EngineError;
 use crate::failpoint;
+use crate::run_state::LoopState;
 
 impl Dispatcher<'_> {
-    /// Records what happened to a loop, and wishes for what follows.
+    /// Records an event of a loop and queues its effects.
     pub(super) fn loop_event(
         &mut self,
         run: RunId,
@@ -26,7 +26,7 @@ impl Dispatcher<'_> {
         self.loop_event_and(run, loop_id, (event, before), Vec::new())
     }
 
-    /// The same with what the run is told besides, in one transaction.
+    /// Like `loop_event`, with events of the run in the same transaction.
     pub(super) fn loop_event_and(
         &mut self,
         run: RunId,
@@ -34,43 +34,42 @@ impl Dispatcher<'_> {
         (event, before): (Event, Vec<LoopFact>),
         also: Vec<RunEvent>,
     ) -> Result<(), EngineError> {
-        let Some(driven) = self.runs.get(&run) else { return Ok(()) };
-        let Some(worked) = driven.board.loops.get(loop_id) else { return Ok(()) };
-        let Some(policy) = driven.board.policy(loop_id) else { return Ok(()) };
-        // What is put on record before it may be of the same machine.
-        let earlier = before
-            .iter()
-            .filter_map(|fact| if let LoopFact::Moved(event) = fact { Some(event) } else { None });
+        let Some(active) = self.runs.get(&run) else { return Ok(()) };
+        let Some(loop_state) = active.state.loops.get(loop_id) else { return Ok(()) };
+        let Some(policy) = active.state.policy(loop_id) else { return Ok(()) };
+        // The facts before it may change the same machine.
+        let earlier =
+            before.iter().filter_map(|fact| if let LoopFact::Transitioned(event) = fact { Some(event) } else { None });
         let state =
-            earlier.fold(worked.state.clone(), |state, event| machine::step(state, event.clone(), policy).0);
-        let sessions = worked.sessions_after(&before, &event, &state);
+            earlier.fold(loop_state.machine.clone(), |state, event| machine::step(state, event.clone(), policy).0);
+        let sessions = loop_state.sessions_after(&before, &event, &state);
         let (next, effects) = machine::step(state, event.clone(), policy);
-        if next == worked.state && also.is_empty() {
-            // Too late, or said twice.
+        if next == loop_state.machine && also.is_empty() {
+            // The event is outdated or a duplicate.
             return Ok(());
         }
-        if let Some(round) = worked.closed_round(&event, &next, policy) {
-            let still_open = round.still_open(worked.state.clone(), &next, policy);
+        if let Some(round) = loop_state.closed_round(&event, &next, policy) {
+            let still_open = round.still_open(loop_state.machine.clone(), &next, policy);
             self.write_artifact(run, loop_id, &round, still_open)?;
         }
         let before = self.with_plan((run, loop_id), &event, (&next, &effects), before)?;
-        let driven = &self.runs[&run];
-        let worked = &driven.board.loops[loop_id];
-        self.summary.tasks.extend(worked.task);
+        let active = &self.runs[&run];
+        let loop_state = &active.state.loops[loop_id];
+        self.summary.tasks.extend(loop_state.task);
         let own = |fact| Fact::Loop(loop_id.clone(), fact);
-        let spent = self.spent(run, loop_id, &event);
-        let mut facts: Vec<Fact> = before.into_iter().chain([LoopFact::Moved(event)]).map(own).collect();
+        let spent = self.attempt_spent(run, loop_id, &event);
+        let mut facts: Vec<Fact> = before.into_iter().chain([LoopFact::Transitioned(event)]).map(own).collect();
         facts.extend(self.launches(run, loop_id, (&next, &effects), &sessions).into_iter().map(own));
-        let mut wishes: Vec<Todo> =
-            effects.into_iter().map(|effect| Todo::Loop(run, loop_id.clone(), effect)).collect();
-        let standing = Standing::of(&next);
-        let moved = standing != Standing::of(&worked.state) && loop_id.moves_the_run();
-        let moved = moved.then(|| RunEvent::LoopMoved { loop_id: loop_id.clone(), standing });
-        let part_ended = loop_id.serves_the_run() && next.is_done();
-        let (told, effects) = self.told(run, moved.into_iter().chain(spent).chain(also));
-        facts.extend(told);
-        wishes.extend(effects);
-        let new_phase = next.at != worked.state.at || worked.state.stage == Stage::Queued;
+        let mut pending: Vec<PendingEffect> =
+            effects.into_iter().map(|effect| PendingEffect::Loop(run, loop_id.clone(), effect)).collect();
+        let standing = LoopStatus::for_loop(&next);
+        let moved = standing != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state();
+        let moved = moved.then(|| RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing });
+        let part_ended = loop_id.is_run_level() && next.is_done();
+        let (run_facts, effects) = self.run_facts(run, moved.into_iter().chain(spent).chain(also));
+        facts.extend(run_facts);
+        pending.extend(effects);
+        let new_phase = next.at != loop_state.machine.at || loop_state.machine.stage == Stage::Queued;
         if new_phase {
             failpoint::pass("phase");
         }
@@ -78,109 +77,104 @@ impl Dispatcher<'_> {
         if new_phase {
             failpoint::pass("phased");
         }
-        self.todo.extend(wishes);
-        self.give_up_worktree(run, loop_id);
-        self.clear_apart(run, loop_id)?;
+        self.pending_effects.extend(pending);
+        self.release_worktree(run, loop_id);
+        self.remove_parallel_worktrees(run, loop_id)?;
         if part_ended { self.part_ended(run, loop_id) } else { Ok(()) }
     }
 
-    /// What a run is told, as far as it changes anything, and what follows.
-    fn told(&self, run: RunId, events: impl Iterator<Item = RunEvent>) -> (Vec<Fact>, Vec<Todo>) {
-        let board = &self.runs[&run].board;
-        let (mut facts, mut wishes) = (Vec::new(), Vec::new());
-        let Some(policy) = board.run_policy() else { return (facts, wishes) };
-        let mut machine = board.machine.clone();
+    /// The events that change the run, and their effects.
+    fn run_facts(&self, run: RunId, events: impl Iterator<Item = RunEvent>) -> (Vec<Fact>, Vec<PendingEffect>) {
+        let run_state = &self.runs[&run].state;
+        let (mut facts, mut pending) = (Vec::new(), Vec::new());
+        let Some(policy) = run_state.run_policy() else { return (facts, pending) };
+        let mut machine = run_state.machine.clone();
         for event in events {
             let (next, effects) = group::step(machine.clone(), event.clone(), policy);
             if next != machine {
-                facts.push(Fact::Run(RunFact::Moved(event)));
-                wishes.extend(effects.into_iter().map(|effect| Todo::Run(run, effect)));
+                facts.push(Fact::Run(RunFact::Transitioned(event)));
+                pending.extend(effects.into_iter().map(|effect| PendingEffect::Run(run, effect)));
                 machine = next;
             }
         }
-        (facts, wishes)
+        (facts, pending)
     }
 
-    /// An attempt to write that ended without completing: whether a checkpoint is due is looked at then.
-    fn spent(&self, run: RunId, loop_id: &LoopId, event: &Event) -> Option<RunEvent> {
-        let board = &self.runs[&run].board;
-        board.run_policy()?.checkpoint_interval?;
-        if loop_id.serves_the_run() || !board.loops.get(loop_id)?.state.is_spent_by(event) {
+    /// The event that checks whether a checkpoint is due, after a writer that ended without completing.
+    fn attempt_spent(&self, run: RunId, loop_id: &LoopId, event: &Event) -> Option<RunEvent> {
+        let run_state = &self.runs[&run].state;
+        run_state.run_policy()?.checkpoint_interval?;
+        if loop_id.is_run_level() || !run_state.loops.get(loop_id)?.machine.is_incomplete_end(event) {
             return None;
         }
-        let since =
-            |(loop_id, worked): (&LoopId, &Worked)| (loop_id.clone(), worked.state.since_checkpoint());
-        let tasks = board.loops.iter().filter(|(loop_id, _)| !loop_id.serves_the_run());
+        let since = |(loop_id, loop_state): (&LoopId, &LoopState)| {
+            (loop_id.clone(), loop_state.machine.attempts_since_checkpoint())
+        };
+        let tasks = run_state.loops.iter().filter(|(loop_id, _)| !loop_id.is_run_level());
         Some(RunEvent::AttemptSpent { since_checkpoint: tasks.map(since).collect() })
     }
 
-    /// A loop at which nobody works needs its worktree no longer.
-    pub(super) fn give_up_worktree(&mut self, run: RunId, loop_id: &LoopId) {
-        let Some(driven) = self.runs.get_mut(&run) else { return };
-        let ended = |worked: &Worked| matches!(worked.state.stage, Stage::Done(_) | Stage::Waiting { .. });
-        let idle = driven.board.loops.get(loop_id).is_some_and(ended);
-        if idle && !driven.at_work.keys().any(|(other, _)| other == loop_id) {
-            driven.occupied.remove(loop_id);
+    /// Releases the worktree of a loop without running agents.
+    pub(super) fn release_worktree(&mut self, run: RunId, loop_id: &LoopId) {
+        let Some(active) = self.runs.get_mut(&run) else { return };
+        let ended = |loop_state: &LoopState| matches!(loop_state.machine.stage, Stage::Done(_) | Stage::Waiting { .. });
+        let idle = active.state.loops.get(loop_id).is_some_and(ended);
+        if idle && !active.running.keys().any(|(other, _)| other == loop_id) {
+            active.locks.remove(loop_id);
         }
     }
 
-    /// Records what happened to a run, and wishes for what follows.
-    pub(super) fn run_event(
-        &mut self,
-        run: RunId,
-        event: RunEvent,
-        after: Vec<Fact>,
-    ) -> Result<(), EngineError> {
-        let Some(driven) = self.runs.get(&run) else { return Ok(()) };
-        let Some(policy) = driven.board.run_policy() else { return Ok(()) };
-        let (next, effects) = group::step(driven.board.machine.clone(), event.clone(), policy);
-        if next == driven.board.machine {
+    /// Records an event of a run and queues its effects.
+    pub(super) fn run_event(&mut self, run: RunId, event: RunEvent, after: Vec<Fact>) -> Result<(), EngineError> {
+        let Some(active) = self.runs.get(&run) else { return Ok(()) };
+        let Some(policy) = active.state.run_policy() else { return Ok(()) };
+        let (next, effects) = group::step(active.state.machine.clone(), event.clone(), policy);
+        if next == active.state.machine {
             return Ok(());
         }
-        let facts = [Fact::Run(RunFact::Moved(event))].into_iter().chain(after).collect();
+        let facts = [Fact::Run(RunFact::Transitioned(event))].into_iter().chain(after).collect();
         self.append(run, facts)?;
-        self.todo.extend(effects.into_iter().map(|effect| Todo::Run(run, effect)));
+        self.pending_effects.extend(effects.into_iter().map(|effect| PendingEffect::Run(run, effect)));
         Ok(())
     }
 
-    /// Makes facts durable, then takes them in and shows them.
+    /// Appends facts to the log, then applies and shows them.
     pub(super) fn append(&mut self, run: RunId, facts: Vec<Fact>) -> Result<(), EngineError> {
-        let Some(driven) = self.runs.get_mut(&run) else { return Ok(()) };
+        let Some(active) = self.runs.get_mut(&run) else { return Ok(()) };
         failpoint::pass("append");
-        let recorded = self.store.append(&driven.lease, clock::now(), &facts)?;
+        let recorded = self.store.append(&active.lease, clock::now(), &facts)?;
         failpoint::pass("appended");
         for one in &recorded {
-            driven.board.take(one);
-            self.renderer.take(&Notice::Recorded(one));
+            active.state.apply(one);
+            self.renderer.show(&DispatcherNotice::Recorded(one));
         }
         Ok(())
     }
 
-    /// The merged review is a file before the log says that the round is over, so it is never missing.
+    /// Writes the merged review before the log records the end of the round, so that it is never missing.
     fn write_artifact(
         &self,
         run: RunId,
         loop_id: &LoopId,
-        round: &crate::board::Round,
+        round: &crate::run_state::ReviewRound,
         still_open: Vec<Finding>,
     ) -> Result<(), EngineError> {
-        let driven = &self.runs[&run];
-        let (Some(worked), Some(policy)) = (driven.board.loops.get(loop_id), driven.board.policy(loop_id))
-        else {
+        let active = &self.runs[&run];
+        let (Some(loop_state), Some(policy)) = (active.state.loops.get(loop_id), active.state.policy(loop_id)) else {
             return Ok(());
         };
-        let bar = policy.workflow.phases.get(round.phase).and_then(|phase| phase.judge());
+        let bar = policy.workflow.phases.get(round.phase).and_then(|phase| phase.policy());
         let Some(bar) = bar.map(|judge| judge.gate.fail_on) else { return Ok(()) };
-        let spec = self.spec(run, loop_id).unwrap_or_default();
-        let started = worked.started.unwrap_or_else(clock::now);
-        let looked_at = loop_id.of_checkpoint().and_then(|(of, _)| driven.board.loops.get(&of));
-        let task = looked_at.unwrap_or(worked).task;
+        let spec = self.task_spec(run, loop_id).unwrap_or_default();
+        let started = loop_state.started.unwrap_or_else(clock::now);
+        let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| active.state.loops.get(&of));
+        let task = looked_at.unwrap_or(loop_state).task;
         let started = looked_at.and_then(|of| of.started).unwrap_or(started);
-        let about = About { run, loop_id, task, spec: &spec, started };
+        let about = ArtifactSubject { run, loop_id, task, spec: &spec, started };
         let (workflow, phase, cycle) = (&policy.workflow, round.phase, round.cycle);
-        let name = artifact_name(&about, artifact::Gate { workflow, pass: round.pass, phase, cycle });
-        artifact::write_merged(&self.shop.layout.reviews(), &name, (&round.reviews, bar), still_open)
-            .map_err(|error| EngineError::io("write the review", &self.shop.layout.reviews(), error))?;
+        let name = artifact_name(&about, artifact::GateReview { workflow, pass: round.pass, phase, cycle });
+        artifact::write_merged(&self.ctx.layout.reviews(), &name, (&round.reviews, bar), still_open)
+            .map_err(|error| EngineError::io("write the review", &self.ctx.layout.reviews(), error))?;
         Ok(())
     }
 }

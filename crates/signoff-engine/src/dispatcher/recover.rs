@@ -1,78 +1,78 @@
-//! Taking a run up where a program left it, killed or not.
+//! Resumes a run where a process left it, killed or not.
 
 use signoff_core::group;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{self, Effect, Event, Hold, Job, JobKind, Loss, Policy, Stage};
+use signoff_core::machine::{self, Effect, Event, Job, JobKind, Loss, PauseReason, Policy, Stage};
 use signoff_core::wire::{Fact, LoopFact};
 
-use super::{Dispatcher, Todo};
+use super::{Dispatcher, PendingEffect};
 use crate::attempt;
 use crate::error::EngineError;
-use crate::place::apart;
-use crate::process::{self, AttemptDir, Found};
+use crate::process::{self, AttemptDir, CrashOutcome};
+use crate::workspace::parallel_fixes;
 
 impl Dispatcher<'_> {
-    /// Finds out what became of everything that was under way, and wishes again for what is outstanding.
+    /// Finds out how everything that was running ended, and queues outstanding effects again.
     pub(super) fn recover(&mut self, run: RunId) -> Result<(), EngineError> {
-        let loops: Vec<LoopId> = self.runs[&run].board.loops.keys().cloned().collect();
+        let loops: Vec<LoopId> = self.runs[&run].state.loops.keys().cloned().collect();
         for loop_id in &loops {
-            self.govern(run, loop_id)?;
+            self.update_policy(run, loop_id)?;
             self.record_base(run, loop_id)?;
-            // What follows from such a commit is wished for when it is recorded; nothing else was under way.
+            // Recording such a commit queues its effects; nothing else was running.
             if !self.notice_foreign_commits(run, loop_id)? {
                 self.recover_loop(run, loop_id)?;
             }
             self.clear_copies(run, loop_id);
             self.forget_homes(run, loop_id);
-            self.tidy(run, loop_id);
-            self.look_for_apart(run, loop_id)?;
+            self.remove_leftover_worktree(run, loop_id);
+            self.find_parallel_worktrees(run, loop_id)?;
         }
-        self.remember_called(run);
-        let wishes = group::outstanding(&self.runs[&run].board.machine);
-        self.todo.extend(wishes.into_iter().map(|effect| Todo::Run(run, effect)));
+        self.mark_claimed_before(run);
+        let effects = group::outstanding(&self.runs[&run].state.machine);
+        self.pending_effects.extend(effects.into_iter().map(|effect| PendingEffect::Run(run, effect)));
         Ok(())
     }
 
-    /// The copies of reviewers that were killed together with the program. Whoever is asked again gets a new one.
+    /// Removes the copies of reviewers that were killed with the process. Each reviewer gets a new one.
     fn clear_copies(&self, run: RunId, loop_id: &LoopId) {
-        let place = self.runs[&run].board.loops.get(loop_id).and_then(|worked| worked.place.as_ref());
+        let place = self.runs[&run].state.loops.get(loop_id).and_then(|loop_state| loop_state.workspace.as_ref());
         if let Some(place) = place {
-            attempt::copied::clear(&self.shop, &place.worktree);
+            attempt::reviewer_copy::clear(&self.ctx, &place.worktree);
         }
     }
 
-    /// Whether somebody is there to answer belongs to this drive, not to the one before.
-    fn govern(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
-        let board = &self.runs[&run].board;
-        let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else {
+    /// Updates the policy: whether a user can answer questions depends on this drive, not on the last one.
+    fn update_policy(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+        let run_state = &self.runs[&run].state;
+        let (Some(loop_state), Some(policy)) = (run_state.loops.get(loop_id), run_state.policy(loop_id)) else {
             return Ok(());
         };
-        if worked.state.is_done() || policy.no_ask == self.drive.no_ask {
+        if loop_state.machine.is_done() || policy.no_ask == self.drive.no_ask {
             return Ok(());
         }
         let policy = Policy { no_ask: self.drive.no_ask, ..policy.clone() };
-        self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Governed { policy: Box::new(policy) })])
+        self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::PolicySet { policy: Box::new(policy) })])
     }
 
-    /// Records the tree of the base for an unfinished loop whose log lacks it, as logs of earlier versions do. The loop needs
-    /// it to detect an empty diff.
+    /// Records the tree of the base for an unfinished loop whose log lacks it, as logs of earlier versions do. The loop
+    /// needs it to detect an empty diff.
     fn record_base(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
-        let Some(worked) = self.runs[&run].board.loops.get(loop_id) else { return Ok(()) };
-        let unfinished = worked.state.base.is_none() && !worked.state.is_done();
-        let place = worked.place.as_ref().filter(|_| unfinished && *loop_id != LoopId::planning());
-        let tree = place.and_then(|place| self.shop.repository.tree_of(&place.base).ok());
+        let Some(loop_state) = self.runs[&run].state.loops.get(loop_id) else { return Ok(()) };
+        let unfinished = loop_state.machine.base.is_none() && !loop_state.machine.is_done();
+        let place = loop_state.workspace.as_ref().filter(|_| unfinished && *loop_id != LoopId::planning());
+        let tree = place.and_then(|place| self.ctx.repository.tree_of(&place.base).ok());
         let Some(tree) = tree else { return Ok(()) };
-        self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Moved(Event::BaseSet { tree }))])
+        self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Transitioned(Event::BaseSet { tree }))])
     }
 
-    /// Somebody may have committed to the branch while nobody worked on it. An approval is of the head, so the
-    /// machine must know. What an attempt committed that was under way is told when that attempt is looked after.
+    /// Detects commits that were made on an idle branch. An approval is for the head, so the machine must know. Commits
+    /// of running attempts are handled when the attempt is recovered.
     fn notice_foreign_commits(&mut self, run: RunId, loop_id: &LoopId) -> Result<bool, EngineError> {
-        let board = &self.runs[&run].board;
-        let Some(worked) = board.loops.get(loop_id) else { return Ok(false) };
-        let idle = match &worked.state.stage {
+        let run_state = &self.runs[&run].state;
+        let Some(loop_state) = run_state.loops.get(loop_id) else { return Ok(false) };
+        let idle = match &loop_state.machine.stage {
             Stage::Waiting { .. } | Stage::AwaitingLanding { .. } => true,
-            // While it is read, only readers were there, and what they did is undone.
+            // Only reviewers were running, and their changes are undone.
             Stage::Reviewing(_)
             | Stage::Checking { .. }
             | Stage::Queued
@@ -83,11 +83,11 @@ impl Dispatcher<'_> {
             | Stage::Landing { .. }
             | Stage::Done(_) => false,
         };
-        if !idle || worked.branch.is_empty() {
+        if !idle || loop_state.branch.is_empty() {
             return Ok(false);
         }
-        match self.shop.repository.head_of(&worked.branch)? {
-            Some(head) if head != worked.state.head => {
+        match self.ctx.repository.head_of(&loop_state.branch)? {
+            Some(head) if head != loop_state.machine.head => {
                 self.loop_event(run, loop_id, Event::HeadMoved { head }, Vec::new())?;
                 Ok(true)
             }
@@ -96,19 +96,19 @@ impl Dispatcher<'_> {
     }
 
     fn recover_loop(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
-        let board = &self.runs[&run].board;
-        let (Some(worked), Some(policy)) = (board.loops.get(loop_id), board.policy(loop_id)) else {
+        let run_state = &self.runs[&run].state;
+        let (Some(loop_state), Some(policy)) = (run_state.loops.get(loop_id), run_state.policy(loop_id)) else {
             return Ok(());
         };
-        let launched = worked.launched.clone();
-        for effect in machine::outstanding(&worked.state, policy) {
+        let launched = loop_state.attempt_starts.clone();
+        for effect in machine::outstanding(&loop_state.machine, policy) {
             match effect {
                 Effect::Spawn(job) => {
                     let known = launched.contains_key(&job.attempt);
                     self.recover_attempt(run, loop_id, job, known)?;
                 }
-                // There may be more money now.
-                Effect::Wait { hold: hold @ Hold::Budget } => {
+                // The cap may have been raised.
+                Effect::Wait { hold: hold @ PauseReason::Budget } => {
                     if self.over_budget(run, loop_id).is_some() {
                         continue;
                     }
@@ -119,76 +119,69 @@ impl Dispatcher<'_> {
                 | Effect::Ask(_)
                 | Effect::Kill { .. }
                 | Effect::Finish(_) => {
-                    self.todo.push_back(Todo::Loop(run, loop_id.clone(), effect));
+                    self.pending_effects.push_back(PendingEffect::Loop(run, loop_id.clone(), effect));
                 }
             }
         }
         Ok(())
     }
 
-    /// An attempt that ended by itself is not repeated; one that never began begins; any other was lost.
-    fn recover_attempt(
-        &mut self,
-        run: RunId,
-        loop_id: &LoopId,
-        job: Job,
-        known: bool,
-    ) -> Result<(), EngineError> {
-        let path = self.shop.layout.attempt(run, loop_id, job.attempt);
-        // What was never handed to a keeper was never begun.
+    /// Recovers an attempt: finishes it if it ended, starts it if it never started, and marks it as lost otherwise.
+    fn recover_attempt(&mut self, run: RunId, loop_id: &LoopId, job: Job, known: bool) -> Result<(), EngineError> {
+        let path = self.ctx.layout.attempt(run, loop_id, job.attempt);
+        // Without a launch file the attempt was never started.
         if !AttemptDir::new(&path).launch().exists() {
-            let plan = self.found_plan(run, loop_id, &job, &[])?;
+            let plan = self.changed_plan(run, loop_id, &job, &[])?;
             if !plan.is_empty() {
                 self.append(run, plan.into_iter().map(|fact| Fact::Loop(loop_id.clone(), fact)).collect())?;
             }
-            if !known && !self.is_rationed() {
+            if !known && !self.limits_launches() {
                 let launch = self.launch(run, loop_id, &job);
                 let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };
                 self.append(run, vec![Fact::Loop(loop_id.clone(), started)])?;
             }
-            self.todo.push_back(Todo::Loop(run, loop_id.clone(), Effect::Spawn(job)));
+            self.pending_effects.push_back(PendingEffect::Loop(run, loop_id.clone(), Effect::Spawn(job)));
             return Ok(());
         }
-        let found = process::settle(&AttemptDir::new(&path));
+        let found = process::recover_attempt(&AttemptDir::new(&path));
         match found.map_err(|error| EngineError::io("look after the agent of", &path, error))? {
-            // What the checks of a merge said holds only for a target that has not moved since.
-            Found::Ended(_) if job.kind == JobKind::Land => self.lost(run, loop_id, job.attempt),
-            Found::Ended(ended) => {
-                self.conclude(run, loop_id, job, ended);
+            // Checks of a merge are only valid if the target has not moved since.
+            CrashOutcome::Ended(_) if job.kind == JobKind::Land => self.attempt_lost(run, loop_id, job.attempt),
+            CrashOutcome::Ended(ended) => {
+                self.finish_attempt(run, loop_id, job, ended);
                 Ok(())
             }
-            Found::Lost => {
+            CrashOutcome::Lost => {
                 let attempt = job.attempt;
-                self.take_back(run, loop_id, job);
-                self.lost(run, loop_id, attempt)
+                self.import_work(run, loop_id, job);
+                self.attempt_lost(run, loop_id, attempt)
             }
         }
     }
 
-    /// What a writer committed before it was killed is kept. What cannot be taken back now is tried again before the
-    /// next one begins.
-    fn take_back(&self, run: RunId, loop_id: &LoopId, job: Job) {
+    /// Imports the commits of a killed writer. Errors are ignored: it is retried before the next attempt starts.
+    fn import_work(&self, run: RunId, loop_id: &LoopId, job: Job) {
         let writes = matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. });
-        if let Some(task) = self.assignment(run, loop_id, job).filter(|_| writes) {
-            self.shop.take_back(&apart::assigned(task)).ok();
+        if let Some(spec) = self.attempt_spec(run, loop_id, job).filter(|_| writes) {
+            self.ctx.import_work(&parallel_fixes::with_own_worktree(spec)).ok();
         }
     }
 
-    fn lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
-        // What it says it used was used.
-        let session = self.told_session(run, loop_id, attempt);
+    fn attempt_lost(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Result<(), EngineError> {
+        // The reported usage counts.
+        let session = self.lost_session(run, loop_id, attempt);
         let session = session.map(|session| LoopFact::Session { attempt, session });
-        let usage = self.told_usage(run, loop_id, attempt);
+        let usage = self.reported_usage(run, loop_id, attempt);
         let before = session.into_iter().chain([LoopFact::Used { attempt, usage }]).collect();
         self.loop_event(run, loop_id, Event::AttemptLost { attempt, loss: Loss::Crashed }, before)
     }
 
-    /// Under which name the agent of an attempt that was lost can go on.
-    fn told_session(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Option<String> {
-        let launched = self.runs.get(&run)?.board.loops.get(loop_id)?.launched.get(&attempt)?;
-        let dir = AttemptDir::new(self.shop.layout.attempt(run, loop_id, attempt));
-        let session = attempt::hear_lost(&self.shop, launched, &dir);
-        attempt::home::tidy(&self.shop, &launched.launch.agent, &dir);
+    /// The session of a lost attempt, which can be resumed.
+    fn lost_session(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Option<String> {
+        let launched = self.runs.get(&run)?.state.loops.get(loop_id)?.attempt_starts.get(&attempt)?;
+        let dir = AttemptDir::new(self.ctx.layout.attempt(run, loop_id, attempt));
+        let session = attempt::parse_lost_output(&self.ctx, launched, &dir);
+        attempt::home::tidy(&self.ctx, &launched.launch.agent, &dir);
         session
     }
 }

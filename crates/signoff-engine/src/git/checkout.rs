@@ -1,4 +1,4 @@
-//! What the person's checkout is like, to tell whether it changed while somebody else was at work.
+//! The state of the user's checkout, to detect changes made while an agent runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,60 +9,60 @@ use std::time::SystemTime;
 
 use signoff_core::ids::Commit;
 
-use super::repository::{Place, path};
-use super::stamp::Stamp;
-use super::status::Kind;
+use super::repository::{GitPlace, path};
+use super::stamp::FileStamp;
+use super::status::StatusKind;
 use super::{GitError, Repository};
 
-/// Where the checkout is, and every file that is not as `HEAD` has it.
+/// The checkout's `HEAD` and every file that differs from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckoutState {
     head: Option<Commit>,
     branch: Option<String>,
-    files: BTreeMap<PathBuf, (Kind, Trace)>,
+    files: BTreeMap<PathBuf, (StatusKind, FileTrace)>,
 }
 
-/// What a change of a file changes too.
-type Trace = Option<(u64, Option<SystemTime>)>;
+/// Size and modification time of a file.
+type FileTrace = Option<(u64, Option<SystemTime>)>;
 
-/// A look at the checkout, and what tells that another one would show the same.
+/// A cached state of the checkout, with a fingerprint that shows whether it is still current.
 #[derive(Debug)]
-pub(super) struct Looked {
+pub(super) struct CachedCheckoutState {
     state: CheckoutState,
-    /// All files that are not ignored, and the directories they lie in.
+    /// All files that are not ignored, and the directories that contain them.
     paths: BTreeSet<PathBuf>,
-    footprint: u64,
+    fingerprint: u64,
 }
 
 impl Repository {
-    /// Looks at the person's checkout. Ignored files are not looked at.
+    /// The state of the user's checkout, without ignored files.
     ///
-    /// Git is asked only where a file, a directory or a ref is not as it was the last time: agents come and go often,
-    /// and hardly ever is there anything to see.
+    /// Runs git only if a file, a directory or a ref differs from the last call. Agents start and end often,
+    /// and the checkout rarely changes.
     pub fn checkout_state(&self) -> Result<CheckoutState, GitError> {
-        let mut looked = self.looked().lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.cached_state().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) =
-            looked.as_ref().filter(|last| last.footprint == self.footprint(self.here(), &last.paths))
+            cached.as_ref().filter(|last| last.fingerprint == self.fingerprint(self.checkout_place(), &last.paths))
         {
             return Ok(last.state.clone());
         }
         let paths = self.checkout_paths()?;
-        // What changes from here on shows as a change the next time.
-        let footprint = self.footprint(self.here(), &paths);
-        let state = self.ask_for_state()?;
-        *looked = Some(Looked { state: state.clone(), paths, footprint });
+        // Computed first, so that a change during the scan shows up in the next call.
+        let footprint = self.fingerprint(self.checkout_place(), &paths);
+        let state = self.read_checkout_state()?;
+        *cached = Some(CachedCheckoutState { state: state.clone(), paths, fingerprint: footprint });
         Ok(state)
     }
 
     fn checkout_paths(&self) -> Result<BTreeSet<PathBuf>, GitError> {
         let asked = ["ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard"];
-        let listed = self.sealed(self.here())?.args(asked).read()?;
+        let listed = self.isolated_git(self.checkout_place())?.args(asked).read()?;
         let files = listed.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path);
         Ok(files.flat_map(|file| file.ancestors().map(Path::to_owned).collect::<Vec<_>>()).collect())
     }
 
-    /// What changes with any of these files, and with `HEAD`, the branch it names and the index.
-    pub(super) fn footprint(&self, place: Place<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
+    /// A hash that changes with any of these files, with `HEAD`, with its branch and with the index.
+    pub(super) fn fingerprint(&self, place: GitPlace<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
         let mut hasher = DefaultHasher::new();
         let head = fs::read_to_string(place.git_dir.join("HEAD")).unwrap_or_default();
         let branch = head.trim_end().strip_prefix("ref: ").map(|name| self.common().join(name));
@@ -71,15 +71,15 @@ impl Repository {
         let refs = ["packed-refs", "reftable/tables.list"].map(|name| self.common().join(name));
         let own = refs.into_iter().chain([place.git_dir.join("index")]);
         for path in own.chain(paths.iter().map(|path| place.work_tree.join(path))) {
-            Stamp::of(&path).hash(&mut hasher);
+            FileStamp::read(&path).hash(&mut hasher);
         }
         hasher.finish()
     }
 
-    fn ask_for_state(&self) -> Result<CheckoutState, GitError> {
-        let status = self.status(self.here())?;
+    fn read_checkout_state(&self) -> Result<CheckoutState, GitError> {
+        let status = self.status(self.checkout_place())?;
         let files = status.entries.into_iter().map(|entry| {
-            let trace = trace(&self.checkout().join(&entry.path));
+            let trace = file_trace(&self.checkout().join(&entry.path));
             (entry.path, (entry.kind, trace))
         });
         Ok(CheckoutState { head: status.head, branch: status.branch, files: files.collect() })
@@ -87,7 +87,7 @@ impl Repository {
 }
 
 impl CheckoutState {
-    /// What is different from before, in words.
+    /// Describes the differences to an earlier state.
     pub fn changes_since(&self, before: &Self) -> Vec<String> {
         let mut changes = Vec::new();
         if self.branch != before.branch {
@@ -98,16 +98,15 @@ impl CheckoutState {
             let head = self.head.as_ref().map_or("nothing", Commit::as_str);
             changes.push(format!("it is at {head}"));
         }
-        let both =
-            self.files.keys().chain(before.files.keys().filter(|path| !self.files.contains_key(*path)));
+        let both = self.files.keys().chain(before.files.keys().filter(|path| !self.files.contains_key(*path)));
         let changed = both.filter(|path| self.files.get(*path) != before.files.get(*path));
         changes.extend(changed.map(|path| path.display().to_string()));
         changes
     }
 }
 
-/// A directory changes with what is in it; only files tell something themselves.
-fn trace(path: &Path) -> Trace {
+/// Size and time of a file. `None` for directories, because their times change with their entries.
+fn file_trace(path: &Path) -> FileTrace {
     let found = fs::symlink_metadata(path).ok().filter(|found| !found.is_dir())?;
     Some((found.len(), found.modified().ok()))
 }

@@ -1,213 +1,205 @@
-//! Committing what an agent left, in whatever state it left it.
+//! Commits the work of an agent that has ended, in whatever state the worktree is.
 
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
-use super::disk::{content, remove_if_there, write_whole};
-use super::repository::Place;
-use super::stage::{KeptOut, pathspec};
-use super::status::{Kind, Status};
+use super::disk::{content, remove_if_exists, write_atomic};
+use super::repository::GitPlace;
+use super::stage::{ExcludedPaths, pathspec};
+use super::status::{GitStatus, StatusKind};
 use super::{GitError, Operation, Repository, Worktree, index};
 
-/// How a worktree is after everything in it was committed.
+/// The state of a worktree after everything in it was committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
+pub struct CommitOutcome {
     pub head: Head,
-    /// Whether there was anything to commit.
+    /// Whether a commit was created.
     pub made: bool,
-    /// What the agent had begun and not ended. Its files were committed as they were.
+    /// The operation the agent left unfinished. Its files were committed unchanged.
     pub unfinished: Option<Operation>,
 }
 
 impl Worktree {
-    /// Commits everything that is not ignored, untracked files included. The agent must have ended.
-    pub fn commit_all(&self, message: &str) -> Result<Committed, GitError> {
-        self.commit_all_and(message, None)
+    /// Commits everything that is not ignored, including untracked files. The agent must have ended.
+    pub fn commit_all(&self, message: &str) -> Result<CommitOutcome, GitError> {
+        self.commit_all_with(message, None)
     }
 
-    /// The same with one plain file that is wanted, also where it is ignored.
-    pub fn commit_all_and(&self, message: &str, wanted: Option<&Path>) -> Result<Committed, GitError> {
-        self.there()?;
-        self.link()?;
+    /// Like [`Self::commit_all`], plus one plain file even if it is ignored.
+    pub fn commit_all_with(&self, message: &str, extra_file: Option<&Path>) -> Result<CommitOutcome, GitError> {
+        self.check_exists()?;
+        self.restore_git_file()?;
         self.clear_stale_lock()?;
-        let unfinished = Operation::left_in(&self.git_dir);
+        let unfinished = Operation::unfinished_in(&self.git_dir);
         match unfinished {
-            // Its commits are half here and half there; only who began it can tell what was meant.
+            // Its commits are partly applied; only the agent that started it knows what it intended.
             Some(operation @ (Operation::Rebase | Operation::Bisect)) => {
                 return Err(GitError::Unfinished { worktree: self.path().to_owned(), operation });
             }
             Some(Operation::Merge | Operation::CherryPick | Operation::Revert) | None => {}
         }
-        self.look_at_all_files()?;
-        self.catch_up()?;
-        if let Some(file) = wanted {
+        self.refresh_index()?;
+        self.sync_to_branch()?;
+        if let Some(file) = extra_file {
             let asked = ["add", "--force", "--"];
-            self.repository.sealed(self.place())?.args(asked).args([pathspec("top,literal", file)]).read()?;
+            self.repository.isolated_git(self.place())?.args(asked).args([pathspec("top,literal", file)]).read()?;
         }
         let status = self.repository.status(self.place())?;
-        let kept_out = KeptOut::of(&self.git_dir);
-        let dirty = kept_out.leaves_work(&status);
-        self.come_home(&status, dirty)?;
+        let kept_out = ExcludedPaths::for_worktree(&self.git_dir);
+        let dirty = kept_out.has_changes(&status);
+        self.return_to_branch(&status, dirty)?;
         let made = (dirty || unfinished.is_some()) && {
-            let stages_itself = kept_out.knows_all(&status);
+            let stages_itself = kept_out.all_tracked(&status);
             if !stages_itself {
                 self.repository.stage(self.place(), &status, &kept_out)?;
             }
-            self.settle_operation(unfinished, &status)?;
+            self.finish_operation(unfinished, &status)?;
             self.commit_staged(message, stages_itself)?
         };
         let head = if made { self.committed_head()? } else { self.head()? };
-        Ok(Committed { head, made, unfinished })
+        Ok(CommitOutcome { head, made, unfinished })
     }
 
-    /// Makes sure that git looks at every file as it is: what it does not look at would be neither committed nor
-    /// reviewed. An agent can have written anything into the index.
-    fn look_at_all_files(&self) -> Result<(), GitError> {
-        if self.forget_stat()? {
+    /// Makes git compare every file. Files that git skips would be neither committed nor reviewed, and an agent can
+    /// have written anything into the index.
+    fn refresh_index(&self) -> Result<(), GitError> {
+        if self.clear_index_stat()? {
             return Ok(());
         }
         let own = self.git_dir.join("index");
-        // Only a plain file is git's to read; and what git cannot read either is made anew.
+        // Git reads only a plain file. An index that git cannot read either is created again.
         if content(&own).is_some() {
-            self.show_hidden().and_then(|()| self.simplify_index()).ok();
-            if self.forget_stat()? {
+            self.clear_skip_flags().and_then(|()| self.simplify_index()).ok();
+            if self.clear_index_stat()? {
                 return Ok(());
             }
         }
-        remove_if_there(&own)?;
-        self.repository.sealed(self.place())?.args(["read-tree", "HEAD"]).read().map(drop)
+        remove_if_exists(&own)?;
+        self.repository.isolated_git(self.place())?.args(["read-tree", "HEAD"]).read().map(drop)
     }
 
-    /// Takes out of the index what git believes about files without looking at them. False if there is more to do
-    /// than that.
-    fn forget_stat(&self) -> Result<bool, GitError> {
+    /// Removes cached file metadata from the index, so that git compares every file. Returns `false` if the index
+    /// needs more than that.
+    fn clear_index_stat(&self) -> Result<bool, GitError> {
         let own = self.git_dir.join("index");
         let bytes = content(&own).unwrap_or_default();
-        match index::without_stat(&bytes, self.repository.seal()?.id_bytes()) {
-            Some(bare) => write_whole(&own, &bare).map(|()| true),
+        match index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes()) {
+            Some(bare) => write_atomic(&own, &bare).map(|()| true),
             None => Ok(false),
         }
     }
 
-    /// Takes back what tells git not to look at a file.
-    fn show_hidden(&self) -> Result<(), GitError> {
-        let listed = self.repository.sealed(self.place())?.args(["ls-files", "-v", "-z"]).read()?;
-        let is_hidden =
-            |line: &&[u8]| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
+    /// Clears the flags that make git skip a file.
+    fn clear_skip_flags(&self) -> Result<(), GitError> {
+        let listed = self.repository.isolated_git(self.place())?.args(["ls-files", "-v", "-z"]).read()?;
+        let is_hidden = |line: &&[u8]| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
         let hidden: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(is_hidden).collect();
         if hidden.is_empty() {
             return Ok(());
         }
-        let paths: Vec<u8> = hidden
-            .iter()
-            .flat_map(|line| line.get(2..).unwrap_or_default().iter().chain(&[0]))
-            .copied()
-            .collect();
+        let paths: Vec<u8> =
+            hidden.iter().flat_map(|line| line.get(2..).unwrap_or_default().iter().chain(&[0])).copied().collect();
         for flag in ["--no-assume-unchanged", "--no-skip-worktree"] {
             let asked = ["update-index", flag, "-z", "--stdin"];
-            self.repository.sealed(self.place())?.args(asked).input(paths.clone()).read()?;
+            self.repository.isolated_git(self.place())?.args(asked).input(paths.clone()).read()?;
         }
         Ok(())
     }
 
-    /// Has git write the index in its plainest form.
+    /// Makes git write the index in its simplest format.
     fn simplify_index(&self) -> Result<(), GitError> {
         let asked = ["update-index", "--no-split-index", "--index-version", "2"];
-        self.repository.sealed(self.place())?.args(asked).read().map(drop)
+        self.repository.isolated_git(self.place())?.args(asked).read().map(drop)
     }
 
-    /// Keeps a merge that is resolved, and forgets all else: the files stay, the operation's state goes.
-    fn settle_operation(&self, unfinished: Option<Operation>, status: &Status) -> Result<(), GitError> {
-        let conflicts = status.entries.iter().any(|entry| entry.kind == Kind::Unmerged);
+    /// Keeps a resolved merge and quits any other operation. The files stay; the operation's state is removed.
+    fn finish_operation(&self, unfinished: Option<Operation>, status: &GitStatus) -> Result<(), GitError> {
+        let conflicts = status.entries.iter().any(|entry| entry.kind == StatusKind::Unmerged);
         match unfinished {
             None => Ok(()),
             Some(Operation::Merge) if !conflicts => Ok(()),
-            Some(operation) => self.repository.sealed(self.place())?.args(operation.quit()).read().map(drop),
+            Some(operation) => self.repository.isolated_git(self.place())?.args(operation.quit_args()).read().map(drop),
         }
     }
 
-    /// Tells whether there was a difference to commit; a status may see one where the content is the same. With
-    /// `all`, files that git knows need not be staged before.
+    /// Commits, and returns whether there was a difference. A status may show one although the content is the
+    /// same. With `all`, tracked files need not be staged.
     fn commit_staged(&self, message: &str, all: bool) -> Result<bool, GitError> {
         let asked = ["commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty-message"];
-        // Not through a pipe: if this program is killed while git waits for the rest, git would take what it has.
-        let command = self.repository.sealed(self.place())?.args(asked).args(["--cleanup=verbatim"]);
+        // Not through a pipe: if this process is killed while git reads the message, git would commit a part of it.
+        let command = self.repository.isolated_git(self.place())?.args(asked).args(["--cleanup=verbatim"]);
         let command = if all { command.args(["--all"]) } else { command };
         let ended = command.args(["-m".to_owned(), format!("{}\n", message.trim_end())]).run()?;
         if ended.code() == Some(1) {
             let asked = ["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"];
-            let nothing = self.repository.sealed(self.place())?.args(asked).run()?.yes()?;
-            return if nothing { Ok(false) } else { Err(ended.failure()) };
+            let nothing = self.repository.isolated_git(self.place())?.args(asked).run()?.into_bool()?;
+            return if nothing { Ok(false) } else { Err(ended.into_error()) };
         }
         ended.success().map(|_| true)
     }
 
-    /// Brings `HEAD` back to the loop's branch where the agent went elsewhere, with what it made there.
-    fn come_home(&self, status: &Status, dirty: bool) -> Result<(), GitError> {
+    /// Moves `HEAD` back to the loop's branch if the agent left it, together with the agent's commits.
+    fn return_to_branch(&self, status: &GitStatus, dirty: bool) -> Result<(), GitError> {
         let Some(branch) = self.branch() else { return Ok(()) };
         let gone = || GitError::BranchGone(branch.to_owned());
         let head = status.head.as_ref().ok_or_else(gone)?;
         if status.branch.as_deref() == Some(branch) {
             return Ok(());
         }
-        let known = self.repository.known(branch)?;
-        // A branch that was renamed or deleted begins again where it began.
+        let known = self.repository.branch_refs(branch)?;
+        // A renamed or deleted branch starts again at its base.
         let tip = known.tip.map(|tip| tip.commit).or(known.base).ok_or_else(gone)?;
         if self.repository.is_ancestor(tip.as_str(), head.as_str())? {
             self.move_branch(branch, head)
         } else if !dirty && self.repository.is_ancestor(head.as_str(), tip.as_str())? {
             self.move_branch(branch, &tip)?;
-            self.repository
-                .sealed(self.place())?
-                .args(["read-tree", "--reset", "-u", "HEAD"])
-                .read()
-                .map(drop)
+            self.repository.isolated_git(self.place())?.args(["read-tree", "--reset", "-u", "HEAD"]).read().map(drop)
         } else {
             let worktree = self.path().to_owned();
-            Err(GitError::Astray { worktree, branch: branch.to_owned(), head: head.clone() })
+            Err(GitError::OffBranch { worktree, branch: branch.to_owned(), head: head.clone() })
         }
     }
 
-    /// Puts the branch at a commit and `HEAD` on the branch; files and index stay.
+    /// Moves the branch to a commit and attaches `HEAD` to it. Files and index stay.
     pub(super) fn move_branch(&self, branch: &str, commit: &Commit) -> Result<(), GitError> {
         let name = format!("refs/heads/{branch}");
         let asked = ["update-ref", "-m", "signoff: brought back", &name, commit.as_str()];
-        self.repository.sealed(self.place())?.args(asked).read()?;
-        self.repository.sealed(self.place())?.args(["symbolic-ref", "HEAD", &name]).read().map(drop)
+        self.repository.isolated_git(self.place())?.args(asked).read()?;
+        self.repository.isolated_git(self.place())?.args(["symbolic-ref", "HEAD", &name]).read().map(drop)
     }
 }
 
 impl Worktree {
-    /// The worktree as it is, while somebody works in it: all that is uncommitted, as a commit on top of its head.
+    /// The worktree's current content, committed or not, as a commit on top of its head. An agent may be running.
     pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
-        self.there()?;
+        self.check_exists()?;
         self.repository.snapshot_at(self.place())
     }
 }
 
 impl Repository {
-    /// The person's checkout with all that is uncommitted and untracked, as a commit on top of `HEAD`.
+    /// The user's checkout with all uncommitted and untracked files, as a commit on top of `HEAD`.
     ///
-    /// Only objects are written: no ref, no index, no file.
+    /// Writes only objects: no ref, no index, no file.
     pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
-        self.snapshot_at(self.here())
+        self.snapshot_at(self.checkout_place())
     }
 
-    /// The files of the checkout that are not as `HEAD` has them.
+    /// The files of the checkout that differ from `HEAD`.
     pub fn uncommitted(&self) -> Result<Vec<PathBuf>, GitError> {
-        Ok(self.status(self.here())?.entries.into_iter().map(|entry| entry.path).collect())
+        Ok(self.status(self.checkout_place())?.entries.into_iter().map(|entry| entry.path).collect())
     }
 
-    fn snapshot_at(&self, here: Place<'_>) -> Result<Commit, GitError> {
+    fn snapshot_at(&self, here: GitPlace<'_>) -> Result<Commit, GitError> {
         let scratch = self.scratch_index(here.git_dir)?;
-        let place = Place { index: Some(&scratch.path), ..here };
+        let place = GitPlace { index: Some(&scratch.path), ..here };
         let status = self.status(place)?;
-        self.stage(place, &status, &KeptOut::of(here.git_dir))?;
-        let tree = self.sealed(place)?.args(["write-tree"]).read_line()?;
+        self.stage(place, &status, &ExcludedPaths::for_worktree(here.git_dir))?;
+        let tree = self.isolated_git(place)?.args(["write-tree"]).read_line()?;
         let parent = status.head.iter().flat_map(|head| ["-p", head.as_str()]);
-        let command = self.sealed(place)?.args(["commit-tree", "--no-gpg-sign", &tree]).args(parent);
+        let command = self.isolated_git(place)?.args(["commit-tree", "--no-gpg-sign", &tree]).args(parent);
         Ok(Commit::new(command.input("Snapshot of a checkout\n").read_line()?))
     }
 }

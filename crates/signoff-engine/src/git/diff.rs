@@ -1,79 +1,79 @@
-//! The diff under review: from the base to what lies in the worktree, committed or not.
+//! The diff under review: from the base to the worktree, committed or not.
 
 use std::fs;
 use std::path::PathBuf;
 
 use signoff_core::ids::Commit;
-use signoff_core::prompt::{LeftOut, LeftOutWhy};
+use signoff_core::prompt::{LeftOutWhy, OmittedFileBrief};
 
-use super::repository::Place;
-use super::stage::KeptOut;
-use super::status::Status;
-use super::{GitError, Repository, Worktree, patch};
-use crate::clear;
+use super::repository::GitPlace;
+use super::stage::ExcludedPaths;
+use super::status::GitStatus;
+use super::{GitError, Repository, Worktree, parse_diff};
+use crate::remove_tree;
 
-/// Files beyond this size git does not look into; see the setting `core.bigFileThreshold`.
-const LARGE: u64 = 16 * 1024 * 1024;
+/// Git does not read files larger than this; see the setting `core.bigFileThreshold`.
+const LARGE_FILE: u64 = 16 * 1024 * 1024;
 
-/// So much of all changed files together is read for somebody who only looks.
-const ROOM: u64 = 64 * 1024 * 1024;
+/// Maximum number of bytes of changed files that a preview reads.
+const PREVIEW_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What changed since a base.
+/// The changes since a base.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Diff {
-    /// What `git diff --stat` printed.
+pub struct GitDiff {
+    /// Output of `git diff --stat`.
     pub stat: String,
-    /// The text of the diff, without the files left out.
+    /// The patch text, without the omitted files.
     pub patch: String,
-    /// How many lines the text has, also those beyond a cut.
+    /// Number of lines of the patch, including those beyond the cut.
     pub lines: usize,
-    /// Whether the text was too long even to be kept.
-    pub cut: bool,
-    /// How many files changed.
+    /// Whether the patch was too long to be kept whole.
+    pub truncated: bool,
+    /// Number of changed files.
     pub files: usize,
-    pub left_out: Vec<LeftOutFile>,
-    /// Changed files that are links to commits of other repositories, whose content no diff can show.
-    pub links: Vec<PathBuf>,
-    /// Changed files that agents would take for their settings or instructions.
+    pub omitted: Vec<OmittedFile>,
+    /// Changed submodules. A diff cannot show their content.
+    pub submodules: Vec<PathBuf>,
+    /// Changed files that agents read as settings or instructions.
     pub steering: Vec<String>,
-    /// SHA-256 of the changed paths with modes and content hashes: equal ones are equal changes, files left out
-    /// included.
+    /// SHA-256 of the changed paths with modes and content hashes, including omitted files. Equal digests mean
+    /// equal changes.
     pub digest: String,
 }
 
-/// A changed file that is named and not shown.
+/// A changed file that is listed but not shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOutFile {
+pub struct OmittedFile {
     pub path: String,
-    pub why: LeftOutWhy,
+    pub reason: LeftOutWhy,
 }
 
-impl Diff {
-    /// The files left out, as prompts take them.
-    pub fn left_out(&self) -> Vec<LeftOut<'_>> {
-        self.left_out.iter().map(|file| LeftOut { path: &file.path, why: file.why }).collect()
+impl GitDiff {
+    /// The omitted files in the form prompts take.
+    pub fn omitted(&self) -> Vec<OmittedFileBrief<'_>> {
+        self.omitted.iter().map(|file| OmittedFileBrief { path: &file.path, why: file.reason }).collect()
     }
 
     pub fn is_empty(&self) -> bool {
         self.files == 0
     }
 
-    /// Names files that git was not asked about.
-    fn name_large(&mut self, large: Vec<(PathBuf, u64)>) {
+    /// Adds files that git did not read.
+    fn add_large_files(&mut self, large: Vec<(PathBuf, u64)>) {
         for (path, bytes) in large {
             let path = path.to_string_lossy().into_owned();
-            // An agent may have committed it before it changed it once more.
-            if self.left_out.iter().all(|known| known.path != path) {
+            // An agent may have committed it before it changed it again.
+            if self.omitted.iter().all(|known| known.path != path) {
                 self.files += 1;
-                // The last line is the sum of what git did look at.
+                // The last line is git's total.
                 self.stat.insert_str(0, &format!(" {path} | {bytes} bytes, not looked at\n"));
-                self.left_out.push(LeftOutFile { path, why: LeftOutWhy::Huge { bytes } });
+                self.omitted.push(OmittedFile { path, reason: LeftOutWhy::Huge { bytes } });
             }
         }
     }
 }
 
-/// A place for objects that nobody needs later, gone when this value is.
+/// A temporary object directory. Dropping the value deletes it.
 struct ScratchObjects {
     directory: PathBuf,
 }
@@ -87,56 +87,55 @@ impl ScratchObjects {
 
 impl Drop for ScratchObjects {
     fn drop(&mut self) {
-        // Should it stay, it goes with the directory it is in.
-        clear::remove(&self.directory).ok();
+        // If this fails, it is deleted with its parent directory.
+        remove_tree::remove(&self.directory).ok();
     }
 }
 
 impl Worktree {
     /// Everything that differs from `base`, whether committed, uncommitted or untracked.
-    pub fn diff(&self, base: &Commit) -> Result<Diff, GitError> {
-        self.there()?;
+    pub fn diff(&self, base: &Commit) -> Result<GitDiff, GitError> {
+        self.check_exists()?;
         let status = self.repository.status(self.place())?;
-        let kept_out = KeptOut::of(&self.git_dir);
-        if !kept_out.leaves_work(&status) {
+        let kept_out = ExcludedPaths::for_worktree(&self.git_dir);
+        if !kept_out.has_changes(&status) {
             return self.print_diff(self.place(), &[base.as_str(), "HEAD"], base);
         }
         let scratch = self.repository.scratch_index(&self.git_dir)?;
-        let place = Place { index: Some(&scratch.path), ..self.place() };
+        let place = GitPlace { index: Some(&scratch.path), ..self.place() };
         self.repository.stage(place, &status, &kept_out)?;
         self.print_diff(place, &["--cached", base.as_str()], base)
     }
 
-    /// The same for somebody who only looks: nothing is written into the repository, and files that are too large to be shown
-    /// are not even read. As long as an agent works, they may be anything.
-    pub fn glance(&self, base: &Commit) -> Result<Diff, GitError> {
-        self.there()?;
+    /// Like [`Self::diff`], for display only: writes nothing into the repository and does not read files that
+    /// are too large to show. While an agent runs, files can have any size.
+    pub fn preview_diff(&self, base: &Commit) -> Result<GitDiff, GitError> {
+        self.check_exists()?;
         let status = self.repository.status(self.place())?;
         let large = self.too_large(&status);
-        let kept_out = KeptOut::of(&self.git_dir).and(large.iter().map(|(path, _)| path.clone()));
-        let mut diff = if kept_out.leaves_work(&status) {
+        let kept_out = ExcludedPaths::for_worktree(&self.git_dir).with(large.iter().map(|(path, _)| path.clone()));
+        let mut diff = if kept_out.has_changes(&status) {
             let scratch = self.repository.scratch_index(&self.git_dir)?;
-            let objects = ScratchObjects::make(self.repository.seal()?.scratch())?;
-            let place =
-                Place { index: Some(&scratch.path), objects: Some(&objects.directory), ..self.place() };
+            let objects = ScratchObjects::make(self.repository.isolated_dir()?.scratch_path())?;
+            let place = GitPlace { index: Some(&scratch.path), objects: Some(&objects.directory), ..self.place() };
             self.repository.stage(place, &status, &kept_out)?;
             self.print_diff(place, &["--cached", base.as_str()], base)?
         } else {
             self.print_diff(self.place(), &[base.as_str(), "HEAD"], base)?
         };
-        diff.name_large(large);
+        diff.add_large_files(large);
         Ok(diff)
     }
 
-    /// Changed files beyond what is shown, each by itself or all together, with their sizes.
-    fn too_large(&self, status: &Status) -> Vec<(PathBuf, u64)> {
-        let mut room = ROOM;
+    /// Changed files beyond the size limits, singly or in total, with their sizes.
+    fn too_large(&self, status: &GitStatus) -> Vec<(PathBuf, u64)> {
+        let mut room = PREVIEW_BYTES;
         let mut large = Vec::new();
-        let own = KeptOut::of(&self.git_dir);
-        for entry in status.entries.iter().filter(|entry| !own.holds(&entry.path)) {
+        let own = ExcludedPaths::for_worktree(&self.git_dir);
+        for entry in status.entries.iter().filter(|entry| !own.contains(&entry.path)) {
             let found = fs::symlink_metadata(self.path().join(&entry.path));
             let bytes = found.ok().filter(fs::Metadata::is_file).map_or(0, |found| found.len());
-            if bytes > LARGE || bytes > room {
+            if bytes > LARGE_FILE || bytes > room {
                 large.push((entry.path.clone(), bytes));
             } else {
                 room -= bytes;
@@ -145,44 +144,43 @@ impl Worktree {
         large
     }
 
-    /// What `head` changed since `base`; the worktree's files do not matter.
-    pub fn diff_between(&self, base: &Commit, head: &Commit) -> Result<Diff, GitError> {
-        self.there()?;
+    /// The changes from `base` to `head`, independent of the worktree's files.
+    pub fn diff_between(&self, base: &Commit, head: &Commit) -> Result<GitDiff, GitError> {
+        self.check_exists()?;
         self.print_diff(self.place(), &[base.as_str(), head.as_str()], base)
     }
 
-    fn print_diff(&self, place: Place<'_>, what: &[&str], base: &Commit) -> Result<Diff, GitError> {
+    fn print_diff(&self, place: GitPlace<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
         let mut diff = self.repository.print_diff(place, what, base)?;
-        self.measure_large(&mut diff);
+        self.mark_large_files(&mut diff);
         Ok(diff)
     }
 
-    /// What git called binary only because of its size is called by its size.
-    fn measure_large(&self, diff: &mut Diff) {
-        for file in &mut diff.left_out {
+    /// Reports files that git called binary only because of their size as too large.
+    fn mark_large_files(&self, diff: &mut GitDiff) {
+        for file in &mut diff.omitted {
             let bytes = fs::symlink_metadata(self.path().join(&file.path)).map_or(0, |found| found.len());
-            if file.why == LeftOutWhy::Binary && bytes > LARGE {
-                file.why = LeftOutWhy::Huge { bytes };
+            if file.reason == LeftOutWhy::Binary && bytes > LARGE_FILE {
+                file.reason = LeftOutWhy::Huge { bytes };
             }
         }
     }
 }
 
 impl Repository {
-    /// What `head` changed since `base`, wherever it is checked out, if it is at all.
-    pub fn diff_between(&self, base: &Commit, head: &Commit) -> Result<Diff, GitError> {
-        self.print_diff(self.here(), &[base.as_str(), head.as_str()], base)
+    /// The changes from `base` to `head`. `head` need not be checked out.
+    pub fn diff_between(&self, base: &Commit, head: &Commit) -> Result<GitDiff, GitError> {
+        self.print_diff(self.checkout_place(), &[base.as_str(), head.as_str()], base)
     }
 
-    fn print_diff(&self, place: Place<'_>, what: &[&str], base: &Commit) -> Result<Diff, GitError> {
+    fn print_diff(&self, place: GitPlace<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
         let asked = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-z", "--no-abbrev"];
-        let shown =
-            ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
-        // Attributes as they were at the base: an agent cannot have its own files called binary.
-        let command = self.sealed(place)?.env("GIT_ATTR_SOURCE", base.as_str());
-        let mut diff = Diff::default();
+        let shown = ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
+        // Uses the attributes of the base, so that an agent cannot declare its own files binary.
+        let command = self.isolated_git(place)?.env("GIT_ATTR_SOURCE", base.as_str());
+        let mut diff = GitDiff::default();
         command.args(asked).args(shown).args(what).args(["--"]).stream(|printed| {
-            diff = patch::read(printed)?;
+            diff = parse_diff::read(printed)?;
             Ok(())
         })?;
         Ok(diff)

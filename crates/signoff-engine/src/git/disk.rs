@@ -1,6 +1,6 @@
-//! What lies on the disk, looked at without following links.
+//! File system access that does not follow links.
 //!
-//! Agents can put a link in place of whatever we made, and what lies behind it is somebody else's.
+//! An agent can replace any of our files with a link, and the link's target does not belong to us.
 
 use std::fs;
 use std::io;
@@ -9,68 +9,69 @@ use std::path::{Path, PathBuf};
 
 use super::GitError;
 
-use crate::draft::{self, Care, Draft};
+use crate::atomic_file::{self, AtomicFile, WriteMode};
 use crate::failpoint;
 
-/// What its owner needs to work in a directory.
-const OWNER: u32 = 0o700;
+/// Permissions the owner needs to work in a directory.
+const OWNER_RWX: u32 = 0o700;
 
-/// Longer is no file that says where something is.
-const SHORT: u64 = 64 * 1024;
+/// Maximum size of a file that contains only a path or an id.
+const MAX_SHORT_FILE: u64 = 64 * 1024;
 
-/// Git makes no directories that lie deeper in its own.
-const DEEPEST: usize = 32;
+/// Maximum depth below a git directory. Git creates no deeper directories.
+const MAX_DEPTH: usize = 32;
 
-/// Whether a directory is there; a link to one is none.
+/// Whether `path` is a directory. A link to a directory does not count.
 pub(super) fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
 }
 
-/// Whether anything is there that is no directory, such as a link.
-pub(super) fn is_in_the_way(path: &Path) -> bool {
+/// Whether `path` exists and is not a directory, for example a link.
+pub(super) fn is_not_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| !found.is_dir())
 }
 
-/// What a plain file holds; nothing of anything else: a pipe would be waited for in vain.
+/// The content of a plain file. `None` for anything else: reading a pipe would block.
 pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
     fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     fs::read(path).ok()
 }
 
-/// The text of a plain file that is never long.
-pub(super) fn short(path: &Path) -> Option<String> {
+/// The text of a plain file that is expected to be short.
+pub(super) fn read_short(path: &Path) -> Option<String> {
     let found = fs::symlink_metadata(path).ok()?;
-    (found.is_file() && found.len() <= SHORT).then(|| fs::read_to_string(path).ok()).flatten()
+    (found.is_file() && found.len() <= MAX_SHORT_FILE).then(|| fs::read_to_string(path).ok()).flatten()
 }
 
-/// Takes all away below a directory that is neither a plain file nor a directory, telling it, and all locks of git: whoever
-/// could hold them has ended. Whether a plain file is left.
-pub(super) fn plain_only(top: &Path, mut odd: impl FnMut(&Path)) -> Result<bool, GitError> {
+/// Removes everything below a directory that is neither a plain file nor a directory, and all git locks,
+/// because their holders have ended. Calls `odd` for each removed entry that is no lock. Returns whether a
+/// plain file is left.
+pub(super) fn remove_special_files(top: &Path, mut on_removed: impl FnMut(&Path)) -> Result<bool, GitError> {
     let mut any = false;
     let mut found = vec![(top.to_owned(), 0)];
     while let Some((directory, depth)) = found.pop() {
-        give_back(&directory)?;
+        restore_access(&directory)?;
         for entry in fs::read_dir(&directory).map_err(GitError::at(&directory))? {
             let entry = entry.map_err(GitError::at(&directory))?;
             let (path, kind) = (entry.path(), entry.file_type().map_err(GitError::at(&directory))?);
-            if kind.is_dir() && depth < DEEPEST {
+            if kind.is_dir() && depth < MAX_DEPTH {
                 found.push((path, depth + 1));
             } else if kind.is_file() && path.extension().is_none_or(|end| end != "lock") {
-                let_read(&entry).map_err(GitError::at(&path))?;
+                restore_read_access(&entry).map_err(GitError::at(&path))?;
                 any = true;
             } else {
                 if !kind.is_file() {
-                    odd(&path);
+                    on_removed(&path);
                 }
-                remove_if_there(&path)?;
+                remove_if_exists(&path)?;
             }
         }
     }
     Ok(any)
 }
 
-/// The path of a worktree as git will spell it, with the directories above it made.
-pub(super) fn settle(path: &Path) -> Result<PathBuf, GitError> {
+/// The path of a worktree as git spells it. Creates its parent directories.
+pub(super) fn canonical_path(path: &Path) -> Result<PathBuf, GitError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(GitError::NotOurs(path.to_owned()));
     };
@@ -80,47 +81,47 @@ pub(super) fn settle(path: &Path) -> Result<PathBuf, GitError> {
     }
     fs::create_dir_all(parent).map_err(GitError::at(parent))?;
     let path = fs::canonicalize(parent).map_err(GitError::at(parent))?.join(name);
-    give_back(&path)?;
+    restore_access(&path)?;
     Ok(path)
 }
 
-/// Lets the owner into a directory from which an agent took that right.
-pub(super) fn give_back(path: &Path) -> Result<(), GitError> {
+/// Restores the owner's access to a directory.
+pub(super) fn restore_access(path: &Path) -> Result<(), GitError> {
     let Some(found) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_dir) else { return Ok(()) };
     let mode = found.permissions().mode();
-    if mode & OWNER == OWNER {
+    if mode & OWNER_RWX == OWNER_RWX {
         return Ok(());
     }
-    fs::set_permissions(path, fs::Permissions::from_mode(mode | OWNER)).map_err(GitError::at(path))
+    fs::set_permissions(path, fs::Permissions::from_mode(mode | OWNER_RWX)).map_err(GitError::at(path))
 }
 
-/// Lets the owner read a plain file from which an agent took that right.
-fn let_read(file: &fs::DirEntry) -> io::Result<()> {
+/// Restores the owner's read access to a plain file.
+fn restore_read_access(file: &fs::DirEntry) -> io::Result<()> {
     let mode = file.metadata()?.permissions().mode();
     let readable = mode & 0o400 != 0;
     if readable { Ok(()) } else { fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)) }
 }
 
-/// Writes the whole file or nothing, in place of whatever is there.
-pub(super) fn write_whole(path: &Path, text: &[u8]) -> Result<(), GitError> {
-    put(path, text, Care::Plain)
+/// Writes a file atomically and replaces anything at its path.
+pub(super) fn write_atomic(path: &Path, text: &[u8]) -> Result<(), GitError> {
+    replace_file(path, text, WriteMode::Plain)
 }
 
-/// The same, and it is on the disk when what it is about begins.
-pub(super) fn write_synced(path: &Path, text: &[u8]) -> Result<(), GitError> {
-    put(path, text, Care::Durable)
+/// Like `write_atomic`, and syncs the file to disk.
+pub(super) fn write_durable(path: &Path, text: &[u8]) -> Result<(), GitError> {
+    replace_file(path, text, WriteMode::Durable)
 }
 
-fn put(path: &Path, text: &[u8], care: Care) -> Result<(), GitError> {
-    let draft = Draft::write(path, text, care).map_err(GitError::at(path))?;
+fn replace_file(path: &Path, text: &[u8], care: WriteMode) -> Result<(), GitError> {
+    let draft = AtomicFile::write(path, text, care).map_err(GitError::at(path))?;
     failpoint::pass("marked");
     if is_directory(path) {
-        remove_if_there(path)?;
+        remove_if_exists(path)?;
     }
-    draft.put().map_err(GitError::at(path))
+    draft.commit().map_err(GitError::at(path))
 }
 
-/// Removes a file, a link or a directory.
-pub(super) fn remove_if_there(path: &Path) -> Result<(), GitError> {
-    draft::remove_if_there(path).map_err(GitError::at(path))
+/// Removes a file, a link or a directory if it exists.
+pub(super) fn remove_if_exists(path: &Path) -> Result<(), GitError> {
+    atomic_file::remove_if_exists(path).map_err(GitError::at(path))
 }

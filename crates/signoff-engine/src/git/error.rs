@@ -1,4 +1,4 @@
-//! What can go wrong with git, one variant per thing a caller could do differently.
+//! Git errors, one variant for each case that callers handle differently.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub enum GitError {
     NotARepository(PathBuf),
     #[error("{} has no files to work on: it is a bare repository or lies inside of one", .0.display())]
     Bare(PathBuf),
-    /// Git writes paths one to a line, and our log keeps them as text.
+    /// Git prints paths one per line, and the event log stores them as text.
     #[error("the path {:?} has a line break or is not UTF-8", .0.display().to_string())]
     OddPath(PathBuf),
     #[error("git is not installed, or not in PATH")]
@@ -26,52 +26,52 @@ pub enum GitError {
     NoCommits,
     #[error("git knows no commit `{0}`")]
     UnknownRevision(String),
-    /// Somebody held a lock for longer than we wait.
+    /// Another process held a lock for longer than the timeout.
     #[error("{} is held by another program", .file.display())]
     Locked { file: PathBuf },
     #[error("the worktree {} is gone", .0.display())]
     WorktreeGone(PathBuf),
-    /// A directory this program did not make, or made for something else.
-    #[error("{} was not made by this program for this", .0.display())]
+    /// A directory that signoff did not create, or created for another purpose.
+    #[error("{} was not created by signoff for this purpose", .0.display())]
     NotOurs(PathBuf),
-    /// A directory that holds worktrees, or git's own account of them, was replaced by a link.
+    /// A directory that contains worktrees, or git's data about them, was replaced by a link.
     #[error("{} is a link; worktrees are kept in real directories only", .0.display())]
     Linked(PathBuf),
     #[error("`{0}` cannot be the name of a branch")]
     BadBranchName(String),
-    /// The branch is not ours to use: it is checked out in `by`, or was there before us.
-    #[error("the branch {branch} is taken{}", by_whom(.by.as_deref()))]
+    /// The branch is checked out in `by`, or existed before signoff created its own.
+    #[error("the branch {branch} is taken{}", by_worktree(.by.as_deref()))]
     BranchTaken { branch: String, by: Option<PathBuf> },
     #[error("the branch {0} is gone")]
     BranchGone(String),
-    /// The agent left the loop's branch, and what it made cannot be brought back there without losing something.
+    /// The agent left the loop's branch, and its commits cannot be moved there without losing something.
     #[error("{} is at {head}, which does not continue its branch {branch}", .worktree.display())]
-    Astray { worktree: PathBuf, branch: String, head: Commit },
+    OffBranch { worktree: PathBuf, branch: String, head: Commit },
     #[error("a {operation} was left unfinished in {}", .worktree.display())]
     Unfinished { worktree: PathBuf, operation: Operation },
-    /// What the agent committed, or staged, lacks something that it is made of.
-    #[error("what was committed in {} is not whole: {why}", .worktree.display())]
+    /// A commit or the index refers to objects that do not exist.
+    #[error("the commits in {} are incomplete: {why}", .worktree.display())]
     Incomplete { worktree: PathBuf, why: String },
     #[error("{} holds work that is not committed", .0.display())]
     UncommittedWork(PathBuf),
-    /// The person's own changes are in the way of a checkout that is to follow its branch.
+    /// Uncommitted changes of the user prevent the checkout from following its branch.
     #[error("{} has changes that are not committed: {files}", .checkout.display())]
     Dirty { checkout: PathBuf, files: String },
-    /// The branch has moved, and its checkout followed but for files that the person changed meanwhile.
-    #[error("{} followed its branch, but for what was changed there meanwhile: {}", .checkout.display(), listed(.files))]
-    Behind { checkout: PathBuf, from: Commit, to: Commit, files: Vec<PathBuf> },
+    /// The branch has moved. Its checkout followed, except for files that the user changed at the same time.
+    #[error("{} followed its branch, except for files that changed at the same time: {}", .checkout.display(), join_paths(.files))]
+    CheckoutBehind { checkout: PathBuf, from: Commit, to: Commit, files: Vec<PathBuf> },
     #[error("{} in {} is not known to git, and would be overwritten", .file.display(), .checkout.display())]
     WouldOverwrite { checkout: PathBuf, file: PathBuf },
-    /// Each time it was to be moved it had moved.
-    #[error("{0} moves all the time: somebody else keeps committing to it")]
+    /// Every attempt to move the branch found it at another commit.
+    #[error("{0} keeps moving: another program commits to it")]
     KeepsMoving(String),
     #[error("{} leads out of the worktree", .0.display())]
     OutsideWorktree(PathBuf),
-    /// Whatever was put back came back: something is still writing.
-    #[error("{} keeps changing while it is put back", .0.display())]
+    /// Restored files changed again: a process is still writing.
+    #[error("{} keeps changing while it is being restored", .0.display())]
     StillChanging(PathBuf),
     #[error("`{command}` did not end and was killed")]
-    Stuck { command: String },
+    TimedOut { command: String },
     #[error("the disk is full")]
     DiskFull,
     #[error("`{command}` failed: {stderr}")]
@@ -80,16 +80,16 @@ pub enum GitError {
     Io { path: PathBuf, source: io::Error },
 }
 
-fn listed(files: &[PathBuf]) -> String {
+fn join_paths(files: &[PathBuf]) -> String {
     files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-fn by_whom(by: Option<&Path>) -> String {
+fn by_worktree(by: Option<&Path>) -> String {
     by.map(|path| format!(" by the worktree {}", path.display())).unwrap_or_default()
 }
 
 impl GitError {
-    /// For `map_err`: an error of the file system with its place.
+    /// For `map_err`: wraps a file system error with its path.
     pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| {
             if source.kind() == io::ErrorKind::StorageFull {
@@ -100,20 +100,20 @@ impl GitError {
         }
     }
 
-    /// Whether an agent can have brought this about in its worktree. All else is the machine's or the person's.
-    pub fn may_be_an_agents_doing(&self) -> bool {
+    /// Whether an agent can have caused this error in its worktree. The machine or the user causes all others.
+    pub fn may_be_caused_by_agent(&self) -> bool {
         match self {
             Self::Linked(_)
             | Self::WorktreeGone(_)
             | Self::NotOurs(_)
             | Self::BranchTaken { .. }
             | Self::BranchGone(_)
-            | Self::Astray { .. }
+            | Self::OffBranch { .. }
             | Self::Unfinished { .. }
             | Self::Incomplete { .. }
             | Self::OutsideWorktree(_)
             | Self::StillChanging(_)
-            | Self::Stuck { .. }
+            | Self::TimedOut { .. }
             | Self::Failed { .. }
             | Self::Io { .. } => true,
             Self::NotARepository(_)
@@ -128,20 +128,20 @@ impl GitError {
             | Self::BadBranchName(_)
             | Self::UncommittedWork(_)
             | Self::Dirty { .. }
-            | Self::Behind { .. }
+            | Self::CheckoutBehind { .. }
             | Self::WouldOverwrite { .. }
             | Self::KeepsMoving(_)
             | Self::DiskFull => false,
         }
     }
 
-    /// Reads git's own words, which are English by `LC_ALL=C`.
+    /// Parses git's messages, which are English because of `LC_ALL=C`.
     pub(super) fn from_stderr(command: String, stderr: &[u8]) -> Self {
         let stderr = String::from_utf8_lossy(stderr).trim().to_owned();
         if stderr.contains("No space left on device") {
             return Self::DiskFull;
         }
-        match (lock_in(&stderr).or_else(|| half_made(&stderr)), branch_in_the_way(&stderr)) {
+        match (lock_file(&stderr).or_else(|| incomplete_worktree(&stderr)), conflicting_branch(&stderr)) {
             (Some(file), _) => Self::Locked { file },
             (None, Some(branch)) => Self::BranchTaken { branch, by: None },
             (None, None) => Self::Failed { command, stderr },
@@ -149,20 +149,20 @@ impl GitError {
     }
 }
 
-/// Where there is a branch `a` there cannot be a branch `a/b`.
-fn branch_in_the_way(stderr: &str) -> Option<String> {
+/// A branch `a` excludes a branch `a/b`.
+fn conflicting_branch(stderr: &str) -> Option<String> {
     let (before, _) = stderr.split_once("' exists; cannot create '")?;
     before.rsplit_once("'refs/heads/").map(|(_, branch)| branch.to_owned())
 }
 
-fn lock_in(stderr: &str) -> Option<PathBuf> {
+fn lock_file(stderr: &str) -> Option<PathBuf> {
     let (before, _) = stderr.split_once("': File exists")?;
     let (_, file) = before.rsplit_once("Unable to create '")?;
     file.ends_with(".lock").then(|| PathBuf::from(file))
 }
 
-/// A worktree that somebody is just making: until its first files are written, git cannot list the others either.
-fn half_made(stderr: &str) -> Option<PathBuf> {
+/// A worktree that another process is creating. Until its first files exist, git cannot list any worktree.
+fn incomplete_worktree(stderr: &str) -> Option<PathBuf> {
     let (_, after) = stderr.split_once("failed to read ")?;
     let (worktree, _) = after.trim_start_matches('\'').split_once("/commondir")?;
     worktree.contains("/worktrees/").then(|| PathBuf::from(worktree))
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn git_s_words_become_facts() {
+    fn git_messages_become_typed_errors() {
         insta::assert_snapshot!(of("fatal: Unable to create '/r/.git/index.lock': File exists.\n\nAnother git"), @"/r/.git/index.lock is held by another program");
         insta::assert_snapshot!(of("fatal: update_ref failed: cannot lock ref 'refs/heads/x': Unable to create '/r/.git/refs/heads/x.lock': File exists."), @"/r/.git/refs/heads/x.lock is held by another program");
         insta::assert_snapshot!(of("fatal: cannot lock ref 'refs/heads/a/b': 'refs/heads/a' exists; cannot create 'refs/heads/a/b'"), @"the branch a is taken");

@@ -1,6 +1,6 @@
-//! What an index says, told from its bytes: git itself would have to be asked before and after every commit.
+//! Parses the git index. Asking git instead would cost a process before and after every commit.
 //!
-//! The format is described in git's own documentation (gitformat-index). What is not understood is left to git.
+//! The format is described in gitformat-index. Index files that this parser does not understand are left to git.
 
 use std::path::PathBuf;
 
@@ -8,124 +8,124 @@ use signoff_core::hex::hex;
 
 use super::repository::path;
 
-/// The flag that makes git take a file for unchanged.
+/// Flag that makes git treat a file as unchanged.
 const ASSUME_VALID: u16 = 0x8000;
-/// There are more flags.
+/// Flag for the presence of extended flags.
 const EXTENDED: u16 = 0x4000;
-/// Among those: the file is taken for one that is not to be there.
+/// Extended flag that makes git ignore the file in the worktree.
 const SKIP_WORKTREE: u16 = 0x4000;
-/// What comes before the id of an entry: times, device, inode, mode, owner, size.
-const STAT: usize = 40;
-/// Where in that the mode is, which belongs to the content.
-const MODE: std::ops::Range<usize> = 24..28;
-/// The mode of what is no file but a commit of another repository.
-const REPOSITORY: u32 = 0o160_000;
-/// What comes before the entries: a name, a version, their number.
-const HEADER: usize = 12;
+/// Length of the fields before an entry's id: times, device, inode, mode, owner, size.
+const STAT_BYTES: usize = 40;
+/// Position of the mode, which is part of the content.
+const MODE_RANGE: std::ops::Range<usize> = 24..28;
+/// Mode of a submodule.
+const SUBMODULE_MODE: u32 = 0o160_000;
+/// Length of the header: signature, version, number of entries.
+const HEADER_BYTES: usize = 12;
 
-/// The same entries without anything that was noted about the files: with it, git looks at every file. None if an entry
-/// has a flag that hides its file, or if only git can make it. Ids of objects have `id` bytes.
-pub(super) fn without_stat(index: &[u8], id: usize) -> Option<Vec<u8>> {
-    let mut out = index.get(..HEADER)?.to_vec();
+/// The index without cached file metadata, so that git compares every file. `None` if an entry has a flag that
+/// hides its file, or if only git can rewrite the index. Object ids have `id` bytes.
+pub(super) fn without_stat(index: &[u8], id_bytes: usize) -> Option<Vec<u8>> {
+    let mut out = index.get(..HEADER_BYTES)?.to_vec();
     let mut hidden = false;
-    walk(index, id, |entry, hides| {
+    for_each_entry(index, id_bytes, |entry, hides| {
         hidden |= hides;
         let kept = entry.iter().enumerate();
-        out.extend(kept.map(|(at, byte)| if at >= STAT || MODE.contains(&at) { *byte } else { 0 }));
+        out.extend(kept.map(|(at, byte)| if at >= STAT_BYTES || MODE_RANGE.contains(&at) { *byte } else { 0 }));
     })?;
-    // Zeros stand for a checksum that was not taken.
-    out.resize(out.len() + id, 0);
+    // Zeros mean that the checksum was not computed.
+    out.resize(out.len() + id_bytes, 0);
     (!hidden).then_some(out)
 }
 
-/// The names of all files; none if only git can tell.
-pub(super) fn names(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
-    names_of(index, id, |_| true)
+/// The paths of all files. `None` if only git can read the index.
+pub(super) fn file_paths(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
+    filter_paths(index, id, |_| true)
 }
 
-/// The names of all repositories within this one; none if only git can tell.
-pub(super) fn repositories(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
-    names_of(index, id, |entry| entry.get(MODE) == Some(&REPOSITORY.to_be_bytes()))
+/// The paths of all submodules. `None` if only git can read the index.
+pub(super) fn submodules(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
+    filter_paths(index, id, |entry| entry.get(MODE_RANGE) == Some(&SUBMODULE_MODE.to_be_bytes()))
 }
 
-fn names_of(index: &[u8], id: usize, is_one: impl Fn(&[u8]) -> bool) -> Option<Vec<PathBuf>> {
+fn filter_paths(index: &[u8], id: usize, is_one: impl Fn(&[u8]) -> bool) -> Option<Vec<PathBuf>> {
     let mut names = Vec::new();
-    walk(index, id, |entry, _| {
+    for_each_entry(index, id, |entry, _| {
         if is_one(entry) {
-            let name = name_at(entry, id).and_then(|at| entry.get(at..)).unwrap_or_default();
+            let name = name_offset(entry, id).and_then(|at| entry.get(at..)).unwrap_or_default();
             names.extend(name.split(|byte| *byte == 0).next().map(path));
         }
     })?;
     Some(names)
 }
 
-/// The id of the tree that the entries were last written as, if none has changed since.
+/// The id of the tree the entries were last written as, if none has changed since.
 pub(super) fn root_tree(index: &[u8], id: usize) -> Option<String> {
-    let mut rest = walk(index, id, |_, _| {})?;
+    let mut rest = for_each_entry(index, id, |_, _| {})?;
     while let Some((name, after)) = rest.split_at_checked(4) {
-        let (size, body) = number(after)?;
+        let (size, body) = read_u32(after)?;
         let (own, next) = body.split_at_checked(usize::try_from(size).ok()?)?;
         if name == b"TREE" {
-            return root_of(own, id);
+            return parse_root_tree(own, id);
         }
         rest = next;
     }
     None
 }
 
-/// The first tree of the cache is the root: no name, how many entries it covers, how many trees are in it, its id.
-fn root_of(trees: &[u8], id: usize) -> Option<String> {
+/// Parses the root of the tree cache: an empty name, the number of entries, the number of subtrees, the id.
+fn parse_root_tree(trees: &[u8], id: usize) -> Option<String> {
     let rest = trees.strip_prefix(b"\0")?;
     let end = rest.iter().position(|byte| *byte == b'\n')?;
     let (counts, rest) = rest.split_at_checked(end)?;
-    // A negative number says that it does not hold any more.
-    let holds = counts.first()?.is_ascii_digit();
-    let id = rest.get(1..=id).filter(|_| holds)?;
+    // A negative count marks an invalid tree.
+    let is_valid = counts.first()?.is_ascii_digit();
+    let id = rest.get(1..=id).filter(|_| is_valid)?;
     Some(hex(id))
 }
 
-/// Goes through the entries, with whether each is hidden; what comes after them.
-fn walk(index: &[u8], id: usize, mut each: impl FnMut(&[u8], bool)) -> Option<&[u8]> {
+/// Calls `each` for every entry, with whether its file is hidden. Returns the bytes after the entries.
+fn for_each_entry(index: &[u8], id: usize, mut each: impl FnMut(&[u8], bool)) -> Option<&[u8]> {
     let (entries, _checksum) = index.split_at_checked(index.len().checked_sub(id)?)?;
     let rest = entries.strip_prefix(b"DIRC")?;
-    let (version, rest) = number(rest)?;
-    let (count, mut rest) = number(rest)?;
+    let (version, rest) = read_u32(rest)?;
+    let (count, mut rest) = read_u32(rest)?;
     if !matches!(version, 2 | 3) {
         return None;
     }
     for _ in 0..count {
-        let (hides, length) = entry(rest, id)?;
+        let (hides, length) = parse_entry(rest, id)?;
         let (own, after) = rest.split_at_checked(length)?;
         each(own, hides);
         rest = after;
     }
-    only_known(rest).then_some(rest)
+    has_only_optional_extensions(rest).then_some(rest)
 }
 
-/// Whether the first entry is hidden, and how long it is.
-fn entry(bytes: &[u8], id: usize) -> Option<(bool, usize)> {
-    let flags = short(bytes.get(STAT + id..)?)?;
+/// Whether the first entry is hidden, and its length.
+fn parse_entry(bytes: &[u8], id: usize) -> Option<(bool, usize)> {
+    let flags = read_u16(bytes.get(STAT_BYTES + id..)?)?;
     let extended = flags & EXTENDED != 0;
-    let more = if extended { short(bytes.get(STAT + id + 2..)?)? } else { 0 };
-    let name = name_at(bytes, id)?;
+    let more = if extended { read_u16(bytes.get(STAT_BYTES + id + 2..)?)? } else { 0 };
+    let name = name_offset(bytes, id)?;
     let end = name + bytes.get(name..)?.iter().position(|byte| *byte == 0)?;
-    // At least one zero ends the name, and as many as it takes to a multiple of eight.
+    // The name ends with one to eight zeros, up to a multiple of eight.
     let padded = (end / 8 + 1) * 8;
     let zeros = bytes.get(end..padded)?.iter().all(|byte| *byte == 0);
     let hides = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
     zeros.then_some((hides, padded))
 }
 
-/// Where the name of an entry begins.
-fn name_at(entry: &[u8], id: usize) -> Option<usize> {
-    let flags = short(entry.get(STAT + id..)?)?;
-    Some(STAT + id + if flags & EXTENDED != 0 { 4 } else { 2 })
+/// Offset of an entry's name.
+fn name_offset(entry: &[u8], id: usize) -> Option<usize> {
+    let flags = read_u16(entry.get(STAT_BYTES + id..)?)?;
+    Some(STAT_BYTES + id + if flags & EXTENDED != 0 { 4 } else { 2 })
 }
 
-/// Extensions with a name in capitals can be done without; others change what the entries mean.
-fn only_known(mut rest: &[u8]) -> bool {
+/// Git may ignore extensions with an upper-case name; others change the meaning of the entries.
+fn has_only_optional_extensions(mut rest: &[u8]) -> bool {
     while let Some((name, after)) = rest.split_at_checked(4) {
-        let body = number(after).and_then(|(size, body)| body.get(usize::try_from(size).ok()?..));
+        let body = read_u32(after).and_then(|(size, body)| body.get(usize::try_from(size).ok()?..));
         match body {
             Some(next) if name[0].is_ascii_uppercase() => rest = next,
             Some(_) | None => return false,
@@ -134,12 +134,12 @@ fn only_known(mut rest: &[u8]) -> bool {
     rest.is_empty()
 }
 
-fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
+fn read_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (number, rest) = bytes.split_first_chunk()?;
     Some((u32::from_be_bytes(*number), rest))
 }
 
-fn short(bytes: &[u8]) -> Option<u16> {
+fn read_u16(bytes: &[u8]) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.first_chunk()?))
 }
 
@@ -147,13 +147,12 @@ fn short(bytes: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    /// An index as git writes it, with names, flags and further flags of its entries.
+    /// Builds an index as git writes it, from names, flags and extended flags.
     fn index(id: usize, entries: &[(&str, u16, u16)], extensions: &[u8]) -> Vec<u8> {
-        let mut bytes =
-            [b"DIRC".as_slice(), &3u32.to_be_bytes(), &(entries.len() as u32).to_be_bytes()].concat();
+        let mut bytes = [b"DIRC".as_slice(), &3u32.to_be_bytes(), &(entries.len() as u32).to_be_bytes()].concat();
         for (name, flags, more) in entries {
             let start = bytes.len();
-            bytes.extend(vec![7; STAT + id]);
+            bytes.extend(vec![7; STAT_BYTES + id]);
             bytes.extend((flags | name.len() as u16).to_be_bytes());
             if flags & EXTENDED != 0 {
                 bytes.extend(more.to_be_bytes());
@@ -176,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_a_file_is_seen() {
+    fn flags_that_hide_a_file_are_detected() {
         for id in [20, 32] {
             assert!(is_read(&index(id, &PLAIN, b""), id));
             assert!(is_read(&index(id, &[], b""), id));
@@ -190,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_was_noted_about_the_files_is_taken_out() {
+    fn only_cached_file_metadata_is_cleared() {
         let whole = index(20, &PLAIN, b"");
         let bare = without_stat(&whole, 20).unwrap();
         assert_eq!(without_stat(&bare, 20).as_ref(), Some(&bare));
@@ -198,19 +197,19 @@ mod tests {
         assert_eq!(without_stat(&extended, 20).as_ref(), Some(&bare), "extensions are left out");
         assert_eq!(whole.len(), bare.len());
         let differ = whole.iter().zip(&bare).filter(|(before, after)| before != after).count();
-        assert_eq!(differ, 3 * (STAT - MODE.len()) + 20, "of three entries, and the checksum");
+        assert_eq!(differ, 3 * (STAT_BYTES - MODE_RANGE.len()) + 20, "of three entries, and the checksum");
         let hidden = [("a", ASSUME_VALID, 0)];
         assert_eq!(without_stat(&index(20, &hidden, b""), 20), None);
     }
 
     #[test]
-    fn the_names_of_all_files_are_told() {
-        let names = names(&index(32, &PLAIN, b""), 32).unwrap();
+    fn all_file_names_are_listed() {
+        let names = file_paths(&index(32, &PLAIN, b""), 32).unwrap();
         assert_eq!(names, ["a", "dir/some.txt", "z"].map(PathBuf::from));
     }
 
     #[test]
-    fn the_tree_of_all_entries_is_told_while_it_holds() {
+    fn the_root_tree_is_returned_while_it_is_valid() {
         let tree = |counts: &str| {
             let body = [b"\0".as_slice(), counts.as_bytes(), b"\n", &[0xab; 20], b"dir\0"].concat();
             let size = u32::try_from(body.len()).unwrap().to_be_bytes();
@@ -222,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn extensions_that_change_the_meaning_are_left_to_git() {
+    fn indexes_with_required_extensions_are_not_parsed() {
         assert!(is_read(&index(20, &PLAIN, b"TREE\0\0\0\x02ab"), 20));
         assert!(!is_read(&index(20, &PLAIN, b"link\0\0\0\x02ab"), 20));
         assert!(!is_read(&index(20, &PLAIN, b"TREE\0\0\0\x09ab"), 20));
     }
 
     #[test]
-    fn what_is_cut_off_or_of_another_version_is_left_to_git() {
+    fn truncated_or_unknown_indexes_are_not_parsed() {
         let whole = index(20, &PLAIN, b"");
         for end in 0..whole.len() - 20 {
             assert!(!is_read(&whole[..end], 20), "{end}");

@@ -1,68 +1,68 @@
-//! Worktrees around a landing: the loop's own when it is sent back, and the one in which checks run.
+//! Worktrees used by a landing: the loop's own, and the one in which checks run.
 
 use std::path::Path;
 
 use signoff_core::ids::Commit;
 
-use super::disk::{remove_if_there, settle};
-use super::worktree::marked;
+use super::disk::{canonical_path, remove_if_exists};
+use super::worktree::read_marker;
 use super::{GitError, Repository, Worktree};
-use crate::clear;
+use crate::remove_tree;
 
 impl Repository {
-    /// The worktree in which a merge is checked, brought to this commit. What git ignores stays there from one landing
-    /// to the next, so that not everything is built anew.
-    pub fn integration(&self, path: &Path, commit: &Commit) -> Result<Worktree, GitError> {
+    /// The worktree in which a merge is checked, at this commit. Ignored files stay between landings, so that
+    /// builds are incremental.
+    pub fn integration_worktree(&self, path: &Path, commit: &Commit) -> Result<Worktree, GitError> {
         match self.worktree(path) {
-            Ok(found) if found.is_there() && found.branch().is_none() => {
-                found.brought_to(commit)?;
+            Ok(found) if found.exists() && found.branch().is_none() => {
+                found.check_out_clean(commit)?;
                 Ok(found)
             }
             Ok(_) | Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => {
-                self.forget_integration(path)?;
+                self.remove_integration_worktree(path)?;
                 self.add_detached(path, commit)
             }
             Err(error) => Err(error),
         }
     }
 
-    /// What a killed program left of it.
-    fn forget_integration(&self, path: &Path) -> Result<(), GitError> {
-        let path = settle(path)?;
-        let Some(git_dir) = self.registered(&path)? else { return Ok(()) };
-        // Nobody but us leaves a worktree without marker and index.
-        let is_ours = marked(&git_dir) == Some(None) || !git_dir.join("index").exists();
+    /// Removes an incomplete integration worktree left by a killed process.
+    fn remove_integration_worktree(&self, path: &Path) -> Result<(), GitError> {
+        let path = canonical_path(path)?;
+        let Some(git_dir) = self.registered_git_dir(&path)? else { return Ok(()) };
+        // Only signoff leaves a worktree without marker and index.
+        let is_ours = read_marker(&git_dir) == Some(None) || !git_dir.join("index").exists();
         if !is_ours {
             return Err(GitError::NotOurs(path));
         }
-        remove_if_there(&path)?;
-        self.in_turn(|| clear::remove(&git_dir).map_err(GitError::at(&git_dir)))
+        remove_if_exists(&path)?;
+        self.with_lock(|| remove_tree::remove(&git_dir).map_err(GitError::at(&git_dir)))
     }
 }
 
 impl Worktree {
-    /// Files, index and `HEAD` of a commit, and nothing else that is not ignored.
-    fn brought_to(&self, commit: &Commit) -> Result<(), GitError> {
-        self.link()?;
+    /// Sets files, index and `HEAD` to a commit, and removes everything else that is not ignored.
+    fn check_out_clean(&self, commit: &Commit) -> Result<(), GitError> {
+        self.restore_git_file()?;
         self.clear_stale_lock()?;
         let asked = ["update-ref", "--no-deref", "HEAD", commit.as_str()];
-        self.repository.sealed(self.place())?.args(asked).read()?;
+        self.repository.isolated_git(self.place())?.args(asked).read()?;
         self.reset_to(commit)?;
-        self.repository.sealed(self.place())?.args(["clean", "-ffdq"]).read().map(drop)
+        self.repository.isolated_git(self.place())?.args(["clean", "-ffdq"]).read().map(drop)
     }
 
     fn reset_to(&self, commit: &Commit) -> Result<(), GitError> {
         let asked = ["read-tree", "--reset", "-u", commit.as_str()];
-        self.repository.sealed(self.place())?.args(asked).read().map(drop)
+        self.repository.isolated_git(self.place())?.args(asked).read().map(drop)
     }
 
-    /// Brings its files to where its branch was moved. All that was in it must be committed.
-    pub fn follow_branch(&self, commit: &Commit) -> Result<(), GitError> {
-        let Some(branch) = self.branch().filter(|_| self.is_there()) else { return Ok(()) };
-        self.link()?;
+    /// Updates the files to the commit its branch was moved to. Everything in it must be committed.
+    pub fn check_out_branch(&self, commit: &Commit) -> Result<(), GitError> {
+        let Some(branch) = self.branch().filter(|_| self.exists()) else { return Ok(()) };
+        self.restore_git_file()?;
         self.clear_stale_lock()?;
         let name = format!("refs/heads/{branch}");
-        self.repository.sealed(self.place())?.args(["symbolic-ref", "HEAD", &name]).read()?;
+        self.repository.isolated_git(self.place())?.args(["symbolic-ref", "HEAD", &name]).read()?;
         self.reset_to(commit)
     }
 }

@@ -1,4 +1,4 @@
-//! Operations of git that stop in the middle and wait to be continued.
+//! Git operations that can stop in the middle and wait to be continued.
 
 use std::fmt;
 use std::fs;
@@ -8,7 +8,7 @@ use super::disk::content;
 use super::repository::path;
 use super::{GitError, Repository};
 
-/// An operation somebody began in a worktree and did not end.
+/// An unfinished operation in a worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     Merge,
@@ -21,15 +21,13 @@ pub enum Operation {
 impl Operation {
     const ALL: [Self; 5] = [Self::Rebase, Self::Bisect, Self::Merge, Self::CherryPick, Self::Revert];
 
-    /// What was left unfinished in a worktree, by its git directory.
-    pub(super) fn left_in(git_dir: &Path) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|operation| operation.traces().iter().any(|name| git_dir.join(name).exists()))
+    /// The unfinished operation in a worktree, by its git directory.
+    pub(super) fn unfinished_in(git_dir: &Path) -> Option<Self> {
+        Self::ALL.into_iter().find(|operation| operation.state_files().iter().any(|name| git_dir.join(name).exists()))
     }
 
-    /// The operation by which a worktree uses a branch that its `HEAD` does not name meanwhile.
-    fn on(branch: &str, git_dir: &Path) -> Option<Self> {
+    /// The operation that uses a branch while the worktree's `HEAD` does not name it.
+    fn using_branch(branch: &str, git_dir: &Path) -> Option<Self> {
         let full = format!("refs/heads/{branch}");
         let names = |(_, file, name): &(Self, &str, &str)| {
             let text = content(&git_dir.join(file)).unwrap_or_default();
@@ -44,19 +42,19 @@ impl Operation {
         used.into_iter().find(names).map(|(operation, ..)| operation)
     }
 
-    fn traces(self) -> &'static [&'static str] {
+    fn state_files(self) -> &'static [&'static str] {
         match self {
             Self::Merge => &["MERGE_HEAD"],
             Self::CherryPick => &["CHERRY_PICK_HEAD", "sequencer"],
             Self::Revert => &["REVERT_HEAD"],
-            // `rebase-apply` is that of `git am` too.
+            // `git am` uses `rebase-apply` too.
             Self::Rebase => &["rebase-merge", "rebase-apply"],
             Self::Bisect => &["BISECT_LOG"],
         }
     }
 
-    /// The command that forgets the operation and leaves files, index and `HEAD` as they are.
-    pub(super) fn quit(self) -> [&'static str; 2] {
+    /// Arguments of the git command that abandons the operation and keeps files, index and `HEAD`.
+    pub(super) fn quit_args(self) -> [&'static str; 2] {
         match self {
             Self::Merge => ["merge", "--quit"],
             Self::CherryPick => ["cherry-pick", "--quit"],
@@ -68,11 +66,11 @@ impl Operation {
 }
 
 impl Repository {
-    /// A branch that somebody rebases or bisects is theirs until they are done, in whatever worktree.
-    pub(super) fn check_not_under_way(&self, branch: &str) -> Result<(), GitError> {
+    /// Fails if the branch is being rebased or bisected in any worktree.
+    pub(super) fn check_no_operation(&self, branch: &str) -> Result<(), GitError> {
         let linked = fs::read_dir(self.common().join("worktrees")).ok().into_iter().flatten().flatten();
         for git_dir in linked.map(|entry| entry.path()).chain([self.common().to_owned()]) {
-            if let Some(operation) = Operation::on(branch, &git_dir) {
+            if let Some(operation) = Operation::using_branch(branch, &git_dir) {
                 let link = content(&git_dir.join("gitdir")).map(|link| path(link.trim_ascii_end()));
                 let worktree = link.as_deref().and_then(Path::parent).map(Path::to_owned);
                 let worktree: PathBuf = worktree.unwrap_or_else(|| self.root().to_owned());

@@ -1,12 +1,12 @@
-//! Removing worktrees: only our own, and only when nothing is lost with them.
+//! Removes worktrees: only our own, and only if no work is lost.
 
 use std::path::Path;
 
-use super::disk::{remove_if_there, settle};
-use super::stage::KeptOut;
+use super::disk::{canonical_path, remove_if_exists};
+use super::stage::ExcludedPaths;
 use super::{GitError, Repository, Worktree};
 
-/// What to do with work that is not committed when its worktree is to go.
+/// What to do with uncommitted work when its worktree is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Uncommitted {
     Keep,
@@ -14,36 +14,36 @@ pub enum Uncommitted {
 }
 
 impl Repository {
-    /// Removes a worktree this program made. Its branch stays.
+    /// Removes a worktree that signoff created. Keeps its branch.
     pub fn remove_worktree(&self, path: &Path, uncommitted: Uncommitted) -> Result<(), GitError> {
-        let path = settle(path)?;
+        let path = canonical_path(path)?;
         let worktree = self.worktree(&path)?;
-        if uncommitted == Uncommitted::Keep && worktree.is_there() {
-            worktree.take_back()?;
-            worktree.nothing_to_lose()?;
+        if uncommitted == Uncommitted::Keep && worktree.exists() {
+            worktree.import_from_sandbox()?;
+            worktree.check_nothing_lost()?;
         }
-        remove_if_there(&path)?;
-        self.forget_lent(&worktree.git_dir)?;
-        // Last: until here a second try finds all it needs.
-        self.in_turn(|| remove_if_there(&worktree.git_dir))
+        remove_if_exists(&path)?;
+        self.remove_sandbox_dir(&worktree.git_dir)?;
+        // Removed last, so that an interrupted call can be repeated.
+        self.with_lock(|| remove_if_exists(&worktree.git_dir))
     }
 }
 
 impl Worktree {
-    fn nothing_to_lose(&self) -> Result<(), GitError> {
+    fn check_nothing_lost(&self) -> Result<(), GitError> {
         let status = self.repository.status(self.place())?;
-        if KeptOut::of(&self.git_dir).leaves_work(&status) {
+        if ExcludedPaths::for_worktree(&self.git_dir).has_changes(&status) {
             return Err(GitError::UncommittedWork(self.path().to_owned()));
         }
         match (self.branch(), status.head) {
-            // Commits made away from the branch may be on no branch at all.
+            // Commits on a detached `HEAD` may be on no branch at all.
             (Some(branch), Some(head)) if status.branch.as_deref() != Some(branch) => {
                 let tip = format!("refs/heads/{branch}");
                 if self.repository.is_ancestor(head.as_str(), &tip)? {
                     return Ok(());
                 }
                 let worktree = self.path().to_owned();
-                Err(GitError::Astray { worktree, branch: branch.to_owned(), head })
+                Err(GitError::OffBranch { worktree, branch: branch.to_owned(), head })
             }
             (_, _) => Ok(()),
         }

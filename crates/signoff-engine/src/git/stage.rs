@@ -1,4 +1,4 @@
-//! Bringing an index to what lies in a worktree: everything but what is ignored, ours, or somebody's secret.
+//! Stages the content of a worktree, except for ignored files, our own files and copied files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, FileTimes};
@@ -7,17 +7,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::disk::content;
-use super::repository::{Place, path};
-use super::status::{Entry, Kind, Status};
+use super::repository::{GitPlace, path};
+use super::status::{GitStatus, StatusEntry, StatusKind};
 use super::{GitError, Repository, index};
 
-/// The program's own directory. It is never committed.
-const OURS: &str = ".signoff";
+/// Signoff's own directory, which is never committed.
+const SIGNOFF_DIR: &str = ".signoff";
 
-/// In a worktree's git directory: which files were copied in, each with a NUL at its end.
-pub(super) const COPIED: &str = "signoff-copied";
+/// File in a worktree's git directory that lists the copied files, NUL-terminated.
+pub(super) const COPIED_LIST: &str = "signoff-copied";
 
-/// An index of our own beside the worktree's, gone when this value is.
+/// A temporary index beside the worktree's. Dropping the value deletes it.
 #[derive(Debug)]
 pub(super) struct ScratchIndex {
     pub(super) path: PathBuf,
@@ -29,51 +29,52 @@ impl Drop for ScratchIndex {
     }
 }
 
-/// What in a worktree is not to be committed.
+/// Paths in a worktree that are not committed.
 #[derive(Debug)]
-pub(super) struct KeptOut {
+pub(super) struct ExcludedPaths {
     paths: Vec<PathBuf>,
 }
 
-impl KeptOut {
-    pub(super) fn of(git_dir: &Path) -> Self {
-        let copied = content(&git_dir.join(COPIED)).unwrap_or_default();
+impl ExcludedPaths {
+    pub(super) fn for_worktree(git_dir: &Path) -> Self {
+        let copied = content(&git_dir.join(COPIED_LIST)).unwrap_or_default();
         let copied = copied.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path);
-        Self { paths: std::iter::once(PathBuf::from(OURS)).chain(copied).collect() }
+        Self { paths: std::iter::once(PathBuf::from(SIGNOFF_DIR)).chain(copied).collect() }
     }
 
-    /// For who wants to see every file.
-    pub(super) fn nothing() -> Self {
+    /// Excludes nothing.
+    pub(super) fn none() -> Self {
         Self { paths: Vec::new() }
     }
 
-    /// Keeps these out as well.
-    pub(super) fn and(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+    /// Excludes these paths as well.
+    pub(super) fn with(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.paths.extend(paths);
         self
     }
 
-    pub(super) fn holds(&self, path: &Path) -> bool {
+    pub(super) fn contains(&self, path: &Path) -> bool {
         self.paths.iter().any(|kept| path.starts_with(kept))
     }
 
-    /// Whether git knows every file that changed, and none of them is to be kept out.
-    pub(super) fn knows_all(&self, status: &Status) -> bool {
-        let known = |entry: &Entry| matches!(entry.kind, Kind::Tracked { .. }) && !self.holds(&entry.path);
+    /// Whether git tracks every changed file and none of them is excluded.
+    pub(super) fn all_tracked(&self, status: &GitStatus) -> bool {
+        let known =
+            |entry: &StatusEntry| matches!(entry.kind, StatusKind::Tracked { .. }) && !self.contains(&entry.path);
         status.entries.iter().all(known)
     }
 
-    /// Whether anything is there that a commit should hold.
-    pub(super) fn leaves_work(&self, status: &Status) -> bool {
-        status.entries.iter().any(|entry| !self.holds(&entry.path))
+    /// Whether there is a change to commit.
+    pub(super) fn has_changes(&self, status: &GitStatus) -> bool {
+        status.entries.iter().any(|entry| !self.contains(&entry.path))
     }
 }
 
 impl Repository {
-    /// A copy of the index at `place` to work with. It keeps what git knows of the files, so that staging costs
-    /// no more than looking at them.
+    /// A copy of the index in `git_dir`. It keeps the cached file metadata, so that staging does not read all
+    /// files.
     pub(super) fn scratch_index(&self, git_dir: &Path) -> Result<ScratchIndex, GitError> {
-        let scratch = ScratchIndex { path: self.seal()?.scratch() };
+        let scratch = ScratchIndex { path: self.isolated_dir()?.scratch_path() };
         let index = git_dir.join("index");
         if !index.is_file() || index.is_symlink() {
             return Ok(scratch);
@@ -84,64 +85,68 @@ impl Repository {
         }
     }
 
-    /// Stages everything at `place` that is not as `HEAD` has it, less what is kept out.
+    /// Stages every difference to `HEAD` except for excluded paths.
     pub(super) fn stage(
         &self,
-        place: Place<'_>,
-        status: &Status,
-        kept_out: &KeptOut,
+        place: GitPlace<'_>,
+        status: &GitStatus,
+        excluded: &ExcludedPaths,
     ) -> Result<(), GitError> {
-        self.unstage(place, status, kept_out)?;
-        let nested: Vec<&Path> = nested(status).filter(|path| !kept_out.holds(path)).collect();
-        // Git refuses to be told to leave out what it would leave out anyway, so only what it listed is named.
+        self.unstage(place, status, excluded)?;
+        let nested: Vec<&Path> = nested(status).filter(|path| !excluded.contains(path)).collect();
+        // Git rejects exclusions of paths it would not add anyway, so only listed paths are excluded.
         let listed = |path: &&PathBuf| status.entries.iter().any(|entry| entry.path.starts_with(path));
-        let known = self.repositories_within(place)?;
-        let left_out = kept_out.paths.iter().filter(listed).chain(&known).map(PathBuf::as_path);
+        let known = self.submodules_at(place)?;
+        let left_out = excluded.paths.iter().filter(listed).chain(&known).map(PathBuf::as_path);
         let left_out = left_out.chain(nested.iter().copied());
         let left_out: Vec<OsString> = left_out.map(|path| pathspec("exclude,top,literal", path)).collect();
-        self.sealed(place)?.args(["add", "-A", "--", "."]).args(left_out).read()?;
+        self.isolated_git(place)?.args(["add", "-A", "--", "."]).args(left_out).read()?;
         let moved =
-            |entry: &&Entry| matches!(entry.kind, Kind::Tracked { .. }) && known.contains(&entry.path);
-        let moved = status.entries.iter().filter(moved).filter(|entry| !kept_out.holds(&entry.path));
+            |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { .. }) && known.contains(&entry.path);
+        let moved = status.entries.iter().filter(moved).filter(|entry| !excluded.contains(&entry.path));
         let moved = moved.map(|entry| entry.path.clone()).collect();
         self.stage_nested(place, &nested, moved)
     }
 
-    /// Repositories that git knows within a worktree. To add one, git starts another git in it, which does what is
-    /// configured there.
-    fn repositories_within(&self, place: Place<'_>) -> Result<Vec<PathBuf>, GitError> {
+    /// Submodules that git knows in a worktree. To add one, git would start another git in it, with the submodule's
+    /// configuration.
+    fn submodules_at(&self, place: GitPlace<'_>) -> Result<Vec<PathBuf>, GitError> {
         let own = place.git_dir.join("index");
         let bytes = content(place.index.unwrap_or(&own)).unwrap_or_default();
         if bytes.is_empty() {
             return Ok(Vec::new());
         }
-        if let Some(known) = index::repositories(&bytes, self.seal()?.id_bytes()) {
+        if let Some(known) = index::submodules(&bytes, self.isolated_dir()?.id_bytes()) {
             return Ok(known);
         }
-        let listed = self.sealed(place)?.args(["ls-files", "--stage", "--full-name", "-z"]).read()?;
+        let listed = self.isolated_git(place)?.args(["ls-files", "--stage", "--full-name", "-z"]).read()?;
         let known = listed.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
         Ok(known.filter_map(|entry| entry.splitn(2, |&byte| byte == b'\t').nth(1)).map(path).collect())
     }
 
-    /// Takes out what is kept out although the agent staged it.
-    fn unstage(&self, place: Place<'_>, status: &Status, kept_out: &KeptOut) -> Result<(), GitError> {
-        let staged = |entry: &&Entry| matches!(entry.kind, Kind::Tracked { staged: true, .. });
-        let staged = status.entries.iter().filter(staged).filter(|entry| kept_out.holds(&entry.path));
+    /// Unstages excluded paths that the agent staged.
+    fn unstage(&self, place: GitPlace<'_>, status: &GitStatus, excluded: &ExcludedPaths) -> Result<(), GitError> {
+        let staged = |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { staged: true, .. });
+        let staged = status.entries.iter().filter(staged).filter(|entry| excluded.contains(&entry.path));
         let paths: Vec<OsString> = staged.map(|entry| pathspec("top,literal", &entry.path)).collect();
         if paths.is_empty() {
             return Ok(());
         }
-        self.sealed(place)?.args(["reset", "-q", "--"]).args(paths).read().map(drop)
+        self.isolated_git(place)?.args(["reset", "-q", "--"]).args(paths).read().map(drop)
     }
 
-    /// Stages the files of repositories an agent made inside the worktree.
+    /// Stages the files of repositories that an agent created inside the worktree.
     ///
-    /// By itself git would record such a repository as a mere link to a commit nobody else has, and what is in it
-    /// would be lost.
-    /// Those that git knows, and that are at another commit, are named as they are.
-    fn stage_nested(&self, place: Place<'_>, nested: &[&Path], moved: Vec<PathBuf>) -> Result<(), GitError> {
+    /// By default git would record such a repository as a link to a commit that exists nowhere else, and its
+    /// content would be lost. Known submodules that moved to another commit are staged as submodules.
+    fn stage_nested(
+        &self,
+        place: GitPlace<'_>,
+        nested: &[&Path],
+        moved_submodules: Vec<PathBuf>,
+    ) -> Result<(), GitError> {
         let mut files = Vec::new();
-        for path in moved {
+        for path in moved_submodules {
             files.extend(path.as_os_str().as_bytes().iter().chain(&[0]));
         }
         for repository in nested {
@@ -151,15 +156,15 @@ impl Repository {
             return Ok(());
         }
         let asked = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-        self.sealed(place)?.args(asked).input(files).read().map(drop)
+        self.isolated_git(place)?.args(asked).input(files).read().map(drop)
     }
 
-    fn list_nested(&self, place: Place<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
-        let empty = self.seal()?.scratch();
+    fn list_nested(&self, place: GitPlace<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
+        let empty = self.isolated_dir()?.scratch_path();
         let inside = place.work_tree.join(nested);
-        let within = Place { work_tree: &inside, index: Some(&empty), ..place };
+        let within = GitPlace { work_tree: &inside, index: Some(&empty), ..place };
         let asked = ["ls-files", "--others", "--exclude-standard", "-z"];
-        let listed = self.sealed(within)?.args(asked).read()?;
+        let listed = self.isolated_git(within)?.args(asked).read()?;
         for name in listed.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
             let file = nested.join(path(name));
             match name.strip_suffix(b"/") {
@@ -171,18 +176,18 @@ impl Repository {
     }
 }
 
-/// Copies an index with its time.
+/// Copies an index with its modification time.
 ///
-/// A file as old as the index may have changed right after it was looked at, and git looks again. With a newer
-/// time on the copy it would not.
+/// A file as old as the index may have changed right after git compared it, so git compares it again. With a
+/// newer time on the copy git would not.
 pub(super) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
     fs::copy(from, to)?;
     let times = FileTimes::new().set_modified(fs::metadata(from)?.modified()?);
     File::options().write(true).open(to)?.set_times(times)
 }
 
-fn nested(status: &Status) -> impl Iterator<Item = &Path> {
-    status.entries.iter().filter(|entry| entry.kind == Kind::Nested).map(|entry| entry.path.as_path())
+fn nested(status: &GitStatus) -> impl Iterator<Item = &Path> {
+    status.entries.iter().filter(|entry| entry.kind == StatusKind::Nested).map(|entry| entry.path.as_path())
 }
 
 pub(super) fn pathspec(magic: &str, path: &Path) -> OsString {

@@ -1,13 +1,12 @@
-//! What tells that a file is the one it was, without reading it.
+//! File metadata that shows whether a file changed, without reading it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Changes whenever a file is written to, replaced, or given other rights. Nobody can set the time of its last
-/// change back.
+/// Changes whenever a file is written, replaced, or its mode changes. Programs cannot set the ctime back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     inode: u64,
     length: u64,
     mode: u32,
@@ -15,9 +14,9 @@ pub(super) struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
-    /// The stamp of what lies at `path`, a link itself and not what it leads to.
-    pub(super) fn of(path: &Path) -> Option<Self> {
+impl FileStamp {
+    /// The stamp of the entry at `path`. Does not follow links.
+    pub(super) fn read(path: &Path) -> Option<Self> {
         let found = fs::symlink_metadata(path).ok()?;
         Some(Self {
             inode: found.ino(),

@@ -1,76 +1,76 @@
-//! What `git status` says, as data.
+//! Parsed output of `git status`.
 
 use std::path::PathBuf;
 
 use signoff_core::ids::Commit;
 
-use super::repository::{Place, path};
+use super::repository::{GitPlace, path};
 use super::{GitError, Repository};
 
-/// The state of a worktree against its index and `HEAD`.
+/// Differences between a worktree, its index and `HEAD`.
 #[derive(Debug, Default)]
-pub(super) struct Status {
-    /// None before the first commit.
+pub(super) struct GitStatus {
+    /// `None` before the first commit.
     pub(super) head: Option<Commit>,
-    /// None where `HEAD` is detached.
+    /// `None` if `HEAD` is detached.
     pub(super) branch: Option<String>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<StatusEntry>,
 }
 
-/// One path that is not as `HEAD` has it.
+/// A path that differs from `HEAD`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct StatusEntry {
     pub(super) path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: StatusKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StatusKind {
     Tracked {
         staged: bool,
         file: FileState,
     },
     Unmerged,
     Untracked,
-    /// A whole repository inside the worktree.
+    /// A repository inside the worktree.
     Nested,
 }
 
-/// A tracked file against the index.
+/// A tracked file compared with the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FileState {
-    Same,
+    Unchanged,
     Changed,
-    Gone,
+    Deleted,
 }
 
 impl Repository {
-    /// Looks at a worktree; writes nothing, not even a fresher index. Only an index of our own is freshened, so
-    /// that the next look need not read all files again.
-    pub(super) fn status(&self, place: Place<'_>) -> Result<Status, GitError> {
+    /// Runs `git status`. Does not write to the worktree's own index; a temporary index is refreshed, so that
+    /// the next status need not read all files.
+    pub(super) fn status(&self, place: GitPlace<'_>) -> Result<GitStatus, GitError> {
         let asked = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
         let freshen = if place.index.is_some() { "1" } else { "0" };
-        let command = self.sealed(place)?.env("GIT_OPTIONAL_LOCKS", freshen).args(asked);
-        // Git would start another git within each, which does what is configured there.
+        let command = self.isolated_git(place)?.env("GIT_OPTIONAL_LOCKS", freshen).args(asked);
+        // Otherwise git would start another git in each submodule, which would use the submodule's configuration.
         let printed = command.args(["--ignore-submodules=dirty"]).read()?;
-        Ok(Status::parse(&printed))
+        Ok(GitStatus::parse(&printed))
     }
 }
 
-impl Status {
+impl GitStatus {
     fn parse(printed: &[u8]) -> Self {
         let mut status = Self::default();
         for record in printed.split(|&byte| byte == 0) {
             if let Some(header) = record.strip_prefix(b"# ") {
-                status.take_header(&String::from_utf8_lossy(header));
+                status.parse_header(&String::from_utf8_lossy(header));
             } else {
-                status.entries.extend(Entry::parse(record));
+                status.entries.extend(StatusEntry::parse(record));
             }
         }
         status
     }
 
-    fn take_header(&mut self, header: &str) {
+    fn parse_header(&mut self, header: &str) {
         match header.split_once(' ') {
             Some(("branch.oid", commit)) if commit != "(initial)" => self.head = Some(Commit::new(commit)),
             Some(("branch.head", name)) if name != "(detached)" => self.branch = Some(name.to_owned()),
@@ -79,17 +79,17 @@ impl Status {
     }
 }
 
-impl Entry {
+impl StatusEntry {
     fn parse(record: &[u8]) -> Option<Self> {
         let (kind, rest) = (record.first()?, record.get(2..)?);
-        // The fields before the path have no spaces.
+        // The fields before the path contain no spaces.
         let (kind, fields) = match kind {
-            // An agent has staged a repository of its own, which git takes for a mere link to a commit.
-            b'1' if rest.starts_with(b"A") && rest.get(3) == Some(&b'S') => (Kind::Nested, 7),
-            b'1' => (tracked(rest), 7),
-            b'u' => (Kind::Unmerged, 9),
-            b'?' if rest.ends_with(b"/") => (Kind::Nested, 0),
-            b'?' => (Kind::Untracked, 0),
+            // The agent staged a repository of its own, which git reports as a submodule.
+            b'1' if rest.starts_with(b"A") && rest.get(3) == Some(&b'S') => (StatusKind::Nested, 7),
+            b'1' => (tracked_kind(rest), 7),
+            b'u' => (StatusKind::Unmerged, 9),
+            b'?' if rest.ends_with(b"/") => (StatusKind::Nested, 0),
+            b'?' => (StatusKind::Untracked, 0),
             _ => return None,
         };
         let name = rest.splitn(fields + 1, |&byte| byte == b' ').nth(fields)?;
@@ -97,13 +97,13 @@ impl Entry {
     }
 }
 
-fn tracked(fields: &[u8]) -> Kind {
+fn tracked_kind(fields: &[u8]) -> StatusKind {
     let file = match fields.get(1) {
-        Some(b'.') | None => FileState::Same,
-        Some(b'D') => FileState::Gone,
+        Some(b'.') | None => FileState::Unchanged,
+        Some(b'D') => FileState::Deleted,
         Some(_) => FileState::Changed,
     };
-    Kind::Tracked { staged: fields.first() != Some(&b'.'), file }
+    StatusKind::Tracked { staged: fields.first() != Some(&b'.'), file }
 }
 
 #[cfg(test)]
@@ -111,30 +111,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_may_hold_anything() {
+    fn paths_may_contain_any_byte() {
         let printed = b"# branch.oid 12ab\0# branch.head l\xc3\xb6p\0\
             1 .M N... 100644 100644 100644 aa aa a b\n c\0\
             1 A. N... 000000 100644 100644 00 aa \"q\"\0\
             u UU N... 100644 100644 100644 100644 aa bb cc both\0\
             ? \xff\xfe\0? ne st/\0";
-        let status = Status::parse(printed);
+        let status = GitStatus::parse(printed);
         assert_eq!((status.head, status.branch.as_deref()), (Some(Commit::from("12ab")), Some("l\u{f6}p")));
-        let entry = |name: &[u8], kind| Entry { path: path(name), kind };
+        let entry = |name: &[u8], kind| StatusEntry { path: path(name), kind };
         assert_eq!(
             status.entries,
             [
-                entry(b"a b\n c", Kind::Tracked { staged: false, file: FileState::Changed }),
-                entry(b"\"q\"", Kind::Tracked { staged: true, file: FileState::Same }),
-                entry(b"both", Kind::Unmerged),
-                entry(b"\xff\xfe", Kind::Untracked),
-                entry(b"ne st", Kind::Nested),
+                entry(b"a b\n c", StatusKind::Tracked { staged: false, file: FileState::Changed }),
+                entry(b"\"q\"", StatusKind::Tracked { staged: true, file: FileState::Unchanged }),
+                entry(b"both", StatusKind::Unmerged),
+                entry(b"\xff\xfe", StatusKind::Untracked),
+                entry(b"ne st", StatusKind::Nested),
             ]
         );
     }
 
     #[test]
     fn before_the_first_commit_there_is_no_head() {
-        let status = Status::parse(b"# branch.oid (initial)\0# branch.head main\0");
+        let status = GitStatus::parse(b"# branch.oid (initial)\0# branch.head main\0");
         assert_eq!((status.head, status.branch.as_deref()), (None, Some("main")));
     }
 }

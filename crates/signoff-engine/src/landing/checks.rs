@@ -1,94 +1,96 @@
-//! The project's checks, run on a merge before anybody else sees it.
+//! Runs the project's checks on a merge before it lands.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use signoff_core::checks::{Ran, against_base};
+use signoff_core::checks::{CheckRun, compare_with_base};
 use signoff_core::ids::{Commit, ReviewerName};
-use signoff_core::machine::Failure;
+use signoff_core::machine::AttemptFailure;
 use signoff_core::review::Finding;
 
-use super::bring::{Tell, Told, Wish};
-use super::unchecked;
-use crate::attempt::base_checks::{self, Base};
-use crate::attempt::{self, Workshop};
+use super::checks_not_run;
+use super::land_commit::{LandingProgress, LandingRequest, ProgressCallback};
+use crate::attempt::base_checks::{self, BaseCheckResult};
+use crate::attempt::{self, EngineContext};
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::process::{AttemptDir, Launch};
+use crate::process::{AttemptDir, ProcessLaunch};
 
-/// What the checks say.
+/// The result of the checks on a merge.
 #[derive(Debug)]
-pub enum Checked {
-    Green,
-    Red(Vec<Finding>),
-    /// They ended in a way that says nothing about the work.
-    Failed(Failure),
+pub enum LandingCheckResult {
+    Passed,
+    Failed(Vec<Finding>),
+    /// They could not be run.
+    NotRun(AttemptFailure),
     Stopped,
 }
 
-/// Runs the checks on a commit, in the worktree reserved for landing. `again` is the number of earlier runs. A failure that
-/// the target commit `onto` has too is reported as a note and does not count.
+/// Runs the checks on a commit, in the worktree reserved for landing. `again` is the number of earlier runs. A failure
+/// that the target commit `onto` has too is reported as a note and does not count.
 pub async fn run(
-    shop: &Arc<Workshop>,
-    wish: &Wish,
+    ctx: &Arc<EngineContext>,
+    request: &LandingRequest,
     (commit, onto, again): (&Commit, &Commit, usize),
-    tell: Tell<'_>,
-) -> Result<Checked, EngineError> {
-    if shop.settings.checks().is_empty() {
-        return Ok(Checked::Green);
+    progress: ProgressCallback<'_>,
+) -> Result<LandingCheckResult, EngineError> {
+    if ctx.settings.checks().is_empty() {
+        return Ok(LandingCheckResult::Passed);
     }
-    // Each time has files of its own; the first ones are where a restart looks for a keeper.
-    let directory = &wish.directory;
+    // Each run has its own directory; a restart looks for the supervisor in the first one.
+    let directory = &request.directory;
     let path = if again == 0 { directory.clone() } else { directory.join(format!("again-{again}")) };
-    let (dir, preparing) = (AttemptDir::new(path), (shop.clone(), wish.clone(), commit.clone()));
+    let (dir, preparing) = (AttemptDir::new(path), (ctx.clone(), request.clone(), commit.clone()));
     let prepared = {
         let dir = dir.clone();
         attempt::blocking(move || prepare(&preparing.0, &preparing.1, &preparing.2, &dir)).await?
     };
-    let Some(launch) = prepared else { return Ok(Checked::Failed(unchecked("no checks are configured"))) };
+    let Some(launch) = prepared else {
+        return Ok(LandingCheckResult::NotRun(checks_not_run("no checks are configured")));
+    };
     failpoint::pass("land_checks");
-    let running = shop.keeper.start(&launch, &dir).await;
+    let running = ctx.keeper.start(&launch, &dir).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", dir.path(), error))?;
-    tell(Told::Stoppable(running.stopper()));
+    progress(LandingProgress::Stoppable(running.stopper()));
     let ended = running.wait().await;
-    Ok(match attempt::checked(&dir, &ended) {
-        attempt::Checks::Stopped => Checked::Stopped,
-        attempt::Checks::Failed(failure) => Checked::Failed(failure),
-        attempt::Checks::Ran(ran) => compared(shop, (wish, onto), (&dir, &ran), tell).await?,
+    Ok(match attempt::read_check_results(&dir, &ended) {
+        attempt::CheckRunResult::Stopped => LandingCheckResult::Stopped,
+        attempt::CheckRunResult::Failed(failure) => LandingCheckResult::NotRun(failure),
+        attempt::CheckRunResult::Ran(ran) => new_failures(ctx, (request, onto), (&dir, &ran), progress).await?,
     })
 }
 
 /// The failures of a commit that its target does not have.
-async fn compared(
-    shop: &Arc<Workshop>,
-    (wish, onto): (&Wish, &Commit),
-    (dir, ran): (&AttemptDir, &[Ran]),
-    tell: Tell<'_>,
-) -> Result<Checked, EngineError> {
-    let timeout = shop.settings.limits().attempt;
-    let terms = (timeout, wish.environment.clone());
-    let base = match base_checks::of(shop, (dir, ran), (onto, terms), tell).await? {
-        Base::Ran(base) => base,
-        Base::Unknown => Vec::new(),
-        Base::Stopped => return Ok(Checked::Stopped),
+async fn new_failures(
+    ctx: &Arc<EngineContext>,
+    (request, onto): (&LandingRequest, &Commit),
+    (dir, ran): (&AttemptDir, &[CheckRun]),
+    progress: ProgressCallback<'_>,
+) -> Result<LandingCheckResult, EngineError> {
+    let timeout = ctx.settings.limits().attempt;
+    let terms = (timeout, request.environment.clone());
+    let base = match base_checks::run_on_base(ctx, (dir, ran), (onto, terms), progress).await? {
+        BaseCheckResult::Ran(base) => base,
+        BaseCheckResult::Unknown => Vec::new(),
+        BaseCheckResult::Stopped => return Ok(LandingCheckResult::Stopped),
     };
-    let sorted = against_base(&ReviewerName::new("checks"), ran, &base);
+    let sorted = compare_with_base(&ReviewerName::new("checks"), ran, &base);
     if let Some(note) = sorted.note(onto.as_str()) {
-        tell(Told::Note(note));
+        progress(LandingProgress::Note(note));
     }
-    Ok(if sorted.new.is_empty() { Checked::Green } else { Checked::Red(sorted.new) })
+    Ok(if sorted.new.is_empty() { LandingCheckResult::Passed } else { LandingCheckResult::Failed(sorted.new) })
 }
 
 fn prepare(
-    shop: &Workshop,
-    wish: &Wish,
+    ctx: &EngineContext,
+    request: &LandingRequest,
     commit: &Commit,
     dir: &AttemptDir,
-) -> Result<Option<Launch>, EngineError> {
+) -> Result<Option<ProcessLaunch>, EngineError> {
     attempt::make_directory(dir)?;
-    let path = shop.layout.landing_worktree();
-    let worktree = shop.repository.integration(&path, commit)?;
-    worktree.copy_files(shop.settings.copied_into_worktrees())?;
-    let timeout = shop.settings.limits().attempt;
-    attempt::checks_launch(shop, dir, Path::new(&path), (timeout, wish.environment.clone()))
+    let path = ctx.layout.landing_worktree();
+    let worktree = ctx.repository.integration_worktree(&path, commit)?;
+    worktree.copy_files(ctx.settings.copied_into_worktrees())?;
+    let timeout = ctx.settings.limits().attempt;
+    attempt::configured_checks_launch(ctx, dir, Path::new(&path), (timeout, request.environment.clone()))
 }

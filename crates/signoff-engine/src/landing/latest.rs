@@ -1,13 +1,13 @@
-//! What this process landed last on the branch of each run.
+//! Remembers the last commit that this process landed on the branch of each run.
 //!
-//! A landing is recorded after its turn is over, so the log may lack what the branch already has.
+//! A landing is recorded after its lock is released, so the log may lack commits that the branch already contains.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use signoff_core::ids::{Commit, RunId};
 
-/// The newest landed commit of each run. Read and written only by the holder of the landing turn.
+/// The newest landed commit of each run. Accessed only while holding the landing lock.
 #[derive(Debug, Default)]
 pub struct LatestLandings {
     commits: Mutex<BTreeMap<RunId, Commit>>,

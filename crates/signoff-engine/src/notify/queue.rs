@@ -1,45 +1,45 @@
-//! What a channel has still to tell: bounded, the oldest goes first when there is too much.
+//! The bounded queue of a channel. When it is full, the oldest message is dropped.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Nobody reads more than this at once.
-const MOST: usize = 100;
+/// Maximum number of queued messages.
+const MAX_QUEUED: usize = 100;
 
-pub struct Queue<T> {
-    state: Mutex<State<T>>,
+pub struct MessageQueue<T> {
+    state: Mutex<QueueState<T>>,
     changed: Condvar,
 }
 
-struct State<T> {
+struct QueueState<T> {
     waiting: VecDeque<T>,
-    /// Whether one is being told.
+    /// Whether a message is being sent.
     busy: bool,
-    /// Whether some were dropped.
+    /// Whether messages were dropped.
     dropped: bool,
-    /// Nothing more will come.
-    over: bool,
+    /// No more messages will be queued.
+    closed: bool,
 }
 
-impl<T> Default for Queue<T> {
+impl<T> Default for MessageQueue<T> {
     fn default() -> Self {
-        let state = State { waiting: VecDeque::new(), busy: false, dropped: false, over: false };
+        let state = QueueState { waiting: VecDeque::new(), busy: false, dropped: false, closed: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 }
 
-impl<T> State<T> {
-    fn left(&self) -> usize {
+impl<T> QueueState<T> {
+    fn unsent(&self) -> usize {
         self.waiting.len() + usize::from(self.busy)
     }
 }
 
-impl<T> Queue<T> {
-    /// Whether something had to be dropped for it, for the first time.
+impl<T> MessageQueue<T> {
+    /// Queues a message. Returns true if another one was dropped for the first time.
     pub fn push(&self, message: T) -> bool {
         let mut state = self.lock();
-        let full = state.waiting.len() >= MOST;
+        let full = state.waiting.len() >= MAX_QUEUED;
         if full {
             state.waiting.pop_front();
         }
@@ -48,9 +48,10 @@ impl<T> Queue<T> {
         full && !std::mem::replace(&mut state.dropped, true)
     }
 
-    /// The next one, which is being told until [`Queue::done`] is called. None when all is over.
+    /// Waits for the next message, which counts as busy until `MessageQueue::done` is called. `None` once the queue is
+    /// closed and empty.
     pub fn next(&self) -> Option<T> {
-        let idle = |state: &mut State<T>| state.waiting.is_empty() && !state.over;
+        let idle = |state: &mut QueueState<T>| state.waiting.is_empty() && !state.closed;
         let mut state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
         let next = state.waiting.pop_front();
         state.busy = next.is_some();
@@ -62,19 +63,20 @@ impl<T> Queue<T> {
         self.changed.notify_all();
     }
 
-    /// Takes no more, and waits until all is told or the time is up. How many are left.
+    /// Closes the queue, and waits until all messages are sent or the time is up. Returns the number of unsent
+    /// messages.
     pub fn close(&self, wait: Duration) -> usize {
         let mut state = self.lock();
-        state.over = true;
+        state.closed = true;
         self.changed.notify_all();
-        let waited = self.changed.wait_timeout_while(state, wait, |state| state.left() > 0);
+        let waited = self.changed.wait_timeout_while(state, wait, |state| state.unsent() > 0);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let left = state.left();
+        let left = state.unsent();
         state.waiting.clear();
         left
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -83,14 +85,14 @@ impl<T> Queue<T> {
 mod tests {
     use std::sync::Arc;
 
-    use signoff_core::notify::{Message, Occasion};
+    use signoff_core::notify::{NotificationKind, NotificationMessage};
 
     use super::*;
 
-    fn message(run_id: u64) -> Arc<Message> {
-        Arc::new(Message {
+    fn message(run_id: u64) -> Arc<NotificationMessage> {
+        Arc::new(NotificationMessage {
             version: 1,
-            event: Occasion::Done,
+            event: NotificationKind::Done,
             project: String::new(),
             run_id,
             task_id: None,
@@ -108,12 +110,12 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_the_oldest_are_dropped_which_is_said_once() {
-        let queue = Queue::default();
+    fn the_oldest_messages_are_dropped_and_reported_once() {
+        let queue = MessageQueue::default();
         let dropped: Vec<u64> = (0..200).filter(|number| queue.push(message(*number))).collect();
         assert_eq!(dropped, [100]);
         assert_eq!(queue.next().map(|message| message.run_id), Some(100));
-        assert_eq!(queue.close(Duration::ZERO), 100, "99 that wait, and the one that is being told");
+        assert_eq!(queue.close(Duration::ZERO), 100, "99 queued messages, and the one being sent");
         assert!(queue.next().is_none());
     }
 }

@@ -1,31 +1,31 @@
-//! A message as Slack takes it, and other chats that take the same.
+//! Formats messages for Slack and compatible chats.
 
 use serde_json::{Value, json};
-use signoff_core::notify::{Message, Occasion};
+use signoff_core::notify::{NotificationKind, NotificationMessage};
 
-/// Nothing longer is taken in one block.
+/// Maximum length of a text block, in characters.
 const LONGEST: usize = 2900;
 
-pub fn body(message: &Message) -> Value {
+pub fn body(message: &NotificationMessage) -> Value {
     let title = format!("{} {}", sign(message), escaped(&message.title));
     let mut blocks = vec![section(&format!("*{}*\n{}", unstarred(&title), escaped(&message.text)))];
     blocks.extend(message.next.as_ref().map(|next| section(&format!("`{}`", unquoted(next)))));
     let place = format!("{} · run {}", message.project, message.run_id);
     let place = format!("{place} · ${:.2}", message.cost_usd);
     blocks.push(json!({ "type": "context", "elements": [text(&escaped(&place))] }));
-    json!({ "text": tame(&format!("{title}: {}", escaped(&message.text))), "blocks": blocks })
+    json!({ "text": without_mentions(&format!("{title}: {}", escaped(&message.text))), "blocks": blocks })
 }
 
-fn sign(message: &Message) -> &'static str {
+fn sign(message: &NotificationMessage) -> &'static str {
     match message.event {
-        Occasion::Done => match message.outcome.as_deref() {
+        NotificationKind::Done => match message.outcome.as_deref() {
             None | Some("approved" | "accepted") => "✅",
             Some("failed" | "stuck") => "⛔",
             Some(_) => "⚠️",
         },
-        Occasion::Stuck => "⛔",
-        Occasion::Question => "❓",
-        Occasion::Budget => "⏸️",
+        NotificationKind::Stuck => "⛔",
+        NotificationKind::Question => "❓",
+        NotificationKind::Budget => "⏸️",
     }
 }
 
@@ -33,24 +33,23 @@ fn section(markdown: &str) -> Value {
     json!({ "type": "section", "text": text(markdown) })
 }
 
-/// Names and addresses in it stay what they are: nobody is called, nothing is unfolded.
+/// A text block without automatic mentions and link previews.
 fn text(markdown: &str) -> Value {
     let bounded: String = markdown.chars().take(LONGEST).collect();
     json!({ "type": "mrkdwn", "text": bounded, "verbatim": true })
 }
 
-/// What calls people, links or commands is written between `<` and `>`; escaped it is only text.
+/// Escapes `<` and `>`, which mark mentions, links and commands.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Chats that read no blocks call people where they see an `@`, and read Markdown: a character that nobody sees keeps
-/// them from both.
-fn tame(text: &str) -> String {
+/// Inserts invisible characters that prevent mentions and Markdown links in chats that ignore blocks.
+fn without_mentions(text: &str) -> String {
     text.replace('@', "@\u{200b}").replace("](", "]\u{200b}(").replace("://", ":\u{200b}//")
 }
 
-/// Stars within would end the bold text.
+/// Replaces stars, which would end the bold text.
 fn unstarred(text: &str) -> String {
     text.replace('*', "∗")
 }

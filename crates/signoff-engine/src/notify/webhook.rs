@@ -1,61 +1,61 @@
-//! A channel that posts. Its address is a secret: of it only the host is ever said.
+//! A channel that posts to a URL. The URL is a secret: messages contain only its host.
 
 use std::time::Duration;
 
-use signoff_core::config::{Address, Format, Webhook, Where};
-use signoff_core::notify::Message;
+use signoff_core::notify::NotificationMessage;
+use signoff_core::settings::{AddressSource, Webhook, WebhookAddress, WebhookFormat};
 use ureq::http::Response;
 use ureq::{Agent, Body, Error};
 
-use super::{Manners, Surroundings, Undelivered, slack};
-use crate::process::door;
+use super::{ChannelContext, DeliveryError, NotifyTimeouts, slack};
+use crate::process::system;
 
-/// How often it is tried.
+/// Maximum number of tries.
 const TRIES: u32 = 3;
 
-/// Why one try failed, and how long to wait before another; none if another would be of no use.
-struct Failed {
-    why: Undelivered,
-    again: Option<Duration>,
+/// Why a request failed, and how long to wait before a retry; `None` if a retry is useless.
+struct PostFailure {
+    why: DeliveryError,
+    retry_after: Option<Duration>,
 }
 
-/// Where it posts to.
-pub fn address(hook: &Webhook, around: &Surroundings) -> Result<Address, Undelivered> {
+/// The address of a webhook.
+pub fn address(hook: &Webhook, context: &ChannelContext) -> Result<WebhookAddress, DeliveryError> {
     match &hook.at {
-        Where::Here(address) => Ok(address.clone()),
-        Where::Variable(name) => {
-            let set = around.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
-            let address = Address::new(set.ok_or_else(|| Undelivered::Unset(name.clone()))?);
-            if address.is_one() { Ok(address) } else { Err(Undelivered::NoAddress(name.clone())) }
+        AddressSource::Here(address) => Ok(address.clone()),
+        AddressSource::Variable(name) => {
+            let set = context.variables.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+            let address = WebhookAddress::new(set.ok_or_else(|| DeliveryError::Unset(name.clone()))?);
+            if address.is_valid() { Ok(address) } else { Err(DeliveryError::NoAddress(name.clone())) }
         }
     }
 }
 
-pub fn post(hook: &Webhook, message: &Message, around: &Surroundings) -> Result<(), Undelivered> {
-    let address = address(hook, around)?;
+pub fn post(hook: &Webhook, message: &NotificationMessage, context: &ChannelContext) -> Result<(), DeliveryError> {
+    let address = address(hook, context)?;
     let body = match hook.format {
-        Format::Json => serde_json::to_string(message).unwrap_or_default(),
-        Format::Slack => slack::body(message).to_string(),
+        WebhookFormat::Json => serde_json::to_string(message).unwrap_or_default(),
+        WebhookFormat::Slack => slack::body(message).to_string(),
     };
-    let agent = agent(&around.manners);
+    let agent = agent(&context.timeouts);
     let mut tries = 1;
     loop {
-        let failed = match once(&agent, (hook, &address), &body, &around.manners) {
+        let failed = match once(&agent, (hook, &address), &body, &context.timeouts) {
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
-        let Some(wait) = failed.again.filter(|_| tries < TRIES) else { return Err(failed.why) };
-        // A server that names a time is asked then; others after twice as long each time.
-        door::pause(if wait.is_zero() { around.manners.backoff * tries } else { wait });
+        let Some(wait) = failed.retry_after.filter(|_| tries < TRIES) else { return Err(failed.why) };
+        // Wait as long as the server asks for, otherwise longer before each retry.
+        system::pause(if wait.is_zero() { context.timeouts.backoff * tries } else { wait });
         tries += 1;
     }
 }
 
-/// A redirect is not followed: what stands in the message is for this host and no other.
-fn agent(manners: &Manners) -> Agent {
+/// An HTTP client that does not follow redirects: the message is only for this host.
+fn agent(timeouts: &NotifyTimeouts) -> Agent {
     Agent::config_builder()
-        .timeout_connect(Some(manners.connect))
-        .timeout_global(Some(manners.answer))
+        .timeout_connect(Some(timeouts.connect))
+        .timeout_global(Some(timeouts.answer))
         .max_redirects(0)
         .max_redirects_will_error(false)
         .http_status_as_error(false)
@@ -66,10 +66,10 @@ fn agent(manners: &Manners) -> Agent {
 
 fn once(
     agent: &Agent,
-    (hook, address): (&Webhook, &Address),
+    (hook, address): (&Webhook, &WebhookAddress),
     body: &str,
-    manners: &Manners,
-) -> Result<(), Failed> {
+    timeouts: &NotifyTimeouts,
+) -> Result<(), PostFailure> {
     let mut request = agent.post(address.expose()).header("content-type", "application/json; charset=utf-8");
     for (name, value) in &hook.headers {
         request = request.header(name, value);
@@ -77,17 +77,16 @@ fn once(
     let host = address.host().to_owned();
     match request.send(body) {
         Ok(response) if response.status().is_success() => Ok(()),
-        Ok(response) => Err(refused(host, &response, manners)),
+        Ok(response) => Err(refused(host, &response, timeouts)),
         Err(error) => Err(unreached(host, &error)),
     }
 }
 
-fn refused(host: String, response: &Response<Body>, manners: &Manners) -> Failed {
+fn refused(host: String, response: &Response<Body>, timeouts: &NotifyTimeouts) -> PostFailure {
     let status = response.status().as_u16();
-    let told =
-        response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    let told = told.map(Duration::from_secs);
-    let too_long = told.is_some_and(|told| told > manners.longest);
+    let retry_after = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let retry_after = retry_after.map(Duration::from_secs);
+    let too_long = retry_after.is_some_and(|wait| wait > timeouts.longest);
     let busy = matches!(status, 408 | 425 | 429 | 500..=599);
     let hint = match status {
         300..=399 => "it is not followed elsewhere: write the address that it leads to",
@@ -96,23 +95,23 @@ fn refused(host: String, response: &Response<Body>, manners: &Manners) -> Failed
         408 | 425 | 429 | 500..=599 => "it may be better later",
         _ => "look whether `format` is what it takes",
     };
-    let again = (busy && !too_long).then(|| told.unwrap_or_default());
-    Failed { why: Undelivered::Refused { host, status, hint }, again }
+    let again = (busy && !too_long).then(|| retry_after.unwrap_or_default());
+    PostFailure { why: DeliveryError::Refused { host, status, hint }, retry_after: again }
 }
 
-/// In words of our own: what the client says may hold the address.
-fn unreached(host: String, error: &Error) -> Failed {
+/// Describes an error without the client's message, which may contain the address.
+fn unreached(host: String, error: &Error) -> PostFailure {
     let unusable = matches!(error, Error::BadUri(_) | Error::Http(_) | Error::InvalidProxyUrl);
     let why = if let Error::Io(error) = error {
         error.to_string()
     } else if matches!(error, Error::Timeout(_)) {
         "no answer in time".to_owned()
     } else if matches!(error, Error::HostNotFound) {
-        "nobody knows that name".to_owned()
+        "the host name is unknown".to_owned()
     } else if unusable {
         "the address, a header or the proxy cannot be used".to_owned()
     } else {
         "the connection failed".to_owned()
     };
-    Failed { why: Undelivered::Unreached { host, why }, again: (!unusable).then_some(Duration::ZERO) }
+    PostFailure { why: DeliveryError::Unreached { host, why }, retry_after: (!unusable).then_some(Duration::ZERO) }
 }

@@ -1,4 +1,4 @@
-//! An attempt that is under way, as the program sees it.
+//! A running attempt, as the main program sees it.
 
 use std::fs::File;
 use std::io::{self, PipeReader, Write};
@@ -15,192 +15,192 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::mpsc;
 
-use super::attempt_dir::length;
-use super::keep::{GO, KILL, STOP};
-use super::settle::clear;
-use super::{AttemptDir, Ended, Exit, door};
+use super::attempt_dir::file_len;
+use super::crash_cleanup::clean_up;
+use super::supervisor::{GO, KILL, STOP};
+use super::{AttemptDir, ProcessExit, ProcessResult, system};
 
-/// A line is cut to this many bytes. The whole of it is in the transcript.
-const LINE: usize = 256 * 1024;
-/// So many bytes of lines wait for a reader at most.
-const WAITING: usize = 512 * 1024;
-/// What a line costs besides its text.
-const PER_LINE: usize = 64;
-/// A keeper that fails says why in fewer bytes.
-const COMPLAINT: u64 = 4096;
+/// Maximum length of a line. The output file contains the whole line.
+const MAX_LINE: usize = 256 * 1024;
+/// Maximum number of bytes of unread lines.
+const MAX_PENDING: usize = 512 * 1024;
+/// Overhead counted for each line.
+const LINE_OVERHEAD: usize = 64;
+/// Maximum length of a supervisor's error message.
+const MAX_ERROR: u64 = 4096;
 
-/// An attempt that is under way. Dropping it ends the agent, as the end of the program would.
+/// A running attempt. Dropping it ends the agent, as the end of the main program would.
 #[derive(Debug)]
-pub struct Running {
-    keeper: Child,
+pub struct RunningAttempt {
+    supervisor: Child,
     control: Arc<File>,
-    lines: Option<Lines>,
+    lines: Option<OutputLines>,
     dir: AttemptDir,
     started: Instant,
     started_at: Timestamp,
 }
 
-/// Ends an attempt early.
+/// Stops a running attempt.
 #[derive(Debug, Clone)]
-pub struct Stopper(Weak<File>);
+pub struct StopHandle(Weak<File>);
 
-/// Something of the program's own that can be stopped as an agent can.
+/// Makes an operation inside the main program stoppable like an agent.
 #[derive(Debug)]
-pub struct Stoppable {
+pub struct StopRequest {
     control: Arc<File>,
-    asked: PipeReader,
+    requests: PipeReader,
 }
 
-/// What the agent says, line by line, while it says it.
+/// The agent's stdout, line by line.
 ///
-/// Lines that nobody takes in time are dropped, as is what is not text: the transcript has it all.
+/// Lines that are not read in time are dropped; the output file contains everything. Invalid UTF-8 is replaced.
 #[derive(Debug)]
-pub struct Lines {
+pub struct OutputLines {
     lines: mpsc::UnboundedReceiver<String>,
-    waiting: Arc<AtomicUsize>,
+    pending_bytes: Arc<AtomicUsize>,
 }
 
-impl Running {
-    pub(super) fn new(mut keeper: Child, dir: AttemptDir) -> io::Result<Self> {
-        let (Some(stdin), Some(stdout)) = (keeper.stdin.take(), keeper.stdout.take()) else {
-            return Err(io::Error::other("the keeper was started without pipes"));
+impl RunningAttempt {
+    pub(super) fn new(mut supervisor: Child, dir: AttemptDir) -> io::Result<Self> {
+        let (Some(stdin), Some(stdout)) = (supervisor.stdin.take(), supervisor.stdout.take()) else {
+            return Err(io::Error::other("the supervisor was started without pipes"));
         };
         let control = File::from(stdin.into_owned_fd()?);
-        // A keeper that is gone already is told of by `wait`.
+        // If the supervisor has already exited, `wait` reports it.
         (&control).write_all(&[GO]).ok();
         Ok(Self {
-            keeper,
+            supervisor,
             control: Arc::new(control),
-            lines: Some(Lines::of(stdout)),
+            lines: Some(OutputLines::new(stdout)),
             dir,
-            started: door::now(),
-            started_at: door::time_of_day(),
+            started: system::now(),
+            started_at: system::timestamp(),
         })
     }
 
-    /// What the agent says from here on. The second time there is nothing to be had.
-    pub fn lines(&mut self) -> Lines {
-        self.lines.take().unwrap_or_else(|| Lines::of(tokio::io::empty()))
+    /// The agent's output from now on. A second call returns an empty stream.
+    pub fn lines(&mut self) -> OutputLines {
+        self.lines.take().unwrap_or_else(|| OutputLines::new(tokio::io::empty()))
     }
 
-    pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::downgrade(&self.control))
+    pub fn stopper(&self) -> StopHandle {
+        StopHandle(Arc::downgrade(&self.control))
     }
 
-    /// Waits until the agent is over and nothing it started is left.
-    pub async fn wait(mut self) -> Ended {
-        let status = self.keeper.wait().await;
-        if let Some(ended) = self.dir.ended() {
+    /// Waits until the agent and all its child processes have ended.
+    pub async fn wait(mut self) -> ProcessResult {
+        let status = self.supervisor.wait().await;
+        if let Some(ended) = self.dir.read_result() {
             return ended;
         }
-        let complaint = complaint(self.keeper.stderr.take()).await;
+        let error = read_error_message(self.supervisor.stderr.take()).await;
         let dir = self.dir.clone();
-        let strays_ended = tokio::task::spawn_blocking(move || clear(&dir)).await.unwrap_or(0);
-        self.ended_without_a_word(status.ok(), complaint, strays_ended)
+        let strays_ended = tokio::task::spawn_blocking(move || clean_up(&dir)).await.unwrap_or(0);
+        self.missing_result(status.ok(), error, strays_ended)
     }
 
-    /// What can be told of an attempt whose keeper could not tell.
-    fn ended_without_a_word(&self, status: Option<ExitStatus>, complaint: String, strays: u32) -> Ended {
-        // From the moment it left word of itself a keeper may have started the agent.
-        let started = self.dir.kept().is_some();
+    /// The result of an attempt whose supervisor did not write one.
+    fn missing_result(&self, status: Option<ExitStatus>, error: String, strays: u32) -> ProcessResult {
+        // After it wrote its record, a supervisor may have started the agent.
+        let started = self.dir.read_record().is_some();
         let signal = status.and_then(|status| status.signal());
         let exit = match signal {
-            Some(signal) if started => Exit::Signal(signal),
-            Some(signal) => not_started(format!("its keeper was ended by signal {signal}")),
-            None if started => Exit::Unkept { message: complaint },
-            None => not_started(complaint),
+            Some(signal) if started => ProcessExit::Signal(signal),
+            Some(signal) => not_started(format!("its supervisor was killed by signal {signal}")),
+            None if started => ProcessExit::OutputLost { message: error },
+            None => not_started(error),
         };
-        Ended {
+        ProcessResult {
             exit,
             started_at: self.started_at,
-            ended_at: door::time_of_day(),
+            ended_at: system::timestamp(),
             duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
-            stdout_bytes: length(&self.dir.stdout()),
-            stderr_bytes: length(&self.dir.stderr()),
+            stdout_bytes: file_len(&self.dir.stdout()),
+            stderr_bytes: file_len(&self.dir.stderr()),
             strays_ended: strays,
-            keeper_cpu_us: 0,
+            supervisor_cpu_us: 0,
         }
     }
 }
 
-fn not_started(message: String) -> Exit {
-    Exit::NotStarted { message, missing: false }
+fn not_started(message: String) -> ProcessExit {
+    ProcessExit::NotStarted { message, missing: false }
 }
 
-async fn complaint(stderr: Option<ChildStderr>) -> String {
-    let mut said = Vec::new();
+async fn read_error_message(stderr: Option<ChildStderr>) -> String {
+    let mut message = Vec::new();
     if let Some(stderr) = stderr {
-        // What was read before a failure is all there is to tell.
-        stderr.take(COMPLAINT).read_to_end(&mut said).await.ok();
+        // Uses what was read before an error.
+        stderr.take(MAX_ERROR).read_to_end(&mut message).await.ok();
     }
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
-    if said.is_empty() { "the keeper ended without a word".to_owned() } else { said }
+    let message = String::from_utf8_lossy(&message).trim().to_owned();
+    if message.is_empty() { "the supervisor exited without a message".to_owned() } else { message }
 }
 
-impl Stoppable {
+impl StopRequest {
     pub fn new() -> io::Result<Self> {
         let (asked, control) = io::pipe()?;
-        Ok(Self { control: Arc::new(File::from(OwnedFd::from(control))), asked })
+        Ok(Self { control: Arc::new(File::from(OwnedFd::from(control))), requests: asked })
     }
 
-    pub fn stopper(&self) -> Stopper {
-        Stopper(Arc::downgrade(&self.control))
+    pub fn stopper(&self) -> StopHandle {
+        StopHandle(Arc::downgrade(&self.control))
     }
 
-    /// Whether it was asked to stop.
-    pub fn is_asked(&self) -> bool {
+    /// Whether a stop was requested.
+    pub fn is_requested(&self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut asked = [PollFd::new(&self.asked, PollFlags::IN)];
+        let mut asked = [PollFd::new(&self.requests, PollFlags::IN)];
         poll(&mut asked, Some(&now)).is_ok_and(|count| count > 0)
     }
 }
 
-impl Stopper {
-    /// Asks the agent to end, and kills it after its grace.
+impl StopHandle {
+    /// Asks the agent to end, and kills it after its grace period.
     pub fn stop(&self) {
-        self.say(STOP);
+        self.send(STOP);
     }
 
     /// Kills it now.
     pub fn kill(&self) {
-        self.say(KILL);
+        self.send(KILL);
     }
 
-    fn say(&self, word: u8) {
+    fn send(&self, command: u8) {
         if let Some(control) = self.0.upgrade() {
-            // A keeper that does not listen any more has nothing left to end.
-            (&*control).write_all(&[word]).ok();
+            // A supervisor that has closed its stdin has nothing left to end.
+            (&*control).write_all(&[command]).ok();
         }
     }
 }
 
-impl Lines {
-    fn of(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
+impl OutputLines {
+    fn new(stream: impl AsyncRead + Unpin + Send + 'static) -> Self {
         let (sender, lines) = mpsc::unbounded_channel();
         let waiting = Arc::new(AtomicUsize::new(0));
         tokio::spawn(read_lines(stream, sender, Arc::clone(&waiting)));
-        Self { lines, waiting }
+        Self { lines, pending_bytes: waiting }
     }
 
-    /// The next line, without its end; none when the agent's stdout is over.
+    /// The next line without its line ending, or `None` at the end of stdout.
     pub async fn next(&mut self) -> Option<String> {
         let line = self.lines.recv().await?;
-        self.waiting.fetch_sub(line.len() + PER_LINE, Ordering::Relaxed);
+        self.pending_bytes.fetch_sub(line.len() + LINE_OVERHEAD, Ordering::Relaxed);
         Some(line)
     }
 }
 
-/// Reads to the end, whether or not anybody listens: the pipe must not fill.
+/// Reads to the end even without a receiver, so that the pipe does not fill up.
 async fn read_lines(
     mut stream: impl AsyncRead + Unpin,
     sender: mpsc::UnboundedSender<String>,
-    waiting: Arc<AtomicUsize>,
+    pending_bytes: Arc<AtomicUsize>,
 ) {
     let send = |line: &[u8]| {
         let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned();
-        let cost = line.len() + PER_LINE;
-        if waiting.load(Ordering::Relaxed) + cost <= WAITING {
-            waiting.fetch_add(cost, Ordering::Relaxed);
+        let cost = line.len() + LINE_OVERHEAD;
+        if pending_bytes.load(Ordering::Relaxed) + cost <= MAX_PENDING {
+            pending_bytes.fetch_add(cost, Ordering::Relaxed);
             sender.send(line).ok();
         }
     };
@@ -209,7 +209,7 @@ async fn read_lines(
     while let Ok(read @ 1..) = stream.read(&mut buffer).await {
         for part in buffer.get(..read).unwrap_or_default().split_inclusive(|&byte| byte == b'\n') {
             let text = part.strip_suffix(b"\n").unwrap_or(part);
-            line.extend(text.iter().take(LINE - line.len()));
+            line.extend(text.iter().take(MAX_LINE - line.len()));
             if text.len() < part.len() {
                 send(&line);
                 line.clear();

@@ -1,37 +1,37 @@
-//! The Agent Client Protocol: conversations with opencode 1.18.33 and gemini-cli 0.61.0, held again with the agent's
-//! part played from `testdata/agents/acp/NAME.conversation`.
+//! Agent Client Protocol: replays conversations with opencode 1.18.33 and gemini-cli 0.61.0. The agent's messages come
+//! from `testdata/agents/acp/NAME.conversation`.
 //!
-//! What `__acp` prints of them is kept as recordings beside them, and heard by the adapter like any other. After a change
-//! that is meant, `UPDATE_RECORDINGS=1` writes them anew.
+//! The output of `__acp` is stored beside each conversation as a recording, and the adapter parses it like any other.
+//! After an intended change, `UPDATE_RECORDINGS=1` rewrites these recordings.
 
-use signoff_core::config::AgentKind::{self, Acp};
-use signoff_engine::agent::{Duty, Hold, Laid};
-use signoff_engine::builtin::acp::Order;
+use signoff_core::settings::AgentKind::{self, Acp};
+use signoff_engine::agent::{AccessMode, AgentFile, SandboxBackend};
+use signoff_engine::builtin::acp::AcpArgs;
 
-use crate::ask::Ask;
-use crate::conversation::held;
+use crate::conversation::replay_conversation;
 use crate::replay;
+use crate::test_spec::TestSpec;
 
-fn ask(command: &[&str]) -> Ask {
-    let mut ask = Ask::writer(Acp);
-    ask.agent.command = command.iter().map(|word| (*word).to_owned()).collect();
-    ask
+fn acp_spec(command: &[&str]) -> TestSpec {
+    let mut spec = TestSpec::writer(Acp);
+    spec.agent.command = command.iter().map(|word| (*word).to_owned()).collect();
+    spec
 }
 
-fn writer() -> Order {
-    Order::default()
+fn writer() -> AcpArgs {
+    AcpArgs::default()
 }
 
-fn reader() -> Order {
+fn reader() -> AcpArgs {
     let report = Some(("http://127.0.0.1:4321/mcp".to_owned(), "t0ken".to_owned()));
-    Order { reads: true, report, ..Order::default() }
+    AcpArgs { read_only: true, report, ..AcpArgs::default() }
 }
 
 #[test]
-fn any_agent_is_spoken_with_by_signoff_itself() {
-    let mut ask = Ask { model: Some("large"), resumes: Some("s1"), ..ask(&["./agent", "--acp"]) };
-    ask.agent.args = vec!["--fast".to_owned()];
-    insta::assert_snapshot!(ask.shown(), @"
+fn any_acp_agent_runs_behind_the_acp_subcommand() {
+    let mut spec = TestSpec { model: Some("large"), resumes: Some("s1"), ..acp_spec(&["./agent", "--acp"]) };
+    spec.agent.args = vec!["--fast".to_owned()];
+    insta::assert_snapshot!(spec.shown(), @"
     /usr/bin/signoff
       __acp
       --resume
@@ -46,11 +46,11 @@ fn any_agent_is_spoken_with_by_signoff_itself() {
 }
 
 #[test]
-fn an_agent_that_is_known_finds_what_it_would_find_by_itself() {
-    let mut ask = ask(&["opencode", "acp"]);
-    let writer = ask.line();
-    ask = Ask { duty: Duty::Read, reports: true, hold: Hold::Landlock, ..ask };
-    insta::assert_snapshot!(ask.shown(), @r#"
+fn a_known_agent_gets_its_usual_configuration() {
+    let mut spec = acp_spec(&["opencode", "acp"]);
+    let writer = spec.line();
+    spec = TestSpec { duty: AccessMode::Read, reports: true, hold: SandboxBackend::Landlock, ..spec };
+    insta::assert_snapshot!(spec.shown(), @r#"
     /usr/bin/signoff
       __acp
       --read
@@ -92,36 +92,36 @@ fn an_agent_that_is_known_finds_what_it_would_find_by_itself() {
 }
 
 #[test]
-fn gemini_is_told_its_rules_and_its_model_by_itself() {
-    let ask = Ask { model: Some("gemini-2.5-pro"), ..ask(&["gemini", "--acp"]) };
-    let writer = ask.line().arguments;
-    let reader = Ask { duty: Duty::Read, reports: true, ..ask }.line();
-    let all_denied = |file: &Laid| matches!(file, Laid::Text { text, .. } if text.contains("toolName = \"*\"\ndecision = \"deny\""));
+fn gemini_gets_its_policy_and_model_as_arguments() {
+    let spec = TestSpec { model: Some("gemini-2.5-pro"), ..acp_spec(&["gemini", "--acp"]) };
+    let writer = spec.line().arguments;
+    let reader = TestSpec { duty: AccessMode::Read, reports: true, ..spec }.line();
+    let all_denied = |file: &AgentFile| matches!(file, AgentFile::Text { text, .. } if text.contains("toolName = \"*\"\ndecision = \"deny\""));
     assert!(!reader.files.iter().any(all_denied), "our own tool would be denied with it");
-    assert!(Ask::reviewer(AgentKind::Gemini).line().files.iter().any(all_denied));
+    assert!(TestSpec::reviewer(AgentKind::Gemini).line().files.iter().any(all_denied));
     let reader = reader.arguments;
     insta::assert_snapshot!(writer.join(" "), @"__acp -- gemini --acp --skip-trust -e none -m gemini-2.5-pro");
     insta::assert_snapshot!(reader.join(" "), @"__acp --read --report http://127.0.0.1:4321/mcp SIGNOFF_MCP_TOKEN -- gemini --acp --skip-trust -e none --policy /work/attempt/home/.gemini/signoff.toml -m gemini-2.5-pro");
 }
 
 #[test]
-fn what_it_is_asked_for_is_read_back() {
+fn the_arguments_of_the_acp_subcommand_round_trip() {
     let words = ["--read", "--report", "http://h/mcp", "T", "--resume", "s", "--model", "m", "--", "a", "-x"];
     let read = |words: &[&str]| {
         let token = |name: &str| (name == "T").then(|| "t0ken".to_owned());
-        Order::read(words.iter().map(|word| (*word).to_owned()), &token).map_err(|error| error.to_string())
+        AcpArgs::parse(words.iter().map(|word| (*word).to_owned()), &token).map_err(|error| error.to_string())
     };
     insta::assert_debug_snapshot!(read(&words), @r#"
     Ok(
-        Order {
-            reads: true,
+        AcpArgs {
+            read_only: true,
             report: Some(
                 (
                     "http://h/mcp",
                     "t0ken",
                 ),
             ),
-            resumes: Some(
+            resume_session: Some(
                 "s",
             ),
             model: Some(
@@ -138,7 +138,7 @@ fn what_it_is_asked_for_is_read_back() {
     insta::assert_debug_snapshot!(bad.map(read), @r#"
     [
         Err(
-            "a is no flag of `__acp`",
+            "a is not a flag of `__acp`",
         ),
         Err(
             "`__acp` needs `-- COMMAND`",
@@ -155,7 +155,7 @@ fn what_it_is_asked_for_is_read_back() {
 
 #[test]
 fn a_writer_of_opencode() {
-    insta::assert_snapshot!(held("opencode_tools", writer()), @r#"
+    insta::assert_snapshot!(replay_conversation("opencode_tools", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
     I write a file.
@@ -173,7 +173,7 @@ fn a_writer_of_opencode() {
 
 #[test]
 fn a_writer_of_gemini_is_allowed_each_thing_once() {
-    insta::assert_snapshot!(held("gemini_tools", writer()), @r#"
+    insta::assert_snapshot!(replay_conversation("gemini_tools", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     answers "proceed_once"
     answers "proceed_once"
@@ -193,7 +193,7 @@ fn a_writer_of_gemini_is_allowed_each_thing_once() {
 
 #[test]
 fn reviewers_report() {
-    insta::assert_snapshot!(held("opencode_reports", reader()), @r#"
+    insta::assert_snapshot!(replay_conversation("opencode_reports", reader()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
     ---
     Reporting.
@@ -206,7 +206,7 @@ fn reviewers_report() {
     found the server for reports: true
     ended well
     "#);
-    insta::assert_snapshot!(held("gemini_reports", reader()), @r#"
+    insta::assert_snapshot!(replay_conversation("gemini_reports", reader()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
     answers "proceed_once"
     ---
@@ -224,7 +224,7 @@ fn reviewers_report() {
 
 #[test]
 fn reviewers_that_try_to_write() {
-    insta::assert_snapshot!(held("opencode_reviewer_writes", reader()), @r#"
+    insta::assert_snapshot!(replay_conversation("opencode_reviewer_writes", reader()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
     ---
     Writing.
@@ -246,7 +246,7 @@ fn reviewers_that_try_to_write() {
     denied: write 
     ended well
     "#);
-    insta::assert_snapshot!(held("gemini_reviewer_writes", reader()), @r#"
+    insta::assert_snapshot!(replay_conversation("gemini_reviewer_writes", reader()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[{"type":"http","name":"signoff","url":"http://127.0.0.1:4321/mcp","headers":[{"name":"Authorization","value":"Bearer t0ken"}]}]}
     answers "cancel"
     answers "cancel"
@@ -272,9 +272,9 @@ fn reviewers_that_try_to_write() {
 }
 
 #[test]
-fn old_messages_are_not_new_ones() {
-    let order = Order { resumes: Some("ses_1".to_owned()), ..writer() };
-    insta::assert_snapshot!(held("opencode_resumed", order), @r#"
+fn replayed_messages_of_a_resumed_session_are_ignored() {
+    let order = AcpArgs { resume_session: Some("ses_1".to_owned()), ..writer() };
+    insta::assert_snapshot!(replay_conversation("opencode_resumed", order), @r#"
     session/load {"mcpServers":[],"cwd":"/work/repo","sessionId":"ses_1"}
     ---
     Resumed answer.
@@ -288,8 +288,8 @@ fn old_messages_are_not_new_ones() {
 
 #[test]
 fn a_session_that_cannot_be_found() {
-    let order = Order { resumes: Some("session-1".to_owned()), ..writer() };
-    insta::assert_snapshot!(held("gemini_not_resumed", order), @r#"
+    let order = AcpArgs { resume_session: Some("session-1".to_owned()), ..writer() };
+    insta::assert_snapshot!(replay_conversation("gemini_not_resumed", order), @r#"
     session/load {"mcpServers":[],"cwd":"/work/repo","sessionId":"session-1"}
     ---
     (error: Invalid session identifier "session-1".
@@ -301,49 +301,49 @@ fn a_session_that_cannot_be_found() {
     "#);
 }
 
-/// These were written by hand, after what `cat`, `git --version` and programs that wait do.
+/// The conversations are written by hand. They mimic `cat`, `git --version` and programs that never answer.
 #[test]
-fn who_does_not_speak_the_protocol_is_told_by_its_first_words() {
-    insta::assert_snapshot!(held("unspoken_echo", writer()), @"
+fn a_program_without_the_protocol_is_reported_with_its_first_output() {
+    insta::assert_snapshot!(replay_conversation("unspoken_echo", writer()), @"
     ---
 
     ---
     message: 
-    trouble: it does not speak the Agent Client Protocol: it says again what it is told (Protocol)
+    trouble: it does not speak the Agent Client Protocol: it echoes its input (Protocol)
     ");
-    insta::assert_snapshot!(held("unspoken_words", writer()), @"
+    insta::assert_snapshot!(replay_conversation("unspoken_words", writer()), @"
     ---
 
     ---
     message: 
     trouble: it does not speak the Agent Client Protocol: git version 2.53.0 (Protocol)
     ");
-    insta::assert_snapshot!(held("unspoken_ended", writer()), @"
+    insta::assert_snapshot!(replay_conversation("unspoken_ended", writer()), @"
     ---
 
     ---
     message: 
     trouble: it does not speak the Agent Client Protocol: it said nothing (Protocol)
     ");
-    insta::assert_snapshot!(held("unspoken_failed", writer()), @"
+    insta::assert_snapshot!(replay_conversation("unspoken_failed", writer()), @"
     ---
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 127, env: 'node': No such file or directory (NoEnd)
+    trouble: it ended without saying how: exit code 127, env: 'node': No such file or directory (NoResult)
     ");
-    insta::assert_snapshot!(held("unspoken_silent", writer()), @"
+    insta::assert_snapshot!(replay_conversation("unspoken_silent", writer()), @"
     ---
 
     ---
     message: 
-    trouble: it does not speak the Agent Client Protocol: it did not answer the greeting within 0ns (Protocol)
+    trouble: it does not speak the Agent Client Protocol: it did not complete the handshake within 0ns (Protocol)
     ");
 }
 
 #[test]
 fn refusals_of_the_provider() {
-    insta::assert_snapshot!(held("opencode_400", writer()), @r#"
+    insta::assert_snapshot!(replay_conversation("opencode_400", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
     (error: Internal error: bad request: wrong model)
@@ -352,7 +352,7 @@ fn refusals_of_the_provider() {
     session: ses_1
     trouble: it ended with an error: Internal error: bad request: wrong model (Other)
     "#);
-    insta::assert_snapshot!(held("opencode_401", writer()), @r#"
+    insta::assert_snapshot!(replay_conversation("opencode_401", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
     (error: Internal error: invalid api key)
@@ -361,7 +361,7 @@ fn refusals_of_the_provider() {
     session: ses_1
     trouble: not logged in: Internal error: invalid api key (NotLoggedIn)
     "#);
-    insta::assert_snapshot!(held("opencode_401_bare", writer()), @r#"
+    insta::assert_snapshot!(replay_conversation("opencode_401_bare", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
     (error: Internal error: scripted 401)
@@ -370,7 +370,7 @@ fn refusals_of_the_provider() {
     session: ses_1
     trouble: not logged in: Internal error: scripted 401 (NotLoggedIn)
     "#);
-    insta::assert_snapshot!(held("gemini_401", writer()), @r#"
+    insta::assert_snapshot!(replay_conversation("gemini_401", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
     (error: invalid api key)
@@ -379,7 +379,7 @@ fn refusals_of_the_provider() {
     session: session-1
     trouble: not logged in: invalid api key (NotLoggedIn)
     "#);
-    insta::assert_snapshot!(held("gemini_429", writer()), @r#"
+    insta::assert_snapshot!(replay_conversation("gemini_429", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
     (error: You exceeded your current quota. Please retry in 3600s.
@@ -392,8 +392,8 @@ fn refusals_of_the_provider() {
 }
 
 #[test]
-fn it_is_cancelled() {
-    insta::assert_snapshot!(held("opencode_cancelled", writer()), @r#"
+fn a_cancelled_session_did_not_succeed() {
+    insta::assert_snapshot!(replay_conversation("opencode_cancelled", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     session/cancel {"sessionId":"ses_1"}
     ---
@@ -407,23 +407,23 @@ fn it_is_cancelled() {
 
 #[test]
 fn an_agent_that_goes_away() {
-    insta::assert_snapshot!(held("gemini_terminated", writer()), @r#"
+    insta::assert_snapshot!(replay_conversation("gemini_terminated", writer()), @r#"
     session/new {"cwd":"/work/repo","mcpServers":[]}
     ---
     This
     ---
     message: 
     session: session-1
-    trouble: it ended without saying how: exit code 0 (NoEnd)
+    trouble: it ended without saying how: exit code 0 (NoResult)
     "#);
 }
 
 #[test]
-fn it_ends_well_only_when_it_says_so() {
-    replay::ends_well_only_when_it_says_so(Acp, |line| line.contains(r#""end_turn""#));
+fn success_requires_a_closing_line() {
+    replay::check_success_requires_a_closing_line(Acp, |line| line.contains(r#""end_turn""#));
 }
 
 #[test]
-fn anything_is_taken_in() {
-    replay::takes_in_anything(Acp);
+fn any_output_is_parsed() {
+    replay::check_any_output_is_parsed(Acp);
 }

@@ -1,11 +1,11 @@
 //! Claude Code: recordings of 2.1.325, and of 2.0.0 where named.
 
-use signoff_core::config::AgentKind;
-use signoff_core::heard::TroubleKind;
-use signoff_engine::agent::{Duty, Hold};
+use signoff_core::agent_output::AgentErrorKind;
+use signoff_core::settings::AgentKind;
+use signoff_engine::agent::{AccessMode, SandboxBackend};
 
-use crate::ask::Ask;
-use crate::replay::{self, Recording, account, story, story_of};
+use crate::replay::{self, Recording, account, story, story_of_lines};
+use crate::test_spec::TestSpec;
 
 const KIND: AgentKind = AgentKind::Claude;
 
@@ -42,7 +42,7 @@ fn reports() {
 }
 
 #[test]
-fn what_its_own_agents_use_is_counted() {
+fn usage_of_subagents_is_counted() {
     insta::assert_snapshot!(story(KIND, "subagents"), @"
     delegating
     [Agent] sub
@@ -69,7 +69,7 @@ fn what_its_own_agents_use_is_counted() {
 }
 
 #[test]
-fn what_comes_out_of_a_cache_is_counted() {
+fn cached_tokens_are_counted() {
     insta::assert_snapshot!(story(KIND, "cached"), @"
     one
     [Bash] echo one
@@ -84,7 +84,7 @@ fn what_comes_out_of_a_cache_is_counted() {
 }
 
 #[test]
-fn a_session_that_is_resumed_counts_anew() {
+fn a_resumed_session_counts_from_zero() {
     insta::assert_snapshot!(story(KIND, "resumed"), @"
     Second answer.
     ---
@@ -114,7 +114,7 @@ fn an_older_version_is_understood() {
 }
 
 #[test]
-fn what_a_reviewer_may_not_do_is_told() {
+fn denied_tools_of_a_reviewer_are_reported() {
     insta::assert_snapshot!(story(KIND, "denied"), @"
     t
     [Write] /work/repo/evil.txt
@@ -203,7 +203,7 @@ fn what_a_reviewer_may_not_do_is_told() {
 }
 
 #[test]
-fn a_server_for_reports_that_is_not_there_is_told() {
+fn a_missing_report_server_is_reported() {
     insta::assert_snapshot!(story(KIND, "reports-down"), @"
     Reporting.
 
@@ -234,12 +234,12 @@ fn a_server_for_reports_that_is_not_there_is_told() {
 
     ---
     message: 
-    trouble: it could not reach the server for reports: exit code 1, Error: Invalid MCP configuration: MCP config file not found: /work/nope.json (Reports)
+    trouble: it could not reach the server for reports: exit code 1, Error: Invalid MCP configuration: MCP config file not found: /work/nope.json (ReportServer)
     ");
 }
 
 #[test]
-fn its_provider_makes_it_wait() {
+fn a_rate_limit_is_reported_with_its_delay() {
     insta::assert_snapshot!(story(KIND, "status-429"), @"
     (waits 3 s: rate limit, status 429)
     (error: API Error: Request rejected (429) · scripted 429)
@@ -269,7 +269,7 @@ fn its_provider_makes_it_wait() {
 }
 
 #[test]
-fn a_warning_is_no_limit() {
+fn a_rate_limit_warning_is_no_error() {
     insta::assert_snapshot!(story(KIND, "subscription-warning"), @"
     ok
     ---
@@ -282,7 +282,7 @@ fn a_warning_is_no_limit() {
 }
 
 #[test]
-fn its_provider_is_overloaded() {
+fn an_overloaded_provider_is_reported() {
     insta::assert_snapshot!(story(KIND, "status-500"), @"
     (waits 1 s: server error, status 500)
     (error: API Error: 500 scripted 500. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).)
@@ -304,7 +304,7 @@ fn its_provider_is_overloaded() {
 }
 
 #[test]
-fn it_may_not_use_its_provider() {
+fn access_errors_are_reported() {
     insta::assert_snapshot!(story(KIND, "status-401"), @"
     (waits 1 s: authentication failed, status 401)
     (error: Invalid API key · Fix external API key)
@@ -336,7 +336,7 @@ fn it_may_not_use_its_provider() {
     message: 
     session: c385b7b2-3d6c-4798-be29-9b7182800fe8
     found the server for reports: false
-    trouble: no money left: Credit balance is too low (Money)
+    trouble: no money left: Credit balance is too low (OutOfCredit)
     ");
     insta::assert_snapshot!(story(KIND, "status-404"), @"
     (error: There's an issue with the selected model (claude-sonnet-4-5). It may not exist or you may not have access to it. Run --model to pick a different model.)
@@ -364,18 +364,18 @@ fn the_prompt_is_too_long() {
     message: 
     session: 7bdd08ac-b8b7-429e-abbe-4d7ed519a93b
     found the server for reports: false
-    trouble: the prompt is too long for the model: Prompt is too long · the request is ~250000 tokens (limit 200000) but this conversation is only ~2606 tokens — the rest is system prompt, tool definitions, and attachment content. A single-exchange conversation cannot be compacted; reduce attached files/tools or start with less context. (TooLong)
+    trouble: the prompt is too long for the model: Prompt is too long · the request is ~250000 tokens (limit 200000) but this conversation is only ~2606 tokens — the rest is system prompt, tool definitions, and attachment content. A single-exchange conversation cannot be compacted; reduce attached files/tools or start with less context. (PromptTooLong)
     ");
     insta::assert_snapshot!(story(KIND, "prompt-too-big"), @"
 
     ---
     message: 
-    trouble: the prompt is too long for the model: exit code 1, Error: piped stdin input exceeds 10MB. Pass large content as a file path in your prompt instead. (TooLong)
+    trouble: the prompt is too long for the model: exit code 1, Error: piped stdin input exceeds 10MB. Pass large content as a file path in your prompt instead. (PromptTooLong)
     ");
 }
 
 #[test]
-fn the_answer_breaks_off() {
+fn an_interrupted_response_is_an_error() {
     insta::assert_snapshot!(story(KIND, "cut"), @"
     (waits 1 s: unknown)
     (error: API Error: Connection to the API was lost (ECONNRESET). This is usually temporary — try again.)
@@ -406,7 +406,7 @@ fn the_answer_breaks_off() {
 }
 
 #[test]
-fn its_own_bounds() {
+fn the_limits_of_the_agent_itself_are_reported() {
     insta::assert_snapshot!(story(KIND, "max-turns"), @"
     again
     [Bash] echo again
@@ -417,7 +417,7 @@ fn its_own_bounds() {
     session: 977aa349-2ea0-4b53-a227-e032b2e3b3b8
     spent by claude-sonnet-4-5: 2000 in (0 cached, 0 written), 100 out, 7500 µ$
     found the server for reports: false
-    trouble: a bound of its own was reached: Reached maximum number of turns (2) (Bound)
+    trouble: a bound of its own was reached: Reached maximum number of turns (2) (OwnLimit)
     ");
     insta::assert_snapshot!(story(KIND, "max-budget"), @"
     again
@@ -431,12 +431,12 @@ fn its_own_bounds() {
     session: eb1b5b6d-01d7-43e5-8714-6ee903ada9f4
     spent by claude-sonnet-4-5: 3000 in (0 cached, 0 written), 150 out, 11250 µ$
     found the server for reports: false
-    trouble: a bound of its own was reached: Reached maximum budget ($0.01) (Bound)
+    trouble: a bound of its own was reached: Reached maximum budget ($0.01) (OwnLimit)
     ");
 }
 
 #[test]
-fn it_is_ended() {
+fn a_killed_agent_did_not_succeed() {
     insta::assert_snapshot!(story(KIND, "interrupted"), @"
     partial text
     ---
@@ -453,18 +453,18 @@ fn it_is_ended() {
     session: 6055c64c-0fcb-4599-be55-018418759402
     spent by claude-sonnet-4-5: 1000 in (0 cached, 0 written), 1 out
     found the server for reports: false
-    trouble: it ended without saying how: exit code 143 (NoEnd)
+    trouble: it ended without saying how: exit code 143 (NoResult)
     ");
 }
 
 #[test]
-fn it_does_not_begin() {
+fn startup_errors_are_reported() {
     insta::assert_snapshot!(story(KIND, "no-session"), @"
 
     ---
     message: 
     session: 99999999-2222-4333-8444-555555555555
-    trouble: it does not know its session any more: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (Session)
+    trouble: it does not know its session any more: No conversation found with session ID: 99999999-2222-4333-8444-555555555555 (SessionGone)
     ");
     insta::assert_snapshot!(story(KIND, "too-old"), @"
 
@@ -476,15 +476,15 @@ fn it_does_not_begin() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, --dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons (NoEnd)
+    trouble: it ended without saying how: exit code 1, --dangerously-skip-permissions cannot be used with root/sudo privileges for security reasons (NoResult)
     ");
 }
 
-/// An end is an end, whatever it says beside.
+/// A closing line counts even if its other fields are malformed.
 #[test]
-fn odd_counts_cost_nothing_else() {
+fn malformed_token_counts_do_not_hide_other_fields() {
     let odd = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","total_cost_usd":"much","usage":[],"model_usage_since_last_result":{"m":{"inputTokens":-1}},"permission_denials":7}"#;
-    insta::assert_snapshot!(story_of(KIND, &[odd]), @"
+    insta::assert_snapshot!(story_of_lines(KIND, &[odd]), @"
 
     ---
     message: Done.
@@ -493,24 +493,24 @@ fn odd_counts_cost_nothing_else() {
 }
 
 #[test]
-fn what_begins_again_must_end_again() {
+fn output_after_the_result_needs_another_result() {
     let begins = r#"{"type":"system","subtype":"init","session_id":"s","mcp_servers":[]}"#;
     let ends = r#"{"type":"result","subtype":"success","is_error":false,"result":"Done."}"#;
-    insta::assert_snapshot!(story_of(KIND, &[begins, ends, begins]), @"
+    insta::assert_snapshot!(story_of_lines(KIND, &[begins, ends, begins]), @"
 
     ---
     message: 
     session: s
     found the server for reports: false
-    trouble: it ended without saying how: exit code 0 (NoEnd)
+    trouble: it ended without saying how: exit code 0 (NoResult)
     ");
 }
 
 #[test]
-fn older_versions_have_only_words() {
+fn older_versions_report_errors_as_text() {
     let end = |words: &str| {
         let line = format!(r#"{{"type":"result","subtype":"success","is_error":true,"result":"{words}"}}"#);
-        story_of(KIND, &[&line]).lines().last().unwrap_or_default().to_owned()
+        story_of_lines(KIND, &[&line]).lines().last().unwrap_or_default().to_owned()
     };
     let words = [
         "Claude AI usage limit reached|1769692200",
@@ -524,23 +524,23 @@ fn older_versions_have_only_words() {
     trouble: its provider is overloaded: API Error: 529 {"type":"overloaded_error"} (Overloaded)
     trouble: rate limited: API Error: 429 {} (Limited { seconds: None })
     trouble: not logged in: Invalid API key · Please run /login (NotLoggedIn)
-    trouble: the prompt is too long for the model: Prompt is too long (TooLong)
+    trouble: the prompt is too long for the model: Prompt is too long (PromptTooLong)
     "#);
 }
 
 #[test]
-fn ends_well_only_when_it_says_so() {
-    replay::ends_well_only_when_it_says_so(KIND, |line| line.contains("\"type\":\"result\""));
+fn success_requires_a_closing_line() {
+    replay::check_success_requires_a_closing_line(KIND, |line| line.contains("\"type\":\"result\""));
 }
 
 #[test]
-fn takes_in_anything() {
-    replay::takes_in_anything(KIND);
+fn any_output_is_parsed() {
+    replay::check_any_output_is_parsed(KIND);
 }
 
 #[test]
-fn a_writer_may_do_anything() {
-    insta::assert_snapshot!(Ask::writer(KIND).shown(), @"
+fn a_writer_may_use_all_tools() {
+    insta::assert_snapshot!(TestSpec::writer(KIND).shown(), @"
     claude
       -p
       --output-format
@@ -564,8 +564,8 @@ fn a_writer_may_do_anything() {
 }
 
 #[test]
-fn a_writer_that_reports_finds_the_server() {
-    let planner = Ask { reports: true, model: Some("big"), ..Ask::writer(KIND) };
+fn a_writer_that_reports_gets_the_report_server() {
+    let planner = TestSpec { reports: true, model: Some("big"), ..TestSpec::writer(KIND) };
     insta::assert_snapshot!(planner.shown(), @r#"
     claude
       -p
@@ -598,8 +598,8 @@ fn a_writer_that_reports_finds_the_server() {
 }
 
 #[test]
-fn a_reviewer_may_only_look() {
-    insta::assert_snapshot!(Ask::reviewer(KIND).shown(), @r#"
+fn a_reviewer_is_read_only() {
+    insta::assert_snapshot!(TestSpec::reviewer(KIND).shown(), @r#"
     claude
       -p
       --output-format
@@ -632,28 +632,28 @@ fn a_reviewer_may_only_look() {
 }
 
 #[test]
-fn a_reviewer_that_answers_in_text_has_no_server() {
-    let reviewer = Ask { reports: false, ..Ask::reviewer(KIND) };
+fn a_reviewer_that_answers_in_text_gets_no_report_server() {
+    let reviewer = TestSpec { reports: false, ..TestSpec::reviewer(KIND) };
     assert!(!reviewer.shown().contains("SIGNOFF_MCP_TOKEN"), "{}", reviewer.shown());
 }
 
 #[test]
-fn root_makes_a_promise() {
-    let root = Ask { root: true, ..Ask::writer(KIND) };
+fn as_root_the_agent_is_marked_as_sandboxed() {
+    let root = TestSpec { root: true, ..TestSpec::writer(KIND) };
     assert!(root.shown().contains("IS_SANDBOX=1"));
-    assert!(!Ask { duty: Duty::Read, ..root }.shown().contains("IS_SANDBOX"));
+    assert!(!TestSpec { duty: AccessMode::Read, ..root }.shown().contains("IS_SANDBOX"));
 }
 
 #[test]
-fn who_holds_it_does_not_matter() {
-    let line = |hold| Ask { hold, ..Ask::reviewer(KIND) }.line();
-    assert_eq!(line(Hold::Nobody), line(Hold::Landlock));
-    assert_eq!(line(Hold::Nobody), line(Hold::Bubblewrap));
+fn the_command_line_does_not_depend_on_the_sandbox() {
+    let line = |hold| TestSpec { hold, ..TestSpec::reviewer(KIND) }.line();
+    assert_eq!(line(SandboxBackend::None), line(SandboxBackend::Landlock));
+    assert_eq!(line(SandboxBackend::None), line(SandboxBackend::Bubblewrap));
 }
 
 #[test]
 fn a_session_is_resumed() {
-    let resumed = Ask { resumes: Some("11111111-2222-4333-8444-555555555555"), ..Ask::writer(KIND) };
+    let resumed = TestSpec { resumes: Some("11111111-2222-4333-8444-555555555555"), ..TestSpec::writer(KIND) };
     insta::assert_snapshot!(resumed.shown(), @"
     claude
       -p
@@ -680,18 +680,18 @@ fn a_session_is_resumed() {
 }
 
 #[test]
-fn the_configuration_has_the_last_word() {
-    let mut ask = Ask::writer(KIND);
-    ask.agent.command = vec!["npx".to_owned(), "@anthropic-ai/claude-code".to_owned()];
-    ask.agent.args = vec!["--verbose".to_owned(), "a word".to_owned()];
-    let line = ask.line();
+fn configured_arguments_come_last() {
+    let mut spec = TestSpec::writer(KIND);
+    spec.agent.command = vec!["npx".to_owned(), "@anthropic-ai/claude-code".to_owned()];
+    spec.agent.args = vec!["--verbose".to_owned(), "a word".to_owned()];
+    let line = spec.line();
     assert_eq!((line.program.as_str(), line.arguments[0].as_str()), ("npx", "@anthropic-ai/claude-code"));
-    assert!(line.arguments.ends_with(&ask.agent.args), "{line:?}");
+    assert!(line.arguments.ends_with(&spec.agent.args), "{line:?}");
 }
 
 #[test]
-fn what_was_used_before_it_was_killed_is_in_its_files() {
-    // With a message of the session before, and an agent that it started, put in by hand.
+fn usage_of_a_killed_agent_is_read_from_its_session_files() {
+    // Edited by hand: adds a message of the previous session and a subagent.
     insta::assert_snapshot!(story(KIND, "killed"), @"
     one
     [Write] /work/repo/half.txt
@@ -703,12 +703,12 @@ fn what_was_used_before_it_was_killed_is_in_its_files() {
     session: db7104c0-fc88-4950-bf81-579bb10a9ce8
     spent by claude-sonnet-4-5: 4300 in (1200 cached, 0 written), 161 out
     found the server for reports: false
-    trouble: it ended without saying how: ended by a signal (NoEnd)
+    trouble: it ended without saying how: ended by a signal (NoResult)
     ");
 }
 
 #[test]
-fn the_window_of_the_model_is_full() {
+fn a_full_context_window_is_reported() {
     insta::assert_snapshot!(story(KIND, "context-window"), @"
     [Bash] echo half > half.txt
     I am in the midd
@@ -721,28 +721,28 @@ fn the_window_of_the_model_is_full() {
     session: 57f90d77-2e16-452b-b13b-afd2c537e2e3
     spent by claude-sonnet-4-5: 500 in (0 cached, 0 written), 100 out, 3000 µ$
     found the server for reports: false
-    trouble: the prompt is too long for the model: API Error: The model has reached its context window limit. (TooLong)
+    trouble: the prompt is too long for the model: API Error: The model has reached its context window limit. (PromptTooLong)
     ");
 }
 
-/// Changed by hand: a model that it has no price for.
+/// Edited by hand: a model without a known price.
 #[test]
-fn a_price_that_it_guessed_is_none() {
+fn an_estimated_cost_is_ignored() {
     let known = Recording::read(KIND, "work");
     let guessed = String::from_utf8(known.stdout.clone()).unwrap();
     let guessed = guessed.replace(r#""costBasis":"list""#, r#""costBasis":"unknown""#);
     let costs = |recording: &Recording| {
-        account(KIND, recording).heard.spent.iter().map(|spent| spent.cost_micro_usd).collect::<Vec<_>>()
+        account(KIND, recording).summary.spent.iter().map(|spent| spent.cost_micro_usd).collect::<Vec<_>>()
     };
     assert_eq!(costs(&known), [Some(12_600)]);
-    assert_eq!(costs(&Recording::of(&guessed)), [None]);
+    assert_eq!(costs(&Recording::from_stdout(&guessed)), [None]);
 }
 
-/// Changed by hand: the last result cannot be read.
+/// Edited by hand: the last result is malformed.
 #[test]
-fn the_last_result_counts_also_if_it_is_odd() {
+fn the_last_result_counts_even_if_it_is_malformed() {
     let work = String::from_utf8(Recording::read(KIND, "work").stdout).unwrap();
-    let heard = account(KIND, &Recording::of(&format!("{work}{{\"type\":\"result\",\"is_error\":null}}\n")));
-    assert_eq!(heard.message, "");
-    assert_eq!(heard.heard.trouble.unwrap().kind, TroubleKind::NoEnd);
+    let result = account(KIND, &Recording::from_stdout(&format!("{work}{{\"type\":\"result\",\"is_error\":null}}\n")));
+    assert_eq!(result.message, "");
+    assert_eq!(result.summary.error.unwrap().kind, AgentErrorKind::NoResult);
 }

@@ -1,11 +1,11 @@
 //! Codex: recordings of 0.166.0, and of 0.100.0 where named.
 
-use signoff_core::config::AgentKind;
-use signoff_core::heard::TroubleKind;
-use signoff_engine::agent::{Duty, Hold};
+use signoff_core::agent_output::AgentErrorKind;
+use signoff_core::settings::AgentKind;
+use signoff_engine::agent::{AccessMode, SandboxBackend};
 
-use crate::ask::Ask;
-use crate::replay::{self, Recording, account, story, story_of};
+use crate::replay::{self, Recording, account, story, story_of_lines};
+use crate::test_spec::TestSpec;
 
 const KIND: AgentKind = AgentKind::Codex;
 
@@ -41,7 +41,7 @@ fn reports() {
 }
 
 #[test]
-fn what_its_own_agents_use_is_counted() {
+fn usage_of_subagents_is_counted() {
     insta::assert_snapshot!(story(KIND, "subagents"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     sp
@@ -57,7 +57,7 @@ fn what_its_own_agents_use_is_counted() {
 }
 
 #[test]
-fn what_comes_out_of_a_cache_is_counted() {
+fn cached_tokens_are_counted() {
     insta::assert_snapshot!(story(KIND, "cached"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     one
@@ -72,7 +72,7 @@ fn what_comes_out_of_a_cache_is_counted() {
 }
 
 #[test]
-fn a_session_that_is_resumed_counts_anew() {
+fn a_resumed_session_counts_from_zero() {
     insta::assert_snapshot!(story(KIND, "resumed"), @"
     Second answer.
     ---
@@ -100,7 +100,7 @@ fn an_older_version_is_understood() {
 }
 
 #[test]
-fn what_a_reviewer_may_not_do_is_told() {
+fn denied_tools_of_a_reviewer_are_reported() {
     insta::assert_snapshot!(story(KIND, "denied"), @"
     writing
     [patch] /work/repo/evil.txt
@@ -168,32 +168,32 @@ fn what_a_reviewer_may_not_do_is_told() {
 }
 
 #[test]
-fn a_server_for_reports_that_is_not_there_is_told() {
+fn a_missing_report_server_is_reported() {
     insta::assert_snapshot!(story(KIND, "reports-down"), @"
 
     ---
     message: 
     found the server for reports: false
-    trouble: it could not reach the server for reports: required MCP servers failed to initialize: Client error: HTTP request failed: http/request failed: error sending request for url (http://127.0.0.1:18799/mcp), when send initialize request (code -32603) (Reports)
+    trouble: it could not reach the server for reports: required MCP servers failed to initialize: Client error: HTTP request failed: http/request failed: error sending request for url (http://127.0.0.1:18799/mcp), when send initialize request (code -32603) (ReportServer)
     ");
     insta::assert_snapshot!(story(KIND, "reports-refused"), @"
 
     ---
     message: 
     found the server for reports: false
-    trouble: it could not reach the server for reports: required MCP servers failed to initialize: Auth required, when send initialize request (code -32603) (Reports)
+    trouble: it could not reach the server for reports: required MCP servers failed to initialize: Auth required, when send initialize request (code -32603) (ReportServer)
     ");
     insta::assert_snapshot!(story(KIND, "reports-hang"), @"
 
     ---
     message: 
     found the server for reports: false
-    trouble: it could not reach the server for reports: required MCP servers failed to initialize: signoff: timed out handshaking with MCP server after 3s (code -32603) (Reports)
+    trouble: it could not reach the server for reports: required MCP servers failed to initialize: signoff: timed out handshaking with MCP server after 3s (code -32603) (ReportServer)
     ");
 }
 
 #[test]
-fn its_provider_makes_it_wait() {
+fn a_rate_limit_is_reported_with_its_delay() {
     insta::assert_snapshot!(story(KIND, "status-429"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: exceeded retry limit, last status: 429 Too Many Requests)
@@ -223,7 +223,7 @@ fn its_provider_makes_it_wait() {
 }
 
 #[test]
-fn its_provider_is_overloaded() {
+fn an_overloaded_provider_is_reported() {
     insta::assert_snapshot!(story(KIND, "status-500"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: We’re currently experiencing high demand, which may cause temporary errors.)
@@ -254,7 +254,7 @@ fn its_provider_is_overloaded() {
 }
 
 #[test]
-fn it_may_not_use_its_provider() {
+fn access_errors_are_reported() {
     insta::assert_snapshot!(story(KIND, "status-401"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: unexpected status 401 Unauthorized: invalid x-api-key, url: http://127.0.0.1:18701/v1/responses)
@@ -287,7 +287,7 @@ fn it_may_not_use_its_provider() {
     ---
     message: 
     session: 01a1e2b1-8a23-7362-938f-32b55a784eaf
-    trouble: no money left: Quota exceeded. Check your plan and billing details. (Money)
+    trouble: no money left: Quota exceeded. Check your plan and billing details. (OutOfCredit)
     ");
     insta::assert_snapshot!(story(KIND, "status-404"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -324,19 +324,19 @@ fn the_prompt_is_too_long() {
     ---
     message: 
     session: 01a1e2b1-848e-77b1-ace5-9af4bd4b78f2
-    trouble: the prompt is too long for the model: Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying. (TooLong)
+    trouble: the prompt is too long for the model: Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying. (PromptTooLong)
     ");
     insta::assert_snapshot!(story(KIND, "prompt-too-big"), @r#"
 
     ---
     message: 
     session: 01a1e2b2-7e50-7fa0-8737-77ae3fee4f6a
-    trouble: the prompt is too long for the model: Error: turn/start: turn/start failed: Input exceeds the maximum length of 1048576 characters. (code -32602), data: {"input_error_code":"input_too_large","max_chars":1048576,"actual_chars":1200007} (TooLong)
+    trouble: the prompt is too long for the model: Error: turn/start: turn/start failed: Input exceeds the maximum length of 1048576 characters. (code -32602), data: {"input_error_code":"input_too_large","max_chars":1048576,"actual_chars":1200007} (PromptTooLong)
     "#);
 }
 
 #[test]
-fn the_answer_breaks_off() {
+fn an_interrupted_response_is_an_error() {
     insta::assert_snapshot!(story(KIND, "cut"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     (waits: stream disconnected before completion: Transport error: network error: error decoding response body)
@@ -379,13 +379,13 @@ fn the_answer_breaks_off() {
 }
 
 #[test]
-fn it_is_ended() {
+fn a_killed_agent_did_not_succeed() {
     insta::assert_snapshot!(story(KIND, "interrupted"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
     ---
     message: 
     session: 01a1e2b2-1be1-74f2-8df2-d3bb3207cb8e
-    trouble: it ended without saying how: exit code 1 (NoEnd)
+    trouble: it ended without saying how: exit code 1 (NoResult)
     ");
     insta::assert_snapshot!(story(KIND, "terminated"), @"
     (error: Model metadata for `scripted-1` not found. Defaulting to fallback metadata; this can degrade performance and cause issues.)
@@ -395,17 +395,17 @@ fn it_is_ended() {
     message: 
     session: 01a1e2c1-2271-70e1-bd4b-50fa8b299c31
     spent by scripted-1: 1000 in (0 cached, 0 written), 50 out
-    trouble: it ended without saying how: ended by a signal (NoEnd)
+    trouble: it ended without saying how: ended by a signal (NoResult)
     ");
 }
 
 #[test]
-fn it_does_not_begin() {
+fn startup_errors_are_reported() {
     insta::assert_snapshot!(story(KIND, "no-session"), @"
 
     ---
     message: 
-    trouble: it does not know its session any more: Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (Session)
+    trouble: it does not know its session any more: Error: thread/resume: thread/resume failed: no rollout found for thread id 01a1e2b0-0000-7b82-be3d-a3b300b4da3f (code -32600) (SessionGone)
     ");
     insta::assert_snapshot!(story(KIND, "too-old"), @"
 
@@ -415,43 +415,43 @@ fn it_does_not_begin() {
     ");
 }
 
-/// What it was told of its subscription stands in its own file.
+/// Codex writes the limits of the subscription to its session file.
 #[test]
-fn a_subscription_that_is_used_up_says_when_it_opens() {
+fn an_exhausted_subscription_reports_its_reset_time() {
     let home = tempfile::tempdir().unwrap();
     let day = home.path().join("codex/sessions/2026/01/29");
     std::fs::create_dir_all(&day).unwrap();
     let limits = r#"{"timestamp":"2026-01-29T12:01:00Z","type":"event_msg","payload":{"type":"token_count","rate_limits":{"primary":{"used_percent":100.0,"window_minutes":300,"resets_at":1769692200},"secondary":{"used_percent":40.0,"window_minutes":10080,"resets_at":1769999999}}}}"#;
     std::fs::write(day.join("rollout-x.jsonl"), format!("{limits}\n")).unwrap();
     let recording = Recording { home: home.path().to_owned(), ..Recording::read(KIND, "subscription-limit") };
-    let trouble = replay::account(KIND, &recording).heard.trouble.unwrap();
-    assert_eq!(trouble.kind, TroubleKind::Limited { seconds: Some(3600) });
+    let trouble = replay::account(KIND, &recording).summary.error.unwrap();
+    assert_eq!(trouble.kind, AgentErrorKind::Limited { seconds: Some(3600) });
 }
 
 #[test]
-fn what_begins_again_must_end_again() {
+fn a_second_turn_needs_its_own_end() {
     let (begins, ends) = (r#"{"type":"turn.started"}"#, r#"{"type":"turn.completed"}"#);
-    insta::assert_snapshot!(story_of(KIND, &[begins, ends, begins]), @"
+    insta::assert_snapshot!(story_of_lines(KIND, &[begins, ends, begins]), @"
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 0 (NoEnd)
+    trouble: it ended without saying how: exit code 0 (NoResult)
     ");
 }
 
 #[test]
-fn ends_well_only_when_it_says_so() {
-    replay::ends_well_only_when_it_says_so(KIND, |line| line.contains("\"turn.completed\""));
+fn success_requires_a_closing_line() {
+    replay::check_success_requires_a_closing_line(KIND, |line| line.contains("\"turn.completed\""));
 }
 
 #[test]
-fn takes_in_anything() {
-    replay::takes_in_anything(KIND);
+fn any_output_is_parsed() {
+    replay::check_any_output_is_parsed(KIND);
 }
 
 #[test]
-fn a_writer_may_do_anything() {
-    insta::assert_snapshot!(Ask::writer(KIND).shown(), @r#"
+fn a_writer_may_use_all_tools() {
+    insta::assert_snapshot!(TestSpec::writer(KIND).shown(), @r#"
     codex
       exec
       --json
@@ -487,8 +487,8 @@ fn a_writer_may_do_anything() {
 }
 
 #[test]
-fn a_writer_that_reports_finds_the_server() {
-    let planner = Ask { reports: true, model: Some("big"), ..Ask::writer(KIND) };
+fn a_writer_that_reports_gets_the_report_server() {
+    let planner = TestSpec { reports: true, model: Some("big"), ..TestSpec::writer(KIND) };
     insta::assert_snapshot!(planner.shown(), @r#"
     codex
       exec
@@ -529,8 +529,8 @@ fn a_writer_that_reports_finds_the_server() {
 }
 
 #[test]
-fn a_reviewer_may_only_look() {
-    insta::assert_snapshot!(Ask::reviewer(KIND).shown(), @r#"
+fn a_reviewer_is_read_only() {
+    insta::assert_snapshot!(TestSpec::reviewer(KIND).shown(), @r#"
     codex
       exec
       --json
@@ -568,22 +568,23 @@ fn a_reviewer_may_only_look() {
 }
 
 #[test]
-fn a_reviewer_that_answers_in_text_has_no_server() {
-    let reviewer = Ask { reports: false, ..Ask::reviewer(KIND) };
+fn a_reviewer_that_answers_in_text_gets_no_report_server() {
+    let reviewer = TestSpec { reports: false, ..TestSpec::reviewer(KIND) };
     assert!(!reviewer.shown().contains("SIGNOFF_MCP_TOKEN"), "{}", reviewer.shown());
 }
 
 #[test]
-fn its_own_sandbox_holds_a_reviewer_unless_ours_is_in_its_way() {
+fn codex_sandboxes_a_reviewer_except_inside_landlock() {
     let mode = |duty, hold| {
-        let line = Ask { duty, hold, ..Ask::reviewer(KIND) }.line();
+        let line = TestSpec { duty, hold, ..TestSpec::reviewer(KIND) }.line();
         line.arguments.into_iter().find(|word| word.starts_with("sandbox_mode")).unwrap()
     };
-    let holds = [Hold::Nobody, Hold::Bubblewrap, Hold::Landlock];
-    let modes = holds
-        .map(|hold| format!("{hold:?}: write {}, read {}", mode(Duty::Write, hold), mode(Duty::Read, hold)));
+    let holds = [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock];
+    let modes = holds.map(|hold| {
+        format!("{hold:?}: write {}, read {}", mode(AccessMode::Write, hold), mode(AccessMode::Read, hold))
+    });
     insta::assert_snapshot!(modes.join("\n"), @r#"
-    Nobody: write sandbox_mode="danger-full-access", read sandbox_mode="read-only"
+    None: write sandbox_mode="danger-full-access", read sandbox_mode="read-only"
     Bubblewrap: write sandbox_mode="danger-full-access", read sandbox_mode="read-only"
     Landlock: write sandbox_mode="danger-full-access", read sandbox_mode="danger-full-access"
     "#);
@@ -591,7 +592,7 @@ fn its_own_sandbox_holds_a_reviewer_unless_ours_is_in_its_way() {
 
 #[test]
 fn a_session_is_resumed() {
-    let resumed = Ask { resumes: Some("11111111-2222-4333-8444-555555555555"), ..Ask::writer(KIND) };
+    let resumed = TestSpec { resumes: Some("11111111-2222-4333-8444-555555555555"), ..TestSpec::writer(KIND) };
     insta::assert_snapshot!(resumed.shown(), @r#"
     codex
       exec
@@ -630,35 +631,35 @@ fn a_session_is_resumed() {
 }
 
 #[test]
-fn the_configuration_has_the_last_word() {
-    let mut ask = Ask::writer(KIND);
-    ask.agent.command = vec!["npx".to_owned(), "@openai/codex".to_owned()];
-    ask.agent.args = vec!["--verbose".to_owned(), "a word".to_owned()];
-    let line = ask.line();
+fn configured_arguments_come_last() {
+    let mut spec = TestSpec::writer(KIND);
+    spec.agent.command = vec!["npx".to_owned(), "@openai/codex".to_owned()];
+    spec.agent.args = vec!["--verbose".to_owned(), "a word".to_owned()];
+    let line = spec.line();
     assert_eq!((line.program.as_str(), line.arguments[0].as_str()), ("npx", "@openai/codex"));
     assert!(line.arguments.ends_with(&["--verbose", "a word", "-"].map(str::to_owned)), "{line:?}");
 }
 
-/// Changed by hand: its turn fails after all, and does not say why in words that are known.
+/// Edited by hand: the turn fails after it completed, with an unknown error message.
 #[test]
-fn a_turn_that_fails_after_its_end_failed() {
+fn a_turn_that_fails_after_completion_failed() {
     let work = String::from_utf8(Recording::read(KIND, "work").stdout).unwrap();
     for error in ["", r#","error":"boom""#, r#","error":{"code":1}"#] {
         let lines = format!("{work}{{\"type\":\"turn.failed\"{error}}}\n");
-        let heard = account(KIND, &Recording::of(&lines));
-        assert!(heard.heard.trouble.is_some(), "{error}");
-        assert_eq!(heard.message, "", "{error}");
+        let result = account(KIND, &Recording::from_stdout(&lines));
+        assert!(result.summary.error.is_some(), "{error}");
+        assert_eq!(result.message, "", "{error}");
     }
 }
 
-/// The list of what is to do is closed with the turn, and that is no work.
+/// Codex closes its to-do list at the end of the turn. This is no tool use.
 #[test]
-fn a_list_that_is_closed_leaves_the_message() {
+fn closing_the_todo_list_keeps_the_message() {
     let item = |step: &str, item: &str| format!(r#"{{"type":"item.{step}","item":{item}}}"#);
     let list = r#"{"id":"item_1","type":"todo_list","items":[]}"#;
     let message = r#"{"id":"item_2","type":"agent_message","text":"Done."}"#;
     let end = r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#.to_owned();
-    let said = |lines: &[String]| account(KIND, &Recording::of(&lines.join("\n"))).message;
+    let said = |lines: &[String]| account(KIND, &Recording::from_stdout(&lines.join("\n"))).message;
     let (begins, closes, says) = (item("started", list), item("completed", list), item("completed", message));
     assert_eq!(said(&[begins.clone(), says.clone(), closes.clone(), end.clone()]), "Done.");
     assert_eq!(said(&[says, begins, closes, end]), "");

@@ -1,7 +1,8 @@
-//! Conversations of the Agent Client Protocol, held again.
+//! Replays conversations of the Agent Client Protocol.
 //!
-//! A line `> METHOD ID` is what the client sent then, `> answer ID` what it answered, `< JSON` what the agent said, and
-//! `eof` its end. `| TEXT` is what an agent said that is no message, and `silence` that it says no more and does not end.
+//! In a script, `> METHOD ID` is a request of the client, `> answer ID` a response of the client, `< JSON` a message of
+//! the agent, and `eof` the end of the agent. `| TEXT` is agent output that is no message. After `silence` the agent
+//! sends nothing more and keeps running.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,17 +15,17 @@ use std::{env, fs};
 
 use futures_util::{sink, stream};
 use serde_json::Value;
-use signoff_core::config::AgentKind::Acp;
-use signoff_engine::builtin::acp::{Job, Order, converse};
+use signoff_core::settings::AgentKind::Acp;
+use signoff_engine::builtin::acp::{AcpArgs, AcpJob, run_conversation};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::replay::story;
 
-/// What is printed, for the test to read.
+/// A buffer that collects the printed output.
 #[derive(Clone, Default)]
-struct Printed(Arc<Mutex<Vec<u8>>>);
+struct SharedOutput(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Printed {
+impl io::Write for SharedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -34,16 +35,13 @@ impl io::Write for Printed {
     }
 }
 
-/// Holds a conversation, compares what is printed of it with what is kept, and tells it: what the client sent besides
-/// greetings, what people see, and what it came to.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "UPDATE_RECORDINGS=1 writes the files instead of comparing them"
-)]
-pub fn held(name: &str, order: Order) -> String {
+/// Replays a conversation and compares the printed output with the stored recording. Returns the requests of the client
+/// (without the handshake), the displayed lines and the summary.
+#[expect(clippy::disallowed_methods, reason = "UPDATE_RECORDINGS=1 writes the files instead of comparing them")]
+pub fn replay_conversation(name: &str, order: AcpArgs) -> String {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/agents/acp");
     let script = fs::read_to_string(directory.join(format!("{name}.conversation"))).unwrap();
-    let (printed, sent) = hold(&script, order);
+    let (printed, sent) = run_script(&script, order);
     let kept = directory.join(format!("{name}.stdout"));
     if env::var_os("UPDATE_RECORDINGS").is_some() {
         fs::write(&kept, &printed).unwrap();
@@ -52,18 +50,18 @@ pub fn held(name: &str, order: Order) -> String {
     format!("{sent}---\n{}", story(Acp, name))
 }
 
-fn hold(script: &str, order: Order) -> (Vec<u8>, String) {
+fn run_script(script: &str, order: AcpArgs) -> (Vec<u8>, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (to_agent, from_client) = mpsc::unbounded_channel();
         let (to_client, from_agent) = mpsc::unbounded_channel();
         let (stop, stopped) = oneshot::channel();
-        let printed = Printed::default();
-        // Who is to say nothing is not waited for; all others answer at once.
+        let printed = SharedOutput::default();
+        // A silent agent times out at once; all others answer immediately.
         let greeting = if script.contains("silence") { Duration::ZERO } else { Duration::from_secs(60) };
         let (prompt, directory) = ("Do it.".to_owned(), "/work/repo".into());
-        let job = Job { order, prompt, directory, greeting };
-        let told = sink::unfold(to_agent, |to_agent, line: String| async {
+        let job = AcpJob { args: order, prompt, directory, handshake_timeout: greeting };
+        let sent_lines = sink::unfold(to_agent, |to_agent, line: String| async {
             to_agent.send(line).map_err(io::Error::other)?;
             Ok(to_agent)
         });
@@ -76,32 +74,31 @@ fn hold(script: &str, order: Order) -> (Vec<u8>, String) {
                 future::pending::<()>().await;
             }
         });
-        let client = converse(Box::pin(told), Box::pin(said), job, (printed.clone(), stop_asked));
-        let agent =
-            Played { from_client, to_client: Some(to_client), stop: Some(stop), ids: BTreeMap::new() };
+        let client = run_conversation(Box::pin(sent_lines), Box::pin(said), job, (printed.clone(), stop_asked));
+        let agent = ScriptedAgent { from_client, to_client: Some(to_client), stop: Some(stop), ids: BTreeMap::new() };
         let (_, sent) = tokio::join!(client, agent.play(script));
         let printed = printed.0.lock().unwrap().clone();
         (printed, sent)
     })
 }
 
-/// The agent's part.
-struct Played {
+/// Plays the agent's side of a script.
+struct ScriptedAgent {
     from_client: mpsc::UnboundedReceiver<String>,
-    /// Its stdout, until it ends.
+    /// The agent's stdout; `None` once it ended.
     to_client: Option<mpsc::UnboundedSender<String>>,
     stop: Option<oneshot::Sender<()>>,
-    /// By which ids the client calls its requests now.
+    /// Maps the request ids of the script to those that the client uses now.
     ids: BTreeMap<String, Value>,
 }
 
-impl Played {
+impl ScriptedAgent {
     async fn play(mut self, script: &str) -> String {
         let mut sent = String::new();
         for line in script.lines() {
             match (line.split_once(' '), line) {
-                (Some((">", expected)), _) => self.hears(expected, &mut sent).await,
-                (Some(("<", said)), _) => self.says(said),
+                (Some((">", expected)), _) => self.expect(expected, &mut sent).await,
+                (Some(("<", said)), _) => self.send_message(said),
                 (Some(("|", said)), _) => self.to_client.as_ref().unwrap().send(said.to_owned()).unwrap(),
                 (_, "silence") => while self.from_client.recv().await.is_some() {},
                 (_, "eof") => drop(self.to_client.take()),
@@ -111,7 +108,7 @@ impl Played {
         sent
     }
 
-    async fn hears(&mut self, expected: &str, sent: &mut String) {
+    async fn expect(&mut self, expected: &str, sent: &mut String) {
         let (method, id) = expected.split_once(' ').unwrap_or((expected, ""));
         if method == "session/cancel" {
             self.stop.take().unwrap().send(()).unwrap();
@@ -125,14 +122,15 @@ impl Played {
         assert_eq!(line["method"], method);
         self.ids.insert(id.to_owned(), line["id"].clone());
         if method == "initialize" {
-            let offered = r#"{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}}"#;
+            let offered =
+                r#"{"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false,"auth":{"terminal":false}}"#;
             assert_eq!(line["params"]["clientCapabilities"].to_string(), offered);
         } else if method != "session/prompt" {
             writeln!(sent, "{method} {}", line["params"]).unwrap();
         }
     }
 
-    fn says(&self, said: &str) {
+    fn send_message(&self, said: &str) {
         let mut said: Value = serde_json::from_str(said).unwrap();
         if said.get("method").is_none() {
             said["id"] = self.ids[&said["id"].to_string()].clone();

@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use signoff_core::config::AgentKind::Copilot;
-use signoff_engine::agent::{Hold, Laid};
+use signoff_core::settings::AgentKind::Copilot;
+use signoff_engine::agent::{AgentFile, SandboxBackend};
 
-use crate::ask::Ask;
 use crate::replay::{self, story};
+use crate::test_spec::TestSpec;
 
 #[test]
 fn a_writer_may_use_every_tool() {
-    insta::assert_snapshot!(Ask { model: Some("gpt-5"), ..Ask::writer(Copilot) }.shown(), @"
+    insta::assert_snapshot!(TestSpec { model: Some("gpt-5"), ..TestSpec::writer(Copilot) }.shown(), @"
     copilot
       --output-format
       json
@@ -30,8 +30,8 @@ fn a_writer_may_use_every_tool() {
 }
 
 #[test]
-fn a_reviewer_may_look_and_report() {
-    insta::assert_snapshot!(Ask::reviewer(Copilot).shown(), @r#"
+fn a_reviewer_may_read_and_report() {
+    insta::assert_snapshot!(TestSpec::reviewer(Copilot).shown(), @r#"
     copilot
       --output-format
       json
@@ -78,37 +78,37 @@ fn a_reviewer_may_look_and_report() {
 
 #[test]
 fn a_reviewer_without_a_server() {
-    let line = Ask { reports: false, ..Ask::reviewer(Copilot) }.line();
+    let line = TestSpec { reports: false, ..TestSpec::reviewer(Copilot) }.line();
     assert!(line.arguments.iter().all(|word| !word.contains("signoff")), "{:?}", line.arguments);
     assert!(line.files.is_empty());
 }
 
 #[test]
-fn who_is_held_finds_what_is_unpacked_and_unpacks_the_rest_for_itself() {
+fn a_sandboxed_agent_links_the_unpacked_package() {
     let home = tempfile::tempdir().unwrap();
     let version = home.path().join(".cache/copilot/pkg/linux-x64/1.0.102");
     fs::create_dir_all(&version).unwrap();
     let linked = |hold| {
-        let line = Ask { hold, person: home.path().to_owned(), ..Ask::reviewer(Copilot) }.line();
+        let line = TestSpec { hold, person: home.path().to_owned(), ..TestSpec::reviewer(Copilot) }.line();
         let packages = line.environment.iter().any(|(name, _)| name == "COPILOT_PKG_CACHE_HOME");
-        let links: Vec<Laid> =
-            line.files.into_iter().filter(|file| matches!(file, Laid::Link { .. })).collect();
+        let links: Vec<AgentFile> =
+            line.files.into_iter().filter(|file| matches!(file, AgentFile::Link { .. })).collect();
         (packages, links)
     };
     let path = "/work/attempt/home/copilot-packages/pkg/linux-x64/1.0.102".into();
-    let link = Laid::Link { path, of: version.clone() };
-    for hold in [Hold::Landlock, Hold::Bubblewrap] {
+    let link = AgentFile::Link { path, source: version.clone() };
+    for hold in [SandboxBackend::Landlock, SandboxBackend::Bubblewrap] {
         assert_eq!(linked(hold), (true, vec![link.clone()]));
     }
-    assert_eq!(linked(Hold::Nobody), (false, Vec::new()));
+    assert_eq!(linked(SandboxBackend::None), (false, Vec::new()));
 }
 
 #[test]
-fn the_persons_own_words_come_last() {
-    let mut ask = Ask { resumes: Some("s1"), ..Ask::writer(Copilot) };
-    ask.agent.command = vec!["npx".to_owned(), "copilot".to_owned()];
-    ask.agent.args = vec!["--effort".to_owned(), "high".to_owned()];
-    let line = ask.line();
+fn configured_arguments_come_last() {
+    let mut spec = TestSpec { resumes: Some("s1"), ..TestSpec::writer(Copilot) };
+    spec.agent.command = vec!["npx".to_owned(), "copilot".to_owned()];
+    spec.agent.args = vec!["--effort".to_owned(), "high".to_owned()];
+    let line = spec.line();
     assert_eq!(line.program, "npx");
     assert_eq!(line.arguments.first().map(String::as_str), Some("copilot"));
     assert_eq!(line.arguments[line.arguments.len() - 4..], ["--resume", "s1", "--effort", "high"]);
@@ -127,7 +127,7 @@ fn an_answer_without_tools() {
 }
 
 #[test]
-fn the_message_is_the_last_that_asks_for_no_tool() {
+fn the_message_is_the_last_one_without_a_tool_request() {
     insta::assert_snapshot!(story(Copilot, "tools"), @"
     I write a file.
     [create] /work/repo/made.txt
@@ -143,7 +143,7 @@ fn the_message_is_the_last_that_asks_for_no_tool() {
 }
 
 #[test]
-fn of_a_resumed_session_what_came_since_counts() {
+fn a_resumed_session_counts_only_new_usage() {
     insta::assert_snapshot!(story(Copilot, "resumed"), @"
     Resumed answer.
     ---
@@ -285,12 +285,12 @@ fn refusals_of_the_provider() {
     ---
     message: 
     session: 00000009-0000-4000-8000-000000000000
-    trouble: the prompt is too long for the model: Request exceeds the model's prompt budget after reserving output (210389 tokens; limit 128000). Reduce context or compact before continuing. (TooLong)
+    trouble: the prompt is too long for the model: Request exceeds the model's prompt budget after reserving output (210389 tokens; limit 128000). Reduce context or compact before continuing. (PromptTooLong)
     ");
 }
 
 #[test]
-fn answers_that_break_off() {
+fn interrupted_responses_are_errors() {
     insta::assert_snapshot!(story(Copilot, "cut"), @"
     (waits: streaming_error)
     (waits: streaming_error)
@@ -318,7 +318,7 @@ fn answers_that_break_off() {
 }
 
 #[test]
-fn nobody_is_logged_in() {
+fn a_missing_login_is_reported() {
     insta::assert_snapshot!(story(Copilot, "no_login"), @"
 
     ---
@@ -328,7 +328,7 @@ fn nobody_is_logged_in() {
 }
 
 #[test]
-fn its_own_closing_line_is_not_believed_when_it_was_ended() {
+fn the_closing_line_of_a_killed_agent_does_not_count() {
     insta::assert_snapshot!(story(Copilot, "terminated"), @"
 
     ---
@@ -339,11 +339,11 @@ fn its_own_closing_line_is_not_believed_when_it_was_ended() {
 }
 
 #[test]
-fn it_ends_well_only_when_it_says_so() {
-    replay::ends_well_only_when_it_says_so(Copilot, |line| line.contains(r#""type":"result""#));
+fn success_requires_a_closing_line() {
+    replay::check_success_requires_a_closing_line(Copilot, |line| line.contains(r#""type":"result""#));
 }
 
 #[test]
-fn anything_is_taken_in() {
-    replay::takes_in_anything(Copilot);
+fn any_output_is_parsed() {
+    replay::check_any_output_is_parsed(Copilot);
 }

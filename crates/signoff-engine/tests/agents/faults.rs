@@ -1,10 +1,10 @@
-//! What a provider does to an agent, as each of them told it: nothing of it ends well.
+//! Provider faults, as recorded for each agent: none of them ends in success.
 //!
-//! The same happens to the programs themselves in `real_agents::faults` of the end-to-end tests, but for what takes them
-//! too long for every day.
+//! `real_agents::faults` of the end-to-end tests causes the same faults with the real programs, except for those that
+//! take too long to run every day.
 
-use signoff_core::config::AgentKind::{self, Claude, Codex, Gemini, Opencode};
-use signoff_core::heard::TroubleKind;
+use signoff_core::agent_output::AgentErrorKind;
+use signoff_core::settings::AgentKind::{self, Claude, Codex, Gemini, Opencode};
 
 use crate::replay::{Recording, account};
 
@@ -25,28 +25,28 @@ fn recordings(fault: &str) -> [(AgentKind, String); 4] {
     }
 }
 
-/// Whether this is what a person should be told.
-fn is_right(fault: &str, kind: TroubleKind) -> bool {
+/// Returns whether this is the right error to report.
+fn is_expected(fault: &str, kind: AgentErrorKind) -> bool {
     match fault {
-        "500" => kind == TroubleKind::Overloaded,
-        "429" => matches!(kind, TroubleKind::Limited { .. }),
-        "401" => kind == TroubleKind::NotLoggedIn,
-        "cut" | "malformed" => kind == TroubleKind::Broken,
-        // Killed while the model says nothing, and while it works: it cannot say how it ended, or that it was stopped.
-        "hang" | "interrupted" => matches!(kind, TroubleKind::NoEnd | TroubleKind::Other),
+        "500" => kind == AgentErrorKind::Overloaded,
+        "429" => matches!(kind, AgentErrorKind::Limited { .. }),
+        "401" => kind == AgentErrorKind::NotLoggedIn,
+        "cut" | "malformed" => kind == AgentErrorKind::Broken,
+        // Killed while the model is silent or while a tool runs: the agent reports no end, or that it was stopped.
+        "hang" | "interrupted" => matches!(kind, AgentErrorKind::NoResult | AgentErrorKind::Other),
         fault => panic!("{fault} is none of the faults"),
     }
 }
 
 #[test]
-fn every_fault_is_recorded_of_every_agent_and_understood() {
+fn every_fault_is_recorded_and_recognized_for_every_agent() {
     for fault in ["500", "429", "401", "cut", "malformed", "hang", "interrupted"] {
         for (kind, name) in recordings(fault) {
             let recording = Recording::read(kind, &name);
             assert!(!recording.stdout.is_empty(), "{kind:?} {name} is not recorded");
             let account = account(kind, &recording);
-            let trouble = account.heard.trouble.unwrap_or_else(|| panic!("{kind:?} {name} ended well"));
-            assert!(is_right(fault, trouble.kind), "{kind:?} {name}: {trouble} ({:?})", trouble.kind);
+            let trouble = account.summary.error.unwrap_or_else(|| panic!("{kind:?} {name} ended well"));
+            assert!(is_expected(fault, trouble.kind), "{kind:?} {name}: {trouble} ({:?})", trouble.kind);
             assert_eq!(account.message, "", "{kind:?} {name}: nothing of it is an answer");
         }
     }

@@ -1,13 +1,13 @@
-//! `kind = "gemini"`.
+//! Gemini CLI (`kind = "gemini"`): recordings and command lines.
 
 use std::fs;
 
-use signoff_core::config::AgentKind::Gemini;
-use signoff_core::heard::TroubleKind;
-use signoff_engine::agent::Hold;
+use signoff_core::agent_output::AgentErrorKind;
+use signoff_core::settings::AgentKind::Gemini;
+use signoff_engine::agent::SandboxBackend;
 
-use crate::ask::Ask;
-use crate::replay::{Recording, account, ends_well_only_when_it_says_so, story, takes_in_anything};
+use crate::replay::{Recording, account, check_any_output_is_parsed, check_success_requires_a_closing_line, story};
+use crate::test_spec::TestSpec;
 
 #[test]
 fn an_answer() {
@@ -52,7 +52,7 @@ fn tools_side_by_side() {
 }
 
 #[test]
-fn thoughts_are_paid_for() {
+fn thinking_tokens_are_counted() {
     insta::assert_snapshot!(story(Gemini, "thoughts"), @"
     With reasoning.
     ---
@@ -92,7 +92,7 @@ fn a_reviewer_that_reports() {
 }
 
 #[test]
-fn a_reviewer_that_would_write() {
+fn a_reviewer_that_tries_to_write() {
     insta::assert_snapshot!(story(Gemini, "evil"), @"
     Writing.
     [write_file] /work/repo/evil.txt
@@ -120,7 +120,7 @@ fn a_reviewer_that_would_write() {
 }
 
 #[test]
-fn a_reviewer_that_would_leave_plan_mode() {
+fn a_reviewer_that_tries_to_leave_plan_mode() {
     insta::assert_snapshot!(story(Gemini, "escape"), @"
     Plan.
     [write_file] plan.md
@@ -148,7 +148,7 @@ fn a_reviewer_that_would_leave_plan_mode() {
 }
 
 #[test]
-fn a_reviewer_held_by_plan_mode_alone() {
+fn a_reviewer_restricted_by_plan_mode_alone() {
     insta::assert_snapshot!(story(Gemini, "evil_plan"), @"
     Writing.
     [write_file] /work/repo/evil.txt
@@ -176,7 +176,7 @@ fn a_reviewer_held_by_plan_mode_alone() {
 }
 
 #[test]
-fn the_server_for_reports_is_not_there() {
+fn a_missing_report_server_is_reported() {
     insta::assert_snapshot!(story(Gemini, "server_unreachable"), @"
     Reporting.
     [no MCP tool report_finding was offered]
@@ -296,7 +296,7 @@ fn an_overloaded_provider() {
 }
 
 #[test]
-fn an_answer_that_breaks_off() {
+fn an_interrupted_response() {
     insta::assert_snapshot!(story(Gemini, "cut"), @"
     This answer is c
     (error: [API Error: terminated])
@@ -319,7 +319,7 @@ fn a_provider_that_hangs_up() {
 }
 
 #[test]
-fn an_answer_that_makes_no_sense() {
+fn a_malformed_response() {
     insta::assert_snapshot!(story(Gemini, "malformed"), @r#"
     This answer
     (error: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON])
@@ -340,7 +340,7 @@ fn a_bound_on_turns() {
     message: 
     session: 542fd506-717c-4219-88be-bb42c48d5e9e
     spent by gemini-2.5-pro: 20 in (0 cached, 0 written), 2 out
-    trouble: a bound of its own was reached: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (Bound)
+    trouble: a bound of its own was reached: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
     ");
 }
 
@@ -370,7 +370,7 @@ fn not_trusted() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 55, Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments (NoEnd)
+    trouble: it ended without saying how: exit code 55, Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`, set the `GEMINI_CLI_TRUST_WORKSPACE=true` environment variable, or trust this directory in interactive mode. For more details, see https://geminicli.com/docs/cli/trusted-folders/#headless-and-automated-environments (NoResult)
     ");
 }
 
@@ -387,7 +387,7 @@ fn a_session_begins() {
 }
 
 #[test]
-fn a_session_goes_on() {
+fn a_session_is_resumed() {
     insta::assert_snapshot!(story(Gemini, "session_resumed"), @"
     Resumed answer.
     ---
@@ -399,12 +399,12 @@ fn a_session_goes_on() {
 }
 
 #[test]
-fn a_session_that_is_not_there() {
+fn an_unknown_session() {
     insta::assert_snapshot!(story(Gemini, "session_unknown"), @r#"
 
     ---
     message: 
-    trouble: it does not know its session any more: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (Session)
+    trouble: it does not know its session any more: Error resuming session: Invalid session identifier "00000000-0000-4000-8000-000000000000". (SessionGone)
     "#);
 }
 
@@ -424,7 +424,7 @@ fn no_prompt() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 42, No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option. (NoEnd)
+    trouble: it ended without saying how: exit code 42, No input provided via stdin. Input can be provided by piping data into gemini or using the --prompt option. (NoResult)
     ");
 }
 
@@ -435,23 +435,23 @@ fn ended_by_a_signal() {
     ---
     message: 
     session: 11196fb3-47c3-4a81-b7d7-047d79602996
-    trouble: it ended without saying how: exit code 0 (NoEnd)
+    trouble: it ended without saying how: exit code 0 (NoResult)
     ");
 }
 
 #[test]
-fn success_without_a_word() {
+fn success_without_a_message() {
     insta::assert_snapshot!(story(Gemini, "too_long"), @"
 
     ---
     message: 
     session: 31fcbb03-c636-465a-b05f-d14f7ff04a47
-    trouble: the prompt is too long for the model: Warning: stdin input truncated to 8388608 bytes. (TooLong)
+    trouble: the prompt is too long for the model: Warning: stdin input truncated to 8388608 bytes. (PromptTooLong)
     ");
 }
 
 #[test]
-fn it_waited_by_itself() {
+fn retries_of_the_agent_itself_are_no_error() {
     insta::assert_snapshot!(story(Gemini, "waited"), @"
     Healed.
     ---
@@ -464,7 +464,7 @@ fn it_waited_by_itself() {
 
 #[test]
 fn the_command_line_of_a_writer() {
-    insta::assert_snapshot!(Ask::writer(Gemini).shown(), @r#"
+    insta::assert_snapshot!(TestSpec::writer(Gemini).shown(), @r#"
     gemini
       -e
       none
@@ -556,7 +556,7 @@ fn the_command_line_of_a_writer() {
 
 #[test]
 fn the_command_line_of_a_reviewer() {
-    insta::assert_snapshot!(Ask::reviewer(Gemini).shown(), @r#"
+    insta::assert_snapshot!(TestSpec::reviewer(Gemini).shown(), @r#"
     gemini
       -e
       none
@@ -683,82 +683,81 @@ fn the_command_line_of_a_reviewer() {
 }
 
 #[test]
-fn a_session_model_and_words_of_ones_own() {
-    let mut ask = Ask { model: Some("big"), resumes: Some("a-session"), ..Ask::writer(Gemini) };
-    ask.agent.command = vec!["npx".to_owned(), "the-agent".to_owned()];
-    ask.agent.args = vec!["--more".to_owned()];
-    let line = ask.line();
+fn session_model_and_configured_arguments() {
+    let mut spec = TestSpec { model: Some("big"), resumes: Some("a-session"), ..TestSpec::writer(Gemini) };
+    spec.agent.command = vec!["npx".to_owned(), "the-agent".to_owned()];
+    spec.agent.args = vec!["--more".to_owned()];
+    let line = spec.line();
     let words: Vec<&str> = [&line.program].into_iter().chain(&line.arguments).map(String::as_str).collect();
     insta::assert_snapshot!(words.join(" "), @"npx the-agent -e none --approval-mode yolo --skip-trust -o stream-json -m big --resume a-session --more");
 }
 
 #[test]
-fn whoever_holds_it_the_command_line_is_the_same() {
-    for ask in [Ask::writer(Gemini), Ask::reviewer(Gemini)] {
-        for hold in [Hold::Nobody, Hold::Bubblewrap, Hold::Landlock] {
-            assert_eq!(Ask { hold, ..ask.clone() }.line(), ask.line());
+fn the_command_line_does_not_depend_on_the_sandbox() {
+    for spec in [TestSpec::writer(Gemini), TestSpec::reviewer(Gemini)] {
+        for hold in [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock] {
+            assert_eq!(TestSpec { hold, ..spec.clone() }.line(), spec.line());
         }
     }
 }
 
 #[test]
-fn a_key_of_ones_own_is_used_and_not_overwritten() {
-    let mut ask = Ask::writer(Gemini);
-    ask.agent.env = [("GEMINI_API_KEY".to_owned(), "a-key".to_owned())].into();
-    ask.inherits = &["GOOGLE_GEMINI_BASE_URL"];
-    let told = ask.shown();
-    assert!(told.contains(r#""selectedType": "gemini-api-key""#), "{told}");
-    assert!(!told.contains("GEMINI_API_KEY=") && !told.contains("GOOGLE_GEMINI_BASE_URL="), "{told}");
+fn a_configured_key_is_not_overwritten() {
+    let mut spec = TestSpec::writer(Gemini);
+    spec.agent.env = [("GEMINI_API_KEY".to_owned(), "a-key".to_owned())].into();
+    spec.inherits = &["GOOGLE_GEMINI_BASE_URL"];
+    let shown = spec.shown();
+    assert!(shown.contains(r#""selectedType": "gemini-api-key""#), "{shown}");
+    assert!(!shown.contains("GEMINI_API_KEY=") && !shown.contains("GOOGLE_GEMINI_BASE_URL="), "{shown}");
 }
 
 #[test]
-fn a_key_that_is_inherited_is_used_unless_the_person_logs_in_elsewhere() {
-    let selects = |inherits| Ask { inherits, ..Ask::writer(Gemini) }.shown().contains("gemini-api-key");
+fn an_inherited_key_is_used_unless_another_login_is_selected() {
+    let selects = |inherits| TestSpec { inherits, ..TestSpec::writer(Gemini) }.shown().contains("gemini-api-key");
     assert!(selects(&["GEMINI_API_KEY"]));
     assert!(!selects(&[]));
     assert!(!selects(&["GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"]));
 }
 
 #[test]
-fn a_person_is_logged_in_as_they_chose() {
+fn the_selected_login_is_kept() {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join(".gemini");
     fs::create_dir(&directory).unwrap();
-    let settings =
-        r#"{ "security": { "auth": { "selectedType": "oauth-personal" } }, "mcpServers": { "mine": {} } }"#;
+    let settings = r#"{ "security": { "auth": { "selectedType": "oauth-personal" } }, "mcpServers": { "mine": {} } }"#;
     fs::write(directory.join("settings.json"), settings).unwrap();
     fs::write(directory.join(".env"), "GEMINI_API_KEY=a-key\nPATH=/elsewhere\n").unwrap();
-    let mut ask = Ask { person: home.path().to_owned(), ..Ask::writer(Gemini) };
-    let told = ask.shown();
-    assert!(told.contains(r#""selectedType": "oauth-personal""#) && !told.contains("mine"), "{told}");
-    assert!(told.contains("\nGEMINI_API_KEY=a-key\n") && !told.contains("elsewhere"), "{told}");
-    ask.agent.env = [("GEMINI_API_KEY".to_owned(), "another".to_owned())].into();
-    assert!(ask.shown().contains("gemini-api-key"));
+    let mut spec = TestSpec { person: home.path().to_owned(), ..TestSpec::writer(Gemini) };
+    let shown = spec.shown();
+    assert!(shown.contains(r#""selectedType": "oauth-personal""#) && !shown.contains("mine"), "{shown}");
+    assert!(shown.contains("\nGEMINI_API_KEY=a-key\n") && !shown.contains("elsewhere"), "{shown}");
+    spec.agent.env = [("GEMINI_API_KEY".to_owned(), "another".to_owned())].into();
+    assert!(spec.shown().contains("gemini-api-key"));
 }
 
 #[test]
-fn what_breaks_off_never_ended_well() {
-    ends_well_only_when_it_says_so(Gemini, |line| line.contains(r#""type":"result""#));
+fn success_requires_a_closing_line() {
+    check_success_requires_a_closing_line(Gemini, |line| line.contains(r#""type":"result""#));
 }
 
 #[test]
-fn any_lines_are_taken_in() {
-    takes_in_anything(Gemini);
+fn any_output_is_parsed() {
+    check_any_output_is_parsed(Gemini);
 }
 
-/// Changed by hand: lines that it writes before it closes with a success, or without a reason.
+/// Edits a recording: adds an error line, then closes with this status.
 fn with_error(name: &str, error: &str, status: &str) -> Recording {
     let lines = String::from_utf8(Recording::read(Gemini, name).stdout).unwrap();
     let (before, result) = lines.trim_end().rsplit_once('\n').unwrap();
     let result = result.replace(r#""status":"success""#, &format!(r#""status":"{status}""#));
-    Recording::of(&format!("{before}\n{error}\n{result}\n"))
+    Recording::from_stdout(&format!("{before}\n{error}\n{result}\n"))
 }
 
 #[test]
-fn who_stops_by_itself_is_not_done() {
+fn an_agent_that_gives_up_did_not_succeed() {
     let end = |error: &str, status: &str| {
         let account = account(Gemini, &with_error("tools", error, status));
-        account.heard.trouble.map_or(account.message, |trouble| format!("{trouble} ({:?})", trouble.kind))
+        account.summary.error.map_or(account.message, |trouble| format!("{trouble} ({:?})", trouble.kind))
     };
     let warning = |words: &str| format!(r#"{{"type":"error","severity":"warning","message":"{words}"}}"#);
     let error = |words: &str| format!(r#"{{"type":"error","severity":"error","message":"{words}"}}"#);
@@ -772,47 +771,46 @@ fn who_stops_by_itself_is_not_done() {
         end(&warning("A tool is slow"), "success"),
     ];
     insta::assert_snapshot!(ends.join("\n"), @"
-    a bound of its own was reached: Loop detected, stopping execution (Bound)
-    a bound of its own was reached: Maximum session turns exceeded (Bound)
+    a bound of its own was reached: Loop detected, stopping execution (OwnLimit)
+    a bound of its own was reached: Maximum session turns exceeded (OwnLimit)
     it ended with an error: Agent execution blocked: by a hook (Other)
     it ended with an error: The model response was blocked due to safety settings. (Other)
     the answer of its provider broke off: The model returned an empty response with no text or thoughts. (Broken)
-    a bound of its own was reached: Model response was truncated because it exceeded the token limit. (Bound)
+    a bound of its own was reached: Model response was truncated because it exceeded the token limit. (OwnLimit)
     All done: made.txt and shell.txt.
     ");
 }
 
 #[test]
-fn who_goes_on_after_an_error_is_judged_by_the_rest() {
+fn an_error_is_cleared_by_later_progress() {
     let error = r#"{"type":"error","severity":"warning","message":"Agent execution blocked: look again"}"#;
     let says = r#"{"type":"message","role":"assistant","content":"I looked again.","delta":true}"#;
     let account = account(Gemini, &with_error("tools", &format!("{error}\n{says}"), "success"));
-    assert_eq!(account.heard.trouble, None);
+    assert_eq!(account.summary.error, None);
     assert!(account.message.ends_with("I looked again."));
 }
 
 #[test]
-fn who_begins_again_and_is_cut_off_did_not_end() {
+fn output_after_the_result_needs_another_result() {
     let tools = String::from_utf8(Recording::read(Gemini, "tools").stdout).unwrap();
     let again = tools.trim_end().rsplit_once('\n').unwrap().0;
-    let account =
-        account(Gemini, &Recording { code: Some(1), ..Recording::of(&format!("{tools}{again}\n")) });
+    let account = account(Gemini, &Recording { code: Some(1), ..Recording::from_stdout(&format!("{tools}{again}\n")) });
     assert_eq!(account.message, "");
-    assert_eq!(account.heard.trouble.unwrap().kind, TroubleKind::NoEnd);
+    assert_eq!(account.summary.error.unwrap().kind, AgentErrorKind::NoResult);
 }
 
-/// Changed by hand: what Google says where a minute's requests are used up.
+/// Edited by hand: Google's message for an exhausted per-minute quota.
 #[test]
-fn a_limit_for_a_minute_is_waited_for() {
+fn a_per_minute_limit_is_a_rate_limit() {
     let lines = String::from_utf8(Recording::read(Gemini, "status_429").stdout).unwrap();
     let (before, _) = lines.trim_end().rsplit_once('\n').unwrap();
     let error = r#"{"type":"result","status":"error","error":{"type":"Error","message":"[API Error: You exceeded your current quota, please check your plan and billing details.\n* Quota exceeded for metric: generativelanguage.googleapis.com/generate_content_free_tier_requests, limit: 10\nPlease retry in 3.2s.]"}}"#;
-    let account = account(Gemini, &Recording::of(&format!("{before}\n{error}\n")));
-    assert_eq!(account.heard.trouble.unwrap().kind, TroubleKind::Limited { seconds: Some(4) });
+    let account = account(Gemini, &Recording::from_stdout(&format!("{before}\n{error}\n")));
+    assert_eq!(account.summary.error.unwrap().kind, AgentErrorKind::Limited { seconds: Some(4) });
 }
 
 #[test]
-fn what_was_used_before_it_was_killed_is_in_its_files() {
+fn usage_of_a_killed_agent_is_read_from_its_session_files() {
     insta::assert_snapshot!(story(Gemini, "killed"), @"
     one
     [write_file] /work/repo/half.txt
@@ -822,6 +820,6 @@ fn what_was_used_before_it_was_killed_is_in_its_files() {
     message: 
     session: eeb34418-9289-4457-9c91-fa0892cb9bc5
     spent by gemini-2.5-pro: 2100 in (800 cached, 0 written), 110 out
-    trouble: it ended without saying how: ended by a signal (NoEnd)
+    trouble: it ended without saying how: ended by a signal (NoResult)
     ");
 }

@@ -1,9 +1,7 @@
-//! What real agents said, recorded once and heard again: a story for each recording, and laws that hold for all of them.
+//! Adapters parse recorded output of real agents: a snapshot for each recording, and properties that all of them have.
 
 #[cfg(test)]
 mod acp;
-#[cfg(test)]
-mod ask;
 #[cfg(test)]
 mod claude;
 #[cfg(test)]
@@ -15,12 +13,14 @@ mod copilot;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
-mod gemini;
+mod final_message;
 #[cfg(test)]
-mod last_word;
+mod gemini;
 #[cfg(test)]
 mod opencode;
 #[cfg(test)]
 mod qwen;
 #[cfg(test)]
 mod replay;
+#[cfg(test)]
+mod test_spec;

@@ -1,14 +1,14 @@
 //! opencode: recordings of version 1.18.33.
 
-use signoff_core::config::AgentKind::Opencode;
-use signoff_engine::agent::{Duty, Hold};
+use signoff_core::settings::AgentKind::Opencode;
+use signoff_engine::agent::{AccessMode, SandboxBackend};
 
-use crate::ask::Ask;
-use crate::replay::{self, Recording, account, story, story_of};
+use crate::replay::{self, Recording, account, story, story_of_lines};
+use crate::test_spec::TestSpec;
 
 #[test]
-fn a_writer_is_asked_nothing_and_keeps_its_state_to_itself() {
-    insta::assert_snapshot!(Ask { model: Some("anthropic/opus"), ..Ask::writer(Opencode) }.shown(), @r#"
+fn a_writer_needs_no_permission_and_has_its_own_state() {
+    insta::assert_snapshot!(TestSpec { model: Some("anthropic/opus"), ..TestSpec::writer(Opencode) }.shown(), @r#"
     opencode
       run
       --format
@@ -48,7 +48,7 @@ fn a_writer_is_asked_nothing_and_keeps_its_state_to_itself() {
 
 #[test]
 fn a_reviewer_may_read_and_report() {
-    insta::assert_snapshot!(Ask::reviewer(Opencode).shown(), @r#"
+    insta::assert_snapshot!(TestSpec::reviewer(Opencode).shown(), @r#"
     opencode
       run
       --format
@@ -97,29 +97,26 @@ fn a_reviewer_may_read_and_report() {
 }
 
 #[test]
-fn whoever_holds_it_it_is_told_the_same() {
-    let held = |hold| Ask { hold, ..Ask::reviewer(Opencode) }.line();
-    assert_eq!(held(Hold::Nobody), held(Hold::Landlock));
-    assert_eq!(held(Hold::Bubblewrap), held(Hold::Landlock));
+fn the_command_line_does_not_depend_on_the_sandbox() {
+    let held = |hold| TestSpec { hold, ..TestSpec::reviewer(Opencode) }.line();
+    assert_eq!(held(SandboxBackend::None), held(SandboxBackend::Landlock));
+    assert_eq!(held(SandboxBackend::Bubblewrap), held(SandboxBackend::Landlock));
 }
 
 #[test]
-fn a_session_goes_on_under_its_name() {
-    let line = Ask { resumes: Some("ses_1"), ..Ask::writer(Opencode) }.line();
+fn a_session_is_resumed_by_its_id() {
+    let line = TestSpec { resumes: Some("ses_1"), ..TestSpec::writer(Opencode) }.line();
     assert_eq!(line.arguments, ["run", "--format", "json", "--session", "ses_1", "--auto"]);
 }
 
 #[test]
-fn the_persons_own_words_come_last() {
-    let mut ask = Ask { duty: Duty::Read, ..Ask::writer(Opencode) };
-    ask.agent.command = vec!["nice".to_owned(), "./opencode".to_owned()];
-    ask.agent.args = vec!["--variant".to_owned(), "high".to_owned()];
-    let line = ask.line();
+fn configured_arguments_come_last() {
+    let mut spec = TestSpec { duty: AccessMode::Read, ..TestSpec::writer(Opencode) };
+    spec.agent.command = vec!["nice".to_owned(), "./opencode".to_owned()];
+    spec.agent.args = vec!["--variant".to_owned(), "high".to_owned()];
+    let line = spec.line();
     assert_eq!(line.program, "nice");
-    assert_eq!(
-        line.arguments,
-        ["./opencode", "run", "--format", "json", "--title", "signoff", "--variant", "high"]
-    );
+    assert_eq!(line.arguments, ["./opencode", "run", "--format", "json", "--title", "signoff", "--variant", "high"]);
 }
 
 #[test]
@@ -199,7 +196,7 @@ fn a_resumed_session_counts_from_zero() {
 
     ---
     message: 
-    trouble: it does not know its session any more: exit code 1, Error: Session not found (Session)
+    trouble: it does not know its session any more: exit code 1, Error: Session not found (SessionGone)
     ");
 }
 
@@ -219,7 +216,7 @@ fn a_reviewer_reports() {
 }
 
 #[test]
-fn nothing_is_said_of_a_server_that_is_not_there() {
+fn a_missing_report_server_is_not_reported() {
     insta::assert_snapshot!(story(Opencode, "reports_unreachable"), @"
     Reporting.
 
@@ -298,7 +295,7 @@ fn refusals_of_the_provider() {
 }
 
 #[test]
-fn answers_that_break_off() {
+fn interrupted_responses_are_errors() {
     insta::assert_snapshot!(story(Opencode, "cut"), @"
     (error: Connection reset by server)
     ---
@@ -306,9 +303,9 @@ fn answers_that_break_off() {
     session: ses_1
     trouble: the answer of its provider broke off: Connection reset by server (Broken)
     ");
-    // The same, seen a moment earlier.
+    // The same fault, detected a moment earlier.
     let closed = r#"{"type":"error","timestamp":1,"sessionID":"ses_1","error":{"name":"APIError","data":{"message":"Cannot connect to API: The socket connection was closed unexpectedly.","isRetryable":true}}}"#;
-    insta::assert_snapshot!(story_of(Opencode, &[closed]), @"
+    insta::assert_snapshot!(story_of_lines(Opencode, &[closed]), @"
     (error: Cannot connect to API: The socket connection was closed unexpectedly.)
     ---
     message: 
@@ -325,7 +322,7 @@ fn answers_that_break_off() {
 }
 
 #[test]
-fn what_keeps_it_from_starting() {
+fn startup_errors_are_reported() {
     insta::assert_snapshot!(story(Opencode, "wrong_model"), @"
     (error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows))
     ---
@@ -337,32 +334,32 @@ fn what_keeps_it_from_starting() {
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, Error: Unexpected error Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoEnd)
+    trouble: it ended without saying how: exit code 1, Error: Unexpected error Unknown: FileSystem.open (/work/home/.local/share/opencode/log/opencode.log) (NoResult)
     ");
 }
 
 #[test]
-fn it_ends_well_only_when_it_says_so() {
-    replay::ends_well_only_when_it_says_so(Opencode, |line| line.contains(r#""reason":"stop""#));
+fn success_requires_a_closing_line() {
+    replay::check_success_requires_a_closing_line(Opencode, |line| line.contains(r#""reason":"stop""#));
 }
 
 #[test]
-fn anything_is_taken_in() {
-    replay::takes_in_anything(Opencode);
+fn any_output_is_parsed() {
+    replay::check_any_output_is_parsed(Opencode);
 }
 
-/// Changed by hand: what it cost and used is told oddly.
+/// Edited by hand: the cost and usage fields are malformed.
 #[test]
-fn an_odd_step_is_a_step() {
+fn a_step_with_malformed_usage_counts() {
     let tools = String::from_utf8(Recording::read(Opencode, "tools").stdout).unwrap();
     let (before, last) = tools.trim_end().rsplit_once('\n').unwrap();
-    let known = account(Opencode, &Recording::of(&tools));
+    let known = account(Opencode, &Recording::from_stdout(&tools));
     for (from, to) in [(r#""input":"#, r#""input":-"#), (r#""cost":"#, r#""cost":null,"price":"#)] {
         let odd = last.replacen(from, to, 1);
         assert_ne!(odd, last);
-        let account = account(Opencode, &Recording::of(&format!("{before}\n{odd}\n")));
-        assert_eq!(account.heard.trouble, None);
+        let account = account(Opencode, &Recording::from_stdout(&format!("{before}\n{odd}\n")));
+        assert_eq!(account.summary.error, None);
         assert_eq!(account.message, known.message);
-        assert_eq!(account.heard.spent[0].tokens.output, known.heard.spent[0].tokens.output);
+        assert_eq!(account.summary.spent[0].tokens.output, known.summary.spent[0].tokens.output);
     }
 }

@@ -1,13 +1,13 @@
-//! `kind = "qwen"`.
+//! Qwen Code (`kind = "qwen"`): recordings and command lines.
 
 use std::fs;
 
-use signoff_core::config::AgentKind::Qwen;
-use signoff_core::heard::TroubleKind;
-use signoff_engine::agent::Hold;
+use signoff_core::agent_output::AgentErrorKind;
+use signoff_core::settings::AgentKind::Qwen;
+use signoff_engine::agent::SandboxBackend;
 
-use crate::ask::Ask;
-use crate::replay::{Recording, account, ends_well_only_when_it_says_so, story, takes_in_anything};
+use crate::replay::{Recording, account, check_any_output_is_parsed, check_success_requires_a_closing_line, story};
+use crate::test_spec::TestSpec;
 
 #[test]
 fn two_turns() {
@@ -56,7 +56,7 @@ fn a_reviewer_that_reports() {
 }
 
 #[test]
-fn a_reviewer_that_would_write() {
+fn a_reviewer_that_tries_to_write() {
     insta::assert_snapshot!(story(Qwen, "evil"), @"
     Writing.
     [write_file] /work/repo/evil.txt
@@ -85,7 +85,7 @@ fn a_reviewer_that_would_write() {
 }
 
 #[test]
-fn agents_that_it_starts_are_paid_for() {
+fn usage_of_subagents_is_counted() {
     insta::assert_snapshot!(story(Qwen, "subagent"), @"
     Sub.
     [agent] look
@@ -102,7 +102,7 @@ fn agents_that_it_starts_are_paid_for() {
 }
 
 #[test]
-fn a_reviewer_that_tries_everything() {
+fn a_reviewer_that_tries_every_tool() {
     insta::assert_snapshot!(story(Qwen, "evil_more"), @"
     Tree.
     [enter_worktree]
@@ -147,7 +147,7 @@ fn a_reviewer_that_tries_everything() {
 }
 
 #[test]
-fn a_reviewer_that_would_leave_plan_mode() {
+fn a_reviewer_that_tries_to_leave_plan_mode() {
     insta::assert_snapshot!(story(Qwen, "escape"), @"
     Plan.
     [write_file] plan.md
@@ -174,7 +174,7 @@ fn a_reviewer_that_would_leave_plan_mode() {
 }
 
 #[test]
-fn the_server_for_reports_is_not_there() {
+fn a_missing_report_server_is_reported() {
     insta::assert_snapshot!(story(Qwen, "server_unreachable"), @"
     Reporting.
 
@@ -191,7 +191,7 @@ fn the_server_for_reports_is_not_there() {
 }
 
 #[test]
-fn the_server_for_reports_refuses() {
+fn a_report_server_that_refuses_is_reported() {
     insta::assert_snapshot!(story(Qwen, "server_refuses"), @"
     Reporting.
 
@@ -262,7 +262,7 @@ fn a_failing_provider() {
 }
 
 #[test]
-fn an_answer_that_breaks_off() {
+fn an_interrupted_response() {
     insta::assert_snapshot!(story(Qwen, "cut"), @"
     (waits: its provider is asked again)
     (waits: its provider is asked again)
@@ -278,7 +278,7 @@ fn an_answer_that_breaks_off() {
 }
 
 #[test]
-fn an_answer_that_makes_no_sense() {
+fn a_malformed_response() {
     insta::assert_snapshot!(story(Qwen, "malformed"), @r#"
     This answer is malformed.[API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON]
     (error: [API Error: Unexpected token 'o', "{"this is": not JSON" is not valid JSON])
@@ -311,7 +311,7 @@ fn a_bound_on_turns() {
     session: 3d094fe2-e291-4a9c-92be-364dc99c23f1
     spent by m1: 20 in (0 cached, 0 written), 2 out
     found the server for reports: true
-    trouble: a bound of its own was reached: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (Bound)
+    trouble: a bound of its own was reached: Reached max session turns for this session. Increase the number of turns by specifying maxSessionTurns in settings.json. (OwnLimit)
     ");
 }
 
@@ -322,7 +322,7 @@ fn a_bound_on_time() {
     ---
     message: 
     session: 3e972979-2ff3-4d52-ae00-aaadc073dec8
-    trouble: a bound of its own was reached: Run aborted: wall-clock budget of 8s exceeded (--max-wall-time). (Bound)
+    trouble: a bound of its own was reached: Run aborted: wall-clock budget of 8s exceeded (--max-wall-time). (OwnLimit)
     ");
 }
 
@@ -340,7 +340,7 @@ fn a_session_begins() {
 }
 
 #[test]
-fn a_session_goes_on() {
+fn a_session_is_resumed() {
     insta::assert_snapshot!(story(Qwen, "session_resumed"), @"
     Resumed answer.
     ---
@@ -359,7 +359,7 @@ fn ended_by_a_signal() {
     message: 
     session: 40fc5e30-fd29-447f-9ef9-d3a3dc733a2f
     found the server for reports: true
-    trouble: it ended without saying how: ended by a signal, Operation cancelled. (NoEnd)
+    trouble: it ended without saying how: ended by a signal, Operation cancelled. (NoResult)
     ");
 }
 
@@ -372,23 +372,23 @@ fn a_prompt_that_is_too_long() {
     message: 
     session: 10a14771-6410-49e0-bd96-0df1645b9507
     found the server for reports: false
-    trouble: the prompt is too long for the model: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing. (TooLong)
+    trouble: the prompt is too long for the model: Context is too large to send safely after automatic compression. Estimated prompt tokens: 301701; hard limit: 177000; compression status: NOOP. Start a new session or reduce the resumed history before continuing. (PromptTooLong)
     ");
 }
 
 #[test]
-fn nothing_can_be_written() {
+fn an_unwritable_home_is_reported() {
     insta::assert_snapshot!(story(Qwen, "read_only"), @"
 
     ---
     message: 
-    trouble: it ended without saying how: exit code 1, Error: EROFS: read-only file system, chmod '/work/home/.qwen/extension-store' (NoEnd)
+    trouble: it ended without saying how: exit code 1, Error: EROFS: read-only file system, chmod '/work/home/.qwen/extension-store' (NoResult)
     ");
 }
 
 #[test]
 fn the_command_line_of_a_writer() {
-    insta::assert_snapshot!(Ask::writer(Qwen).shown(), @r#"
+    insta::assert_snapshot!(TestSpec::writer(Qwen).shown(), @r#"
     qwen
       -o
       stream-json
@@ -470,7 +470,7 @@ fn the_command_line_of_a_writer() {
 
 #[test]
 fn the_command_line_of_a_reviewer() {
-    insta::assert_snapshot!(Ask::reviewer(Qwen).shown(), @r#"
+    insta::assert_snapshot!(TestSpec::reviewer(Qwen).shown(), @r#"
     qwen
       -o
       stream-json
@@ -587,36 +587,36 @@ fn the_command_line_of_a_reviewer() {
 }
 
 #[test]
-fn a_session_model_and_words_of_ones_own() {
-    let mut ask = Ask { model: Some("big"), resumes: Some("a-session"), ..Ask::writer(Qwen) };
-    ask.agent.command = vec!["npx".to_owned(), "the-agent".to_owned()];
-    ask.agent.args = vec!["--more".to_owned()];
-    let line = ask.line();
+fn session_model_and_configured_arguments() {
+    let mut spec = TestSpec { model: Some("big"), resumes: Some("a-session"), ..TestSpec::writer(Qwen) };
+    spec.agent.command = vec!["npx".to_owned(), "the-agent".to_owned()];
+    spec.agent.args = vec!["--more".to_owned()];
+    let line = spec.line();
     let words: Vec<&str> = [&line.program].into_iter().chain(&line.arguments).map(String::as_str).collect();
     insta::assert_snapshot!(words.join(" "), @"npx the-agent -o stream-json --approval-mode yolo -m big --resume a-session --more");
 }
 
 #[test]
-fn whoever_holds_it_the_command_line_is_the_same() {
-    for ask in [Ask::writer(Qwen), Ask::reviewer(Qwen)] {
-        for hold in [Hold::Nobody, Hold::Bubblewrap, Hold::Landlock] {
-            assert_eq!(Ask { hold, ..ask.clone() }.line(), ask.line());
+fn the_command_line_does_not_depend_on_the_sandbox() {
+    for spec in [TestSpec::writer(Qwen), TestSpec::reviewer(Qwen)] {
+        for hold in [SandboxBackend::None, SandboxBackend::Bubblewrap, SandboxBackend::Landlock] {
+            assert_eq!(TestSpec { hold, ..spec.clone() }.line(), spec.line());
         }
     }
 }
 
 #[test]
-fn a_key_of_ones_own_is_used_and_not_overwritten() {
-    let mut ask = Ask::writer(Qwen);
-    ask.agent.env = [("OPENAI_API_KEY".to_owned(), "a-key".to_owned())].into();
-    ask.inherits = &["OPENAI_BASE_URL"];
-    let told = ask.shown();
-    assert!(told.contains(r#""selectedType": "openai""#), "{told}");
-    assert!(!told.contains("OPENAI_BASE_URL="), "{told}");
+fn a_configured_key_is_not_overwritten() {
+    let mut spec = TestSpec::writer(Qwen);
+    spec.agent.env = [("OPENAI_API_KEY".to_owned(), "a-key".to_owned())].into();
+    spec.inherits = &["OPENAI_BASE_URL"];
+    let shown = spec.shown();
+    assert!(shown.contains(r#""selectedType": "openai""#), "{shown}");
+    assert!(!shown.contains("OPENAI_BASE_URL="), "{shown}");
 }
 
 #[test]
-fn a_person_is_logged_in_as_they_chose() {
+fn the_selected_login_is_kept() {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join(".qwen");
     fs::create_dir(&directory).unwrap();
@@ -627,25 +627,25 @@ fn a_person_is_logged_in_as_they_chose() {
         "mcpServers": { "mine": {} }
     }"#;
     fs::write(directory.join("settings.json"), settings).unwrap();
-    let ask = Ask { person: home.path().to_owned(), ..Ask::writer(Qwen) };
-    let told = ask.shown();
-    assert!(told.contains(r#""selectedType": "openai""#) && !told.contains("mine"), "{told}");
-    assert!(told.contains(r#""envKey": "A_KEY""#) && told.contains(r#""A_KEY": "a-key""#), "{told}");
-    assert!(told.contains("\nOPENAI_BASE_URL=https://model.example/v1\n"), "{told}");
+    let spec = TestSpec { person: home.path().to_owned(), ..TestSpec::writer(Qwen) };
+    let shown = spec.shown();
+    assert!(shown.contains(r#""selectedType": "openai""#) && !shown.contains("mine"), "{shown}");
+    assert!(shown.contains(r#""envKey": "A_KEY""#) && shown.contains(r#""A_KEY": "a-key""#), "{shown}");
+    assert!(shown.contains("\nOPENAI_BASE_URL=https://model.example/v1\n"), "{shown}");
 }
 
 #[test]
-fn what_breaks_off_never_ended_well() {
-    ends_well_only_when_it_says_so(Qwen, |line| line.contains(r#""type":"result""#));
+fn success_requires_a_closing_line() {
+    check_success_requires_a_closing_line(Qwen, |line| line.contains(r#""type":"result""#));
 }
 
 #[test]
-fn any_lines_are_taken_in() {
-    takes_in_anything(Qwen);
+fn any_output_is_parsed() {
+    check_any_output_is_parsed(Qwen);
 }
 
 #[test]
-fn a_provider_that_answers_nothing() {
+fn a_provider_that_never_answers_is_an_error() {
     insta::assert_snapshot!(story(Qwen, "unanswered"), @"
     APPROVED: looks fine so far
     [read_file] /work/repo/a.txt
@@ -666,10 +666,10 @@ fn a_provider_that_answers_nothing() {
 }
 
 #[test]
-fn who_begins_again_and_is_cut_off_did_not_end() {
+fn output_after_the_result_needs_another_result() {
     let tools = String::from_utf8(Recording::read(Qwen, "tools").stdout).unwrap();
     let again = tools.trim_end().rsplit_once('\n').unwrap().0;
-    let account = account(Qwen, &Recording { code: Some(1), ..Recording::of(&format!("{tools}{again}\n")) });
+    let account = account(Qwen, &Recording { code: Some(1), ..Recording::from_stdout(&format!("{tools}{again}\n")) });
     assert_eq!(account.message, "");
-    assert_eq!(account.heard.trouble.unwrap().kind, TroubleKind::NoEnd);
+    assert_eq!(account.summary.error.unwrap().kind, AgentErrorKind::NoResult);
 }

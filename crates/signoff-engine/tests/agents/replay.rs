@@ -1,30 +1,30 @@
-//! Recordings of real agents, heard by their adapters.
+//! Feeds recordings of real agents to their adapters.
 //!
-//! A recording is `testdata/agents/KIND/NAME.stdout`, `NAME.stderr` and `NAME.code` (a signal is a number below zero), and
-//! where the agent left something in its home, `NAME.home/`. What is empty or 0 has no file.
+//! A recording is `testdata/agents/KIND/NAME.stdout`, `NAME.stderr` and `NAME.code` (negative for a signal), and
+//! `NAME.home/` if the agent left files in its home. Empty output and exit code 0 have no file.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use signoff_core::config::AgentKind;
-use signoff_core::heard::{Heard, Spent};
-use signoff_engine::agent::{self, Account, Closing, Listener};
+use signoff_core::agent_output::{AgentSummary, ModelSpend};
+use signoff_core::settings::AgentKind;
+use signoff_engine::agent::{self, AgentExit, AgentResult, OutputParser};
 
-/// What an agent wrote, and how it ended.
+/// The output of an agent and its exit code.
 #[derive(Debug, Clone)]
 pub struct Recording {
     pub name: String,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    /// None if a signal ended it.
+    /// `None` if a signal ended the process.
     pub code: Option<i32>,
     pub home: PathBuf,
 }
 
 fn directory(kind: AgentKind) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/agents").join(kind.word())
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/agents").join(kind.as_str())
 }
 
 impl Recording {
@@ -33,8 +33,8 @@ impl Recording {
         Self { name: String::new(), stdout: Vec::new(), stderr: Vec::new(), code: Some(0), home }
     }
 
-    /// Lines that nobody recorded.
-    pub fn of(stdout: &str) -> Self {
+    /// Creates a recording from stdout alone.
+    pub fn from_stdout(stdout: &str) -> Self {
         Self { stdout: stdout.as_bytes().to_vec(), ..Self::empty() }
     }
 
@@ -51,7 +51,7 @@ impl Recording {
         }
     }
 
-    /// Every recording of a kind.
+    /// Reads all recordings of a kind.
     pub fn all(kind: AgentKind) -> Vec<Self> {
         let entries = fs::read_dir(directory(kind)).unwrap();
         let name = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
@@ -61,8 +61,8 @@ impl Recording {
         names.iter().map(|name| Self::read(kind, name)).collect()
     }
 
-    fn closing(&self) -> Closing<'_> {
-        Closing {
+    fn closing(&self) -> AgentExit<'_> {
+        AgentExit {
             code: self.code,
             stderr: &self.stderr,
             home: &self.home,
@@ -73,53 +73,59 @@ impl Recording {
     }
 }
 
-/// When every recording ended, whatever its own times say.
+/// The assumed end time of every recording.
 const ENDED_AT: &str = "2026-01-29T12:10:00Z";
 
-fn hear(listener: &mut dyn Listener, stdout: &[u8]) -> Vec<String> {
+fn feed(listener: &mut dyn OutputParser, stdout: &[u8]) -> Vec<String> {
     let lines = stdout.split(|byte| *byte == b'\n');
-    let said = lines.flat_map(|line| listener.line(line.trim_ascii_end()));
-    said.map(|said| said.shown()).collect()
+    let said = lines.flat_map(|line| listener.parse_line(line.trim_ascii_end()));
+    said.map(|said| said.display_line()).collect()
 }
 
-/// What a recording comes to, as its adapter hears it.
-pub fn account(kind: AgentKind, recording: &Recording) -> Account {
-    let mut listener = agent::of(kind).unwrap().listener();
-    hear(listener.as_mut(), &recording.stdout);
-    listener.ended(&recording.closing())
+/// Parses a recording with its adapter.
+pub fn account(kind: AgentKind, recording: &Recording) -> AgentResult {
+    let mut listener = agent::adapter_for(kind).unwrap().output_parser();
+    feed(listener.as_mut(), &recording.stdout);
+    listener.finish(&recording.closing())
 }
 
-/// A recording as people see it: what is shown while it runs, then what it came to.
+/// Renders a recording: the lines displayed while it runs, then the result.
 pub fn story(kind: AgentKind, name: &str) -> String {
     let recording = Recording::read(kind, name);
     assert!(!recording.stdout.is_empty() || !recording.stderr.is_empty(), "there is no recording {name}");
-    told(kind, &recording)
+    render(kind, &recording)
 }
 
-/// The same for lines that nobody recorded.
-pub fn story_of(kind: AgentKind, lines: &[&str]) -> String {
-    told(kind, &Recording::of(&lines.join("\n")))
+/// Renders these stdout lines like a recording.
+pub fn story_of_lines(kind: AgentKind, lines: &[&str]) -> String {
+    render(kind, &Recording::from_stdout(&lines.join("\n")))
 }
 
-fn told(kind: AgentKind, recording: &Recording) -> String {
-    let mut listener = agent::of(kind).unwrap().listener();
-    let mut text = hear(listener.as_mut(), &recording.stdout).join("\n");
-    let account = listener.ended(&recording.closing());
+fn render(kind: AgentKind, recording: &Recording) -> String {
+    let mut listener = agent::adapter_for(kind).unwrap().output_parser();
+    let mut text = feed(listener.as_mut(), &recording.stdout).join("\n");
+    let account = listener.finish(&recording.closing());
     write!(text, "\n---\nmessage: {}\n", account.message).unwrap();
-    tell(&mut text, &account.heard);
+    render_summary(&mut text, &account.summary);
     text
 }
 
-fn tell(text: &mut String, heard: &Heard) {
-    let Heard { session, spent, trouble, denied, found_reports, unreadable } = heard;
+fn render_summary(text: &mut String, summary: &AgentSummary) {
+    let AgentSummary {
+        session,
+        spent,
+        error: trouble,
+        denied,
+        reached_report_server: found_reports,
+        unread_line: unreadable,
+    } = summary;
     if let Some(session) = session {
         writeln!(text, "session: {session}").unwrap();
     }
-    for Spent { model, tokens, cost_micro_usd } in spent {
+    for ModelSpend { model, tokens, cost_micro_usd } in spent {
         let model = model.as_deref().unwrap_or("a model");
         write!(text, "spent by {model}: {} in", tokens.input).unwrap();
-        write!(text, " ({} cached, {} written), {} out", tokens.cached, tokens.written, tokens.output)
-            .unwrap();
+        write!(text, " ({} cached, {} written), {} out", tokens.cached, tokens.written, tokens.output).unwrap();
         writeln!(text, "{}", cost_micro_usd.map_or(String::new(), |cost| format!(", {cost} µ$"))).unwrap();
     }
     for denied in denied {
@@ -137,8 +143,8 @@ fn tell(text: &mut String, heard: &Heard) {
     }
 }
 
-/// Law: what breaks off before the end of its closing line never ended well, whatever the exit code.
-pub fn ends_well_only_when_it_says_so(kind: AgentKind, closes: fn(&str) -> bool) {
+/// Property: output that is cut before the end of its closing line is no success, whatever the exit code.
+pub fn check_success_requires_a_closing_line(kind: AgentKind, closes: fn(&str) -> bool) {
     for recording in Recording::all(kind) {
         let text = String::from_utf8_lossy(&recording.stdout).into_owned();
         let mut lines = text.split_inclusive('\n');
@@ -150,26 +156,26 @@ pub fn ends_well_only_when_it_says_so(kind: AgentKind, closes: fn(&str) -> bool)
         for stdout in whole.chain(parts) {
             let at = stdout.len();
             let cut = Recording { stdout: stdout.into_bytes(), code: Some(0), ..recording.clone() };
-            let trouble = account(kind, &cut).heard.trouble;
+            let trouble = account(kind, &cut).summary.error;
             assert!(trouble.is_some(), "{}, cut at byte {at}, ended well", recording.name);
         }
     }
 }
 
-/// So many bytes of a text, or a few less.
+/// Returns the first `bytes` bytes of a text, or fewer to end at a character boundary.
 fn clean_cut(text: &str, bytes: usize) -> &str {
     (0..=bytes).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }
 
-/// Law: any lines at all are taken in, and come to something.
-pub fn takes_in_anything(kind: AgentKind) {
+/// Property: every input is parsed without a panic.
+pub fn check_any_output_is_parsed(kind: AgentKind) {
     let known = Recording::all(kind);
     let lines: Vec<Vec<u8>> =
         known.iter().flat_map(|one| one.stdout.split(|byte| *byte == b'\n')).map(<[u8]>::to_vec).collect();
     let bytes = prop::collection::vec(any::<u8>(), 0..200);
-    // A line of a recording that breaks off, or in which a byte is another.
-    let spoilt = (prop::sample::select(lines), any::<prop::sample::Index>(), any::<u8>(), any::<bool>())
-        .prop_map(|(mut line, at, byte, cut)| {
+    // A line of a recording that is truncated or has one changed byte.
+    let spoilt = (prop::sample::select(lines), any::<prop::sample::Index>(), any::<u8>(), any::<bool>()).prop_map(
+        |(mut line, at, byte, cut)| {
             let at = if line.is_empty() { 0 } else { at.index(line.len()) };
             if cut {
                 line.truncate(at);
@@ -177,7 +183,8 @@ pub fn takes_in_anything(kind: AgentKind) {
                 *place = byte;
             }
             line
-        });
+        },
+    );
     let line = prop_oneof![bytes.clone(), spoilt];
     let input = (prop::collection::vec(line, 0..12), bytes, prop::option::of(any::<i32>()));
     proptest!(ProptestConfig::with_cases(300), |((lines, stderr, code) in input)| {

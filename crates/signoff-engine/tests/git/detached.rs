@@ -1,44 +1,44 @@
-//! Work off its branch: what becomes of the branch when it has ended.
+//! Work on a detached `HEAD`: the state of the branch afterwards.
 
-use crate::place::Place;
+use crate::fixture::GitFixture;
 
-/// What a branch and `HEAD` are after somebody with a worktree off its branch did `script`.
-fn after(script: &str) -> String {
-    let place = Place::new();
-    place.write("f", "1\n");
-    place.commit("First");
-    let worktree = place.worktree("work");
-    place.shell(worktree.path(), "echo 2 > f; git commit -qam Second");
-    worktree.lend().unwrap();
-    let meanwhile = place.shell(
+/// Runs `script` in a worktree with a detached `HEAD`. Returns the state of the branch and of `HEAD` afterwards.
+fn state_after(script: &str) -> String {
+    let fixture = GitFixture::new();
+    fixture.write("f", "1\n");
+    fixture.commit("First");
+    let worktree = fixture.worktree("work");
+    fixture.shell(worktree.path(), "echo 2 > f; git commit -qam Second");
+    worktree.enter_sandbox_dir().unwrap();
+    let meanwhile = fixture.shell(
         worktree.path(),
         &format!("git symbolic-ref -q HEAD || echo off its branch; ({script}) >&2 2>/dev/null; git log -1 --format=%s"),
     );
-    assert!(worktree.take_back().unwrap().is_empty());
-    worktree.follow().unwrap();
+    assert!(worktree.import_from_sandbox().unwrap().is_empty());
+    worktree.sync_branch().unwrap();
     let branch = worktree.branch().unwrap_or_default().to_owned();
-    let log = place.run(&["log", "--reverse", "--format=%s", &branch]).trim_end().replace('\n', ", ");
-    let head = place.shell(worktree.path(), "git symbolic-ref -q --short HEAD || echo off its branch");
-    let common = place.shell(worktree.path(), "cd \"$(git rev-parse --git-common-dir)\" && pwd -P");
-    assert_eq!(common.trim_end(), place.root().join(".git").canonicalize().unwrap().display().to_string());
+    let log = fixture.run(&["log", "--reverse", "--format=%s", &branch]).trim_end().replace('\n', ", ");
+    let head = fixture.shell(worktree.path(), "git symbolic-ref -q --short HEAD || echo off its branch");
+    let common = fixture.shell(worktree.path(), "cd \"$(git rev-parse --git-common-dir)\" && pwd -P");
+    assert_eq!(common.trim_end(), fixture.root().join(".git").canonicalize().unwrap().display().to_string());
     format!("{meanwhile}{log}\n{}", head.replace(&branch, "on its branch"))
 }
 
 #[test]
-fn commits_come_home() {
-    insta::assert_snapshot!(after("echo 3 > f; git commit -qam Third"), @"
+fn commits_are_moved_to_the_branch() {
+    insta::assert_snapshot!(state_after("echo 3 > f; git commit -qam Third"), @"
     off its branch
     Third
     first, First, Second, Third
     on its branch
     ");
-    insta::assert_snapshot!(after("git commit -q --amend -m Better"), @"
+    insta::assert_snapshot!(state_after("git commit -q --amend -m Better"), @"
     off its branch
     Better
     first, First, Better
     on its branch
     ");
-    insta::assert_snapshot!(after(":"), @"
+    insta::assert_snapshot!(state_after(":"), @"
     off its branch
     Second
     first, First, Second
@@ -46,10 +46,10 @@ fn commits_come_home() {
     ");
 }
 
-/// Whether somebody gave up work or only looked at it cannot be told: nothing is lost.
+/// A reset may mean discarded work or a look at an older commit: the branch keeps its commits.
 #[test]
-fn a_step_back_is_none() {
-    insta::assert_snapshot!(after("git reset -q --hard HEAD~1"), @"
+fn a_reset_does_not_move_the_branch_back() {
+    insta::assert_snapshot!(state_after("git reset -q --hard HEAD~1"), @"
     off its branch
     First
     first, First, Second
@@ -58,9 +58,9 @@ fn a_step_back_is_none() {
 }
 
 #[test]
-fn what_has_another_beginning_stays_where_it_is() {
+fn unrelated_history_is_not_moved_to_the_branch() {
     let orphan = "git checkout -q --orphan other && git commit -qm Other && git checkout -q --detach";
-    insta::assert_snapshot!(after(orphan), @"
+    insta::assert_snapshot!(state_after(orphan), @"
     off its branch
     Other
     first, First, Second
@@ -69,16 +69,13 @@ fn what_has_another_beginning_stays_where_it_is() {
 }
 
 #[test]
-fn commits_outlive_the_files() {
-    let place = Place::new();
-    let worktree = place.worktree("work");
-    worktree.lend().unwrap();
-    place.shell(worktree.path(), "echo 2 > f; git add f; git commit -qm Second");
+fn commits_survive_deleted_files() {
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("work");
+    worktree.enter_sandbox_dir().unwrap();
+    fixture.shell(worktree.path(), "echo 2 > f; git add f; git commit -qm Second");
     std::fs::remove_dir_all(worktree.path()).unwrap();
-    assert!(worktree.take_back().unwrap().is_empty());
-    worktree.follow().unwrap();
-    assert_eq!(
-        place.shell(worktree.path(), "git status --short; git log -1 --format=%s; cat f"),
-        "Second\n2\n"
-    );
+    assert!(worktree.import_from_sandbox().unwrap().is_empty());
+    worktree.sync_branch().unwrap();
+    assert_eq!(fixture.shell(worktree.path(), "git status --short; git log -1 --format=%s; cat f"), "Second\n2\n");
 }

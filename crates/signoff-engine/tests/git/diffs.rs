@@ -1,34 +1,34 @@
-//! The diff under review.
+//! The diff that reviewers get.
 
 use std::fs::{self, File};
 
 use signoff_core::prompt::{DiffContext, LeftOutWhy};
-use signoff_engine::git::Diff;
+use signoff_engine::git::GitDiff;
 
-use crate::place::{Place, write};
+use crate::fixture::{GitFixture, write};
 
 fn lines(count: usize) -> String {
     (1..=count).map(|number| format!("line {number}\n")).collect()
 }
 
-fn left_out(diff: &Diff) -> Vec<(&str, LeftOutWhy)> {
-    diff.left_out.iter().map(|file| (file.path.as_str(), file.why)).collect()
+fn left_out(diff: &GitDiff) -> Vec<(&str, LeftOutWhy)> {
+    diff.omitted.iter().map(|file| (file.path.as_str(), file.reason)).collect()
 }
 
 #[test]
-fn committed_uncommitted_and_untracked_changes_are_all_in_it() {
-    let place = Place::new();
-    let base = place.head();
-    let worktree = place.worktree("one");
+fn the_diff_has_committed_uncommitted_and_untracked_changes() {
+    let fixture = GitFixture::new();
+    let base = fixture.head();
+    let worktree = fixture.worktree("one");
     let top = worktree.path();
     write(top, "committed", "1\n");
     worktree.commit_all("work").unwrap();
     write(top, "README.md", "hello\nyou\n");
     write(top, "new\"ü\"", "2\n");
     write(top, "staged", "3\n");
-    place.run_in(top, &["add", "staged"]);
-    let person = place.person();
-    let index = fs::read(place.root().join(".git/worktrees/one/index")).unwrap();
+    fixture.run_in(top, &["add", "staged"]);
+    let person = fixture.checkout_fingerprint();
+    let index = fs::read(fixture.root().join(".git/worktrees/one/index")).unwrap();
 
     let diff = worktree.diff(&base).unwrap();
     insta::assert_snapshot!(diff.stat, @r#"
@@ -68,9 +68,9 @@ fn committed_uncommitted_and_untracked_changes_are_all_in_it() {
     @@ -0,0 +1 @@
     +3
     "#);
-    assert_eq!((diff.lines, diff.files, diff.cut), (diff.patch.lines().count(), 4, false));
-    assert_eq!(fs::read(place.root().join(".git/worktrees/one/index")).unwrap(), index);
-    assert_eq!(place.person(), person);
+    assert_eq!((diff.lines, diff.files, diff.truncated), (diff.patch.lines().count(), 4, false));
+    assert_eq!(fs::read(fixture.root().join(".git/worktrees/one/index")).unwrap(), index);
+    assert_eq!(fixture.checkout_fingerprint(), person);
 
     let head = worktree.commit_all("rest").unwrap().head;
     assert_eq!(worktree.diff(&base).unwrap(), diff, "committing changes nothing");
@@ -79,20 +79,20 @@ fn committed_uncommitted_and_untracked_changes_are_all_in_it() {
 
 #[test]
 fn no_change_is_an_empty_diff() {
-    let place = Place::new();
-    let diff = place.worktree("one").diff(&place.head()).unwrap();
+    let fixture = GitFixture::new();
+    let diff = fixture.worktree("one").diff(&fixture.head()).unwrap();
     assert!(diff.is_empty());
     assert_eq!((diff.stat.as_str(), diff.patch.as_str(), diff.lines), ("", "", 0));
 }
 
 #[test]
 fn five_hundred_lines_are_inline_and_one_more_is_not() {
-    let place = Place::new();
-    let worktree = place.worktree("one");
-    // Of a new file git prints six lines before its content.
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("one");
+    // For a new file, git prints six lines before its content.
     for (content, inline) in [(494, true), (495, false)] {
         write(worktree.path(), "new", lines(content));
-        let diff = worktree.diff(&place.head()).unwrap();
+        let diff = worktree.diff(&fixture.head()).unwrap();
         let context = DiffContext { stat: &diff.stat, diff: &diff.patch, ..DiffContext::default() };
         assert_eq!((diff.lines, context.is_inline()), (content + 6, inline));
     }
@@ -100,9 +100,9 @@ fn five_hundred_lines_are_inline_and_one_more_is_not() {
 
 #[test]
 fn binary_and_huge_files_are_named() {
-    let place = Place::new();
-    let base = place.head();
-    let worktree = place.worktree("one");
+    let fixture = GitFixture::new();
+    let base = fixture.head();
+    let worktree = fixture.worktree("one");
     let top = worktree.path();
     write(top, "a.bin", b"\0\x01\x02");
     write(top, "big.txt", "x\n".repeat(150_000));
@@ -136,11 +136,11 @@ fn binary_and_huge_files_are_named() {
 
 #[test]
 fn files_left_out_count_for_the_digest() {
-    let place = Place::new();
-    let worktree = place.worktree("one");
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("one");
     let digest = |content: &[u8]| {
         write(worktree.path(), "a.bin", content);
-        worktree.diff(&place.head()).unwrap().digest
+        worktree.diff(&fixture.head()).unwrap().digest
     };
     let (one, two, again) = (digest(b"\0one"), digest(b"\0two"), digest(b"\0one"));
     assert_ne!(one, two);
@@ -149,64 +149,64 @@ fn files_left_out_count_for_the_digest() {
 }
 
 #[test]
-fn a_file_larger_than_memory_should_hold_is_named_without_being_shown() {
-    let place = Place::new();
-    let worktree = place.worktree("one");
+fn a_huge_file_is_named_but_not_shown() {
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("one");
     let sparse = File::create(worktree.path().join("huge")).unwrap();
     sparse.set_len(300_000_000).unwrap();
-    let diff = worktree.diff(&place.head()).unwrap();
+    let diff = worktree.diff(&fixture.head()).unwrap();
     assert_eq!(left_out(&diff), [("huge", LeftOutWhy::Huge { bytes: 300_000_000 })]);
     assert_eq!(diff.patch, "");
 }
 
 #[test]
-fn who_only_looks_writes_nothing_and_reads_nothing_huge() {
-    let place = Place::new();
-    let base = place.head();
-    let worktree = place.worktree("one");
+fn a_read_only_diff_writes_nothing_and_skips_huge_files() {
+    let fixture = GitFixture::new();
+    let base = fixture.head();
+    let worktree = fixture.worktree("one");
     write(worktree.path(), "README.md", "changed\n");
     write(worktree.path(), "new.txt", "new\n");
     write(worktree.path(), "a.bin", b"\0\x01\x02");
-    let objects = || place.run(&["count-objects", "-v"]);
+    let objects = || fixture.run(&["count-objects", "-v"]);
     let before = objects();
-    let seen = worktree.glance(&base).unwrap();
+    let seen = worktree.preview_diff(&base).unwrap();
     assert_eq!(objects(), before, "looking");
     assert_eq!(seen, worktree.diff(&base).unwrap());
     assert_ne!(objects(), before, "a review");
 
-    // Ten times as much as a machine has memory, and nobody waits for it.
+    // A sparse file larger than memory: the diff must not read it.
     File::create(worktree.path().join("huge")).unwrap().set_len(1 << 38).unwrap();
     File::create(worktree.path().join("README.md")).unwrap().set_len(1 << 38).unwrap();
-    let seen = worktree.glance(&base).unwrap();
+    let seen = worktree.preview_diff(&base).unwrap();
     let huge = LeftOutWhy::Huge { bytes: 1 << 38 };
     assert_eq!(left_out(&seen), [("a.bin", LeftOutWhy::Binary), ("README.md", huge), ("huge", huge)]);
     assert!(seen.patch.contains("+new") && seen.stat.contains("huge | 274877906944 bytes"), "{}", seen.stat);
 
     fs::remove_file(worktree.path().join("new.txt")).unwrap();
     fs::remove_file(worktree.path().join("a.bin")).unwrap();
-    let seen = worktree.glance(&base).unwrap();
+    let seen = worktree.preview_diff(&base).unwrap();
     assert_eq!((seen.patch.as_str(), seen.files), ("", 2));
 }
 
 #[test]
-fn an_agent_cannot_have_its_code_called_binary() {
-    let place = Place::new();
-    let worktree = place.worktree("one");
+fn attributes_cannot_mark_code_as_binary() {
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("one");
     write(worktree.path(), ".gitattributes", "* -diff binary\n");
     write(worktree.path(), "evil.rs", "evil\n");
-    assert_eq!(left_out(&worktree.diff(&place.head()).unwrap()), []);
+    assert_eq!(left_out(&worktree.diff(&fixture.head()).unwrap()), []);
     worktree.commit_all("x").unwrap();
-    assert!(worktree.diff(&place.head()).unwrap().patch.contains("+evil"));
+    assert!(worktree.diff(&fixture.head()).unwrap().patch.contains("+evil"));
 }
 
 #[test]
 fn renames_modes_links_and_types() {
-    let place = Place::new();
-    place.write("long", lines(20));
-    place.write("plain", "to be a link\n");
-    place.commit("more");
-    let base = place.head();
-    let worktree = place.worktree("one");
+    let fixture = GitFixture::new();
+    fixture.write("long", lines(20));
+    fixture.write("plain", "to be a link\n");
+    fixture.commit("more");
+    let base = fixture.head();
+    let worktree = fixture.worktree("one");
     let top = worktree.path();
     fs::rename(top.join("long"), top.join("new\tname")).unwrap();
     fs::remove_file(top.join("plain")).unwrap();
@@ -220,20 +220,20 @@ fn renames_modes_links_and_types() {
 
 #[test]
 fn a_merge_with_conflicts_is_shown_as_the_files_are() {
-    let place = Place::new();
-    let worktree = place.worktree("one");
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("one");
     write(worktree.path(), "README.md", "ours\n");
     worktree.commit_all("ours").unwrap();
-    place.write("README.md", "theirs\n");
-    place.commit("theirs");
-    place.try_in(worktree.path(), &["merge", "main"]);
-    assert!(worktree.diff(&place.head()).unwrap().patch.contains("+<<<<<<< HEAD"));
+    fixture.write("README.md", "theirs\n");
+    fixture.commit("theirs");
+    fixture.try_in(worktree.path(), &["merge", "main"]);
+    assert!(worktree.diff(&fixture.head()).unwrap().patch.contains("+<<<<<<< HEAD"));
 }
 
 #[test]
-fn text_that_is_not_utf_8_is_shown_as_well_as_can_be() {
-    let place = Place::new();
-    let worktree = place.worktree("one");
+fn invalid_utf_8_is_shown_with_replacement_characters() {
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("one");
     write(worktree.path(), "latin1.txt", b"gr\xfcn\r\n");
-    assert!(worktree.diff(&place.head()).unwrap().patch.contains("+gr\u{fffd}n\r\n"));
+    assert!(worktree.diff(&fixture.head()).unwrap().patch.contains("+gr\u{fffd}n\r\n"));
 }

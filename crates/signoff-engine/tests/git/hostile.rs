@@ -1,4 +1,4 @@
-//! Nothing that lies in the repository or the worktree is ever run.
+//! Signoff runs no command that is configured in the repository or the worktree.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use signoff_engine::git::{GitError, Repository, Uncommitted, Worktree};
 
-use crate::place::{Place, write};
+use crate::fixture::{GitFixture, write};
 
 const HOOKS: [&str; 19] = [
     "applypatch-msg",
@@ -31,7 +31,7 @@ const HOOKS: [&str; 19] = [
     "fsmonitor-watchman",
 ];
 
-/// Settings whose value is a command, each leaving its name in the canary.
+/// Settings whose value is a command. Each command writes its name to the canary file.
 const COMMANDS: [&str; 26] = [
     "filter.evil.clean",
     "filter.evil.smudge",
@@ -61,43 +61,34 @@ const COMMANDS: [&str; 26] = [
     "alias.add",
 ];
 
-struct Trap {
-    place: Place,
+struct CommandTrap {
+    fixture: GitFixture,
     canary: PathBuf,
     command: PathBuf,
 }
 
-impl Trap {
+impl CommandTrap {
     fn new() -> Self {
-        let place = Place::new();
-        let (canary, command) = (place.path("canary"), place.path("evil"));
-        write(
-            &place.path(""),
-            "evil",
-            format!("#!/bin/sh\necho ran \"$@\" >> '{}'\ncat\n", canary.display()),
-        );
+        let fixture = GitFixture::new();
+        let (canary, command) = (fixture.path("canary"), fixture.path("evil"));
+        write(&fixture.path(""), "evil", format!("#!/bin/sh\necho ran \"$@\" >> '{}'\ncat\n", canary.display()));
         fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).expect("a working disk");
-        Self { place, canary, command }
+        Self { fixture, canary, command }
     }
 
-    /// Everything an agent can write to have its commands run by somebody else's git.
+    /// Installs every hook and setting with which an agent could make git run its commands.
     fn set(&self, worktree: &Worktree) {
-        let common = self.place.root().join(".git");
+        let common = self.fixture.root().join(".git");
         for hook in HOOKS {
             self.script(&common.join("hooks").join(hook), hook);
             self.script(&worktree.path().join("hooks").join(hook), hook);
         }
         let mut config = fs::read_to_string(common.join("config")).expect("a working disk");
         config.push_str(&self.config());
-        config.push_str(&format!("[include]\n\tpath = {}\n", self.place.path("included").display()));
-        config.push_str(&format!(
-            "[includeIf \"gitdir:**\"]\n\tpath = {}\n",
-            self.place.path("included").display()
-        ));
-        config.push_str(
-            "[extensions]\n\tworktreeConfig = true\n[commit]\n\tgpgSign = true\n[core]\n\tbare = false\n",
-        );
-        fs::write(self.place.path("included"), self.config()).expect("a working disk");
+        config.push_str(&format!("[include]\n\tpath = {}\n", self.fixture.path("included").display()));
+        config.push_str(&format!("[includeIf \"gitdir:**\"]\n\tpath = {}\n", self.fixture.path("included").display()));
+        config.push_str("[extensions]\n\tworktreeConfig = true\n[commit]\n\tgpgSign = true\n[core]\n\tbare = false\n");
+        fs::write(self.fixture.path("included"), self.config()).expect("a working disk");
         fs::write(common.join("config.worktree"), self.config()).expect("a working disk");
         fs::write(common.join("worktrees/one/config.worktree"), self.config()).expect("a working disk");
         fs::write(common.join("config"), config).expect("a working disk");
@@ -113,8 +104,7 @@ impl Trap {
             format!("[{section}]\n\t{key} = {} {name}\n", self.quoted())
         };
         let lines: String = COMMANDS.iter().map(|name| line(name)).collect();
-        lines
-            + "[filter \"evil\"]\n\trequired = true\n[hook \"evil\"]\n\tevent = pre-commit\n\tevent = post-checkout\n"
+        lines + "[filter \"evil\"]\n\trequired = true\n[hook \"evil\"]\n\tevent = pre-commit\n\tevent = post-checkout\n"
     }
 
     fn quoted(&self) -> String {
@@ -123,21 +113,20 @@ impl Trap {
 
     fn script(&self, path: &Path, name: &str) {
         fs::create_dir_all(path.parent().expect("a working disk")).expect("a working disk");
-        fs::write(path, format!("#!/bin/sh\necho {name} >> '{}'\n", self.canary.display()))
-            .expect("a working disk");
+        fs::write(path, format!("#!/bin/sh\necho {name} >> '{}'\n", self.canary.display())).expect("a working disk");
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("a working disk");
     }
 
-    fn sprung(&self) -> String {
+    fn triggered(&self) -> String {
         fs::read_to_string(&self.canary).unwrap_or_default()
     }
 }
 
-/// Everything the program does with git, once.
-fn do_everything(trap: &Trap, worktree: &Worktree) {
-    let place = &trap.place;
-    let repository = place.repository();
-    let base = place.head();
+/// Runs every git operation of signoff once.
+fn do_everything(trap: &CommandTrap, worktree: &Worktree) {
+    let fixture = &trap.fixture;
+    let repository = fixture.repository();
+    let base = fixture.head();
     let top = worktree.path();
     write(top, "README.md", "changed\n");
     write(top, "a.txt", "new\n");
@@ -151,70 +140,68 @@ fn do_everything(trap: &Trap, worktree: &Worktree) {
     let snapshot = worktree.snapshot().expect("git at work");
     fs::remove_file(top.join("a.txt")).expect("git at work");
     worktree.undo_since(&snapshot).expect("git at work");
-    place.write("README.md", "the person's\n");
+    fixture.write("README.md", "the person's\n");
     repository.snapshot_commit().expect("git at work");
     repository.base().expect("git at work");
-    repository.at().expect("git at work");
+    repository.checkout_head().expect("git at work");
     repository.submodules().expect("git at work");
     repository.log_subjects(&base, &worktree.head().expect("git at work").commit).expect("git at work");
-    let two = place.worktree("two");
+    let two = fixture.worktree("two");
     repository.remove_worktree(two.path(), Uncommitted::Keep).expect("git at work");
     repository.delete_branch("loop/two").expect("git at work");
     let copy = repository
-        .add_detached(&place.path("copy"), &worktree.head().expect("git at work").commit)
+        .add_detached(&fixture.path("copy"), &worktree.head().expect("git at work").commit)
         .expect("git at work");
     repository.remove_worktree(copy.path(), Uncommitted::Discard).expect("git at work");
 }
 
 #[test]
 fn no_command_of_the_repository_is_run() {
-    let trap = Trap::new();
-    // Once with the trap set before the repository is found, once after.
-    let worktree = trap.place.worktree("one");
+    let trap = CommandTrap::new();
+    // Once with the trap set before the repository is discovered, once after.
+    let worktree = trap.fixture.worktree("one");
     trap.set(&worktree);
     do_everything(&trap, &worktree);
-    let fresh = trap.place.repository().worktree(worktree.path()).unwrap();
+    let fresh = trap.fixture.repository().worktree(worktree.path()).unwrap();
     do_everything(&trap, &fresh);
-    assert_eq!(trap.sprung(), "");
-    // The trap is a good one: the person's own git steps into it.
-    trap.place.try_in(worktree.path(), &["status"]);
-    trap.place.try_in(worktree.path(), &["commit", "--allow-empty", "-m", "x"]);
-    assert_ne!(trap.sprung(), "");
+    assert_eq!(trap.triggered(), "");
+    // The trap works: the user's own git triggers it.
+    trap.fixture.try_in(worktree.path(), &["status"]);
+    trap.fixture.try_in(worktree.path(), &["commit", "--allow-empty", "-m", "x"]);
+    assert_ne!(trap.triggered(), "");
 }
 
 #[test]
-fn what_is_committed_is_what_lies_there() {
-    let trap = Trap::new();
-    let worktree = trap.place.worktree("one");
+fn filters_do_not_change_committed_content() {
+    let trap = CommandTrap::new();
+    let worktree = trap.fixture.worktree("one");
     trap.set(&worktree);
     write(worktree.path(), "secret.txt", "as it is\n");
     worktree.commit_all("x").unwrap();
-    let blob = trap.place.run_in(worktree.path(), &["cat-file", "blob", "HEAD:secret.txt"]);
+    let blob = trap.fixture.run_in(worktree.path(), &["cat-file", "blob", "HEAD:secret.txt"]);
     assert_eq!(blob, "as it is\n");
 }
 
 #[test]
-fn replaced_objects_do_not_change_what_is_seen() {
-    let place = Place::new();
-    let worktree = place.worktree("one");
-    let base = place.head();
+fn replace_refs_do_not_change_content() {
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("one");
+    let base = fixture.head();
     write(worktree.path(), "evil", "evil\n");
     let head = worktree.commit_all("evil").unwrap().head;
-    place.run_in(worktree.path(), &["replace", head.commit.as_str(), base.as_str()]);
+    fixture.run_in(worktree.path(), &["replace", head.commit.as_str(), base.as_str()]);
     assert!(worktree.diff(&base).unwrap().patch.contains("+evil"));
 }
 
 #[test]
-fn a_pipe_where_git_expects_a_file_holds_nobody_up_for_ever() {
-    let place = Place::new();
-    let worktree = place.worktree("one");
+fn a_fifo_in_place_of_a_file_does_not_block_forever() {
+    let fixture = GitFixture::new();
+    let worktree = fixture.worktree("one");
     let path = worktree.path();
-    let git = place.git.clone().with_limit(Duration::from_secs(2));
-    let hasty = Repository::discover(&git, &place.root()).unwrap().worktree(path).unwrap();
-    place.run_in(path, &["-c", "alias.pipe=!mkfifo .gitignore", "pipe"]);
-    assert!(
-        matches!(hasty.commit_all("x"), Err(GitError::Stuck { command }) if command.starts_with("git status"))
-    );
+    let git = fixture.git.clone().with_process_timeout(Duration::from_secs(2));
+    let hasty = Repository::discover(&git, &fixture.root()).unwrap().worktree(path).unwrap();
+    fixture.run_in(path, &["-c", "alias.pipe=!mkfifo .gitignore", "pipe"]);
+    assert!(matches!(hasty.commit_all("x"), Err(GitError::TimedOut { command }) if command.starts_with("git status")));
     fs::remove_file(path.join(".gitignore")).unwrap();
     assert!(!worktree.commit_all("x").unwrap().made);
 }

@@ -1,9 +1,9 @@
-//! What a branch would get with a commit, and how that came about.
+//! The commits that a branch would get with a commit, and their ancestry.
 
 use signoff_core::ids::Commit;
 use signoff_engine::git::{Merge, Repository, Worktree};
 
-use crate::place::{Place, write};
+use crate::fixture::{GitFixture, write};
 
 fn commit(worktree: &Worktree, file: &str, text: &str) -> Commit {
     write(worktree.path(), file, text);
@@ -19,46 +19,46 @@ fn merged(repository: &Repository, onto: &Worktree, commit: &Commit) -> Commit {
 }
 
 #[test]
-fn what_leads_to_a_commit_is_told_parents_first() {
-    let place = Place::new();
-    let (repository, one, two) = (place.repository(), place.worktree("one"), place.worktree("two"));
+fn ancestors_are_listed_parents_first() {
+    let fixture = GitFixture::new();
+    let (repository, one, two) = (fixture.repository(), fixture.worktree("one"), fixture.worktree("two"));
     let (first, second) = (commit(&one, "a.txt", "a\n"), commit(&one, "b.txt", "b\n"));
     let beside = commit(&two, "c.txt", "c\n");
     let both = merged(&repository, &two, &second);
-    let lineage = repository.beyond("main", std::slice::from_ref(&both)).unwrap();
+    let lineage = repository.commits_beyond("main", std::slice::from_ref(&both)).unwrap();
     let all = lineage.up_to(&both);
     assert_eq!((all.len(), all.last()), (4, Some(&both)));
     assert_eq!(lineage.between(&first, &second), [&second]);
-    assert_eq!(lineage.between(&place.head(), &second), [&first, &second]);
+    assert_eq!(lineage.between(&fixture.head(), &second), [&first, &second]);
     assert_eq!(lineage.between(&second, &both), [&beside, &both]);
     assert_eq!(lineage.parents(&both), [beside.clone(), second]);
-    assert!(!lineage.holds(&place.head()), "the branch has it");
+    assert!(!lineage.contains(&fixture.head()), "the branch has it");
     let unknown = Commit::new("0123456789012345678901234567890123456789");
-    assert!(repository.beyond("main", &[place.head(), unknown]).unwrap().is_empty());
+    assert!(repository.commits_beyond("main", &[fixture.head(), unknown]).unwrap().is_empty());
 }
 
 #[test]
-fn a_merge_that_adds_something_is_told_from_one_that_does_not() {
-    let place = Place::new();
-    let (repository, one, two) = (place.repository(), place.worktree("one"), place.worktree("two"));
+fn merges_with_own_changes_are_detected() {
+    let fixture = GitFixture::new();
+    let (repository, one, two) = (fixture.repository(), fixture.worktree("one"), fixture.worktree("two"));
     let (first, second) = (commit(&one, "a.txt", "a\n"), commit(&two, "b.txt", "b\n"));
     let plain = merged(&repository, &one, &second);
-    let described = repository.described([&plain]).unwrap();
+    let described = repository.commit_infos([&plain]).unwrap();
     assert_eq!(described[&plain].subject, "Merge it");
-    assert!(repository.adds_nothing((&first, &second), &described[&plain].tree).unwrap());
+    assert!(repository.is_plain_merge((&first, &second), &described[&plain].tree).unwrap());
     write(one.path(), "evil.txt", "evil\n");
     let other = one.commit_all("more").unwrap().head;
-    assert!(!repository.adds_nothing((&first, &second), &other.tree).unwrap());
-    place.run(&["checkout", "-q", "--orphan", "alone"]);
-    place.commit("alone");
-    let alone = Commit::new(place.run(&["rev-parse", "alone"]).trim());
-    assert!(!repository.adds_nothing((&first, &alone), &other.tree).unwrap());
+    assert!(!repository.is_plain_merge((&first, &second), &other.tree).unwrap());
+    fixture.run(&["checkout", "-q", "--orphan", "alone"]);
+    fixture.commit("alone");
+    let alone = Commit::new(fixture.run(&["rev-parse", "alone"]).trim());
+    assert!(!repository.is_plain_merge((&first, &alone), &other.tree).unwrap());
 }
 
 #[test]
-fn the_same_change_is_known_wherever_it_stands() {
-    let place = Place::new();
-    let (repository, one, two) = (place.repository(), place.worktree("one"), place.worktree("two"));
+fn equal_changes_have_equal_patch_digests() {
+    let fixture = GitFixture::new();
+    let (repository, one, two) = (fixture.repository(), fixture.worktree("one"), fixture.worktree("two"));
     let lines: String = (1..=20).map(|number| format!("line {number}\n")).collect();
     commit(&one, "long.txt", &lines);
     let here = commit(&one, "long.txt", &lines.replace("line 12", "changed"));
@@ -72,9 +72,9 @@ fn the_same_change_is_known_wherever_it_stands() {
 }
 
 #[test]
-fn lines_that_were_replaced_are_told_only_of_a_commit_that_does_nothing_else() {
-    let place = Place::new();
-    let (repository, one) = (place.repository(), place.worktree("one"));
+fn replaced_lines_are_reported_only_for_pure_replacements() {
+    let fixture = GitFixture::new();
+    let (repository, one) = (fixture.repository(), fixture.worktree("one"));
     let begun = commit(&one, "plan.md", "# Plan\n- [ ] a\n- [ ] b");
     let ticked = commit(&one, "plan.md", "# Plan\n- [x] a\n- [x] b");
     let ended = commit(&one, "plan.md", "# Plan\n- [ ] a\n- [x] b\n");
@@ -84,8 +84,8 @@ fn lines_that_were_replaced_are_told_only_of_a_commit_that_does_nothing_else() {
     let all = [begun.clone(), ticked.clone(), ended.clone(), longer.clone(), evil.clone()];
     let patches = repository.patches(&all).unwrap();
     let pairs: Vec<(&[u8], &[u8])> = vec![(b"- [ ] a", b"- [x] a"), (b"- [ ] b", b"- [x] b")];
-    assert_eq!(patches[&ticked].replaced(), Some(pairs));
+    assert_eq!(patches[&ticked].replaced_lines(), Some(pairs));
     for other in [begun, ended, longer, evil] {
-        assert_eq!(patches[&other].replaced(), None);
+        assert_eq!(patches[&other].replaced_lines(), None);
     }
 }

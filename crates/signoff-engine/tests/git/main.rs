@@ -1,17 +1,17 @@
-//! Git, for real: every test has a repository, a home and an environment of its own.
+//! Git operations with real git: every test has its own repository, home and environment.
 
-#[cfg(test)]
-mod apart;
 mod checkout;
 mod commits;
 #[cfg(test)]
 mod detached;
 mod diffs;
+mod fixture;
 mod hostile;
 #[cfg(test)]
 mod landing;
 mod lineage;
-mod place;
+#[cfg(test)]
+mod parallel_fixes;
+mod read_only_guard;
 mod repositories;
-mod reviewers;
 mod worktrees;

@@ -1,15 +1,17 @@
-//! The program is killed, or the keeper, or both.
+//! Cleanup after a kill of signoff, of its supervisor process, or of both.
 
 use std::fs;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
-use signoff_engine::process::{Exit, Found, Identity, Limits, end_strays, settle};
+use signoff_engine::process::{
+    CrashOutcome, ProcessExit, ProcessIdentity, ProcessLimits, kill_strays, recover_attempt,
+};
 
-use crate::place::{Listener, NO_LIMITS, Place};
+use crate::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
 
-/// An agent and a daemon that hold a pipe as long as they live, and do not mind being asked to end.
+/// An agent and a daemon that keep a FIFO open while they live and ignore SIGTERM.
 const AT_WORK: &str = r#"
 trap '' TERM
 exec 3> agent
@@ -20,167 +22,166 @@ sleep 1000
 sleep 1000
 "#;
 
-/// Waits until both are at work.
-fn at_work(place: &Place) -> Listener {
-    let mut agent = Listener::open(&place.path("agent"));
+/// Waits until the agent and its daemon run.
+fn wait_until_working(fixture: &ProcessFixture) -> FifoReader {
+    let mut agent = FifoReader::open(&fixture.path("agent"));
     assert_eq!(agent.line(), "daemon");
-    fs::write(place.path("go"), "go\n").expect("a pipe with a reader");
+    fs::write(fixture.path("go"), "go\n").expect("a pipe with a reader");
     assert_eq!(agent.line(), "working");
     agent
 }
 
-fn with_pipes() -> Place {
-    let place = Place::new();
-    place.pipe("agent");
-    place.pipe("go");
-    place
+fn with_pipes() -> ProcessFixture {
+    let fixture = ProcessFixture::new();
+    fixture.pipe("agent");
+    fixture.pipe("go");
+    fixture
 }
 
 #[test]
-fn when_the_program_is_killed_its_agent_ends() {
-    let place = with_pipes();
-    let driver = place.drive(AT_WORK, Limits { grace: Duration::from_millis(50), ..NO_LIMITS });
-    let mut agent = at_work(&place);
+fn killing_signoff_ends_its_agent() {
+    let fixture = with_pipes();
+    let driver = fixture.drive(AT_WORK, ProcessLimits { grace: Duration::from_millis(50), ..NO_LIMITS });
+    let mut agent = wait_until_working(&fixture);
     driver.kill();
     assert_eq!(agent.rest(), "", "all are gone, though nobody did anything about it");
-    assert_eq!(settle(&place.dir()).unwrap(), Found::Lost);
-    assert_eq!(place.dir().ended().unwrap().exit, Exit::Orphaned);
-    assert_eq!(settle(&place.dir()).unwrap(), Found::Lost, "it can be asked again");
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
+    assert_eq!(fixture.dir().read_result().unwrap().exit, ProcessExit::Orphaned);
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost, "it can be asked again");
 }
 
-/// Kills the program as soon as `moment` has come, and whatever it was doing then.
-fn killed_at(moment: impl Fn(&Place) -> bool) {
-    let place = Place::new();
-    let limits = Limits { grace: Duration::from_millis(50), ..NO_LIMITS };
-    let driver = place.drive("echo started >> starts; echo hello; exec sleep 1000", limits);
-    while !moment(&place) {
+/// Kills signoff as soon as `moment` returns true.
+fn kill_at(moment: impl Fn(&ProcessFixture) -> bool) {
+    let fixture = ProcessFixture::new();
+    let limits = ProcessLimits { grace: Duration::from_millis(50), ..NO_LIMITS };
+    let driver = fixture.drive("echo started >> starts; echo hello; exec sleep 1000", limits);
+    while !moment(&fixture) {
         std::thread::yield_now();
     }
     driver.kill();
-    assert_eq!(settle(&place.dir()).expect("a disk that works"), Found::Lost);
-    let starts = fs::read_to_string(place.path("starts")).unwrap_or_default();
-    place.await_desertion();
-    let later = fs::read_to_string(place.path("starts")).unwrap_or_default();
+    assert_eq!(recover_attempt(&fixture.dir()).expect("a disk that works"), CrashOutcome::Lost);
+    let starts = fs::read_to_string(fixture.path("starts")).unwrap_or_default();
+    fixture.wait_until_no_processes();
+    let later = fs::read_to_string(fixture.path("starts")).unwrap_or_default();
     assert_eq!(starts, later, "an agent was started after the attempt had been settled");
 }
 
 #[test]
-fn at_whatever_moment_the_program_is_killed_nothing_is_left() {
+fn killing_signoff_at_any_moment_leaves_no_process() {
     for _ in 0..5 {
-        killed_at(|_| true);
-        killed_at(|place| place.dir().launch().exists());
-        killed_at(|place| place.dir().path().join("lock").exists());
-        killed_at(|place| place.live().exists());
-        killed_at(|place| place.dir().keeper().exists());
-        killed_at(|place| place.dir().stdout().exists());
-        killed_at(|place| place.path("starts").exists());
+        kill_at(|_| true);
+        kill_at(|fixture| fixture.dir().launch().exists());
+        kill_at(|fixture| fixture.dir().path().join("lock").exists());
+        kill_at(|fixture| fixture.live().exists());
+        kill_at(|fixture| fixture.dir().supervisor_record().exists());
+        kill_at(|fixture| fixture.dir().stdout().exists());
+        kill_at(|fixture| fixture.path("starts").exists());
     }
 }
 
 #[test]
-fn what_was_finished_when_the_program_was_killed_is_not_lost() {
-    let place = with_pipes();
-    let driver = place.drive("exec 3> agent; echo ready >&3; read go < go; echo done; exit 3", NO_LIMITS);
-    let mut agent = Listener::open(&place.path("agent"));
+fn an_attempt_that_ended_before_the_kill_is_not_lost() {
+    let fixture = with_pipes();
+    let driver = fixture.drive("exec 3> agent; echo ready >&3; read go < go; echo done; exit 3", NO_LIMITS);
+    let mut agent = FifoReader::open(&fixture.path("agent"));
     assert_eq!(agent.line(), "ready");
     driver.send(Signal::STOP);
-    let keeper = place.keeper_process();
-    fs::write(place.path("go"), "go\n").unwrap();
-    keeper.outlive();
+    let keeper = fixture.supervisor_process();
+    fs::write(fixture.path("go"), "go\n").unwrap();
+    keeper.wait();
     driver.kill();
-    let Found::Ended(ended) = settle(&place.dir()).unwrap() else { panic!("it was lost") };
-    assert_eq!((ended.exit, ended.stdout_bytes), (Exit::Code(3), 5));
-    fs::write(place.dir().stdout(), "do").unwrap();
-    assert_eq!(settle(&place.dir()).unwrap(), Found::Lost, "a transcript cut short is no result");
+    let CrashOutcome::Ended(ended) = recover_attempt(&fixture.dir()).unwrap() else { panic!("it was lost") };
+    assert_eq!((ended.exit, ended.stdout_bytes), (ProcessExit::Code(3), 5));
+    fs::write(fixture.dir().stdout(), "do").unwrap();
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost, "a transcript cut short is no result");
 }
 
 #[tokio::test]
-async fn when_the_keeper_is_killed_the_program_ends_what_it_kept() {
-    let place = with_pipes();
-    let running = place.start(AT_WORK, NO_LIMITS).await;
-    let mut agent = at_work(&place);
-    place.keeper_process().kill();
+async fn signoff_ends_the_agent_of_a_killed_supervisor() {
+    let fixture = with_pipes();
+    let running = fixture.start(AT_WORK, NO_LIMITS).await;
+    let mut agent = wait_until_working(&fixture);
+    fixture.supervisor_process().kill();
     let ended = running.wait().await;
-    assert_eq!(ended.exit, Exit::Signal(9));
+    assert_eq!(ended.exit, ProcessExit::Signal(9));
     assert!(ended.strays_ended >= 2, "{ended:?}");
     assert_eq!(agent.rest(), "");
 }
 
 #[tokio::test]
-async fn at_whatever_moment_the_keeper_is_killed_nothing_is_left() {
-    type Moment = fn(&Place) -> bool;
+async fn killing_the_supervisor_at_any_moment_leaves_no_process() {
+    type Moment = fn(&ProcessFixture) -> bool;
     let moments: [Moment; 3] = [
-        |place| place.dir().keeper().exists(),
-        |place| place.dir().stdout().exists(),
-        |place| place.path("starts").exists(),
+        |fixture| fixture.dir().supervisor_record().exists(),
+        |fixture| fixture.dir().stdout().exists(),
+        |fixture| fixture.path("starts").exists(),
     ];
     for moment in moments.iter().cycle().take(15) {
-        let place = Place::new();
-        let running =
-            place.start("echo started >> starts; setsid sleep 1000 & exec sleep 1000", NO_LIMITS).await;
-        while !moment(&place) {
+        let fixture = ProcessFixture::new();
+        let running = fixture.start("echo started >> starts; setsid sleep 1000 & exec sleep 1000", NO_LIMITS).await;
+        while !moment(&fixture) {
             std::thread::yield_now();
         }
-        place.keeper_process().kill();
-        assert_eq!(running.wait().await.exit, Exit::Signal(9));
+        fixture.supervisor_process().kill();
+        assert_eq!(running.wait().await.exit, ProcessExit::Signal(9));
     }
 }
 
 #[test]
-fn when_both_are_killed_the_next_command_ends_what_is_left() {
-    let place = with_pipes();
-    let driver = place.drive(AT_WORK, NO_LIMITS);
-    let mut agent = at_work(&place);
-    assert_eq!(end_strays(&place.live()).unwrap(), 0, "what is kept is left alone");
+fn the_next_command_ends_strays_after_both_are_killed() {
+    let fixture = with_pipes();
+    let driver = fixture.drive(AT_WORK, NO_LIMITS);
+    let mut agent = wait_until_working(&fixture);
+    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0, "what is kept is left alone");
     driver.send(Signal::STOP);
-    place.keeper_process().kill();
+    fixture.supervisor_process().kill();
     driver.kill();
-    assert!(end_strays(&place.live()).unwrap() >= 2);
+    assert!(kill_strays(&fixture.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
-    assert_eq!(end_strays(&place.live()).unwrap(), 0);
-    assert_eq!(settle(&place.dir()).unwrap(), Found::Lost);
+    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0);
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
 }
 
 #[test]
-fn strays_are_found_even_if_somebody_removed_the_attempt() {
-    let place = with_pipes();
-    let driver = place.drive(AT_WORK, NO_LIMITS);
-    let mut agent = at_work(&place);
-    let keeper = place.keeper_process();
+fn strays_are_found_even_if_the_attempt_was_removed() {
+    let fixture = with_pipes();
+    let driver = fixture.drive(AT_WORK, NO_LIMITS);
+    let mut agent = wait_until_working(&fixture);
+    let keeper = fixture.supervisor_process();
     driver.send(Signal::STOP);
-    fs::remove_dir_all(place.dir().path()).unwrap();
-    assert_eq!(end_strays(&place.live()).unwrap(), 0, "its keeper lives");
+    fs::remove_dir_all(fixture.dir().path()).unwrap();
+    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0, "its keeper lives");
     keeper.kill();
     driver.kill();
-    assert!(end_strays(&place.live()).unwrap() >= 2);
+    assert!(kill_strays(&fixture.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
 }
 
 #[test]
-fn a_keeper_that_hangs_is_killed_with_all_it_keeps() {
-    let place = with_pipes();
-    let driver = place.drive(AT_WORK, Limits { grace: Duration::ZERO, ..NO_LIMITS });
-    let mut agent = at_work(&place);
-    place.keeper_process().send(Signal::STOP);
+fn a_hanging_supervisor_is_killed_with_its_processes() {
+    let fixture = with_pipes();
+    let driver = fixture.drive(AT_WORK, ProcessLimits { grace: Duration::ZERO, ..NO_LIMITS });
+    let mut agent = wait_until_working(&fixture);
+    fixture.supervisor_process().send(Signal::STOP);
     driver.kill();
-    assert_eq!(settle(&place.dir()).unwrap(), Found::Lost);
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
     assert_eq!(agent.rest(), "");
 }
 
 #[test]
-fn nobody_is_ended_for_having_the_number_of_one_of_ours() {
-    let place = Place::new();
-    let mut bystander = Place::bystander();
-    let identity = Identity::of(i32::try_from(bystander.id()).unwrap()).unwrap();
+fn a_reused_pid_is_not_killed() {
+    let fixture = ProcessFixture::new();
+    let mut bystander = ProcessFixture::bystander();
+    let identity = ProcessIdentity::from_pid(i32::try_from(bystander.id()).unwrap()).unwrap();
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let settle_with = |boot: &str, start: u64| {
         let kept = json!({
             "boot": boot, "keeper": identity, "agent": { "pid": identity.pid, "start": start },
-            "cookie": place.dir().path(), "link": place.path("link"),
+            "cookie": fixture.dir().path(), "link": fixture.path("link"),
         });
-        fs::write(place.dir().keeper(), kept.to_string()).unwrap();
-        assert_eq!(settle(&place.dir()).unwrap(), Found::Lost);
-        identity.lives()
+        fs::write(fixture.dir().supervisor_record(), kept.to_string()).unwrap();
+        assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
+        identity.is_alive()
     };
     assert!(settle_with(boot.trim(), identity.start + 1), "it started at another time");
     assert!(settle_with("yesterday", identity.start), "it was before a reboot");
@@ -189,27 +190,27 @@ fn nobody_is_ended_for_having_the_number_of_one_of_ours() {
 }
 
 #[tokio::test]
-async fn a_keeper_that_comes_late_starts_nothing() {
-    let place = Place::new();
-    assert_eq!(settle(&place.dir()).unwrap(), Found::Lost);
-    let ended = place.run("echo started", NO_LIMITS).await;
+async fn a_late_supervisor_starts_nothing() {
+    let fixture = ProcessFixture::new();
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
+    let ended = fixture.run("echo started", NO_LIMITS).await;
     let message = "the attempt was given up before it was started".to_owned();
-    assert_eq!(ended.exit, Exit::NotStarted { message, missing: false });
-    assert!(!place.dir().stdout().exists());
+    assert_eq!(ended.exit, ProcessExit::NotStarted { message, missing: false });
+    assert!(!fixture.dir().stdout().exists());
 }
 
 #[test]
-fn a_keeper_whose_program_died_at_once_starts_nothing() {
-    let place = Place::new();
-    assert!(place.bare_keeper().status().unwrap().success());
-    let files = fs::read_dir(place.dir().path()).unwrap().count();
+fn a_supervisor_without_its_parent_starts_nothing() {
+    let fixture = ProcessFixture::new();
+    assert!(fixture.supervisor_command().status().unwrap().success());
+    let files = fs::read_dir(fixture.dir().path()).unwrap().count();
     assert_eq!(files, 1, "there is only the prompt");
 }
 
 #[test]
-fn a_place_without_attempts_has_no_strays() {
-    let place = Place::new();
-    assert_eq!(end_strays(&place.live()).unwrap(), 0);
-    fs::create_dir(place.live()).unwrap();
-    assert_eq!(end_strays(&place.live()).unwrap(), 0);
+fn without_attempts_there_are_no_strays() {
+    let fixture = ProcessFixture::new();
+    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0);
+    fs::create_dir(fixture.live()).unwrap();
+    assert_eq!(kill_strays(&fixture.live()).unwrap(), 0);
 }

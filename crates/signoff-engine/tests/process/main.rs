@@ -1,11 +1,11 @@
-//! Real agents, real keepers, real signals. What is promised where there is no `/proc` is not tested here.
+//! Process supervision with real processes and real signals. Systems without `/proc` are not tested here.
 
 #![cfg(target_os = "linux")]
 
 mod crash;
 mod ending;
 #[cfg(test)]
-mod held;
-#[cfg(test)]
-mod place;
+mod fixture;
 mod running;
+#[cfg(test)]
+mod sandbox;

@@ -1,39 +1,39 @@
-//! Agents that start, talk and end by themselves.
+//! Agents that start, write output and exit by themselves.
 
 use std::fs;
 use std::time::Duration;
 
-use signoff_engine::process::{Exit, Launch, Limits};
+use signoff_engine::process::{ProcessExit, ProcessLaunch, ProcessLimits};
 
-use crate::place::{NO_LIMITS, Place};
+use crate::fixture::{NO_LIMITS, ProcessFixture};
 
 #[tokio::test]
-async fn an_agent_ends_as_it_likes() {
+async fn exit_codes_and_signals_are_reported() {
     for (script, exit) in [
-        ("exit 0", Exit::Code(0)),
-        ("exit 7", Exit::Code(7)),
-        ("kill -KILL $$", Exit::Signal(9)),
-        ("kill -TERM $$", Exit::Signal(15)),
+        ("exit 0", ProcessExit::Code(0)),
+        ("exit 7", ProcessExit::Code(7)),
+        ("kill -KILL $$", ProcessExit::Signal(9)),
+        ("kill -TERM $$", ProcessExit::Signal(15)),
     ] {
-        let place = Place::new();
-        let ended = place.run(script, NO_LIMITS).await;
+        let fixture = ProcessFixture::new();
+        let ended = fixture.run(script, NO_LIMITS).await;
         assert_eq!(ended.exit, exit, "{script}");
-        assert_eq!(Some(ended), place.dir().ended(), "what was told is what was written down");
+        assert_eq!(Some(ended), fixture.dir().read_result(), "what was told is what was written down");
     }
 }
 
 #[tokio::test]
-async fn a_program_that_is_not_there_is_told_from_one_that_does_not_start() {
-    let place = Place::new();
+async fn a_missing_program_is_distinguished_from_other_start_errors() {
+    let fixture = ProcessFixture::new();
     let start = async |program: &str, directory: &str| {
-        let launch = Launch {
+        let launch = ProcessLaunch {
             program: program.to_owned(),
-            directory: place.path(directory),
-            ..place.launch("", NO_LIMITS)
+            directory: fixture.path(directory),
+            ..fixture.launch("", NO_LIMITS)
         };
-        let ended = place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
-        let Exit::NotStarted { message, missing } = ended.exit else { panic!("{ended:?}") };
-        (message.replace(place.path("").to_str().unwrap(), "[ROOT]/"), missing)
+        let ended = fixture.keeper().start(&launch, &fixture.dir()).await.unwrap().wait().await;
+        let ProcessExit::NotStarted { message, missing } = ended.exit else { panic!("{ended:?}") };
+        (message.replace(fixture.path("").to_str().unwrap(), "[ROOT]/"), missing)
     };
     let why = |message: &str, missing| (message.to_owned(), missing);
     assert_eq!(
@@ -44,12 +44,12 @@ async fn a_program_that_is_not_there_is_told_from_one_that_does_not_start() {
         start("sh", "no-such-directory").await,
         why("the directory [ROOT]/no-such-directory is not there", false)
     );
-    fs::write(place.path("agent"), "not executable").unwrap();
+    fs::write(fixture.path("agent"), "not executable").unwrap();
     assert_eq!(
-        start(place.path("agent").to_str().unwrap(), "").await,
+        start(fixture.path("agent").to_str().unwrap(), "").await,
         why("cannot start [ROOT]/agent: Permission denied (os error 13)", false)
     );
-    fs::remove_file(place.dir().prompt()).unwrap();
+    fs::remove_file(fixture.dir().prompt()).unwrap();
     assert_eq!(
         start("sh", "").await,
         why("cannot read [ROOT]/attempt/prompt: No such file or directory (os error 2)", false)
@@ -57,11 +57,11 @@ async fn a_program_that_is_not_there_is_told_from_one_that_does_not_start() {
 }
 
 #[tokio::test]
-async fn a_long_prompt_goes_in_and_a_long_answer_comes_out() {
-    let place = Place::new();
+async fn long_prompts_and_answers_are_passed_through() {
+    let fixture = ProcessFixture::new();
     let prompt = "0123456789abcde\n".repeat(65536);
-    fs::write(place.dir().prompt(), &prompt).unwrap();
-    let mut running = place.start("cat; echo 'what a prompt' >&2", NO_LIMITS).await;
+    fs::write(fixture.dir().prompt(), &prompt).unwrap();
+    let mut running = fixture.start("cat; echo 'what a prompt' >&2", NO_LIMITS).await;
     let mut lines = running.lines();
     let reader = async {
         let mut count = 0;
@@ -72,18 +72,18 @@ async fn a_long_prompt_goes_in_and_a_long_answer_comes_out() {
         count
     };
     let (count, ended) = tokio::join!(reader, running.wait());
-    assert_eq!(place.stdout(), prompt);
-    assert_eq!(fs::read_to_string(place.dir().stderr()).unwrap(), "what a prompt\n");
+    assert_eq!(fixture.stdout(), prompt);
+    assert_eq!(fs::read_to_string(fixture.dir().stderr()).unwrap(), "what a prompt\n");
     assert_eq!((ended.stdout_bytes, ended.stderr_bytes), (1024 * 1024, 14));
     assert!(count > 0 && count <= 65536, "{count} lines were heard");
 }
 
 #[tokio::test]
-async fn lines_are_heard_while_the_agent_works() {
-    let place = Place::new();
-    let pipe = place.pipe("answer");
+async fn lines_arrive_while_the_agent_runs() {
+    let fixture = ProcessFixture::new();
+    let pipe = fixture.pipe("answer");
     let mut running =
-        place.start(r#"echo question; read answer < answer; printf "%s\r\nlast" "$answer""#, NO_LIMITS).await;
+        fixture.start(r#"echo question; read answer < answer; printf "%s\r\nlast" "$answer""#, NO_LIMITS).await;
     let mut lines = running.lines();
     assert_eq!(lines.next().await.as_deref(), Some("question"));
     fs::write(pipe, "42\n").unwrap();
@@ -91,31 +91,31 @@ async fn lines_are_heard_while_the_agent_works() {
     assert_eq!(lines.next().await.as_deref(), Some("last"));
     assert_eq!(lines.next().await, None);
     assert_eq!(running.lines().next().await, None, "there is only one to hear");
-    assert_eq!(running.wait().await.exit, Exit::Code(0));
+    assert_eq!(running.wait().await.exit, ProcessExit::Code(0));
 }
 
 #[tokio::test]
-async fn the_environment_is_passed_on_and_not_written_down() {
-    let place = Place::new();
-    let launch = Launch {
+async fn the_environment_is_passed_on_but_not_stored() {
+    let fixture = ProcessFixture::new();
+    let launch = ProcessLaunch {
         environment: vec![("SECRET".to_owned(), Some("hunter2".to_owned())), ("HOME".to_owned(), None)],
-        ..place.launch(r#"echo "${#SECRET} $SECRET ${HOME-homeless} $SIGNOFF_KEEPER"; pwd; (: < /dev/tty) 2> /dev/null || echo no terminal"#, NO_LIMITS)
+        ..fixture.launch(r#"echo "${#SECRET} $SECRET ${HOME-homeless} $SIGNOFF_KEEPER"; pwd; (: < /dev/tty) 2> /dev/null || echo no terminal"#, NO_LIMITS)
     };
-    place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
-    let root = place.path("");
-    let said = place.stdout().replace(root.to_str().unwrap().trim_end_matches('/'), "[ROOT]");
+    fixture.keeper().start(&launch, &fixture.dir()).await.unwrap().wait().await;
+    let root = fixture.path("");
+    let said = fixture.stdout().replace(root.to_str().unwrap().trim_end_matches('/'), "[ROOT]");
     assert_eq!(said, "7 [redacted] homeless [ROOT]/attempt\n[ROOT]\nno terminal\n");
-    for file in fs::read_dir(place.dir().path()).unwrap().flatten() {
+    for file in fs::read_dir(fixture.dir().path()).unwrap().flatten() {
         let text = fs::read_to_string(file.path()).unwrap();
         assert!(!text.contains("hunter2"), "{} has the secret", file.path().display());
     }
 }
 
 #[tokio::test]
-async fn what_is_secret_at_the_persons_home_is_in_no_transcript() {
-    let place = Place::new();
+async fn secrets_of_the_users_home_are_redacted_in_transcripts() {
+    let fixture = ProcessFixture::new();
     let lay = |name: &str, text: &str| {
-        let file = place.path("home").join(name);
+        let file = fixture.path("home").join(name);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, text).unwrap();
     };
@@ -123,67 +123,63 @@ async fn what_is_secret_at_the_persons_home_is_in_no_transcript() {
     lay(".codex/auth.json", r#"{"tokens": {"refresh_token": "canary-login-2"}}"#);
     let said = "cat home/.gemini/.env home/.codex/auth.json; echo $OPENCODE_CONFIG_CONTENT >&2";
     let content = r#"{"provider":{"mine":{"options":{"apiKey":"canary-variable-3"}}}}"#.to_owned();
-    let launch = Launch {
+    let launch = ProcessLaunch {
         environment: vec![("OPENCODE_CONFIG_CONTENT".to_owned(), Some(content))],
-        ..place.launch(said, NO_LIMITS)
+        ..fixture.launch(said, NO_LIMITS)
     };
-    place.keeper().start(&launch, &place.dir()).await.unwrap().wait().await;
-    assert_eq!(
-        place.stdout(),
-        "GEMINI_API_KEY=[redacted]\n{\"tokens\": {\"refresh_token\": \"[redacted]\"}}"
-    );
-    for file in fs::read_dir(place.dir().path()).unwrap().flatten() {
+    fixture.keeper().start(&launch, &fixture.dir()).await.unwrap().wait().await;
+    assert_eq!(fixture.stdout(), "GEMINI_API_KEY=[redacted]\n{\"tokens\": {\"refresh_token\": \"[redacted]\"}}");
+    for file in fs::read_dir(fixture.dir().path()).unwrap().flatten() {
         let text = fs::read_to_string(file.path()).unwrap();
         assert!(!text.contains("canary"), "{}: {text}", file.path().display());
     }
-    assert!(fs::read_to_string(place.dir().stderr()).unwrap().contains("[redacted]"));
+    assert!(fs::read_to_string(fixture.dir().stderr()).unwrap().contains("[redacted]"));
 }
 
 #[tokio::test]
-async fn of_the_directory_for_the_usage_file_nothing_else_stays() {
-    let place = Place::new();
-    let usage = place.dir().usage_directory();
+async fn only_the_usage_file_stays_in_its_directory() {
+    let fixture = ProcessFixture::new();
+    let usage = fixture.dir().usage_directory();
     fs::create_dir(&usage).unwrap();
-    fs::create_dir(place.path("outside")).unwrap();
-    fs::write(place.path("outside/file"), "mine").unwrap();
-    place.run("cd attempt/usage; echo '{}' > usage.json; echo x > notes.txt; mkdir d; echo x > d/x; ln -s ../../outside l", NO_LIMITS).await;
+    fs::create_dir(fixture.path("outside")).unwrap();
+    fs::write(fixture.path("outside/file"), "mine").unwrap();
+    fixture.run("cd attempt/usage; echo '{}' > usage.json; echo x > notes.txt; mkdir d; echo x > d/x; ln -s ../../outside l", NO_LIMITS).await;
     let left: Vec<_> = fs::read_dir(&usage).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left, ["usage.json"]);
-    assert_eq!(fs::read_to_string(place.path("outside/file")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(fixture.path("outside/file")).unwrap(), "mine");
 }
 
 #[tokio::test]
-async fn a_flood_is_kept_whole_in_little_memory() {
-    let place = Place::new();
-    // The agent's parent is its keeper. Nobody reads the lines.
-    let ended = place.run("head -c 200000000 /dev/zero; grep VmHWM /proc/$PPID/status >&2", NO_LIMITS).await;
-    assert_eq!((ended.exit, ended.stdout_bytes), (Exit::Code(0), 200_000_000));
-    assert_eq!(fs::metadata(place.dir().stdout()).unwrap().len(), 200_000_000);
+async fn large_output_is_stored_completely_in_little_memory() {
+    let fixture = ProcessFixture::new();
+    // The agent's parent is its supervisor. The test reads no lines.
+    let ended = fixture.run("head -c 200000000 /dev/zero; grep VmHWM /proc/$PPID/status >&2", NO_LIMITS).await;
+    assert_eq!((ended.exit, ended.stdout_bytes), (ProcessExit::Code(0), 200_000_000));
+    assert_eq!(fs::metadata(fixture.dir().stdout()).unwrap().len(), 200_000_000);
     let kilobytes = |status: String| -> u64 {
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         line.trim().trim_end_matches(" kB").parse().unwrap()
     };
-    let keeper = kilobytes(fs::read_to_string(place.dir().stderr()).unwrap());
+    let keeper = kilobytes(fs::read_to_string(fixture.dir().stderr()).unwrap());
     assert!(keeper < 16 * 1024, "the keeper took {keeper} kB");
     let program = kilobytes(fs::read_to_string("/proc/self/status").unwrap());
     assert!(program < 64 * 1024, "the program took {program} kB");
 }
 
 #[tokio::test]
-async fn an_agent_whose_words_cannot_be_kept_is_ended() {
-    let place = Place::new();
-    std::os::unix::fs::symlink("/dev/full", place.dir().stdout()).unwrap();
-    let ended = place.run("echo lost; exec sleep 1000", NO_LIMITS).await;
+async fn an_agent_whose_output_cannot_be_stored_is_ended() {
+    let fixture = ProcessFixture::new();
+    std::os::unix::fs::symlink("/dev/full", fixture.dir().stdout()).unwrap();
+    let ended = fixture.run("echo lost; exec sleep 1000", NO_LIMITS).await;
     let message = "No space left on device (os error 28)".to_owned();
-    assert_eq!(ended.exit, Exit::Unkept { message });
+    assert_eq!(ended.exit, ProcessExit::OutputLost { message });
 }
 
 #[tokio::test]
-async fn who_talks_is_not_silent() {
-    let place = Place::new();
-    let limits = Limits { silence: Some(Duration::from_secs(2)), ..NO_LIMITS };
-    let ended =
-        place.run("for i in 1 2 3 4 5 6; do echo; sleep 0.2; echo >&2; sleep 0.2; done", limits).await;
-    assert_eq!(ended.exit, Exit::Code(0));
+async fn output_on_either_stream_resets_the_silence_timeout() {
+    let fixture = ProcessFixture::new();
+    let limits = ProcessLimits { silence: Some(Duration::from_secs(2)), ..NO_LIMITS };
+    let ended = fixture.run("for i in 1 2 3 4 5 6; do echo; sleep 0.2; echo >&2; sleep 0.2; done", limits).await;
+    assert_eq!(ended.exit, ProcessExit::Code(0));
     assert!(ended.duration_ms > 2000);
 }

@@ -1,18 +1,21 @@
-//! Stands in for the program: as a keeper, and as a program that is killed while its agent works.
+//! Stands in for signoff: as the supervisor process, and as a process that is killed while its agent runs.
 //!
-//! `__keep DIR` keeps, `__escort …` escorts. `drive LIVE DIR LAUNCH` starts the attempt that the JSON `LAUNCH` describes and waits.
+//! `__keep DIR` runs the supervisor, `__escort …` the process inside the sandbox. `drive LIVE DIR LAUNCH` starts the
+//! attempt that the JSON `LAUNCH` describes and waits for its end.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use signoff_engine::process::{AttemptDir, ESCORT, KEEP, Keeper, Launch, escort, keep};
+use signoff_engine::process::{
+    AttemptDir, ESCORT_SUBCOMMAND, ProcessLaunch, SUPERVISOR_SUBCOMMAND, SupervisorLauncher, run_escort, run_supervisor,
+};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *arguments {
-        [ESCORT, ref words @ ..] => escort(&words.iter().map(Into::into).collect::<Vec<_>>()),
-        [KEEP, dir] => keep(dir.as_ref()),
+        [ESCORT_SUBCOMMAND, ref words @ ..] => run_escort(&words.iter().map(Into::into).collect::<Vec<_>>()),
+        [SUPERVISOR_SUBCOMMAND, dir] => run_supervisor(dir.as_ref()),
         ["drive", live, dir, launch] => drive(live, dir, launch),
         _ => ExitCode::FAILURE,
     }
@@ -20,8 +23,9 @@ fn main() -> ExitCode {
 
 fn drive(live: &str, dir: &str, launch: &str) -> ExitCode {
     let program = std::env::current_exe().expect("a program knows itself");
-    let keeper = Keeper { program, live: PathBuf::from(live), person: PathBuf::new(), hidden: Vec::new() };
-    let launch: Launch = serde_json::from_str(launch).expect("a launch as JSON");
+    let keeper =
+        SupervisorLauncher { program, live_dir: PathBuf::from(live), user_home: PathBuf::new(), secrets: Vec::new() };
+    let launch: ProcessLaunch = serde_json::from_str(launch).expect("a launch as JSON");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let running = keeper.start(&launch, &AttemptDir::new(dir)).await.expect("a started keeper");

@@ -1,58 +1,57 @@
-//! What a person can do about a task: plain forms, each only where it makes sense.
+//! The forms for a task: retry, set the verdict, cancel. Each is shown only if it applies.
 
 use maud::{Markup, html};
 use signoff_core::task::TaskType;
-use signoff_core::view::{Status, TaskRow};
-use signoff_term::show::{Attempt, Report};
+use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_term::show::{AttemptRow, TaskReport};
 
 use super::frame;
-use super::values::Typed;
+use super::values::TypedFields;
 
-/// The verdicts a person can set.
+/// The verdicts that a user can set.
 const VERDICTS: [&str; 4] = ["APPROVED", "CHANGES_REQUESTED", "MAX_CYCLES_REACHED", "NEEDS_DISCUSSION"];
 
-/// Whether it stopped where it could go on.
+/// Whether the task stopped and can resume.
 pub fn can_be_retried(task: &TaskRow) -> bool {
     let reason = task.reason.as_deref();
-    let stopped = matches!(task.status, Status::Failed | Status::Stuck)
+    let stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
         || matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"));
-    let is_over =
-        task.kind == TaskType::Review && matches!(reason, Some("gate_failed" | "nothing_to_review"));
+    let is_over = task.kind == TaskType::Review && matches!(reason, Some("gate_failed" | "nothing_to_review"));
     task.run_id.is_some() && stopped && !is_over && reason != Some("edited_by_person")
 }
 
-/// Whether there is still something to call off.
+/// Whether the task can still be cancelled.
 fn can_be_cancelled(task: &TaskRow) -> bool {
     match task.status {
-        Status::Pending
-        | Status::InProgress
-        | Status::Waiting
-        | Status::Paused
-        | Status::Blocked
-        | Status::Failed
-        | Status::Stuck => true,
-        Status::Completed => {
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Waiting
+        | TaskStatus::Paused
+        | TaskStatus::Blocked
+        | TaskStatus::Failed
+        | TaskStatus::Stuck => true,
+        TaskStatus::Completed => {
             matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"))
         }
-        Status::Cancelled => false,
+        TaskStatus::Cancelled => false,
     }
 }
 
-/// Those who look and change nothing; of other roles some do.
-const READERS: [&str; 2] = ["review", "check"];
+/// Roles that never write to the worktree.
+const READ_ONLY_ROLES: [&str; 2] = ["review", "check"];
 
-/// Whether a person can say what its verdict is: not before a run has taken it up, and not while somebody writes, or was
-/// writing when the program was killed.
-fn can_be_edited(report: &Report) -> bool {
-    let writes = |attempt: &Attempt| attempt.outcome.is_none() && !READERS.contains(&attempt.role.as_str());
+/// Whether a user can set the verdict: a run has started the task, and no attempt is writing or was writing when the
+/// program was killed.
+fn can_be_edited(report: &TaskReport) -> bool {
+    let writes = |attempt: &AttemptRow| attempt.outcome.is_none() && !READ_ONLY_ROLES.contains(&attempt.role.as_str());
     let task = &report.task;
     task.run_id.is_some()
-        && !matches!(task.status, Status::Pending | Status::Cancelled)
+        && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
         && !report.attempts.iter().any(writes)
 }
 
-/// All that can be done now.
-pub fn all(report: &Report, typed: Option<&Typed>) -> Markup {
+/// All forms that apply now.
+pub fn all(report: &TaskReport, typed: Option<&TypedFields>) -> Markup {
     let task = &report.task;
     let (id, back) = (task.id, format!("/tasks/{}", task.id));
     html! {
@@ -64,23 +63,23 @@ pub fn all(report: &Report, typed: Option<&Typed>) -> Markup {
     }
 }
 
-/// One more go, from where it stopped.
+/// The form that resumes the task where it stopped.
 pub fn retry(id: u64, back: &str) -> Markup {
     html! {
         form.action method="post" action={ "/tasks/" (id) "/retry" } {
-            (frame::back(back))
+            (frame::return_field(back))
             button { "Retry" span.unseen { " task " (id) } }
         }
     }
 }
 
-/// Calling it off takes two steps.
+/// The form that cancels the task, behind a disclosure so that it takes two clicks.
 fn cancel(id: u64, back: &str) -> Markup {
     html! {
         details.action #cancel {
             summary { "Cancel…" }
             form method="post" action={ "/tasks/" (id) "/cancel" } {
-                (frame::back(back))
+                (frame::return_field(back))
                 p { "Its agents are stopped. Its branch stays." }
                 button.danger { "Cancel task " (id) }
             }
@@ -88,7 +87,7 @@ fn cancel(id: u64, back: &str) -> Markup {
     }
 }
 
-fn edit(id: u64, back: &str, typed: Option<&Typed>) -> Markup {
+fn edit(id: u64, back: &str, typed: Option<&TypedFields>) -> Markup {
     let action = format!("/tasks/{id}/edit");
     let typed = typed.filter(|typed| typed.action == action);
     let verdict = typed.map(|typed| typed.verdict.as_str());
@@ -96,7 +95,7 @@ fn edit(id: u64, back: &str, typed: Option<&Typed>) -> Markup {
         details.action #edit open[typed.is_some()] {
             summary { "Set the verdict…" }
             form method="post" action=(action) {
-                (frame::back(back))
+                (frame::return_field(back))
                 p {
                     label for="edit-verdict" { "Verdict" }
                     select #edit-verdict name="verdict" {

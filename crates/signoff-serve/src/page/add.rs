@@ -1,18 +1,25 @@
-//! The form for a new task.
+//! The page with the form for a new task.
 
 use maud::{Markup, html};
 use signoff_core::task::TaskType;
 
-use super::frame::{About, Framed};
-use super::values::{AddPage, Notice};
+use super::frame::{PageFrame, PageSubject};
+use super::values::{AddPage, PageNotice};
 
-pub fn page(page: &AddPage, notice: Option<&Notice>) -> String {
+pub fn page(page: &AddPage, notice: Option<&PageNotice>) -> String {
     let body = html! {
         h1 { "Add a task" }
         (form(page))
     };
-    Framed { title: "Add a task", project: &page.project, about: About::Still, notice, needs: None, body }
-        .into_string()
+    PageFrame {
+        title: "Add a task",
+        project: &page.project,
+        subject: PageSubject::Static,
+        notice,
+        attention_count: None,
+        body,
+    }
+    .into_string()
 }
 
 fn form(page: &AddPage) -> Markup {
@@ -32,7 +39,7 @@ fn form(page: &AddPage) -> Markup {
                 label for="max_cycles" { "Reviews at most" }
                 input #max_cycles name="max_cycles" type="number" min="1" inputmode="numeric" value=(page.max_cycles)
                     aria-describedby="max_cycles-hint";
-                span.hint #max_cycles-hint { "Empty: what the configuration says." }
+                span.hint #max_cycles-hint { "Empty: the configured limit." }
             }
             p {
                 label for="depends_on" { "After the tasks" }
@@ -45,15 +52,15 @@ fn form(page: &AddPage) -> Markup {
     }
 }
 
-/// Only what needs no other task can be asked for here.
+/// The type field. It offers only types that need no other task.
 fn kind(page: &AddPage) -> Markup {
     let kinds = [(TaskType::Implement, "Implement it"), (TaskType::Plan, "Write a plan, no code")];
     html! {
         p {
             label for="type" { "Type" }
             select #type name="type" {
-                @for (kind, said) in kinds {
-                    option value=(kind.word()) selected[page.kind == kind.word()] { (said) }
+                @for (kind, kind_label) in kinds {
+                    option value=(kind.as_str()) selected[page.kind == kind.as_str()] { (kind_label) }
                 }
             }
         }

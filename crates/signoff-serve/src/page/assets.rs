@@ -1,6 +1,6 @@
-//! What the pages need besides themselves, built into the program.
+//! The style sheet, script and icon of the pages, built into the program.
 
-/// A file that pages name as `/assets/NAME`.
+/// A file that is served as `/assets/NAME`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asset {
     pub name: &'static str,
@@ -10,7 +10,7 @@ pub struct Asset {
 
 pub(super) const STYLE: &str = include_str!("../../assets/style.css");
 
-/// All there are.
+/// All assets.
 pub const ASSETS: [Asset; 3] = [
     Asset { name: "style.css", content_type: "text/css; charset=utf-8", text: STYLE },
     Asset {
@@ -21,7 +21,7 @@ pub const ASSETS: [Asset; 3] = [
     Asset { name: "icon.svg", content_type: "image/svg+xml", text: include_str!("../../assets/icon.svg") },
 ];
 
-/// The one of this name.
+/// The asset with this name.
 pub fn asset(name: &str) -> Option<Asset> {
     ASSETS.into_iter().find(|asset| asset.name == name)
 }

@@ -1,23 +1,23 @@
-//! Who was started for a task, how it ended and what it used; what people decided; what agents said.
+//! Attempts with their outcome and cost, decisions of users, and transcripts.
 
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::visible;
 use signoff_term::fit::span;
-use signoff_term::show::{Attempt, PersonsDecision};
+use signoff_term::show::{AttemptRow, PersonDecision};
 
-use super::frame::{About, Framed};
-use super::setting::{Names, Setting};
-use super::values::{Cost, RoleFigures, Transcript, TranscriptPage};
-use super::{sign, text};
+use super::frame::{PageFrame, PageSubject};
+use super::page_context::{ElementIds, PageContext};
+use super::values::{Cost, RoleFigures, TranscriptPage, TranscriptTail};
+use super::{badges, text};
 
-/// How much of a transcript stands on the task's page.
-const BESIDE_OTHERS: usize = 8 * 1024;
+/// Maximum size of a transcript on the task's page.
+const EMBEDDED_BYTES: usize = 8 * 1024;
 
-/// How much of it stands on a page of its own.
-const ALONE: usize = 1024 * 1024;
+/// Maximum size of a transcript on its own page.
+const PAGE_BYTES: usize = 1024 * 1024;
 
-/// One row for each.
-pub fn table(attempts: &[Attempt], setting: Setting) -> Markup {
+/// The table of attempts.
+pub fn table(attempts: &[AttemptRow], setting: PageContext) -> Markup {
     html! {
         div.scroll tabindex="0" role="group" aria-label="Attempts" {
             table.figures.attempts {
@@ -34,7 +34,7 @@ pub fn table(attempts: &[Attempt], setting: Setting) -> Markup {
     }
 }
 
-fn row(attempt: &Attempt, setting: Setting) -> Markup {
+fn row(attempt: &AttemptRow, setting: PageContext) -> Markup {
     let name = html! { (text::code(&attempt.id)) };
     html! {
         tr {
@@ -43,11 +43,11 @@ fn row(attempt: &Attempt, setting: Setting) -> Markup {
                     a href={ "/tasks/" (setting.task) "/transcript/" (text::segment(&attempt.id)) } { (name) }
                 } @else { (name) }
             }
-            td { (text::line(&who(attempt))) }
+            td { (text::line(&role_and_cycle(attempt))) }
             td { (text::line(&agent(attempt))) }
-            td { (sign::moment(&attempt.started_at)) }
+            td { (badges::timestamp(&attempt.started_at)) }
             td.number { @if attempt.outcome.is_some() { (span(attempt.duration_ms)) } @else { "…" } }
-            td.number { (sign::dollars(cost(attempt))) }
+            td.number { (badges::dollars(cost(attempt))) }
             td.number { (attempt.input_tokens) " / " (attempt.output_tokens) }
             td { (outcome(attempt)) }
         }
@@ -55,21 +55,21 @@ fn row(attempt: &Attempt, setting: Setting) -> Markup {
 }
 
 /// `review by code, cycle 2`.
-fn who(attempt: &Attempt) -> String {
+fn role_and_cycle(attempt: &AttemptRow) -> String {
     let reviewer = attempt.reviewer.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
     let cycle = if attempt.cycle > 0 { format!(", cycle {}", attempt.cycle) } else { String::new() };
     format!("{}{reviewer}{cycle}", attempt.role)
 }
 
-fn agent(attempt: &Attempt) -> String {
+fn agent(attempt: &AttemptRow) -> String {
     format!("{} {}", attempt.agent, attempt.model.as_deref().unwrap_or_default())
 }
 
-fn cost(attempt: &Attempt) -> Cost {
+fn cost(attempt: &AttemptRow) -> Cost {
     Cost { usd: attempt.cost_usd, is_estimated: attempt.cost_is_estimated }
 }
 
-fn outcome(attempt: &Attempt) -> Markup {
+fn outcome(attempt: &AttemptRow) -> Markup {
     html! {
         (text::spaced(attempt.outcome.unwrap_or("running")))
         @if let Some(detail) = &attempt.detail { ": " (text::line(detail)) }
@@ -78,8 +78,8 @@ fn outcome(attempt: &Attempt) -> Markup {
     }
 }
 
-/// What agents of each role used, in the order in which they first came.
-pub fn by_role(attempts: &[Attempt]) -> Vec<RoleFigures> {
+/// Sums attempts by role, in the order in which the roles first occur.
+pub fn figures_by_role(attempts: &[AttemptRow]) -> Vec<RoleFigures> {
     let mut roles: Vec<RoleFigures> = Vec::new();
     for attempt in attempts {
         let at = roles.iter().position(|known| known.role == attempt.role).unwrap_or_else(|| {
@@ -96,13 +96,13 @@ pub fn by_role(attempts: &[Attempt]) -> Vec<RoleFigures> {
     roles
 }
 
-/// What people decided, in order.
-pub fn decisions(decisions: &[PersonsDecision]) -> Markup {
+/// The decisions of users, oldest first.
+pub fn decisions(decisions: &[PersonDecision]) -> Markup {
     html! {
         ol.history {
             @for decision in decisions {
                 li {
-                    (sign::moment(&decision.at)) " " b { (text::line(&decision.by)) } ": " (decision.what)
+                    (badges::timestamp(&decision.at)) " " b { (text::line(&decision.by)) } ": " (decision.what)
                     @if let Some(choice) = &decision.choice { " " (text::line(choice)) }
                     @if let Some(reason) = &decision.reason { " – " (text::line(reason)) }
                 }
@@ -111,17 +111,17 @@ pub fn decisions(decisions: &[PersonsDecision]) -> Markup {
     }
 }
 
-/// The last that each attempt said, folded.
-pub fn transcripts(transcripts: &[Transcript], attempts: &[Attempt], setting: Setting) -> Markup {
-    let mut names = Names::new(setting, "transcript");
+/// The ends of the transcripts, collapsed.
+pub fn transcripts(transcripts: &[TranscriptTail], attempts: &[AttemptRow], setting: PageContext) -> Markup {
+    let mut names = ElementIds::new(setting, "transcript");
     html! {
         @for transcript in transcripts {
             @let attempt = attempts.iter().find(|attempt| attempt.id == transcript.attempt);
-            details.transcript id=(names.of(&transcript.attempt)) {
+            details.transcript id=(names.next_id(&transcript.attempt)) {
                 summary {
-                    (text::code(&transcript.attempt)) " " (text::line(&attempt.map(who).unwrap_or_default()))
+                    (text::code(&transcript.attempt)) " " (text::line(&attempt.map(role_and_cycle).unwrap_or_default()))
                 }
-                (said(transcript, BESIDE_OTHERS))
+                (transcript_text(transcript, EMBEDDED_BYTES))
                 @if setting.is_served {
                     p {
                         a href={ "/tasks/" (setting.task) "/transcript/" (text::segment(&transcript.attempt)) } {
@@ -134,27 +134,27 @@ pub fn transcripts(transcripts: &[Transcript], attempts: &[Attempt], setting: Se
     }
 }
 
-/// The last so many bytes of it.
-fn said(transcript: &Transcript, bytes: usize) -> Markup {
+/// The last `bytes` bytes of a transcript.
+fn transcript_text(transcript: &TranscriptTail, bytes: usize) -> Markup {
     let (before, last) = text::tail(&transcript.tail, bytes);
     html! {
-        (text::more(transcript.left_out + before))
-        @if last.trim().is_empty() { p.hint { "Nothing was said." } }
+        (text::left_out_note(transcript.left_out + before))
+        @if last.trim().is_empty() { p.hint { "The agent printed nothing." } }
         @else { pre.said dir="auto" { (visible(last)) } }
     }
 }
 
-/// One transcript on a page of its own.
+/// The page of one transcript.
 pub fn page(page: &TranscriptPage) -> String {
     let title = format!("Transcript {} of #{}", page.attempt.id, page.task);
     let body = html! {
         h1 { (text::line(&title)) }
         p { a href={ "/tasks/" (page.task) } { (text::line(&page.title)) } }
         section #transcript data-live aria-label="Transcript" {
-            p { (text::line(&who(&page.attempt))) ", " (text::line(&agent(&page.attempt))) ": " (outcome(&page.attempt)) }
-            (said(&page.transcript, ALONE))
+            p { (text::line(&role_and_cycle(&page.attempt))) ", " (text::line(&agent(&page.attempt))) ": " (outcome(&page.attempt)) }
+            (transcript_text(&page.transcript, PAGE_BYTES))
         }
     };
-    let (project, about) = (page.project.as_str(), About::Task(page.task));
-    Framed { title: &title, project, about, notice: None, needs: None, body }.into_string()
+    let (project, about) = (page.project.as_str(), PageSubject::Task(page.task));
+    PageFrame { title: &title, project, subject: about, notice: None, attention_count: None, body }.into_string()
 }

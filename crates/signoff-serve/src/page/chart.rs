@@ -1,18 +1,18 @@
-//! Charts as pictures of lines and boxes, each with the same as a table.
+//! SVG charts, each with the same data as a table.
 //!
-//! They are narrow, so that their letters can be read on a phone; colours come from the style sheet.
+//! They are narrow so that their text is readable on a phone. Colours come from the style sheet.
 
 use maud::{Markup, html};
 use signoff_term::fit::{cut, span};
 
-use super::convergence::Change;
-use super::sign;
+use super::badges;
+use super::convergence::CycleChange;
 use super::values::{ReviewerFigures, RoleFigures};
 
-/// How wide every chart is.
+/// The width of every chart.
 const WIDTH: f64 = 360.0;
 
-/// A chart with its name, what it says in one sentence, and its figures.
+/// A chart with its title, a text description and a table of its data.
 struct Figure {
     id: String,
     title: &'static str,
@@ -23,7 +23,7 @@ struct Figure {
 }
 
 impl Figure {
-    fn shown(self) -> Markup {
+    fn render(self) -> Markup {
         let (title, desc) = (format!("{}-title", self.id), format!("{}-desc", self.id));
         html! {
             figure.chart {
@@ -42,8 +42,8 @@ impl Figure {
     }
 }
 
-/// New, carried and fixed findings, cycle by cycle.
-pub fn convergence(id: &str, changes: &[Change]) -> Markup {
+/// New, carried and fixed findings per cycle.
+pub fn convergence(id: &str, changes: &[CycleChange]) -> Markup {
     let (height, floor) = (150.0, 120.0);
     let most = changes.iter().flat_map(series).map(|(number, _)| number).max().unwrap_or(0).max(1);
     let step = (WIDTH - 10.0) / changes.len().max(1) as f64;
@@ -66,24 +66,24 @@ pub fn convergence(id: &str, changes: &[Change]) -> Markup {
         (legend(&[("new or back", "c-new"), ("carried", "c-carried"), ("fixed", "c-fixed")], height - 6.0))
     };
     let says = changes.iter().enumerate().map(|(at, change)| {
-        let Change { new, carried, fixed, regressed } = change;
+        let CycleChange { new, carried, fixed, regressed } = change;
         let back = if *regressed > 0 { format!(", {regressed} regressed") } else { String::new() };
         format!("Cycle {}: {new} new, {carried} carried, {fixed} fixed{back}", at + 1)
     });
     let says = says.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), changes_table(changes));
-    Figure { id, title: "Findings per cycle", says, height: height + 8.0, picture, table }.shown()
+    Figure { id, title: "Findings per cycle", says, height: height + 8.0, picture, table }.render()
 }
 
-/// What came back is as new to whoever has to fix it.
-fn series(change: &Change) -> [(u32, &'static str); 3] {
+/// The bars of one cycle. Regressed findings count as new, because the fixer has to fix them again.
+fn series(change: &CycleChange) -> [(u32, &'static str); 3] {
     [(change.new + change.regressed, "c-new"), (change.carried, "c-carried"), (change.fixed, "c-fixed")]
 }
 
-/// How wide a letter of a legend is at most; fonts differ.
+/// Upper bound of a letter's width in a legend; fonts differ.
 const LETTER: f64 = 7.0;
 
-/// One behind the other, each with as much room as its word takes.
+/// The legend entries in one row, each as wide as its text.
 fn legend(entries: &[(&str, &str)], y: f64) -> Markup {
     let placed = entries.iter().scan(5.0, |end, (word, class)| {
         let x = *end;
@@ -98,7 +98,7 @@ fn legend(entries: &[(&str, &str)], y: f64) -> Markup {
     }
 }
 
-fn changes_table(changes: &[Change]) -> Markup {
+fn changes_table(changes: &[CycleChange]) -> Markup {
     html! {
         table.figures {
             thead { tr { th scope="col" { "Cycle" } @for name in ["New", "Carried", "Fixed", "Regressed"] { th scope="col" { (name) } } } }
@@ -115,17 +115,17 @@ fn changes_table(changes: &[Change]) -> Markup {
 }
 
 /// One horizontal bar.
-struct Bar {
+struct ChartBar {
     name: String,
-    /// Parts of it from left to right, with their colours.
+    /// Segments from left to right, each with its CSS class.
     parts: Vec<(f64, &'static str)>,
     value: String,
 }
 
-/// Bars below each other, each with its name before and its value behind it.
-fn bars(bars: &[Bar], y: f64) -> Markup {
+/// A column of bars, each with its name on the left and its value on the right.
+fn bars(bars: &[ChartBar], y: f64) -> Markup {
     let (left, room) = (112.0, WIDTH - 112.0 - 76.0);
-    let sum = |bar: &Bar| bar.parts.iter().map(|(part, _)| part).sum::<f64>();
+    let sum = |bar: &ChartBar| bar.parts.iter().map(|(part, _)| part).sum::<f64>();
     let most = bars.iter().map(sum).fold(0.0, f64::max);
     let scale = if most > 0.0 { room / most } else { 0.0 };
     html! {
@@ -143,27 +143,25 @@ fn bars(bars: &[Bar], y: f64) -> Markup {
 
 /// Cost and time by role.
 pub fn roles(id: &str, roles: &[RoleFigures]) -> Markup {
-    let costs: Vec<Bar> =
-        roles.iter().map(|role| one_bar(role, role.cost.usd, "c-cost", sign::dollars(role.cost))).collect();
-    let times: Vec<Bar> = roles
-        .iter()
-        .map(|role| one_bar(role, role.duration_ms as f64, "c-time", span(role.duration_ms)))
-        .collect();
+    let costs: Vec<ChartBar> =
+        roles.iter().map(|role| one_bar(role, role.cost.usd, "c-cost", badges::dollars(role.cost))).collect();
+    let times: Vec<ChartBar> =
+        roles.iter().map(|role| one_bar(role, role.duration_ms as f64, "c-time", span(role.duration_ms))).collect();
     let half = 22.0 * roles.len() as f64 + 26.0;
     let picture = html! {
         text.key x="5" y="12" { "cost" } (bars(&costs, 20.0))
         text.key x="5" y=(half + 12.0) { "time" } (bars(&times, half + 20.0))
     };
-    let says = roles.iter().map(|role| {
-        format!("{}: {}, {}", cut(&role.role, 40), sign::dollars(role.cost), span(role.duration_ms))
-    });
+    let says = roles
+        .iter()
+        .map(|role| format!("{}: {}, {}", cut(&role.role, 40), badges::dollars(role.cost), span(role.duration_ms)));
     let says = says.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), roles_table(roles));
-    Figure { id, title: "Cost and time by role", says, height: 2.0 * half, picture, table }.shown()
+    Figure { id, title: "Cost and time by role", says, height: 2.0 * half, picture, table }.render()
 }
 
-fn one_bar(role: &RoleFigures, part: f64, class: &'static str, value: String) -> Bar {
-    Bar { name: role.role.clone(), parts: vec![(part.max(0.0), class)], value }
+fn one_bar(role: &RoleFigures, part: f64, class: &'static str, value: String) -> ChartBar {
+    ChartBar { name: role.role.clone(), parts: vec![(part.max(0.0), class)], value }
 }
 
 fn roles_table(roles: &[RoleFigures]) -> Markup {
@@ -174,7 +172,7 @@ fn roles_table(roles: &[RoleFigures]) -> Markup {
                 @for role in roles {
                     tr {
                         th scope="row" { bdi { (cut(&role.role, 40)) } } td.number { (role.attempts) }
-                        td.number { (span(role.duration_ms)) } td.number { (sign::dollars(role.cost)) }
+                        td.number { (span(role.duration_ms)) } td.number { (badges::dollars(role.cost)) }
                     }
                 }
             }
@@ -182,23 +180,23 @@ fn roles_table(roles: &[RoleFigures]) -> Markup {
     }
 }
 
-/// What became of the findings of each reviewer.
+/// Outcomes of the findings of each reviewer.
 pub fn reviewers(id: &str, reviewers: &[ReviewerFigures]) -> Markup {
-    let all: Vec<Bar> = reviewers.iter().map(reviewer).collect();
+    let all: Vec<ChartBar> = reviewers.iter().map(reviewer).collect();
     let below = 22.0 * reviewers.len() as f64 + 10.0;
-    let picture = html! { (bars(&all, 4.0)) (legend(&FATES, below)) };
+    let picture = html! { (bars(&all, 4.0)) (legend(&OUTCOMES, below)) };
     let says = reviewers.iter().map(|one| {
-        let fates = fates(one).into_iter().zip(FATES);
+        let fates = outcome_counts(one).into_iter().zip(OUTCOMES);
         let fates: String = fates.map(|(number, (word, _))| format!(", {number} {word}")).collect();
         format!("{}: {} raised{fates}", cut(&one.name, 40), one.raised())
     });
     let says = says.collect::<Vec<_>>().join(". ");
     let (id, table) = (id.to_owned(), reviewers_table(reviewers));
-    Figure { id, title: "Findings by reviewer", says, height: below + 14.0, picture, table }.shown()
+    Figure { id, title: "Findings by reviewer", says, height: below + 14.0, picture, table }.render()
 }
 
-/// What can become of a finding, with the colour of each.
-const FATES: [(&str, &str); 5] = [
+/// The outcomes of a finding, each with its CSS class.
+const OUTCOMES: [(&str, &str); 5] = [
     ("upheld", "c-fixed"),
     ("refuted", "c-refuted"),
     ("out of scope", "c-aside"),
@@ -206,14 +204,14 @@ const FATES: [(&str, &str); 5] = [
     ("pending", "c-carried"),
 ];
 
-fn fates(one: &ReviewerFigures) -> [u64; 5] {
+fn outcome_counts(one: &ReviewerFigures) -> [u64; 5] {
     [one.upheld, one.refuted, one.out_of_scope, one.open, one.pending]
 }
 
-fn reviewer(one: &ReviewerFigures) -> Bar {
-    let parts = fates(one).into_iter().zip(FATES);
+fn reviewer(one: &ReviewerFigures) -> ChartBar {
+    let parts = outcome_counts(one).into_iter().zip(OUTCOMES);
     let parts = parts.map(|(number, (_, colour))| (number as f64, colour)).collect();
-    Bar { name: one.name.clone(), parts, value: format!("{}, {}", one.raised(), sign::dollars(one.cost)) }
+    ChartBar { name: one.name.clone(), parts, value: format!("{}, {}", one.raised(), badges::dollars(one.cost)) }
 }
 
 fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
@@ -221,8 +219,7 @@ fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
         0 => "–".to_owned(),
         settled => format!("{:.0} %", 100.0 * one.upheld as f64 / settled as f64),
     };
-    let names =
-        ["Reviewer", "Raised", "Upheld", "Refuted", "Out of scope", "Open", "Pending", "Precision", "Cost"];
+    let names = ["Reviewer", "Raised", "Upheld", "Refuted", "Out of scope", "Open", "Pending", "Precision", "Cost"];
     html! {
         table.figures {
             thead { tr { @for name in names { th scope="col" { (name) } } } }
@@ -231,8 +228,8 @@ fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
                     tr {
                         th scope="row" { bdi { (cut(&one.name, 40)) } }
                         td.number { (one.raised()) }
-                        @for number in fates(one) { td.number { (number) } }
-                        td.number { (share(one)) } td.number { (sign::dollars(one.cost)) }
+                        @for number in outcome_counts(one) { td.number { (number) } }
+                        td.number { (share(one)) } td.number { (badges::dollars(one.cost)) }
                     }
                 }
             }
@@ -240,14 +237,14 @@ fn reviewers_table(reviewers: &[ReviewerFigures]) -> Markup {
     }
 }
 
-/// How often each of several things happened.
+/// A bar chart of counts.
 pub fn counts(id: &str, title: &'static str, counted: &[(String, u64)]) -> Markup {
-    let all = counted.iter().map(|(name, number)| Bar {
+    let all = counted.iter().map(|(name, number)| ChartBar {
         name: name.clone(),
         parts: vec![(*number as f64, "c-cost")],
         value: number.to_string(),
     });
-    let all: Vec<Bar> = all.collect();
+    let all: Vec<ChartBar> = all.collect();
     let says = counted.iter().map(|(name, number)| format!("{}: {number}", cut(name, 60)));
     let says = says.collect::<Vec<_>>().join(". ");
     let (height, picture) = (22.0 * all.len() as f64 + 4.0, bars(&all, 4.0));
@@ -261,10 +258,10 @@ pub fn counts(id: &str, title: &'static str, counted: &[(String, u64)]) -> Marku
             }
         }
     };
-    Figure { id: id.to_owned(), title, says, height, picture, table }.shown()
+    Figure { id: id.to_owned(), title, says, height, picture, table }.render()
 }
 
-/// A tenth of a unit is more than anybody sees.
+/// Rounds to a tenth of a unit; more precision is not visible.
 fn round(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }

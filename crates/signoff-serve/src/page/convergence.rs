@@ -1,37 +1,37 @@
-//! What each cycle changed, told from the lives of the findings.
+//! Computes what each review cycle changed, from the history of the findings.
 
 use std::collections::BTreeSet;
 
-use signoff_core::merge::{Group, Merged};
-use signoff_term::show::{Cycle, LedgerLine, Seen, Settled};
+use signoff_core::merge::{IssueGroup, MergedReview};
+use signoff_term::show::{Cycle, LedgerLine, Sighting, StateChange};
 
-use super::values::Judged;
+use super::values::ReviewHistory;
 
-/// How many findings a cycle brought, kept, closed and brought back.
+/// How many findings a cycle added, carried over, fixed and reopened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Change {
+pub struct CycleChange {
     pub new: u32,
     pub carried: u32,
     pub fixed: u32,
     pub regressed: u32,
 }
 
-/// One for each cycle, in order.
-pub fn changes(judged: Judged) -> Vec<Change> {
-    let mut changes = vec![Change::default(); judged.cycles.len()];
+/// The changes of each cycle, in order.
+pub fn cycle_changes(judged: ReviewHistory) -> Vec<CycleChange> {
+    let mut changes = vec![CycleChange::default(); judged.cycles.len()];
     for line in judged.ledger {
-        follow(line, judged.cycles, &mut changes);
+        count_finding(line, judged.cycles, &mut changes);
     }
     changes
 }
 
-/// Goes through all cycles with one finding.
-fn follow(line: &LedgerLine, cycles: &[Cycle], changes: &mut [Change]) {
+/// Counts one finding in every cycle.
+fn count_finding(line: &LedgerLine, cycles: &[Cycle], changes: &mut [CycleChange]) {
     let first = line.seen.first();
     let (mut known, mut open) = (false, false);
     for (cycle, change) in cycles.iter().zip(changes) {
         let decided = |state| line.decisions.iter().any(|settled| in_cycle(settled, state, cycle));
-        if !known && first.is_some_and(|seen| is_seen(seen, cycle)) {
+        if !known && first.is_some_and(|seen| is_first_seen_in(seen, cycle)) {
             (known, open) = (true, true);
             change.new += 1;
         } else if known && decided("open") {
@@ -43,37 +43,36 @@ fn follow(line: &LedgerLine, cycles: &[Cycle], changes: &mut [Change]) {
         } else if open {
             change.carried += 1;
         }
-        // What people decide comes after the cycle whose commit they looked at.
+        // A user decides after the cycle whose commit they reviewed.
         if line.decisions.iter().any(|settled| is_closed_by_person(settled, cycle)) {
             open = false;
         }
     }
 }
 
-fn is_seen(seen: &Seen, cycle: &Cycle) -> bool {
+fn is_first_seen_in(seen: &Sighting, cycle: &Cycle) -> bool {
     (seen.pass, seen.cycle) == (cycle.pass, cycle.n) && seen.phase == cycle.phase
 }
 
-/// Reviewers name the cycle in which they decide: several gates can judge one commit.
-fn in_cycle(settled: &Settled, state: &str, cycle: &Cycle) -> bool {
+/// Whether a decision belongs to a cycle. Reviewers name the cycle in their evidence, because several gates can judge
+/// the same commit.
+fn in_cycle(settled: &StateChange, state: &str, cycle: &Cycle) -> bool {
     let said = format!("cycle {} of pass {}", cycle.n, cycle.pass);
     let place = settled.commit.as_deref() == Some(cycle.commit.as_str());
     let by_name = settled.by_kind != "reviewer" || settled.evidence.ends_with(&said);
     settled.state == state && place && by_name && settled.by_kind != "person"
 }
 
-fn is_closed_by_person(settled: &Settled, cycle: &Cycle) -> bool {
+fn is_closed_by_person(settled: &StateChange, cycle: &Cycle) -> bool {
     let commit = settled.commit.as_deref();
-    settled.by_kind == "person"
-        && settled.state != "open"
-        && commit.is_none_or(|commit| commit == cycle.commit)
+    settled.by_kind == "person" && settled.state != "open" && commit.is_none_or(|commit| commit == cycle.commit)
 }
 
-/// Findings that a cycle took for related, as indexes into the ledger; one alone is a group of its own.
-pub fn related(judged: Judged) -> Vec<Vec<usize>> {
+/// Groups of related findings, as indexes into the ledger. An unrelated finding is a group of one.
+pub fn related(judged: ReviewHistory) -> Vec<Vec<usize>> {
     let mut taken: BTreeSet<usize> = BTreeSet::new();
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    // The latest cycle knows best where the lines are now.
+    // The latest cycle has the current line numbers.
     for merged in judged.cycles.iter().rev().map(|cycle| &cycle.merged) {
         for group in &merged.groups {
             let ids = ids(merged, group);
@@ -89,11 +88,8 @@ pub fn related(judged: Judged) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The ids under which the issues of a group were reported.
-fn ids<'a>(merged: &'a Merged, group: &Group) -> BTreeSet<&'a str> {
+/// The ids, including aliases, of the issues in a group.
+fn ids<'a>(merged: &'a MergedReview, group: &IssueGroup) -> BTreeSet<&'a str> {
     let issues = group.issues.iter().filter_map(|index| merged.issues.get(*index));
-    issues
-        .flat_map(|issue| std::iter::once(&issue.finding.id).chain(&issue.aliases))
-        .map(|id| id.as_str())
-        .collect()
+    issues.flat_map(|issue| std::iter::once(&issue.finding.id).chain(&issue.aliases)).map(|id| id.as_str()).collect()
 }

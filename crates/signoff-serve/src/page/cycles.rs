@@ -1,18 +1,18 @@
-//! The timeline of a task: each cycle with its verdict, what it changed, and its reviewers side by side.
+//! The timeline of a task: each cycle with its verdict, its changes and its reviews.
 
 use maud::{Markup, html};
 use signoff_term::fit::{count, span};
-use signoff_term::show::{Cycle, ReviewLine};
+use signoff_term::show::{Cycle, ReviewReport};
 
-use super::convergence::{self, Change};
-use super::setting::Setting;
-use super::sign::{self, Tone};
+use super::badges::{self, Tone};
+use super::convergence::{self, CycleChange};
+use super::page_context::PageContext;
 use super::text;
-use super::values::{Cost, Judged};
+use super::values::{Cost, ReviewHistory};
 
-/// All cycles, the last one open.
-pub fn all(judged: Judged, setting: Setting) -> Markup {
-    let changes = convergence::changes(judged);
+/// All cycles; the last one is expanded.
+pub fn all(judged: ReviewHistory, setting: PageContext) -> Markup {
+    let changes = convergence::cycle_changes(judged);
     let last = judged.cycles.len().saturating_sub(1);
     html! {
         ol.cycles {
@@ -23,19 +23,19 @@ pub fn all(judged: Judged, setting: Setting) -> Markup {
     }
 }
 
-fn one(cycle: &Cycle, change: &Change, id: &str, is_last: bool) -> Markup {
+fn one(cycle: &Cycle, change: &CycleChange, id: &str, is_last: bool) -> Markup {
     html! {
         details.cycle id=(id) open[is_last] {
             summary {
                 h3 {
                     (text::line(&cycle.phase)) " " (cycle.n)
                     @if cycle.pass > 1 { ", pass " (cycle.pass) }
-                    " " (sign::chip(Tone::of_verdict(cycle.verdict), cycle.verdict))
+                    " " (badges::chip(Tone::from_verdict(cycle.verdict), cycle.verdict))
                 }
-                span.changed { (changed(change)) }
+                span.changed { (change_summary(change)) }
                 span.facts {
                     span { (text::commit(&cycle.commit)) }
-                    span { (span(took(cycle))) }
+                    span { (span(duration_ms(cycle))) }
                     @if cycle.scope == "scoped" { span { "the fix only" } }
                 }
             }
@@ -45,49 +45,45 @@ fn one(cycle: &Cycle, change: &Change, id: &str, is_last: bool) -> Markup {
     }
 }
 
-/// Reviewers work side by side: a round takes as long as the slowest.
-fn took(cycle: &Cycle) -> u64 {
+/// Reviewers run in parallel, so a cycle takes as long as the slowest.
+fn duration_ms(cycle: &Cycle) -> u64 {
     cycle.reviews.iter().map(|review| review.duration_ms).max().unwrap_or(0)
 }
 
 /// `2 new, 1 carried, 3 fixed`.
-fn changed(change: &Change) -> String {
-    let parts = [
-        (change.new, "new"),
-        (change.carried, "carried"),
-        (change.fixed, "fixed"),
-        (change.regressed, "regressed"),
-    ];
+fn change_summary(change: &CycleChange) -> String {
+    let parts =
+        [(change.new, "new"), (change.carried, "carried"), (change.fixed, "fixed"), (change.regressed, "regressed")];
     let parts: Vec<_> = parts.into_iter().filter(|(number, _)| *number > 0).collect();
-    let told: Vec<_> = parts.iter().map(|(number, word)| format!("{number} {word}")).collect();
-    if told.is_empty() { "no findings".to_owned() } else { told.join(", ") }
+    let labels: Vec<_> = parts.iter().map(|(number, word)| format!("{number} {word}")).collect();
+    if labels.is_empty() { "no findings".to_owned() } else { labels.join(", ") }
 }
 
-fn reviewer(review: &ReviewLine, id: &str) -> Markup {
+fn reviewer(review: &ReviewReport, id: &str) -> Markup {
     let cost = Cost { usd: review.cost_usd, is_estimated: review.cost_is_estimated };
     html! {
         article.review {
             h4 {
-                (text::line(&review.reviewer)) " " (sign::chip(Tone::of_verdict(review.verdict), review.verdict))
+                (text::line(&review.reviewer)) " " (badges::chip(Tone::from_verdict(review.verdict), review.verdict))
             }
             p.facts {
                 @if review.kind != review.reviewer { span { (review.kind) } }
                 @if review.confidence != "unstated" { span { (review.confidence) " confidence" } }
                 span { (span(review.duration_ms)) }
-                span { (sign::dollars(cost)) }
+                span { (badges::dollars(cost)) }
             }
             @if let Some(reason) = &review.reason { p.bad { (text::line(reason)) } }
             @if !review.summary.is_empty() { (text::prose(&review.summary, id)) }
             (intent(review))
-            (said(review))
+            (review_findings(review))
         }
     }
 }
 
-fn intent(review: &ReviewLine) -> Markup {
+fn intent(review: &ReviewReport) -> Markup {
     html! {
         @if let Some(intent) = &review.interpreted_intent {
-            p { b { "What it took to be asked: " } (text::line(intent)) }
+            p { b { "Interpreted intent: " } (text::line(intent)) }
         }
         @match review.intent_satisfied {
             Some(true) => p { "It says the intent is met." },
@@ -97,8 +93,8 @@ fn intent(review: &ReviewLine) -> Markup {
     }
 }
 
-/// Findings in a line each: the ledger below has the rest.
-fn said(review: &ReviewLine) -> Markup {
+/// The findings of a review, one line each. The ledger has the details.
+fn review_findings(review: &ReviewReport) -> Markup {
     let place = |file: &Option<String>, line: Option<u32>| {
         let file = file.clone().unwrap_or_default();
         line.map_or_else(|| file.clone(), |line| format!("{file}:{line}"))
@@ -108,7 +104,7 @@ fn said(review: &ReviewLine) -> Markup {
             ul.found {
                 @for found in &review.findings {
                     li {
-                        (sign::chip(Tone::of_severity(found.severity), found.severity)) " "
+                        (badges::chip(Tone::from_severity(found.severity), found.severity)) " "
                         @if found.file.is_some() { (text::code(&place(&found.file, found.line))) " " }
                         (text::line(&found.description))
                     }
@@ -132,7 +128,7 @@ fn said(review: &ReviewLine) -> Markup {
     }
 }
 
-/// Reviewers who ask for opposite things.
+/// Findings that contradict each other.
 fn conflicts(cycle: &Cycle) -> Markup {
     let by = |index: usize| {
         let issue = cycle.merged.issues.get(index);
@@ -141,7 +137,7 @@ fn conflicts(cycle: &Cycle) -> Markup {
     html! {
         @for conflict in &cycle.merged.conflicts {
             div.conflict {
-                p { (sign::chip(Tone::Warn, "conflict")) " about " (text::line(&conflict.about)) ":" }
+                p { (badges::chip(Tone::Warn, "conflict")) " about " (text::line(&conflict.about)) ":" }
                 ul.found { li { (text::line(&by(conflict.a))) } li { (text::line(&by(conflict.b))) } }
             }
         }

@@ -1,4 +1,4 @@
-//! A diff with what was found at its lines.
+//! A diff with findings at their lines.
 
 mod patch;
 
@@ -9,50 +9,50 @@ use signoff_core::merge::render::plain_text::visible;
 use signoff_term::fit::count;
 use signoff_term::show::LedgerLine;
 
-use patch::{Change, Hunk, Line, Mark};
-pub use patch::{File, read};
+use patch::{PatchChange, PatchHunk, PatchLine, PatchMark};
+pub use patch::{PatchFile, parse};
 
-use super::frame::{About, Framed};
-use super::setting::{Anchors, Names, Setting};
-use super::sign::{self, Tone};
+use super::badges::{self, Tone};
+use super::frame::{PageFrame, PageSubject};
+use super::page_context::{Anchors, ElementIds, PageContext};
 use super::text;
 use super::values::{DiffText, TaskPage};
 
-/// How many lines a page of its own shows.
-const AT_ALL: usize = 20_000;
+/// Maximum number of lines on the diff page.
+const MAX_LINES: usize = 20_000;
 
-/// How many lines of one file are unfolded.
-const UNFOLDED: usize = 400;
+/// Files with more lines are collapsed.
+const MAX_EXPANDED_LINES: usize = 400;
 
-/// How long a line may be: machines write longer ones, and nobody reads them.
-const LONGEST: usize = 2_000;
+/// Maximum length of a line. Longer ones are generated, not written for readers.
+const MAX_LINE_BYTES: usize = 2_000;
 
-/// What was found in one file, by its line in the file as it is now.
-type Notes<'a> = BTreeMap<Option<u32>, Vec<&'a LedgerLine>>;
+/// The findings of one file by line of the new version; `None` for lines that the diff does not show.
+type FileNotes<'a> = BTreeMap<Option<u32>, Vec<&'a LedgerLine>>;
 
-/// A page with nothing but the diff.
+/// The page that shows only the diff.
 pub fn page(page: &TaskPage) -> String {
-    let (task, setting) = (&page.report.task, Setting::served(page.report.task.id));
+    let (task, setting) = (&page.report.task, PageContext::served(page.report.task.id));
     let title = format!("Diff of #{} {}", task.id, task.title);
     let body = html! {
         h1 { (text::line(&title)) }
         p { a href={ "/tasks/" (task.id) } { "Back to the task" } }
         section #diff data-live aria-label="Diff" {
             @match &page.diff {
-                Some(diff) => (shown(diff, &read(&diff.patch), &page.report.ledger, setting)),
+                Some(diff) => (diff_view(diff, &parse(&diff.patch), &page.report.ledger, setting)),
                 None => p.hint { "There is nothing to compare." },
             }
         }
     };
-    let (project, about) = (page.project.as_str(), About::Task(task.id));
-    Framed { title: &title, project, about, notice: None, needs: None, body }.into_string()
+    let (project, about) = (page.project.as_str(), PageSubject::Task(task.id));
+    PageFrame { title: &title, project, subject: about, notice: None, attention_count: None, body }.into_string()
 }
 
-/// The stat, what was found elsewhere, and the files.
-pub fn shown(diff: &DiffText, files: &[File], ledger: &[LedgerLine], setting: Setting) -> Markup {
-    let anchors = Anchors::of(ledger, setting);
+/// The stat line, findings in other files, and the changed files.
+pub fn diff_view(diff: &DiffText, files: &[PatchFile], ledger: &[LedgerLine], setting: PageContext) -> Markup {
+    let anchors = Anchors::new(ledger, setting);
     let elsewhere: Vec<&LedgerLine> = ledger.iter().filter(|line| !is_in(line, files)).collect();
-    let (mut room, mut names) = (AT_ALL, Names::new(setting, "file"));
+    let (mut room, mut names) = (MAX_LINES, ElementIds::new(setting, "file"));
     html! {
         p.stat { (stat(diff, files)) }
         @if !elsewhere.is_empty() {
@@ -60,14 +60,14 @@ pub fn shown(diff: &DiffText, files: &[File], ledger: &[LedgerLine], setting: Se
             @for line in elsewhere { (note(line, &anchors)) }
         }
         @for (index, file) in files.iter().enumerate() {
-            (one_file(file, &notes(&files[index..], ledger), (&names.of(&file.path), &anchors), &mut room))
+            (one_file(file, &notes(&files[index..], ledger), (&names.next_id(&file.path), &anchors), &mut room))
         }
-        (text::more(diff.left_out))
+        (text::left_out_note(diff.left_out))
         (not_shown(diff))
     }
 }
 
-/// The files that nobody can read here, each with why.
+/// The files that are left out, each with the reason.
 fn not_shown(diff: &DiffText) -> Markup {
     html! {
         @if !diff.not_shown.is_empty() {
@@ -77,23 +77,23 @@ fn not_shown(diff: &DiffText) -> Markup {
     }
 }
 
-/// What git says in one line, or what was read where it says nothing.
-pub fn stat(diff: &DiffText, files: &[File]) -> Markup {
+/// The stat line of git, or one computed from the parsed patch.
+pub fn stat(diff: &DiffText, files: &[PatchFile]) -> Markup {
     if !diff.stat.trim().is_empty() {
         return text::line(&diff.stat);
     }
     let number = |mark| files.iter().map(|file| file.count(mark)).sum::<usize>();
-    html! { (count(files.len() as u64, "file")) ", " (number(Mark::Added)) " added, " (number(Mark::Removed)) " removed" }
+    html! { (count(files.len() as u64, "file")) ", " (number(PatchMark::Added)) " added, " (number(PatchMark::Removed)) " removed" }
 }
 
-fn is_in(line: &LedgerLine, files: &[File]) -> bool {
+fn is_in(line: &LedgerLine, files: &[PatchFile]) -> bool {
     line.finding.file.as_ref().is_some_and(|name| files.iter().any(|file| file.path == *name))
 }
 
-/// The findings of the first of these files; those whose line cannot be seen stand under none. One that comes again, as
-/// what became something else does, has them where it comes last.
-fn notes<'a>(files: &[File], ledger: &'a [LedgerLine]) -> Notes<'a> {
-    let mut notes = Notes::new();
+/// The findings of the first of these files. A path can occur twice, when its type changed; findings are then shown at
+/// its last occurrence.
+fn notes<'a>(files: &[PatchFile], ledger: &'a [LedgerLine]) -> FileNotes<'a> {
+    let mut notes = FileNotes::new();
     let Some((file, later)) = files.split_first() else { return notes };
     let own = |line: &&LedgerLine| line.finding.file.as_deref() == Some(&file.path);
     for line in ledger.iter().filter(own).filter(|line| !is_in(line, later)) {
@@ -103,18 +103,18 @@ fn notes<'a>(files: &[File], ledger: &'a [LedgerLine]) -> Notes<'a> {
     notes
 }
 
-fn one_file(file: &File, notes: &Notes, (id, anchors): (&str, &Anchors), room: &mut usize) -> Markup {
+fn one_file(file: &PatchFile, notes: &FileNotes, (id, anchors): (&str, &Anchors), room: &mut usize) -> Markup {
     let fits = file.lines() <= *room;
     *room -= if fits { file.lines() } else { 0 };
-    let is_short = file.lines() <= UNFOLDED && (file.lines() > 0 || !notes.is_empty());
+    let is_short = file.lines() <= MAX_EXPANDED_LINES && (file.lines() > 0 || !notes.is_empty());
     let found: usize = notes.values().map(Vec::len).sum();
     let is_open = if fits { is_short } else { found > 0 };
     html! {
         details.file id=(id) open[is_open] {
             summary {
-                (text::code(&file.path)) " " (named(&file.change)) " " (modes(file))
-                span.added { "+" (file.count(Mark::Added)) } " " span.removed { "−" (file.count(Mark::Removed)) }
-                @if found > 0 { " " (sign::chip(Tone::Warn, &count(found as u64, "finding"))) }
+                (text::code(&file.path)) " " (change_label(&file.change)) " " (modes(file))
+                span.added { "+" (file.count(PatchMark::Added)) } " " span.removed { "−" (file.count(PatchMark::Removed)) }
+                @if found > 0 { " " (badges::chip(Tone::Warn, &count(found as u64, "finding"))) }
             }
             @for line in notes.get(&None).into_iter().flatten() { (note(line, anchors)) }
             @if file.is_binary { p.hint { "A binary file." } }
@@ -133,16 +133,16 @@ fn one_file(file: &File, notes: &Notes, (id, anchors): (&str, &Anchors), room: &
     }
 }
 
-/// What a file is besides its text, where that is new.
-fn modes(file: &File) -> Markup {
-    let told = match (file.old_mode, file.mode) {
+/// The file mode, if it is new or changed.
+fn modes(file: &PatchFile) -> Markup {
+    let label = match (file.old_mode, file.mode) {
         (Some(old), Some(new)) => format!("mode {} → {}", permissions(old), permissions(new)),
-        (None, Some("100755")) if file.change == Change::Added => "executable".to_owned(),
+        (None, Some("100755")) if file.change == PatchChange::Added => "executable".to_owned(),
         (None, Some("120000")) => "symlink".to_owned(),
         (None, Some("160000")) => "submodule".to_owned(),
         (_, Some(_) | None) => return html! {},
     };
-    html! { (sign::chip(Tone::Quiet, &told)) " " }
+    html! { (badges::chip(Tone::Quiet, &label)) " " }
 }
 
 /// `755` of `100755`.
@@ -150,16 +150,16 @@ fn permissions(mode: &str) -> &str {
     mode.strip_prefix("100").unwrap_or(mode)
 }
 
-fn named(change: &Change) -> Markup {
+fn change_label(change: &PatchChange) -> Markup {
     match change {
-        Change::Changed => html! {},
-        Change::Added => sign::chip(Tone::Quiet, "new"),
-        Change::Deleted => sign::chip(Tone::Quiet, "deleted"),
-        Change::Renamed { from } => html! { span.hint { "renamed from " (text::code(from)) } },
+        PatchChange::Changed => html! {},
+        PatchChange::Added => badges::chip(Tone::Quiet, "new"),
+        PatchChange::Deleted => badges::chip(Tone::Quiet, "deleted"),
+        PatchChange::Renamed { from } => html! { span.hint { "renamed from " (text::code(from)) } },
     }
 }
 
-fn lines(file: &File, notes: &Notes, anchors: &Anchors) -> Markup {
+fn lines(file: &PatchFile, notes: &FileNotes, anchors: &Anchors) -> Markup {
     html! {
         table.diff {
             thead {
@@ -173,10 +173,10 @@ fn lines(file: &File, notes: &Notes, anchors: &Anchors) -> Markup {
     }
 }
 
-fn one_hunk(hunk: &Hunk, notes: &Notes, anchors: &Anchors) -> Markup {
+fn one_hunk(hunk: &PatchHunk, notes: &FileNotes, anchors: &Anchors) -> Markup {
     html! {
         tbody {
-            tr.hunk { td colspan="3" { "⋯ " bdi { (visible(text::split(hunk.within, 200).0)) } } }
+            tr.hunk { td colspan="3" { "⋯ " bdi { (visible(text::split_at_char(hunk.context, 200).0)) } } }
             @for line in &hunk.lines {
                 (one_line(line))
                 @for found in line.new.and_then(|number| notes.get(&Some(number))).into_iter().flatten() {
@@ -187,14 +187,14 @@ fn one_hunk(hunk: &Hunk, notes: &Notes, anchors: &Anchors) -> Markup {
     }
 }
 
-fn one_line(line: &Line) -> Markup {
+fn one_line(line: &PatchLine) -> Markup {
     let (class, mark) = match line.mark {
-        Mark::Kept => (None, " "),
-        Mark::Added => (Some("add"), "+"),
-        Mark::Removed => (Some("del"), "−"),
-        Mark::Remark => (Some("rem"), "\\"),
+        PatchMark::Kept => (None, " "),
+        PatchMark::Added => (Some("add"), "+"),
+        PatchMark::Removed => (Some("del"), "−"),
+        PatchMark::Remark => (Some("rem"), "\\"),
     };
-    let (shown, rest) = text::split(line.text, LONGEST);
+    let (shown, rest) = text::split_at_char(line.text, MAX_LINE_BYTES);
     html! {
         tr class=[class] {
             td.n { (number(line.old)) } td.n { (number(line.new)) }
@@ -207,13 +207,13 @@ fn number(number: Option<u32>) -> String {
     number.map(|number| number.to_string()).unwrap_or_default()
 }
 
-/// A finding where it was found.
+/// A finding at its line.
 fn note(line: &LedgerLine, anchors: &Anchors) -> Markup {
     let found = &line.finding;
     html! {
         div.note id=(anchors.get(&found.id, "-note")) {
-            (sign::chip(Tone::of_state(line.state), line.state)) " "
-            (sign::chip(Tone::of_severity(found.severity), found.severity)) " "
+            (badges::chip(Tone::from_finding_state(line.state), line.state)) " "
+            (badges::chip(Tone::from_severity(found.severity), found.severity)) " "
             (text::line(&found.description))
             span.hint { " — " (text::line(&found.sources.join(", "))) }
         }

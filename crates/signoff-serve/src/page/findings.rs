@@ -1,73 +1,73 @@
-//! Every finding of a task: related ones together, each with its state and how it came to be so.
+//! All findings of a task, grouped by relation, each with its state and history.
 
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::one_line;
 use signoff_term::fit::cut;
-use signoff_term::show::{ClaimLine, FindingLine, LedgerLine, Seen, Settled};
+use signoff_term::show::{ClaimLine, FindingLine, LedgerLine, Sighting, StateChange};
 
+use super::badges::{self, Tone};
 use super::convergence;
-use super::diff::File;
-use super::setting::{Anchors, Setting};
-use super::sign::{self, Tone};
-use super::values::{Judged, Typed};
+use super::diff::PatchFile;
+use super::page_context::{Anchors, PageContext};
+use super::values::{ReviewHistory, TypedFields};
 use super::{frame, text};
 
-/// How much of a finding its heading says.
-const HEADING: usize = 160;
+/// Maximum length of a finding's heading.
+const HEADING_LENGTH: usize = 160;
 
-/// What findings stand beside.
+/// The context in which findings are shown.
 #[derive(Clone, Copy, Default)]
-pub struct Beside<'a> {
-    /// The diff they can point into.
-    pub files: &'a [File<'a>],
-    /// What a person typed about one of them, and was not taken.
-    pub typed: Option<&'a Typed>,
+pub struct FindingContext<'a> {
+    /// The files of the diff that findings can link to.
+    pub files: &'a [PatchFile<'a>],
+    /// The input of a rejected dispute form.
+    pub typed: Option<&'a TypedFields>,
 }
 
-/// All of them.
-pub fn all(judged: Judged, setting: Setting, beside: Beside) -> Markup {
-    let anchors = Anchors::of(judged.ledger, setting);
+/// The list of findings.
+pub fn all(judged: ReviewHistory, setting: PageContext, context: FindingContext) -> Markup {
+    let anchors = Anchors::new(judged.ledger, setting);
     let one = |index: &usize| judged.ledger.get(*index);
     html! {
         @for group in convergence::related(judged) {
             @if group.len() > 1 {
                 div.related role="group" aria-label="Related findings" {
                     p.hint { "Related: they are about the same lines." }
-                    @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, beside)) }
+                    @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, context)) }
                 }
             } @else {
-                @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, beside)) }
+                @for line in group.iter().filter_map(one) { (finding(line, setting, &anchors, context)) }
             }
         }
     }
 }
 
-fn finding(line: &LedgerLine, setting: Setting, anchors: &Anchors, beside: Beside) -> Markup {
+fn finding(line: &LedgerLine, setting: PageContext, anchors: &Anchors, context: FindingContext) -> Markup {
     let found = &line.finding;
-    let heading = cut(&found.description, HEADING);
+    let heading = cut(&found.description, HEADING_LENGTH);
     let is_open = line.state == "open";
     html! {
         details.finding id=(anchors.get(&found.id, "")) open[is_open] {
             summary {
                 h3 {
-                    (sign::chip(Tone::of_state(line.state), line.state)) " "
-                    (sign::chip(Tone::of_severity(found.severity), found.severity)) " "
+                    (badges::chip(Tone::from_finding_state(line.state), line.state)) " "
+                    (badges::chip(Tone::from_severity(found.severity), found.severity)) " "
                     bdi { (heading) }
                 }
             }
             @if heading != one_line(&found.description) { (text::prose(&found.description, &anchors.get(&found.id, "-all"))) }
-            dl.facts { (place(found, setting, anchors, beside.files)) (facts(found, anchors)) }
+            dl.facts { (place(found, setting, anchors, context.files)) (facts(found, anchors)) }
             ol.history {
                 @for seen in &line.seen { (reported(seen, found)) }
                 @for claim in &line.claims { (claimed(claim)) }
                 @for settled in &line.decisions { (decided(settled)) }
             }
-            @if is_open && setting.is_served { (dispute(found, setting, anchors, beside.typed)) }
+            @if is_open && setting.is_served { (dispute(found, setting, anchors, context.typed)) }
         }
     }
 }
 
-fn place(found: &FindingLine, setting: Setting, anchors: &Anchors, files: &[File]) -> Markup {
+fn place(found: &FindingLine, setting: PageContext, anchors: &Anchors, files: &[PatchFile]) -> Markup {
     let Some(file) = &found.file else { return html! {} };
     let named = match found.line {
         Some(line) => format!("{file}:{line}"),
@@ -92,27 +92,27 @@ fn facts(found: &FindingLine, anchors: &Anchors) -> Markup {
         ("Requirement", found.requirement.as_deref()),
         ("Suggestion", found.suggestion.as_deref()),
     ];
-    let said =
+    let present_facts =
         facts.into_iter().filter_map(|(name, fact)| Some((name, fact.filter(|fact| !fact.is_empty())?)));
     html! {
-        @for (name, fact) in said { div { dt { (name) } dd { (text::prose(fact, &anchors.get(&found.id, &format!("-{}", name.to_lowercase())))) } } }
+        @for (name, fact) in present_facts { div { dt { (name) } dd { (text::prose(fact, &anchors.get(&found.id, &format!("-{}", name.to_lowercase())))) } } }
         div { dt { "Reported by" } dd { (text::line(&found.sources.join(", "))) } }
         div { dt { "Id" } dd { (text::code(&found.id)) } }
     }
 }
 
-fn reported(seen: &Seen, found: &FindingLine) -> Markup {
+fn reported(seen: &Sighting, found: &FindingLine) -> Markup {
     let pass = if seen.pass > 1 { format!(", pass {}", seen.pass) } else { String::new() };
     html! {
         li {
             "reported in " (text::line(&seen.phase)) " " (seen.cycle) (pass)
             @if let Some(commit) = &seen.commit { " at " (text::commit(commit)) }
-            @if found.sources.is_empty() { " by nobody named" }
+            @if found.sources.is_empty() { " by an unnamed reviewer" }
         }
     }
 }
 
-/// What a fixer says about it.
+/// A fixer's claim about a finding.
 fn claimed(claim: &ClaimLine) -> Markup {
     html! {
         li {
@@ -122,10 +122,10 @@ fn claimed(claim: &ClaimLine) -> Markup {
     }
 }
 
-fn decided(settled: &Settled) -> Markup {
+fn decided(settled: &StateChange) -> Markup {
     html! {
         li {
-            (sign::chip(Tone::of_state(settled.state), settled.state)) " by "
+            (badges::chip(Tone::from_finding_state(settled.state), settled.state)) " by "
             @if settled.by_kind == "person" { "a person, " } (text::line(&settled.by))
             @if let Some(commit) = &settled.commit { " at " (text::commit(commit)) }
             @if !settled.evidence.is_empty() { ": " (text::line(&settled.evidence)) }
@@ -133,7 +133,7 @@ fn decided(settled: &Settled) -> Markup {
     }
 }
 
-fn dispute(found: &FindingLine, setting: Setting, anchors: &Anchors, typed: Option<&Typed>) -> Markup {
+fn dispute(found: &FindingLine, setting: PageContext, anchors: &Anchors, typed: Option<&TypedFields>) -> Markup {
     let action = format!("/findings/{}/dispute", text::segment(&found.id));
     let reason = typed.filter(|typed| typed.action == action).map(|typed| &typed.reason);
     let (form, field) = (anchors.get(&found.id, "-dispute"), anchors.get(&found.id, "-reason"));
@@ -141,7 +141,7 @@ fn dispute(found: &FindingLine, setting: Setting, anchors: &Anchors, typed: Opti
         details.action id=(form) open[reason.is_some()] {
             summary { "It is wrong…" }
             form method="post" action=(action) {
-                (frame::back(&format!("/tasks/{}", setting.task)))
+                (frame::return_field(&format!("/tasks/{}", setting.task)))
                 input type="hidden" name="task" value=(setting.task);
                 p {
                     label for=(field) { "Why it is wrong" }

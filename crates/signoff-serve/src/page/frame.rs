@@ -1,46 +1,46 @@
-//! What stands around every page: the head, the way to the others, and what there is to say once.
+//! The frame of every page: HTML head, navigation and notices.
 
 use maud::{DOCTYPE, Markup, html};
 use signoff_term::fit::cut;
 
 use super::text;
-use super::values::{Notice, NoticeKind};
+use super::values::{NoticeKind, PageNotice};
 
-/// What a page is about: whoever listens to changes need not fetch it for those of others.
+/// The subject of a page. The script refreshes a page only for changes of its subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum About {
+pub enum PageSubject {
     Everything,
     Task(u64),
     Run(u64),
-    /// Nothing that changes while somebody looks.
-    Still,
+    /// A page that never changes.
+    Static,
 }
 
-/// A page before it is framed.
-pub struct Framed<'a> {
+/// A page's content and metadata.
+pub struct PageFrame<'a> {
     pub title: &'a str,
     pub project: &'a str,
-    pub about: About,
-    pub notice: Option<&'a Notice>,
-    /// How many things need somebody, where the page says so.
-    pub needs: Option<usize>,
+    pub subject: PageSubject,
+    pub notice: Option<&'a PageNotice>,
+    /// Number of items that need attention, shown in the title.
+    pub attention_count: Option<usize>,
     pub body: Markup,
 }
 
-/// The other pages.
-const WAYS: [(&str, &str); 3] = [("/", "Overview"), ("/stats", "Statistics"), ("/add", "Add a task")];
+/// The navigation links.
+const NAV_LINKS: [(&str, &str); 3] = [("/", "Overview"), ("/stats", "Statistics"), ("/add", "Add a task")];
 
-/// What is said of a page that is not as it is on the server.
-const LOST: &str = "Not connected. What you see may be old.";
-const REFUSED: &str = "What you see is old: open the address that `signoff serve` prints now.";
-const FAILED: &str = "This could not be fetched anew. What you see may be old.";
+/// Banners for a page that is out of date.
+const DISCONNECTED: &str = "Not connected. What you see may be old.";
+const TOKEN_EXPIRED: &str = "What you see is old: open the address that `signoff serve` prints now.";
+const REFRESH_FAILED: &str = "The page could not be refreshed. What you see may be old.";
 
-impl Framed<'_> {
+impl PageFrame<'_> {
     pub fn into_string(self) -> String {
-        let (task, run) = match self.about {
-            About::Everything | About::Still => (None, None),
-            About::Task(task) => (Some(task), None),
-            About::Run(run) => (None, Some(run)),
+        let (task, run) = match self.subject {
+            PageSubject::Everything | PageSubject::Static => (None, None),
+            PageSubject::Task(task) => (Some(task), None),
+            PageSubject::Run(run) => (None, Some(run)),
         };
         let page = html! {
             (DOCTYPE)
@@ -49,10 +49,10 @@ impl Framed<'_> {
                 body {
                     a.skip href="#main" { "Skip to the content" }
                     (self.header())
-                    p #connection .banner role="status" hidden data-refused=(REFUSED) data-failed=(FAILED) { (LOST) }
-                    noscript { p.banner { "Without script this page does not follow what happens: reload it." } }
-                    main #main tabindex="-1" data-task=[task] data-run=[run] data-needs=[self.needs] {
-                        @if let Some(notice) = self.notice { (told(notice)) }
+                    p #connection .banner role="status" hidden data-refused=(TOKEN_EXPIRED) data-failed=(REFRESH_FAILED) { (DISCONNECTED) }
+                    noscript { p.banner { "Without JavaScript this page does not update: reload it." } }
+                    main #main tabindex="-1" data-task=[task] data-run=[run] data-needs=[self.attention_count] {
+                        @if let Some(notice) = self.notice { (notice_banner(notice)) }
                         (self.body)
                     }
                 }
@@ -68,17 +68,17 @@ impl Framed<'_> {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (self.number()) (cut(self.title, 80)) " · " (cut(of, 80)) }
+                title { (self.attention_prefix()) (cut(self.title, 80)) " · " (cut(of, 80)) }
                 link rel="icon" href="/assets/icon.svg" type="image/svg+xml";
                 link rel="stylesheet" href="/assets/style.css";
-                @if self.about != About::Still { script src="/assets/live.js" defer {} }
+                @if self.subject != PageSubject::Static { script src="/assets/live.js" defer {} }
             }
         }
     }
 
-    /// `(2) `, so that a tab among others says whether to look at it.
-    fn number(&self) -> String {
-        self.needs.filter(|needs| *needs > 0).map(|needs| format!("({needs}) ")).unwrap_or_default()
+    /// `(2) `: the number of items that need attention, visible in the browser tab.
+    fn attention_prefix(&self) -> String {
+        self.attention_count.filter(|needs| *needs > 0).map(|needs| format!("({needs}) ")).unwrap_or_default()
     }
 
     fn header(&self) -> Markup {
@@ -88,7 +88,7 @@ impl Framed<'_> {
                 @if !self.project.is_empty() { span.project { (text::line(self.project)) } }
                 nav aria-label="Pages" {
                     ul {
-                        @for (way, name) in WAYS {
+                        @for (way, name) in NAV_LINKS {
                             li { a href=(way) aria-current=[(name == self.title).then_some("page")] { (name) } }
                         }
                     }
@@ -98,9 +98,9 @@ impl Framed<'_> {
     }
 }
 
-/// Something to be said once.
-pub fn told(notice: &Notice) -> Markup {
-    // The form may not be there any more.
+/// A notice that is shown once.
+pub fn notice_banner(notice: &PageNotice) -> Markup {
+    // The form may be gone, so repeat what the user typed.
     let typed = notice.typed.as_ref().map(|typed| &typed.reason).filter(|reason| !reason.is_empty());
     let (class, role) = match notice.kind {
         NoticeKind::Done => ("notice good", "status"),
@@ -115,7 +115,7 @@ pub fn told(notice: &Notice) -> Markup {
     }
 }
 
-/// A request that was not fulfilled.
+/// The page for a failed request.
 pub fn error(status: u16, message: &str, hint: Option<&str>) -> String {
     let title = match status {
         401 | 403 => "Not allowed",
@@ -129,16 +129,17 @@ pub fn error(status: u16, message: &str, hint: Option<&str>) -> String {
         @if let Some(hint) = hint { p { (text::line(hint)) } }
         p { a href="/" { "To the overview" } }
     };
-    Framed { title, project: "", about: About::Still, notice: None, needs: None, body }.into_string()
+    PageFrame { title, project: "", subject: PageSubject::Static, notice: None, attention_count: None, body }
+        .into_string()
 }
 
-/// The hidden field of a form that says where to come back to.
-pub fn back(way: &str) -> Markup {
+/// The hidden form field with the page to return to.
+pub fn return_field(way: &str) -> Markup {
     html! { input type="hidden" name="back" value=(way); }
 }
 
-/// Where a form wants to come back to (its hidden field `back`), if that is a page of ours; else the overview.
-pub fn way_back(asked: &str) -> &str {
+/// The page to return to (the hidden field `back`) if it is one of our own; otherwise the overview.
+pub fn return_path(asked: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let ours = ["/tasks/", "/runs/"].iter().any(|page| asked.strip_prefix(page).is_some_and(is_number));
     if ours { asked } else { "/" }

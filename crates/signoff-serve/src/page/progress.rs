@@ -1,15 +1,15 @@
-//! How far a run is, from its tasks.
+//! The progress of a run, counted from its tasks.
 
 use maud::{Markup, html};
-use signoff_core::view::{Status, TaskRow, TaskState};
+use signoff_core::view::{TaskRow, TaskState, TaskStatus};
 
-/// The tasks of a run, each counted once.
+/// The number of tasks of a run in each state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counted {
+pub struct RunProgress {
     done: u64,
-    /// Those of them that are approved.
+    /// Of `done`: approved tasks.
     approved: u64,
-    /// Those of them that a person has to look at.
+    /// Of `done`: tasks that need a user's decision.
     unsettled: u64,
     at_work: u64,
     waiting: u64,
@@ -18,8 +18,8 @@ pub struct Counted {
     to_come: u64,
 }
 
-impl Counted {
-    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskRow>) -> Self {
+impl RunProgress {
+    pub fn from_tasks<'a>(tasks: impl IntoIterator<Item = &'a TaskRow>) -> Self {
         let mut counted = Self::default();
         tasks.into_iter().for_each(|task| counted.add(task));
         counted
@@ -27,15 +27,15 @@ impl Counted {
 
     pub fn add(&mut self, task: &TaskRow) {
         let state = task.state();
-        self.approved += u64::from(state.is_approved() && task.status == Status::Completed);
-        self.unsettled += u64::from(state == TaskState::NeedsYou && task.status == Status::Completed);
+        self.approved += u64::from(state.is_approved() && task.status == TaskStatus::Completed);
+        self.unsettled += u64::from(state == TaskState::NeedsYou && task.status == TaskStatus::Completed);
         let number = match task.status {
-            Status::Completed | Status::Cancelled => &mut self.done,
-            Status::InProgress => &mut self.at_work,
-            Status::Waiting => &mut self.waiting,
-            Status::Paused => &mut self.paused,
-            Status::Failed | Status::Stuck | Status::Blocked => &mut self.stopped,
-            Status::Pending => &mut self.to_come,
+            TaskStatus::Completed | TaskStatus::Cancelled => &mut self.done,
+            TaskStatus::InProgress => &mut self.at_work,
+            TaskStatus::Waiting => &mut self.waiting,
+            TaskStatus::Paused => &mut self.paused,
+            TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Blocked => &mut self.stopped,
+            TaskStatus::Pending => &mut self.to_come,
         };
         *number += 1;
     }
@@ -44,8 +44,8 @@ impl Counted {
         self.done + self.at_work + self.waiting + self.paused + self.stopped + self.to_come
     }
 
-    /// `5 of 9 done, 2 at work, 1 waiting for an answer, 1 stopped`; what nobody works on now is begun.
-    pub fn words(&self, driven: bool) -> String {
+    /// `5 of 9 done, 2 at work, 1 waiting for an answer, 1 stopped`. Without a process, tasks at work are "begun".
+    pub fn summary(&self, driven: bool) -> String {
         let more = [
             (self.at_work, if driven { "at work" } else { "begun" }),
             (self.waiting, "waiting for an answer"),
@@ -57,17 +57,12 @@ impl Counted {
         format!("{} of {} done{more}", self.done, self.all())
     }
 
-    /// The same as a bar; whoever cannot see it has the words beside it.
+    /// The same as a progress bar. It is hidden from screen readers, which read the text.
     pub fn bar(&self) -> Markup {
         let held = self.waiting + self.paused + self.unsettled;
         let rest = self.done - self.approved - self.unsettled;
-        let parts = [
-            (self.approved, "good"),
-            (rest, "quiet"),
-            (self.at_work, "busy"),
-            (held, "warn"),
-            (self.stopped, "bad"),
-        ];
+        let parts =
+            [(self.approved, "good"), (rest, "quiet"), (self.at_work, "busy"), (held, "warn"), (self.stopped, "bad")];
         let mut from = 0;
         let parts = parts.map(|(number, class)| {
             let share = |tasks: u64| 100 * tasks / self.all().max(1);

@@ -1,4 +1,4 @@
-//! What people are asked, with a button for each answer.
+//! Questions to the user, with a button for each answer.
 
 use maud::{Markup, html};
 use signoff_core::view::{QuestionRow, TaskRow};
@@ -6,24 +6,24 @@ use signoff_term::fit::{count, cut};
 
 use super::{frame, text};
 
-/// A question; `back` is the page it stands on. What it is about is told where the page lists the task.
-pub fn asked(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup {
+/// The form of a question; `back` is the page that shows it. The task is named if it is one of `tasks`.
+pub fn form(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup {
     let id = format!("question-{}", text::segment(&question.id).replace('%', "."));
     let action = format!("/questions/{}/answer", text::segment(&question.id));
     let about = tasks.iter().find(|task| Some(task.id) == question.task_id);
-    // A page need not lead to itself.
+    // Do not link a page to itself.
     let is_here = question.task_id.is_some_and(|task| back == format!("/tasks/{task}"));
     html! {
         form.question method="post" action=(action) {
-            (frame::back(back))
+            (frame::return_field(back))
             @if let Some(task) = about { (subject(task)) }
             p #(id) {
-                @if about.is_none() && !is_here { (whose(question)) " " }
+                @if about.is_none() && !is_here { (subject_link(question)) " " }
                 (text::line(&question.text))
             }
             p.choices {
                 @for choice in &question.choices {
-                    button name="choice" value=(choice) aria-describedby=(id) { (said(choice)) }
+                    button name="choice" value=(choice) aria-describedby=(id) { (choice_label(choice)) }
                     " "
                 }
             }
@@ -31,7 +31,7 @@ pub fn asked(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup {
     }
 }
 
-/// The task it is about, and what is still found in it.
+/// The task of the question, with its open findings.
 fn subject(task: &TaskRow) -> Markup {
     html! {
         p.about {
@@ -45,7 +45,7 @@ fn subject(task: &TaskRow) -> Markup {
     }
 }
 
-fn whose(question: &QuestionRow) -> Markup {
+fn subject_link(question: &QuestionRow) -> Markup {
     html! {
         @match question.task_id {
             Some(task) => a href={ "/tasks/" (task) } { "#" (task) },
@@ -55,7 +55,7 @@ fn whose(question: &QuestionRow) -> Markup {
 }
 
 /// `Retry`.
-fn said(choice: &str) -> String {
+fn choice_label(choice: &str) -> String {
     let choice = cut(choice, 40);
     let mut chars = choice.chars();
     let first = chars.next().into_iter().flat_map(char::to_uppercase);

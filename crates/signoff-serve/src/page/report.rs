@@ -1,17 +1,17 @@
-//! A report to keep or to send: one file, without script, and without the server.
+//! The report: one self-contained HTML file without script.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use signoff_core::merge::render::plain_text::visible;
 use signoff_core::view::TaskRow;
 use signoff_term::fit::{count, cut};
-use signoff_term::report::{Changes, Part, Standing, of_report};
+use signoff_term::report::{Changes, PartSection, ReportResult, result_of_report};
 
-use super::findings::Beside;
-use super::setting::Setting;
-use super::values::{Judged, ReportHead, TaskPage};
-use super::{assets, attempts, chart, cycles, diff, findings, run, sign, task, text};
+use super::findings::FindingContext;
+use super::page_context::PageContext;
+use super::values::{ReportHead, ReviewHistory, TaskPage};
+use super::{assets, attempts, badges, chart, cycles, diff, findings, run, task, text};
 
-/// Each task is let go as soon as it is written: there may be a thousand of them.
+/// Renders the report. Each task is dropped as soon as it is rendered, because a run may have a thousand.
 pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
     let title = title(head, &tasks);
     let (number, is_named) = (tasks.len() as u64, head.run.is_some() || tasks.len() > 1);
@@ -28,11 +28,11 @@ pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
             body.report {
                 main {
                     h1 { (text::line(&title)) }
-                    p.hint { (text::line(&head.project)) ", " (sign::moment(&head.made_at.to_string())) " UTC" }
+                    p.hint { (text::line(&head.project)) ", " (badges::timestamp(&head.made_at.to_string())) " UTC" }
                     (summary(head, &tasks))
                     @for (key, page) in (1..).zip(tasks) { (one_task(&page, key, is_named)) }
-                    @for (key, one) in (1 + number..).zip(&head.whole.parts) { (part(one, key)) }
-                    (used(head))
+                    @for (key, one) in (1 + number..).zip(&head.overview.parts) { (part(one, key)) }
+                    (role_usage(head))
                 }
             }
         }
@@ -48,41 +48,41 @@ fn title(head: &ReportHead, tasks: &[TaskPage]) -> String {
     }
 }
 
-/// The run, and its tasks in a line each.
+/// The run, and one line per task.
 fn summary(head: &ReportHead, tasks: &[TaskPage]) -> Markup {
     let rows: Vec<TaskRow> = tasks.iter().map(|page| page.report.task.clone()).collect();
-    let whole = &head.whole;
+    let whole = &head.overview;
     html! {
-        @if let Some(standing) = &whole.standing { (stands(standing)) }
+        @if let Some(standing) = &whole.standing { (result_line(standing)) }
         @if let Some(run) = &head.run { (run::facts(run, &rows, tasks.iter().any(|page| page.driven))) }
-        @if let Some(changes) = &whole.changes { (changed(changes)) }
+        @if let Some(changes) = &whole.changes { (change_stat(changes)) }
         @if tasks.len() > 1 {
-            ul.rows { @for (key, page) in (1..).zip(tasks) { (in_a_line(page, key)) } }
+            ul.rows { @for (key, page) in (1..).zip(tasks) { (task_row(page, key)) } }
         }
-        @if !whole.asked.trim().is_empty() {
-            section { h2 { "What was asked" } (text::prose(&whole.asked, "asked")) }
+        @if !whole.specification.trim().is_empty() {
+            section { h2 { "What was asked" } (text::prose(&whole.specification, "asked")) }
         }
     }
 }
 
-fn in_a_line(page: &TaskPage, key: u64) -> Markup {
+fn task_row(page: &TaskPage, key: u64) -> Markup {
     let row = &page.report.task;
-    let standing = of_report(&page.report, page.driven);
+    let standing = result_of_report(&page.report, page.driven);
     html! {
         li.row {
             span { (standing.mark) }
             a.title href={ "#t" (key) "-task" } { span.id { "#" (row.id) } " " (text::line(&row.title)) }
             span.standing { (text::line(&standing.text)) }
-            span.facts { span { (sign::dollars(sign::cost(row))) } }
+            span.facts { span { (badges::dollars(badges::cost(row))) } }
         }
     }
 }
 
-fn stands(standing: &Standing) -> Markup {
+fn result_line(standing: &ReportResult) -> Markup {
     html! { p.lead { (standing.mark) " " (text::line(&standing.text)) } }
 }
 
-fn changed(changes: &Changes) -> Markup {
+fn change_stat(changes: &Changes) -> Markup {
     let stat = changes.stat.as_deref().unwrap_or_default().trim_end();
     html! {
         p.stat { (text::line(&changes.summary())) }
@@ -96,17 +96,17 @@ fn changed(changes: &Changes) -> Markup {
     }
 }
 
-/// What served the run as a whole, as a task is told.
-fn part(part: &Part, key: u64) -> Markup {
-    let setting = Setting { task: 0, key, is_served: false };
-    let judged = Judged { cycles: &part.cycles, ledger: &part.ledger };
+/// A loop of the run without a task (planning, checkpoint, final review), shown like a task.
+fn part(part: &PartSection, key: u64) -> Markup {
+    let setting = PageContext { task: 0, key, is_served: false };
+    let judged = ReviewHistory { cycles: &part.cycles, ledger: &part.ledger };
     let outcome = text::spaced(part.outcome.unwrap_or("unfinished"));
     html! {
         article.task id=(setting.id("part")) aria-label=(cut(&part.name, 120)) {
             h2 { (text::line(&part.name)) }
             p.lead { (outcome) @if let Some(why) = &part.reason { ": " (text::line(why)) } }
             @if !part.ledger.is_empty() {
-                (task::section(setting, "findings", &count(part.ledger.len() as u64, "finding"), findings::all(judged, setting, Beside::default())))
+                (task::section(setting, "findings", &count(part.ledger.len() as u64, "finding"), findings::all(judged, setting, FindingContext::default())))
             }
             @if !part.cycles.is_empty() {
                 (task::section(setting, "cycles", &count(part.cycles.len() as u64, "cycle"), cycles::all(judged, setting)))
@@ -118,9 +118,9 @@ fn part(part: &Part, key: u64) -> Markup {
     }
 }
 
-/// What agents of each role used, all tasks together.
-fn used(head: &ReportHead) -> Markup {
-    let roles = &head.whole.roles;
+/// Cost and time by role, over all tasks.
+fn role_usage(head: &ReportHead) -> Markup {
+    let roles = &head.overview.roles;
     html! {
         @if !roles.is_empty() {
             section { h2 { "Cost and time" } div.charts { (chart::roles("roles", roles)) } }
@@ -130,34 +130,34 @@ fn used(head: &ReportHead) -> Markup {
 
 fn one_task(page: &TaskPage, key: u64, is_named: bool) -> Markup {
     let mut row = page.report.task.clone();
-    // An approval of another commit than the last one approves nothing.
+    // A voided approval is not an approval.
     row.approved_commit = row.approved_commit.filter(|_| page.report.voided.is_none());
-    let setting = Setting { task: row.id, key, is_served: false };
+    let setting = PageContext { task: row.id, key, is_served: false };
     html! {
         article.task id=(setting.id("task")) aria-label={ "Task " (row.id) } {
             @if is_named { h2 { span.id { "#" (row.id) } " " (text::line(&row.title)) } }
-            (stands(&of_report(&page.report, page.driven)))
-            p { (outcome(page)) }
+            (result_line(&result_of_report(&page.report, page.driven)))
+            p { (findings_summary(page)) }
             (task::facts(&row, page.now))
             @match (&page.changes, &page.diff) {
-                (Some(changes), _) => (changed(changes)),
-                (None, Some(diff)) => p.stat { (diff::stat(diff, &diff::read(&diff.patch))) },
+                (Some(changes), _) => (change_stat(changes)),
+                (None, Some(diff)) => p.stat { (diff::stat(diff, &diff::parse(&diff.patch))) },
                 (None, None) => {},
             }
-            (task::told(page, setting, Beside::default()))
-            (task::rest(page, setting))
+            (task::spec_and_reviews(page, setting, FindingContext::default()))
+            (task::attempts_and_files(page, setting))
         }
     }
 }
 
 /// `4 findings: 2 fixed, 1 refuted, 1 open`.
-fn outcome(page: &TaskPage) -> String {
+fn findings_summary(page: &TaskPage) -> String {
     let ledger = &page.report.ledger;
     let number = |state: &str| ledger.iter().filter(|line| line.state == state).count();
     let states = ["fixed", "refuted", "deferred", "out_of_scope", "open"];
-    let told = states.into_iter().map(|state| (number(state), text::spaced(state)));
-    let told: Vec<_> =
-        told.filter(|(number, _)| *number > 0).map(|(number, state)| format!("{number} {state}")).collect();
+    let counts = states.into_iter().map(|state| (number(state), text::spaced(state)));
+    let counts: Vec<_> =
+        counts.filter(|(number, _)| *number > 0).map(|(number, state)| format!("{number} {state}")).collect();
     let all = count(ledger.len() as u64, "finding");
-    if told.is_empty() { all } else { format!("{all}: {}", told.join(", ")) }
+    if counts.is_empty() { all } else { format!("{all}: {}", counts.join(", ")) }
 }

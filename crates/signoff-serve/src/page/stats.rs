@@ -1,19 +1,19 @@
-//! What can be counted over all tasks.
+//! The statistics page over all tasks.
 
 use maud::{Markup, html};
 use signoff_term::fit::count;
 
-use super::frame::{About, Framed};
+use super::frame::{PageFrame, PageSubject};
 use super::values::StatsPage;
-use super::{chart, sign};
+use super::{badges, chart};
 
 pub fn page(page: &StatsPage) -> String {
     let body = html! {
         h1 { "Statistics" }
         section #stats data-live aria-label="Figures" { (figures(page)) }
     };
-    let (project, about) = (page.project.as_str(), About::Everything);
-    Framed { title: "Statistics", project, about, notice: None, needs: None, body }.into_string()
+    let (project, about) = (page.project.as_str(), PageSubject::Everything);
+    PageFrame { title: "Statistics", project, subject: about, notice: None, attention_count: None, body }.into_string()
 }
 
 fn figures(page: &StatsPage) -> Markup {
@@ -24,9 +24,9 @@ fn figures(page: &StatsPage) -> Markup {
     html! {
         p.lead {
             (count(page.approved, "task")) " approved"
-            @if let Some(cost) = page.cost_per_approved { ", " (sign::dollars(cost)) " each" }
+            @if let Some(cost) = page.cost_per_approved { ", " (badges::dollars(cost)) " each" }
         }
-        @if page.roles.is_empty() && page.reviewers.is_empty() { p.hint { "Nothing was worked yet." } }
+        @if page.roles.is_empty() && page.reviewers.is_empty() { p.hint { "No task has run yet." } }
         div.charts {
             @if !page.reviewers.is_empty() { (chart::reviewers("reviewers", &page.reviewers)) }
             @if !page.roles.is_empty() { (chart::roles("roles", &page.roles)) }

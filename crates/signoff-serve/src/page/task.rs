@@ -1,43 +1,43 @@
-//! Everything about one task.
+//! The page of one task.
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_term::fit::count;
-use signoff_term::report::of_report;
+use signoff_term::report::result_of_report;
 
-use super::diff::{self, File};
-use super::findings::Beside;
-use super::frame::{About, Framed};
-use super::setting::Setting;
-use super::values::{DiffText, Judged, Notice, TaskPage, Typed};
-use super::{actions, attempts, chart, convergence, cycles, findings, question, sign, text};
+use super::diff::{self, PatchFile};
+use super::findings::FindingContext;
+use super::frame::{PageFrame, PageSubject};
+use super::page_context::PageContext;
+use super::values::{DiffText, PageNotice, ReviewHistory, TaskPage, TypedFields};
+use super::{actions, attempts, badges, chart, convergence, cycles, findings, question, text};
 
-/// How many lines of a diff stand on the task's own page; a longer one has a page of its own.
-const DIFF: usize = 1_500;
+/// Maximum number of diff lines on the task's page; a longer diff is only linked.
+const MAX_INLINE_DIFF_LINES: usize = 1_500;
 
-pub fn page(page: &TaskPage, notice: Option<&Notice>) -> String {
+pub fn page(page: &TaskPage, notice: Option<&PageNotice>) -> String {
     let task = &page.report.task;
     let title = format!("#{} {}", task.id, task.title);
-    let setting = Setting::served(task.id);
+    let setting = PageContext::served(task.id);
     let patch = page.diff.as_ref().map(|diff| diff.patch.as_str()).unwrap_or_default();
-    let files = diff::read(patch);
+    let files = diff::parse(patch);
     let typed = notice.and_then(|notice| notice.typed.as_ref());
     let body = html! {
         h1 { span.id { "#" (task.id) } " " (text::line(&task.title)) }
         (head(page, typed))
-        (told(page, setting, Beside { files: &files, typed }))
+        (spec_and_reviews(page, setting, FindingContext { files: &files, typed }))
         @if let Some(diff) = &page.diff { (changes(page, diff, &files, setting)) }
-        (rest(page, setting))
+        (attempts_and_files(page, setting))
     };
-    let (project, about) = (page.project.as_str(), About::Task(task.id));
-    Framed { title: &title, project, about, notice, needs: None, body }.into_string()
+    let (project, about) = (page.project.as_str(), PageSubject::Task(task.id));
+    PageFrame { title: &title, project, subject: about, notice, attention_count: None, body }.into_string()
 }
 
-/// A part under its heading, fetched anew when something changes.
-pub fn section(setting: Setting, name: &str, title: &str, part: Markup) -> Markup {
+/// A section with its heading. On a served page it is refreshed on changes.
+pub fn section(setting: PageContext, name: &str, title: &str, part: Markup) -> Markup {
     let (id, heading) = (setting.id(name), setting.id(&format!("{name}-title")));
-    // In a file with many tasks the same names come again: there they are no landmarks.
+    // In a report with many tasks the names repeat, so sections are no landmarks there.
     let named = setting.is_served.then_some(&heading);
     html! {
         section id=(id) data-live[setting.is_served] aria-labelledby=[named] {
@@ -47,15 +47,15 @@ pub fn section(setting: Setting, name: &str, title: &str, part: Markup) -> Marku
     }
 }
 
-fn head(page: &TaskPage, typed: Option<&Typed>) -> Markup {
+fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
     let task = &page.report.task;
     html! {
         section #head data-live aria-label="How it stands" {
-            (stands(page))
-            @if is_left(page) { p.bad { "Nobody works on it now: it was interrupted." } }
+            (status_line(page))
+            @if is_interrupted(page) { p.bad { "No process works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
-                (question::asked(question, &[], &format!("/tasks/{}", task.id)))
+                (question::form(question, &[], &format!("/tasks/{}", task.id)))
             } @else if !page.next.is_empty() {
                 p.next { (text::line(&page.next)) }
             }
@@ -70,23 +70,22 @@ fn head(page: &TaskPage, typed: Option<&Typed>) -> Markup {
     }
 }
 
-/// The status; and of what stopped by itself why, in words.
-fn stands(page: &TaskPage) -> Markup {
+/// The status, with the reason if the task failed.
+fn status_line(page: &TaskPage) -> Markup {
     let task = &page.report.task;
-    let has_stopped = matches!(task.status, Status::Failed | Status::Stuck);
-    let told = of_report(&page.report, page.driven).text;
-    let why = told.split_once(": ").map(|(_, why)| why).filter(|_| has_stopped);
-    let said =
-        page.report.attempts.last().and_then(|attempt| attempt.detail.as_ref()).filter(|_| has_stopped);
+    let has_stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck);
+    let result_text = result_of_report(&page.report, page.driven).text;
+    let why = result_text.split_once(": ").map(|(_, why)| why).filter(|_| has_stopped);
+    let last_error = page.report.attempts.last().and_then(|attempt| attempt.detail.as_ref()).filter(|_| has_stopped);
     html! {
-        p.lead { (sign::badge(task)) " " @if let Some(why) = why { (text::line(why)) } @else { (sign::standing(task)) } }
-        @if let Some(said) = said { p.bad { (text::line(said)) } }
+        p.lead { (badges::task_badge(task)) " " @if let Some(why) = why { (text::line(why)) } @else { (badges::status_details(task)) } }
+        @if let Some(said) = last_error { p.bad { (text::line(said)) } }
     }
 }
 
-/// Whether it was taken up, and whoever worked on it is gone.
-fn is_left(page: &TaskPage) -> bool {
-    page.report.task.status == Status::InProgress && !page.driven
+/// Whether the task was started and the process that worked on it is gone.
+fn is_interrupted(page: &TaskPage) -> bool {
+    page.report.task.status == TaskStatus::InProgress && !page.driven
 }
 
 /// Type, branch, cost, time.
@@ -94,13 +93,13 @@ pub fn facts(task: &TaskRow, now: Timestamp) -> Markup {
     let tokens = format!("{} tokens in, {} out", task.input_tokens, task.output_tokens);
     html! {
         dl.facts {
-            div { dt { "Type" } dd { (task.kind.word()) } }
+            div { dt { "Type" } dd { (task.kind.as_str()) } }
             @if let Some(branch) = &task.branch { div { dt { "Branch" } dd { (text::code(branch)) } } }
             @if let Some(base) = &task.base { div { dt { "Base" } dd { (text::commit(base)) } } }
             @if let Some(commit) = &task.approved_commit { div { dt { "Approved" } dd { (text::commit(commit)) } } }
-            div { dt { "Cost" } dd { (sign::dollars(sign::cost(task))) span.hint { " " (tokens) } } }
-            @if let Some(elapsed) = sign::elapsed(task, now) { div { dt { "Time" } dd { (elapsed) } } }
-            div { dt { "Added" } dd { (sign::moment(&task.added_at)) } }
+            div { dt { "Cost" } dd { (badges::dollars(badges::cost(task))) span.hint { " " (tokens) } } }
+            @if let Some(elapsed) = badges::elapsed(task, now) { div { dt { "Time" } dd { (elapsed) } } }
+            div { dt { "Added" } dd { (badges::timestamp(&task.added_at)) } }
             @if !task.depends_on.is_empty() { div { dt { "After" } dd { (numbers(&task.depends_on)) } } }
         }
     }
@@ -110,8 +109,8 @@ fn numbers(ids: &[u64]) -> String {
     ids.iter().map(|id| format!("#{id}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What was asked, what was found, and how it converged.
-pub fn told(page: &TaskPage, setting: Setting, beside: Beside) -> Markup {
+/// The specification, the findings and the review cycles.
+pub fn spec_and_reviews(page: &TaskPage, setting: PageContext, context: FindingContext) -> Markup {
     let report = &page.report;
     let open = report.ledger.iter().filter(|line| line.state == "open").count();
     let title = match (open, report.ledger.len()) {
@@ -122,36 +121,36 @@ pub fn told(page: &TaskPage, setting: Setting, beside: Beside) -> Markup {
         @if !page.spec.trim().is_empty() { (section(setting, "spec", "What was asked", text::prose(&page.spec, &setting.id("spec-all")))) }
         (section(setting, "findings", &title, html! {
             @if report.ledger.is_empty() { p.hint { "Nothing was found." } }
-            (findings::all(Judged::of(report), setting, beside))
+            (findings::all(ReviewHistory::from_report(report), setting, context))
         }))
         (section(setting, "cycles", &count(report.cycles.len() as u64, "cycle"), html! {
-            @if report.cycles.is_empty() { p.hint { "Nobody has reviewed it yet." } }
-            (cycles::all(Judged::of(report), setting))
+            @if report.cycles.is_empty() { p.hint { "It has not been reviewed yet." } }
+            (cycles::all(ReviewHistory::from_report(report), setting))
         }))
     }
 }
 
-fn changes(page: &TaskPage, diff: &DiffText, files: &[File], setting: Setting) -> Markup {
-    let lines: usize = files.iter().map(File::lines).sum();
+fn changes(page: &TaskPage, diff: &DiffText, files: &[PatchFile], setting: PageContext) -> Markup {
+    let lines: usize = files.iter().map(PatchFile::lines).sum();
     let part = html! {
-        @if lines > DIFF {
+        @if lines > MAX_INLINE_DIFF_LINES {
             p { (diff::stat(diff, files)) }
-            p { a href={ "/tasks/" (setting.task) "/diff" } { "The diff with what was found in it" } " (" (count(lines as u64, "line")) ")" }
-        } @else { (diff::shown(diff, files, &page.report.ledger, setting)) }
+            p { a href={ "/tasks/" (setting.task) "/diff" } { "The diff with its findings" } " (" (count(lines as u64, "line")) ")" }
+        } @else { (diff::diff_view(diff, files, &page.report.ledger, setting)) }
     };
     section(setting, "diff", "Diff", part)
 }
 
-/// Attempts, what they used, what people decided, what agents said.
-pub fn rest(page: &TaskPage, setting: Setting) -> Markup {
+/// Charts, attempts, decisions, transcripts and files.
+pub fn attempts_and_files(page: &TaskPage, setting: PageContext) -> Markup {
     let report = &page.report;
-    let roles = attempts::by_role(&report.attempts);
+    let roles = attempts::figures_by_role(&report.attempts);
     let is_reviewed = !report.cycles.is_empty();
     html! {
         @if !report.attempts.is_empty() {
             (section(setting, "figures", "Figures", html! {
                 div.charts {
-                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &convergence::changes(Judged::of(report)))) }
+                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &convergence::cycle_changes(ReviewHistory::from_report(report)))) }
                     (chart::roles(&setting.id("roles"), &roles))
                 }
             }))
@@ -160,9 +159,9 @@ pub fn rest(page: &TaskPage, setting: Setting) -> Markup {
         @if !report.decisions.is_empty() {
             (section(setting, "decisions", "Decisions of people", attempts::decisions(&report.decisions)))
         }
-        // What agents said stays where it was said: a report is made to be sent.
+        // Reports are made to be shared, so they contain no transcripts.
         @if setting.is_served && !page.transcripts.is_empty() {
-            (section(setting, "transcripts", "What agents said", attempts::transcripts(&page.transcripts, &report.attempts, setting)))
+            (section(setting, "transcripts", "Transcripts", attempts::transcripts(&page.transcripts, &report.attempts, setting)))
         }
         @if !report.artifacts.is_empty() {
             (section(setting, "artifacts", "Files kept", html! {

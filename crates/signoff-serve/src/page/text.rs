@@ -1,26 +1,26 @@
-//! Text of unknown origin on a page: nothing in it is markup, steers anything or reorders what stands beside it.
+//! Renders untrusted text: it cannot contain markup, control characters, or reorder the text around it.
 
 use maud::{Markup, PreEscaped, html};
 use signoff_core::merge::render::plain_text::visible;
 use signoff_term::fit::{count, cut};
 
-/// How much of a long text is shown before somebody asks for the rest.
-const AT_ONCE: usize = 1_200;
+/// Maximum size of a text that is shown expanded.
+const EXPANDED_BYTES: usize = 1_200;
 
-/// How much of it a page holds at all.
-const AT_ALL: usize = 64 * 1024;
+/// Maximum size of the collapsed rest.
+const COLLAPSED_BYTES: usize = 64 * 1024;
 
-/// How wide one line within others may be.
-const LINE: usize = 300;
+/// Maximum width of a single line.
+const MAX_LINE_WIDTH: usize = 300;
 
-/// One line, set apart from what is written in the other direction.
+/// One line, isolated from text in the other writing direction.
 pub fn line(text: &str) -> Markup {
-    html! { bdi { (cut(text, LINE)) } }
+    html! { bdi { (cut(text, MAX_LINE_WIDTH)) } }
 }
 
-/// A path, a branch, a commit: one line in letters of one width.
+/// One line in a monospaced font: a path, a branch, a commit.
 pub fn code(text: &str) -> Markup {
-    html! { code { bdi { (cut(text, LINE)) } } }
+    html! { code { bdi { (cut(text, MAX_LINE_WIDTH)) } } }
 }
 
 /// The first characters of a commit.
@@ -29,50 +29,50 @@ pub fn commit(text: &str) -> Markup {
     code(&short)
 }
 
-/// A text with its line breaks; what is long is behind "show all", what is endless is left out. Whoever has unfolded it
-/// finds it so after an update: by its id, which belongs to the place and not to its number in a list.
+/// A text with its line breaks. The rest of a long text is collapsed behind "Show all", and cut at a maximum. The id
+/// keeps it expanded across updates, so it must not depend on the position in a list.
 pub fn prose(text: &str, id: &str) -> Markup {
     let text = visible(text.trim_end());
-    let (first, rest) = split(&text, AT_ONCE);
-    let (rest, left_out) = split(rest, AT_ALL);
+    let (first, rest) = split_at_char(&text, EXPANDED_BYTES);
+    let (rest, left_out) = split_at_char(rest, COLLAPSED_BYTES);
     html! {
         p.prose dir="auto" { (first) @if !rest.is_empty() { "…" } }
         @if !rest.is_empty() {
             details.more id=(id) {
                 summary { "Show all" }
                 p.prose dir="auto" { "…" (rest) }
-                (more(left_out.len() as u64))
+                (left_out_note(left_out.len() as u64))
             }
         }
     }
 }
 
-/// Says how much is not there.
-pub fn more(left_out: u64) -> Markup {
+/// The note that some bytes are left out.
+pub fn left_out_note(left_out: u64) -> Markup {
     if left_out == 0 {
         return PreEscaped(String::new());
     }
     html! { p.hint { "… " (count(left_out, "more byte")) " left out" } }
 }
 
-/// After so many bytes, at the next end of a character.
-pub fn split(text: &str, at: usize) -> (&str, &str) {
+/// Splits at the first character boundary at or after `at`.
+pub fn split_at_char(text: &str, at: usize) -> (&str, &str) {
     let end = (at..text.len()).find(|index| text.is_char_boundary(*index)).unwrap_or(text.len());
     text.split_at(end.min(text.len()))
 }
 
-/// The last so many bytes, from the beginning of a character on, and how many come before them.
+/// The last `bytes` bytes, starting at a character boundary, and the number of bytes before them.
 pub fn tail(text: &str, bytes: usize) -> (u64, &str) {
-    let (before, last) = split(text, text.len().saturating_sub(bytes));
+    let (before, last) = split_at_char(text, text.len().saturating_sub(bytes));
     (before.len() as u64, last)
 }
 
-/// A word of ours with its underscores as spaces.
+/// Replaces underscores with spaces.
 pub fn spaced(word: &str) -> String {
     word.replace('_', " ")
 }
 
-/// Some text as one segment of a path.
+/// Percent-encodes a text as one path segment.
 pub fn segment(text: &str) -> String {
     let mut path = String::with_capacity(text.len());
     for byte in text.bytes() {

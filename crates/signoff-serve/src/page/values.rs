@@ -1,103 +1,103 @@
-//! What the pages are made of: values that whoever serves them puts together.
+//! The data that pages are rendered from. The backend supplies it.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
-use signoff_term::report::{Changes, Part, Standing};
-use signoff_term::show::{Attempt, Cycle, LedgerLine, Report};
+use signoff_term::report::{Changes, PartSection, ReportResult};
+use signoff_term::show::{AttemptRow, Cycle, LedgerLine, TaskReport};
 
-/// Something to be said at the head of a page, once.
+/// A message at the top of a page, shown once.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notice {
+pub struct PageNotice {
     pub kind: NoticeKind,
     pub message: String,
-    /// What to do about it.
+    /// How to fix it, or what to do next.
     pub hint: Option<String>,
-    /// What was typed into the form that was refused, which is there again.
-    pub typed: Option<Typed>,
+    /// The input of a rejected form, to fill it in again.
+    pub typed: Option<TypedFields>,
 }
 
-/// What a person typed into a form.
+/// The values that a user typed into a form.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Typed {
-    /// Where the form was sent: `/tasks/3/edit`.
+pub struct TypedFields {
+    /// The path the form was sent to: `/tasks/3/edit`.
     pub action: String,
     pub verdict: String,
     pub reason: String,
 }
 
-/// Whether something was done or not.
+/// Whether the action succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeKind {
     Done,
     Refused,
 }
 
-/// The overview: everything there is, what needs somebody first.
+/// The overview of all tasks and runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Home {
-    /// What the person calls the repository.
+    /// The name of the repository.
     pub project: String,
     pub tasks: Vec<TaskRow>,
     pub runs: Vec<RunRow>,
     pub questions: Vec<QuestionRow>,
-    /// The runs that some program works on now.
+    /// The runs that a process works on now.
     pub driven: BTreeSet<u64>,
-    /// Whether all that is done is to be listed, however much that is (`?all=1`).
+    /// Whether to list all tasks without a limit (`?all=1`).
     pub all: bool,
     pub now: Timestamp,
 }
 
-/// Everything about one task. Its diff and a report of it are made of the same.
+/// One task. Its diff page and its report use the same data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskPage {
     pub project: String,
-    pub report: Report,
-    /// The text that was asked for; empty where nothing but the title is known.
+    pub report: TaskReport,
+    /// The text of the task; empty if only the title is known.
     pub spec: String,
-    /// What changed on its branch; none where there is no branch, or where it cannot be told.
+    /// The diff of its branch; `None` without a branch or if it cannot be computed.
     pub diff: Option<DiffText>,
-    /// How much that is, or why it cannot be told; only a report has it.
+    /// The diff statistics, or why there are none; only in reports.
     pub changes: Option<Changes>,
-    pub transcripts: Vec<Transcript>,
-    /// What to type about it, as [`signoff_term::attention::next`] says.
+    pub transcripts: Vec<TranscriptTail>,
+    /// The suggested next command, from `signoff_term::inbox::next`.
     pub next: String,
-    /// Whether some program works on its run now.
+    /// Whether a process works on its run now.
     pub driven: bool,
     pub now: Timestamp,
 }
 
-/// A unified patch, as git prints it.
+/// A unified diff, as git prints it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiffText {
     pub patch: String,
     /// `3 files changed, 40 insertions(+), 2 deletions(-)`.
     pub stat: String,
-    /// How many bytes of the patch were left out at its end.
+    /// Number of bytes cut off at the end of the patch.
     pub left_out: u64,
-    /// Changed files that the patch does not show, each with why.
+    /// Changed files that the patch does not show, each with the reason.
     pub not_shown: Vec<(String, String)>,
 }
 
-/// The last that an attempt said.
+/// The end of an attempt's transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transcript {
+pub struct TranscriptTail {
     /// `a3`.
     pub attempt: String,
     pub tail: String,
-    /// How many bytes came before it.
+    /// Number of bytes before the tail.
     pub left_out: u64,
 }
 
-/// One attempt's transcript on a page of its own.
+/// The page of one attempt's transcript.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TranscriptPage {
     pub project: String,
     pub task: u64,
     pub title: String,
-    pub attempt: Attempt,
-    pub transcript: Transcript,
+    pub attempt: AttemptRow,
+    pub transcript: TranscriptTail,
 }
 
 /// One run with its tasks.
@@ -105,46 +105,46 @@ pub struct TranscriptPage {
 pub struct RunPage {
     pub project: String,
     pub run: RunRow,
-    /// Its tasks alone.
+    /// The tasks of this run.
     pub tasks: Vec<TaskRow>,
-    /// Its questions alone.
+    /// The questions of this run.
     pub questions: Vec<QuestionRow>,
-    /// Whether some program works on it now.
+    /// Whether a process works on it now.
     pub driven: bool,
     pub now: Timestamp,
 }
 
-/// What can be counted over all tasks.
+/// Statistics over all tasks.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StatsPage {
     pub project: String,
     pub reviewers: Vec<ReviewerFigures>,
     pub roles: Vec<RoleFigures>,
-    /// How many tasks were approved after so many cycles, fewest cycles first.
+    /// Number of tasks approved after a number of cycles, fewest cycles first.
     pub cycles: Vec<(u32, u64)>,
-    /// How many tasks stopped for which reason, the most frequent first.
+    /// Number of tasks by stop reason, most frequent first.
     pub stops: Vec<(String, u64)>,
     pub approved: u64,
-    /// What an approved task cost, on average; none where none was approved.
+    /// Average cost of an approved task; `None` if there is none.
     pub cost_per_approved: Option<Cost>,
 }
 
-/// What became of the findings of one reviewer.
+/// Outcomes of the findings of one reviewer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReviewerFigures {
     pub name: String,
     pub upheld: u64,
     pub refuted: u64,
     pub out_of_scope: u64,
-    /// Nobody ever decided about it, and its loop is over.
+    /// Findings that were never decided, in loops that have ended.
     pub open: u64,
-    /// What is still being worked on.
+    /// Findings of loops that still run.
     pub pending: u64,
     pub cost: Cost,
 }
 
 impl ReviewerFigures {
-    /// What can be judged by now.
+    /// Number of findings with a final outcome.
     pub fn settled(&self) -> u64 {
         self.upheld + self.refuted + self.out_of_scope + self.open
     }
@@ -154,7 +154,7 @@ impl ReviewerFigures {
     }
 }
 
-/// What agents of one role used.
+/// Attempts, time and cost of one role.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RoleFigures {
     pub role: String,
@@ -163,59 +163,59 @@ pub struct RoleFigures {
     pub cost: Cost,
 }
 
-/// Dollars, and whether they were worked out from list prices.
+/// An amount in dollars, and whether it is estimated from list prices.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cost {
     pub usd: f64,
     pub is_estimated: bool,
 }
 
-/// The form for a new task, with what was typed before it was refused.
+/// The form for a new task, with the values of a rejected submission.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AddPage {
     pub project: String,
     pub text: String,
-    /// The word of its type; `implement` where it is empty.
+    /// The type of the task; empty means `implement`.
     pub kind: String,
     pub auto_review: bool,
     pub max_cycles: String,
     pub depends_on: String,
 }
 
-/// What stands at the head of a report that is kept as a file.
+/// The head of a report file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportHead {
     pub project: String,
-    /// The run, where the report is of one; its tasks are told in the order they are given.
+    /// The run, if the report is about one. Tasks are listed in the given order.
     pub run: Option<RunRow>,
-    pub whole: Whole,
+    pub overview: ReportOverview,
     pub made_at: Timestamp,
 }
 
-/// What a report tells besides its tasks.
+/// The parts of a report that do not belong to a task.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Whole {
-    /// How the run stands.
-    pub standing: Option<Standing>,
-    /// The text that the run was asked for; empty where it works single tasks.
-    pub asked: String,
-    /// All its tasks together, where they come together.
+pub struct ReportOverview {
+    /// The result of the run.
+    pub standing: Option<ReportResult>,
+    /// The specification of the run; empty if it has none.
+    pub specification: String,
+    /// The combined changes of all tasks, if they share a branch.
     pub changes: Option<Changes>,
-    /// Planning, looks at work under way, the final review.
-    pub parts: Vec<Part>,
-    /// What agents of each role used, in all of it.
+    /// Planning, checkpoint reviews and the final review.
+    pub parts: Vec<PartSection>,
+    /// Attempts, time and cost by role.
     pub roles: Vec<RoleFigures>,
 }
 
-/// What reviews said, and what became of that.
+/// The review cycles and the ledger of findings.
 #[derive(Debug, Clone, Copy)]
-pub struct Judged<'a> {
+pub struct ReviewHistory<'a> {
     pub cycles: &'a [Cycle],
     pub ledger: &'a [LedgerLine],
 }
 
-impl<'a> Judged<'a> {
-    pub fn of(report: &'a Report) -> Self {
+impl<'a> ReviewHistory<'a> {
+    pub fn from_report(report: &'a TaskReport) -> Self {
         Self { cycles: &report.cycles, ledger: &report.ledger }
     }
 }

@@ -1,4 +1,4 @@
-//! `list_tasks`: all tasks with their state, and the questions that wait for an answer.
+//! `list_tasks`: lists all tasks with their state, and the open questions.
 
 pub const NAME: &str = "list_tasks";
 

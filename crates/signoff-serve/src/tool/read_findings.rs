@@ -1,4 +1,4 @@
-//! `read_findings`: the ledger of one task.
+//! `read_findings`: reads the findings of one task.
 
 pub const NAME: &str = "read_findings";
 

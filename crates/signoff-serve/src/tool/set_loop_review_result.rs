@@ -1,4 +1,4 @@
-//! `set_loop_review_result`: the review of one loop.
+//! `set_loop_review_result`: reports the review of one loop.
 
 use serde_json::{Value, json};
 

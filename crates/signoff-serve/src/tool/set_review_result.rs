@@ -1,4 +1,4 @@
-//! `set_review_result`: the review of a run's tasks, of its groups, or of all it changed.
+//! `set_review_result`: reports the review of a run: its tasks, its groups, or all its changes.
 
 use serde_json::{Value, json};
 

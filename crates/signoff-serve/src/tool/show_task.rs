@@ -1,6 +1,5 @@
-//! `show_task`: all about one task.
+//! `show_task`: shows one task in detail.
 
 pub const NAME: &str = "show_task";
 
-pub const DESCRIPTION: &str =
-    "Show one task: its reviews cycle by cycle, attempts, findings, costs and files";
+pub const DESCRIPTION: &str = "Show one task: its reviews cycle by cycle, attempts, findings, costs and files";

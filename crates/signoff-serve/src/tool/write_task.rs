@@ -1,9 +1,8 @@
-//! `write_task`: one task of a specification.
+//! `write_task`: writes one task of a specification.
 
 use serde_json::{Value, json};
 
-pub const DESCRIPTION: &str =
-    "Write one task of the specification. Writing a task with the same id again replaces it";
+pub const DESCRIPTION: &str = "Write one task of the specification. Writing a task with the same id again replaces it";
 
 pub fn schema() -> Value {
     json!({

@@ -1,6 +1,6 @@
-//! Connections: so many at once, and none that keeps its place without saying what it wants, or without hearing it.
+//! Accepts connections, with a limit on their number and timeouts for idle and stalled clients.
 //!
-//! Any program of this machine can open them, without a token.
+//! Any program on this machine can open a connection without a token.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,59 +16,59 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::headers::parting;
-use super::live::{HEARTBEAT, Live};
-use super::patience::Patient;
+use super::headers::close_connection;
+use super::live_updates::{HEARTBEAT_INTERVAL, LiveUpdates};
+use super::write_timeout::WriteTimeoutStream;
 
-/// How much is given to those who come, and how often they hear of us.
+/// Limits on connections, and the heartbeat interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// So many may be connected at once; others wait until one of them leaves.
-    pub connections: usize,
-    /// How long the head of a request may take, and how long nobody need ask for anything.
-    pub head: Duration,
-    /// How long nothing need be taken of an answer.
-    pub answer: Duration,
-    /// How often those who listen and have nothing to hear are told that somebody is there.
+pub struct ConnectionLimits {
+    /// Maximum number of open connections; further clients wait for a free slot.
+    pub max_connections: usize,
+    /// Timeout for the head of a request, also for idle keep-alive connections.
+    pub header_timeout: Duration,
+    /// Timeout for a client that stops reading its response.
+    pub write_timeout: Duration,
+    /// Interval of heartbeats on an idle event stream.
     pub heartbeat: Duration,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
-            connections: 256,
-            head: Duration::from_secs(10),
-            answer: Duration::from_secs(20),
-            heartbeat: HEARTBEAT,
+            max_connections: 256,
+            header_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(20),
+            heartbeat: HEARTBEAT_INTERVAL,
         }
     }
 }
 
-/// What all connections share.
+/// State that all connections share.
 #[derive(Clone)]
-struct House {
+struct ConnectionContext {
     router: Router,
-    live: Arc<Live>,
-    limits: Limits,
-    /// Whether somebody waits for a place.
-    short: watch::Receiver<bool>,
+    live: Arc<LiveUpdates>,
+    limits: ConnectionLimits,
+    /// Whether a client waits for a free slot.
+    slots_exhausted: watch::Receiver<bool>,
 }
 
-/// Serves until it ends; then those who are being answered are answered to the end.
-pub async fn serve(mut listener: TcpListener, router: Router, live: Arc<Live>, limits: Limits) {
-    let (shortage, short) = watch::channel(false);
-    let ended = live.ended();
-    let house = House { router, live, limits, short };
+/// Serves until `LiveUpdates` stops, then finishes the responses in progress.
+pub async fn serve(mut listener: TcpListener, router: Router, live: Arc<LiveUpdates>, limits: ConnectionLimits) {
+    let (slots_exhausted_sender, slots_exhausted) = watch::channel(false);
+    let ended = live.stopped();
+    let context = ConnectionContext { router, live, limits, slots_exhausted };
     let mut connections = JoinSet::new();
     let mut next: Option<TcpStream> = None;
     tokio::pin!(ended);
     loop {
-        if connections.len() < limits.connections
+        if connections.len() < limits.max_connections
             && let Some(stream) = next.take()
         {
-            connections.spawn(one(stream, house.clone()));
+            connections.spawn(handle_connection(stream, context.clone()));
         }
-        shortage.send_if_modified(|short| std::mem::replace(short, next.is_some()) != next.is_some());
+        slots_exhausted_sender.send_if_modified(|short| std::mem::replace(short, next.is_some()) != next.is_some());
         tokio::select! {
             () = &mut ended => break,
             Some(_) = connections.join_next() => {}
@@ -79,30 +79,32 @@ pub async fn serve(mut listener: TcpListener, router: Router, live: Arc<Live>, l
     while connections.join_next().await.is_some() {}
 }
 
-/// One connection. What becomes of it is no matter to anybody but who made it.
-async fn one(stream: TcpStream, mut house: House) {
-    // What is told as it happens is told in small pieces.
+/// Serves one connection. Its errors concern only this client.
+async fn handle_connection(stream: TcpStream, mut context: ConnectionContext) {
+    // Live updates are sent in small pieces.
     stream.set_nodelay(true).ok();
-    let (asked, router) = (AtomicBool::new(false), TowerToHyperService::new(house.router));
-    let crowd = house.short.clone();
+    let (had_request, router) = (AtomicBool::new(false), TowerToHyperService::new(context.router));
+    let slots_exhausted = context.slots_exhausted.clone();
     let service = service_fn(|request| {
-        asked.store(true, Ordering::Relaxed);
+        had_request.store(true, Ordering::Relaxed);
         let answering = router.call(request);
-        async { answering.await.map(|answer| if *crowd.borrow() { parting(answer) } else { answer }) }
+        async {
+            answering.await.map(|answer| if *slots_exhausted.borrow() { close_connection(answer) } else { answer })
+        }
     });
     let mut server = http1::Builder::new();
-    server.timer(TokioTimer::new()).header_read_timeout(house.limits.head);
-    let stream = TokioIo::new(Patient::new(stream, house.limits.answer));
+    server.timer(TokioTimer::new()).header_read_timeout(context.limits.header_timeout);
+    let stream = TokioIo::new(WriteTimeoutStream::new(stream, context.limits.write_timeout));
     let connection = server.serve_connection(stream, service);
-    let ended = house.live.ended();
+    let ended = context.live.stopped();
     tokio::pin!(connection, ended);
     loop {
         tokio::select! {
             _ = connection.as_mut() => return,
             () = &mut ended => break,
-            // Who was answered has no need of a place; who has only just come may have asked already.
-            Ok(()) = house.short.changed() => {
-                if *house.short.borrow_and_update() && asked.load(Ordering::Relaxed) { break }
+            // When slots run out, close connections that had a request. A new one may have a request under way.
+            Ok(()) = context.slots_exhausted.changed() => {
+                if *context.slots_exhausted.borrow_and_update() && had_request.load(Ordering::Relaxed) { break }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The pages: each is looked at anew whenever it is asked for.
+//! The GET handlers: pages, reports, assets and the event stream.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,82 +8,85 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use super::desk::{Refused, Reported};
-use super::headers::POLICY_OF_FILES;
-use super::part::Part;
-use super::site::{Site, html, nowhere, problem};
-use crate::page::{self, AddPage, Notice};
+use super::app_state::{AppState, error_response, html, page_not_found};
+use super::backend::{ReportSubject, RequestError};
+use super::headers::REPORT_CSP;
+use super::path_params::PathParams;
+use crate::page::{self, AddPage, PageNotice};
 
-type Shown = Result<Response, Refused>;
-type At = State<Arc<Site>>;
+type PageResult = Result<Response, RequestError>;
+type PageState = State<Arc<AppState>>;
 
-pub async fn home(State(site): At, uri: Uri) -> Shown {
-    let all = asked(&uri, "all").is_some_and(|all| all == "1");
-    let page = site.look(move |desk| desk.home(all)).await?;
-    shown(page::home(&page, notice(&site, &uri).as_ref()))
+pub async fn home(State(state): PageState, uri: Uri) -> PageResult {
+    let all = query_value(&uri, "all").is_some_and(|all| all == "1");
+    let page = state.read(move |backend| backend.home(all)).await?;
+    ok_page(page::home(&page, notice(&state, &uri).as_ref()))
 }
 
-pub async fn run(State(site): At, Part(run): Part<String>, uri: Uri) -> Shown {
-    let run = number(&run)?;
-    let page = site.look(move |desk| desk.run(run)).await?;
-    shown(page::run(&page, notice(&site, &uri).as_ref()))
+pub async fn run(State(state): PageState, PathParams(run): PathParams<String>, uri: Uri) -> PageResult {
+    let run = parse_id(&run)?;
+    let page = state.read(move |backend| backend.run(run)).await?;
+    ok_page(page::run(&page, notice(&state, &uri).as_ref()))
 }
 
-pub async fn task(State(site): At, Part(task): Part<String>, uri: Uri) -> Shown {
-    let task = number(&task)?;
-    let page = site.look_closely(move |desk| desk.task(task)).await?;
-    shown(page::task(&page, notice(&site, &uri).as_ref()))
+pub async fn task(State(state): PageState, PathParams(task): PathParams<String>, uri: Uri) -> PageResult {
+    let task = parse_id(&task)?;
+    let page = state.read_with_git(move |backend| backend.task(task)).await?;
+    ok_page(page::task(&page, notice(&state, &uri).as_ref()))
 }
 
-pub async fn diff(State(site): At, Part(task): Part<String>) -> Shown {
-    let task = number(&task)?;
-    shown(page::diff(&site.look_closely(move |desk| desk.task(task)).await?))
+pub async fn diff(State(state): PageState, PathParams(task): PathParams<String>) -> PageResult {
+    let task = parse_id(&task)?;
+    ok_page(page::diff(&state.read_with_git(move |backend| backend.task(task)).await?))
 }
 
-pub async fn transcript(State(site): At, Part((task, attempt)): Part<(String, String)>) -> Shown {
-    let task = number(&task)?;
-    let attempt = number(attempt.strip_prefix('a').unwrap_or(&attempt))?;
-    shown(page::transcript(&site.look_closely(move |desk| desk.transcript(task, attempt)).await?))
+pub async fn transcript(
+    State(state): PageState,
+    PathParams((task, attempt)): PathParams<(String, String)>,
+) -> PageResult {
+    let task = parse_id(&task)?;
+    let attempt = parse_id(attempt.strip_prefix('a').unwrap_or(&attempt))?;
+    ok_page(page::transcript(&state.read_with_git(move |backend| backend.transcript(task, attempt)).await?))
 }
 
-pub async fn stats(State(site): At) -> Shown {
-    shown(page::stats(&site.look_long(|desk| desk.stats()).await?))
+pub async fn stats(State(state): PageState) -> PageResult {
+    ok_page(page::stats(&state.read_slowly(|backend| backend.stats()).await?))
 }
 
-pub async fn add(State(site): At, uri: Uri) -> Shown {
-    let (project, auto_review) = site.look(|desk| Ok((desk.project(), desk.reviews()))).await?;
+pub async fn add(State(state): PageState, uri: Uri) -> PageResult {
+    let (project, auto_review) = state.read(|backend| Ok((backend.project(), backend.auto_review_default()))).await?;
     let page = AddPage { project, auto_review, ..AddPage::default() };
-    shown(page::add(&page, notice(&site, &uri).as_ref()))
+    ok_page(page::add(&page, notice(&state, &uri).as_ref()))
 }
 
-pub async fn report_of_task(State(site): At, Part(task): Part<String>) -> Shown {
-    report(&site, Reported::Task(number(&task)?)).await
+pub async fn task_report(State(state): PageState, PathParams(task): PathParams<String>) -> PageResult {
+    report(&state, ReportSubject::Task(parse_id(&task)?)).await
 }
 
-pub async fn report_of_run(State(site): At, Part(run): Part<String>) -> Shown {
-    report(&site, Reported::Run(number(&run)?)).await
+pub async fn run_report(State(state): PageState, PathParams(run): PathParams<String>) -> PageResult {
+    report(&state, ReportSubject::Run(parse_id(&run)?)).await
 }
 
-async fn report(site: &Site, of: Reported) -> Shown {
+async fn report(state: &AppState, of: ReportSubject) -> PageResult {
     let text =
-        site.look_long(move |desk| desk.report(of).map(|(head, tasks)| page::report_file(&head, tasks)));
+        state.read_slowly(move |backend| backend.report(of).map(|(head, tasks)| page::report_file(&head, tasks)));
     let text = text.await?;
-    let policy = (header::CONTENT_SECURITY_POLICY, POLICY_OF_FILES);
+    let policy = (header::CONTENT_SECURITY_POLICY, REPORT_CSP);
     Ok(([policy], html(StatusCode::OK, text)).into_response())
 }
 
-/// What changes, as it changes.
-pub async fn events(State(site): At, headers: HeaderMap) -> Response {
+/// The stream of change events.
+pub async fn events(State(state): PageState, headers: HeaderMap) -> Response {
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
-    site.live.listen(seen).unwrap_or_else(|| {
-        let hint = "close some of them; pages without it are whole, but do not follow what happens";
-        problem(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open", Some(hint))
+    state.live_updates.listen(seen).unwrap_or_else(|| {
+        let hint = "close some of them; pages still work without live updates, but must be reloaded";
+        error_response(StatusCode::SERVICE_UNAVAILABLE, "too many pages are open", Some(hint))
     })
 }
 
-/// A file that pages need, by a name that is on the list.
-pub async fn asset(Part(name): Part<String>, headers: HeaderMap) -> Shown {
-    let asset = page::asset(&name).ok_or_else(nowhere)?;
+/// A built-in file that pages use.
+pub async fn asset(PathParams(name): PathParams<String>, headers: HeaderMap) -> PageResult {
+    let asset = page::asset(&name).ok_or_else(page_not_found)?;
     let mut hasher = DefaultHasher::new();
     asset.text.hash(&mut hasher);
     let tag = format!("\"{:016x}\"", hasher.finish());
@@ -95,23 +98,23 @@ pub async fn asset(Part(name): Part<String>, headers: HeaderMap) -> Shown {
     Ok((kept, [(header::CONTENT_TYPE, asset.content_type)], asset.text).into_response())
 }
 
-fn shown(text: String) -> Shown {
+fn ok_page(text: String) -> PageResult {
     Ok(html(StatusCode::OK, text))
 }
 
-/// The number of a task or a run.
-pub fn number(text: &str) -> Result<u64, Refused> {
+/// Parses the number of a task or run.
+pub fn parse_id(text: &str) -> Result<u64, RequestError> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits).ok_or_else(nowhere)
+    text.parse().ok().filter(|_| digits).ok_or_else(page_not_found)
 }
 
-/// What an address says behind its question mark.
-fn asked<'a>(uri: &'a Uri, name: &str) -> Option<Cow<'a, str>> {
+/// The value of a query parameter.
+fn query_value<'a>(uri: &'a Uri, name: &str) -> Option<Cow<'a, str>> {
     let mut pairs = form_urlencoded::parse(uri.query()?.as_bytes());
     pairs.find(|(known, _)| known == name).map(|(_, value)| value)
 }
 
-/// What is to be said at the head of a page.
-fn notice(site: &Site, uri: &Uri) -> Option<Notice> {
-    site.said(&asked(uri, "said")?)
+/// The notice to show at the top of the page, if the URL names one.
+fn notice(state: &AppState, uri: &Uri) -> Option<PageNotice> {
+    state.take_notice(&query_value(uri, "said")?)
 }

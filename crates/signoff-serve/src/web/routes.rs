@@ -1,52 +1,52 @@
-//! Every address there is, in one table: what is not in it is not served, and tests go through all of it.
+//! The table of all routes. Tests iterate over it.
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{MethodRouter, get, post};
 
-use super::site::Site;
-use super::{pages, wishes};
+use super::app_state::AppState;
+use super::{actions, pages};
 
-/// An address, and who answers.
-pub struct Route {
+/// A path and its handler.
+pub struct WebRoute {
     /// `/tasks/{task}`.
     pub path: &'static str,
-    /// Whether something is done there; other addresses are looked at.
+    /// Whether the route takes a submitted form (POST); the others are pages (GET).
     pub is_form: bool,
-    answers: fn() -> MethodRouter<Arc<Site>>,
+    handler: fn() -> MethodRouter<Arc<AppState>>,
 }
 
-const fn page(path: &'static str, answers: fn() -> MethodRouter<Arc<Site>>) -> Route {
-    Route { path, is_form: false, answers }
+const fn page(path: &'static str, handler: fn() -> MethodRouter<Arc<AppState>>) -> WebRoute {
+    WebRoute { path, is_form: false, handler }
 }
 
-const fn form(path: &'static str, answers: fn() -> MethodRouter<Arc<Site>>) -> Route {
-    Route { path, is_form: true, answers }
+const fn form(path: &'static str, handler: fn() -> MethodRouter<Arc<AppState>>) -> WebRoute {
+    WebRoute { path, is_form: true, handler }
 }
 
-/// All of them.
-pub const ROUTES: [Route; 17] = [
+/// All routes.
+pub const ROUTES: [WebRoute; 17] = [
     page("/", || get(pages::home)),
     page("/stats", || get(pages::stats)),
     page("/add", || get(pages::add)),
     page("/runs/{run}", || get(pages::run)),
-    page("/runs/{run}/report.html", || get(pages::report_of_run)),
+    page("/runs/{run}/report.html", || get(pages::run_report)),
     page("/tasks/{task}", || get(pages::task)),
     page("/tasks/{task}/diff", || get(pages::diff)),
     page("/tasks/{task}/transcript/{attempt}", || get(pages::transcript)),
-    page("/tasks/{task}/report.html", || get(pages::report_of_task)),
+    page("/tasks/{task}/report.html", || get(pages::task_report)),
     page("/events", || get(pages::events)),
     page("/assets/{name}", || get(pages::asset)),
-    form("/tasks", || post(wishes::add)),
-    form("/questions/{question}/answer", || post(wishes::answer)),
-    form("/tasks/{task}/retry", || post(wishes::retry)),
-    form("/tasks/{task}/cancel", || post(wishes::cancel)),
-    form("/tasks/{task}/edit", || post(wishes::edit)),
-    form("/findings/{finding}/dispute", || post(wishes::dispute)),
+    form("/tasks", || post(actions::add)),
+    form("/questions/{question}/answer", || post(actions::answer)),
+    form("/tasks/{task}/retry", || post(actions::retry)),
+    form("/tasks/{task}/cancel", || post(actions::cancel)),
+    form("/tasks/{task}/edit", || post(actions::edit)),
+    form("/findings/{finding}/dispute", || post(actions::dispute)),
 ];
 
-pub fn router() -> Router<Arc<Site>> {
-    let add = |router: Router<Arc<Site>>, route: Route| router.route(route.path, (route.answers)());
+pub fn router() -> Router<Arc<AppState>> {
+    let add = |router: Router<Arc<AppState>>, route: WebRoute| router.route(route.path, (route.handler)());
     ROUTES.into_iter().fold(Router::new(), add)
 }

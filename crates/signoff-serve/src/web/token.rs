@@ -1,37 +1,37 @@
-//! Secrets that let somebody in.
+//! Random access tokens.
 
 use std::fmt;
 use std::io;
 
 use subtle::ConstantTimeEq;
 
-/// A word that nobody can guess. It shows itself to nobody who only prints it for debugging.
+/// An unguessable token. Its `Debug` output does not contain it.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct SecretToken(String);
 
-/// How many random bytes it is made of.
+/// Number of random bytes in a token.
 const BYTES: usize = 32;
 
-impl Token {
-    /// One that was never there before.
-    pub fn fresh() -> io::Result<Self> {
+impl SecretToken {
+    /// Creates a random token.
+    pub fn random() -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// The word itself, for the one who may have it.
+    /// The token itself.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Whether somebody said it. How long that takes tells nothing of how much of it was right.
-    pub fn is(&self, said: &str) -> bool {
-        self.0.as_bytes().ct_eq(said.as_bytes()).into()
+    /// Compares in constant time.
+    pub fn matches(&self, candidate: &str) -> bool {
+        self.0.as_bytes().ct_eq(candidate.as_bytes()).into()
     }
 }
 
-impl fmt::Debug for Token {
+impl fmt::Debug for SecretToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token")
     }
@@ -42,14 +42,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_whole_word_is_right() {
-        let token = Token::fresh().expect("randomness");
+    fn only_the_full_token_matches() {
+        let token = SecretToken::random().expect("randomness");
         let word = token.reveal();
         assert_eq!(word.len(), 2 * BYTES);
-        assert!(token.is(word));
-        assert!((0..word.len()).all(|end| !token.is(&word[..end])), "a part of it");
-        assert!(!token.is(&format!("{word}0")) && !token.is(&word.to_uppercase().replace('0', "O")));
-        assert!(!token.is(Token::fresh().expect("randomness").reveal()));
+        assert!(token.matches(word));
+        assert!((0..word.len()).all(|end| !token.matches(&word[..end])), "a part of it");
+        assert!(!token.matches(&format!("{word}0")) && !token.matches(&word.to_uppercase().replace('0', "O")));
+        assert!(!token.matches(SecretToken::random().expect("randomness").reveal()));
         assert_eq!(format!("{token:?}"), "Token");
     }
 }

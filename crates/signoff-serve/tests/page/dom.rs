@@ -1,4 +1,4 @@
-//! Pages as a browser's own parser reads them.
+//! Parses pages with an HTML parser that follows the browser's rules.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ pub fn parse(html: &str) -> Html {
     Html::parse_document(html)
 }
 
-/// All elements that a selector names.
+/// Returns all elements that match a selector.
 pub fn all<'a>(page: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
     page.select(&Selector::parse(selector).expect(selector)).collect()
 }
 
-/// What a person reads of an element, on one line.
+/// Returns the text of an element, on one line.
 pub fn words(element: ElementRef) -> String {
     element.text().flat_map(str::split_whitespace).collect::<Vec<_>>().join(" ")
 }
 
-/// The skeleton of a page: its elements with their attributes' names, and values where they are not text.
+/// Lists the elements of a page with their attribute names, and the values of attributes that hold no text.
 pub fn skeleton(page: &Html) -> Vec<String> {
     let elements = page.tree.values().filter_map(Node::as_element);
     let shown = |element: &scraper::node::Element| {
@@ -28,7 +28,7 @@ pub fn skeleton(page: &Html) -> Vec<String> {
     elements.map(shown).collect()
 }
 
-/// What makes a page break its policy or shut people out; nothing where it is as it should be.
+/// Lists violations of the content security policy and of accessibility rules.
 pub fn faults(page: &Html) -> Vec<String> {
     let mut faults = Vec::new();
     let mut ids: BTreeMap<String, u32> = BTreeMap::new();
@@ -54,20 +54,19 @@ pub fn faults(page: &Html) -> Vec<String> {
     faults
 }
 
-/// Controls without a label.
+/// Lists controls without a label.
 fn unlabelled(page: &Html) -> Vec<String> {
     let labels: Vec<String> =
         all(page, "label").iter().filter_map(|label| label.value().attr("for").map(str::to_owned)).collect();
     let controls = all(page, "input:not([type=hidden]), select, textarea");
-    let bare = controls
-        .iter()
-        .filter(|control| !control.value().id().is_some_and(|id| labels.iter().any(|of| of == id)));
+    let bare =
+        controls.iter().filter(|control| !control.value().id().is_some_and(|id| labels.iter().any(|of| of == id)));
     let bare = bare.map(|control| format!("no label: {}", control.html()));
     let buttons = all(page, "button, summary, a").into_iter().filter(|button| words(*button).is_empty());
     bare.chain(buttons.map(|button| format!("no name: {}", button.html()))).collect()
 }
 
-/// References within the page to what is not there.
+/// Lists references to ids that the page does not have.
 fn dangling(page: &Html) -> Vec<String> {
     let ids: Vec<&str> = all(page, "[id]").iter().filter_map(|element| element.value().id()).collect();
     let named = ["for", "aria-labelledby", "aria-describedby"].into_iter().flat_map(|attribute| {
@@ -78,16 +77,11 @@ fn dangling(page: &Html) -> Vec<String> {
         })
     });
     let linked = all(page, "a[href^='#']");
-    let linked =
-        linked.iter().filter_map(|link| Some(link.value().attr("href")?.trim_start_matches('#').to_owned()));
-    named
-        .chain(linked)
-        .filter(|id| !ids.contains(&id.as_str()))
-        .map(|id| format!("nothing has the id {id}"))
-        .collect()
+    let linked = linked.iter().filter_map(|link| Some(link.value().attr("href")?.trim_start_matches('#').to_owned()));
+    named.chain(linked).filter(|id| !ids.contains(&id.as_str())).map(|id| format!("nothing has the id {id}")).collect()
 }
 
-/// Headings begin with the first and leave none out.
+/// Checks that headings start at level 1 and skip no level.
 fn headings(page: &Html) -> Vec<String> {
     let levels: Vec<u8> = all(page, "h1, h2, h3, h4, h5")
         .iter()

@@ -1,17 +1,16 @@
-//! What must not be lost on the way to whoever reads: files, findings, reasons, what was typed.
+//! Data that a page must always show: files, findings, reasons and typed form fields.
 
-use signoff_core::view::{Status, TaskRow};
-use signoff_serve::page::{self, DiffText, Notice, NoticeKind, TaskPage, Typed};
+use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_serve::page::{self, DiffText, NoticeKind, PageNotice, TaskPage, TypedFields};
 
 use crate::dom::{all, parse};
 use crate::sample;
 use crate::stories::part;
 
-/// A patch with one new file for each of these, of so many lines.
+/// Builds a patch that adds these files, each with the given number of lines.
 fn new_files(files: &[(&str, usize)]) -> String {
     let one = |(path, lines): &(&str, usize)| {
-        let head =
-            format!("diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n");
+        let head = format!("diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n");
         format!("{head}@@ -0,0 +1,{lines} @@\n{}", "+line\n".repeat(*lines))
     };
     files.iter().map(one).collect()
@@ -22,7 +21,7 @@ fn with_patch(patch: &str) -> TaskPage {
 }
 
 #[test]
-fn behind_a_large_file_the_small_ones_are_shown_and_no_finding_is_lost() {
+fn a_large_file_hides_neither_small_files_nor_findings() {
     let task = with_patch(&new_files(&[("lock", 30_000), ("src/auth.rs", 2), ("src/mail.rs", 1)]));
     insta::assert_snapshot!(part(&page::diff(&task), "summary, .file > .hint, .file > .note, td.c"), @"
     lock new +30000 −0
@@ -51,7 +50,7 @@ fn behind_a_large_file_the_small_ones_are_shown_and_no_finding_is_lost() {
 }
 
 #[test]
-fn what_a_file_is_besides_its_text_is_told() {
+fn file_modes_and_types_are_shown() {
     let patch = "diff --git a/run.sh b/run.sh\nold mode 100644\nnew mode 100755\n\
                  diff --git a/new.sh b/new.sh\nnew file mode 100755\n--- /dev/null\n+++ b/new.sh\n@@ -0,0 +1 @@\n+x\n\
                  diff --git a/way b/way\nnew file mode 120000\n--- /dev/null\n+++ b/way\n@@ -0,0 +1 @@\n+/etc\n\
@@ -73,11 +72,11 @@ fn what_a_file_is_besides_its_text_is_told() {
 }
 
 #[test]
-fn what_is_stuck_says_why_at_its_head() {
+fn a_stuck_task_shows_its_reason_at_the_top() {
     let mut page = sample::task();
     page.report.task = TaskRow {
         reason: Some("task_stuck".to_owned()),
-        ..sample::row(29, "Add user authentication", Status::Stuck)
+        ..sample::row(29, "Add user authentication", TaskStatus::Stuck)
     };
     page.report.attempts.iter_mut().for_each(|attempt| attempt.detail = None);
     let last = page.report.attempts.last_mut().expect("an attempt");
@@ -89,9 +88,9 @@ fn what_is_stuck_says_why_at_its_head() {
 }
 
 #[test]
-fn no_verdict_is_set_while_somebody_writes() {
+fn no_verdict_can_be_set_while_a_fix_runs() {
     let mut page = sample::task();
-    page.report.task = sample::row(29, "Add user authentication", Status::InProgress);
+    page.report.task = sample::row(29, "Add user authentication", TaskStatus::InProgress);
     let offered = |page: &TaskPage| part(&page::task(page, None), "#edit > summary");
     assert_eq!(offered(&page), "Set the verdict…\n");
     let attempt = page.report.attempts.last_mut().expect("an attempt");
@@ -102,13 +101,13 @@ fn no_verdict_is_set_while_somebody_writes() {
 }
 
 #[test]
-fn what_was_typed_is_there_again_when_it_is_refused() {
+fn a_refused_form_keeps_its_fields() {
     let page = sample::task();
     let refused = |action: &str| {
         let typed =
-            Typed { action: action.to_owned(), verdict: "NEEDS_DISCUSSION".into(), reason: "so <b>".into() };
+            TypedFields { action: action.to_owned(), verdict: "NEEDS_DISCUSSION".into(), reason: "so <b>".into() };
         let (kind, message) = (NoticeKind::Refused, "no".to_owned());
-        parse(&page::task(&page, Some(&Notice { kind, message, hint: None, typed: Some(typed) })))
+        parse(&page::task(&page, Some(&PageNotice { kind, message, hint: None, typed: Some(typed) })))
     };
     let edited = refused("/tasks/29/edit");
     assert_eq!(all(&edited, "#edit[open] input[name=reason][value='so <b>']").len(), 1);

@@ -1,17 +1,17 @@
-//! What holds for every page, whatever is on it.
+//! Properties of every page, whatever its content.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use signoff_core::view::Status;
-use signoff_serve::page::{self, Home, Notice, NoticeKind, TaskPage, Typed};
+use signoff_core::view::TaskStatus;
+use signoff_serve::page::{self, Home, NoticeKind, PageNotice, TaskPage, TypedFields};
 use signoff_term::show::LedgerLine;
 
 use crate::dom::{all, faults, parse, skeleton, words};
 use crate::sample;
 
-/// Every page there is, with one text in every place that agents, people or the repository fill.
+/// Renders every page, with one text in every field that agents, users or the repository fill.
 fn pages(text: &str) -> Vec<(&'static str, String)> {
     let task = task(text);
     let (mut home, mut run) = (sample::home(), sample::run_page());
@@ -36,10 +36,9 @@ fn pages(text: &str) -> Vec<(&'static str, String)> {
     transcript.title = format!("x{text}");
     let mut add = sample::add();
     (add.text, add.depends_on, add.max_cycles) = (text.to_owned(), text.to_owned(), text.to_owned());
-    let typed =
-        Typed { action: "/tasks/29/edit".to_owned(), verdict: text.to_owned(), reason: text.to_owned() };
+    let typed = TypedFields { action: "/tasks/29/edit".to_owned(), verdict: text.to_owned(), reason: text.to_owned() };
     let (kind, hint) = (NoticeKind::Refused, Some(text.to_owned()));
-    let notice = Notice { kind, message: text.to_owned(), hint, typed: Some(typed) };
+    let notice = PageNotice { kind, message: text.to_owned(), hint, typed: Some(typed) };
     vec![
         ("home", page::home(&home, Some(&notice))),
         ("run", page::run(&run, Some(&notice))),
@@ -94,7 +93,7 @@ fn fill(line: &mut LedgerLine, text: &str) {
     line.decisions.iter_mut().for_each(|settled| settled.evidence = format!("x{text}"));
 }
 
-/// What agents might write to be more than text.
+/// Generates text that tries to be interpreted as markup.
 fn hostile() -> impl Strategy<Value = String> {
     let bits = [
         "<script>alert(1)</script>",
@@ -125,11 +124,11 @@ fn hostile() -> impl Strategy<Value = String> {
     prop::collection::vec(bit, 1..6).prop_map(|bits| format!("z{}z", bits.concat()))
 }
 
-/// The pages' elements where nobody is hostile.
+/// The elements of the pages with harmless text.
 static PLAIN: LazyLock<Vec<Vec<String>>> =
     LazyLock::new(|| pages("z").iter().map(|(_, html)| skeleton(&parse(html))).collect());
 
-/// Characters that steer a terminal or reorder what stands beside them.
+/// Returns whether a character controls a terminal or changes the text direction.
 fn steers(c: char) -> bool {
     let control = matches!(c, '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}');
     control || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -139,25 +138,25 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn text_is_never_more_than_text(text in hostile()) {
+    fn hostile_text_adds_no_elements(text in hostile()) {
         for ((name, html), plain) in pages(&text).into_iter().zip(&*PLAIN) {
             let page = parse(&html);
             prop_assert_eq!(&skeleton(&page), plain, "{} has other elements", name);
-            // What stands in a field of a form is what the person typed, to the letter.
+            // A form field repeats the typed text unchanged.
             let shown: String = page.root_element().text().collect();
             prop_assert!(name == "add" || !shown.contains(steers), "{}: {:?}", name, shown.chars().find(|c| steers(*c)));
         }
     }
 
     #[test]
-    fn no_patch_is_too_odd(patch in "(diff --git a/x b/x\n|@@ -1,2 \\+1,3 @@\n|--- a/x\n|\\+\\+\\+ b/y\n|[-+ \\\\]{0,2}[a-z\"]{0,5}\n|\"\\\\30){0,12}") {
+    fn any_patch_renders_without_faults(patch in "(diff --git a/x b/x\n|@@ -1,2 \\+1,3 @@\n|--- a/x\n|\\+\\+\\+ b/y\n|[-+ \\\\]{0,2}[a-z\"]{0,5}\n|\"\\\\30){0,12}") {
         let mut task = sample::task();
         task.diff.iter_mut().for_each(|diff| diff.patch.clone_from(&patch));
         prop_assert_eq!(faults(&parse(&page::diff(&task))), Vec::<String>::new());
     }
 
     #[test]
-    fn ids_of_findings_need_not_be_ours(ids in prop::collection::hash_set("(f-[0-9a-f]{1,2}|[ -~]{0,6}|\\PC{0,3})", 4)) {
+    fn any_finding_id_renders_without_faults(ids in prop::collection::hash_set("(f-[0-9a-f]{1,2}|[ -~]{0,6}|\\PC{0,3})", 4)) {
         let mut task = sample::task();
         let ids: Vec<String> = ids.into_iter().collect();
         task.report.ledger.iter_mut().zip(ids).for_each(|(line, id)| line.finding.id = id);
@@ -165,15 +164,15 @@ proptest! {
     }
 
     #[test]
-    fn forms_come_back_to_our_own_pages_only(asked in "(/|//|https?:|tasks/|runs/|[0-9]{1,3}|[a-z.@\\\\]){0,5}") {
-        let way = page::way_back(&asked);
+    fn forms_redirect_only_to_own_pages(asked in "(/|//|https?:|tasks/|runs/|[0-9]{1,3}|[a-z.@\\\\]){0,5}") {
+        let way = page::return_path(&asked);
         let number = |page: &str| way.strip_prefix(page).is_some_and(|id| id.parse::<u64>().is_ok());
         prop_assert!(way == "/" || number("/tasks/") || number("/runs/"), "{}", way);
     }
 }
 
 #[test]
-fn every_page_keeps_to_its_policy_and_shuts_nobody_out() {
+fn every_page_follows_its_policy_and_is_accessible() {
     for (name, html) in pages("z") {
         let page = parse(&html);
         assert_eq!(faults(&page), Vec::<String>::new(), "{name}");
@@ -186,7 +185,7 @@ fn every_page_keeps_to_its_policy_and_shuts_nobody_out() {
 }
 
 #[test]
-fn what_is_live_can_be_found_again() {
+fn live_parts_have_ids() {
     for (name, html) in pages("z") {
         let page = parse(&html);
         assert!(all(&page, "[data-live]:not([id])").is_empty(), "{name}");
@@ -196,7 +195,7 @@ fn what_is_live_can_be_found_again() {
 }
 
 #[test]
-fn every_way_into_the_diff_leads_to_something() {
+fn every_link_into_the_diff_has_a_target() {
     let sizes = [[30_000, 3, 3], [3, 30_000, 3], [3, 3, 30_000], [19_999, 3, 1], [30_000, 30_000, 30_000]];
     for sizes in sizes {
         let one = |(path, lines): (&str, usize)| {
@@ -217,7 +216,7 @@ fn every_way_into_the_diff_leads_to_something() {
 }
 
 #[test]
-fn a_report_needs_nobody() {
+fn a_report_is_self_contained() {
     let html = page::report_file(&sample::report_head(), vec![sample::task(), sample::task()]);
     let page = parse(&html);
     assert!(all(&page, "script, form, link, [src], a:not([href^='#'])").is_empty());
@@ -226,8 +225,8 @@ fn a_report_needs_nobody() {
 }
 
 #[test]
-fn a_thousand_tasks_are_a_page_that_loads_at_once() {
-    let home = sample::crowd(1000);
+fn a_page_with_a_thousand_tasks_stays_small() {
+    let home = sample::home_with_tasks(1000);
     let html = page::home(&home, None);
     assert!(html.len() < 200_000, "{} bytes", html.len());
     let page = parse(&html);
@@ -240,18 +239,18 @@ fn a_thousand_tasks_are_a_page_that_loads_at_once() {
 #[test]
 fn no_task_is_lost_on_the_overview() {
     for driven in [BTreeSet::new(), BTreeSet::from([3])] {
-        let rows = (1..).zip(Status::ALL).map(|(id, status)| sample::row(id, "Some task", status));
+        let rows = (1..).zip(TaskStatus::ALL).map(|(id, status)| sample::row(id, "Some task", status));
         let home = Home { tasks: rows.collect(), questions: Vec::new(), driven, ..sample::home() };
         let page = parse(&page::home(&home, None));
         for task in &home.tasks {
             let listed = all(&page, &format!(".row > a[href='/tasks/{}']", task.id)).len();
-            assert_eq!(listed, 1, "{}", task.status.word());
+            assert_eq!(listed, 1, "{}", task.status.as_str());
         }
     }
 }
 
 #[test]
-fn the_parts_that_pages_name_are_there() {
+fn referenced_assets_exist() {
     for (name, html) in pages("z").into_iter().filter(|(name, _)| *name != "report") {
         let page = parse(&html);
         let named = all(&page, "link[href], script[src]");
@@ -263,26 +262,23 @@ fn the_parts_that_pages_name_are_there() {
     }
 }
 
-/// The ids of what can be unfolded.
+/// Returns the ids of all `details` elements.
 fn unfoldable(html: &str) -> BTreeSet<String> {
     let page = parse(html);
     all(&page, "details[id]").iter().filter_map(|one| one.value().id().map(str::to_owned)).collect()
 }
 
 #[test]
-fn what_was_unfolded_is_found_again_when_lists_shift() {
+fn ids_of_details_stay_the_same_when_lists_grow() {
     let mut task = sample::task();
-    task.report
-        .ledger
-        .iter_mut()
-        .for_each(|line| line.finding.id = format!("from elsewhere {}", line.finding.id));
+    task.report.ledger.iter_mut().for_each(|line| line.finding.id = format!("from elsewhere {}", line.finding.id));
     task.report.ledger.iter_mut().for_each(|line| line.finding.description = "long ".repeat(600));
     task.spec = "long ".repeat(600);
     let before = unfoldable(&page::task(&task, None));
     assert!(before.iter().filter(|id| id.ends_with("-all")).count() > 4, "{before:?}");
-    // One more of each comes, and it comes first.
+    // Add one more entry at the start of each list.
     task.report.ledger.insert(0, sample::ledger().remove(0));
-    task.transcripts.insert(0, page::Transcript { attempt: "a99".into(), ..task.transcripts[0].clone() });
+    task.transcripts.insert(0, page::TranscriptTail { attempt: "a99".into(), ..task.transcripts[0].clone() });
     let more = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n";
     task.diff.iter_mut().for_each(|diff| diff.patch.insert_str(0, more));
     let after = unfoldable(&page::task(&task, None));
@@ -291,7 +287,7 @@ fn what_was_unfolded_is_found_again_when_lists_shift() {
 }
 
 #[test]
-fn legends_leave_room_for_their_words() {
+fn chart_legends_do_not_overlap() {
     for (html, entries) in [(page::task(&sample::task(), None), 3), (page::stats(&sample::stats()), 5)] {
         let page = parse(&html);
         let number = |one: &scraper::ElementRef| one.value().attr("x").and_then(|x| x.parse::<f64>().ok());
@@ -307,7 +303,7 @@ fn legends_leave_room_for_their_words() {
 }
 
 #[test]
-fn what_can_be_wider_than_a_phone_scrolls_by_itself() {
+fn wide_tables_scroll_on_their_own() {
     for (name, html) in pages("z") {
         let page = parse(&html);
         let tables = all(&page, "table.figures").len();

@@ -1,4 +1,4 @@
-//! The pages, as people and browsers see them.
+//! The HTML pages: snapshots of their text and properties of their markup.
 
 mod dom;
 mod kept;

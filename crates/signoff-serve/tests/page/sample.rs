@@ -1,28 +1,28 @@
-//! Values as a busy afternoon leaves them.
+//! Sample data for pages: tasks in every state, findings, attempts and statistics.
 
 use jiff::Timestamp;
 use signoff_core::merge::merge;
-use signoff_core::review::{Bar, Finding, Review, ReviewerKind, Severity, Usage, Verdict};
+use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow, TaskState};
+use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskState, TaskStatus};
 use signoff_serve::page::{
-    AddPage, Cost, DiffText, Home, ReportHead, ReviewerFigures, RoleFigures, RunPage, StatsPage, TaskPage,
-    Transcript, TranscriptPage, Whole,
+    AddPage, Cost, DiffText, Home, ReportHead, ReportOverview, ReviewerFigures, RoleFigures, RunPage, StatsPage,
+    TaskPage, TranscriptPage, TranscriptTail,
 };
 use signoff_term::show::{
-    Attempt, ClaimLine, Cycle, FindingLine, LedgerLine, NoteLine, PersonsDecision, Report, ReviewLine, Seen,
-    Settled,
+    AttemptRow, ClaimLine, Cycle, FindingLine, LedgerLine, NoteReport, PersonDecision, ReviewReport, Sighting,
+    StateChange, TaskReport,
 };
 
 pub fn now() -> Timestamp {
     "2026-01-29T12:00:00Z".parse().expect("a time")
 }
 
-/// A task of run 3 that began at ten.
-pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
+/// A task of run 3 that started at ten.
+pub fn row(id: u64, title: &str, status: TaskStatus) -> TaskRow {
     TaskRow {
         id,
-        run_id: Some(3).filter(|_| status != Status::Pending),
+        run_id: Some(3).filter(|_| status != TaskStatus::Pending),
         title: title.to_owned(),
         kind: TaskType::Implement,
         status,
@@ -37,7 +37,7 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         approved_commit: None,
         landed_commit: None,
         run_commit: None,
-        base: Some("c0ffee5eed0123456789".into()).filter(|_| status != Status::Pending),
+        base: Some("c0ffee5eed0123456789".into()).filter(|_| status != TaskStatus::Pending),
         worktree: None,
         phase: None,
         iteration: 1,
@@ -51,14 +51,14 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         tracker_id: None,
         parent: None,
         added_at: "2026-01-29T09:58:00Z".into(),
-        started_at: Some("2026-01-29T10:00:00Z".into()).filter(|_| status != Status::Pending),
+        started_at: Some("2026-01-29T10:00:00Z".into()).filter(|_| status != TaskStatus::Pending),
         ended_at: None,
         wait: None,
-        place: None,
+        progress: None,
     }
 }
 
-/// The same, over.
+/// Marks a task as ended.
 pub fn ended(task: TaskRow, outcome: &str, verdict: &str, reason: &str) -> TaskRow {
     let some = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
     TaskRow {
@@ -101,15 +101,15 @@ pub fn home() -> Home {
         review_cycle: 2,
         phase: Some("review".into()),
         open_findings: 2,
-        ..row(32, "Rate limits for the login endpoint", Status::InProgress)
+        ..row(32, "Rate limits for the login endpoint", TaskStatus::InProgress)
     };
     let waiting = TaskRow {
         review_cycle: 1,
         phase: Some("review".into()),
-        ..row(31, "Store sessions in Redis", Status::Waiting)
+        ..row(31, "Store sessions in Redis", TaskStatus::Waiting)
     };
     let exhausted = ended(
-        row(28, "Migrate the users table", Status::Completed),
+        row(28, "Migrate the users table", TaskStatus::Completed),
         "exhausted",
         "MAX_CYCLES_REACHED",
         "cycles_exhausted",
@@ -117,15 +117,15 @@ pub fn home() -> Home {
     Home {
         project: "shop".into(),
         tasks: vec![
-            ended(row(27, "Rename the package", Status::Completed), "approved", "APPROVED", ""),
+            ended(row(27, "Rename the package", TaskStatus::Completed), "approved", "APPROVED", ""),
             exhausted,
-            ended(row(29, "Add user authentication", Status::Completed), "approved", "APPROVED", ""),
-            ended(row(30, "Send a mail after sign-up", Status::Stuck), "stuck", "", "task_stuck"),
+            ended(row(29, "Add user authentication", TaskStatus::Completed), "approved", "APPROVED", ""),
+            ended(row(30, "Send a mail after sign-up", TaskStatus::Stuck), "stuck", "", "task_stuck"),
             waiting,
             at_review,
-            TaskRow { phase: Some("implement".into()), ..row(33, "Log out everywhere", Status::InProgress) },
-            TaskRow { depends_on: vec![33], ..row(34, "Show where one is logged in", Status::Pending) },
-            row(35, "Two-factor authentication with an app that the person already has", Status::Pending),
+            TaskRow { phase: Some("implement".into()), ..row(33, "Log out everywhere", TaskStatus::InProgress) },
+            TaskRow { depends_on: vec![33], ..row(34, "Show where one is logged in", TaskStatus::Pending) },
+            row(35, "Two-factor authentication with an app that the person already has", TaskStatus::Pending),
         ],
         runs: vec![run()],
         questions: vec![question()],
@@ -135,13 +135,13 @@ pub fn home() -> Home {
     }
 }
 
-/// So many tasks, most of them done.
-pub fn crowd(number: u64) -> Home {
+/// An overview with `number` tasks, most of them done.
+pub fn home_with_tasks(number: u64) -> Home {
     let one = |id: u64| match id % 25 {
-        0 => ended(row(id, "Send a mail after sign-up", Status::Stuck), "stuck", "", "task_stuck"),
-        1 => TaskRow { review_cycle: 2, ..row(id, "Rate limits for the login endpoint", Status::InProgress) },
-        2 => row(id, "Two-factor authentication", Status::Pending),
-        _ => ended(row(id, "Add user authentication", Status::Completed), "approved", "APPROVED", ""),
+        0 => ended(row(id, "Send a mail after sign-up", TaskStatus::Stuck), "stuck", "", "task_stuck"),
+        1 => TaskRow { review_cycle: 2, ..row(id, "Rate limits for the login endpoint", TaskStatus::InProgress) },
+        2 => row(id, "Two-factor authentication", TaskStatus::Pending),
+        _ => ended(row(id, "Add user authentication", TaskStatus::Completed), "approved", "APPROVED", ""),
     };
     Home { tasks: (1..=number).map(one).collect(), ..home() }
 }
@@ -160,17 +160,17 @@ fn finding_line(id: &str, severity: &'static str, place: (&str, u32), text: &str
     }
 }
 
-fn seen(cycle: u32) -> Seen {
-    Seen { pass: 1, phase: "review".into(), cycle, commit: Some(commit(cycle)) }
+fn seen(cycle: u32) -> Sighting {
+    Sighting { pass: 1, phase: "review".into(), cycle, commit: Some(commit(cycle)) }
 }
 
 fn commit(cycle: u32) -> String {
     format!("{cycle}a7b3c9d2e{cycle}f4051627")
 }
 
-fn settled(state: &'static str, cycle: u32) -> Settled {
+fn settled(state: &'static str, cycle: u32) -> StateChange {
     let how = if state == "open" { "reported again" } else { "approved without reporting it again" };
-    Settled {
+    StateChange {
         state,
         by_kind: "reviewer",
         by: "code".into(),
@@ -183,9 +183,9 @@ const MISSING: &str = "missing input validation: an empty password is accepted";
 const RACE: &str = "two logins at once make two sessions";
 const LOCK: &str = "the lock is held while the mail is sent";
 
-/// One open, three settled; two of them are about the same lines.
+/// One open and three settled findings; two of them are about the same lines.
 pub fn ledger() -> Vec<LedgerLine> {
-    let by_ann = |state, cycle, why: &str| Settled {
+    let by_ann = |state, cycle, why: &str| StateChange {
         state,
         by_kind: "person",
         by: "ann".into(),
@@ -246,22 +246,22 @@ fn claimed() -> ClaimLine {
     }
 }
 
-/// What one reviewer said, as the core has it.
+/// A review with these findings.
 fn review(name: &str, verdict: Verdict, found: &[&FindingLine]) -> Review {
     let findings = found.iter().map(|line| Finding {
         id: line.id.as_str().into(),
         file: line.file.clone(),
         line: line.line,
-        ..Finding::of(&name.into(), "bug", Severity::from_word(Some(line.severity)), &line.description)
+        ..Finding::new(&name.into(), "bug", Severity::parse_or_critical(Some(line.severity)), &line.description)
     });
-    let kind = ReviewerKind::from_word(name).unwrap_or(ReviewerKind::General);
-    Review { findings: findings.collect(), usage: Usage::default(), ..Review::of(name.into(), kind, verdict) }
+    let kind = ReviewerKind::parse(name).unwrap_or(ReviewerKind::General);
+    Review { findings: findings.collect(), usage: Usage::default(), ..Review::new(name.into(), kind, verdict) }
 }
 
-fn review_line(review: &Review, summary: &str) -> ReviewLine {
+fn review_line(review: &Review, summary: &str) -> ReviewReport {
     let findings = review.findings.iter().map(|finding| FindingLine {
         id: finding.id.to_string(),
-        severity: finding.severity.word(),
+        severity: finding.severity.as_str(),
         kind: finding.kind.clone(),
         file: finding.file.clone(),
         line: finding.line,
@@ -270,10 +270,10 @@ fn review_line(review: &Review, summary: &str) -> ReviewLine {
         suggestion: None,
         sources: vec![review.reviewer.to_string()],
     });
-    ReviewLine {
+    ReviewReport {
         reviewer: review.reviewer.to_string(),
-        kind: review.kind.word(),
-        verdict: review.verdict.word(),
+        kind: review.kind.as_str(),
+        verdict: review.verdict.as_str(),
         reason: None,
         confidence: "high",
         findings: findings.collect(),
@@ -303,7 +303,7 @@ fn cycle(n: u32, verdict: &'static str, reviews: &[(Review, &str)]) -> Cycle {
         ended_at: "2026-01-29T10:03:20Z".into(),
         verdict,
         reviews: reviews.iter().map(|(review, summary)| review_line(review, summary)).collect(),
-        merged: merge(&all, Bar::Low),
+        merged: merge(&all, FailThreshold::Low),
         convergence: Default::default(),
     }
 }
@@ -330,16 +330,15 @@ fn cycles(ledger: &[LedgerLine]) -> Vec<Cycle> {
         cycle(2, "CHANGES_REQUESTED", &second),
         cycle(3, "CHANGES_REQUESTED", &third),
     ];
-    let note =
-        NoteLine { file: Some("src/auth.rs".into()), line: Some(30), description: "a magic number".into() };
+    let note = NoteReport { file: Some("src/auth.rs".into()), line: Some(30), description: "a magic number".into() };
     if let Some(review) = cycles.first_mut().and_then(|cycle| cycle.reviews.first_mut()) {
         review.minor.push(note);
     }
     cycles
 }
 
-pub fn attempt(id: &str, role: &str, reviewer: Option<&str>, cycle: u32) -> Attempt {
-    Attempt {
+pub fn attempt(id: &str, role: &str, reviewer: Option<&str>, cycle: u32) -> AttemptRow {
+    AttemptRow {
         id: id.to_owned(),
         role: role.to_owned(),
         reviewer: reviewer.map(str::to_owned),
@@ -347,7 +346,7 @@ pub fn attempt(id: &str, role: &str, reviewer: Option<&str>, cycle: u32) -> Atte
         model: Some("large".into()),
         phase: if role == "implement" { "implement" } else { "review" }.into(),
         cycle,
-        hold: Some("landlock"),
+        sandbox: Some("landlock"),
         session: None,
         resumes: None,
         started_at: "2026-01-29T10:01:10Z".into(),
@@ -364,7 +363,7 @@ pub fn attempt(id: &str, role: &str, reviewer: Option<&str>, cycle: u32) -> Atte
     }
 }
 
-fn attempts() -> Vec<Attempt> {
+fn attempts() -> Vec<AttemptRow> {
     vec![
         attempt("a1", "implement", None, 0),
         attempt("a2", "review", Some("spec"), 1),
@@ -372,7 +371,7 @@ fn attempts() -> Vec<Attempt> {
         attempt("a4", "review", Some("security"), 1),
         attempt("a5", "fix", None, 1),
         attempt("a6", "review", Some("spec"), 2),
-        Attempt {
+        AttemptRow {
             outcome: Some("timed_out"),
             detail: Some("timed out".into()),
             hint: Some("`[limits] attempt` gives it longer".into()),
@@ -388,7 +387,7 @@ index 1111111..2222222 100644
 --- a/src/auth.rs
 +++ b/src/auth.rs
 @@ -8,7 +8,10 @@ impl Login {
-     /// Checks who somebody is.
+     /// Checks who a person is.
      pub fn login(&self, name: &str, password: &str) -> Result<Session, Refused> {
          let user = self.users.find(name)?;
 -        Ok(Session::new(user))
@@ -421,20 +420,20 @@ rename from \"docs/\\303\\274ber.md\"
 rename to docs/about.md
 ";
 
-/// A task that used up its reviews.
+/// A task that reached its maximum number of review cycles.
 pub fn task() -> TaskPage {
     let ledger = ledger();
     let task = TaskRow {
         open_findings: 1,
         cost_usd: 2.06,
         ..ended(
-            row(29, "Add user authentication", Status::Completed),
+            row(29, "Add user authentication", TaskStatus::Completed),
             "exhausted",
             "MAX_CYCLES_REACHED",
             "cycles_exhausted",
         )
     };
-    let decision = PersonsDecision {
+    let decision = PersonDecision {
         at: "2026-01-29T10:08:30Z".into(),
         by: "ann".into(),
         what: "dispute",
@@ -443,7 +442,7 @@ pub fn task() -> TaskPage {
     };
     TaskPage {
         project: "shop".into(),
-        report: Report {
+        report: TaskReport {
             version: 1,
             task,
             cycles: cycles(&ledger),
@@ -462,7 +461,7 @@ pub fn task() -> TaskPage {
             ..DiffText::default()
         }),
         changes: None,
-        transcripts: vec![Transcript {
+        transcripts: vec![TranscriptTail {
             attempt: "a1".into(),
             tail: "Reading src/auth.rs\nRunning cargo test\nDone.\n".into(),
             left_out: 2048,
@@ -528,5 +527,5 @@ pub fn add() -> AddPage {
 }
 
 pub fn report_head() -> ReportHead {
-    ReportHead { project: "shop".into(), run: Some(run()), whole: Whole::default(), made_at: now() }
+    ReportHead { project: "shop".into(), run: Some(run()), overview: ReportOverview::default(), made_at: now() }
 }

@@ -1,15 +1,15 @@
-//! What people read on each page.
+//! Snapshots of the text of each page.
 
 use scraper::{ElementRef, Html};
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_serve::page::{self, DiffText, Home, TaskPage};
 
 use crate::dom::{all, parse, words};
 use crate::sample;
 
-/// Headings, and a line for each of the things a page lists.
+/// Lists the headings and one line for each entry of a page.
 fn outline(page: &Html) -> String {
-    let told = all(
+    let shown = all(
         page,
         "h1, h2, .row, .question, .actions, .finding, .cycle, .note, .file > summary, figcaption, .hint, .next, .notice",
     );
@@ -21,7 +21,7 @@ fn outline(page: &Html) -> String {
         };
         format!("{mark}{}\n", words(*element))
     };
-    told.iter().map(line).collect()
+    shown.iter().map(line).collect()
 }
 
 pub fn part(html: &str, selector: &str) -> String {
@@ -29,7 +29,7 @@ pub fn part(html: &str, selector: &str) -> String {
 }
 
 #[test]
-fn what_needs_somebody_comes_first() {
+fn tasks_that_need_the_user_come_first() {
     insta::assert_snapshot!(outline(&parse(&page::home(&sample::home(), None))), @"
     # Overview
     ## Needs you 3
@@ -59,34 +59,37 @@ fn a_question_is_answered_where_it_is_read() {
 }
 
 #[test]
-fn nothing_to_do_says_how_to_begin() {
+fn an_empty_overview_shows_how_to_add_a_task() {
     let empty = Home { tasks: Vec::new(), runs: Vec::new(), questions: Vec::new(), ..sample::home() };
     insta::assert_snapshot!(part(&page::home(&empty, None), "main"), @"Overview No tasks yet. Add the first one . Needs you Nothing. It goes on by itself.");
 }
 
 #[test]
-fn what_nobody_has_begun_does_not_go_on_by_itself() {
-    let told = |tasks: &[Status], driven: bool| {
+fn waiting_tasks_without_a_process_show_how_to_start_one() {
+    let shown = |tasks: &[TaskStatus], driven: bool| {
         let tasks = (1..).zip(tasks).map(|(id, status)| sample::row(id, "Log in", *status)).collect();
         let driven = if driven { [3].into() } else { Default::default() };
         let home = Home { tasks, driven, questions: Vec::new(), runs: Vec::new(), ..sample::home() };
         part(&page::home(&home, None), "#attention .hint").trim().to_owned()
     };
-    assert_eq!(told(&[Status::Pending], false), "Nobody is at work: signoff work starts it.");
-    assert_eq!(told(&[Status::Stuck, Status::Pending], false), "Nobody is at work: signoff work starts it.");
-    assert_eq!(told(&[Status::Pending], true), "Nothing. It goes on by itself.");
-    assert_eq!(told(&[Status::Completed], false), "Nothing.");
+    assert_eq!(shown(&[TaskStatus::Pending], false), "No process is running: signoff work starts one.");
+    assert_eq!(
+        shown(&[TaskStatus::Stuck, TaskStatus::Pending], false),
+        "No process is running: signoff work starts one."
+    );
+    assert_eq!(shown(&[TaskStatus::Pending], true), "Nothing. It goes on by itself.");
+    assert_eq!(shown(&[TaskStatus::Completed], false), "Nothing.");
 }
 
 #[test]
-fn who_waits_is_not_at_work() {
-    use Status::{Completed, InProgress, Paused, Pending, Stuck, Waiting};
-    let told = |statuses: &[Status]| {
+fn waiting_tasks_are_not_counted_as_running() {
+    use TaskStatus::{Completed, InProgress, Paused, Pending, Stuck, Waiting};
+    let shown = |statuses: &[TaskStatus]| {
         let tasks = (1..).zip(statuses).map(|(id, status)| sample::row(id, "Log in", *status)).collect();
         part(&page::run(&page::RunPage { tasks, ..sample::run_page() }, None), ".progress").trim().to_owned()
     };
-    assert_eq!(told(&[Completed, Waiting]), "1 of 2 done, 1 waiting for an answer");
-    assert_eq!(told(&[InProgress, Paused, Stuck, Pending]), "0 of 4 done, 1 at work, 1 paused, 1 stopped");
+    assert_eq!(shown(&[Completed, Waiting]), "1 of 2 done, 1 waiting for an answer");
+    assert_eq!(shown(&[InProgress, Paused, Stuck, Pending]), "0 of 4 done, 1 at work, 1 paused, 1 stopped");
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn a_question_says_what_it_is_about() {
 }
 
 #[test]
-fn a_tab_says_how_much_needs_somebody() {
+fn the_title_shows_the_number_of_tasks_that_need_the_user() {
     let title = |home: &Home| part(&page::home(home, None), "title").trim().to_owned();
     let home = sample::home();
     assert_eq!(title(&home), "(3) Overview · shop");
@@ -115,18 +118,18 @@ fn a_tab_says_how_much_needs_somebody() {
 }
 
 #[test]
-fn only_what_is_not_over_goes_on_counting() {
+fn only_running_tasks_have_a_live_duration() {
     let row = |id, status| sample::row(id, "Log in", status);
-    let over = sample::ended(row(1, Status::Completed), "approved", "APPROVED", "");
-    let home = Home { tasks: vec![row(2, Status::InProgress), over], ..sample::home() };
+    let over = sample::ended(row(1, TaskStatus::Completed), "approved", "APPROVED", "");
+    let home = Home { tasks: vec![row(2, TaskStatus::InProgress), over], ..sample::home() };
     let page = parse(&page::home(&home, None));
-    let told = |selector: &str| all(&page, selector).into_iter().map(words).collect::<Vec<_>>();
-    assert_eq!(told("time[data-ms='7200000']"), ["2h 00m"]);
-    assert_eq!(told("time[datetime^=PT]:not([data-ms])"), ["12m 30s"]);
+    let shown = |selector: &str| all(&page, selector).into_iter().map(words).collect::<Vec<_>>();
+    assert_eq!(shown("time[data-ms='7200000']"), ["2h 00m"]);
+    assert_eq!(shown("time[datetime^=PT]:not([data-ms])"), ["12m 30s"]);
 }
 
 #[test]
-fn a_page_that_is_old_says_what_to_do() {
+fn the_connection_banner_has_its_texts() {
     let page = parse(&page::home(&sample::home(), None));
     let banner = all(&page, "#connection[hidden]")[0];
     assert_eq!(words(banner), "Not connected. What you see may be old.");
@@ -134,10 +137,7 @@ fn a_page_that_is_old_says_what_to_do() {
         banner.value().attr("data-refused"),
         Some("What you see is old: open the address that `signoff serve` prints now.")
     );
-    assert_eq!(
-        banner.value().attr("data-failed"),
-        Some("This could not be fetched anew. What you see may be old.")
-    );
+    assert_eq!(banner.value().attr("data-failed"), Some("The page could not be refreshed. What you see may be old."));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn a_run_with_its_tasks() {
 }
 
 #[test]
-fn a_task_with_all_there_is_to_know() {
+fn a_task_with_all_details() {
     insta::assert_snapshot!(part(&page::task(&sample::task(), None), "h1, h2, #head, summary h3, .changed, .review, figcaption"), @"
     #29 Add user authentication
     ! completed MAX_CYCLES_REACHED (2 cycles) signoff show 29, then signoff improve 29 --review or signoff edit 29 --verdict APPROVED Type implement Branch signoff/task-29 Base c0ffee5eed Cost $2.06 27000 tokens in, 2400 out Time 12m 30s Added 2026-01-29 09:58:00 Retry task 29 Set the verdict… Verdict APPROVED CHANGES_REQUESTED MAX_CYCLES_REACHED NEEDS_DISCUSSION Why Set the verdict Cancel… Its agents are stopped. Its branch stays. Cancel task 29 Diff Report Run 3
@@ -187,13 +187,13 @@ fn a_task_with_all_there_is_to_know() {
     Cost and time by role
     Attempts
     Decisions of people
-    What agents said
+    Transcripts
     Files kept
     ");
 }
 
 #[test]
-fn a_finding_with_its_life() {
+fn a_finding_with_its_history() {
     insta::assert_snapshot!(part(&page::task(&sample::task(), None), "#t29-findings .finding"), @"
     open critical missing input validation: an empty password is accepted Where src/auth.rs:12 Kind bug Requirement R3: no empty passwords Suggestion Refuse it before hashing. Reported by code, spec Id f-84289c36aa reported in review 1 at 1a7b3c9d2e reported in review 3 at 3a7b3c9d2e The fixer says fixed at 5f0c1d2e3a : tests/auth.rs: empty_password fixed by code at 2a7b3c9d2e : approved without reporting it again in cycle 2 of pass 1 open by code at 3a7b3c9d2e : reported again in cycle 3 of pass 1 It is wrong… Why it is wrong Dispute the finding
     fixed important two logins at once make two sessions Where src/auth.rs:14 Kind bug Reported by code Id f-3848bab3b9 reported in review 1 at 1a7b3c9d2e reported in review 2 at 2a7b3c9d2e fixed by code at 3a7b3c9d2e : approved without reporting it again in cycle 3 of pass 1
@@ -203,7 +203,7 @@ fn a_finding_with_its_life() {
 }
 
 #[test]
-fn what_was_found_stands_at_its_line() {
+fn findings_are_shown_at_their_lines() {
     insta::assert_snapshot!(part(&page::diff(&sample::task()), "#diff > p, #diff > .note, summary, .file > .note, .file > .hint, tr"), @r"
     4 files changed, 8 insertions(+), 1 deletion(-)
     Found, but not in these files:
@@ -211,7 +211,7 @@ fn what_was_found_stands_at_its_line() {
     src/auth.rs +6 −1 2 findings
     Old line New line Text
     ⋯ impl Login {
-    8 8 /// Checks who somebody is.
+    8 8 /// Checks who a person is.
     9 9 pub fn login(&self, name: &str, password: &str) -> Result<Session, Refused> {
     10 10 let user = self.users.find(name)?;
     11 − Ok(Session::new(user))
@@ -243,7 +243,7 @@ fn what_was_found_stands_at_its_line() {
 }
 
 #[test]
-fn charts_say_in_words_what_they_show() {
+fn charts_have_text_descriptions() {
     insta::assert_snapshot!(part(&page::stats(&sample::stats()), "h1, .lead, svg title, svg desc, .figures tr"), @"
     Statistics
     21 tasks approved, $1.51 each
@@ -309,7 +309,7 @@ fn a_report_of_a_run() {
 }
 
 #[test]
-fn what_went_wrong_says_what_to_do() {
+fn error_pages_show_a_hint() {
     insta::assert_snapshot!(part(&page::error_page(404, "there is no task 99", Some("the overview lists those there are")), "title, main"), @"
     Not found · signoff
     Not found there is no task 99 the overview lists those there are To the overview
@@ -317,12 +317,12 @@ fn what_went_wrong_says_what_to_do() {
 }
 
 #[test]
-fn what_nobody_works_on_says_so() {
+fn an_interrupted_task_is_marked() {
     let mut page = sample::task();
-    page.report.task = sample::row(29, "Add user authentication", Status::InProgress);
+    page.report.task = sample::row(29, "Add user authentication", TaskStatus::InProgress);
     page.next = "signoff work 29".into();
     insta::assert_snapshot!(part(&page::task(&page, None), "#head p.bad, #head .next"), @"
-    Nobody works on it now: it was interrupted.
+    No process works on it now: it was interrupted.
     signoff work 29
     ");
     page.driven = true;
@@ -330,24 +330,24 @@ fn what_nobody_works_on_says_so() {
 }
 
 #[test]
-fn a_question_takes_the_place_of_what_to_type() {
+fn a_question_replaces_the_next_command() {
     let mut page = sample::task();
     page.report.question = Some(sample::question());
     insta::assert_snapshot!(part(&page::task(&page, None), "#head .question, #head .next"), @"#31 code gave no usable review; the others did. Retry, proceed without, or stop? Retry Proceed Stop");
-    // What it is about is this page.
+    // The question is about the task of this page.
     page.report.question.iter_mut().for_each(|question| question.task_id = Some(29));
     assert_eq!(all(&parse(&page::task(&page, None)), "#head .question").len(), 1);
     assert_eq!(all(&parse(&page::task(&page, None)), "#head .question a").len(), 0);
 }
 
 #[test]
-fn what_the_approval_was_of_is_told_when_it_is_void() {
+fn a_void_approval_shows_its_reason() {
     let mut page = sample::task();
     page.report.voided = Some("signoff/task-29 has moved on to 9f8e7d6".into());
     insta::assert_snapshot!(part(&page::task(&page, None), "#head p.bad"), @"Not approved any more: signoff/task-29 has moved on to 9f8e7d6");
 }
 
-/// The buttons of a task's page.
+/// Lists the buttons of a task page.
 fn offered(task: TaskRow) -> String {
     let mut page = sample::task();
     page.report.task = task;
@@ -355,13 +355,13 @@ fn offered(task: TaskRow) -> String {
 }
 
 #[test]
-fn only_what_makes_sense_can_be_done() {
+fn only_applicable_actions_are_offered() {
     let row = |status| TaskRow { outcome: None, ..sample::row(29, "Add user authentication", status) };
-    let told: String = Status::ALL
+    let shown: String = TaskStatus::ALL
         .into_iter()
-        .map(|status| format!("{}: {}\n", status.word(), offered(row(status)).trim().replace('\n', " | ")))
+        .map(|status| format!("{}: {}\n", status.as_str(), offered(row(status)).trim().replace('\n', " | ")))
         .collect();
-    insta::assert_snapshot!(told, @"
+    insta::assert_snapshot!(shown, @"
     pending: Cancel…
     in_progress: Set the verdict… | Cancel…
     waiting: Set the verdict… | Cancel…
@@ -375,22 +375,18 @@ fn only_what_makes_sense_can_be_done() {
 }
 
 #[test]
-fn what_is_long_is_bounded() {
+fn long_content_is_truncated() {
     let long = "x".repeat(200_000);
-    let patch =
-        format!("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,30000 @@\n{}", "+line\n".repeat(30_000));
-    let mut task = TaskPage {
-        spec: long.clone(),
-        diff: Some(DiffText { patch, ..DiffText::default() }),
-        ..sample::task()
-    };
+    let patch = format!("diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -0,0 +1,30000 @@\n{}", "+line\n".repeat(30_000));
+    let mut task =
+        TaskPage { spec: long.clone(), diff: Some(DiffText { patch, ..DiffText::default() }), ..sample::task() };
     task.report.ledger.iter_mut().for_each(|line| line.finding.description.clone_from(&long));
     task.transcripts.iter_mut().for_each(|transcript| transcript.tail = "ä\n".repeat(10_000));
     let html = page::task(&task, None);
     assert!(html.len() < 600_000, "{} bytes", html.len());
     insta::assert_snapshot!(part(&html, "#t29-spec .hint, #t29-diff, #t29-transcripts .hint"), @"
     … 133264 more bytes left out
-    Diff 1 file, 30000 added, 0 removed The diff with what was found in it (30000 lines)
+    Diff 1 file, 30000 added, 0 removed The diff with its findings (30000 lines)
     … 23857 more bytes left out
     ");
     insta::assert_snapshot!(part(&page::diff(&task), "#diff .file"), @"a +30000 −0 Too long for a page: 30000 lines.");

@@ -1,17 +1,17 @@
-//! What forms lead to.
+//! Forms: the actions they cause, redirects and errors.
 
 use std::collections::BTreeSet;
 
-use signoff_serve::web::{NewTask, Wish};
+use signoff_serve::web::{AddTask, WebAction};
 
-use crate::{Site, forms};
+use crate::{WebFixture, forms};
 
 #[test]
-fn every_form_is_a_wish_and_leads_back_to_a_page_that_tells() {
-    let site = Site::start();
+fn every_form_causes_an_action_and_redirects_to_a_notice() {
+    let fixture = WebFixture::start();
     let mut led = Vec::new();
     for (path, form) in forms() {
-        led.push(site.visitor.post(&path, &format!("{form}&back=/tasks/1")).header("location").to_owned());
+        led.push(fixture.visitor.post(&path, &format!("{form}&back=/tasks/1")).header("location").to_owned());
     }
     let names: BTreeSet<String> =
         led.iter().map(|to| to.rsplit_once("?said=").expect("something is said").1.to_owned()).collect();
@@ -29,35 +29,33 @@ fn every_form_is_a_wish_and_leads_back_to_a_page_that_tells() {
         "/tasks/1",
     ]
     "#);
-    let wishes = site.told.wishes.lock().expect("a lock").clone();
+    let actions = fixture.probe.actions.lock().expect("a lock").clone();
     let text = |text: &str| text.to_owned();
     assert_eq!(
-        wishes,
+        actions,
         [
-            Wish::Add(NewTask { text: text("Greet"), ..NewTask::default() }),
-            Wish::Answer { question: text("q1"), choice: text("retry") },
-            Wish::Retry { task: 1 },
-            Wish::Cancel { task: 1 },
-            Wish::Edit { task: 1, verdict: text("APPROVED"), reason: text("") },
-            Wish::Dispute { finding: text("f-1"), task: None, reason: text("wrong") },
+            WebAction::Add(AddTask { text: text("Greet"), ..AddTask::default() }),
+            WebAction::Answer { question: text("q1"), choice: text("retry") },
+            WebAction::Retry { task: 1 },
+            WebAction::Cancel { task: 1 },
+            WebAction::Edit { task: 1, verdict: text("APPROVED"), reason: text("") },
+            WebAction::Dispute { finding: text("f-1"), task: None, reason: text("wrong") },
         ]
     );
     let (_, name) = to.split_once('?').expect("something is said");
-    let told = site.visitor.get(&format!("/?{name}")).body;
-    assert!(told.contains("it is &lt;u&gt;done&lt;/u&gt;"), "{told}");
+    let page = fixture.visitor.get(&format!("/?{name}")).body;
+    assert!(page.contains("it is &lt;u&gt;done&lt;/u&gt;"), "{page}");
     for said in [name, "said=1", "said=", "said=ffffffffffffffff"] {
-        let told = site.visitor.get(&format!("/?{said}")).body;
-        assert!(!told.contains("done&lt;/u&gt;"), "it is said once, and to nobody who guesses: {said}");
+        let page = fixture.visitor.get(&format!("/?{said}")).body;
+        assert!(!page.contains("done&lt;/u&gt;"), "it is said once, and to nobody who guesses: {said}");
     }
 }
 
 #[test]
-fn the_way_back_leads_nowhere_else() {
-    let site = Site::start();
-    for back in
-        ["", "http://evil.example/", "//evil.example", "/tasks/1%0d%0aSet-Cookie:%20a=b", "/tasks/../x"]
-    {
-        let answer = site.visitor.post("/tasks/1/retry", &format!("back={back}"));
+fn redirects_stay_on_the_site() {
+    let fixture = WebFixture::start();
+    for back in ["", "http://evil.example/", "//evil.example", "/tasks/1%0d%0aSet-Cookie:%20a=b", "/tasks/../x"] {
+        let answer = fixture.visitor.post("/tasks/1/retry", &format!("back={back}"));
         assert!(answer.header("location").starts_with("/?said="), "{back}: {}", answer.header("location"));
         assert_eq!(answer.header("set-cookie"), "", "{back}");
     }
@@ -65,23 +63,23 @@ fn the_way_back_leads_nowhere_else() {
 
 #[test]
 fn a_whole_task_is_read_from_its_form() {
-    let site = Site::start();
+    let fixture = WebFixture::start();
     let form = "text=Greet%0D%0A%0D%0AEverybody+%26+all.&type=plan&auto_review=true&max_cycles=+2&depends_on=%231,+2";
-    assert_eq!(site.visitor.post("/tasks", form).status, 303);
-    let wishes = site.told.wishes.lock().expect("a lock").clone();
-    let expected = NewTask {
+    assert_eq!(fixture.visitor.post("/tasks", form).status, 303);
+    let actions = fixture.probe.actions.lock().expect("a lock").clone();
+    let expected = AddTask {
         text: "Greet\n\nEverybody & all.".to_owned(),
         kind: "plan".to_owned(),
         auto_review: true,
         max_cycles: Some(2),
         depends_on: vec![1, 2],
     };
-    assert_eq!(wishes, [Wish::Add(expected)]);
+    assert_eq!(actions, [WebAction::Add(expected)]);
 }
 
 #[test]
-fn what_is_not_understood_is_not_done() {
-    let site = Site::start();
+fn invalid_forms_cause_no_action() {
+    let fixture = WebFixture::start();
     for (path, form, status, said) in [
         ("/tasks", "text=+", 400, "a task needs a text"),
         ("/tasks", "text=Greet&max_cycles=many", 400, "`many` is no number"),
@@ -93,30 +91,30 @@ fn what_is_not_understood_is_not_done() {
         ("/findings/f-1/dispute", "reason=so&task=one", 400, "`one` is no number"),
         ("/tasks/one/retry", "", 404, "there is no such page"),
     ] {
-        let answer = site.visitor.post(path, form);
+        let answer = fixture.visitor.post(path, form);
         assert_eq!(answer.status, status, "{path} {form}");
         assert!(answer.body.contains(said), "{path} {form}: {}", answer.body);
     }
-    assert_eq!(*site.told.wishes.lock().expect("a lock"), []);
+    assert_eq!(*fixture.probe.actions.lock().expect("a lock"), []);
 }
 
 #[test]
-fn what_was_typed_is_not_lost() {
-    let site = Site::start();
-    let answer = site.visitor.post("/tasks", "text=Greet+%3Ci%3Eall%3C/i%3E&max_cycles=many");
+fn a_refused_form_keeps_its_text() {
+    let fixture = WebFixture::start();
+    let answer = fixture.visitor.post("/tasks", "text=Greet+%3Ci%3Eall%3C/i%3E&max_cycles=many");
     assert!(answer.body.contains("Greet &lt;i&gt;all&lt;/i&gt;</textarea>"), "{}", answer.body);
 }
 
 #[test]
-fn a_refusal_leads_back_to_where_the_form_stands() {
-    let site = Site::start();
+fn a_refusal_returns_to_the_page_of_the_form() {
+    let fixture = WebFixture::start();
     for (path, form, says) in [
         ("/tasks/9/cancel", "back=/", "task 9 has ended"),
         ("/tasks/1/edit", "reason=so&back=/", "the form lacks `verdict`"),
         ("/findings/f-1/dispute", "reason=+&back=/", "the form lacks `reason`"),
         ("/questions/q1/answer", "back=/", "the form lacks `choice`"),
     ] {
-        let page = site.visitor.submit(path, form).body;
+        let page = fixture.visitor.submit(path, form).body;
         assert!(page.contains("<div class=\"notice bad\" role=\"alert\">") && page.contains(says), "{page}");
         assert!(page.contains("<h1>Overview</h1>"), "{page}");
     }
@@ -124,28 +122,28 @@ fn a_refusal_leads_back_to_where_the_form_stands() {
 
 #[test]
 fn a_refusal_is_a_page_with_its_reason_as_text() {
-    let site = Site::start();
-    let answer = site.visitor.post("/tasks/9/cancel", "");
+    let fixture = WebFixture::start();
+    let answer = fixture.visitor.post("/tasks/9/cancel", "");
     assert_eq!(answer.status, 409);
     assert!(answer.body.contains("task 9 has ended"), "{}", answer.body);
-    let answer = site.visitor.get("/tasks/9");
+    let answer = fixture.visitor.get("/tasks/9");
     assert_eq!(answer.status, 404);
     assert!(answer.body.contains("there is &lt;i&gt;nothing&lt;/i&gt;"), "{}", answer.body);
     assert!(answer.body.contains("lists &lt;b&gt;the&lt;/b&gt; tasks"), "{}", answer.body);
 }
 
 #[test]
-fn only_forms_are_taken_and_none_that_is_too_long() {
-    let site = Site::start();
-    let form = site.visitor.sends("/tasks", "text=Greet");
+fn only_forms_within_the_size_limit_are_accepted() {
+    let fixture = WebFixture::start();
+    let form = fixture.visitor.form_request("/tasks", "text=Greet");
     for other in ["application/json", "text/plain", "multipart/form-data; boundary=x", ""] {
-        let answer = site.visitor.request(&form.clone().with("Content-Type", Some(other)));
+        let answer = fixture.visitor.request(&form.clone().with("Content-Type", Some(other)));
         assert_eq!(answer.status, 415, "{other}");
     }
-    assert_eq!(site.visitor.request(&form.with("Content-Type", None)).status, 415);
+    assert_eq!(fixture.visitor.request(&form.with("Content-Type", None)).status, 415);
     let long = format!("text={}", "a".repeat(64 * 1024));
-    assert_eq!(site.visitor.post("/tasks", &long).status, 413);
-    assert_eq!(*site.told.wishes.lock().expect("a lock"), []);
+    assert_eq!(fixture.visitor.post("/tasks", &long).status, 413);
+    assert_eq!(*fixture.probe.actions.lock().expect("a lock"), []);
     let fits = format!("text={}", "a".repeat(64 * 1024 - 5));
-    assert_eq!(site.visitor.post("/tasks", &fits).status, 303);
+    assert_eq!(fixture.visitor.post("/tasks", &fits).status, 303);
 }

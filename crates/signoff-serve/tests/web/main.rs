@@ -1,45 +1,45 @@
-//! The server of the pages, spoken to over a real connection.
+//! The web server, tested over real connections.
 
-mod crowd;
-mod desk;
-mod door;
+mod auth;
+mod backend;
+mod connections;
+mod events;
 mod forms;
-mod listening;
 
 use std::sync::Arc;
 
-use signoff_serve::web::{Limits, ROUTES, Web};
-use signoff_testkit::visitor::{Answer, Visitor};
+use signoff_serve::web::{ConnectionLimits, ROUTES, WebServer};
+use signoff_testkit::web_client::{WebClient, WebResponse};
 use tokio::runtime::Runtime;
 
-use desk::{Bare, Told};
+use backend::{BackendProbe, EmptyBackend};
 
-/// A server on a free port, its desk, and somebody who may come in.
-struct Site {
+/// A server on a free port, its backend, and an authenticated client.
+struct WebFixture {
     runtime: Runtime,
-    web: Web,
-    told: Arc<Told>,
-    visitor: Visitor,
+    web: WebServer,
+    probe: Arc<BackendProbe>,
+    visitor: WebClient,
 }
 
-impl Site {
+impl WebFixture {
     fn start() -> Self {
-        Self::start_with(Limits::default())
+        Self::start_with(ConnectionLimits::default())
     }
 
-    fn start_with(limits: Limits) -> Self {
+    fn start_with(limits: ConnectionLimits) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
-        let told = Arc::new(Told::default());
-        let desk = Arc::new(Bare { told: told.clone() });
+        let probe = Arc::new(BackendProbe::default());
+        let backend = Arc::new(EmptyBackend { probe: probe.clone() });
         let at = "127.0.0.1:0".parse().expect("an address");
-        let web = runtime.block_on(Web::start_with(desk, at, limits)).expect("a server");
-        let visitor = Visitor::of(&web.url());
-        Self { runtime, web, told, visitor }
+        let web = runtime.block_on(WebServer::start_with_limits(backend, at, limits)).expect("a server");
+        let visitor = WebClient::from_url(&web.url());
+        Self { runtime, web, probe, visitor }
     }
 }
 
-/// Addresses that are none, or are more than one.
+/// Paths that do not exist or have several forms.
 const MORE_PAGES: [&str; 8] = [
     "/?all=1",
     "/assets/live.js",
@@ -51,7 +51,7 @@ const MORE_PAGES: [&str; 8] = [
     "//evil.example/",
 ];
 
-/// What is sent with a form that needs to be filled in.
+/// Field values of the forms that need any.
 const FILLED: [(&str, &str); 4] = [
     ("/tasks", "text=Greet"),
     ("/questions/q1/answer", "choice=retry"),
@@ -59,28 +59,28 @@ const FILLED: [(&str, &str); 4] = [
     ("/findings/f-1/dispute", "reason=wrong"),
 ];
 
-/// An address of the table, with its places filled in.
+/// Fills in the placeholders of a route.
 fn filled(path: &str) -> String {
     let places = [("{attempt}", "a1"), ("{name}", "style.css"), ("{question}", "q1"), ("{finding}", "f-1")];
     let path = places.iter().fold(path.to_owned(), |path, (place, value)| path.replace(place, value));
     path.replace("{task}", "1").replace("{run}", "1")
 }
 
-/// Every page there is, and some there are not.
+/// Lists the paths of all pages, and some that do not exist.
 fn pages() -> Vec<String> {
     let known = ROUTES.iter().filter(|route| !route.is_form).map(|route| filled(route.path));
     known.chain(MORE_PAGES.map(str::to_owned)).collect()
 }
 
-/// Every form there is, filled in as it should be.
+/// Lists all forms with valid values.
 fn forms() -> Vec<(String, &'static str)> {
     let paths = ROUTES.iter().filter(|route| route.is_form).map(|route| filled(route.path));
     let sent = |path: &str| FILLED.iter().find(|(known, _)| *known == path).map_or("", |(_, form)| *form);
     paths.map(|path| (path.clone(), sent(&path))).collect()
 }
 
-/// What stands at the head of every answer, whatever it is.
-fn check_head(what: &str, answer: &Answer) {
+/// Checks the headers that every response must have.
+fn check_head(what: &str, answer: &WebResponse) {
     let policy = answer.header("content-security-policy");
     assert!(policy.starts_with("default-src 'none'; script-src '"), "{what}: {policy}");
     assert!(policy.contains("base-uri 'none'; frame-ancestors 'none'"), "{what}: {policy}");

@@ -1,4 +1,4 @@
-//! What can stand in one field of a table.
+//! The values of table cells and keys.
 
 use jiff::Timestamp;
 
@@ -10,36 +10,36 @@ pub(crate) enum Cell {
     Text(String),
 }
 
-/// One part of a key. Numbers come in their own order.
+/// One column of a key. Numbers sort numerically.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum KeyPart {
     Number(u64),
     Text(String),
 }
 
-impl From<u64> for Part {
+impl From<u64> for KeyPart {
     fn from(number: u64) -> Self {
         Self::Number(number)
     }
 }
 
-impl From<&str> for Part {
+impl From<&str> for KeyPart {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
 }
 
-impl From<Part> for Cell {
-    fn from(part: Part) -> Self {
+impl From<KeyPart> for Cell {
+    fn from(part: KeyPart) -> Self {
         match part {
-            Part::Number(number) => number.into(),
-            Part::Text(text) => Self::Text(text),
+            KeyPart::Number(number) => number.into(),
+            KeyPart::Text(text) => Self::Text(text),
         }
     }
 }
 
 impl From<u64> for Cell {
-    /// Databases know signed numbers only; nothing here counts that far.
+    /// SQLite integers are signed; larger values do not occur.
     fn from(number: u64) -> Self {
         Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
     }

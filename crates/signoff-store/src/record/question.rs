@@ -1,4 +1,4 @@
-//! Questions to a person.
+//! Rows of the `questions` table.
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
@@ -8,11 +8,11 @@ use super::Column;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct QuestionRecord {
-    /// The number people know it by.
+    /// The id that users see.
     pub id: u64,
     pub run: RunId,
     pub loop_id: LoopId,
-    /// The loop's own number.
+    /// The number within the loop.
     pub number: QuestionId,
     pub task: Option<TaskId>,
     pub text: String,
@@ -24,7 +24,7 @@ pub(crate) struct QuestionRecord {
 
 impl QuestionRecord {
     pub fn columns(&self) -> Vec<Column> {
-        let choices: Vec<_> = self.choices.iter().map(|choice| choice.word()).collect();
+        let choices: Vec<_> = self.choices.iter().map(|choice| choice.as_str()).collect();
         vec![
             ("run_id", self.run.0.into()),
             ("loop_id", self.loop_id.as_str().into()),
@@ -34,7 +34,7 @@ impl QuestionRecord {
             ("choices", serde_json::json!(choices).to_string().into()),
             ("asked_at", self.asked_at.into()),
             ("closed_at", self.closed_at.into()),
-            ("answer", self.answer.as_ref().map(|(choice, _)| choice.word()).into()),
+            ("answer", self.answer.as_ref().map(|(choice, _)| choice.as_str()).into()),
             ("answered_by", self.answer.as_ref().map(|(_, by)| by.as_str()).into()),
         ]
     }

@@ -1,12 +1,12 @@
-//! Rows read back, from cells in the order of their columns.
+//! Parses rows from cells, in column order.
 
 use jiff::Timestamp;
 use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, Status, TaskRow, TaskState};
+use signoff_core::view::{QuestionRow, TaskRow, TaskState, TaskStatus};
 
 use super::Cell;
-use crate::{FindingPlace, RunRow, StoreError};
+use crate::{FindingRef, StoreError, StoredRun};
 
 pub(crate) const TASK_COLUMNS: [&str; 31] = [
     "id",
@@ -58,12 +58,12 @@ pub(crate) const RUN_COLUMNS: [&str; 12] = [
 pub(crate) const QUESTION_COLUMNS: [&str; 5] = ["id", "run_id", "task_id", "text", "choices"];
 pub(crate) const FINDING_COLUMNS: [&str; 4] = ["id", "run_id", "loop_id", "task_id"];
 
-/// The cells of one row, taken one after the other.
-pub(crate) struct Cells<F> {
+/// Reads the cells of one row in order.
+pub(crate) struct CellReader<F> {
     next: F,
 }
 
-impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
+impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
     pub fn new(next: F) -> Self {
         Self { next }
     }
@@ -73,15 +73,15 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             id: self.number()?,
             run_id: self.maybe_number()?,
             title: self.text()?,
-            kind: self.word(TaskType::from_word)?,
-            status: self.word(Status::from_word)?,
-            state: self.word(TaskState::parse)?,
+            kind: self.keyword(TaskType::parse)?,
+            status: self.keyword(TaskStatus::parse)?,
+            state: self.keyword(TaskState::parse)?,
             outcome: self.maybe_text()?,
             final_verdict: self.maybe_text()?,
             reason: self.maybe_text()?,
             auto_review: self.number()? != 0,
-            review_cycle: self.small()?,
-            max_review_cycles: self.maybe_number()?.map(narrow).transpose()?,
+            review_cycle: self.small_number()?,
+            max_review_cycles: self.maybe_number()?.map(to_u32).transpose()?,
             branch: self.maybe_text()?,
             approved_commit: self.maybe_text()?,
             landed_commit: self.maybe_text()?,
@@ -89,8 +89,8 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             base: self.maybe_text()?,
             worktree: self.maybe_text()?,
             phase: self.maybe_text()?,
-            iteration: self.small()?,
-            open_findings: self.small()?,
+            iteration: self.small_number()?,
+            open_findings: self.small_number()?,
             cost_usd: self.real()?,
             cost_is_estimated: self.number()? != 0,
             input_tokens: self.number()?,
@@ -103,13 +103,13 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
             started_at: self.maybe_text()?,
             ended_at: self.maybe_text()?,
             wait: None,
-            place: None,
+            progress: None,
         }
-        .restated())
+        .with_current_state())
     }
 
-    pub fn run(mut self) -> Result<RunRow, StoreError> {
-        Ok(RunRow {
+    pub fn run(mut self) -> Result<StoredRun, StoreError> {
+        Ok(StoredRun {
             id: RunId(self.number()?),
             preset: self.text()?,
             status: self.text()?,
@@ -135,8 +135,8 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
         })
     }
 
-    pub fn finding(mut self) -> Result<FindingPlace, StoreError> {
-        Ok(FindingPlace {
+    pub fn finding(mut self) -> Result<FindingRef, StoreError> {
+        Ok(FindingRef {
             finding: FindingId::new(self.text()?),
             run: RunId(self.number()?),
             loop_id: LoopId::new(self.text()?),
@@ -147,23 +147,23 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
     fn maybe_number(&mut self) -> Result<Option<u64>, StoreError> {
         match (self.next)()? {
             Cell::Null => Ok(None),
-            Cell::Integer(number) => u64::try_from(number).map(Some).map_err(|_| odd("a number", number)),
-            other @ (Cell::Real(_) | Cell::Text(_)) => Err(odd("a number", other)),
+            Cell::Integer(number) => u64::try_from(number).map(Some).map_err(|_| unexpected_cell("a number", number)),
+            other @ (Cell::Real(_) | Cell::Text(_)) => Err(unexpected_cell("a number", other)),
         }
     }
 
     pub fn number(&mut self) -> Result<u64, StoreError> {
-        self.maybe_number()?.ok_or_else(|| odd("a number", "nothing"))
+        self.maybe_number()?.ok_or_else(|| unexpected_cell("a number", "nothing"))
     }
 
-    fn small(&mut self) -> Result<u32, StoreError> {
-        self.number().and_then(narrow)
+    fn small_number(&mut self) -> Result<u32, StoreError> {
+        self.number().and_then(to_u32)
     }
 
     fn real(&mut self) -> Result<f64, StoreError> {
         match (self.next)()? {
             Cell::Real(number) => Ok(number),
-            other @ (Cell::Null | Cell::Integer(_) | Cell::Text(_)) => Err(odd("an amount", other)),
+            other @ (Cell::Null | Cell::Integer(_) | Cell::Text(_)) => Err(unexpected_cell("an amount", other)),
         }
     }
 
@@ -171,34 +171,34 @@ impl<F: FnMut() -> Result<Cell, StoreError>> Cells<F> {
         match (self.next)()? {
             Cell::Null => Ok(None),
             Cell::Text(text) => Ok(Some(text)),
-            other @ (Cell::Integer(_) | Cell::Real(_)) => Err(odd("a text", other)),
+            other @ (Cell::Integer(_) | Cell::Real(_)) => Err(unexpected_cell("a text", other)),
         }
     }
 
     pub fn text(&mut self) -> Result<String, StoreError> {
-        self.maybe_text()?.ok_or_else(|| odd("a text", "nothing"))
+        self.maybe_text()?.ok_or_else(|| unexpected_cell("a text", "nothing"))
     }
 
     fn maybe_time(&mut self) -> Result<Option<Timestamp>, StoreError> {
         let text = self.maybe_text()?;
-        text.map(|text| text.parse().map_err(|_| odd("a time", text))).transpose()
+        text.map(|text| text.parse().map_err(|_| unexpected_cell("a time", text))).transpose()
     }
 
-    fn word<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+    fn keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
         let text = self.text()?;
-        read(&text).ok_or_else(|| odd("a word it knows", text))
+        read(&text).ok_or_else(|| unexpected_cell("a word it knows", text))
     }
 
     pub fn list<T: serde::de::DeserializeOwned>(&mut self) -> Result<Vec<T>, StoreError> {
         let text = self.text()?;
-        serde_json::from_str(&text).map_err(|_| odd("a list", text))
+        serde_json::from_str(&text).map_err(|_| unexpected_cell("a list", text))
     }
 }
 
-fn narrow(number: u64) -> Result<u32, StoreError> {
-    u32::try_from(number).map_err(|_| odd("a small number", number))
+fn to_u32(number: u64) -> Result<u32, StoreError> {
+    u32::try_from(number).map_err(|_| unexpected_cell("a small number", number))
 }
 
-fn odd(wanted: &str, found: impl std::fmt::Debug) -> StoreError {
+fn unexpected_cell(wanted: &str, found: impl std::fmt::Debug) -> StoreError {
     StoreError::Damaged(format!("a table holds {found:?} where {wanted} belongs: rebuild the tables"))
 }

@@ -1,4 +1,4 @@
-//! Runs and their loops.
+//! Rows of runs and loops.
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
@@ -11,7 +11,7 @@ pub(crate) struct RunRecord {
     pub id: RunId,
     pub preset: String,
     pub status: &'static str,
-    /// There is something left to do in it.
+    /// Whether the run has work left.
     pub open: bool,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
@@ -44,13 +44,13 @@ impl RunRecord {
     }
 }
 
-/// What an attempt cost, as tables show it.
+/// The cost in dollars.
 pub(crate) fn dollars(usage: Usage) -> f64 {
     usage.cost_micro_usd as f64 / 1_000_000.0
 }
 
-/// A text that may be left out.
-pub(crate) fn unless_empty(text: &str) -> Option<&str> {
+/// The text, or `None` if it is empty.
+pub(crate) fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 
@@ -89,13 +89,13 @@ impl LoopRecord {
             ("review_status", self.review_status.into()),
             ("last_review_id", self.last_review.as_deref().into()),
             ("revision_attempts", self.fixes.into()),
-            ("worktree_path", unless_empty(&self.worktree).into()),
+            ("worktree_path", non_empty(&self.worktree).into()),
             ("title", self.title.as_str().into()),
-            ("branch", unless_empty(&self.branch).into()),
+            ("branch", non_empty(&self.branch).into()),
             ("phase", self.phase.as_str().into()),
             ("pass", self.pass.into()),
             ("cycle", self.cycle.into()),
-            ("head_commit", unless_empty(&self.head).into()),
+            ("head_commit", non_empty(&self.head).into()),
             ("outcome", self.outcome.into()),
             ("reason", self.reason.as_deref().into()),
             ("cost_usd", dollars(self.usage).into()),

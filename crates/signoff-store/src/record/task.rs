@@ -1,19 +1,19 @@
-//! Tasks. Three kinds of facts write their row: being added, being taken up, and what its loop does.
+//! Rows of tasks. Three kinds of facts write to them: adding, assigning to a loop, and progress of the loop.
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::review::Usage;
-use signoff_core::task::{TaskType, Tracked};
-use signoff_core::view::{Status, TaskState};
+use signoff_core::task::{TaskType, TrackerRef};
+use signoff_core::view::{TaskState, TaskStatus};
 
-use super::run::{dollars, unless_empty};
+use super::run::{dollars, non_empty};
 use super::{Cell, Column};
 
-/// What was asked for.
+/// The columns that are set when a task is added.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TaskAdded {
     pub id: TaskId,
-    /// The run in whose own log it was added; none for the queue's.
+    /// The run whose log added it; `None` for the queue.
     pub run: Option<RunId>,
     pub title: String,
     pub kind: TaskType,
@@ -21,12 +21,12 @@ pub(crate) struct TaskAdded {
     pub max_review_cycles: Option<u32>,
     pub depends_on: Vec<TaskId>,
     pub continues: Option<TaskId>,
-    pub tracked: Option<Tracked>,
+    pub tracked: Option<TrackerRef>,
     pub at: Timestamp,
 }
 
 impl TaskAdded {
-    /// Its own columns, and every other one as it is before anything happened.
+    /// Its own columns, and the initial values of all others.
     pub fn columns(&self) -> Vec<Column> {
         let depends_on: Vec<_> = self.depends_on.iter().map(|task| task.0).collect();
         let mut columns = vec![
@@ -34,7 +34,7 @@ impl TaskAdded {
             ("loop_id", Cell::Null),
             ("branch", Cell::Null),
             ("title", self.title.as_str().into()),
-            ("type", self.kind.word().into()),
+            ("type", self.kind.as_str().into()),
             ("auto_review", self.auto_review.into()),
             ("max_review_cycles", self.max_review_cycles.into()),
             ("depends_on", serde_json::json!(depends_on).to_string().into()),
@@ -43,41 +43,41 @@ impl TaskAdded {
             ("tracker_id", self.tracked.as_ref().map(|tracked| tracked.id.as_str()).into()),
             ("added_at", self.at.into()),
         ];
-        columns.extend(TaskMoved::untouched(self.id).columns());
+        columns.extend(TaskProgress::initial(self.id).columns());
         columns
     }
 }
 
-/// A loop works it.
+/// The columns that are set when a loop starts a task.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TaskTaken {
+pub(crate) struct TaskAssigned {
     pub id: TaskId,
     pub run: RunId,
     pub loop_id: LoopId,
     pub branch: String,
 }
 
-impl TaskTaken {
+impl TaskAssigned {
     pub fn columns(&self) -> Vec<Column> {
         vec![
             ("run_id", self.run.0.into()),
             ("loop_id", self.loop_id.as_str().into()),
-            ("branch", unless_empty(&self.branch).into()),
+            ("branch", non_empty(&self.branch).into()),
         ]
     }
 }
 
-/// How it stands.
+/// The columns that change while a task is worked on.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TaskMoved {
+pub(crate) struct TaskProgress {
     pub id: TaskId,
-    pub status: Status,
+    pub status: TaskStatus,
     pub state: TaskState,
     pub outcome: Option<&'static str>,
     pub final_verdict: Option<&'static str>,
     pub reason: Option<String>,
     pub review_cycle: u32,
-    /// What its loop's gate allows; none leaves what was said when it was added.
+    /// The limit of its loop's gate; `None` keeps the value from when the task was added.
     pub max_review_cycles: Option<Option<u32>>,
     pub base: Option<String>,
     pub approved_commit: Option<String>,
@@ -92,12 +92,12 @@ pub(crate) struct TaskMoved {
     pub ended_at: Option<Timestamp>,
 }
 
-impl TaskMoved {
-    /// A task that nothing happened to.
-    pub fn untouched(id: TaskId) -> Self {
+impl TaskProgress {
+    /// The initial progress of a new task.
+    pub fn initial(id: TaskId) -> Self {
         Self {
             id,
-            status: Status::Pending,
+            status: TaskStatus::Pending,
             state: TaskState::Queued,
             outcome: None,
             final_verdict: None,
@@ -120,7 +120,7 @@ impl TaskMoved {
 
     pub fn columns(&self) -> Vec<Column> {
         let mut columns = vec![
-            ("status", self.status.word().into()),
+            ("status", self.status.as_str().into()),
             ("state", self.state.as_str().into()),
             ("outcome", self.outcome.into()),
             ("final_verdict", self.final_verdict.into()),
@@ -130,8 +130,8 @@ impl TaskMoved {
             ("approved_commit", self.approved_commit.as_deref().into()),
             ("landed_commit", self.landed_commit.as_deref().into()),
             ("run_commit", self.run_commit.as_deref().into()),
-            ("worktree", unless_empty(&self.worktree).into()),
-            ("phase", unless_empty(&self.phase).into()),
+            ("worktree", non_empty(&self.worktree).into()),
+            ("phase", non_empty(&self.phase).into()),
             ("iteration", self.iteration.into()),
             ("open_findings", self.open_findings.into()),
             ("cost_usd", dollars(self.usage).into()),

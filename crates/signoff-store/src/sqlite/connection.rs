@@ -1,4 +1,4 @@
-//! The connection to the database: opened when needed, dropped when it failed.
+//! The connection to the database: opened on demand, and dropped after an error.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,53 +7,53 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::lease_file::LeaseFiles;
-use super::{SqliteOptions, fault, schema};
+use super::{SqliteOptions, error_mapping, schema};
 use crate::StoreError;
 
-/// How long a program waits for another one's transaction if nothing else is said.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How many pages the write-ahead log takes before they are moved into the database, which costs two syncs. Who
-/// opens the database first reads the whole log, so it stays short.
+/// Default time to wait for another process's transaction.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Number of pages in the write-ahead log before a checkpoint, which costs two syncs. The first process to open the
+/// database reads the whole log, so it must stay short.
 const CHECKPOINT_PAGES: u32 = 250;
-/// A page in the log, with what is noted about it.
+/// Size of a page in the write-ahead log, with its header.
 const BYTES_PER_PAGE: u64 = 4096 + 24;
-/// How many statements are kept ready.
-const STATEMENTS: usize = 64;
+/// Capacity of the prepared statement cache.
+const STATEMENT_CACHE_SIZE: usize = 64;
 
-pub(super) struct Link {
+pub(super) struct SqliteConnection {
     path: PathBuf,
     options: SqliteOptions,
     connection: Option<Connection>,
-    /// Which file it is, where files can be told from each other.
-    file: Option<(u64, u64)>,
-    /// How often it was opened again: a new connection counts the changes of others anew.
-    renewals: u64,
+    /// Device and inode of the file, on platforms that have them.
+    file_id: Option<(u64, u64)>,
+    /// Number of reconnects. `data_version` starts again with each connection.
+    reconnects: u64,
 }
 
-impl Link {
+impl SqliteConnection {
     pub fn open(path: PathBuf, options: SqliteOptions, leases: &LeaseFiles) -> Result<Self, StoreError> {
         if let Some(dir) = path.parent() {
-            std::fs::create_dir_all(dir).map_err(fault::of_file)?;
+            std::fs::create_dir_all(dir).map_err(error_mapping::from_io)?;
         }
-        let mut link = Self { path, options, connection: None, file: None, renewals: 0 };
-        let mut connection = link.connect(OpenFlags::SQLITE_OPEN_CREATE).map_err(fault::of)?;
-        schema::bring_up_to_date(&mut connection, leases)?;
-        link.connection = Some(connection);
-        link.file = file_at(&link.path);
-        Ok(link)
+        let mut this = Self { path, options, connection: None, file_id: None, reconnects: 0 };
+        let mut connection = this.connect(OpenFlags::SQLITE_OPEN_CREATE).map_err(error_mapping::from_sqlite)?;
+        schema::migrate(&mut connection, leases)?;
+        this.connection = Some(connection);
+        this.file_id = file_at(&this.path);
+        Ok(this)
     }
 
     fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
         let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
-        connection.busy_timeout(self.options.patience.unwrap_or(PATIENCE))?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        // A fact is on the disk before anybody acts upon it.
+        connection.busy_timeout(self.options.busy_timeout.unwrap_or(BUSY_TIMEOUT))?;
+        connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
+        // Facts must be on disk before their effects begin.
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.pragma_update_and_check(None, "wal_autocheckpoint", CHECKPOINT_PAGES, |_| Ok(()))?;
-        // Every program would pay for it with two syncs at its end, and the next one with two at its start.
-        keep_log_on_close(&connection, true)?;
+        // A checkpoint on close would cost two syncs at exit and two at the next start.
+        keep_wal_on_close(&connection, true)?;
         if let Some(pages) = self.options.max_pages {
             connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
         }
@@ -62,49 +62,44 @@ impl Link {
 
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         if self.connection.is_none() {
-            // A database that is gone by now must not come back empty.
-            self.connection = Some(self.connect(OpenFlags::empty()).map_err(fault::of)?);
-            self.renewals += 1;
+            // Do not recreate a database that was removed.
+            self.connection = Some(self.connect(OpenFlags::empty()).map_err(error_mapping::from_sqlite)?);
+            self.reconnects += 1;
         }
         self.connection.as_mut().ok_or(StoreError::Busy)
     }
 
-    pub fn read<T>(
-        &mut self,
-        read: impl FnOnce(&Connection) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+    pub fn read<T>(&mut self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
         read(self.connection()?)
     }
 
-    /// One transaction: all of it is on the disk when this returns, or nothing happened.
-    pub fn write<T>(
-        &mut self,
-        write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        let there = file_at(&self.path);
-        if there != self.file {
-            return Err(if there.is_none() { StoreError::Gone } else { StoreError::Replaced });
+    /// Runs one transaction. It is on disk when this returns, or rolled back.
+    pub fn write<T>(&mut self, write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let current = file_at(&self.path);
+        if current != self.file_id {
+            return Err(if current.is_none() { StoreError::Gone } else { StoreError::Replaced });
         }
         let connection = self.connection()?;
         let result = transact(connection, write);
-        if result.as_ref().is_err_and(is_of_the_database) {
-            // A connection whose commit failed can stay useless for good.
+        if result.as_ref().is_err_and(is_database_error) {
+            // A connection may not recover from a failed commit.
             self.connection = None;
         }
         result
     }
 
-    /// Changes whenever somebody else wrote.
+    /// A number that changes whenever another connection writes.
     pub fn version(&mut self) -> Result<u64, StoreError> {
         let sql = "PRAGMA data_version";
-        let changes = self.connection()?.query_row(sql, [], |row| row.get::<_, u32>(0)).map_err(fault::of)?;
-        Ok(self.renewals << 32 | u64::from(changes))
+        let changes =
+            self.connection()?.query_row(sql, [], |row| row.get::<_, u32>(0)).map_err(error_mapping::from_sqlite)?;
+        Ok(self.reconnects << 32 | u64::from(changes))
     }
 }
 
-/// The log of a program that ends stays where it is while it is short. What the next program finds in it, it cannot
-/// know to be moved already: a long one is moved now, or it would grow and grow.
-impl Drop for Link {
+/// Checkpoints a long write-ahead log on close; a short one stays. The next process cannot tell which pages were
+/// already checkpointed, so without this the log would keep growing.
+impl Drop for SqliteConnection {
     fn drop(&mut self) {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
@@ -112,13 +107,13 @@ impl Drop for Link {
         if bytes > u64::from(CHECKPOINT_PAGES) * BYTES_PER_PAGE
             && let Some(connection) = &self.connection
         {
-            // If this fails the next program tries again.
-            keep_log_on_close(connection, false).ok();
+            // If this fails, the next process tries again.
+            keep_wal_on_close(connection, false).ok();
         }
     }
 }
 
-fn keep_log_on_close(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
+fn keep_wal_on_close(connection: &Connection, keep: bool) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep).map(drop)
 }
 
@@ -126,15 +121,15 @@ fn transact<T>(
     connection: &mut Connection,
     write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    // The lock is taken at once: what is read in here stays true until the commit.
+    // Take the write lock at once, so that reads stay valid until the commit.
     let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault::of)?;
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error_mapping::from_sqlite)?;
     let value = write(&transaction)?;
-    transaction.commit().map_err(fault::of)?;
+    transaction.commit().map_err(error_mapping::from_sqlite)?;
     Ok(value)
 }
 
-fn is_of_the_database(error: &StoreError) -> bool {
+fn is_database_error(error: &StoreError) -> bool {
     match error {
         StoreError::Full | StoreError::Busy | StoreError::Damaged(_) | StoreError::Other(_) => true,
         StoreError::NoRun(_)

@@ -1,73 +1,72 @@
-//! Leases by file locks: the operating system frees them when a program dies, and no clock can.
+//! Leases as file locks. The operating system releases them when a process dies; they never expire.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::RunId;
 
-use super::fault;
+use super::error_mapping;
 use crate::StoreError;
 
 pub(super) struct LeaseFiles {
-    beside: PathBuf,
+    store_dir: PathBuf,
     dir: PathBuf,
 }
 
-/// A locked file, unlocked when dropped. Closing alone would not do while a child process still has it open.
-pub(super) struct Locked(File);
+/// A locked file, unlocked on drop. Closing the file is not enough while a child process has it open.
+pub(super) struct LockedFile(File);
 
-impl Drop for Locked {
+impl Drop for LockedFile {
     fn drop(&mut self) {
-        // If this fails the lock goes with the file, a moment later.
+        // If this fails, closing the file releases the lock.
         let _ = self.0.unlock();
     }
 }
 
 impl LeaseFiles {
     pub fn in_dir(dir: &Path) -> Self {
-        Self { beside: dir.to_owned(), dir: dir.join("leases") }
+        Self { store_dir: dir.to_owned(), dir: dir.join("leases") }
     }
 
-    /// The directory that holds the leases, and the database.
-    pub fn beside(&self) -> &Path {
-        &self.beside
+    /// The directory of the database.
+    pub fn store_dir(&self) -> &Path {
+        &self.store_dir
     }
 
-    pub fn acquire(&self, run: RunId) -> Result<Locked, StoreError> {
-        let _gate = self.gate()?;
+    pub fn acquire(&self, run: RunId) -> Result<LockedFile, StoreError> {
+        let _gate = self.lock_gate()?;
         lock(open(&self.file(run))?, run)
     }
 
     pub fn is_held(&self, run: RunId) -> Result<bool, StoreError> {
-        if !self.file(run).try_exists().map_err(fault::of_file)? {
+        if !self.file(run).try_exists().map_err(error_mapping::from_io)? {
             return Ok(false);
         }
-        let gate = self.gate()?;
-        let looked = lock(open(&self.file(run))?, run).map(drop);
+        let gate = self.lock_gate()?;
+        let result = lock(open(&self.file(run))?, run).map(drop);
         drop(gate);
-        match looked {
+        match result {
             Ok(()) => Ok(false),
             Err(StoreError::Held(_)) => Ok(true),
             Err(other) => Err(other),
         }
     }
 
-    /// The right to look at or take leases. Held for a moment only, so that one who looks is never taken for a
-    /// holder.
-    fn gate(&self) -> Result<Locked, StoreError> {
-        self.wait_for("gate")
+    /// A short lock around every check and acquisition, so that a check is never mistaken for a holder.
+    fn lock_gate(&self) -> Result<LockedFile, StoreError> {
+        self.lock_named("gate")
     }
 
-    /// The right to change the schema.
-    pub fn schema(&self) -> Result<Locked, StoreError> {
-        self.wait_for("schema")
+    /// Locks the schema for a migration.
+    pub fn lock_schema(&self) -> Result<LockedFile, StoreError> {
+        self.lock_named("schema")
     }
 
-    fn wait_for(&self, name: &str) -> Result<Locked, StoreError> {
-        fs::create_dir_all(&self.dir).map_err(fault::of_file)?;
+    fn lock_named(&self, name: &str) -> Result<LockedFile, StoreError> {
+        fs::create_dir_all(&self.dir).map_err(error_mapping::from_io)?;
         let file = open(&self.dir.join(name))?;
-        file.lock().map_err(fault::of_file)?;
-        Ok(Locked(file))
+        file.lock().map_err(error_mapping::from_io)?;
+        Ok(LockedFile(file))
     }
 
     fn file(&self, run: RunId) -> PathBuf {
@@ -75,15 +74,15 @@ impl LeaseFiles {
     }
 }
 
-fn lock(file: File, run: RunId) -> Result<Locked, StoreError> {
+fn lock(file: File, run: RunId) -> Result<LockedFile, StoreError> {
     match file.try_lock() {
-        Ok(()) => Ok(Locked(file)),
+        Ok(()) => Ok(LockedFile(file)),
         Err(TryLockError::WouldBlock) => Err(StoreError::Held(run)),
-        Err(TryLockError::Error(error)) => Err(fault::of_file(error)),
+        Err(TryLockError::Error(error)) => Err(error_mapping::from_io(error)),
     }
 }
 
 fn open(path: &Path) -> Result<File, StoreError> {
     let file = File::options().create(true).truncate(false).write(true).open(path);
-    file.map_err(fault::of_file)
+    file.map_err(error_mapping::from_io)
 }

@@ -1,39 +1,39 @@
-//! What is asked of the tables.
+//! The read queries.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
-use signoff_core::command::Command;
+use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, TaskRow};
-use signoff_core::wire::{Fact, Recorded, TaskFact};
+use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
-use super::book::{EVENT_COLUMNS, recorded};
-use super::fault;
-use crate::record::{Cell, Cells, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
-use crate::{FindingPlace, QuestionPlace, Request, RunRow, StoreError, journal};
+use super::error_mapping;
+use super::transaction::{EVENT_COLUMNS, parse_recorded};
+use crate::record::{Cell, CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
+use crate::{CommandRequest, FindingRef, QuestionRef, StoreError, StoredRun, operations};
 
-/// All rows of a query, read to the end.
+/// Runs a query and reads all rows.
 pub(super) fn select<T>(
     connection: &Connection,
     sql: &str,
     params: impl Params,
     read: impl Fn(&Row<'_>) -> Result<T, StoreError>,
 ) -> Result<Vec<T>, StoreError> {
-    let mut statement = connection.prepare_cached(sql).map_err(fault::of)?;
-    let mut rows = statement.query(params).map_err(fault::of)?;
+    let mut statement = connection.prepare_cached(sql).map_err(error_mapping::from_sqlite)?;
+    let mut rows = statement.query(params).map_err(error_mapping::from_sqlite)?;
     let mut found = Vec::new();
-    while let Some(row) = rows.next().map_err(fault::of)? {
+    while let Some(row) = rows.next().map_err(error_mapping::from_sqlite)? {
         found.push(read(row)?);
     }
     Ok(found)
 }
 
-/// The cells of a row, from the first on.
-pub(super) fn cells<'a>(row: &'a Row<'a>) -> Cells<impl FnMut() -> Result<Cell, StoreError> + 'a> {
+/// A reader over the cells of a row.
+pub(super) fn cells<'a>(row: &'a Row<'a>) -> CellReader<impl FnMut() -> Result<Cell, StoreError> + 'a> {
     let mut columns = 0..;
-    Cells::new(move || match columns.next() {
-        Some(column) => cell(row.get_ref(column).map_err(fault::of)?),
+    CellReader::new(move || match columns.next() {
+        Some(column) => cell(row.get_ref(column).map_err(error_mapping::from_sqlite)?),
         None => Ok(Cell::Null),
     })
 }
@@ -54,11 +54,11 @@ pub(super) fn cell(value: ValueRef<'_>) -> Result<Cell, StoreError> {
 
 pub(super) fn fence(connection: &Connection, run: RunId) -> Result<Option<u64>, StoreError> {
     let sql = "SELECT fence FROM leases WHERE run_id = ?";
-    one(connection, sql, [number(run.0)], |row| cells(row).number())
+    first_row(connection, sql, [to_integer(run.0)], |row| cells(row).number())
 }
 
 /// The first row.
-fn one<T>(
+fn first_row<T>(
     connection: &Connection,
     sql: &str,
     params: impl Params,
@@ -67,36 +67,35 @@ fn one<T>(
     Ok(select(connection, sql, params, read)?.into_iter().next())
 }
 
-/// A number as SQLite keeps it.
-pub(super) fn number(number: u64) -> i64 {
+/// Converts to SQLite's signed integer.
+pub(super) fn to_integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-pub(super) fn open_runs(connection: &Connection) -> Result<Vec<RunRow>, StoreError> {
+pub(super) fn open_runs(connection: &Connection) -> Result<Vec<StoredRun>, StoreError> {
     let sql = format!("SELECT {} FROM runs WHERE open ORDER BY id", RUN_COLUMNS.join(", "));
     select(connection, &sql, [], |row| cells(row).run())
 }
 
-pub(super) fn runs(connection: &Connection) -> Result<Vec<RunRow>, StoreError> {
+pub(super) fn runs(connection: &Connection) -> Result<Vec<StoredRun>, StoreError> {
     let sql = format!("SELECT {} FROM runs ORDER BY id", RUN_COLUMNS.join(", "));
     select(connection, &sql, [], |row| cells(row).run())
 }
 
-pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<RunRow>, StoreError> {
+pub(super) fn run(connection: &Connection, run: RunId) -> Result<Option<StoredRun>, StoreError> {
     let sql = format!("SELECT {} FROM runs WHERE id = ?", RUN_COLUMNS.join(", "));
-    one(connection, &sql, [number(run.0)], |row| cells(row).run())
+    first_row(connection, &sql, [to_integer(run.0)], |row| cells(row).run())
 }
 
-pub(super) fn failed_runs(connection: &Connection) -> Result<Vec<RunRow>, StoreError> {
+pub(super) fn failed_runs(connection: &Connection) -> Result<Vec<StoredRun>, StoreError> {
     let columns = RUN_COLUMNS.join(", ");
-    let sql =
-        format!("SELECT {columns} FROM runs WHERE status = 'failed' AND group_count IS NOT NULL ORDER BY id");
+    let sql = format!("SELECT {columns} FROM runs WHERE status = 'failed' AND group_count IS NOT NULL ORDER BY id");
     select(connection, &sql, [], |row| cells(row).run())
 }
 
-pub(super) fn last_run(connection: &Connection) -> Result<Option<RunRow>, StoreError> {
+pub(super) fn last_run(connection: &Connection) -> Result<Option<StoredRun>, StoreError> {
     let sql = format!("SELECT {} FROM runs ORDER BY id DESC LIMIT 1", RUN_COLUMNS.join(", "));
-    one(connection, &sql, [], |row| cells(row).run())
+    first_row(connection, &sql, [], |row| cells(row).run())
 }
 
 pub(super) fn tasks(connection: &Connection) -> Result<Vec<TaskRow>, StoreError> {
@@ -106,12 +105,12 @@ pub(super) fn tasks(connection: &Connection) -> Result<Vec<TaskRow>, StoreError>
 
 pub(super) fn task(connection: &Connection, task: TaskId) -> Result<Option<TaskRow>, StoreError> {
     let sql = format!("SELECT {} FROM tasks WHERE id = ?", TASK_COLUMNS.join(", "));
-    one(connection, &sql, [number(task.0)], |row| cells(row).task())
+    first_row(connection, &sql, [to_integer(task.0)], |row| cells(row).task())
 }
 
-/// The task that a row of the log adds, and what was asked for.
-fn added(row: &Row<'_>) -> Result<Option<(TaskId, TaskSpec)>, StoreError> {
-    Ok(match recorded(row)?.fact {
+/// The task and specification that a row of the log adds.
+fn added_task(row: &Row<'_>) -> Result<Option<(TaskId, TaskSpec)>, StoreError> {
+    Ok(match parse_recorded(row)?.fact {
         Fact::Task(task, TaskFact::Added { spec, .. }) => Some((task, *spec)),
         Fact::Task(_, TaskFact::Withdrawn { .. }) | Fact::Run(_) | Fact::Loop(..) => None,
     })
@@ -121,7 +120,7 @@ pub(super) fn task_spec(connection: &Connection, task: TaskId) -> Result<Option<
     let sql = format!(
         "SELECT {EVENT_COLUMNS} FROM events WHERE task_id = ? AND kind = 'task.added' ORDER BY position LIMIT 1"
     );
-    let found = one(connection, &sql, [number(task.0)], added)?;
+    let found = first_row(connection, &sql, [to_integer(task.0)], added_task)?;
     Ok(found.flatten().map(|(_, spec)| spec))
 }
 
@@ -133,37 +132,33 @@ pub(super) fn queued(
     let sql = "SELECT id, depends_on FROM tasks
                WHERE run_id IS NULL AND status = 'pending' AND id > ? ORDER BY id LIMIT ?";
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    select(connection, sql, [number(after.0), most], |row| {
+    select(connection, sql, [to_integer(after.0), most], |row| {
         let mut cells = cells(row);
         Ok((TaskId(cells.number()?), cells.list()?.into_iter().map(TaskId).collect()))
     })
 }
 
-pub(super) fn log_part(
+pub(super) fn log_page(
     connection: &Connection,
     run: RunId,
     seq: u64,
     most: usize,
-) -> Result<Vec<Recorded>, StoreError> {
+) -> Result<Vec<RecordedFact>, StoreError> {
     let sql = format!("SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?");
     let most = i64::try_from(most).unwrap_or(i64::MAX);
-    select(connection, &sql, [number(run.0), number(seq), most], recorded)
+    select(connection, &sql, [to_integer(run.0), to_integer(seq), most], parse_recorded)
 }
 
-pub(super) fn log_of_loop(
-    connection: &Connection,
-    run: RunId,
-    loop_id: &LoopId,
-) -> Result<Vec<Recorded>, StoreError> {
-    // Two looks at an index, merged: with OR in its place the whole run would be gone through.
+pub(super) fn loop_log(connection: &Connection, run: RunId, loop_id: &LoopId) -> Result<Vec<RecordedFact>, StoreError> {
+    // Two index lookups, merged. With OR, SQLite would scan the whole run.
     let of = |which: &str| format!("SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ?1 AND {which}");
     let sql = format!("{} UNION ALL {} ORDER BY seq", of("loop_id IS NULL"), of("loop_id = ?2"));
-    select(connection, &sql, params![number(run.0), loop_id.as_str()], recorded)
+    select(connection, &sql, params![to_integer(run.0), loop_id.as_str()], parse_recorded)
 }
 
-pub(super) fn loop_of(connection: &Connection, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {
+pub(super) fn loop_for_task(connection: &Connection, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {
     let sql = "SELECT run_id, loop_id FROM tasks WHERE id = ? AND run_id NOTNULL AND loop_id NOTNULL";
-    one(connection, sql, [number(task.0)], |row| {
+    first_row(connection, sql, [to_integer(task.0)], |row| {
         let mut cells = cells(row);
         Ok((RunId(cells.number()?), LoopId::new(cells.text()?)))
     })
@@ -175,11 +170,11 @@ pub(super) fn questions(connection: &Connection) -> Result<Vec<QuestionRow>, Sto
     select(connection, &sql, [], |row| cells(row).question())
 }
 
-pub(super) fn question(connection: &Connection, id: u64) -> Result<Option<QuestionPlace>, StoreError> {
+pub(super) fn question(connection: &Connection, id: u64) -> Result<Option<QuestionRef>, StoreError> {
     let sql = "SELECT run_id, loop_id, number, closed_at IS NULL FROM questions WHERE id = ?";
-    one(connection, sql, [number(id)], |row| {
+    first_row(connection, sql, [to_integer(id)], |row| {
         let mut cells = cells(row);
-        Ok(QuestionPlace {
+        Ok(QuestionRef {
             run: RunId(cells.number()?),
             loop_id: LoopId::new(cells.text()?),
             question: QuestionId(cells.number()?),
@@ -188,7 +183,7 @@ pub(super) fn question(connection: &Connection, id: u64) -> Result<Option<Questi
     })
 }
 
-pub(super) fn findings(connection: &Connection, prefix: &str) -> Result<Vec<FindingPlace>, StoreError> {
+pub(super) fn findings(connection: &Connection, prefix: &str) -> Result<Vec<FindingRef>, StoreError> {
     let columns = FINDING_COLUMNS.join(", ");
     let sql = format!(
         "SELECT {columns} FROM findings WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1
@@ -197,36 +192,34 @@ pub(super) fn findings(connection: &Connection, prefix: &str) -> Result<Vec<Find
     select(connection, &sql, [prefix], |row| cells(row).finding())
 }
 
-pub(super) fn requests(connection: &Connection, run: RunId) -> Result<Vec<Request>, StoreError> {
+pub(super) fn pending_requests(connection: &Connection, run: RunId) -> Result<Vec<CommandRequest>, StoreError> {
     let sql = "SELECT id, loop_id, command FROM requests WHERE run_id = ? AND settled = 0 ORDER BY id";
-    select(connection, sql, [number(run.0)], |row| {
+    select(connection, sql, [to_integer(run.0)], |row| {
         let mut cells = cells(row);
         let (id, loop_id, command) = (cells.number()?, LoopId::new(cells.text()?), cells.text()?);
-        let command: Command = serde_json::from_str(&command)
+        let command: LoopCommand = serde_json::from_str(&command)
             .map_err(|error| StoreError::Damaged(format!("request {id} cannot be read: {error}")))?;
-        Ok(Request { id, loop_id, command })
+        Ok(CommandRequest { id, loop_id, command })
     })
 }
 
-pub(super) fn answer(
-    connection: &Connection,
-    request: u64,
-) -> Result<Option<Result<(), String>>, StoreError> {
+pub(super) fn request_answer(connection: &Connection, request: u64) -> Result<Option<Result<(), String>>, StoreError> {
     let sql = "SELECT settled, refusal FROM requests WHERE id = ?";
     let read = |row: &Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, Option<String>>(1)?));
-    let found = connection.query_row(sql, [number(request)], read).optional().map_err(fault::of)?;
-    let (settled, refusal) = found.ok_or_else(|| journal::no_request(request))?;
+    let found =
+        connection.query_row(sql, [to_integer(request)], read).optional().map_err(error_mapping::from_sqlite)?;
+    let (settled, refusal) = found.ok_or_else(|| operations::no_request(request))?;
     Ok(settled.then(|| refusal.map_or(Ok(()), Err)))
 }
 
-/// What SQLite itself finds wrong with the file.
+/// The results of SQLite's own integrity checks.
 pub(super) fn integrity(connection: &Connection) -> Result<Vec<String>, StoreError> {
-    let mut wrong = select(connection, "PRAGMA integrity_check", [], |row| cells(row).text())?;
-    wrong.retain(|line| line != "ok");
+    let mut problems = select(connection, "PRAGMA integrity_check", [], |row| cells(row).text())?;
+    problems.retain(|line| line != "ok");
     let sql = "SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check";
-    wrong.extend(select(connection, sql, [], |row| {
+    problems.extend(select(connection, sql, [], |row| {
         let mut cells = cells(row);
         Ok(format!("table {} names rows that {} does not have", cells.text()?, cells.text()?))
     })?);
-    Ok(wrong)
+    Ok(problems)
 }

@@ -1,15 +1,15 @@
-//! The schema, in numbered steps. A step that was released is never changed; a new one is added.
+//! Schema migrations. A released migration is never changed; a new one is added.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::book::Pages;
-use super::fault;
+use super::error_mapping;
+use super::existing_ids::ExistingIds;
 use super::lease_file::LeaseFiles;
-use super::left_behind::LeftBehind;
-use crate::book::{Book as _, Counter};
-use crate::{StoreError, journal};
+use super::transaction::SqliteTransaction;
+use crate::transaction::{Counter, Transaction as _};
+use crate::{StoreError, operations};
 
-const STEPS: [&str; 7] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0001_log_and_tables.sql"),
     include_str!("../../migrations/sqlite/0002_approved_commit.sql"),
     include_str!("../../migrations/sqlite/0003_trackers.sql"),
@@ -19,45 +19,45 @@ const STEPS: [&str; 7] = [
     include_str!("../../migrations/sqlite/0007_task_state.sql"),
 ];
 
-const KNOWN: u32 = STEPS.len() as u32;
+const LATEST_VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// The last step that added columns to what is told from the log.
-const LAST_COLUMNS: u32 = 7;
+/// The last migration that added columns to a projected table.
+const LAST_COLUMN_MIGRATION: u32 = 7;
 
-/// Takes the steps that are missing. Where none is, this is one look at the file's first page.
-pub(super) fn bring_up_to_date(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), StoreError> {
+/// Runs the missing migrations. If there are none, this reads only the first page of the file.
+pub(super) fn migrate(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), StoreError> {
     let found = version(connection)?;
-    if found == KNOWN {
+    if found == LATEST_VERSION {
         return Ok(());
     }
-    if found > KNOWN {
-        return Err(StoreError::Newer { found, known: KNOWN });
+    if found > LATEST_VERSION {
+        return Err(StoreError::Newer { found, known: LATEST_VERSION });
     }
-    // Two programs that make the database at once would not wait for each other by SQLite's own means.
-    let _alone = leases.schema()?;
+    // SQLite itself does not serialize two processes that create the database at the same time.
+    let _lock = leases.lock_schema()?;
     let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
-    mode.map_err(fault::of)?;
+    mode.map_err(error_mapping::from_sqlite)?;
     let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault::of)?;
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error_mapping::from_sqlite)?;
     let found = version(&transaction)?;
-    let missing = STEPS.get(found as usize..).unwrap_or_default();
-    missing.iter().try_for_each(|sql| transaction.execute_batch(sql)).map_err(fault::of)?;
-    if found > 0 && found < LAST_COLUMNS {
-        // New columns are empty until the log has been told again.
-        journal::rebuild(&mut Pages(&transaction))?;
+    let missing = MIGRATIONS.get(found as usize..).unwrap_or_default();
+    missing.iter().try_for_each(|sql| transaction.execute_batch(sql)).map_err(error_mapping::from_sqlite)?;
+    if found > 0 && found < LAST_COLUMN_MIGRATION {
+        // New columns are empty until the tables are rebuilt.
+        operations::rebuild(&mut SqliteTransaction(&transaction))?;
     }
     if found == 0 {
-        count_on(&mut Pages(&transaction), LeftBehind::in_dir(leases.beside()))?;
+        skip_existing_ids(&mut SqliteTransaction(&transaction), ExistingIds::scan(leases.store_dir()))?;
     }
-    transaction.pragma_update(None, "user_version", KNOWN.max(found)).map_err(fault::of)?;
-    transaction.commit().map_err(fault::of)
+    transaction.pragma_update(None, "user_version", LATEST_VERSION.max(found)).map_err(error_mapping::from_sqlite)?;
+    transaction.commit().map_err(error_mapping::from_sqlite)
 }
 
-/// A new database goes on counting where the one before it ended.
-fn count_on(pages: &mut Pages<'_>, left: LeftBehind) -> Result<(), StoreError> {
-    for (counter, last) in [(Counter::Task, left.task), (Counter::Run, left.run)] {
+/// Sets the counters of a new database past the ids that already exist on disk.
+fn skip_existing_ids(tx: &mut SqliteTransaction<'_>, existing: ExistingIds) -> Result<(), StoreError> {
+    for (counter, last) in [(Counter::Task, existing.task), (Counter::Run, existing.run)] {
         if last > 0 {
-            pages.set_counter(counter, last)?;
+            tx.set_counter(counter, last)?;
         }
     }
     Ok(())
@@ -65,6 +65,7 @@ fn count_on(pages: &mut Pages<'_>, left: LeftBehind) -> Result<(), StoreError> {
 
 fn version(connection: &Connection) -> Result<u32, StoreError> {
     let found = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
-    // A negative number was never ours.
-    u32::try_from(found.map_err(fault::of)?).map_err(|_| StoreError::Damaged("not a signoff database".into()))
+    // signoff never writes a negative version.
+    u32::try_from(found.map_err(error_mapping::from_sqlite)?)
+        .map_err(|_| StoreError::Damaged("not a signoff database".into()))
 }

@@ -1,17 +1,17 @@
-//! Random but lawful histories: agents, reviewers and people who do whatever the machine allows.
+//! Generates random valid histories: agents, reviewers and users do anything that the state machine allows.
 
-use signoff_core::group::{RunEvent, Standing};
+use signoff_core::group::{LoopStatus, RunEvent};
 use signoff_core::ids::{Commit, FindingId, LoopId, QuestionId, RunId, TaskId};
-use signoff_core::ledger::{DecidedBy, Decision, State};
+use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{
-    CheckReport, Choice, Effect, Event, Failure, FinalWord, Job, JobKind, LandReport, LimitPlan, Loop, Loss,
-    Policy, Question, Stage, WorkReport, outstanding,
+    AttemptFailure, CheckReport, Choice, Effect, Event, FinalVerdict, Job, JobKind, LandingReport, LimitPlan, Loop,
+    Loss, Policy, Question, Stage, WorkReport, outstanding,
 };
 use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::view::RunView;
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 
-use crate::say;
+use crate::make;
 
 const WORDS: [&str; 4] = [
     "the error is thrown away",
@@ -20,8 +20,8 @@ const WORDS: [&str; 4] = [
     "a test for the empty list is missing",
 ];
 
-/// A run in the making.
-pub struct World {
+/// A run that is extended with random events.
+pub struct RandomRun {
     view: RunView,
     policy: Policy,
     heads: u64,
@@ -29,94 +29,93 @@ pub struct World {
     fresh: Vec<Fact>,
 }
 
-impl World {
-    /// Two loops, about to start.
+impl RandomRun {
+    /// Creates a run with two loops that have not started.
     pub fn new(preset: &str, tasks: [TaskId; 2]) -> Self {
-        let (view, policy) = (RunView::default(), say::policy(preset));
-        let mut world = Self { view, policy, heads: 0, seq: 0, fresh: Vec::new() };
-        world.take(say::opened(preset));
-        world.take(say::run(RunEvent::Started));
+        let (view, policy) = (RunView::default(), make::policy(preset));
+        let mut this = Self { view, policy, heads: 0, seq: 0, fresh: Vec::new() };
+        this.record(make::opened(preset));
+        this.record(make::run(RunEvent::Started));
         for (id, task) in ["A", "B"].into_iter().zip(tasks) {
-            world.take(say::taken(id, task));
+            this.record(make::taken(id, task));
         }
-        world.take(say::run(RunEvent::GroupsPlanned { groups: vec![vec!["A".into(), "B".into()]] }));
-        world
+        this.record(make::run(RunEvent::GroupsPlanned { groups: vec![vec!["A".into(), "B".into()]] }));
+        this
     }
 
-    /// What happened since the last time.
+    /// Takes the facts since the last call.
     pub fn facts(&mut self) -> Vec<Fact> {
         std::mem::take(&mut self.fresh)
     }
 
-    fn take(&mut self, fact: Fact) {
+    fn record(&mut self, fact: Fact) {
         self.seq += 1;
-        let at = say::at(self.seq as i64);
-        self.view.apply(&Recorded { run: RunId(1), seq: self.seq, at, fact: fact.clone() });
+        let at = make::at(self.seq as i64);
+        self.view.apply(&RecordedFact { run: RunId(1), seq: self.seq, at, fact: fact.clone() });
         self.fresh.push(fact);
     }
 
-    /// Lets one thing happen to one loop.
-    pub fn happen(&mut self, choice: u32) {
+    /// Applies one random event to one loop.
+    pub fn step(&mut self, choice: u32) {
         let id = LoopId::from(if choice.is_multiple_of(2) { "A" } else { "B" });
         let state = self.view.loop_state(&id).cloned().unwrap_or_default();
         let (kind, pick) = (choice / 2 % 16, (choice / 32) as usize);
         match kind {
-            0 => say::attempt(id.as_str(), 1 + u64::from(choice % 5), 3)
-                .into_iter()
-                .for_each(|fact| self.take(fact)),
-            1 => {
-                let wants = say::review("code", Verdict::ChangesRequested, &[WORDS[pick % 4]]);
-                self.take(Fact::Loop(id, LoopFact::CheckpointReviewed { review: wants }));
+            0 => {
+                make::attempt(id.as_str(), 1 + u64::from(choice % 5), 3).into_iter().for_each(|fact| self.record(fact))
             }
-            2 => self.odd(&id, &state, pick),
+            1 => {
+                let wants = make::review("code", Verdict::ChangesRequested, &[WORDS[pick % 4]]);
+                self.record(Fact::Loop(id, LoopFact::CheckpointReviewed { review: wants }));
+            }
+            2 => self.interrupt(&id, &state, pick),
             _ => {
                 let events = self.events(&state);
                 let Some(event) = events.get(pick % events.len().max(1)) else { return };
-                self.moved(&id, event.clone());
+                self.transition(&id, event.clone());
             }
         }
     }
 
-    fn moved(&mut self, id: &LoopId, event: Event) {
-        self.take(Fact::Loop(id.clone(), LoopFact::Moved(event)));
-        let standing = Standing::of(self.view.loop_state(id).expect("a loop"));
-        self.take(say::run(RunEvent::LoopMoved { loop_id: id.clone(), standing }));
+    fn transition(&mut self, id: &LoopId, event: Event) {
+        self.record(Fact::Loop(id.clone(), LoopFact::Transitioned(event)));
+        let standing = LoopStatus::for_loop(self.view.loop_state(id).expect("a loop"));
+        self.record(make::run(RunEvent::LoopStatusChanged { loop_id: id.clone(), standing }));
     }
 
-    /// What can come at any time.
-    fn odd(&mut self, id: &LoopId, state: &Loop, pick: usize) {
+    /// Applies an event that is allowed at any time.
+    fn interrupt(&mut self, id: &LoopId, state: &Loop, pick: usize) {
         self.heads += 1;
         let by = || "ann".to_owned();
-        let finding =
-            state.ledger.entries().first().map_or("f-none".into(), |entry| entry.finding.id.clone());
+        let finding = state.ledger.entries().first().map_or("f-none".into(), |entry| entry.finding.id.clone());
         let events = [
-            Event::HeadMoved { head: say::head(self.heads) },
+            Event::HeadMoved { head: make::head(self.heads) },
             Event::BudgetReached,
-            decided(finding.clone(), State::Refuted),
-            decided(finding, State::OutOfScope),
+            decided(finding.clone(), FindingState::Refuted),
+            decided(finding, FindingState::OutOfScope),
             Event::Cancelled { by: by() },
             Event::PersonEdited {
-                verdict: FinalWord::ALL[pick % 4],
+                verdict: FinalVerdict::ALL[pick % 4],
                 by: by(),
                 reason: by(),
                 head: None,
                 findings: Vec::new(),
             },
         ];
-        self.moved(id, events[pick % events.len()].clone());
+        self.transition(id, events[pick % events.len()].clone());
     }
 
-    /// Every answer to what the loop waits for.
+    /// Lists all events that the loop waits for.
     fn events(&mut self, state: &Loop) -> Vec<Event> {
         if state.stage == Stage::Queued {
-            return vec![Event::Started { head: say::head(0) }];
+            return vec![Event::Started { head: make::head(0) }];
         }
         if state.is_done() {
             return vec![Event::PersonRetried { by: "ann".into() }];
         }
         let mut events = Vec::new();
-        for wish in outstanding(state, &self.policy) {
-            match wish {
+        for effect in outstanding(state, &self.policy) {
+            match effect {
                 Effect::Spawn(job) => events.extend(self.reports(&job)),
                 Effect::Ask(question) => events.extend(answers(&question)),
                 Effect::Wait { hold } => events.push(Event::Resumed { hold }),
@@ -129,8 +128,8 @@ impl World {
 
     fn reports(&mut self, job: &Job) -> Vec<Event> {
         self.heads += 1;
-        let (attempt, head) = (job.attempt, say::head(self.heads));
-        let findings = || vec![say::finding("checks", WORDS[2])];
+        let (attempt, head) = (job.attempt, make::head(self.heads));
+        let findings = || vec![make::finding("checks", WORDS[2])];
         let mut events = match &job.kind {
             JobKind::Work { .. } | JobKind::Research { .. } | JobKind::Fix { .. } => vec![
                 Event::WorkEnded { attempt, report: WorkReport::Complete { head: head.clone() } },
@@ -147,16 +146,16 @@ impl World {
                 Event::FixesOverlapped { attempt, kept: vec![0], head },
             ],
             JobKind::Land => vec![
-                Event::LandingEnded { attempt, report: LandReport::Landed { commit: head.commit.clone() } },
-                Event::LandingEnded { attempt, report: LandReport::SentBack { head, findings: findings() } },
+                Event::LandingEnded { attempt, report: LandingReport::Landed { commit: head.commit.clone() } },
+                Event::LandingEnded { attempt, report: LandingReport::SentBack { head, findings: findings() } },
             ],
         };
         let late = signoff_core::ids::AttemptId(attempt.0 + 100);
         events.extend([
-            Event::AttemptFailed { attempt, failure: Failure::TimedOut },
+            Event::AttemptFailed { attempt, failure: AttemptFailure::TimedOut },
             Event::AttemptLost { attempt, loss: Loss::Crashed },
-            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(say::at(9)), why: None, turn: None },
-            Event::ReviewArrived { attempt: late, review: say::review("code", Verdict::Approved, &[]) },
+            Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(make::at(9)), why: None, turn: None },
+            Event::ReviewArrived { attempt: late, review: make::review("code", Verdict::Approved, &[]) },
         ]);
         events
     }
@@ -164,11 +163,11 @@ impl World {
 
 fn reviews(job: &Job, reviewer: &str, commit: &Commit) -> Vec<Event> {
     let said = |verdict, words: &[&str]| {
-        let mut review = say::review(reviewer, verdict, words);
+        let mut review = make::review(reviewer, verdict, words);
         review.judged.commit = Some(commit.clone());
         Event::ReviewArrived { attempt: job.attempt, review }
     };
-    let mut elsewhere = say::review(reviewer, Verdict::Approved, &[]);
+    let mut elsewhere = make::review(reviewer, Verdict::Approved, &[]);
     elsewhere.judged.commit = Some("elsewhere".into());
     let unread = Verdict::Inconclusive(Inconclusive::Missing("nothing said".into()));
     vec![
@@ -185,15 +184,12 @@ fn reviews(job: &Job, reviewer: &str, commit: &Commit) -> Vec<Event> {
 }
 
 fn answers(question: &Question) -> Vec<Event> {
-    let answered = |(id, choice): (QuestionId, Choice)| Event::PersonAnswered {
-        question: id,
-        choice,
-        by: "ann".to_owned(),
-    };
+    let answered =
+        |(id, choice): (QuestionId, Choice)| Event::PersonAnswered { question: id, choice, by: "ann".to_owned() };
     question.choices.iter().map(|choice| answered((question.id, *choice))).collect()
 }
 
-fn decided(finding: FindingId, state: State) -> Event {
+fn decided(finding: FindingId, state: FindingState) -> Event {
     let by = DecidedBy::Person("ann".to_owned());
-    Event::FindingDecided { finding, decision: Decision { state, by, commit: None, evidence: "so".into() } }
+    Event::FindingDecided { finding, decision: FindingDecision { state, by, commit: None, evidence: "so".into() } }
 }

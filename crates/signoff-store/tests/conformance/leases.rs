@@ -1,4 +1,4 @@
-//! Who may write.
+//! Leases: only the holder of a run may write to it.
 
 use std::sync::Barrier;
 
@@ -6,12 +6,12 @@ use signoff_core::ids::RunId;
 use signoff_core::wire::QUEUE;
 use signoff_store::StoreError;
 
-use crate::house::House;
-use crate::say;
+use crate::factory::StoreFactory;
+use crate::make;
 
-pub fn one_holder_at_a_time(house: &dyn House) {
-    let (one, other) = (house.program(), house.program());
-    let lease = one.open_run(say::at(1)).expect("a run");
+pub fn one_holder_at_a_time(factory: &dyn StoreFactory) {
+    let (one, other) = (factory.open_store(), factory.open_store());
+    let lease = one.open_run(make::at(1)).expect("a run");
     let run = lease.run();
     assert!(other.is_held(run).expect("looked"));
     assert!(matches!(other.acquire(run), Err(StoreError::Held(held)) if held == run));
@@ -26,29 +26,26 @@ pub fn one_holder_at_a_time(house: &dyn House) {
     assert!(!one.is_held(RunId(9)).expect("looked"));
 }
 
-pub fn a_holder_that_was_taken_over_writes_nothing(house: &dyn House) {
-    let (one, other) = (house.program(), house.program());
-    let old = one.open_run(say::at(1)).expect("a run");
-    one.append(&old, say::at(2), &[say::opened("task")]).expect("appended");
-    house.lose_leases();
+pub fn a_fenced_holder_cannot_write(factory: &dyn StoreFactory) {
+    let (one, other) = (factory.open_store(), factory.open_store());
+    let old = one.open_run(make::at(1)).expect("a run");
+    one.append(&old, make::at(2), &[make::opened("task")]).expect("appended");
+    factory.lose_leases();
     let new = other.acquire(old.run()).expect("free");
-    other.append(&new, say::at(3), &[say::run(signoff_core::group::RunEvent::Started)]).expect("appended");
+    other.append(&new, make::at(3), &[make::run(signoff_core::group::RunEvent::Started)]).expect("appended");
 
-    let late = one.append(&old, say::at(4), &[say::run(signoff_core::group::RunEvent::NothingToPick)]);
+    let late = one.append(&old, make::at(4), &[make::run(signoff_core::group::RunEvent::NothingToPick)]);
     assert!(matches!(late, Err(StoreError::Fenced(run)) if run == old.run()));
     assert_eq!(one.log(old.run()).expect("a log").len(), 2);
     drop(old);
-    assert!(
-        other.is_held(new.run()).expect("looked"),
-        "the old holder gives back nothing that is not its own"
-    );
+    assert!(other.is_held(new.run()).expect("looked"), "the old holder gives back nothing that is not its own");
 }
 
-pub fn many_ask_and_one_gets_it(house: &dyn House) {
-    let run = house.program().open_run(say::at(1)).expect("a run").run();
+pub fn of_concurrent_acquires_one_succeeds(factory: &dyn StoreFactory) {
+    let run = factory.open_store().open_run(make::at(1)).expect("a run").run();
     let (asked, done) = (Barrier::new(4), Barrier::new(4));
     let ask = || {
-        let store = house.program();
+        let store = factory.open_store();
         asked.wait();
         let lease = store.acquire(run);
         done.wait();
@@ -61,18 +58,18 @@ pub fn many_ask_and_one_gets_it(house: &dyn House) {
     assert_eq!(got, 1);
 }
 
-/// One who only looks whether a run is held must not be taken for its holder.
-pub fn looking_disturbs_nobody(house: &dyn House) {
-    let run = house.program().open_run(say::at(1)).expect("a run").run();
+/// A check whether a run is held must not look like a holder to others.
+pub fn checking_a_lease_does_not_block_acquire(factory: &dyn StoreFactory) {
+    let run = factory.open_store().open_run(make::at(1)).expect("a run").run();
     let begin = Barrier::new(2);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let store = house.program();
+            let store = factory.open_store();
             begin.wait();
             let looks = (0..200).filter(|_| store.is_held(run).is_ok()).count();
             assert_eq!(looks, 200);
         });
-        let store = house.program();
+        let store = factory.open_store();
         begin.wait();
         (0..20).for_each(|_| drop(store.acquire(run).expect("nobody else takes it")));
     });

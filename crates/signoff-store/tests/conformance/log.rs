@@ -1,41 +1,41 @@
-//! What is written stays written.
+//! The log: appended facts are stored completely and in order.
 
 use signoff_core::group::RunEvent;
 use signoff_core::ids::{AttemptId, RunId, TaskId};
-use signoff_core::wire::{LoopFact, Recorded};
+use signoff_core::wire::{LoopFact, RecordedFact};
 use signoff_store::StoreError;
 
-use crate::house::House;
+use crate::factory::StoreFactory;
+use crate::make;
 use crate::queue::added;
-use crate::say;
 
-pub fn facts_come_back_as_they_were_written(house: &dyn House) {
-    let store = house.program();
-    store.add_tasks(say::at(1), &[say::task("ä \"quoted\" \u{1F600}\n\nand more")]).expect("added");
-    let lease = store.open_run(say::at(1)).expect("a run");
+pub fn facts_round_trip(factory: &dyn StoreFactory) {
+    let store = factory.open_store();
+    store.add_tasks(make::at(1), &[make::task("ä \"quoted\" \u{1F600}\n\nand more")]).expect("added");
+    let lease = store.open_run(make::at(1)).expect("a run");
     let line = LoopFact::Said { attempt: AttemptId(1), line: "tab\t nul\u{0} é".into() };
     let facts =
-        [say::opened("loops"), say::taken("A", TaskId(1)), say::of("A", line), say::run(RunEvent::Started)];
-    let written = store.append(&lease, say::at(7), &facts).expect("appended");
+        [make::opened("loops"), make::taken("A", TaskId(1)), make::loop_fact("A", line), make::run(RunEvent::Started)];
+    let written = store.append(&lease, make::at(7), &facts).expect("appended");
     let expected: Vec<_> =
-        (1..).zip(facts).map(|(seq, fact)| Recorded { run: RunId(1), seq, at: say::at(7), fact }).collect();
+        (1..).zip(facts).map(|(seq, fact)| RecordedFact { run: RunId(1), seq, at: make::at(7), fact }).collect();
     assert_eq!(written, expected);
-    assert_eq!(house.program().log(RunId(1)).expect("a log"), expected);
+    assert_eq!(factory.open_store().log(RunId(1)).expect("a log"), expected);
     assert!(matches!(store.log(RunId(2)), Err(StoreError::NoRun(RunId(2)))));
 }
 
-/// Whoever follows a log is told what is new, and nothing twice.
-pub fn what_was_added_after_a_fact(house: &dyn House) {
-    let store = house.program();
-    let lease = store.open_run(say::at(1)).expect("a run");
-    let other = store.open_run(say::at(1)).expect("a run");
-    store.append(&other, say::at(2), &[say::opened("plan")]).expect("appended");
-    store.append(&lease, say::at(2), &[say::opened("task")]).expect("appended");
-    let reader = house.program();
+/// A reader that follows a log gets each new fact once.
+pub fn a_reader_gets_only_facts_after_a_sequence_number(factory: &dyn StoreFactory) {
+    let store = factory.open_store();
+    let lease = store.open_run(make::at(1)).expect("a run");
+    let other = store.open_run(make::at(1)).expect("a run");
+    store.append(&other, make::at(2), &[make::opened("plan")]).expect("appended");
+    store.append(&lease, make::at(2), &[make::opened("task")]).expect("appended");
+    let reader = factory.open_store();
     let seen = reader.log_after(lease.run(), 0).expect("a log");
     assert_eq!(seen, reader.log(lease.run()).expect("a log"));
     assert!(reader.log_after(lease.run(), seen[0].seq).expect("a log").is_empty());
-    let new = store.append(&lease, say::at(3), &[say::run(RunEvent::Started)]).expect("appended");
+    let new = store.append(&lease, make::at(3), &[make::run(RunEvent::Started)]).expect("appended");
     assert_eq!(reader.log_after(lease.run(), seen[0].seq).expect("a log"), new);
     assert_eq!(reader.last_seq(lease.run()).expect("a number"), new.last().expect("a fact").seq);
     assert_eq!(reader.last_seq(RunId(9)).expect("a number"), 0);
@@ -44,53 +44,53 @@ pub fn what_was_added_after_a_fact(house: &dyn House) {
     assert_eq!(presets, [(RunId(1), "task".to_owned()), (RunId(2), "plan".to_owned())]);
 }
 
-/// Whoever looks at one loop is spared the others; whoever reads all of a long log, reads it in parts.
-pub fn parts_of_a_log(house: &dyn House) {
-    let store = house.program();
-    store.add_tasks(say::at(1), &[say::task("One"), say::task("Two")]).expect("added");
-    let lease = store.open_run(say::at(1)).expect("a run");
+/// The log of one loop has no facts of other loops. A long log can be read in parts.
+pub fn a_log_can_be_read_by_loop_and_in_parts(factory: &dyn StoreFactory) {
+    let store = factory.open_store();
+    store.add_tasks(make::at(1), &[make::task("One"), make::task("Two")]).expect("added");
+    let lease = store.open_run(make::at(1)).expect("a run");
     let facts = [
-        say::opened("loops"),
-        say::taken("A", TaskId(1)),
-        say::taken("AB", TaskId(2)),
-        say::started("AB"),
-        say::run(RunEvent::Started),
-        say::started("A"),
+        make::opened("loops"),
+        make::taken("A", TaskId(1)),
+        make::taken("AB", TaskId(2)),
+        make::started("AB"),
+        make::run(RunEvent::Started),
+        make::started("A"),
     ];
-    let log = store.append(&lease, say::at(2), &facts).expect("appended");
-    let (run, reader) = (lease.run(), house.program());
-    let own = reader.log_of_loop(run, &"A".into()).expect("a log");
+    let log = store.append(&lease, make::at(2), &facts).expect("appended");
+    let (run, reader) = (lease.run(), factory.open_store());
+    let own = reader.loop_log(run, &"A".into()).expect("a log");
     assert_eq!(own, [0, 1, 4, 5].map(|index| log[index].clone()));
-    let of_nobody = reader.log_of_loop(run, &"B".into()).expect("a log");
+    let of_nobody = reader.loop_log(run, &"B".into()).expect("a log");
     assert_eq!(of_nobody, [0, 4].map(|index| log[index].clone()));
-    assert_eq!(reader.log_part(run, 0, 4).expect("a log"), log[..4]);
-    assert_eq!(reader.log_part(run, 4, 4).expect("a log"), log[4..]);
-    assert_eq!(reader.log_part(run, 6, 4).expect("a log"), []);
-    assert!(matches!(reader.log_part(RunId(9), 0, 4), Err(StoreError::NoRun(RunId(9)))));
-    assert!(matches!(reader.log_of_loop(RunId(9), &"A".into()), Err(StoreError::NoRun(RunId(9)))));
+    assert_eq!(reader.log_page(run, 0, 4).expect("a log"), log[..4]);
+    assert_eq!(reader.log_page(run, 4, 4).expect("a log"), log[4..]);
+    assert_eq!(reader.log_page(run, 6, 4).expect("a log"), []);
+    assert!(matches!(reader.log_page(RunId(9), 0, 4), Err(StoreError::NoRun(RunId(9)))));
+    assert!(matches!(reader.loop_log(RunId(9), &"A".into()), Err(StoreError::NoRun(RunId(9)))));
 }
 
-pub fn nothing_is_a_fact_less(house: &dyn House) {
-    let store = house.program();
-    let lease = store.open_run(say::at(1)).expect("a run");
-    assert!(store.append(&lease, say::at(2), &[]).expect("nothing").is_empty());
+pub fn an_empty_append_adds_nothing(factory: &dyn StoreFactory) {
+    let store = factory.open_store();
+    let lease = store.open_run(make::at(1)).expect("a run");
+    assert!(store.append(&lease, make::at(2), &[]).expect("nothing").is_empty());
     assert!(store.log(lease.run()).expect("a log").is_empty());
     assert_eq!(store.open_runs().expect("runs"), []);
 }
 
-pub fn another_program_goes_on_where_one_stopped(house: &dyn House) {
+pub fn another_process_continues_a_run(factory: &dyn StoreFactory) {
     let run = {
-        let store = house.program();
-        store.add_tasks(say::at(1), &[say::task("a")]).expect("added");
-        let lease = store.open_run(say::at(2)).expect("a run");
-        let facts = [say::opened("task"), say::run(RunEvent::Started), say::taken("A", TaskId(1))];
-        store.append(&lease, say::at(3), &facts).expect("appended");
-        store.append(&lease, say::at(4), &[say::started("A")]).expect("appended");
+        let store = factory.open_store();
+        store.add_tasks(make::at(1), &[make::task("a")]).expect("added");
+        let lease = store.open_run(make::at(2)).expect("a run");
+        let facts = [make::opened("task"), make::run(RunEvent::Started), make::taken("A", TaskId(1))];
+        store.append(&lease, make::at(3), &facts).expect("appended");
+        store.append(&lease, make::at(4), &[make::started("A")]).expect("appended");
         lease.run()
     };
-    let store = house.program();
+    let store = factory.open_store();
     let lease = store.acquire(run).expect("free");
-    let next = store.append(&lease, say::at(5), &[say::works("A", 1, 1)]).expect("appended");
+    let next = store.append(&lease, make::at(5), &[make::work_ended("A", 1, 1)]).expect("appended");
     assert_eq!(next[0].seq, 5);
     let row = store.task(TaskId(1)).expect("a row").expect("a task");
     assert_eq!((row.review_cycle, row.phase.as_deref()), (1, Some("review")));
@@ -98,41 +98,37 @@ pub fn another_program_goes_on_where_one_stopped(house: &dyn House) {
     assert_eq!(store.check().expect("checked"), [""; 0]);
 }
 
-/// A refused append is refused whole: log, tables, numbers.
-pub fn what_is_refused_leaves_no_trace(house: &dyn House) {
-    let store = house.program();
-    store.add_tasks(say::at(1), &[say::task("a")]).expect("added");
-    let lease = store.open_run(say::at(2)).expect("a run");
-    let facts = [
-        say::opened("task"),
-        added(TaskId(30), "own"),
-        say::taken("A", TaskId(1)),
-        say::taken("B", TaskId(2)),
-    ];
-    assert!(matches!(store.append(&lease, say::at(3), &facts), Err(StoreError::NoTask(TaskId(2)))));
+/// A refused append changes neither the log nor the tables nor the sequence numbers.
+pub fn a_refused_append_changes_nothing(factory: &dyn StoreFactory) {
+    let store = factory.open_store();
+    store.add_tasks(make::at(1), &[make::task("a")]).expect("added");
+    let lease = store.open_run(make::at(2)).expect("a run");
+    let facts =
+        [make::opened("task"), added(TaskId(30), "own"), make::taken("A", TaskId(1)), make::taken("B", TaskId(2))];
+    assert!(matches!(store.append(&lease, make::at(3), &facts), Err(StoreError::NoTask(TaskId(2)))));
     assert!(store.log(lease.run()).expect("a log").is_empty());
     assert_eq!(crate::queue::queued(&*store).len(), 1);
     assert_eq!(store.run(lease.run()).expect("looked"), None);
     assert_eq!(store.reserve_tasks(1).expect("a number"), [TaskId(2)]);
-    assert_eq!(store.append(&lease, say::at(4), &facts[..3]).expect("appended").len(), 3);
+    assert_eq!(store.append(&lease, make::at(4), &facts[..3]).expect("appended").len(), 3);
 }
 
-pub fn writers_of_different_runs_do_not_lose_facts(house: &dyn House) {
-    let leases: Vec<_> = (0..4).map(|_| house.program().open_run(say::at(1)).expect("a run")).collect();
+pub fn writers_of_different_runs_do_not_lose_facts(factory: &dyn StoreFactory) {
+    let leases: Vec<_> = (0..4).map(|_| factory.open_store().open_run(make::at(1)).expect("a run")).collect();
     std::thread::scope(|scope| {
         for lease in &leases {
             scope.spawn(move || {
-                let store = house.program();
-                store.append(lease, say::at(1), &[say::opened("task")]).expect("appended");
+                let store = factory.open_store();
+                store.append(lease, make::at(1), &[make::opened("task")]).expect("appended");
                 for second in 0..25 {
-                    let added = store.add_tasks(say::at(second), &[say::task("a")]).expect("added");
-                    let facts = [say::taken(&format!("L{second}"), added[0])];
-                    store.append(lease, say::at(second), &facts).expect("appended");
+                    let added = store.add_tasks(make::at(second), &[make::task("a")]).expect("added");
+                    let facts = [make::taken(&format!("L{second}"), added[0])];
+                    store.append(lease, make::at(second), &facts).expect("appended");
                 }
             });
         }
     });
-    let store = house.program();
+    let store = factory.open_store();
     let ids: Vec<_> = store.tasks().expect("tasks").iter().map(|task| task.id).collect();
     assert_eq!(ids, (1..=100).collect::<Vec<_>>());
     for lease in &leases {
@@ -142,10 +138,10 @@ pub fn writers_of_different_runs_do_not_lose_facts(house: &dyn House) {
     assert_eq!(store.check().expect("checked"), [""; 0]);
 }
 
-pub fn the_version_tells_that_another_program_wrote(house: &dyn House) {
-    let (one, other) = (house.program(), house.program());
+pub fn the_version_changes_when_another_process_writes(factory: &dyn StoreFactory) {
+    let (one, other) = (factory.open_store(), factory.open_store());
     let before = one.version().expect("a number");
     assert_eq!(one.version().expect("a number"), before);
-    other.add_tasks(say::at(1), &[say::task("a")]).expect("added");
+    other.add_tasks(make::at(1), &[make::task("a")]).expect("added");
     assert_ne!(one.version().expect("a number"), before);
 }

@@ -1,59 +1,59 @@
-//! What every store does, told once and asked of each back end.
+//! Conformance tests that run against every store backend.
 
 mod drive;
-mod house;
+mod factory;
 mod laws;
 mod leases;
 mod log;
+mod make;
 mod queue;
 mod requests;
-mod say;
 mod tables;
 
-use house::{InMemory, OnDisk};
+use factory::{MemoryFactory, SqliteFactory};
 
-macro_rules! asked_of_each {
+macro_rules! test_each_backend {
     ($($story:path as $name:ident),+ $(,)?) => {
         mod on_disk {
             use super::*;
-            $(#[test] fn $name() { $story(&OnDisk::default()) })+
+            $(#[test] fn $name() { $story(&SqliteFactory::default()) })+
         }
         mod in_memory {
             use super::*;
-            $(#[test] fn $name() { $story(&InMemory::default()) })+
+            $(#[test] fn $name() { $story(&MemoryFactory::default()) })+
         }
     };
 }
 
-asked_of_each! {
+test_each_backend! {
     queue::tasks_are_numbered_in_order as tasks_are_numbered_in_order,
-    queue::reserved_numbers_are_given_to_nobody_else as reserved_numbers_are_given_to_nobody_else,
-    queue::a_withdrawn_task_is_out_of_the_queue as a_withdrawn_task_is_out_of_the_queue,
+    queue::reserved_numbers_are_not_reused as reserved_numbers_are_not_reused,
+    queue::a_withdrawn_task_leaves_the_queue as a_withdrawn_task_leaves_the_queue,
     queue::a_task_is_taken_once as a_task_is_taken_once,
-    queue::a_task_of_a_runs_own_log_is_its_own as a_task_of_a_runs_own_log_is_its_own,
+    queue::a_task_added_by_a_run_belongs_to_that_run as a_task_added_by_a_run_belongs_to_that_run,
     queue::an_unknown_task_cannot_be_taken as an_unknown_task_cannot_be_taken,
-    queue::what_a_tracker_knows_is_one_task as what_a_tracker_knows_is_one_task,
-    queue::a_cancelled_task_gives_its_claim_up as a_cancelled_task_gives_its_claim_up,
-    queue::what_was_opened_again_is_had_once as what_was_opened_again_is_had_once,
-    queue::a_hundred_claims_are_raced_and_each_is_had_once as a_hundred_claims_are_raced_and_each_is_had_once,
+    queue::a_tracker_id_is_claimed_by_one_task as a_tracker_id_is_claimed_by_one_task,
+    queue::a_cancelled_task_releases_its_claim as a_cancelled_task_releases_its_claim,
+    queue::a_reopened_tracker_task_is_claimed_once as a_reopened_tracker_task_is_claimed_once,
+    queue::of_concurrent_claims_each_succeeds_once as of_concurrent_claims_each_succeeds_once,
     leases::one_holder_at_a_time as one_holder_at_a_time,
-    leases::a_holder_that_was_taken_over_writes_nothing as a_holder_that_was_taken_over_writes_nothing,
-    leases::many_ask_and_one_gets_it as many_ask_and_one_gets_it,
-    leases::looking_disturbs_nobody as looking_disturbs_nobody,
-    log::facts_come_back_as_they_were_written as facts_come_back_as_they_were_written,
-    log::what_was_added_after_a_fact as what_was_added_after_a_fact,
-    log::parts_of_a_log as parts_of_a_log,
-    log::nothing_is_a_fact_less as nothing_is_a_fact_less,
-    log::another_program_goes_on_where_one_stopped as another_program_goes_on_where_one_stopped,
-    log::what_is_refused_leaves_no_trace as what_is_refused_leaves_no_trace,
+    leases::a_fenced_holder_cannot_write as a_fenced_holder_cannot_write,
+    leases::of_concurrent_acquires_one_succeeds as of_concurrent_acquires_one_succeeds,
+    leases::checking_a_lease_does_not_block_acquire as checking_a_lease_does_not_block_acquire,
+    log::facts_round_trip as facts_round_trip,
+    log::a_reader_gets_only_facts_after_a_sequence_number as a_reader_gets_only_facts_after_a_sequence_number,
+    log::a_log_can_be_read_by_loop_and_in_parts as a_log_can_be_read_by_loop_and_in_parts,
+    log::an_empty_append_adds_nothing as an_empty_append_adds_nothing,
+    log::another_process_continues_a_run as another_process_continues_a_run,
+    log::a_refused_append_changes_nothing as a_refused_append_changes_nothing,
     log::writers_of_different_runs_do_not_lose_facts as writers_of_different_runs_do_not_lose_facts,
-    log::the_version_tells_that_another_program_wrote as the_version_tells_that_another_program_wrote,
-    requests::a_wish_is_answered_once as a_wish_is_answered_once,
+    log::the_version_changes_when_another_process_writes as the_version_changes_when_another_process_writes,
+    requests::a_request_is_answered_once as a_request_is_answered_once,
     tables::a_task_from_queue_to_sign_off as a_task_from_queue_to_sign_off,
     tables::questions_are_numbered_across_runs as questions_are_numbered_across_runs,
-    tables::findings_are_found_by_their_first_characters as findings_are_found_by_their_first_characters,
-    tables::runs_are_open_until_nothing_is_left_to_do as runs_are_open_until_nothing_is_left_to_do,
-    tables::a_loop_that_is_reopened_opens_its_run as a_loop_that_is_reopened_opens_its_run,
-    tables::a_run_whose_loop_was_reopened_ends_anew as a_run_whose_loop_was_reopened_ends_anew,
+    tables::findings_are_found_by_id_prefix as findings_are_found_by_id_prefix,
+    tables::runs_are_open_until_all_work_is_done as runs_are_open_until_all_work_is_done,
+    tables::reopening_a_loop_reopens_its_run as reopening_a_loop_reopens_its_run,
+    tables::a_reopened_run_ends_again as a_reopened_run_ends_again,
     tables::a_rebuild_changes_nothing as a_rebuild_changes_nothing,
 }

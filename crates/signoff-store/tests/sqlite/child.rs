@@ -1,21 +1,21 @@
-//! A program that is killed while it holds a run.
+//! A process that is killed while it holds a run.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
 use signoff_store::{SqliteStore, Store, StoreError};
 
-use crate::place::Place;
-use crate::say;
+use crate::fixture::StoreFixture;
+use crate::make;
 
 const DIR: &str = "SIGNOFF_STORE_TEST_DIR";
 
-/// This test binary again, as another program.
+/// Starts this test binary again, as another process.
 #[expect(clippy::disallowed_methods, reason = "a killed program has to be a program")]
-fn program(place: &Place) -> Command {
+fn program(fixture: &StoreFixture) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this binary"));
     command.args(["--exact", "child::the_other_program", "--ignored", "--nocapture"]);
-    command.env(DIR, place.dir()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.env(DIR, fixture.dir()).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }
 
@@ -24,14 +24,14 @@ fn dir() -> Option<String> {
     std::env::var(DIR).ok()
 }
 
-/// Opens a run, writes to it, and holds it until it is killed.
+/// Opens a run, writes to it, and holds it until the process is killed.
 #[test]
 #[ignore = "a part of the test below"]
 fn the_other_program() {
     let Some(dir) = dir() else { return };
     let store = SqliteStore::open(dir.as_ref()).expect("a store");
-    let lease = store.open_run(say::at(1)).expect("a run");
-    store.append(&lease, say::at(2), &[say::opened("task")]).expect("appended");
+    let lease = store.open_run(make::at(1)).expect("a run");
+    store.append(&lease, make::at(2), &[make::opened("task")]).expect("appended");
     println!("\nholding");
     let ended = std::io::stdin().read(&mut [0]).expect("stdin");
     drop((lease, ended));
@@ -43,11 +43,11 @@ fn wait_for_it(child: &mut Child) {
 }
 
 #[test]
-fn the_run_of_a_killed_program_is_free() {
-    let place = Place::new();
-    let mut child = program(&place).spawn().expect("a program");
+fn the_run_of_a_killed_process_is_free() {
+    let fixture = StoreFixture::new();
+    let mut child = program(&fixture).spawn().expect("a program");
     wait_for_it(&mut child);
-    let store = place.open();
+    let store = fixture.open();
     let run = signoff_core::ids::RunId(1);
     assert!(store.is_held(run).expect("looked"));
     assert!(matches!(store.acquire(run), Err(StoreError::Held(_))));
@@ -57,7 +57,7 @@ fn the_run_of_a_killed_program_is_free() {
     assert!(!store.is_held(run).expect("looked"));
     let lease = store.acquire(run).expect("free");
     assert_eq!(store.log(run).expect("a log").len(), 1, "what was written stays");
-    let next = store.append(&lease, say::at(3), &[say::run(signoff_core::group::RunEvent::Started)]);
+    let next = store.append(&lease, make::at(3), &[make::run(signoff_core::group::RunEvent::Started)]);
     assert_eq!(next.expect("appended")[0].seq, 2);
     assert_eq!(store.check().expect("checked"), [""; 0]);
 }

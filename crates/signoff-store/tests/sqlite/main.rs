@@ -1,8 +1,8 @@
-//! What is SQLite's own: files, full disks, damaged rows, killed programs, and the tables people query.
+//! SQLite specifics: files, full disks, damaged rows, killed processes, and the tables that users query.
 
 mod child;
 mod faults;
-mod place;
-#[path = "../conformance/say.rs"]
-mod say;
+mod fixture;
+#[path = "../conformance/make.rs"]
+mod make;
 mod tables;

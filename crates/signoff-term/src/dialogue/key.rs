@@ -1,8 +1,8 @@
-//! Keys, as a terminal sends them.
+//! Parses the key sequences that a terminal sends.
 
-/// A key that means something in a dialogue.
+/// A key with a meaning in the dialogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
+pub enum DialogueKey {
     Up,
     Down,
     Digit(usize),
@@ -10,8 +10,8 @@ pub enum Key {
     Esc,
 }
 
-/// The keys in what a terminal sent at once. Keys that mean nothing are passed over, with all they consist of.
-pub fn keys(mut bytes: &[u8]) -> Vec<Key> {
+/// Parses the keys in the input. Sequences of other keys are skipped.
+pub fn parse_keys(mut bytes: &[u8]) -> Vec<DialogueKey> {
     let mut keys = Vec::new();
     while let Some((key, rest)) = next(bytes) {
         keys.extend(key);
@@ -20,20 +20,20 @@ pub fn keys(mut bytes: &[u8]) -> Vec<Key> {
     keys
 }
 
-fn next(bytes: &[u8]) -> Option<(Option<Key>, &[u8])> {
+fn next(bytes: &[u8]) -> Option<(Option<DialogueKey>, &[u8])> {
     match bytes {
         [] => None,
         [0x1b, b'[', rest @ ..] => Some(sequence(rest)),
         [0x1b, b'O', key, rest @ ..] => Some((arrow(*key), rest)),
-        [0x1b, rest @ ..] => Some((Some(Key::Esc), rest)),
-        [b'\r' | b'\n', rest @ ..] => Some((Some(Key::Enter), rest)),
-        [digit @ b'1'..=b'9', rest @ ..] => Some((Some(Key::Digit(usize::from(digit - b'0'))), rest)),
+        [0x1b, rest @ ..] => Some((Some(DialogueKey::Esc), rest)),
+        [b'\r' | b'\n', rest @ ..] => Some((Some(DialogueKey::Enter), rest)),
+        [digit @ b'1'..=b'9', rest @ ..] => Some((Some(DialogueKey::Digit(usize::from(digit - b'0'))), rest)),
         [_, rest @ ..] => Some((None, rest)),
     }
 }
 
-/// Up to the byte that ends it. An arrow that is held together with another key is no arrow.
-fn sequence(bytes: &[u8]) -> (Option<Key>, &[u8]) {
+/// Parses an escape sequence up to its final byte. Arrows with a modifier are ignored.
+fn sequence(bytes: &[u8]) -> (Option<DialogueKey>, &[u8]) {
     let end = bytes.iter().position(|byte| (b'@'..=b'~').contains(byte));
     match end.and_then(|end| bytes.split_at_checked(end + 1)) {
         Some(([key], rest)) => (arrow(*key), rest),
@@ -42,10 +42,10 @@ fn sequence(bytes: &[u8]) -> (Option<Key>, &[u8]) {
     }
 }
 
-fn arrow(key: u8) -> Option<Key> {
+fn arrow(key: u8) -> Option<DialogueKey> {
     match key {
-        b'A' => Some(Key::Up),
-        b'B' => Some(Key::Down),
+        b'A' => Some(DialogueKey::Up),
+        b'B' => Some(DialogueKey::Down),
         _ => None,
     }
 }
@@ -55,17 +55,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_told_apart() {
-        assert_eq!(keys(b"\x1b[A\x1bOB2\r\n"), [Key::Up, Key::Down, Key::Digit(2), Key::Enter, Key::Enter]);
-        assert_eq!(keys(b"\x1b"), [Key::Esc]);
-        assert_eq!(keys(b"\x1b\x1b[B"), [Key::Esc, Key::Down]);
+    fn keys_are_parsed() {
+        assert_eq!(
+            parse_keys(b"\x1b[A\x1bOB2\r\n"),
+            [DialogueKey::Up, DialogueKey::Down, DialogueKey::Digit(2), DialogueKey::Enter, DialogueKey::Enter]
+        );
+        assert_eq!(parse_keys(b"\x1b"), [DialogueKey::Esc]);
+        assert_eq!(parse_keys(b"\x1b\x1b[B"), [DialogueKey::Esc, DialogueKey::Down]);
     }
 
     #[test]
-    fn what_means_nothing_is_passed_over_as_a_whole() {
-        assert_eq!(keys(b"0abc \t\x7f"), []);
-        assert_eq!(keys("ü漢".as_bytes()), []);
-        assert_eq!(keys(b"\x1b[1;5A\x1b[15~3"), [Key::Digit(3)], "Ctrl-Up and F5 hold digits");
-        assert_eq!(keys(b"\x1b[20"), [], "cut off");
+    fn unknown_sequences_are_skipped() {
+        assert_eq!(parse_keys(b"0abc \t\x7f"), []);
+        assert_eq!(parse_keys("ü漢".as_bytes()), []);
+        assert_eq!(parse_keys(b"\x1b[1;5A\x1b[15~3"), [DialogueKey::Digit(3)], "Ctrl-Up and F5 hold digits");
+        assert_eq!(parse_keys(b"\x1b[20"), [], "cut off");
     }
 }

@@ -1,110 +1,111 @@
-//! The JSON of the commands that look at one thing or decide one.
+//! The JSON output of commands about one thing, such as `doctor`, `diff` or `answer`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use signoff_core::config::edit::Changed;
-use signoff_core::config::{AgentKind, PhaseRow, Row};
-use signoff_core::hold::Hold;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::edit::ChangedKey;
+use signoff_core::settings::{AgentKind, PhaseRow, SettingRow};
 
 use super::VERSION;
 
-/// `doctor --json`: everything that was looked at.
+/// `doctor --json`: the result of every check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DoctorReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// Whether nothing is wrong; a warning is not.
+    /// Whether no check failed. Warnings do not count.
     pub ok: bool,
-    /// Who holds agents to what they may write.
+    /// The sandbox that restricts what agents may write.
     #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock"]))]
-    pub hold: &'static str,
-    pub checks: Vec<Look>,
+    #[serde(rename = "hold")]
+    pub sandbox: &'static str,
+    pub checks: Vec<DoctorCheck>,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Look {
+pub struct DoctorCheck {
     pub what: &'static str,
     pub ok: bool,
-    /// Nothing is broken, but it is not as somebody wanted it.
+    /// The check passed, but the setup is not what was configured or recommended.
     pub warning: bool,
     pub message: String,
 }
 
 impl DoctorReport {
-    pub fn of(checks: Vec<Look>, hold: Hold) -> Self {
-        Self { version: VERSION, ok: checks.iter().all(|look| look.ok), hold: hold.word(), checks }
+    pub fn new(checks: Vec<DoctorCheck>, sandbox: SandboxBackend) -> Self {
+        Self { version: VERSION, ok: checks.iter().all(|look| look.ok), sandbox: sandbox.as_str(), checks }
     }
 }
 
-impl Look {
-    pub fn well(what: &'static str, message: impl Into<String>) -> Self {
+impl DoctorCheck {
+    pub fn passed(what: &'static str, message: impl Into<String>) -> Self {
         Self { what, ok: true, warning: false, message: message.into() }
     }
 
     pub fn warning(what: &'static str, message: impl Into<String>) -> Self {
-        Self { warning: true, ..Self::well(what, message) }
+        Self { warning: true, ..Self::passed(what, message) }
     }
 
-    pub fn ill(what: &'static str, message: impl Into<String>) -> Self {
-        Self { ok: false, ..Self::well(what, message) }
+    pub fn failed(what: &'static str, message: impl Into<String>) -> Self {
+        Self { ok: false, ..Self::passed(what, message) }
     }
 }
 
-/// `merge --json` and `land --json`: what came into the default branch, and what did not.
+/// `merge --json` and `land --json`: which tasks landed and which did not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct LandReport {
+pub struct MergeReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// The default branch; of a task that lands with its group, the branch of its run.
+    /// The default branch, or the branch of the run for a task that lands with its group.
     pub target: String,
     pub tasks: Vec<LandedTask>,
 }
 
-/// What became of one task's work.
+/// The landing result of one task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LandedTask {
     pub task_id: u64,
-    /// `ready` is said by `--dry-run`: it would land. `waiting` lands with its group.
+    /// `ready`: it would land (with `--dry-run`). `waiting`: it lands with its group.
     #[schemars(extend("enum" = ["landed", "already", "refused", "ready", "waiting"]))]
     pub status: &'static str,
-    /// The commit that brought it in; of what was there before or is ready, the one that was approved.
+    /// The commit that landed; the approved commit for `already` and `ready`.
     pub commit: Option<String>,
     /// Why it was refused.
     pub reason: Option<String>,
 }
 
-impl LandReport {
-    pub fn of(target: String, tasks: Vec<LandedTask>) -> Self {
+impl MergeReport {
+    pub fn new(target: String, tasks: Vec<LandedTask>) -> Self {
         Self { version: VERSION, target, tasks }
     }
 }
 
-/// `init --json`: what was found and done.
+/// `init --json`: what was found and written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct InitReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
     pub written: Vec<&'static str>,
-    /// Files that were there.
+    /// Files that existed already.
     pub kept: Vec<&'static str>,
-    /// Where the old signoff.toml is now.
+    /// The path of the old signoff.toml.
     pub backup: Option<String>,
     pub agents: Vec<AgentKind>,
-    pub checks: Vec<Check>,
-    /// Files of other programs, which are read as they are.
+    pub checks: Vec<ProjectCheck>,
+    /// Configuration files of other programs, which are used unchanged.
     pub found: Vec<String>,
-    /// For people: which checks would be there if their programs were.
+    /// Text output only: checks whose programs are not installed.
     #[serde(skip)]
     pub missing: Vec<String>,
-    /// For people: what can be told of each agent that was found.
+    /// Text output only: a line per agent that was found.
     #[serde(skip)]
-    pub seen: Vec<String>,
+    pub agent_lines: Vec<String>,
 }
 
-/// A command that judges the project's work.
+/// A check command of the project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Check {
+pub struct ProjectCheck {
     pub name: String,
     pub command: String,
 }
@@ -114,11 +115,11 @@ pub struct Check {
 pub struct ConfigReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    pub settings: Vec<Row>,
+    pub settings: Vec<SettingRow>,
 }
 
 impl ConfigReport {
-    pub fn of(settings: Vec<Row>) -> Self {
+    pub fn new(settings: Vec<SettingRow>) -> Self {
         Self { version: VERSION, settings }
     }
 }
@@ -132,7 +133,7 @@ pub struct PhasesReport {
 }
 
 impl PhasesReport {
-    pub fn of(phases: Vec<PhaseRow>) -> Self {
+    pub fn new(phases: Vec<PhaseRow>) -> Self {
         Self { version: VERSION, phases }
     }
 }
@@ -144,41 +145,41 @@ pub struct ConfigureReport {
     pub version: u32,
     /// The file that was changed.
     pub file: String,
-    /// False if it said so already.
+    /// False if the file already had these values.
     pub written: bool,
-    /// The copy of the file as it was.
+    /// The copy of the previous file.
     pub backup: Option<String>,
-    pub changes: Vec<Changed>,
-    /// What else there is to know.
+    pub changes: Vec<ChangedKey>,
+    /// Further information.
     pub notes: Vec<String>,
 }
 
-/// `diff --json`: what a task has changed.
+/// `diff --json`: the changes of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DiffReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
     pub task_id: u64,
-    /// The commit the task began at.
+    /// The commit the task started from.
     pub base: String,
     pub branch: String,
     pub stat: String,
     pub diff: String,
-    /// Files whose changes are named in `stat` and not shown: binary or huge ones.
+    /// Files that are in `stat` but not in `diff`, because they are binary or too large.
     pub left_out: Vec<String>,
 }
 
-/// `serve --json`: where the page is.
+/// `serve --json`: the address of the web UI.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ServeReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// With the token: whoever has it may decide everything.
+    /// Contains the token, which gives full access.
     pub url: String,
     pub port: u16,
 }
 
-/// `answer --json`: which question was answered.
+/// `answer --json`: the question that was answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AnswerReport {
     #[schemars(extend("const" = 1))]
@@ -189,7 +190,7 @@ pub struct AnswerReport {
     pub choice: String,
 }
 
-/// `dispute --json`: which finding is refuted now.
+/// `dispute --json`: the finding that is now refuted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct DisputeReport {
     #[schemars(extend("const" = 1))]
@@ -201,7 +202,7 @@ pub struct DisputeReport {
     pub state: &'static str,
 }
 
-/// A line of `logs --json`: a piece of what an attempt wrote. A long text comes in several lines.
+/// A line of `logs --json`: a part of the output of an attempt. Long text is split over several lines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LogLine {
     #[schemars(extend("const" = 1))]
@@ -209,7 +210,7 @@ pub struct LogLine {
     pub task_id: u64,
     pub attempt: u64,
     pub role: String,
-    /// Null where the attempt is no review.
+    /// Null if the attempt is not a review.
     pub reviewer: Option<String>,
     pub agent: String,
     pub cycle: u32,
@@ -218,30 +219,30 @@ pub struct LogLine {
     pub text: String,
 }
 
-/// `notify --json`: what came of a test of each channel.
+/// `notify --json`: the test result of each channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotifyReport {
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// Whether all of them took it.
+    /// Whether every channel accepted the message.
     pub ok: bool,
     pub channels: Vec<ChannelRow>,
 }
 
-/// A channel that was tried.
+/// A tested channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ChannelRow {
     pub name: String,
-    /// What it is; of a webhook the host alone.
+    /// A description of the channel; for a webhook only the host.
     pub what: String,
-    /// What it is told of.
+    /// The events it is sent.
     pub events: Vec<&'static str>,
-    /// Why it did not take it; null if it did.
+    /// Why the delivery failed; null if it succeeded.
     pub problem: Option<String>,
 }
 
 impl NotifyReport {
-    pub fn of(channels: Vec<ChannelRow>) -> Self {
+    pub fn new(channels: Vec<ChannelRow>) -> Self {
         let ok = channels.iter().all(|channel| channel.problem.is_none());
         Self { version: VERSION, ok, channels }
     }

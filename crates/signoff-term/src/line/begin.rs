@@ -1,36 +1,38 @@
-//! What a loop begins.
+//! Lines about the step that a loop starts.
 
 use signoff_core::ids::AttemptId;
-use signoff_core::machine::{Event, Fix, FixState, Hold, Loop, Order, Panel, Scope, Slot, Stage};
+use signoff_core::machine::{
+    AttemptSlot, Event, Fix, FixOrder, FixState, Loop, Panel, PauseReason, ReviewScope, Stage,
+};
 use signoff_core::workflow::{PhaseKind, Role};
 
-use super::{Line, place};
+use super::{ProgressLine, position};
 use crate::fit::count;
-use crate::round::Step;
-use crate::words;
+use crate::labels;
+use crate::review_round::LoopTransition;
 
-/// The lines of what begins with this fact, if something does.
-pub fn begins(step: &Step) -> Vec<Line> {
+/// The lines about the step that starts with this event, if one does.
+pub fn start_lines(step: &LoopTransition) -> Vec<ProgressLine> {
     let Some(text) = text(step) else { return Vec::new() };
-    let itself = has_begun(step).then(|| place::itself(step.after, step.policy, "...")).flatten();
-    let line = itself.unwrap_or_else(|| Line::Step { place: place::reached(step), text });
+    let itself = starts_phase(step).then(|| position::phase_line(step.after, step.policy, "...")).flatten();
+    let line = itself.unwrap_or_else(|| ProgressLine::Step { place: position::after(step), text });
     iteration(step).into_iter().chain([line]).collect()
 }
 
-/// `Iteration 2/10`, with the first thing that is done in it.
-fn iteration(step: &Step) -> Option<Line> {
+/// `Iteration 2/10`, before the first step of an iteration.
+fn iteration(step: &LoopTransition) -> Option<ProgressLine> {
     let new = step.before.stage == Stage::Queued || step.before.at.pass != step.after.at.pass;
-    let iteration = place::iteration(step.after, step.policy).filter(|_| new)?;
-    Some(Line::Margin(format!("Iteration {iteration}")))
+    let iteration = position::iteration(step.after, step.policy).filter(|_| new)?;
+    Some(ProgressLine::Margin(format!("Iteration {iteration}")))
 }
 
-/// Whether what begins is the phase's own work, and that from its beginning.
-fn has_begun(step: &Step) -> bool {
+/// Whether the phase itself starts, rather than a fix or a repetition within it.
+fn starts_phase(step: &LoopTransition) -> bool {
     let fresh = step.before.at != step.after.at || step.before.stage == Stage::Queued;
     match &step.after.stage {
         Stage::Working { .. } | Stage::Checking { .. } => fresh,
         Stage::Reviewing(panel) => {
-            panel.scope == Scope::Full && step.before.tally.reviews != step.after.tally.reviews
+            panel.scope == ReviewScope::Full && step.before.tally.reviews != step.after.tally.reviews
         }
         Stage::Queued
         | Stage::Researching { .. }
@@ -43,7 +45,7 @@ fn has_begun(step: &Step) -> bool {
     }
 }
 
-fn text(step: &Step) -> Option<String> {
+fn text(step: &LoopTransition) -> Option<String> {
     if starts_waiting_for_checkpoint(step) {
         return Some("Waiting for a checkpoint review".to_owned());
     }
@@ -75,48 +77,48 @@ fn text(step: &Step) -> Option<String> {
 }
 
 /// The role of the phase's agent.
-pub fn role(this: &Loop, step: &Step) -> Role {
+pub fn role(this: &Loop, step: &LoopTransition) -> Role {
     match step.policy.workflow.phases.get(this.at.phase).map(|phase| &phase.kind) {
         Some(PhaseKind::Agent { role, .. }) => *role,
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => Role::Implement,
     }
 }
 
-fn starts_waiting_for_checkpoint(step: &Step) -> bool {
-    let waits = |this: &Loop| this.holds().contains(&Hold::Checkpoint);
+fn starts_waiting_for_checkpoint(step: &LoopTransition) -> bool {
+    let waits = |this: &Loop| this.pause_reasons().contains(&PauseReason::Checkpoint);
     waits(step.after) && !waits(step.before)
 }
 
-/// Whether an attempt runs that did not run before.
-fn has_new_attempt(step: &Step) -> bool {
+/// Whether an attempt is running that was not running before.
+fn has_new_attempt(step: &LoopTransition) -> bool {
     let running =
-        |this: &Loop| -> Vec<AttemptId> { this.slots().into_iter().filter_map(Slot::attempt).collect() };
+        |this: &Loop| -> Vec<AttemptId> { this.slots().into_iter().filter_map(AttemptSlot::attempt).collect() };
     let before = running(step.before);
     running(step.after).iter().any(|attempt| !before.contains(attempt))
 }
 
-/// Whether what went before asks for the same once more. Lost and held attempts are told elsewhere.
-fn is_another_try(step: &Step) -> bool {
+/// Whether the step is repeated. Lost and paused attempts have lines of their own.
+fn is_retry(step: &LoopTransition) -> bool {
     let ended = matches!(
         step.event,
         Event::WorkEnded { .. }
             | Event::AttemptFailed { .. }
             | Event::CheckpointEnded { .. }
-            | Event::Resumed { hold: Hold::Checkpoint }
+            | Event::Resumed { hold: PauseReason::Checkpoint }
     );
     ended && has_new_attempt(step)
 }
 
-fn working(step: &Step) -> Option<String> {
-    let doing = words::doing(role(step.after, step));
+fn working(step: &LoopTransition) -> Option<String> {
+    let doing = labels::role_activity(role(step.after, step));
     let same = matches!(step.before.stage, Stage::Working { .. }) && step.before.at == step.after.at;
     if same {
-        // Only implementing and fixing is counted.
+        // Only the attempts of these roles are counted.
         let attempt = match role(step.after, step) {
             Role::Implement | Role::Fix => format!(" (attempt {})", step.after.tally.iteration),
             Role::Enumerate | Role::Plan | Role::Brainstorm | Role::Simplify => String::new(),
         };
-        return is_another_try(step).then(|| format!("{doing} again{attempt}..."));
+        return is_retry(step).then(|| format!("{doing} again{attempt}..."));
     }
     if matches!(step.before.stage, Stage::Researching { .. }) {
         return Some("Bringing it together...".to_owned());
@@ -124,28 +126,28 @@ fn working(step: &Step) -> Option<String> {
     Some(format!("{doing}..."))
 }
 
-fn researching(step: &Step, team: usize) -> String {
+fn researching(step: &LoopTransition, team: usize) -> String {
     let researchers = format!("{} first...", count(team as u64, "researcher"));
-    if place::iteration(step.after, step.policy).is_some() {
+    if position::iteration(step.after, step.policy).is_some() {
         return researchers;
     }
-    format!("{}: {researchers}", words::doing(role(step.after, step)))
+    format!("{}: {researchers}", labels::role_activity(role(step.after, step)))
 }
 
-fn checking(step: &Step) -> Option<String> {
+fn checking(step: &LoopTransition) -> Option<String> {
     let same = matches!(step.before.stage, Stage::Checking { .. });
     let again = same && step.before.at == step.after.at;
     if again {
-        return is_another_try(step).then(|| "Running checks again...".to_owned());
+        return is_retry(step).then(|| "Running checks again...".to_owned());
     }
     Some("Running checks...".to_owned())
 }
 
-fn reviewing(step: &Step, panel: &Panel) -> Option<String> {
+fn reviewing(step: &LoopTransition, panel: &Panel) -> Option<String> {
     if step.before.tally.reviews != step.after.tally.reviews {
         return Some(match panel.scope {
-            Scope::Full => "Running review...".to_owned(),
-            Scope::Scoped => "Running review of the fix...".to_owned(),
+            ReviewScope::Full => "Running review...".to_owned(),
+            ReviewScope::Scoped => "Running review of the fix...".to_owned(),
         });
     }
     let called: Vec<_> = panel.missing().iter().map(|name| name.as_str().to_owned()).collect();
@@ -153,26 +155,26 @@ fn reviewing(step: &Step, panel: &Panel) -> Option<String> {
     begun.then(|| format!("Asking {} again...", called.join(" and ")))
 }
 
-fn fixing(step: &Step, fixes: &[Fix], order: Order) -> Option<String> {
-    let out = fixes.iter().filter(|fix| matches!(fix.state, FixState::Out(_))).count();
-    let doing = if place::is_slot(step.policy) { "Fixing" } else { "Improving" };
+fn fixing(step: &LoopTransition, fixes: &[Fix], order: FixOrder) -> Option<String> {
+    let out = fixes.iter().filter(|fix| matches!(fix.state, FixState::Assigned(_))).count();
+    let doing = if position::is_slot(step.policy) { "Fixing" } else { "Improving" };
     if matches!(step.before.stage, Stage::Fixing { .. }) {
         let ended = matches!(step.event, Event::WorkEnded { .. });
         if ended {
-            // Those at once were told of together.
-            return (order == Order::InTurn && out > 0).then(|| format!("{doing}..."));
+            // Parallel fixes share one line.
+            return (order == FixOrder::InTurn && out > 0).then(|| format!("{doing}..."));
         }
-        return is_another_try(step).then(|| format!("{doing} again..."));
+        return is_retry(step).then(|| format!("{doing} again..."));
     }
     Some(match order {
-        Order::AtOnce if out > 1 => format!("{doing} ({out} fixes at once)..."),
-        Order::AtOnce | Order::InTurn => format!("{doing}..."),
+        FixOrder::AtOnce if out > 1 => format!("{doing} ({out} fixes at once)..."),
+        FixOrder::AtOnce | FixOrder::InTurn => format!("{doing}..."),
     })
 }
 
-fn landing(step: &Step) -> Option<String> {
+fn landing(step: &LoopTransition) -> Option<String> {
     if matches!(step.before.stage, Stage::Landing { .. }) {
-        return is_another_try(step).then(|| "Landing again...".to_owned());
+        return is_retry(step).then(|| "Landing again...".to_owned());
     }
     Some("Landing...".to_owned())
 }

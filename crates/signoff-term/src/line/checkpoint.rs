@@ -1,82 +1,82 @@
-//! Checkpoint rounds: told when they begin and when all is in.
+//! Lines about checkpoint rounds: one at the start, one when all reviews have arrived.
 
 use std::collections::BTreeSet;
 
 use signoff_core::ids::LoopId;
-use signoff_core::ledger::Entry;
+use signoff_core::ledger::LedgerEntry;
 use signoff_core::machine::{Event, Stage};
 use signoff_core::review::{Review, Verdict};
 
-use super::{Line, told};
+use super::{ProgressLine, event_lines};
 use crate::fit::count;
-use crate::round::Step;
+use crate::review_round::LoopTransition;
 
-/// The round under way, and what was heard of it.
+/// The current checkpoint round and its results so far.
 #[derive(Debug, Clone, Default)]
-pub struct Checkpoint {
+pub struct CheckpointProgress {
     loops: Vec<LoopId>,
-    /// Loops whose review is in.
-    heard: Vec<LoopId>,
-    found: u64,
-    /// Loops about which a reviewer said something that could be read.
+    /// Loops whose review has arrived.
+    reviewed: Vec<LoopId>,
+    findings: u64,
+    /// Loops with at least one conclusive review.
     usable: BTreeSet<LoopId>,
-    /// Loops that were looked at by nobody who was understood.
-    unheard: Vec<LoopId>,
+    /// Loops without a conclusive review.
+    unreviewed: Vec<LoopId>,
 }
 
-impl Checkpoint {
-    /// What a reviewer said about a loop.
-    pub fn reviewed(&mut self, of: &LoopId, review: &Review) {
+impl CheckpointProgress {
+    /// Records the review of a loop.
+    pub fn add_review(&mut self, of: &LoopId, review: &Review) {
         if !matches!(review.verdict, Verdict::Inconclusive(_)) {
             self.usable.insert(of.clone());
         }
     }
 
-    /// A loop's review is in.
-    pub fn heard(&mut self, of: &LoopId, step: &Step) {
+    /// Records that the checkpoint review of a loop has ended.
+    pub fn end_review(&mut self, of: &LoopId, step: &LoopTransition) {
         if let (Event::CheckpointEnded { .. }, false) = (step.event, self.loops.is_empty()) {
-            self.heard.push(of.clone());
-            self.found += findings(step);
-            self.unheard.extend((!self.usable.contains(of)).then(|| of.clone()));
+            self.reviewed.push(of.clone());
+            self.findings += findings(step);
+            self.unreviewed.extend((!self.usable.contains(of)).then(|| of.clone()));
         }
     }
 
-    /// What to say now that these loops are being looked at.
-    pub fn take(&mut self, now: &[LoopId], names: impl Fn(&[LoopId]) -> String) -> Vec<String> {
+    /// Updates the loops under review. Returns the lines about the round that ended and the one that starts.
+    pub fn set_loops(&mut self, now: &[LoopId], names: impl Fn(&[LoopId]) -> String) -> Vec<String> {
         if self.loops == now {
             return Vec::new();
         }
         let was = std::mem::replace(self, Self { loops: now.to_vec(), ..Self::default() });
-        let found = was.found(&names);
-        let heard: Vec<_> = was.loops.iter().filter(|one| was.heard.contains(one)).cloned().collect();
-        let ended = (!heard.is_empty()).then(|| format!("Checkpoint review of {}: {found}", names(&heard)));
+        let found = was.findings_text(&names);
+        let reviewed: Vec<_> = was.loops.iter().filter(|one| was.reviewed.contains(one)).cloned().collect();
+        let ended = (!reviewed.is_empty()).then(|| format!("Checkpoint review of {}: {found}", names(&reviewed)));
         let begun = (!now.is_empty()).then(|| format!("Checkpoint review of {}...", names(now)));
         ended.into_iter().chain(begun).collect()
     }
 
-    /// Silence is no praise: whom nobody was heard about is named.
-    fn found(&self, names: impl Fn(&[LoopId]) -> String) -> String {
-        let found = if self.found == 0 { "nothing found".to_owned() } else { count(self.found, "finding") };
-        match self.unheard.len() as u64 {
+    /// The number of findings, and the loops without a usable review.
+    fn findings_text(&self, names: impl Fn(&[LoopId]) -> String) -> String {
+        let found = if self.findings == 0 { "nothing found".to_owned() } else { count(self.findings, "finding") };
+        match self.unreviewed.len() as u64 {
             0 => found,
-            unheard if unheard == self.heard.len() as u64 => "no usable review came".to_owned(),
-            _ => format!("{found}; no usable review of {}", names(&self.unheard)),
+            unheard if unheard == self.reviewed.len() as u64 => "no usable review came".to_owned(),
+            _ => format!("{found}; no usable review of {}", names(&self.unreviewed)),
         }
     }
 }
 
-/// How many findings of the loop a checkpoint review reported. What two reviewers reported alike is one.
-fn findings(step: &Step) -> u64 {
+/// Number of findings a checkpoint review reported for the loop. Duplicates of two reviewers count once.
+fn findings(step: &LoopTransition) -> u64 {
     let Event::CheckpointEnded { findings, number } = step.event else { return 0 };
-    let of_it = |entry: &&Entry| entry.seen.iter().any(|round| round.checkpoint == *number);
+    let of_it = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.checkpoint == *number);
     match number {
         Some(_) => step.after.ledger.entries().iter().filter(of_it).count() as u64,
         None => findings.len() as u64,
     }
 }
 
-/// What a checkpoint review found in a loop, and what becomes of it there.
-pub fn found(step: &Step) -> Option<String> {
+/// The number of findings of a checkpoint review in a loop, and what happens with them.
+pub fn findings_line(step: &LoopTransition) -> Option<String> {
     let found = Some(findings(step)).filter(|found| *found > 0)?;
     let signed_off = matches!(step.before.stage, Stage::AwaitingLanding { .. } | Stage::Landing { .. });
     let follows = match &step.after.stage {
@@ -93,18 +93,18 @@ pub fn found(step: &Step) -> Option<String> {
     Some(format!("Checkpoint review: {}, {follows}", count(found, "finding")))
 }
 
-/// What went wrong in a checkpoint's own loop. What it found is told of the loop that it looks at.
-pub fn trouble(step: &Step, goes_on: bool) -> Vec<Line> {
+/// Lines about failures of the checkpoint's own loop. Its findings are reported for the loop under review.
+pub fn failure_lines(step: &LoopTransition, goes_on: bool) -> Vec<ProgressLine> {
     let lines = if let Event::AttemptFailed { failure, .. } = step.event {
-        told::failed(step, failure, goes_on).into_iter().chain(told::hint(step)).collect()
+        event_lines::failure_lines(step, failure, goes_on).into_iter().chain(event_lines::hint(step)).collect()
     } else if let Event::ReviewArrived { review, .. } = step.event {
-        told::unclear(step, review, goes_on)
+        event_lines::unclear_review(step, review, goes_on)
     } else {
         Vec::new()
     };
-    let told = |line: Line| match line {
-        Line::Step { text, .. } => Line::Step { place: "Checkpoint review: ".to_owned(), text },
-        Line::Own(_) | Line::Margin(_) | Line::Below(_) => line,
+    let with_place = |line: ProgressLine| match line {
+        ProgressLine::Step { text, .. } => ProgressLine::Step { place: "Checkpoint review: ".to_owned(), text },
+        ProgressLine::Own(_) | ProgressLine::Margin(_) | ProgressLine::Below(_) => line,
     };
-    lines.into_iter().map(told).collect()
+    lines.into_iter().map(with_place).collect()
 }

@@ -1,40 +1,38 @@
-//! Questions, gates passed by, starting over, and the end.
+//! Lines about questions, gates passed without approval, new passes, and the end of a loop.
 
-use signoff_core::machine::{Again, Ending, Event, FinalWord, GateEnd, Loop, Outcome, Policy, Reason, Stage};
+use signoff_core::machine::{Ending, Event, FinalVerdict, GateEnd, Loop, Outcome, Policy, Reason, RetryAction, Stage};
 use signoff_core::policy::Bound;
-use signoff_core::view::LoopView;
+use signoff_core::view::LoopRow;
 
-use super::{Line, place};
+use super::{ProgressLine, position};
 use crate::fit::{count, cut};
-use crate::round::{Round, Step};
-use crate::words;
+use crate::labels;
+use crate::review_round::{GateRound, LoopTransition};
 
-/// What is told between an end and a beginning: a bound reached, findings left open, the next pass.
-pub fn passed_by(step: &Step, round: Option<&Round>, goes_on: bool) -> Vec<Line> {
+/// Lines between the end of one step and the start of the next: a limit reached, findings left open, a new pass.
+pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, goes_on: bool) -> Vec<ProgressLine> {
     let mut lines = Vec::new();
     let here = (step.before.at.phase, step.before.at.item);
-    let new = |this: &Loop| {
-        this.gates.iter().find(|gate| (gate.phase, gate.item) == here).map(|gate| gate.end.clone())
-    };
+    let new = |this: &Loop| this.gates.iter().find(|gate| (gate.phase, gate.item) == here).map(|gate| gate.end.clone());
     if let (Some(end), false) = (new(step.after), new(step.after) == new(step.before)) {
-        lines.extend(went_on(step, &end));
+        lines.extend(unapproved_gate(step, &end));
     }
-    let taken_over = matches!(step.event, Event::Imported { .. });
-    if goes_on && !taken_over && step.after.at.pass > step.before.at.pass {
-        let place = place::left(step);
-        // Where nothing was left, the iteration that begins says enough.
-        let told = !place.is_empty() || place::iteration(step.after, step.policy).is_none();
-        let line = || Line::Step { place, text: started_over(step, round) };
-        lines.extend(told.then(line));
+    let imported = matches!(step.event, Event::Imported { .. });
+    if goes_on && !imported && step.after.at.pass > step.before.at.pass {
+        let place = position::before(step);
+        // Without a position, the line about the new iteration says enough.
+        let needs_line = !place.is_empty() || position::iteration(step.after, step.policy).is_none();
+        let line = || ProgressLine::Step { place, text: started_over(step, round) };
+        lines.extend(needs_line.then(line));
     }
     lines
 }
 
 /// `2 issues, back to phase 1 (iteration 2/10)`.
-fn started_over(step: &Step, round: Option<&Round>) -> String {
+fn started_over(step: &LoopTransition, round: Option<&GateRound>) -> String {
     let (workflow, at) = (&step.policy.workflow, step.after.at);
-    if let Some(iteration) = place::iteration(step.after, step.policy) {
-        let issues = round.map(Round::blocking).filter(|issues| *issues > 0);
+    if let Some(iteration) = position::iteration(step.after, step.policy) {
+        let issues = round.map(GateRound::blocking).filter(|issues| *issues > 0);
         let issues = issues.map(|issues| format!("{}, ", count(issues as u64, "issue"))).unwrap_or_default();
         return format!("{issues}back to phase {} (iteration {iteration})", workflow.number(at.phase));
     }
@@ -42,25 +40,25 @@ fn started_over(step: &Step, round: Option<&Round>) -> String {
     format!("Starting over at {phase} (pass {}/{})", at.pass, workflow.limits.max_passes.max(at.pass))
 }
 
-fn went_on(step: &Step, end: &GateEnd) -> Vec<Line> {
+fn unapproved_gate(step: &LoopTransition, end: &GateEnd) -> Vec<ProgressLine> {
     let reason = match end {
         GateEnd::Approved { .. } | GateEnd::Unchecked => return Vec::new(),
-        GateEnd::Unheard => Reason::ReviewSkipped,
+        GateEnd::ReviewersMissing => Reason::ReviewSkipped,
         GateEnd::Noted { reason } => *reason,
     };
     let mut lines: Vec<_> = max_cycles(step.before, step.policy, reason).into_iter().collect();
     if step.after.is_done() {
-        // It goes nowhere: the end says the same.
+        // The loop has ended, and its last line says the same.
         return lines;
     }
-    let text = format!("Going on without approval: {}", words::why(reason));
-    lines.push(Line::Step { place: place::left(step), text });
+    let text = format!("Going on without approval: {}", labels::reason_with_code(reason));
+    lines.push(ProgressLine::Step { place: position::before(step), text });
     lines
 }
 
 /// `Max review cycles (3) reached without approval`; a gate that counts fixes says `Max fix attempts (5)`.
-fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<Line> {
-    let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.judge());
+fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<ProgressLine> {
+    let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy());
     let text = match judge.map(|judge| judge.gate.bound) {
         Some(Bound::MaxFixes(fixes)) => format!("Max fix attempts ({})", fixes.max(this.tally.fixes)),
         Some(bound @ (Bound::MaxCycles(_) | Bound::Unlimited)) => {
@@ -68,12 +66,12 @@ fn max_cycles(this: &Loop, policy: &Policy, reason: Reason) -> Option<Line> {
         }
         None => format!("Max review cycles ({})", this.review_number()),
     };
-    let line = || Line::Margin(format!("{text} reached without approval"));
+    let line = || ProgressLine::Margin(format!("{text} reached without approval"));
     (reason == Reason::CyclesExhausted).then(line)
 }
 
-/// A question, and what to type.
-pub fn question(step: &Step, row: &LoopView) -> Vec<Line> {
+/// A question, and the command that answers it.
+pub fn question(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let was = |this: &Loop| match &this.stage {
         Stage::Waiting { question, .. } => Some(question.id),
         Stage::Queued
@@ -90,55 +88,49 @@ pub fn question(step: &Step, row: &LoopView) -> Vec<Line> {
     let Some(question) = row.question.as_ref().filter(|_| was(step.before) != was(step.after)) else {
         return Vec::new();
     };
-    let choices: Vec<_> = question.choices.iter().map(|choice| choice.word()).collect();
+    let choices: Vec<_> = question.choices.iter().map(|choice| choice.as_str()).collect();
     let choices = choices.join(", ");
-    // Questions without a task are known by a number that is given to them in the store.
+    // Questions without a task have an id that only the store knows.
     let how = match row.task {
         Some(task) => format!("signoff answer {task} CHOICE    ({choices})"),
         None => format!("signoff answer QUESTION CHOICE    ({choices}); signoff status names it"),
     };
     let text = format!("Question: {}", cut(&question.text, 400));
-    vec![Line::Step { place: place::reached(step), text }, Line::Below(how)]
+    vec![ProgressLine::Step { place: position::after(step), text }, ProgressLine::Below(how)]
 }
 
-/// How the loop ended, if it did with this fact.
-pub fn end(step: &Step, row: &LoopView) -> Vec<Line> {
+/// The result of the loop, if it ended with this event.
+pub fn end(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let Stage::Done(ending) = &step.after.stage else { return Vec::new() };
     if matches!(&step.before.stage, Stage::Done(before) if before.outcome == ending.outcome) {
         return Vec::new();
     }
-    // Where the work went on past the bound, it was told there.
+    // If the work continued past the limit, the line was printed then.
     let stopped = ending.reason.filter(|_| ending.outcome != Outcome::CompletedWithIssues);
     let bound = stopped.and_then(|reason| max_cycles(step.after, step.policy, reason));
     let mut lines: Vec<_> = bound.into_iter().collect();
     let mark = row.state.mark();
-    let subject = words::subject(row);
+    let subject = labels::subject(row);
     let how = how(step.after, (&ending.outcome, ending.reason), row, step.policy);
-    lines.push(Line::Own(format!("{mark} {subject} {how}")));
-    lines.extend(row.task.and_then(|task| next(ending, task.0, step.policy)).map(Line::Below));
+    lines.push(ProgressLine::Own(format!("{mark} {subject} {how}")));
+    lines.extend(row.task.and_then(|task| next_command(ending, task.0, step.policy)).map(ProgressLine::Below));
     lines
 }
 
-fn how(
-    this: &Loop,
-    (outcome, reason): (&Outcome, Option<Reason>),
-    row: &LoopView,
-    policy: &Policy,
-) -> String {
-    let open =
-        if outcome.is_approval() { words::open_findings(row.open_findings as u64) } else { String::new() };
-    let verdict = this.final_verdict().map_or("no verdict", FinalWord::word);
-    let why = reason.map(|reason| format!(": {}", words::why(reason))).unwrap_or_default();
+fn how(this: &Loop, (outcome, reason): (&Outcome, Option<Reason>), row: &LoopRow, policy: &Policy) -> String {
+    let open = if outcome.is_approval() { labels::open_findings(row.open_findings as u64) } else { String::new() };
+    let verdict = this.final_verdict().map_or("no verdict", FinalVerdict::as_str);
+    let why = reason.map(|reason| format!(": {}", labels::reason_with_code(reason))).unwrap_or_default();
     match outcome {
         Outcome::Accepted { by } => {
             format!("completed ({verdict} by {}, not by a review{open})", cut(by, 40))
         }
         Outcome::Unreviewed => "completed (not reviewed)".to_owned(),
         Outcome::Approved { .. } | Outcome::Exhausted | Outcome::Discussion => {
-            let told = [Reason::CyclesExhausted, Reason::Discussion];
-            let why = if reason.is_some_and(|reason| told.contains(&reason)) { String::new() } else { why };
+            let implied = [Reason::CyclesExhausted, Reason::Discussion];
+            let why = if reason.is_some_and(|reason| implied.contains(&reason)) { String::new() } else { why };
             let overruled = if outcome.is_approval() { row.overruled as u64 } else { 0 };
-            let overruled = words::overruled(overruled);
+            let overruled = labels::overruled(overruled);
             format!("completed ({verdict}{}{overruled}{open}){why}", after(this, policy))
         }
         Outcome::CompletedWithIssues => {
@@ -151,12 +143,12 @@ fn how(
     }
 }
 
-/// ` after 3 cycles`; where several gates each count their own, all reviews are counted.
+/// ` after 3 cycles`; with several gates, the number of all reviews.
 fn after(this: &Loop, policy: &Policy) -> String {
-    match (place::has_several_judges(policy), this.tally.reviews) {
+    match (position::has_several_judges(policy), this.tally.reviews) {
         (_, 0) => String::new(),
         (true, reviews) => {
-            let passes = place::iteration(this, policy).map(|_| count(this.at.pass, "iteration"));
+            let passes = position::iteration(this, policy).map(|_| count(this.at.pass, "iteration"));
             let passes = passes.map(|passes| format!(" in {passes}")).unwrap_or_default();
             format!(" after {}{passes}", count(reviews, "review"))
         }
@@ -164,32 +156,28 @@ fn after(this: &Loop, policy: &Policy) -> String {
     }
 }
 
-/// What to type next.
-fn next(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
-    // Where nobody but reviewers is at work, nobody could fix what they found.
-    let only_looks = policy.workflow.phases.iter().all(|phase| phase.judge().is_some());
+/// The command to type next.
+fn next_command(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
+    // A workflow of reviews alone has no agent that could fix the findings.
+    let only_reviews = policy.workflow.phases.iter().all(|phase| phase.policy().is_some());
     match &ending.outcome {
-        Outcome::Approved { .. } | Outcome::Accepted { .. } | Outcome::Unreviewed | Outcome::Cancelled => {
-            None
-        }
+        Outcome::Approved { .. } | Outcome::Accepted { .. } | Outcome::Unreviewed | Outcome::Cancelled => None,
         Outcome::CompletedWithIssues => Some(format!("Look at it: signoff show {task}")),
         Outcome::Exhausted if ending.reason == Some(Reason::UnclearReview) => {
             Some(format!("Look at it: signoff show {task}; ask again: signoff retry {task}"))
         }
-        Outcome::Exhausted => {
-            Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))
-        }
+        Outcome::Exhausted => Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review")),
         Outcome::Discussion => Some(format!(
             "Look at it: signoff show {task}; then signoff retry {task}, or signoff edit {task} --verdict APPROVED"
         )),
-        Outcome::NothingToReview if ending.again == Again::Nothing => Some(format!(
+        Outcome::NothingToReview if ending.retry == RetryAction::Nothing => Some(format!(
             "It changes nothing. Add work to its branch, then signoff review {task}; or signoff cancel {task}"
         )),
         Outcome::NothingToReview => Some(format!(
             "It changes nothing. Try again: signoff retry {task}; go on without it: \
              signoff edit {task} --verdict APPROVED, or signoff cancel {task}"
         )),
-        Outcome::Failed if ending.reason == Some(Reason::GateFailed) && only_looks => {
+        Outcome::Failed if ending.reason == Some(Reason::GateFailed) && only_reviews => {
             Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))
         }
         Outcome::Failed | Outcome::Stuck => {

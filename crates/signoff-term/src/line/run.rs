@@ -1,25 +1,25 @@
-//! Lines about the run as a whole. A run of one task has none.
+//! Lines about a run. A run of one task has none.
 
 use std::collections::BTreeMap;
 
 use signoff_core::group::{RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::view::{Blocker, LoopView, Status, TaskState};
-use signoff_core::wire::{Recorded, RunFact};
+use signoff_core::view::{Blocker, LoopRow, TaskState, TaskStatus};
+use signoff_core::wire::{RecordedFact, RunFact};
 use signoff_core::workflow::{Arrangement, Landing};
 
 use super::LineRenderer;
 use crate::fit::{count, cut};
-use crate::{progress, runs, words};
+use crate::{labels, progress, runs};
 
-/// How many tasks a line names; the others are counted.
+/// Maximum number of tasks a line names; the others are counted.
 const NAMED: usize = 8;
 
-/// How wide a title may be beside others.
+/// Maximum width of a title in a list.
 const TITLE: usize = 40;
 
 impl LineRenderer {
-    pub(super) fn run_fact(&mut self, recorded: &Recorded, fact: &RunFact) -> Vec<String> {
+    pub(super) fn run_fact(&mut self, recorded: &RecordedFact, fact: &RunFact) -> Vec<String> {
         let before = self.view.stage().clone();
         self.view.apply(recorded);
         match fact {
@@ -28,42 +28,41 @@ impl LineRenderer {
                 Vec::new()
             }
             RunFact::Specified { .. } => Vec::new(),
-            RunFact::Moved(event) => {
-                let mut lines = self.checkpoint_moved();
+            RunFact::Transitioned(event) => {
+                let mut lines = self.checkpoint_lines();
                 if let RunEvent::GroupsPlanned { groups } = event {
                     self.groups.clone_from(groups);
                     lines.extend(self.planned());
                 }
-                lines.extend(self.run_moved(&before));
+                lines.extend(self.stage_lines(&before));
                 lines
             }
         }
     }
 
-    fn checkpoint_moved(&mut self) -> Vec<String> {
+    fn checkpoint_lines(&mut self) -> Vec<String> {
         let view = &self.view;
-        self.checkpoint
-            .take(view.checkpoint(), |loops| names(loops, |loop_id| name(view.row(loop_id), loop_id)))
+        self.checkpoint.set_loops(view.checkpoint(), |loops| names(loops, |loop_id| name(view.row(loop_id), loop_id)))
     }
 
-    /// Whether its tasks are worked in groups.
+    /// Whether the run works its tasks in groups.
     fn is_grouped(&self) -> bool {
         self.policy.as_ref().is_some_and(|policy| policy.arrangement == Arrangement::Groups)
     }
 
-    /// `Planned 7 tasks in 3 groups`. Where tasks come side by side, each line says from the start whose it is.
+    /// `Planned 7 tasks in 3 groups`. If tasks will run in parallel, each line names its task from now on.
     fn planned(&mut self) -> Option<String> {
         let working = matches!(self.view.stage(), RunStage::Working { .. });
         if !self.is_grouped() || !working {
             return None;
         }
         let jobs = self.policy.as_ref().map_or(1, |policy| policy.jobs);
-        self.several |= jobs > 1 && self.groups.iter().any(|group| group.len() > 1);
+        self.names_required |= jobs > 1 && self.groups.iter().any(|group| group.len() > 1);
         let tasks = self.groups.iter().map(Vec::len).sum::<usize>() as u64;
         Some(format!("Planned {} in {}", count(tasks, "task"), count(self.groups.len() as u64, "group")))
     }
 
-    fn run_moved(&self, before: &RunStage) -> Vec<String> {
+    fn stage_lines(&self, before: &RunStage) -> Vec<String> {
         let stage = self.view.stage();
         if stage == before {
             return Vec::new();
@@ -71,20 +70,20 @@ impl LineRenderer {
         match stage {
             RunStage::Queued | RunStage::Preparing | RunStage::Reviewing => Vec::new(),
             RunStage::Working { group } => self.group_begins(*group, before),
-            // A run of one task keeps no other from being worked.
+            // A run of one task blocks no other task.
             RunStage::Blocked { .. } if self.groups.iter().flatten().count() == 1 => Vec::new(),
             RunStage::Blocked { .. } => self.blocked(),
             RunStage::Landing(_) => vec!["Landing on the default branch".to_owned()],
-            RunStage::Done(outcome) => self.over(*outcome, before),
+            RunStage::Done(outcome) => self.outcome_lines(*outcome, before),
         }
     }
 
-    /// `Group 2/3: #31 Add the page, #32 Add the table`, where tasks are worked in groups.
+    /// `Group 2/3: #31 Add the page, #32 Add the table`, for runs with groups.
     fn group_begins(&self, group: usize, before: &RunStage) -> Vec<String> {
         let new = match before {
             RunStage::Working { group: old } | RunStage::Blocked { group: old, .. } => *old != group,
             RunStage::Queued | RunStage::Preparing => true,
-            // Only what a person reopened is worked again.
+            // Only tasks that a person reopened are worked again.
             RunStage::Reviewing | RunStage::Landing(_) | RunStage::Done(_) => false,
         };
         let Some(loops) = self.groups.get(group).filter(|_| self.is_grouped() && new) else {
@@ -98,34 +97,32 @@ impl LineRenderer {
         vec![format!("Group {}/{}: {named}", group + 1, self.groups.len())]
     }
 
-    /// How a run of groups stands that is taken up again.
-    pub(super) fn goes_on(&self) -> Vec<String> {
+    /// The progress of a run with groups that is resumed.
+    pub(super) fn resume_lines(&self) -> Vec<String> {
         if !self.is_grouped() {
             return Vec::new();
         }
         match self.view.stage() {
             RunStage::Working { .. } => {
-                vec![format!("Resuming {}", progress::how_far(&self.view.overview()))]
+                vec![format!("Resuming {}", progress::run_progress(&self.view.overview()))]
             }
             RunStage::Blocked { .. } => self.blocked(),
-            RunStage::Queued
-            | RunStage::Preparing
-            | RunStage::Reviewing
-            | RunStage::Landing(_)
-            | RunStage::Done(_) => Vec::new(),
+            RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Landing(_) | RunStage::Done(_) => {
+                Vec::new()
+            }
         }
     }
 
-    /// Which tasks block the run and why, and what to type.
+    /// The tasks that block the run, the reasons, and the commands to type.
     fn blocked(&self) -> Vec<String> {
         let run = self.view.run.map(|run| format!(" {run}")).unwrap_or_default();
         let by = self.view.overview().blocked_by;
-        let told = |one: &Blocker| {
-            let why = one.reason.map(|reason| format!(" ({})", words::reason(reason))).unwrap_or_default();
+        let blocker = |one: &Blocker| {
+            let why = one.reason.map(|reason| format!(" ({})", labels::reason(reason))).unwrap_or_default();
             let name = one.task.map_or_else(|| cut(one.id.as_str(), TITLE), |task| format!("#{task}"));
             format!("{name}{why}")
         };
-        let mut lines = vec![format!("▪ Run{run} is blocked by {}", counted(by.iter().map(told).collect()))];
+        let mut lines = vec![format!("▪ Run{run} is blocked by {}", counted(by.iter().map(blocker).collect()))];
         for task in by.iter().filter_map(|one| one.task).take(NAMED) {
             lines.push(format!(
                 "    signoff retry {task}, signoff edit {task} --verdict APPROVED, or signoff cancel {task}"
@@ -135,29 +132,26 @@ impl LineRenderer {
         lines
     }
 
-    /// `✗ Run 3 failed: 4 tasks, 3 completed, 1 failed`, where there were several; and where their work is.
-    fn over(&self, outcome: RunOutcome, before: &RunStage) -> Vec<String> {
+    /// `✗ Run 3 failed: 4 tasks, 3 completed, 1 failed`, if there were several tasks; and the branch of their work.
+    fn outcome_lines(&self, outcome: RunOutcome, before: &RunStage) -> Vec<String> {
         let rows = self.view.rows();
         let tasks: Vec<_> = rows.iter().filter(|row| row.task.is_some()).collect();
-        let unfinished =
-            matches!(before, RunStage::Preparing | RunStage::Reviewing) && outcome == RunOutcome::Failed;
+        let unfinished = matches!(before, RunStage::Preparing | RunStage::Reviewing) && outcome == RunOutcome::Failed;
         if tasks.len() < 2 && !unfinished && !self.is_grouped() {
             return Vec::new();
         }
         let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
         for row in &tasks {
-            *counts.entry(row.status.word()).or_default() += 1;
+            *counts.entry(row.status.as_str()).or_default() += 1;
         }
         let run = self.view.run.map(|run| format!(" {run}")).unwrap_or_default();
-        let called_off = tasks.iter().all(|row| row.status == Status::Cancelled) && !tasks.is_empty();
+        let all_cancelled = tasks.iter().all(|row| row.status == TaskStatus::Cancelled) && !tasks.is_empty();
         let (state, word) = match outcome {
-            RunOutcome::Approved | RunOutcome::Attention if called_off => {
+            RunOutcome::Approved | RunOutcome::Attention if all_cancelled => {
                 (TaskState::Cancelled, "is over, nothing is done".to_owned())
             }
             RunOutcome::Approved => (TaskState::Approved, all_approved(&rows)),
-            RunOutcome::Attention => {
-                (self.not_all_approved(&tasks), "is through, not all approved".to_owned())
-            }
+            RunOutcome::Attention => (self.not_all_approved(&tasks), "is through, not all approved".to_owned()),
             RunOutcome::Failed => (TaskState::Failed, "failed".to_owned()),
             RunOutcome::Cancelled => (TaskState::Cancelled, "cancelled".to_owned()),
         };
@@ -167,11 +161,11 @@ impl LineRenderer {
         }
         let counts: String = counts.iter().map(|(word, number)| format!(", {number} {word}")).collect();
         let over = format!("{mark} Run{run} {word}: {}{counts}", count(tasks.len() as u64, "task"));
-        std::iter::once(over).chain(self.where_it_is(outcome, before)).collect()
+        std::iter::once(over).chain(self.branch_line(outcome, before)).collect()
     }
 
-    /// The branch on which the tasks landed, and what to type.
-    fn where_it_is(&self, outcome: RunOutcome, before: &RunStage) -> Option<String> {
+    /// The branch on which the tasks landed, and the command to type next.
+    fn branch_line(&self, outcome: RunOutcome, before: &RunStage) -> Option<String> {
         let lands = self.policy.as_ref().is_some_and(|policy| policy.landing != Landing::None);
         let landed = self.view.overview().tasks.done > 0;
         let branch = self.view.branch().filter(|_| lands && landed)?;
@@ -184,13 +178,11 @@ impl LineRenderer {
                 format!("    It is on {branch}; signoff land brings it to the default branch")
             }
             RunOutcome::Attention => match self.unapproved_whole() {
-                Some(run) => format!(
-                    "    It is on {branch}; accept it: signoff edit run-{run} --verdict APPROVED --reason TEXT"
-                ),
+                Some(run) => {
+                    format!("    It is on {branch}; accept it: signoff edit run-{run} --verdict APPROVED --reason TEXT")
+                }
                 None => {
-                    format!(
-                        "    It is on {branch}; signoff land brings what is approved to the default branch"
-                    )
+                    format!("    It is on {branch}; signoff land brings what is approved to the default branch")
                 }
             },
             RunOutcome::Failed => match self.unapproved_whole() {
@@ -206,10 +198,10 @@ impl LineRenderer {
 }
 
 /// `is through, all approved, 1 by a person, 2 open findings`, of the tasks and the final review.
-fn all_approved(rows: &[LoopView]) -> String {
-    let is_meant = |row: &&LoopView| row.task.is_some() || row.id == LoopId::whole();
+fn all_approved(rows: &[LoopRow]) -> String {
+    let is_meant = |row: &&LoopRow| row.task.is_some() || row.id == LoopId::final_review();
     let (tasks, whole): (Vec<_>, Vec<_>) = rows.iter().filter(is_meant).partition(|row| row.task.is_some());
-    let accepted = |rows: &[&LoopView]| rows.iter().filter(|row| row.outcome == Some("accepted")).count();
+    let accepted = |rows: &[&LoopRow]| rows.iter().filter(|row| row.outcome == Some("accepted")).count();
     let by_person = match (accepted(&tasks), accepted(&whole)) {
         (0, 0) => String::new(),
         (tasks, 0) => format!(", {tasks} by a person"),
@@ -217,29 +209,29 @@ fn all_approved(rows: &[LoopView]) -> String {
         (tasks, _) => format!(", {tasks} and the final review by a person"),
     };
     let open: usize = tasks.iter().chain(&whole).map(|row| row.open_findings).sum();
-    format!("is through, all approved{by_person}{}", words::open_findings(open as u64))
+    format!("is through, all approved{by_person}{}", labels::open_findings(open as u64))
 }
 
 impl LineRenderer {
     /// The state of a completed run that is not approved as a whole. Cancelled tasks and tasks without review need no
     /// person.
-    fn not_all_approved(&self, tasks: &[&LoopView]) -> TaskState {
+    fn not_all_approved(&self, tasks: &[&LoopRow]) -> TaskState {
         if self.unapproved_whole().is_some() {
             return TaskState::NeedsYou;
         }
-        let together = runs::together(tasks.iter().map(|row| row.state));
-        // A part of it was called off: the rest is approved, the run is not.
+        let together = runs::combined_state(tasks.iter().map(|row| row.state));
+        // Some tasks were cancelled: the others are approved, but the run is not.
         if together.is_approved() { TaskState::Cancelled } else { together }
     }
 
-    /// The run, if it had a final review and that did not approve it.
+    /// The run, if its final review did not approve it.
     fn unapproved_whole(&self) -> Option<RunId> {
-        let whole = self.view.loop_state(&LoopId::whole())?;
+        let whole = self.view.loop_state(&LoopId::final_review())?;
         self.view.run.filter(|_| whole.approved_commit().is_none())
     }
 }
 
-fn name(row: Option<LoopView>, loop_id: &LoopId) -> String {
+fn name(row: Option<LoopRow>, loop_id: &LoopId) -> String {
     match row.and_then(|row| row.task) {
         Some(task) => format!("#{task}"),
         None => cut(loop_id.as_str(), TITLE),
@@ -250,7 +242,7 @@ fn names(loops: &[LoopId], name: impl Fn(&LoopId) -> String) -> String {
     counted(loops.iter().map(name).collect())
 }
 
-/// The first of them; how many more there are.
+/// The first names, and the number of the others.
 fn counted(names: Vec<String>) -> String {
     let more = names.len().saturating_sub(NAMED);
     let named: Vec<_> = names.into_iter().take(NAMED).collect();

@@ -1,26 +1,26 @@
-//! What was changed, as git counts it; or why that cannot be told.
+//! The number of changed files and lines, as reported by git.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// In a run of more tasks than this, what was signed off is not counted.
-pub const COUNTED: usize = 200;
+/// In runs with more tasks than this, the changes of approved tasks are not counted.
+pub const MAX_COUNTED_TASKS: usize = 200;
 
-/// How much was changed.
+/// The size of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Changes {
-    /// What `git diff --stat` prints; null where it cannot be told.
+    /// The output of `git diff --stat`; null if unknown.
     pub stat: Option<String>,
     pub files: u64,
     pub insertions: u64,
     pub deletions: u64,
-    /// Why it cannot be told, or what else there is to know of it.
+    /// Why the changes are unknown, or a remark about them.
     pub note: Option<String>,
 }
 
 impl Changes {
-    /// Reads the numbers of the last line.
-    pub fn of(stat: &str) -> Self {
+    /// Parses the numbers in the last line of the output.
+    pub fn parse_stat(stat: &str) -> Self {
         let last = stat.trim_end().lines().last().unwrap_or_default();
         let number = |word: &str| {
             let part = last.split(',').find(|part| part.contains(word));
@@ -35,14 +35,14 @@ impl Changes {
         }
     }
 
-    /// There is nothing to count, for this reason.
+    /// Unknown changes, with the reason.
     pub fn unknown(why: impl Into<String>) -> Self {
         Self { note: Some(why.into()), ..Self::default() }
     }
 
-    /// Of a task among so many that each would take a git of its own.
+    /// The changes of a task in a run with too many tasks to start git for each.
     pub fn uncounted() -> Self {
-        Self::unknown(format!("not counted in a run of more than {COUNTED} tasks"))
+        Self::unknown(format!("not counted in a run of more than {MAX_COUNTED_TASKS} tasks"))
     }
 
     pub fn is_uncounted(&self) -> bool {
@@ -50,11 +50,11 @@ impl Changes {
     }
 
     #[must_use]
-    pub fn noting(self, note: impl Into<String>) -> Self {
+    pub fn with_note(self, note: impl Into<String>) -> Self {
         Self { note: Some(note.into()), ..self }
     }
 
-    /// `2 files changed, 3 insertions(+)`, or why nobody knows.
+    /// `2 files changed, 3 insertions(+)`, or why it is unknown.
     pub fn summary(&self) -> String {
         let last = self.stat.as_deref().map(|stat| stat.trim_end().lines().last().unwrap_or_default().trim());
         match (last, &self.note) {

@@ -1,38 +1,39 @@
-//! JUnit XML, as continuous integration shows it: a suite for each task, a case for its end, for each reviewer's last
-//! word and for each finding.
+//! JUnit XML for continuous integration: a suite per task, with a case for its result, for the last review of each
+//! reviewer and for each finding.
 //!
-//! What keeps a gate shut fails. What could not be judged is an error. What was fixed, and what is open below the bar,
-//! passes. What people refuted, deferred or put out of scope is skipped, and so is what somebody is still at work on; what
-//! has no end and nobody is at work on is an error.
+//! Blocking findings fail. Inconclusive reviews are errors. Fixed findings, and open ones that do not block, pass.
+//! Findings that were refuted, deferred or put out of scope are skipped. A task that is still being worked on is
+//! skipped; an unfinished task without a running process is an error.
 //!
-//! The times of a suite add up to the work of its agents: `end` takes what the reviews listed beside it did not.
+//! The times of a suite add up to the working time of its agents: the case `end` has the time that is not part of the
+//! listed reviews.
 
 mod xml;
 
-use self::xml::{Case, End, Suite};
-use super::{Account, Part, RunAccount, Standing, TaskAccount};
-use crate::show::{Attempt, Cycle, LedgerLine, ReviewLine};
+use self::xml::{Case, CaseOutcome, Suite};
+use super::{PartSection, ReportDocument, ReportResult, RunSection, TaskSection};
+use crate::show::{AttemptRow, Cycle, LedgerLine, ReviewReport};
 use signoff_core::merge::render::plain_text::one_line;
 
-/// The whole account, with one line break at its end.
-pub fn junit(account: &Account) -> String {
+/// The whole report, with a final line break.
+pub fn junit(document: &ReportDocument) -> String {
     let mut suites = Vec::new();
-    if let Some(run) = account.run.as_ref().filter(|_| account.about.kind == "run") {
+    if let Some(run) = document.run.as_ref().filter(|_| document.subject.kind == "run") {
         let class = format!("signoff.run-{}", run.id);
         suites.push(Suite {
             name: format!("run {}", run.id),
             timestamp: run.started_at.clone(),
-            properties: of_run(run),
-            cases: vec![end(&class, &run.standing, 0)],
+            properties: run_properties(run),
+            cases: vec![result_case(&class, &run.result, 0)],
         });
     }
-    let driven = account.run.as_ref().is_some_and(|run| run.driven);
-    suites.extend(account.parts.iter().map(|one| part(one, driven)));
-    suites.extend(account.tasks.iter().map(task));
+    let driven = document.run.as_ref().is_some_and(|run| run.driven);
+    suites.extend(document.parts.iter().map(|one| part(one, driven)));
+    suites.extend(document.tasks.iter().map(task));
     xml::document(&suites)
 }
 
-fn of_run(run: &RunAccount) -> Vec<(&'static str, String)> {
+fn run_properties(run: &RunSection) -> Vec<(&'static str, String)> {
     let mut properties = vec![("preset", run.preset.clone()), ("status", run.status.clone())];
     properties.extend(run.outcome.map(|outcome| ("outcome", outcome.to_owned())));
     properties.extend(run.specification.clone().map(|name| ("specification", name)));
@@ -40,27 +41,26 @@ fn of_run(run: &RunAccount) -> Vec<(&'static str, String)> {
     properties
 }
 
-fn task(task: &TaskAccount) -> Suite {
+fn task(task: &TaskSection) -> Suite {
     let (row, report) = (task.row(), &task.report);
     let class = format!("signoff.task-{}", row.id);
-    let judged = judged(&class, &report.cycles, &report.ledger);
-    let mut cases = vec![end(&class, &task.standing, apart(&report.attempts, &judged))];
+    let judged = review_cases(&class, &report.cycles, &report.ledger);
+    let mut cases = vec![result_case(&class, &task.result, remaining_ms(&report.attempts, &judged))];
     cases.extend(judged);
     let some = |name: &'static str, value: &Option<String>| value.clone().map(|value| (name, value));
-    let mut properties =
-        vec![("status", row.status.word().to_owned()), ("cost_usd", row.cost_usd.to_string())];
+    let mut properties = vec![("status", row.status.as_str().to_owned()), ("cost_usd", row.cost_usd.to_string())];
     properties.extend(Some(("asked", task.asked.clone())).filter(|(_, asked)| *asked != row.title));
     properties.extend(some("verdict", &row.final_verdict));
     properties.extend(some("reason", &row.reason));
     properties.extend(some("branch", &row.branch));
-    // An approval of another commit than the last one approves nothing.
+    // An approval of an older commit is void.
     properties.extend(some("approved_commit", &report.approved_commit).filter(|_| report.voided.is_none()));
     properties.extend(some("voided", &report.voided));
     let name = format!("task {}: {}", row.id, row.title);
     Suite { name, timestamp: row.started_at.clone(), properties, cases }
 }
 
-fn part(part: &Part, driven: bool) -> Suite {
+fn part(part: &PartSection, driven: bool) -> Suite {
     let class = format!("signoff.{}", part.name);
     let kind = match part.outcome {
         Some("approved" | "accepted") => "passed",
@@ -72,54 +72,53 @@ fn part(part: &Part, driven: bool) -> Suite {
     };
     let why = part.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
     let text = format!("{}{why}", part.outcome.unwrap_or("unfinished"));
-    let standing = Standing::new(kind, text);
-    let judged = judged(&class, &part.cycles, &part.ledger);
-    let mut cases = vec![end(&class, &standing, apart(&part.attempts, &judged))];
+    let standing = ReportResult::new(kind, text);
+    let judged = review_cases(&class, &part.cycles, &part.ledger);
+    let mut cases = vec![result_case(&class, &standing, remaining_ms(&part.attempts, &judged))];
     cases.extend(judged);
     let timestamp = part.attempts.first().map(|attempt| attempt.started_at.clone());
     Suite { name: part.name.clone(), timestamp, properties: Vec::new(), cases }
 }
 
-/// How long was worked apart from what the other cases took.
-fn apart(attempts: &[Attempt], others: &[Case]) -> u64 {
+/// The working time that is not part of the other cases.
+fn remaining_ms(attempts: &[AttemptRow], others: &[Case]) -> u64 {
     let worked: u64 = attempts.iter().map(|attempt| attempt.duration_ms).sum();
     worked.saturating_sub(others.iter().map(|case| case.took_ms).sum())
 }
 
-fn end(class: &str, standing: &Standing, took_ms: u64) -> Case {
-    let text = standing.text.to_string();
-    let end = match standing.kind {
-        "passed" => End::Passed(Some(text)),
-        "open" => End::Failed { kind: "not_approved".to_owned(), message: text, body: String::new() },
-        "broken" => End::Error { kind: "failed".to_owned(), message: text },
-        "left" => End::Error { kind: "unfinished".to_owned(), message: text },
-        _ => End::Skipped(text),
+fn result_case(class: &str, result: &ReportResult, took_ms: u64) -> Case {
+    let text = result.text.to_string();
+    let end = match result.kind {
+        "passed" => CaseOutcome::Passed(Some(text)),
+        "open" => CaseOutcome::Failed { kind: "not_approved".to_owned(), message: text, body: String::new() },
+        "broken" => CaseOutcome::Error { kind: "failed".to_owned(), message: text },
+        "left" => CaseOutcome::Error { kind: "unfinished".to_owned(), message: text },
+        _ => CaseOutcome::Skipped(text),
     };
-    Case { class: class.to_owned(), name: "end".to_owned(), file: None, took_ms, end }
+    Case { class: class.to_owned(), name: "end".to_owned(), file: None, took_ms, outcome: end }
 }
 
-/// The last word of each reviewer at each gate, and every finding.
-fn judged(class: &str, cycles: &[Cycle], ledger: &[LedgerLine]) -> Vec<Case> {
+/// The last review of each reviewer at each gate, and every finding.
+fn review_cases(class: &str, cycles: &[Cycle], ledger: &[LedgerLine]) -> Vec<Case> {
     let mut last: Vec<&Cycle> = Vec::new();
     for cycle in cycles {
         last.retain(|known| known.phase != cycle.phase);
         last.push(cycle);
     }
-    let reviews =
-        last.iter().flat_map(|cycle| cycle.reviews.iter().map(move |one| review(class, cycle, one)));
+    let reviews = last.iter().flat_map(|cycle| cycle.reviews.iter().map(move |one| review(class, cycle, one)));
     reviews.chain(ledger.iter().map(|line| finding(class, line))).collect()
 }
 
-fn review(class: &str, cycle: &Cycle, review: &ReviewLine) -> Case {
+fn review(class: &str, cycle: &Cycle, review: &ReviewReport) -> Case {
     let message = review.reason.clone().unwrap_or_else(|| review.verdict.replace('_', " "));
     let end = if review.verdict == "inconclusive" {
-        End::Error { kind: "inconclusive".to_owned(), message }
+        CaseOutcome::Error { kind: "inconclusive".to_owned(), message }
     } else {
-        End::Passed(Some(message))
+        CaseOutcome::Passed(Some(message))
     };
     let class = format!("{class}.{}", cycle.phase);
     let name = format!("{} {} by {}", cycle.phase, cycle.n, review.reviewer);
-    Case { class, name, file: None, took_ms: review.duration_ms, end }
+    Case { class, name, file: None, took_ms: review.duration_ms, outcome: end }
 }
 
 fn finding(class: &str, line: &LedgerLine) -> Case {
@@ -133,26 +132,25 @@ fn finding(class: &str, line: &LedgerLine) -> Case {
     let settled = line.decisions.last().map(|last| format!(" by {}: {}", last.by, last.evidence));
     let state = format!("{}{}", line.state.replace('_', " "), settled.unwrap_or_default());
     let end = match line.state {
-        "refuted" | "deferred" | "out_of_scope" => End::Skipped(state),
-        "open" if line.blocks => End::Failed {
+        "refuted" | "deferred" | "out_of_scope" => CaseOutcome::Skipped(state),
+        "open" if line.blocks => CaseOutcome::Failed {
             kind: finding.severity.to_owned(),
             message: message.clone(),
             body: body(line, &place),
         },
-        "open" => End::Passed(Some("open, below the bar".to_owned())),
-        _ => End::Passed(Some(state)),
+        "open" => CaseOutcome::Passed(Some("open, below the bar".to_owned())),
+        _ => CaseOutcome::Passed(Some(state)),
     };
     let phase = line.seen.last().map(|seen| format!(".{}", seen.phase)).unwrap_or_default();
     let name = format!("{} [{}]{place} {message}", finding.id, finding.severity);
-    Case { class: format!("{class}{phase}"), name, file: finding.file.clone(), took_ms: 0, end }
+    Case { class: format!("{class}{phase}"), name, file: finding.file.clone(), took_ms: 0, outcome: end }
 }
 
 /// The finding in full.
 fn body(line: &LedgerLine, place: &str) -> String {
     let finding = &line.finding;
-    let named = |name: &str, text: &Option<String>| {
-        text.as_ref().map(|text| format!("\n{name}: {text}")).unwrap_or_default()
-    };
+    let named =
+        |name: &str, text: &Option<String>| text.as_ref().map(|text| format!("\n{name}: {text}")).unwrap_or_default();
     format!(
         "[{}]{place}\n{}{}{}\nReported by {}",
         finding.severity,

@@ -1,85 +1,85 @@
-//! Markdown for the body of a pull request: the verdict first, findings in a table, the rest folded away.
+//! Markdown for the body of a pull request: the verdict first, findings in a table, the rest in collapsed sections.
 //!
-//! What needs somebody has the room: tasks that did not pass, then open findings, then the rest.
+//! If the page is full, tasks that did not pass have priority, then open findings, then the rest.
 
 pub mod escape;
 mod page;
 
-use signoff_core::view::Status;
+use signoff_core::view::TaskStatus;
 
-use self::escape::{cell, code, code_cell, fenced, line, ours, paragraphs};
+use self::escape::{cell, code, code_cell, fenced, line, own_line, paragraphs};
 pub use self::page::LIMIT;
-use self::page::Page;
-use super::{Account, Changes, Part, TaskAccount};
+use self::page::MarkdownPage;
+use super::{Changes, PartSection, ReportDocument, TaskSection};
 use crate::fit::{SENTENCE, count, span};
-use crate::show::{Attempt, Cycle, LedgerLine, PersonsDecision, ReviewLine};
+use crate::show::{AttemptRow, Cycle, LedgerLine, PersonDecision, ReviewReport};
 
-/// How much of one text of an agent is shown, in bytes.
+/// Maximum length of one text of an agent, in bytes.
 const TEXT: usize = 4_000;
 
-/// How many lines of `git diff --stat` are shown.
+/// Maximum number of lines of `git diff --stat`.
 const STAT: usize = 60;
 
-/// How many findings of a round that came to nothing are shown.
+/// Maximum number of findings of an inconclusive round.
 const UNLISTED: usize = 20;
 
-/// The whole account, with one line break at its end.
-pub fn markdown(account: &Account) -> String {
-    let mut page = Page::before(costs(account));
-    let mut all: Vec<&TaskAccount> = account.tasks.iter().collect();
-    all.sort_by_key(|task| Need::of(task));
-    page.put(&head(account));
-    if account.about.kind == "run" {
+/// The whole report, with a final line break.
+pub fn markdown(document: &ReportDocument) -> String {
+    let mut page = MarkdownPage::with_ending(costs(document));
+    let mut all: Vec<&TaskSection> = document.tasks.iter().collect();
+    all.sort_by_key(|task| TaskUrgency::for_task(task));
+    page.push(&head(document));
+    if document.subject.kind == "run" {
         tasks(&mut page, &all);
-        asked(&mut page, account);
+        request(&mut page, document);
     }
-    findings(&mut page, account);
+    findings(&mut page, document);
     let (passed, others): (Vec<_>, Vec<_>) =
-        all.iter().copied().partition(|task: &&TaskAccount| task.standing.kind == "passed");
+        all.iter().copied().partition(|task: &&TaskSection| task.result.kind == "passed");
     let (through, stopped): (Vec<_>, Vec<_>) =
-        account.parts.iter().partition(|part| matches!(part.outcome, Some("approved" | "accepted")));
+        document.parts.iter().partition(|part| matches!(part.outcome, Some("approved" | "accepted")));
     for (tasks, parts) in [(others, stopped), (passed, through)] {
-        tasks.iter().for_each(|task| self::task(&mut page, account, task));
+        tasks.iter().for_each(|task| self::task(&mut page, document, task));
         parts.iter().for_each(|part| self::part(&mut page, part));
     }
-    page.end(&account.about.command())
+    page.finish(&document.subject.command())
 }
 
-/// How much a task needs somebody, the most first.
+/// The sort order of tasks: the ones that need attention most come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Need {
+enum TaskUrgency {
     Broken,
-    Asks,
-    Unsigned,
+    Waiting,
+    NotApproved,
     Unfinished,
-    ToCome,
+    Pending,
     None,
 }
 
-impl Need {
-    fn of(task: &TaskAccount) -> Self {
-        match (task.standing.kind, task.row().status) {
+impl TaskUrgency {
+    fn for_task(task: &TaskSection) -> Self {
+        match (task.result.kind, task.row().status) {
             ("broken", _) => Self::Broken,
-            (_, Status::Waiting) => Self::Asks,
-            ("open", _) => Self::Unsigned,
+            (_, TaskStatus::Waiting) => Self::Waiting,
+            ("open", _) => Self::NotApproved,
             ("passed", _) => Self::None,
-            (_, Status::Pending) => Self::ToCome,
+            (_, TaskStatus::Pending) => Self::Pending,
             (_, _) => Self::Unfinished,
         }
     }
 
-    /// How far tasks of this kind may fill the page.
-    fn room(self) -> usize {
+    /// The page size up to which rows of this kind are added.
+    fn page_limit(self) -> usize {
         match self {
-            Self::Broken | Self::Asks | Self::Unsigned | Self::Unfinished => LIMIT / 2,
-            Self::ToCome | Self::None => LIMIT / 4,
+            Self::Broken | Self::Waiting | Self::NotApproved | Self::Unfinished => LIMIT / 2,
+            Self::Pending | Self::None => LIMIT / 4,
         }
     }
 }
 
 /// `**Approved after 2 reviews** by code and spec. 1 fixed. $0.84, 12m 30s, 1 file changed.`
-fn head(account: &Account) -> String {
-    let (standing, totals) = (account.standing(), &account.totals);
+fn head(account: &ReportDocument) -> String {
+    let (standing, totals) = (account.result(), &account.totals);
     let mut reviewers: Vec<&str> = totals.reviewers.iter().map(|one| one.reviewer.as_str()).collect();
     reviewers.truncate(8);
     let by = if reviewers.is_empty() {
@@ -87,22 +87,22 @@ fn head(account: &Account) -> String {
     } else {
         format!(", reviewed by {}", line(&reviewers.join(", "), 200))
     };
-    let found = Some(totals.findings.words()).filter(|words| !words.is_empty());
+    let found = Some(totals.findings.text()).filter(|words| !words.is_empty());
     let found = found.map_or_else(|| "no findings".to_owned(), |words| format!("findings: {words}"));
     let time = totals.passed_ms.map(|passed| format!(", {}", span(passed))).unwrap_or_default();
     format!(
         "## {} {}\n\n**{}**{by}.\n\n{}, {found}. {}{time}. {}.\n\n",
         standing.mark,
         line(&account.title(), 200),
-        ours(&standing.text, 400),
+        own_line(&standing.text, 400),
         count(totals.cycles, "review cycle"),
         totals.cost(),
-        ours(&changed(account), 200),
+        own_line(&changed(account), 200),
     )
 }
 
-fn changed(account: &Account) -> String {
-    let run = account.run.as_ref().filter(|_| account.about.kind == "run");
+fn changed(account: &ReportDocument) -> String {
+    let run = account.run.as_ref().filter(|_| account.subject.kind == "run");
     match (run, account.tasks.as_slice()) {
         (Some(run), _) => match &run.changes {
             Some(changes) => changes.summary(),
@@ -114,49 +114,46 @@ fn changed(account: &Account) -> String {
 }
 
 /// The tasks in a table, those that did not pass first.
-fn tasks(page: &mut Page, all: &[&TaskAccount]) {
-    let is_uncounted = |task: &&TaskAccount| task.changes.is_uncounted();
-    let row = |task: &&TaskAccount| {
+fn tasks(page: &mut MarkdownPage, all: &[&TaskSection]) {
+    let is_uncounted = |task: &&TaskSection| task.changes.is_uncounted();
+    let row = |task: &&TaskSection| {
         let row = task.row();
         let changes = if is_uncounted(task) { String::new() } else { task.changes.summary() };
         let text = format!(
             "| {} | {} | {} {} | {} | ${:.2} | {} |\n",
             row.id,
             cell(&row.title, SENTENCE),
-            task.standing.mark,
-            ours(&task.standing.text, 400),
+            task.result.mark,
+            own_line(&task.result.text, 400),
             row.review_cycle,
             row.cost_usd,
-            ours(&changes, 100),
+            own_line(&changes, 100),
         );
-        (Need::of(task).room(), text)
+        (TaskUrgency::for_task(task).page_limit(), text)
     };
     let head = "| Task | Title | Standing | Reviews | Cost | Changes |\n|--:|---|---|--:|--:|---|\n";
     page.list("tasks", (head, "\n"), all.iter().map(row));
     if all.iter().any(is_uncounted) {
         let note = Changes::uncounted().summary();
-        page.put(&format!(
-            "What tasks changed that were signed off is {note}: `signoff diff ID --stat`.\n\n"
-        ));
+        page.push(&format!("The changes of approved tasks are {note}: `signoff diff ID --stat`.\n\n"));
     }
 }
 
-/// What the run as a whole is to bring about.
-fn asked(page: &mut Page, account: &Account) {
+/// The specification of the run.
+fn request(page: &mut MarkdownPage, account: &ReportDocument) {
     let text = account.run.as_ref().and_then(|run| run.asked.as_deref()).unwrap_or_default();
     let text = Some(paragraphs(text, TEXT, "")).filter(|text| !text.is_empty());
-    page.folded("what was asked", "What was asked", text);
+    page.collapsed("what was asked", "What was asked", text);
 }
 
 /// All findings in one table, open ones first.
-fn findings(page: &mut Page, account: &Account) {
-    let is_run = account.about.kind == "run";
+fn findings(page: &mut MarkdownPage, account: &ReportDocument) {
+    let is_run = account.subject.kind == "run";
     let of_tasks = account
         .tasks
         .iter()
         .flat_map(|task| task.report.ledger.iter().map(move |finding| (task.row().id.to_string(), finding)));
-    let of_parts =
-        account.parts.iter().flat_map(|part| part.ledger.iter().map(|finding| (part.name.clone(), finding)));
+    let of_parts = account.parts.iter().flat_map(|part| part.ledger.iter().map(|finding| (part.name.clone(), finding)));
     let mut all: Vec<(String, &LedgerLine)> = of_tasks.chain(of_parts).collect();
     all.sort_by_key(|(_, finding)| (!finding.blocks, finding.state != "open"));
     let row = |(of, line): &(String, &LedgerLine)| {
@@ -189,44 +186,36 @@ fn place(found: &LedgerLine) -> Option<String> {
     Some(found.finding.line.map_or_else(|| file.clone(), |line| format!("{file}:{line}")))
 }
 
-/// What is folded away about a task.
-fn task(page: &mut Page, account: &Account, task: &TaskAccount) {
+/// The collapsed sections of a task.
+fn task(page: &mut MarkdownPage, account: &ReportDocument, task: &TaskSection) {
     let report = &task.report;
-    let of = if account.about.kind == "run" { format!("Task {}: ", task.row().id) } else { String::new() };
+    let of = if account.subject.kind == "run" { format!("Task {}: ", task.row().id) } else { String::new() };
     let asked = paragraphs(&task.asked, TEXT, "");
-    page.folded(
-        "what was asked",
-        &format!("{of}What was asked"),
-        Some(asked).filter(|text| !text.is_empty()),
-    );
-    page.folded(
+    page.collapsed("what was asked", &format!("{of}What was asked"), Some(asked).filter(|text| !text.is_empty()));
+    page.collapsed(
         "findings in full",
         &format!("{of}Findings in full ({})", report.ledger.len()),
         report.ledger.iter().map(finding),
     );
-    page.folded(
-        "reviews",
-        &format!("{of}Reviews ({})", report.cycles.len()),
-        report.cycles.iter().map(cycle),
-    );
-    page.folded("decisions", &format!("{of}Decisions of people"), report.decisions.iter().map(decision));
+    page.collapsed("reviews", &format!("{of}Reviews ({})", report.cycles.len()), report.cycles.iter().map(cycle));
+    page.collapsed("decisions", &format!("{of}Decisions of people"), report.decisions.iter().map(decision));
     attempts(page, &of, &report.attempts);
-    let stat = task.changes.stat.as_deref().filter(|stat| !stat.trim().is_empty()).map(shortened);
-    // Of many tasks that is told once, below their table.
+    let stat = task.changes.stat.as_deref().filter(|stat| !stat.trim().is_empty()).map(shorten_stat);
+    // In large runs this note is below the table of tasks.
     let note = task
         .changes
         .note
         .as_deref()
         .filter(|_| !task.changes.is_uncounted())
         .map(|note| format!("{}\n\n", line(note, 400)));
-    page.folded("changes", &format!("{of}Changes"), note.into_iter().chain(stat.map(|stat| fenced(&stat))));
+    page.collapsed("changes", &format!("{of}Changes"), note.into_iter().chain(stat.map(|stat| fenced(&stat))));
 }
 
-fn part(page: &mut Page, part: &Part) {
+fn part(page: &mut MarkdownPage, part: &PartSection) {
     let outcome = part.outcome.unwrap_or("unfinished").replace('_', " ");
     let title = format!("{}: {outcome}", part.name);
     let why = part.reason.as_deref().map(|why| format!("{}\n\n", line(why, 200)));
-    page.folded(
+    page.collapsed(
         "parts of the run",
         &title,
         why.into_iter().chain(part.cycles.iter().map(cycle)).chain(part.ledger.iter().map(finding)),
@@ -237,12 +226,8 @@ fn part(page: &mut Page, part: &Part) {
 fn finding(found: &LedgerLine) -> String {
     let finding = &found.finding;
     let place = place(found).map(|place| format!(" {}", code(&place))).unwrap_or_default();
-    let mut out = format!(
-        "- {} **{}**{place}, {}\n\n",
-        code(&finding.id),
-        finding.severity,
-        found.state.replace('_', " ")
-    );
+    let mut out =
+        format!("- {} **{}**{place}, {}\n\n", code(&finding.id), finding.severity, found.state.replace('_', " "));
     let mut add = |name: &str, text: &str| {
         let text = paragraphs(text, TEXT, "  ");
         if !text.is_empty() {
@@ -284,20 +269,20 @@ fn cycle(cycle: &Cycle) -> String {
         round.fixed,
     );
     cycle.reviews.iter().for_each(|one| out.push_str(&review(one)));
-    // What was reported beside an answer that nobody could read is in no list of findings yet.
+    // The findings of an inconclusive round are not in the ledger yet.
     let unlisted = cycle.merged.issues.iter().filter(|_| cycle.verdict == "INCONCLUSIVE");
     for issue in unlisted.take(UNLISTED) {
-        let (severity, text) = (issue.finding.severity.word(), &issue.finding.description);
+        let (severity, text) = (issue.finding.severity.as_str(), &issue.finding.description);
         out.push_str(&format!("  - {severity}: {}\n", line(text, SENTENCE)));
     }
     out.push('\n');
     out
 }
 
-fn review(review: &ReviewLine) -> String {
+fn review(review: &ReviewReport) -> String {
     let why = review.reason.as_deref().unwrap_or(&review.summary);
     let cost = format!("${:.2}", review.cost_usd);
-    // Two dollar signs in one line are a formula.
+    // GitHub renders text between two dollar signs as a formula.
     let cost = if why.contains('$') { code(&cost) } else { cost };
     let why = if why.trim().is_empty() { String::new() } else { format!(": {}", line(why, 400)) };
     format!(
@@ -308,17 +293,16 @@ fn review(review: &ReviewLine) -> String {
     )
 }
 
-fn decision(decision: &PersonsDecision) -> String {
+fn decision(decision: &PersonDecision) -> String {
     let choice = decision.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
     let reason = decision.reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let text = format!("{} {}: {}{choice}{reason}", decision.at, decision.by, decision.what);
     format!("- {}\n", line(&text, 400))
 }
 
-fn attempts(page: &mut Page, of: &str, attempts: &[Attempt]) {
-    let row = |one: &Attempt| {
-        let who =
-            one.reviewer.as_ref().map_or_else(|| one.role.clone(), |name| format!("{} by {name}", one.role));
+fn attempts(page: &mut MarkdownPage, of: &str, attempts: &[AttemptRow]) {
+    let row = |one: &AttemptRow| {
+        let who = one.reviewer.as_ref().map_or_else(|| one.role.clone(), |name| format!("{} by {name}", one.role));
         format!(
             "| {} | {} | {} | {} | ${:.2} | {} |\n",
             one.id,
@@ -331,34 +315,30 @@ fn attempts(page: &mut Page, of: &str, attempts: &[Attempt]) {
     };
     let head = "| | Who | Agent | Time | Cost | End |\n|---|---|---|--:|--:|---|\n";
     let title = format!("{of}Attempts ({})", attempts.len());
-    page.folded_table("attempts", &title, head, attempts.iter().map(row));
+    page.collapsed_table("attempts", &title, head, attempts.iter().map(row));
 }
 
-/// What it cost, as the end of a page.
-fn costs(account: &Account) -> Page {
-    let mut page = Page::default();
+/// The costs, as the end of a page.
+fn costs(account: &ReportDocument) -> MarkdownPage {
+    let mut page = MarkdownPage::default();
     let row = |role: &crate::stats::ByRole| {
         let (time, cost) = (span(role.duration_ms), role.cost_usd);
         let tokens = format!("{} | {}", role.input_tokens, role.output_tokens);
         format!("| {} | {} | {time} | ${cost:.2} | {tokens} |\n", cell(&role.role, 60), role.attempts)
     };
     let head = "| Role | Attempts | Time | Cost | Tokens in | out |\n|---|--:|--:|--:|--:|--:|\n";
-    let title =
-        format!("Cost and time: {}, {} of work", account.totals.cost(), span(account.totals.worked_ms));
-    page.folded_table("costs", &title, head, account.totals.roles.iter().map(row));
+    let title = format!("Cost and time: {}, {} of work", account.totals.cost(), span(account.totals.worked_ms));
+    page.collapsed_table("costs", &title, head, account.totals.roles.iter().map(row));
     page
 }
 
-/// The first lines and the last one, which counts.
-fn shortened(stat: &str) -> String {
+/// The first lines, and the last one with the totals.
+fn shorten_stat(stat: &str) -> String {
     let lines: Vec<&str> = stat.trim_end().lines().collect();
     match lines.split_last() {
         Some((last, files)) if files.len() > STAT => {
             let more = files.len() - STAT;
-            format!(
-                "{}\n… {more} more files\n{last}",
-                files.iter().take(STAT).copied().collect::<Vec<_>>().join("\n")
-            )
+            format!("{}\n… {more} more files\n{last}", files.iter().take(STAT).copied().collect::<Vec<_>>().join("\n"))
         }
         Some(_) | None => lines.join("\n"),
     }

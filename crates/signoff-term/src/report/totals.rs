@@ -1,14 +1,14 @@
-//! What it comes to: findings by state, money, time, and who took how much of it.
+//! The totals of a report: findings by state, cost and time.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Part, TaskAccount};
-use crate::show::{Attempt, LedgerLine};
-use crate::stats::{ByReviewer, ByRole, Shares, plus};
+use super::{PartSection, TaskSection};
+use crate::show::{AttemptRow, LedgerLine};
+use crate::stats::{ByReviewer, ByRole, Shares, add_usd};
 
-/// All of an account together.
+/// The totals of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Totals {
     pub findings: FindingCounts,
@@ -16,11 +16,11 @@ pub struct Totals {
     pub cycles: u64,
     pub attempts: u64,
     pub cost_usd: f64,
-    /// The cost is worked out from list prices, at least in part.
+    /// At least part of the cost is computed from list prices.
     pub cost_is_estimated: bool,
     pub input_tokens: u64,
     pub output_tokens: u64,
-    /// How long agents and checks worked, added up.
+    /// Sum of the working times of agents and checks.
     pub worked_ms: u64,
     /// From the first start to the last end; null before the first end.
     pub passed_ms: Option<u64>,
@@ -28,11 +28,11 @@ pub struct Totals {
     pub reviewers: Vec<ByReviewer>,
 }
 
-/// The findings by where they stand.
+/// Number of findings by state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct FindingCounts {
     pub open: u64,
-    /// Of the open ones, those that keep a gate shut.
+    /// The open findings that block a gate.
     pub blocking: u64,
     pub fixed: u64,
     pub refuted: u64,
@@ -41,7 +41,7 @@ pub struct FindingCounts {
 }
 
 impl FindingCounts {
-    fn take(&mut self, line: &LedgerLine) {
+    fn add(&mut self, line: &LedgerLine) {
         self.blocking += u64::from(line.blocks);
         *match line.state {
             "fixed" => &mut self.fixed,
@@ -52,8 +52,8 @@ impl FindingCounts {
         } += 1;
     }
 
-    /// `1 open, 2 fixed`; nothing where there are none.
-    pub fn words(&self) -> String {
+    /// `1 open, 2 fixed`; empty if there are no findings.
+    pub fn text(&self) -> String {
         let all = [
             (self.open, "open"),
             (self.fixed, "fixed"),
@@ -61,30 +61,26 @@ impl FindingCounts {
             (self.deferred, "deferred"),
             (self.out_of_scope, "out of scope"),
         ];
-        let some: Vec<_> =
-            all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        let some: Vec<_> = all.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
         some.join(", ")
     }
 }
 
 impl Totals {
-    pub(super) fn of(parts: &[Part], tasks: &[TaskAccount]) -> Self {
+    pub(super) fn new(parts: &[PartSection], tasks: &[TaskSection]) -> Self {
         let mut shares = Shares::default();
         let mut findings = FindingCounts::default();
         for part in parts {
-            shares.take(&part.attempts, &part.ledger, part.outcome.is_some());
+            shares.add_loop(&part.attempts, &part.ledger, part.outcome.is_some());
         }
         for task in tasks {
-            shares.take(&task.report.attempts, &task.report.ledger, task.standing.has_ended());
+            shares.add_loop(&task.report.attempts, &task.report.ledger, task.result.has_ended());
         }
-        let ledgers =
-            parts.iter().map(|part| &part.ledger).chain(tasks.iter().map(|task| &task.report.ledger));
-        ledgers.flatten().for_each(|line| findings.take(line));
-        let cycles = parts
-            .iter()
-            .map(|part| part.cycles.len())
-            .chain(tasks.iter().map(|task| task.report.cycles.len()));
-        let attempts: Vec<&Attempt> = parts
+        let ledgers = parts.iter().map(|part| &part.ledger).chain(tasks.iter().map(|task| &task.report.ledger));
+        ledgers.flatten().for_each(|line| findings.add(line));
+        let cycles =
+            parts.iter().map(|part| part.cycles.len()).chain(tasks.iter().map(|task| task.report.cycles.len()));
+        let attempts: Vec<&AttemptRow> = parts
             .iter()
             .flat_map(|part| &part.attempts)
             .chain(tasks.iter().flat_map(|task| &task.report.attempts))
@@ -93,24 +89,24 @@ impl Totals {
             findings,
             cycles: cycles.sum::<usize>() as u64,
             attempts: attempts.len() as u64,
-            cost_usd: attempts.iter().fold(0.0, |sum, one| plus(sum, one.cost_usd)),
+            cost_usd: attempts.iter().fold(0.0, |sum, one| add_usd(sum, one.cost_usd)),
             cost_is_estimated: attempts.iter().any(|one| one.cost_is_estimated),
             input_tokens: attempts.iter().map(|one| one.input_tokens).sum(),
             output_tokens: attempts.iter().map(|one| one.output_tokens).sum(),
             worked_ms: attempts.iter().map(|one| one.duration_ms).sum(),
-            passed_ms: passed(&attempts),
+            passed_ms: elapsed_ms(&attempts),
             roles: shares.roles(),
             reviewers: shares.reviewers(),
         }
     }
 
-    /// `$0.84`, or `~$0.84` where it is worked out from list prices.
+    /// `$0.84`, or `~$0.84` if computed from list prices.
     pub fn cost(&self) -> String {
         format!("{}${:.2}", if self.cost_is_estimated { "~" } else { "" }, self.cost_usd)
     }
 }
 
-fn passed(attempts: &[&Attempt]) -> Option<u64> {
+fn elapsed_ms(attempts: &[&AttemptRow]) -> Option<u64> {
     let first = attempts.iter().filter_map(|one| one.started_at.parse::<Timestamp>().ok()).min()?;
     let ended = attempts.iter().filter_map(|one| one.ended_at.as_ref()?.parse::<Timestamp>().ok()).max()?;
     u64::try_from(ended.duration_since(first).as_millis()).ok()

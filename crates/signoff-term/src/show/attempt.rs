@@ -1,28 +1,28 @@
-//! The attempts of a loop: who was started, how it ended, what it used.
+//! The attempts of a loop: agent, times, outcome and usage.
 
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use signoff_core::heard::{Trouble, TroubleKind};
-use signoff_core::hold::Hold;
+use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::ids::{AttemptId, LoopId};
-use signoff_core::machine::{CheckReport, Event, Failure, LandReport, Loss, WorkReport};
+use signoff_core::machine::{AttemptFailure, CheckReport, Event, LandingReport, Loss, WorkReport};
 use signoff_core::review::{Usage, Verdict};
+use signoff_core::sandbox::SandboxBackend;
 use signoff_core::view::RunView;
-use signoff_core::wire::{Launch, LoopFact, Recorded};
+use signoff_core::wire::{Launch, LoopFact, RecordedFact};
 
-use super::shape::usd;
+use super::report_types::usd;
 use crate::fit::{SENTENCE, cut};
-use crate::words;
+use crate::labels;
 
-/// How an attempt ends whose program is gone.
+/// The outcome of an attempt whose supervising process is gone.
 const LOST: &str = "lost";
 
-/// One start of one agent, or of something the program does itself.
+/// One run of an agent, or of a built-in step.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Attempt {
+pub struct AttemptRow {
     /// `a1`, `a2`, …: counted per task.
     pub id: String,
     /// `implement`, `fix`, `review`, `check`, …
@@ -33,15 +33,16 @@ pub struct Attempt {
     pub phase: String,
     /// 0 before the first review.
     pub cycle: u32,
-    /// Who held it to what it may write; null for older ones, and for what is no process.
+    /// The sandbox that restricted its writes; null for old attempts and for steps without a process.
     #[schemars(extend("enum" = ["nobody", "bubblewrap", "landlock", null]))]
-    pub hold: Option<&'static str>,
-    /// The session of its agent, as that calls it; null while it runs, and where the agent has none.
+    #[serde(rename = "hold")]
+    pub sandbox: Option<&'static str>,
+    /// The agent's session id; null while it runs, and for agents without sessions.
     pub session: Option<String>,
-    /// The attempt whose session it went on with; null where it began anew.
+    /// The attempt whose session it continued; null if it started a new session.
     pub resumes: Option<String>,
     pub started_at: String,
-    /// None while it runs, and for one that was stopped.
+    /// Null while it runs, and for stopped attempts.
     pub ended_at: Option<String>,
     /// Null while it runs.
     #[schemars(extend("enum" = [
@@ -51,42 +52,42 @@ pub struct Attempt {
         "stopped", null,
     ]))]
     pub outcome: Option<&'static str>,
-    /// What the outcome leaves open: the exit code, the reason it gave up.
+    /// Details of the outcome, such as the exit code or the reason the agent gave.
     pub detail: Option<String>,
-    /// What a person can do about it, where something can be done.
+    /// How to fix the problem, if there is a way.
     pub hint: Option<String>,
-    /// What else people should know: files a reviewer changed, changes in the checkout.
+    /// Further information, such as files a reviewer changed, or changes in the checkout.
     pub notes: Vec<String>,
     pub duration_ms: u64,
     pub cost_usd: f64,
-    /// The cost is worked out from list prices, at least in part; left out where it is not.
+    /// At least part of the cost is computed from list prices; omitted if false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cost_is_estimated: bool,
     pub input_tokens: u64,
     pub output_tokens: u64,
 }
 
-/// When an attempt started, when and how it ended, and what was noted about it.
+/// Start, end, outcome and notes of an attempt.
 #[derive(Default)]
-pub(super) struct Times {
+pub(super) struct AttemptTimes {
     started: Option<Timestamp>,
-    /// When it was last heard of, by itself.
-    heard: Option<Timestamp>,
+    /// Time of its last own output.
+    last_seen: Option<Timestamp>,
     ended: Option<(Timestamp, &'static str, Option<String>)>,
-    failure: Option<Failure>,
+    failure: Option<AttemptFailure>,
     notes: Vec<String>,
     session: Option<String>,
 }
 
-/// All attempts whose start is on record.
-pub(super) fn all(times: &BTreeMap<AttemptId, Times>, loop_id: &LoopId, view: &RunView) -> Vec<Attempt> {
-    let none = Times::default();
+/// All attempts with a recorded start.
+pub(super) fn reports(times: &BTreeMap<AttemptId, AttemptTimes>, loop_id: &LoopId, view: &RunView) -> Vec<AttemptRow> {
+    let none = AttemptTimes::default();
     let runs = |attempt| view.loop_state(loop_id).is_some_and(|this| this.runs(attempt));
     let attempts = view.attempts(loop_id).into_iter();
     attempts
         .map(|(attempt, launch, usage)| {
             let times = times.get(&attempt).unwrap_or(&none);
-            let mut line = Attempt::of(attempt, launch, usage, times);
+            let mut line = AttemptRow::new(attempt, launch, usage, times);
             if line.outcome.is_none() && !runs(attempt) {
                 line.outcome = Some("stopped");
             }
@@ -95,21 +96,23 @@ pub(super) fn all(times: &BTreeMap<AttemptId, Times>, loop_id: &LoopId, view: &R
         .collect()
 }
 
-/// Notes what a fact says of the attempts of its loop.
-pub(super) fn note(all: &mut BTreeMap<AttemptId, Times>, recorded: &Recorded, fact: &LoopFact) {
+/// Applies an event to the attempts of its loop.
+pub(super) fn apply(all: &mut BTreeMap<AttemptId, AttemptTimes>, recorded: &RecordedFact, fact: &LoopFact) {
     match fact {
         LoopFact::AttemptStarted { attempt, .. } => {
             all.entry(*attempt).or_default().started = Some(recorded.at);
         }
         LoopFact::Session { attempt, session } => {
             let times = all.entry(*attempt).or_default();
-            (times.session, times.heard) = (Some(session.clone()), Some(recorded.at));
+            (times.session, times.last_seen) = (Some(session.clone()), Some(recorded.at));
         }
         LoopFact::Noted { attempt, note } => all.entry(*attempt).or_default().notes.push(note.clone()),
-        LoopFact::Said { attempt, .. } => all.entry(*attempt).or_default().heard = Some(recorded.at),
-        LoopFact::Moved(event) => {
-            let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), end(event)) else { return };
-            // A late report of an attempt that was given up changes nothing.
+        LoopFact::Said { attempt, .. } => all.entry(*attempt).or_default().last_seen = Some(recorded.at),
+        LoopFact::Transitioned(event) => {
+            let (Some(attempt), Some((outcome, detail))) = (event.ends_attempt(), outcome(event)) else {
+                return;
+            };
+            // Ignore a late report of an attempt that has already ended.
             let times = all.entry(attempt).or_default();
             if times.ended.is_none() {
                 times.ended = Some((recorded.at, outcome, detail));
@@ -117,27 +120,27 @@ pub(super) fn note(all: &mut BTreeMap<AttemptId, Times>, recorded: &Recorded, fa
             }
         }
         LoopFact::Added { .. }
-        | LoopFact::Governed { .. }
-        | LoopFact::Placed { .. }
+        | LoopFact::PolicySet { .. }
+        | LoopFact::WorkspaceCreated { .. }
         | LoopFact::CheckpointReviewed { .. }
         | LoopFact::Answered { .. }
         | LoopFact::Used { .. } => {}
     }
 }
 
-impl Times {
-    /// How long it took. What was lost with its program ended when it was last heard of, not when somebody noticed.
-    fn passed(&self) -> Option<SignedDuration> {
+impl AttemptTimes {
+    /// The duration. A lost attempt ended with its last output, not when the loss was noticed.
+    fn duration(&self) -> Option<SignedDuration> {
         let (noticed, outcome, _) = self.ended.as_ref()?;
-        let ended = if *outcome == LOST { self.heard.or(self.started)? } else { *noticed };
+        let ended = if *outcome == LOST { self.last_seen.or(self.started)? } else { *noticed };
         Some(ended.duration_since(self.started?))
     }
 }
 
-impl Attempt {
-    fn of(attempt: AttemptId, launch: &Launch, usage: Usage, times: &Times) -> Self {
+impl AttemptRow {
+    fn new(attempt: AttemptId, launch: &Launch, usage: Usage, times: &AttemptTimes) -> Self {
         let ended = times.ended.as_ref();
-        let passed = times.passed().and_then(|passed| u64::try_from(passed.as_millis()).ok()).unwrap_or(0);
+        let passed = times.duration().and_then(|passed| u64::try_from(passed.as_millis()).ok()).unwrap_or(0);
         Self {
             id: attempt.to_string(),
             role: launch.role.clone(),
@@ -146,7 +149,7 @@ impl Attempt {
             model: launch.model.clone(),
             phase: launch.phase.clone(),
             cycle: launch.cycle,
-            hold: launch.hold.map(Hold::word),
+            sandbox: launch.sandbox.map(SandboxBackend::as_str),
             session: times.session.clone(),
             resumes: launch.resumes.as_ref().map(|resumed| resumed.attempt.to_string()),
             started_at: times.started.map(|at| at.to_string()).unwrap_or_default(),
@@ -164,11 +167,11 @@ impl Attempt {
     }
 }
 
-impl Attempt {
-    /// How it ended, in words that fit a line: `reviewed: approved`, `failed: timed out`.
+impl AttemptRow {
+    /// The outcome as a short text: `reviewed: approved`, `failed: timed out`.
     pub fn ending(&self) -> String {
         let detail = self.detail.as_deref().map(|detail| format!(": {}", cut(detail, SENTENCE)));
-        // How it failed is in the detail, in better words.
+        // The detail describes the failure better.
         let outcome = match self.outcome {
             None => "running".to_owned(),
             Some("exit_code" | "signal" | "timed_out" | "silent" | "not_started" | "agent_trouble") => {
@@ -180,12 +183,12 @@ impl Attempt {
     }
 }
 
-fn failure(event: &Event) -> Option<&Failure> {
+fn failure(event: &Event) -> Option<&AttemptFailure> {
     if let Event::AttemptFailed { failure, .. } = event { Some(failure) } else { None }
 }
 
-/// How an event ends its attempt, if it does.
-fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
+/// The outcome and detail of an event that ends an attempt.
+fn outcome(event: &Event) -> Option<(&'static str, Option<String>)> {
     Some(match event {
         Event::WorkEnded { report, .. } => match report {
             WorkReport::Complete { .. } => ("complete", None),
@@ -199,25 +202,24 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
             CheckReport::NothingToCheck => ("nothing_to_check", None),
         },
         Event::ReviewArrived { review, .. } => match &review.verdict {
-            Verdict::Inconclusive(_) => ("unclear", words::unheard(&review.verdict)),
-            Verdict::Approved
-            | Verdict::ApprovedWithMinor
-            | Verdict::ChangesRequested
-            | Verdict::NeedsDiscussion => ("reviewed", Some(review.verdict.word().to_owned())),
+            Verdict::Inconclusive(_) => ("unclear", labels::inconclusive_reason(&review.verdict)),
+            Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => {
+                ("reviewed", Some(review.verdict.as_str().to_owned()))
+            }
         },
         Event::FixesCombined { .. } => ("combined", None),
         Event::FixesOverlapped { .. } => ("overlapped", None),
         Event::LandingEnded { report, .. } => match report {
-            LandReport::Landed { commit } => ("landed", Some(commit.to_string())),
-            LandReport::SentBack { .. } => ("sent_back", None),
+            LandingReport::Landed { commit } => ("landed", Some(commit.to_string())),
+            LandingReport::SentBack { .. } => ("sent_back", None),
         },
-        Event::AttemptFailed { failure, .. } => (failed(failure), Some(words::failure(failure))),
+        Event::AttemptFailed { failure, .. } => (failure_code(failure), Some(labels::failure(failure))),
         Event::AttemptLost { loss, .. } => match loss {
             Loss::Crashed => (LOST, None),
             Loss::Interrupted => ("interrupted", None),
             Loss::SessionGone => ("session_gone", None),
         },
-        Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().and_then(refusal)),
+        Event::RateLimited { why, .. } => ("rate_limited", why.as_ref().and_then(limit_detail)),
         Event::BudgetRefused { .. } => ("over_budget", None),
         Event::BaseSet { .. }
         | Event::FindingsInherited { .. }
@@ -239,24 +241,24 @@ fn end(event: &Event) -> Option<(&'static str, Option<String>)> {
     })
 }
 
-/// Why a provider refused somebody, besides that it did.
-fn refusal(why: &Trouble) -> Option<String> {
-    let is_limited = matches!(why.kind, TroubleKind::Limited { .. });
+/// The provider's message about a rate limit, if it says more than that there is one.
+fn limit_detail(why: &AgentError) -> Option<String> {
+    let is_limited = matches!(why.kind, AgentErrorKind::Limited { .. });
     let said = if is_limited { why.message.clone() } else { why.to_string() };
     Some(said).filter(|said| !said.is_empty())
 }
 
-fn failed(failure: &Failure) -> &'static str {
+fn failure_code(failure: &AttemptFailure) -> &'static str {
     match failure {
-        Failure::Exit { .. } => "exit_code",
-        Failure::Signal { .. } => "signal",
-        Failure::TimedOut => "timed_out",
-        Failure::Silent => "silent",
-        Failure::NothingDone => "nothing_done",
-        Failure::Unusable { .. } => "unusable",
-        Failure::BadAnswer { .. } => "bad_answer",
-        Failure::NotStarted { .. } => "not_started",
-        Failure::Trouble(_) => "agent_trouble",
-        Failure::RateLimited { .. } => "rate_limited",
+        AttemptFailure::Exit { .. } => "exit_code",
+        AttemptFailure::Signal { .. } => "signal",
+        AttemptFailure::TimedOut => "timed_out",
+        AttemptFailure::Silent => "silent",
+        AttemptFailure::NothingDone => "nothing_done",
+        AttemptFailure::Unusable { .. } => "unusable",
+        AttemptFailure::BadAnswer { .. } => "bad_answer",
+        AttemptFailure::NotStarted { .. } => "not_started",
+        AttemptFailure::Agent(_) => "agent_trouble",
+        AttemptFailure::RateLimited { .. } => "rate_limited",
     }
 }

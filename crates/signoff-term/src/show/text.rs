@@ -1,45 +1,45 @@
 //! The text of `signoff show ID`.
 
 use jiff::Timestamp;
-use signoff_core::merge::{Merged, SourcedNote};
+use signoff_core::merge::{MergedReview, SourcedNote};
 use signoff_core::review::Finding;
 use signoff_core::view::TaskState;
 
-use super::{Attempt, ClaimLine, Cycle, LedgerLine, PersonsDecision, Report, ReviewLine, Settled};
-use crate::attention::{self, Scene};
+use super::{AttemptRow, ClaimLine, Cycle, LedgerLine, PersonDecision, ReviewReport, StateChange, TaskReport};
 use crate::fit::{SENTENCE, columns, cut, pad, span};
+use crate::inbox::{self, ProjectSnapshot};
 use crate::status;
 
-/// Title, facts, cycles, findings, attempts, notes, artifacts, question, and what to type next.
-pub fn text(report: &Report, scene: &Scene) -> String {
+/// Title, properties, cycles, findings, attempts, notes, artifacts, question, and the command to type next.
+pub fn text(report: &TaskReport, snapshot: &ProjectSnapshot) -> String {
     let mut parts = vec![head(report)];
     parts.extend(report.cycles.iter().map(cycle));
     parts.extend(section("Findings", report.ledger.iter().flat_map(finding).collect()));
     parts.extend(section("Attempts", table(report.attempts.iter().map(attempt).collect())));
     parts.extend(section("Notes", report.attempts.iter().flat_map(notes).collect()));
-    parts.extend(section("Decisions", report.decisions.iter().map(by_person).collect()));
+    parts.extend(section("Decisions", report.decisions.iter().map(decision_line).collect()));
     parts.extend(section("Artifacts", report.artifacts.iter().map(|path| cut(path, 400)).collect()));
-    parts.extend(report.question.as_ref().map(|question| format!("Question:\n{}", status::asked(question))));
+    parts.extend(report.question.as_ref().map(|question| format!("Question:\n{}", status::question_lines(question))));
     if let Some(voided) = &report.voided {
         parts.push(format!("Not approved any more: {}\n", cut(voided, 400)));
     } else if report.question.is_none() {
-        parts.extend(next(report, scene).map(|next| format!("Next: {next}\n")));
+        parts.extend(next_command(report, snapshot).map(|next| format!("Next: {next}\n")));
     }
     parts.join("\n")
 }
 
-/// What to type next: not what was typed just now, and nothing for work that is in the default branch.
-fn next(report: &Report, scene: &Scene) -> Option<String> {
+/// The command to type next, without the `signoff show` that was just typed; none for work that has landed.
+fn next_command(report: &TaskReport, snapshot: &ProjectSnapshot) -> Option<String> {
     if report.task.state() == TaskState::Landed {
         return None;
     }
-    let (next, typed) = (attention::next(&report.task, scene), format!("signoff show {}", report.task.id));
+    let (next, typed) = (inbox::next_command(&report.task, snapshot), format!("signoff show {}", report.task.id));
     let rest = next.strip_prefix(&typed).map(|rest| rest.strip_prefix(", then ").unwrap_or(rest).to_owned());
     rest.or(Some(next)).filter(|next| !next.is_empty())
 }
 
 /// `2026-01-29T10:00:00Z ann: edit APPROVED - the finding is about generated code`.
-fn by_person(decision: &PersonsDecision) -> String {
+fn decision_line(decision: &PersonDecision) -> String {
     let choice = decision.choice.as_deref().map(|choice| format!(" {choice}")).unwrap_or_default();
     let reason = decision.reason.as_deref().map(|reason| format!(" - {reason}")).unwrap_or_default();
     cut(&format!("{} {}: {}{choice}{reason}", decision.at, decision.by, decision.what), 400)
@@ -53,14 +53,14 @@ fn section(title: &str, lines: Vec<String>) -> Option<String> {
     Some(format!("{title}:\n{lines}"))
 }
 
-fn head(report: &Report) -> String {
+fn head(report: &TaskReport) -> String {
     let task = &report.task;
     let mut out = format!("{} {}. {}\n", task.state().mark(), task.id, cut(&task.title, 200));
     let optional = |value: &Option<String>| value.as_deref().map(|value| cut(value, 200));
     let tokens = format!("{} tokens in, {} out", task.input_tokens, task.output_tokens);
     let facts = [
-        ("type", Some(task.kind.word().to_owned())),
-        ("status", Some(status::in_words(task))),
+        ("type", Some(task.kind.as_str().to_owned())),
+        ("status", Some(status::status_line(task))),
         ("branch", optional(&task.branch)),
         ("base", optional(&task.base)),
         ("worktree", optional(&task.worktree)),
@@ -99,25 +99,25 @@ fn cycle(cycle: &Cycle) -> String {
     for (number, line) in (1..).zip(issues(&cycle.merged)) {
         out.push_str(&format!("  {number}. {line}\n"));
     }
-    for line in cycle.merged.minor.iter().map(noted) {
+    for line in cycle.merged.minor.iter().map(note) {
         out.push_str(&format!("  {line}\n"));
     }
     out
 }
 
 /// `note by code: src/auth.rs:12 a shorter name would do`.
-fn noted(SourcedNote { source, note }: &SourcedNote) -> String {
+fn note(SourcedNote { source, note }: &SourcedNote) -> String {
     let place = place(note.file.as_deref(), note.line);
     format!("note by {}:{place} {}", cut(source.as_str(), 40), cut(&note.description, SENTENCE))
 }
 
-/// `intent by general: a login that keeps its session`, where the reviewer says what it took to be asked for.
-fn intent(review: &ReviewLine) -> Option<String> {
+/// `intent by general: a login that keeps its session`, if the reviewer states the intent it assumed.
+fn intent(review: &ReviewReport) -> Option<String> {
     let intent = review.interpreted_intent.as_deref()?;
     Some(format!("intent by {}: {}", cut(&review.reviewer, 40), cut(intent, SENTENCE)))
 }
 
-fn review(review: &ReviewLine) -> Vec<String> {
+fn review(review: &ReviewReport) -> Vec<String> {
     let why = review.reason.as_deref().or(Some(review.summary.as_str()).filter(|text| !text.is_empty()));
     vec![
         cut(&review.reviewer, 40),
@@ -129,10 +129,10 @@ fn review(review: &ReviewLine) -> Vec<String> {
 }
 
 /// `[critical] src/auth.rs:12 missing input validation`, in merge order.
-fn issues(merged: &Merged) -> Vec<String> {
+fn issues(merged: &MergedReview) -> Vec<String> {
     let line = |finding: &Finding| {
         let place = place(finding.file.as_deref(), finding.line);
-        format!("[{}]{place} {}", finding.severity.word(), cut(&finding.description, SENTENCE))
+        format!("[{}]{place} {}", finding.severity.as_str(), cut(&finding.description, SENTENCE))
     };
     merged.issues.iter().map(|issue| line(&issue.finding)).collect()
 }
@@ -146,23 +146,22 @@ fn place(file: Option<&str>, line: Option<u32>) -> String {
     }
 }
 
-/// The finding with the id `dispute` takes, then how it came to be what it is.
+/// The finding with its id (the argument of `dispute`), then its history.
 fn finding(line: &LedgerLine) -> Vec<String> {
     let found = &line.finding;
     let place = place(found.file.as_deref(), found.line);
     let (state, id) = (line.state, cut(&found.id, 40));
     let text = cut(&found.description, SENTENCE);
     let mut lines = vec![format!("{state:<12} {id} [{}]{place} {text}", found.severity)];
-    let cycles: Vec<_> =
-        line.seen.iter().map(|seen| format!("{} {}", cut(&seen.phase, 40), seen.cycle)).collect();
+    let cycles: Vec<_> = line.seen.iter().map(|seen| format!("{} {}", cut(&seen.phase, 40), seen.cycle)).collect();
     let sources = cut(&found.sources.join(", "), SENTENCE);
     lines.push(format!("             reported by {sources} in {}", cycles.join(", ")));
     lines.extend(line.claims.iter().map(claim));
-    lines.extend(line.decisions.iter().map(decision));
+    lines.extend(line.decisions.iter().map(state_change));
     lines
 }
 
-/// What a fixer claims; it decides nothing.
+/// A fixer's claim, which does not change the state of the finding.
 fn claim(claim: &ClaimLine) -> String {
     let evidence = match cut(&claim.evidence, SENTENCE) {
         text if text.is_empty() => String::new(),
@@ -172,12 +171,12 @@ fn claim(claim: &ClaimLine) -> String {
     format!("             the fixer ({attempt}) says {word}{evidence}")
 }
 
-fn decision(settled: &Settled) -> String {
-    let evidence = cut(&settled.evidence, SENTENCE);
-    format!("             {} by {}: {evidence}", settled.state.replace('_', " "), cut(&settled.by, 40))
+fn state_change(change: &StateChange) -> String {
+    let evidence = cut(&change.evidence, SENTENCE);
+    format!("             {} by {}: {evidence}", change.state.replace('_', " "), cut(&change.by, 40))
 }
 
-fn attempt(attempt: &Attempt) -> Vec<String> {
+fn attempt(attempt: &AttemptRow) -> Vec<String> {
     let who = match &attempt.reviewer {
         Some(reviewer) => format!("{} by {}", attempt.role, reviewer),
         None => attempt.role.clone(),
@@ -194,13 +193,13 @@ fn attempt(attempt: &Attempt) -> Vec<String> {
     ]
 }
 
-fn notes(attempt: &Attempt) -> Vec<String> {
+fn notes(attempt: &AttemptRow) -> Vec<String> {
     let hint = attempt.hint.iter().map(|hint| format!("hint: {hint}"));
     let notes = hint.chain(attempt.notes.iter().cloned());
     notes.map(|note| format!("{}  {}", attempt.id, cut(&note, 400))).collect()
 }
 
-/// `$0.12`, or `~$0.12` where it is worked out from list prices.
+/// `$0.12`, or `~$0.12` if computed from list prices.
 fn dollars(cost: f64, is_estimated: bool) -> String {
     format!("{}${cost:.2}", if is_estimated { "~" } else { "" })
 }

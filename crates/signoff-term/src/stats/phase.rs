@@ -1,4 +1,4 @@
-//! How long phases take: the time in which somebody was at work.
+//! Working time per phase.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,30 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::show::Attempt;
+use crate::show::AttemptRow;
 
-/// How long one phase took, over all visits of all loops.
+/// The time one phase took, over all visits of all loops.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ByPhase {
     pub phase: String,
-    /// How often a loop went through it; its fixes are part of a gate.
+    /// Number of times a loop went through it. Fixes are part of their gate.
     pub visits: u64,
-    /// Half of the visits took at most this long; of an even number, between the two in the middle.
+    /// The median; for an even number of visits, the mean of the two in the middle.
     pub median_ms: u64,
-    /// Nine of ten took at most this long.
+    /// The 90th percentile.
     pub p90_ms: u64,
     pub max_ms: u64,
 }
 
-/// The visits while they are being added up: eight bytes for each.
+/// The durations of all visits by phase, eight bytes each.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Phases {
+pub struct PhaseTimes {
     visits: BTreeMap<String, Vec<u64>>,
 }
 
-impl Phases {
-    /// Takes in the attempts of one loop.
-    pub fn take(&mut self, attempts: &[Attempt]) {
+impl PhaseTimes {
+    /// Adds the attempts of one loop.
+    pub fn add_attempts(&mut self, attempts: &[AttemptRow]) {
         for (phase, took) in visits(attempts) {
             match self.visits.get_mut(&phase) {
                 Some(known) => known.push(took),
@@ -38,18 +38,18 @@ impl Phases {
         }
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(super) fn merge(&mut self, other: &Self) {
         for (phase, visits) in &other.visits {
             self.visits.entry(phase.clone()).or_default().extend(visits);
         }
     }
 
-    /// The phases, the slowest first.
+    /// The phases, slowest first.
     pub fn all(&self) -> Vec<ByPhase> {
-        let of = |(phase, visits): (&String, &Vec<u64>)| {
+        let stats = |(phase, visits): (&String, &Vec<u64>)| {
             let mut sorted = visits.clone();
             sorted.sort_unstable();
-            let rank = |percent: usize| nearest(&sorted, percent);
+            let rank = |percent: usize| percentile(&sorted, percent);
             ByPhase {
                 phase: phase.clone(),
                 visits: sorted.len() as u64,
@@ -59,13 +59,13 @@ impl Phases {
             }
         };
         let total = |phase: &str| self.visits.get(phase).map_or(0, |visits| visits.iter().sum::<u64>());
-        let mut phases: Vec<_> = self.visits.iter().map(of).collect();
+        let mut phases: Vec<_> = self.visits.iter().map(stats).collect();
         phases.sort_by_key(|one| std::cmp::Reverse((one.median_ms, total(&one.phase))));
         phases
     }
 }
 
-/// The one in the middle, or between the two that are.
+/// The median of a sorted list.
 fn median(sorted: &[u64]) -> u64 {
     let middle = sorted.len() / 2;
     let upper = sorted.get(middle).copied().unwrap_or(0);
@@ -73,16 +73,16 @@ fn median(sorted: &[u64]) -> u64 {
     if sorted.len().is_multiple_of(2) { lower.midpoint(upper) } else { upper }
 }
 
-/// The least value that so many of a hundred do not exceed.
-pub(crate) fn nearest(sorted: &[u64], percent: usize) -> u64 {
+/// The percentile of a sorted list, by the nearest-rank method.
+pub(crate) fn percentile(sorted: &[u64], percent: usize) -> u64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-/// Each stay in a phase, with how long somebody was at work in it. Reviewers work at the same time: that counts once.
-/// While nobody works, while a person is waited for, and in attempts that were cut off, no phase takes any time.
-fn visits(attempts: &[Attempt]) -> Vec<(String, u64)> {
-    let mut worked: Vec<_> = attempts.iter().filter_map(worked).collect();
+/// Each visit of a phase with its working time. Overlapping attempts, such as parallel reviewers, count once.
+/// Idle time, waiting for a person and interrupted attempts do not count.
+fn visits(attempts: &[AttemptRow]) -> Vec<(String, u64)> {
+    let mut worked: Vec<_> = attempts.iter().filter_map(working_time).collect();
     worked.sort_by_key(|(_, from, to)| (*from, *to));
     let mut visits: Vec<(String, u64)> = Vec::new();
     let mut until: Option<Timestamp> = None;
@@ -92,9 +92,7 @@ fn visits(attempts: &[Attempt]) -> Vec<(String, u64)> {
             until = None;
         }
         let from = until.map_or(from, |until| from.max(until));
-        if let (Some((_, took)), Ok(more)) =
-            (visits.last_mut(), u64::try_from(to.duration_since(from).as_millis()))
-        {
+        if let (Some((_, took)), Ok(more)) = (visits.last_mut(), u64::try_from(to.duration_since(from).as_millis())) {
             *took += more;
         }
         until = Some(until.map_or(to, |until| until.max(to)));
@@ -102,7 +100,7 @@ fn visits(attempts: &[Attempt]) -> Vec<(String, u64)> {
     visits
 }
 
-fn worked(attempt: &Attempt) -> Option<(&str, Timestamp, Timestamp)> {
+fn working_time(attempt: &AttemptRow) -> Option<(&str, Timestamp, Timestamp)> {
     let cut_off = matches!(attempt.outcome, None | Some("lost" | "interrupted" | "stopped"));
     let (from, to) = (attempt.started_at.parse().ok()?, attempt.ended_at.as_ref()?.parse().ok()?);
     (!cut_off).then_some((attempt.phase.as_str(), from, to))

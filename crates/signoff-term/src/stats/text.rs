@@ -3,13 +3,13 @@
 use super::{ByPhase, ByReviewer, ByRole, StatsReport};
 use crate::fit::{columns, count, cut, pad, span};
 
-/// The most names of one kind that are shown; the JSON has all.
+/// Maximum number of rows per table; the JSON has all.
 const SHOWN: usize = 20;
 
-/// A table for each question; those without an answer are left out.
+/// One table per topic, without empty ones.
 pub fn text(report: &StatsReport) -> String {
     if report.runs == 0 {
-        return nothing(report);
+        return no_runs(report);
     }
     let mut parts = vec![head(report)];
     parts.extend(cycles(report));
@@ -21,7 +21,7 @@ pub fn text(report: &StatsReport) -> String {
     parts.join("\n")
 }
 
-fn nothing(report: &StatsReport) -> String {
+fn no_runs(report: &StatsReport) -> String {
     let preset = report.preset.as_ref().map(|preset| format!(" of {}", cut(preset, 40))).unwrap_or_default();
     let since = report.since.as_ref().map(|since| format!(" since {since}")).unwrap_or_default();
     format!("No runs{preset}{since}.\n  signoff work    works the tasks\n")
@@ -57,7 +57,7 @@ fn head(report: &StatsReport) -> String {
 fn cycles(report: &StatsReport) -> Option<String> {
     let cycles = &report.cycles_to_approval;
     let title = format!("Reviews until approval (median {}, mean {}):", cycles.median?, cycles.mean?);
-    let row = |one: &super::WithCycles| vec![count(one.cycles, "review"), count(one.tasks, "task")];
+    let row = |one: &super::CycleCount| vec![count(one.cycles, "review"), count(one.tasks, "task")];
     section(&title, &[], cycles.distribution.iter().map(row).collect())
 }
 
@@ -82,8 +82,7 @@ fn reviewers(reviewers: &[ByReviewer]) -> Option<String> {
             span(one.duration_ms),
         ]
     };
-    let head =
-        ["reviewer", "raised", "upheld", "refuted", "out of scope", "open", "precision", "cost", "time"];
+    let head = ["reviewer", "raised", "upheld", "refuted", "out of scope", "open", "precision", "cost", "time"];
     section("Reviewers:", &head, reviewers.iter().map(row).collect())
 }
 
@@ -92,11 +91,7 @@ fn phases(phases: &[ByPhase]) -> Option<String> {
         let (phase, visits) = (cut(&one.phase, 40), one.visits.to_string());
         vec![phase, visits, span(one.median_ms), span(one.p90_ms), span(one.max_ms)]
     };
-    section(
-        "Slowest phases:",
-        &["phase", "visits", "median", "p90", "longest"],
-        phases.iter().map(row).collect(),
-    )
+    section("Slowest phases:", &["phase", "visits", "median", "p90", "longest"], phases.iter().map(row).collect())
 }
 
 fn roles(roles: &[ByRole]) -> Option<String> {
@@ -111,9 +106,8 @@ fn roles(roles: &[ByRole]) -> Option<String> {
 }
 
 fn failures(report: &StatsReport) -> Option<String> {
-    let row = |one: &super::AgentFailures| {
-        vec![cut(&one.agent, 40), one.outcome.replace('_', " "), count(one.times, "time")]
-    };
+    let row =
+        |one: &super::AgentFailures| vec![cut(&one.agent, 40), one.outcome.replace('_', " "), count(one.times, "time")];
     section("Attempts that came to nothing:", &[], report.failures.iter().map(row).collect())
 }
 
@@ -121,15 +115,14 @@ fn dollars(usd: f64, is_estimated: bool) -> String {
     format!("{}${usd:.2}", if is_estimated { "~" } else { "" })
 }
 
-/// Cells in columns: names to the left, numbers to the right where a heading names them.
+/// A titled table. With a heading, all columns but the first are right-aligned.
 fn section(title: &str, head: &[&str], mut rows: Vec<Vec<String>>) -> Option<String> {
     let more = rows.len().saturating_sub(SHOWN);
     rows.truncate(SHOWN);
     let first = rows.first()?;
     let width = first.len();
     let heading: Vec<String> = head.iter().map(|word| (*word).to_owned()).collect();
-    let all: Vec<&Vec<String>> =
-        std::iter::once(&heading).filter(|row| !row.is_empty()).chain(&rows).collect();
+    let all: Vec<&Vec<String>> = std::iter::once(&heading).filter(|row| !row.is_empty()).chain(&rows).collect();
     let wide = |column: usize| all.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
     let widths: Vec<usize> = (0..width).map(|column| wide(column).unwrap_or(0)).collect();
     let mut out = format!("{title}\n");

@@ -1,50 +1,50 @@
-//! What lies over the screen while a person decides something.
+//! Dialogs over the screen: confirmations, verdicts, disputes and help.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 use signoff_core::ids::{FindingId, TaskId};
-use signoff_core::machine::FinalWord;
+use signoff_core::machine::FinalVerdict;
 
-use super::ink::Ink;
-use super::keys::{self, Key};
-use super::list::Step;
-use super::press::Press;
-use super::sheet::{Sheet, narrow, span};
-use super::wish::{Decision, Wish};
+use super::canvas::{Canvas, span, to_u16};
+use super::key::TuiKey;
+use super::key_hints::{self, KeyHint};
+use super::list::Navigation;
+use super::request::{TaskDecision, TuiRequest};
+use super::theme::Theme;
 use crate::fit::{columns, cut, pad, wrap};
 
-/// How wide a dialogue is at most.
+/// Maximum width of a dialog.
 const WIDTH: usize = 78;
 
-/// How long a reason may be.
+/// Maximum length of a reason.
 const REASON: usize = 1_000;
 
-/// The task that a decision is about.
+/// The task of a dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
+pub struct DialogTask {
     pub task: TaskId,
     /// `#29 Add user authentication`.
     pub name: String,
 }
 
-/// What is being decided.
+/// An open dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dialog {
-    /// What a loop asks: the dialogue of questions has it.
+    /// A question of a loop; its state is in the `QuestionDialogue`.
     Question,
-    Retry(About),
-    Cancel(About),
+    Retry(DialogTask),
+    Cancel(DialogTask),
     /// First the verdict, then the reason.
     Edit {
-        about: About,
+        about: DialogTask,
         chosen: Option<usize>,
         reason: Option<String>,
     },
     Dispute {
-        about: About,
+        about: DialogTask,
         finding: FindingId,
-        /// The finding in words.
+        /// The finding as text.
         what: String,
         reason: String,
     },
@@ -54,47 +54,47 @@ pub enum Dialog {
     Quit,
 }
 
-/// What a key did.
+/// The effect of a key on a dialog.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Reply {
-    Stays,
-    Closes(Option<Wish>),
-    /// It stays, and says why.
-    Refuses(&'static str),
+pub enum DialogReply {
+    Stay,
+    Close(Option<TuiRequest>),
+    /// The dialog stays open and shows this message.
+    Refuse(&'static str),
 }
 
 impl Dialog {
-    /// Takes a key in. Questions are answered elsewhere.
-    pub fn press(&mut self, key: Press) -> Reply {
+    /// Handles a key. The keys of questions are handled elsewhere.
+    pub fn press(&mut self, key: TuiKey) -> DialogReply {
         match self {
-            Self::Question => Reply::Stays,
-            Self::Retry(about) => confirmed(key, Wish::Decide(about.task, Decision::Retry)),
-            Self::Cancel(about) => confirmed(key, Wish::Decide(about.task, Decision::Cancel)),
-            Self::Quit => confirmed(key, Wish::Quit),
-            Self::Help { top } => helped(top, key),
-            Self::Edit { about, chosen, reason } => edited(about.task, chosen, reason, key),
+            Self::Question => DialogReply::Stay,
+            Self::Retry(about) => confirm_key(key, TuiRequest::Decide(about.task, TaskDecision::Retry)),
+            Self::Cancel(about) => confirm_key(key, TuiRequest::Decide(about.task, TaskDecision::Cancel)),
+            Self::Quit => confirm_key(key, TuiRequest::Quit),
+            Self::Help { top } => help_key(top, key),
+            Self::Edit { about, chosen, reason } => edit_key(about.task, chosen, reason, key),
             Self::Dispute { about, finding, reason, .. } => {
                 let (task, finding) = (about.task, finding.clone());
-                match typed(reason, key) {
-                    Typed::Sent if reason.trim().is_empty() => Reply::Refuses("say why it is wrong"),
-                    Typed::Sent => Reply::Closes(Some(Wish::Decide(
+                match text_key(reason, key) {
+                    TextInput::Submitted if reason.trim().is_empty() => DialogReply::Refuse("say why it is wrong"),
+                    TextInput::Submitted => DialogReply::Close(Some(TuiRequest::Decide(
                         task,
-                        Decision::Dispute { finding, reason: reason.trim().to_owned() },
+                        TaskDecision::Dispute { finding, reason: reason.trim().to_owned() },
                     ))),
-                    Typed::Left => Reply::Closes(None),
-                    Typed::On => Reply::Stays,
+                    TextInput::Cancelled => DialogReply::Close(None),
+                    TextInput::Editing => DialogReply::Stay,
                 }
             }
         }
     }
 
-    pub fn keys(&self) -> &'static [Key] {
+    pub fn keys(&self) -> &'static [KeyHint] {
         match self {
-            Self::Question => &keys::QUESTION,
-            Self::Retry(_) | Self::Cancel(_) | Self::Quit => &keys::CONFIRM,
-            Self::Edit { reason: None, .. } => &keys::CHOOSE,
-            Self::Edit { reason: Some(_), .. } | Self::Dispute { .. } => &keys::TYPE,
-            Self::Help { .. } => &keys::HELP,
+            Self::Question => &key_hints::QUESTION,
+            Self::Retry(_) | Self::Cancel(_) | Self::Quit => &key_hints::CONFIRM,
+            Self::Edit { reason: None, .. } => &key_hints::CHOOSE,
+            Self::Edit { reason: Some(_), .. } | Self::Dispute { .. } => &key_hints::TYPE,
+            Self::Help { .. } => &key_hints::HELP,
         }
     }
 
@@ -110,22 +110,22 @@ impl Dialog {
         }
     }
 
-    /// Its lines; those of a question are given.
-    pub fn lines(&self, ink: Ink, width: usize, question: Vec<String>) -> Vec<Line<'static>> {
-        let told = |text: &str| wrap(text, width, 6).into_iter().map(Line::from).collect::<Vec<_>>();
+    /// The lines of the dialog; those of a question are passed in.
+    pub fn lines(&self, theme: Theme, width: usize, question: Vec<String>) -> Vec<Line<'static>> {
+        let wrapped = |text: &str| wrap(text, width, 6).into_iter().map(Line::from).collect::<Vec<_>>();
         match self {
-            Self::Question => question.into_iter().enumerate().map(|(y, line)| asked(y, line, ink)).collect(),
-            Self::Retry(about) => told(&format!("Retry {}? It goes on where it ended.", about.name)),
+            Self::Question => question.into_iter().enumerate().map(|(y, line)| question_line(y, line, theme)).collect(),
+            Self::Retry(about) => wrapped(&format!("Retry {}? It goes on where it ended.", about.name)),
             Self::Cancel(about) => {
-                told(&format!("Cancel {}? Its agents are stopped; its branch stays.", about.name))
+                wrapped(&format!("Cancel {}? Its agents are stopped; its branch stays.", about.name))
             }
-            Self::Quit => told("Leave the screen? The work goes on as lines. Ctrl-C would stop it."),
-            Self::Help { top } => help(ink, width).split_off((*top).min(help(ink, width).len())),
-            Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), (ink, width)),
+            Self::Quit => wrapped("Leave the screen? The work goes on as lines. Ctrl-C would stop it."),
+            Self::Help { top } => help(theme, width).split_off((*top).min(help(theme, width).len())),
+            Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), (theme, width)),
             Self::Dispute { about, what, reason, .. } => {
-                let mut lines = vec![Line::from(span(cut(&about.name, width), ink.bold()))];
-                lines.extend(told(what));
-                lines.extend(field("Why is it wrong?", reason, (ink, width)));
+                let mut lines = vec![Line::from(span(cut(&about.name, width), theme.bold()))];
+                lines.extend(wrapped(what));
+                lines.extend(field("Why is it wrong?", reason, (theme, width)));
                 lines
             }
         }
@@ -133,92 +133,92 @@ impl Dialog {
 }
 
 impl Dialog {
-    /// So many of its lines, among them the one that keys change.
-    fn within(&self, mut lines: Vec<Line<'static>>, most: usize) -> Vec<Line<'static>> {
+    /// At most `most` lines, including the one that keys change.
+    fn visible_lines(&self, mut lines: Vec<Line<'static>>, max: usize) -> Vec<Line<'static>> {
         let changed = match self {
             Self::Edit { reason: Some(_), .. } | Self::Dispute { .. } => lines.len(),
             // The first line is the task.
             Self::Edit { chosen, reason: None, .. } => chosen.map_or(0, |at| at + 2),
             Self::Question | Self::Retry(_) | Self::Cancel(_) | Self::Help { .. } | Self::Quit => 0,
         };
-        lines.split_off(changed.saturating_sub(most))
+        lines.split_off(changed.saturating_sub(max))
     }
 }
 
-fn confirmed(key: Press, wish: Wish) -> Reply {
-    if matches!(key, Press::Char('y' | 'Y')) {
-        Reply::Closes(Some(wish))
-    } else if matches!(key, Press::Char('n' | 'N' | 'q') | Press::Esc) {
-        Reply::Closes(None)
+fn confirm_key(key: TuiKey, request: TuiRequest) -> DialogReply {
+    if matches!(key, TuiKey::Char('y' | 'Y')) {
+        DialogReply::Close(Some(request))
+    } else if matches!(key, TuiKey::Char('n' | 'N' | 'q') | TuiKey::Esc) {
+        DialogReply::Close(None)
     } else {
-        Reply::Stays
+        DialogReply::Stay
     }
 }
 
-fn helped(top: &mut usize, key: Press) -> Reply {
-    let last = help(Ink::Plain, WIDTH).len() - 1;
-    match (Step::of(key), key) {
-        (Some(Step::Up), _) => *top = top.saturating_sub(1),
-        (Some(Step::Down), _) => *top = (*top + 1).min(last),
-        (Some(Step::PageUp | Step::First), _) => *top = 0,
-        (Some(Step::PageDown | Step::Last), _) => *top = (*top + 10).min(last),
-        (None, Press::Esc | Press::Enter | Press::Char('?' | 'q')) => return Reply::Closes(None),
+fn help_key(top: &mut usize, key: TuiKey) -> DialogReply {
+    let last = help(Theme::Plain, WIDTH).len() - 1;
+    match (Navigation::from_key(key), key) {
+        (Some(Navigation::Up), _) => *top = top.saturating_sub(1),
+        (Some(Navigation::Down), _) => *top = (*top + 1).min(last),
+        (Some(Navigation::PageUp | Navigation::First), _) => *top = 0,
+        (Some(Navigation::PageDown | Navigation::Last), _) => *top = (*top + 10).min(last),
+        (None, TuiKey::Esc | TuiKey::Enter | TuiKey::Char('?' | 'q')) => return DialogReply::Close(None),
         (None, _) => {}
     }
-    Reply::Stays
+    DialogReply::Stay
 }
 
-fn edited(task: TaskId, chosen: &mut Option<usize>, reason: &mut Option<String>, key: Press) -> Reply {
-    let last = FinalWord::ALL.len() - 1;
+fn edit_key(task: TaskId, chosen: &mut Option<usize>, reason: &mut Option<String>, key: TuiKey) -> DialogReply {
+    let last = FinalVerdict::ALL.len() - 1;
     if let (Some(text), Some(at)) = (reason.as_mut(), *chosen) {
-        match typed(text, key) {
-            Typed::Sent => {
-                let (verdict, reason) = (FinalWord::ALL[at.min(last)], text.trim().to_owned());
-                return Reply::Closes(Some(Wish::Decide(task, Decision::Edit { verdict, reason })));
+        match text_key(text, key) {
+            TextInput::Submitted => {
+                let (verdict, reason) = (FinalVerdict::ALL[at.min(last)], text.trim().to_owned());
+                return DialogReply::Close(Some(TuiRequest::Decide(task, TaskDecision::Edit { verdict, reason })));
             }
-            Typed::Left => *reason = None,
-            Typed::On => {}
+            TextInput::Cancelled => *reason = None,
+            TextInput::Editing => {}
         }
-        return Reply::Stays;
+        return DialogReply::Stay;
     }
-    match (Step::of(key), key) {
-        (Some(Step::Up), _) => *chosen = Some(chosen.map_or(last, |at| at.checked_sub(1).unwrap_or(last))),
-        (Some(Step::Down), _) => *chosen = Some(chosen.map_or(0, |at| if at < last { at + 1 } else { 0 })),
-        (None, Press::Char(digit @ '1'..='4')) => *chosen = Some(digit as usize - '1' as usize),
-        (None, Press::Enter) if chosen.is_some() => *reason = Some(String::new()),
-        (None, Press::Esc) => return Reply::Closes(None),
+    match (Navigation::from_key(key), key) {
+        (Some(Navigation::Up), _) => *chosen = Some(chosen.map_or(last, |at| at.checked_sub(1).unwrap_or(last))),
+        (Some(Navigation::Down), _) => *chosen = Some(chosen.map_or(0, |at| if at < last { at + 1 } else { 0 })),
+        (None, TuiKey::Char(digit @ '1'..='4')) => *chosen = Some(digit as usize - '1' as usize),
+        (None, TuiKey::Enter) if chosen.is_some() => *reason = Some(String::new()),
+        (None, TuiKey::Esc) => return DialogReply::Close(None),
         (Some(_) | None, _) => {}
     }
-    Reply::Stays
+    DialogReply::Stay
 }
 
-/// What a key did to a text that is being typed.
-enum Typed {
-    On,
-    Sent,
-    Left,
+/// The effect of a key on a text field.
+enum TextInput {
+    Editing,
+    Submitted,
+    Cancelled,
 }
 
-fn typed(text: &mut String, key: Press) -> Typed {
+fn text_key(text: &mut String, key: TuiKey) -> TextInput {
     match (key, text.len() < REASON) {
-        (Press::Char(c) | Press::Pasted(c), true) if !c.is_control() => text.push(c),
-        (Press::Backspace, _) => {
+        (TuiKey::Char(c) | TuiKey::Pasted(c), true) if !c.is_control() => text.push(c),
+        (TuiKey::Backspace, _) => {
             text.pop();
         }
-        (Press::Ctrl('u'), _) => text.clear(),
-        (Press::Enter, _) => return Typed::Sent,
-        (Press::Esc, _) => return Typed::Left,
+        (TuiKey::Ctrl('u'), _) => text.clear(),
+        (TuiKey::Enter, _) => return TextInput::Submitted,
+        (TuiKey::Esc, _) => return TextInput::Cancelled,
         (_, _) => {}
     }
-    Typed::On
+    TextInput::Editing
 }
 
-/// The lines of a question: its heading and its chosen answer stand out.
-fn asked(y: usize, line: String, ink: Ink) -> Line<'static> {
+/// A line of a question; the heading and the selected answer are highlighted.
+fn question_line(y: usize, line: String, theme: Theme) -> Line<'static> {
     let style = if y == 0 {
-        ink.bold()
+        theme.bold()
     } else if line.starts_with("  › ") {
-        ink.chosen()
+        theme.chosen()
     } else {
         ratatui::style::Style::new()
     };
@@ -226,24 +226,24 @@ fn asked(y: usize, line: String, ink: Ink) -> Line<'static> {
 }
 
 fn edit(
-    about: &About,
+    about: &DialogTask,
     chosen: Option<usize>,
     reason: Option<&str>,
-    (ink, width): (Ink, usize),
+    (ink, width): (Theme, usize),
 ) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(span(cut(&about.name, width), ink.bold()))];
-    for (at, verdict) in FinalWord::ALL.into_iter().enumerate() {
+    for (at, verdict) in FinalVerdict::ALL.into_iter().enumerate() {
         let is_chosen = chosen == Some(at);
         let mark = if is_chosen { '>' } else { ' ' };
         let style = if is_chosen { ink.chosen() } else { ratatui::style::Style::new() };
-        lines.push(Line::from(span(format!("{mark} {} {}", at + 1, verdict.word()), style)));
+        lines.push(Line::from(span(format!("{mark} {} {}", at + 1, verdict.as_str()), style)));
     }
     lines.extend(reason.into_iter().flat_map(|reason| field("Why?", reason, (ink, width))));
     lines
 }
 
-/// A line to type in; its end is always to be seen.
-fn field(label: &str, text: &str, (ink, width): (Ink, usize)) -> Vec<Line<'static>> {
+/// A text field; the end of the text is always visible.
+fn field(label: &str, text: &str, (ink, width): (Theme, usize)) -> Vec<Line<'static>> {
     let room = width.saturating_sub(3);
     let mut shown = text;
     while columns(shown) > room {
@@ -251,19 +251,14 @@ fn field(label: &str, text: &str, (ink, width): (Ink, usize)) -> Vec<Line<'stati
         rest.next();
         shown = rest.as_str();
     }
-    vec![
-        Line::from(span(cut(label, width), ink.bold())),
-        Line::from(format!("> {}_", super::sheet::clean(shown))),
-    ]
+    vec![Line::from(span(cut(label, width), ink.bold())), Line::from(format!("> {}_", super::canvas::sanitize(shown)))]
 }
 
-fn help(ink: Ink, width: usize) -> Vec<Line<'static>> {
+fn help(theme: Theme, width: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for (heading, keys) in keys::ALL {
-        lines.push(Line::from(span(heading, ink.bold())));
-        lines.extend(
-            keys.iter().map(|(key, what)| Line::from(cut_line(&format!("  {} {what}", pad(key, 15)), width))),
-        );
+    for (heading, keys) in key_hints::ALL {
+        lines.push(Line::from(span(heading, theme.bold())));
+        lines.extend(keys.iter().map(|(key, what)| Line::from(cut_line(&format!("  {} {what}", pad(key, 15)), width))));
     }
     lines
 }
@@ -272,13 +267,13 @@ fn cut_line(text: &str, width: usize) -> String {
     crate::fit::shorten(text.to_owned(), width)
 }
 
-/// Lays a dialogue over what is there: in a frame, or over everything where there is no room for one. The frame does not
-/// cover the line `keep_visible` where that can be avoided.
-pub fn lay(
+/// Draws a dialog over the screen: in a frame, or full-screen if there is no room for one. If possible, the frame
+/// does not cover the line `keep_visible`.
+pub fn draw(
     dialog: &Dialog,
-    sheet: &mut Sheet<'_>,
+    sheet: &mut Canvas<'_>,
     keep_visible: Option<usize>,
-    ink: Ink,
+    ink: Theme,
     question: impl Fn(usize, usize) -> Vec<String>,
 ) {
     let (width, height) = (sheet.width(), sheet.height());
@@ -286,7 +281,7 @@ pub fn lay(
     let inner = if framed { (width - 4).min(WIDTH) } else { width };
     let most = if framed { height - 2 } else { height };
     let lines = dialog.lines(ink, inner, question(inner, most));
-    let lines = dialog.within(lines, most);
+    let lines = dialog.visible_lines(lines, most);
     if !framed {
         Clear.render(sheet.area, sheet.buffer);
         sheet.lines(&lines);
@@ -294,15 +289,15 @@ pub fn lay(
     }
     let (wide, high) = (inner + 4, lines.len().min(most) + 2);
     let area = Rect {
-        x: sheet.area.x + narrow((width - wide) / 2),
-        y: sheet.area.y + narrow(first_line(height, high, keep_visible)),
-        width: narrow(wide),
-        height: narrow(high),
+        x: sheet.area.x + to_u16((width - wide) / 2),
+        y: sheet.area.y + to_u16(first_line(height, high, keep_visible)),
+        width: to_u16(wide),
+        height: to_u16(high),
     };
     Clear.render(area, sheet.buffer);
     Block::bordered().title(dialog.title()).border_style(ink.warning()).render(area, sheet.buffer);
     let within = Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 };
-    Sheet::new(sheet.buffer, within).lines(&lines);
+    Canvas::new(sheet.buffer, within).lines(&lines);
 }
 
 /// The first line of a box `high` lines tall: centred, unless it would cover the line `keep_visible` and fits below

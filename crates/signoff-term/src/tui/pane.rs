@@ -1,8 +1,8 @@
-//! One loop, opened: its reviews, its findings, its diff, what its agent says, what happened.
+//! The panes of an open loop: reviews, findings, diff, transcript and events.
 
-mod colour;
 mod diff;
 mod findings;
+mod highlight;
 mod log;
 mod reviews;
 mod scroll;
@@ -11,20 +11,20 @@ use ratatui::text::{Line, Span};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::wire::QUEUE;
 
-use self::diff::Diff;
+use self::diff::DiffPane;
 use self::findings::Findings;
-use self::log::Transcript;
-use self::scroll::{Page, Tail};
-use super::fold::Fold;
-use super::ink::Ink;
-use super::list::Step;
+use self::log::TranscriptPane;
+use self::scroll::{Scroll, TailScroll};
+use super::canvas::{Canvas, span};
+use super::list::Navigation;
+use super::model::TuiModel;
+use super::request::{DataRequest, TuiData, TuiRequest};
 use super::row::RowKey;
-use super::sheet::{Sheet, span};
-use super::wish::{Errand, Material, Wish};
+use super::theme::Theme;
 use crate::fit::cut;
-use crate::show::{LedgerLine, Report};
+use crate::show::{LedgerLine, TaskReport};
 
-/// What is shown of the loop.
+/// A pane of the open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pane {
     Reviews,
@@ -37,7 +37,7 @@ pub enum Pane {
 impl Pane {
     pub const ALL: [Self; 5] = [Self::Reviews, Self::Findings, Self::Diff, Self::Transcript, Self::Events];
 
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Self::Reviews => "Reviews",
             Self::Findings => "Findings",
@@ -48,155 +48,155 @@ impl Pane {
     }
 }
 
-/// Something that must be had from elsewhere: one wish at a time, and one more if it has changed meanwhile.
+/// Data that has to be requested: at most one request at a time, and another one if the data changed meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
-struct Need {
+struct PendingRequest {
     needed: bool,
-    wished: bool,
+    requested: bool,
 }
 
-impl Need {
-    fn wish(&mut self) -> bool {
-        let now = self.needed && !self.wished;
+impl PendingRequest {
+    fn take(&mut self) -> bool {
+        let now = self.needed && !self.requested;
         if now {
-            *self = Self { needed: false, wished: true };
+            *self = Self { needed: false, requested: true };
         }
         now
     }
 
-    /// Asks even if an earlier wish was never fulfilled.
-    fn anew(&mut self) {
-        *self = Self { needed: true, wished: false };
+    /// Requests the data again, even if an earlier request was never answered.
+    fn restart(&mut self) {
+        *self = Self { needed: true, requested: false };
     }
 }
 
-/// The loop that is open.
+/// The open loop.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenLoop {
     pub key: RowKey,
     pub task: Option<TaskId>,
     pub pane: Pane,
-    report: Option<Box<Report>>,
-    report_need: Need,
+    report: Option<Box<TaskReport>>,
+    report_request: PendingRequest,
     cycle: Option<usize>,
-    reviews: Page,
+    reviews: Scroll,
     findings: Findings,
-    diff: Option<Diff>,
-    diff_need: Need,
-    transcript: Transcript,
-    /// The attempt that a person chose; none follows the latest.
+    diff: Option<DiffPane>,
+    diff_request: PendingRequest,
+    transcript: TranscriptPane,
+    /// The attempt that the person selected; `None` follows the latest.
     attempt: Option<AttemptId>,
-    events: Tail,
+    events: TailScroll,
 }
 
-impl Opened {
+impl OpenLoop {
     pub fn new(key: RowKey, task: Option<TaskId>) -> Self {
         let first = if task.is_some() { Pane::Reviews } else { Pane::Events };
-        let need = Need { needed: true, wished: false };
+        let request = PendingRequest { needed: true, requested: false };
         Self {
             key,
             task,
             pane: first,
             report: None,
-            report_need: need,
+            report_request: request,
             cycle: None,
-            reviews: Page::default(),
+            reviews: Scroll::default(),
             findings: Findings::default(),
             diff: None,
-            diff_need: need,
-            transcript: Transcript::default(),
+            diff_request: request,
+            transcript: TranscriptPane::default(),
             attempt: None,
-            events: Tail::default(),
+            events: TailScroll::default(),
         }
     }
 
-    /// A fact of this loop came in: what is shown of it may be old.
-    pub fn moved(&mut self) {
-        self.report_need.needed = true;
-        self.diff_need.needed = true;
+    /// An event of this loop arrived: the displayed data may be outdated.
+    pub fn invalidate(&mut self) {
+        self.report_request.needed = true;
+        self.diff_request.needed = true;
     }
 
-    /// A task that no run had taken up has a loop now.
-    pub fn follow(&mut self, fold: &Fold) {
-        let taken = self.task.filter(|_| self.key.run == QUEUE && fold.row(&self.key).is_none());
-        if let Some(key) = taken.and_then(|task| fold.row_of(task)) {
+    /// Switches from a queued task to its loop once a run has one.
+    pub fn follow(&mut self, model: &TuiModel) {
+        let taken = self.task.filter(|_| self.key.run == QUEUE && model.row(&self.key).is_none());
+        if let Some(key) = taken.and_then(|task| model.row_of_task(task)) {
             self.key = key.clone();
-            self.moved();
+            self.invalidate();
         }
     }
 
-    /// What is needed for what is shown, and not under way.
-    pub fn wishes(&mut self, fold: &Fold) -> Vec<Wish> {
-        let mut wishes = Vec::new();
+    /// The requests for data that the pane needs and that is not requested yet.
+    pub fn requests(&mut self, model: &TuiModel) -> Vec<TuiRequest> {
+        let mut requests = Vec::new();
         if let Some(task) = self.task {
-            if self.report_need.wish() {
-                wishes.push(Wish::Look(Errand::Report(task)));
+            if self.report_request.take() {
+                requests.push(TuiRequest::Load(DataRequest::Report(task)));
             }
-            if self.pane == Pane::Diff && self.diff_need.wish() {
-                wishes.push(Wish::Look(Errand::Diff(task)));
+            if self.pane == Pane::Diff && self.diff_request.take() {
+                requests.push(TuiRequest::Load(DataRequest::Diff(task)));
             }
         }
         if self.pane == Pane::Transcript {
-            let latest = || fold.view(self.key.run)?.attempts(&self.key.loop_id).last().map(|one| one.0);
+            let latest = || model.view(self.key.run)?.attempts(&self.key.loop_id).last().map(|one| one.0);
             let wanted = self.attempt.or_else(latest);
             if let Some(attempt) = wanted.filter(|attempt| self.transcript.attempt != Some(*attempt)) {
-                self.transcript = Transcript::of(attempt);
+                self.transcript = TranscriptPane::new(attempt);
                 let RowKey { run, loop_id } = self.key.clone();
-                wishes.push(Wish::Look(Errand::Transcript { run, loop_id, attempt }));
+                requests.push(TuiRequest::Load(DataRequest::Transcript { run, loop_id, attempt }));
             }
         }
-        wishes
+        requests
     }
 
-    pub fn supply(&mut self, material: Material) {
-        match material {
-            Material::Report { task, report } if Some(task) == self.task => {
-                self.report_need.wished = false;
+    pub fn receive(&mut self, data: TuiData) {
+        match data {
+            TuiData::Report { task, report } if Some(task) == self.task => {
+                self.report_request.requested = false;
                 if let Some(diff) = &mut self.diff {
                     diff.mark(Some(&report));
                 }
                 self.report = Some(report);
             }
-            Material::Diff { task, patch, stat } if Some(task) == self.task => {
-                self.diff_need.wished = false;
+            TuiData::Diff { task, patch, stat } if Some(task) == self.task => {
+                self.diff_request.requested = false;
                 let top = self.diff.take().map(|diff| diff.page).unwrap_or_default();
-                let mut diff = Diff::of(patch, &stat);
+                let mut diff = DiffPane::new(patch, &stat);
                 diff.page = top;
                 diff.mark(self.report.as_deref());
                 self.diff = Some(diff);
             }
-            Material::Transcript { run, loop_id, attempt, text } => {
+            TuiData::Transcript { run, loop_id, attempt, text } => {
                 let own = self.key.run == run && self.key.loop_id == loop_id;
                 if own && self.transcript.attempt == Some(attempt) {
-                    self.transcript.piece(&text);
+                    self.transcript.push_chunk(&text);
                 }
             }
-            Material::Report { .. } | Material::Diff { .. } | Material::Pace(_) => {}
+            TuiData::Report { .. } | TuiData::Diff { .. } | TuiData::ReplayState(_) => {}
         }
     }
 
-    pub fn said(&mut self, (run, loop_id, attempt): (RunId, &LoopId, AttemptId), line: &str) {
+    pub fn add_live_line(&mut self, (run, loop_id, attempt): (RunId, &LoopId, AttemptId), line: &str) {
         let own = self.key.run == run && self.key.loop_id == *loop_id;
         if own && self.transcript.attempt == Some(attempt) {
-            self.transcript.said(line);
+            self.transcript.push_live_line(line);
         }
     }
 
     pub fn show(&mut self, pane: Pane) {
         self.pane = pane;
-        self.report_need.anew();
+        self.report_request.restart();
         if pane == Pane::Diff {
-            self.diff_need.anew();
+            self.diff_request.restart();
         }
     }
 
-    /// The pane so many further.
-    pub fn turn(&mut self, by: usize) {
+    /// Shows the pane `by` positions further.
+    pub fn rotate(&mut self, by: usize) {
         let at = Pane::ALL.iter().position(|pane| *pane == self.pane).unwrap_or(0);
         self.show(Pane::ALL[(at + by) % Pane::ALL.len()]);
     }
 
-    pub fn step(&mut self, step: Step) {
+    pub fn step(&mut self, step: Navigation) {
         match (self.pane, &self.report) {
             (Pane::Reviews, _) => self.reviews.step(step),
             (Pane::Findings, Some(report)) => self.findings.step(step, report),
@@ -211,8 +211,8 @@ impl Opened {
         }
     }
 
-    /// The cycle or the attempt before or after the one that is shown.
-    pub fn leaf(&mut self, newer: bool, fold: &Fold) {
+    /// Selects the previous or next cycle or attempt.
+    pub fn select_adjacent(&mut self, newer: bool, model: &TuiModel) {
         let moved = |at: usize, last: usize| {
             let to = if newer { at + 1 } else { at.saturating_sub(1) };
             (to < last).then_some(to)
@@ -221,10 +221,10 @@ impl Opened {
             Pane::Reviews | Pane::Findings | Pane::Diff => {
                 let last = self.report.as_ref().map_or(0, |report| report.cycles.len()).saturating_sub(1);
                 self.cycle = moved(self.cycle.unwrap_or(last).min(last), last);
-                self.reviews = Page::default();
+                self.reviews = Scroll::default();
             }
             Pane::Transcript => {
-                let attempts = fold.attempts(&self.key);
+                let attempts = model.attempts(&self.key);
                 let last = attempts.len().saturating_sub(1);
                 let shown = self.transcript.attempt;
                 let at = attempts.iter().position(|(attempt, _)| Some(*attempt) == shown).unwrap_or(last);
@@ -234,63 +234,62 @@ impl Opened {
         }
     }
 
-    /// The finding that a person may dispute.
+    /// The selected finding, which can be disputed.
     pub fn finding(&self) -> Option<&LedgerLine> {
         let report = self.report.as_deref().filter(|_| self.pane == Pane::Findings)?;
         self.findings.chosen(report)
     }
 
-    /// `1 Reviews  2 Findings  [3 Diff]`, where there is room; the number of the pane otherwise.
-    pub fn tabs(&self, ink: Ink, width: usize) -> Line<'static> {
+    /// `1 Reviews  2 Findings  [3 Diff]`; on a narrow screen, the other panes have only their number.
+    pub fn tabs(&self, theme: Theme, width: usize) -> Line<'static> {
         let wide = width >= 60;
         let mut spans = Vec::new();
         for (at, pane) in Pane::ALL.into_iter().enumerate() {
             let shown = pane == self.pane;
-            let word =
-                if wide || shown { format!("{} {}", at + 1, pane.word()) } else { (at + 1).to_string() };
+            let word = if wide || shown { format!("{} {}", at + 1, pane.name()) } else { (at + 1).to_string() };
             let text = if shown { format!("[{word}]") } else { format!(" {word} ") };
-            spans.push(span(text, if shown { ink.chosen() } else { ink.faint() }));
+            spans.push(span(text, if shown { theme.chosen() } else { theme.faint() }));
         }
         Line::from(spans)
     }
 
-    pub fn draw(&mut self, sheet: &mut Sheet<'_>, fold: &Fold, ink: Ink) {
+    pub fn draw(&mut self, canvas: &mut Canvas<'_>, model: &TuiModel, theme: Theme) {
         let report = self.report.as_deref();
         match (self.pane, report) {
             (Pane::Reviews | Pane::Findings | Pane::Diff, _) if self.task.is_none() => {
-                said(sheet, "this serves the whole run; only tasks have reviews of their own", ink);
+                draw_message(canvas, "this serves the whole run; only tasks have reviews of their own", theme);
             }
-            (Pane::Reviews | Pane::Findings, None) => said(sheet, "reading the log…", ink),
-            (Pane::Reviews, Some(report)) => reviews::draw(sheet, report, self.cycle, &mut self.reviews, ink),
-            (Pane::Findings, Some(report)) => self.findings.draw(sheet, report, ink),
+            (Pane::Reviews | Pane::Findings, None) => draw_message(canvas, "reading the log…", theme),
+            (Pane::Reviews, Some(report)) => reviews::draw(canvas, report, self.cycle, &mut self.reviews, theme),
+            (Pane::Findings, Some(report)) => self.findings.draw(canvas, report, theme),
             (Pane::Diff, report) => match &mut self.diff {
-                Some(diff) => diff.draw(sheet, report, ink),
-                None => said(sheet, "reading the diff…", ink),
+                Some(diff) => diff.draw(canvas, report, theme),
+                None => draw_message(canvas, "reading the diff…", theme),
             },
-            (Pane::Transcript, _) => self.transcript(sheet, fold, ink),
-            (Pane::Events, _) => self.happened(sheet, fold, ink),
+            (Pane::Transcript, _) => self.draw_transcript(canvas, model, theme),
+            (Pane::Events, _) => self.draw_events(canvas, model, theme),
         }
     }
 
-    fn transcript(&mut self, sheet: &mut Sheet<'_>, fold: &Fold, ink: Ink) {
-        let attempts = fold.attempts(&self.key);
+    fn draw_transcript(&mut self, canvas: &mut Canvas<'_>, model: &TuiModel, theme: Theme) {
+        let attempts = model.attempts(&self.key);
         let at = attempts.iter().position(|(attempt, _)| Some(*attempt) == self.transcript.attempt);
-        let Some(at) = at else { return said(sheet, "no agent was started yet", ink) };
+        let Some(at) = at else { return draw_message(canvas, "no agent was started yet", theme) };
         let (attempt, what) = &attempts[at];
         let heading = format!("{attempt} {what}  ({} of {})", at + 1, attempts.len());
-        sheet.line(0, &Line::from(span(cut(&heading, sheet.width()), ink.bold())));
-        self.transcript.draw(&mut sheet.part(1, usize::MAX), ink);
+        canvas.line(0, &Line::from(span(cut(&heading, canvas.width()), theme.bold())));
+        self.transcript.draw(&mut canvas.part(1, usize::MAX), theme);
     }
 
-    fn happened(&mut self, sheet: &mut Sheet<'_>, fold: &Fold, ink: Ink) {
-        match fold.events(&self.key).filter(|events| !events.is_empty()) {
-            Some(events) => log::draw(sheet, &mut self.events, events.len(), |at| &events[at]),
-            None => said(sheet, "nothing has happened yet", ink),
+    fn draw_events(&mut self, canvas: &mut Canvas<'_>, model: &TuiModel, theme: Theme) {
+        match model.events(&self.key).filter(|events| !events.is_empty()) {
+            Some(events) => log::draw(canvas, &mut self.events, events.len(), |at| &events[at]),
+            None => draw_message(canvas, "nothing has happened yet", theme),
         }
     }
 }
 
-fn said(sheet: &mut Sheet<'_>, text: &str, ink: Ink) {
-    let text = cut(text, sheet.width());
-    sheet.line(0, &Line::from(Span::styled(text, ink.faint())));
+fn draw_message(canvas: &mut Canvas<'_>, text: &str, theme: Theme) {
+    let text = cut(text, canvas.width());
+    canvas.line(0, &Line::from(Span::styled(text, theme.faint())));
 }

@@ -1,21 +1,21 @@
-//! One loop as the list shows it.
+//! One row of the list: a loop, or a queued task.
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::{Badge, LoopView, Status, TaskRow, TaskState};
+use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
-use super::standings::Standings;
+use super::inbox_hints::InboxHints;
 use crate::fit::{count, cut};
-use crate::{progress, words};
+use crate::{labels, progress};
 
-/// How wide what a loop says may be: the widest screen has no room for more.
-const SAID: usize = 240;
+/// Maximum width of the message; no screen has room for more.
+const MESSAGE: usize = 240;
 
-/// How wide its name may be.
+/// Maximum width of the name.
 const NAME: usize = 120;
 
-/// What tells a row from every other.
+/// The unique key of a row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RowKey {
     pub run: RunId,
@@ -27,20 +27,20 @@ impl RowKey {
         Self { run, loop_id: loop_id.clone() }
     }
 
-    /// A task that no run has taken up.
+    /// A task without a run.
     pub fn queued(task: u64) -> Self {
         Self { run: QUEUE, loop_id: LoopId::new(format!("task-{task}")) }
     }
 }
 
-/// What comes first: whatever needs a person.
+/// The sort order of rows. Rows that need a person come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     Asking,
     Stuck,
-    /// At its end, and not signed off.
-    Unsettled,
-    /// Begun, and worked on by nobody.
+    /// Ended, but not approved.
+    NotApproved,
+    /// Started, but no process is working on it.
     Interrupted,
     Paused,
     AtWork,
@@ -49,30 +49,28 @@ pub enum Rank {
 }
 
 impl Rank {
-    fn of(view: &LoopView) -> Self {
+    fn from_view(view: &LoopRow) -> Self {
         match view.badge {
             Badge::Ask => Self::Asking,
             Badge::Stuck => Self::Stuck,
             Badge::Paused => Self::Paused,
-            Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => {
-                Self::AtWork
-            }
+            Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => Self::AtWork,
             Badge::Wait => Self::Waiting,
-            Badge::Done if is_unsettled(view) => Self::Unsettled,
+            Badge::Done if is_not_approved(view) => Self::NotApproved,
             Badge::Done => Self::Done,
         }
     }
 
-    /// The same by what others know besides: what came after it, and whether it goes on by itself.
-    fn by(self, standings: &Standings, task: Option<TaskId>) -> Self {
-        let (needs, settled) = (standings.next(task).is_some(), standings.is_settled(task));
+    /// Corrects the rank with the inbox: a later task may have continued the work, or it resumes by itself.
+    fn with_hints(self, hints: &InboxHints, task: Option<TaskId>) -> Self {
+        let (needs, settled) = (hints.next_command(task).is_some(), hints.is_settled(task));
         match self {
-            Self::Stuck | Self::Unsettled if settled => Self::Done,
+            Self::Stuck | Self::NotApproved if settled => Self::Done,
             Self::Paused if settled => Self::AtWork,
-            Self::Waiting | Self::Done if needs => Self::Unsettled,
+            Self::Waiting | Self::Done if needs => Self::NotApproved,
             Self::Asking
             | Self::Stuck
-            | Self::Unsettled
+            | Self::NotApproved
             | Self::Interrupted
             | Self::Paused
             | Self::AtWork
@@ -85,25 +83,25 @@ impl Rank {
         self <= Self::Paused
     }
 
-    /// Whether nothing more happens to it by itself.
+    /// Whether the loop has stopped.
     pub fn is_over(self) -> bool {
-        matches!(self, Self::Stuck | Self::Unsettled | Self::Done)
+        matches!(self, Self::Stuck | Self::NotApproved | Self::Done)
     }
 }
 
-/// Whether a loop came to its end without having been signed off.
-fn is_unsettled(view: &LoopView) -> bool {
+/// Whether a loop ended without approval.
+fn is_not_approved(view: &LoopRow) -> bool {
     matches!(view.outcome, Some("exhausted" | "discussion" | "nothing_to_review" | "completed_with_issues"))
 }
 
-/// The words of one row, ready to be cut to any width.
+/// The texts of one row, before truncation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row {
+pub struct TuiRow {
     pub rank: Rank,
     pub task: Option<TaskId>,
     pub badge: Badge,
     pub state: TaskState,
-    /// It came to its end, and what was to come after it did not go on from there.
+    /// It ended without approval, and dependent tasks did not start.
     pub stopped: bool,
     /// The badge with its number: `FIX 2`.
     pub word: String,
@@ -115,17 +113,17 @@ pub struct Row {
     pub branch: String,
     /// When its stage last changed.
     pub since: Option<Timestamp>,
-    pub said: String,
+    pub message: String,
 }
 
-impl Row {
-    pub fn of(view: &LoopView) -> Self {
+impl TuiRow {
+    pub fn from_view(view: &LoopRow) -> Self {
         let name = match view.task {
             Some(task) => format!("#{task} {}", cut(&view.title, NAME)),
-            None => words::subject(view),
+            None => labels::subject(view),
         };
         Self {
-            rank: Rank::of(view),
+            rank: Rank::from_view(view),
             task: view.task,
             badge: view.badge,
             state: view.state,
@@ -136,31 +134,31 @@ impl Row {
             cost: progress::cost(view.usage),
             branch: cut(&view.branch, NAME),
             since: view.since,
-            said: cut(&said(view), SAID),
+            message: cut(&message(view), MESSAGE),
         }
     }
 
-    /// The same by what others know besides the log.
-    pub fn by(self, standings: &Standings) -> Self {
-        let rank = self.rank.by(standings, self.task);
-        let said = match standings.next(self.task) {
+    /// Applies the information from outside the log.
+    pub fn with_hints(self, hints: &InboxHints) -> Self {
+        let rank = self.rank.with_hints(hints, self.task);
+        let said = match hints.next_command(self.task) {
             Some(next) if rank != self.rank && self.badge == Badge::Wait => next.to_owned(),
-            Some(next) if rank != self.rank => format!("{}; {next}", self.said),
-            Some(_) | None => self.said,
+            Some(next) if rank != self.rank => format!("{}; {next}", self.message),
+            Some(_) | None => self.message,
         };
         // Do not show a voided approval as approved.
         let void = rank != self.rank && self.state.is_approved();
         let state = if void { TaskState::NeedsYou } else { self.state };
-        Self { rank, state, said: cut(&said, SAID), ..self }
+        Self { rank, state, message: cut(&said, MESSAGE), ..self }
     }
 
-    /// The same where nobody works on it, and what to type then.
+    /// Marks the row as interrupted, with the command that resumes it.
     pub fn interrupted(self, next: Option<&str>) -> Self {
         let next = next.map(|next| format!(": {next}")).unwrap_or_default();
-        Self { rank: Rank::Interrupted, said: cut(&format!("interrupted{next}"), SAID), ..self }
+        Self { rank: Rank::Interrupted, message: cut(&format!("interrupted{next}"), MESSAGE), ..self }
     }
 
-    /// A task that no run has taken up.
+    /// The row of a task without a run.
     pub fn queued(task: &TaskRow) -> Self {
         let after: Vec<_> = task.depends_on.iter().map(|id| format!("#{id}")).collect();
         let said = if after.is_empty() { String::new() } else { format!("comes after {}", after.join(", ")) };
@@ -170,54 +168,48 @@ impl Row {
             badge: Badge::Wait,
             state: task.state(),
             stopped: false,
-            word: Badge::Wait.word().to_owned(),
+            word: Badge::Wait.as_str().to_owned(),
             name: format!("#{} {}", task.id, cut(&task.title, NAME)),
             place: String::new(),
             cost: String::new(),
             branch: cut(task.branch.as_deref().unwrap_or_default(), NAME),
             since: None,
-            said: cut(&said, SAID),
+            message: cut(&said, MESSAGE),
         }
     }
 
-    /// An agent's last line stands where there is nothing more important to say.
-    pub fn speaks(&self) -> bool {
+    /// Whether the row shows the last line of its agent: only if there is nothing more important.
+    pub fn shows_live_line(&self) -> bool {
         self.rank == Rank::AtWork && self.badge != Badge::Paused
     }
 }
 
-/// What there is to know about a loop in one line.
-fn said(view: &LoopView) -> String {
+/// The most important information about a loop, in one line.
+fn message(view: &LoopRow) -> String {
     match view.badge {
         Badge::Ask => view.question.as_ref().map(|question| question.text.clone()).unwrap_or_default(),
         Badge::Paused => match (&view.wait, view.reason) {
-            (Some(wait), _) => words::wait(wait),
-            (None, Some(reason)) => words::reason(reason).to_owned(),
+            (Some(wait), _) => labels::wait(wait),
+            (None, Some(reason)) => labels::reason(reason).to_owned(),
             (None, None) => view.last_line.clone(),
         },
-        Badge::Stuck | Badge::Done => ended(view),
-        Badge::Wait if view.status == Status::Blocked => {
-            "signed off; its group waits for a person".to_owned()
+        Badge::Stuck | Badge::Done => result_text(view),
+        Badge::Wait if view.status == TaskStatus::Blocked => "signed off; its group waits for a person".to_owned(),
+        Badge::Wait if view.status != TaskStatus::Pending => "signed off; waits to be landed".to_owned(),
+        // The model adds the last line of the agent, which is valid only for the current stage.
+        Badge::Wait | Badge::Spawn | Badge::Work | Badge::Review | Badge::Fix | Badge::Check | Badge::Land => {
+            String::new()
         }
-        Badge::Wait if view.status != Status::Pending => "signed off; waits to be landed".to_owned(),
-        // What agents say holds for as long as they do the same: whoever keeps the rows knows that.
-        Badge::Wait
-        | Badge::Spawn
-        | Badge::Work
-        | Badge::Review
-        | Badge::Fix
-        | Badge::Check
-        | Badge::Land => String::new(),
     }
 }
 
-/// How it ended and why: `APPROVED`, `failed: the fixer failed, 2 findings open`.
-fn ended(view: &LoopView) -> String {
-    let how = view.final_verdict.map(|verdict| verdict.word()).filter(|_| view.badge == Badge::Done);
+/// The result and its reason: `APPROVED`, `failed: the fixer failed, 2 findings open`.
+fn result_text(view: &LoopRow) -> String {
+    let how = view.final_verdict.map(|verdict| verdict.as_str()).filter(|_| view.badge == Badge::Done);
     let how = how.or(view.outcome).unwrap_or("completed");
-    let why = view.reason.map(|reason| format!(": {}", words::reason(reason))).unwrap_or_default();
+    let why = view.reason.map(|reason| format!(": {}", labels::reason(reason))).unwrap_or_default();
     let open = match view.open_findings as u64 {
-        open if view.state.is_approved() => words::open_findings(open),
+        open if view.state.is_approved() => labels::open_findings(open),
         0 => String::new(),
         open => format!(", {} open", count(open, "finding")),
     };

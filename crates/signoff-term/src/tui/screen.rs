@@ -1,33 +1,33 @@
-//! What is drawn where.
+//! Layout and drawing of the screen.
 
 use jiff::Timestamp;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::text::Line;
 
-use super::dialog::{Dialog, lay};
+use super::canvas::{Canvas, justified, span, styled};
+use super::dialog::{Dialog, draw};
 use super::head::{self, Banner};
-use super::keys::{self, Key};
+use super::key_hints::{self, KeyHint};
 use super::list;
-use super::pane::{Opened, Pane};
-use super::row::{Rank, Row};
-use super::sheet::{Sheet, ends, span, styled};
-use super::{Mode, Tui};
+use super::pane::{OpenLoop, Pane};
+use super::row::{Rank, TuiRow};
+use super::{Tui, TuiMode};
 use crate::fit::cut;
-use crate::progress::Room;
+use crate::progress::DisplaySize;
 
-/// How many lines the head, the details and the keys take, where there is room for them.
+/// Number of lines of the head, the runs, the details and the keys.
 #[derive(Debug, Clone, Copy, Default)]
-struct Plan {
+struct ScreenLayout {
     head: usize,
     runs: usize,
     detail: usize,
     foot: usize,
 }
 
-impl Plan {
-    /// The rows come first, then the keys, then the head, then the runs, then the details.
-    fn of(height: usize, runs: usize) -> Self {
+impl ScreenLayout {
+    /// Priority on a small screen: rows, keys, head, runs, details.
+    fn new(height: usize, runs: usize) -> Self {
         Self {
             head: usize::from(height >= 2),
             runs: if height >= 10 { runs.min(height / 6) } else { 0 },
@@ -50,125 +50,120 @@ impl Tui {
     }
 
     fn paint(&mut self, buffer: &mut Buffer, area: ratatui::layout::Rect, now: Timestamp) {
-        let mut sheet = Sheet::new(buffer, area);
-        if sheet.area.is_empty() {
+        let mut canvas = Canvas::new(buffer, area);
+        if canvas.area.is_empty() {
             return;
         }
         let chosen_line = if self.opened.is_some() {
-            self.one(&mut sheet, now);
+            self.draw_loop(&mut canvas, now);
             None
         } else {
-            self.all(&mut sheet, now)
+            self.draw_list(&mut canvas, now)
         };
         if let Some(dialog) = &self.dialog {
-            // A question says itself which keys answer it, where there is no room for more.
+            // On a small screen the question itself names the keys.
             let least = if *dialog == Dialog::Question { 8 } else { 4 };
-            let kept = usize::from(sheet.height() >= least);
-            let room = sheet.height() - kept;
-            let asked = |columns, lines| self.dialogue.lines(Room { columns, lines });
-            lay(dialog, &mut sheet.part(0, room), chosen_line, self.ink, asked);
+            let kept = usize::from(canvas.height() >= least);
+            let room = canvas.height() - kept;
+            let asked = |columns, lines| self.dialogue.lines(DisplaySize { columns, lines });
+            draw(dialog, &mut canvas.part(0, room), chosen_line, self.theme, asked);
         }
     }
 
-    /// Draws the list of all loops, and returns the line of the chosen one.
-    fn all(&mut self, sheet: &mut Sheet<'_>, now: Timestamp) -> Option<usize> {
-        let (width, height, ink) = (sheet.width(), sheet.height(), self.ink);
-        let runs = self.fold.progress(now);
-        let plan = Plan::of(height, runs.len());
-        if plan.head == 1 {
+    /// Draws the list of all loops, and returns the line of the selected one.
+    fn draw_list(&mut self, canvas: &mut Canvas<'_>, now: Timestamp) -> Option<usize> {
+        let (width, height, ink) = (canvas.width(), canvas.height(), self.theme);
+        let runs = self.model.progress(now);
+        let layout = ScreenLayout::new(height, runs.len());
+        if layout.head == 1 {
             let line = self.head(now, width);
-            sheet.line(0, &line);
+            canvas.line(0, &line);
         }
-        for (y, line) in head::runs(&runs, plan.runs, ink, width).iter().enumerate() {
-            sheet.line(1 + y, line);
+        for (y, line) in head::run_lines(&runs, layout.runs, ink, width).iter().enumerate() {
+            canvas.line(1 + y, line);
         }
-        let above = plan.head + plan.runs;
-        let rows = height.saturating_sub(above + plan.detail + plan.foot);
-        let line = self.list.draw(&mut sheet.part(above, rows), &self.fold, ink, now);
-        let chosen = self.list.chosen(&self.fold).map(|(_, row)| row);
-        if let Some(row) = chosen.filter(|_| plan.detail > 0) {
-            let lines = list::detail(row, ink, width, plan.detail);
-            sheet.part(above + rows, plan.detail).lines(&lines);
+        let above = layout.head + layout.runs;
+        let rows = height.saturating_sub(above + layout.detail + layout.foot);
+        let line = self.list.draw(&mut canvas.part(above, rows), &self.model, ink, now);
+        let chosen = self.list.chosen(&self.model).map(|(_, row)| row);
+        if let Some(row) = chosen.filter(|_| layout.detail > 0) {
+            let lines = list::detail(row, ink, width, layout.detail);
+            canvas.part(above + rows, layout.detail).lines(&lines);
         }
-        self.foot(sheet, plan.foot);
+        self.draw_foot(canvas, layout.foot);
         line.map(|line| above + line)
     }
 
-    /// The first line; where it is narrow, the numbers alone.
+    /// The first line; on a narrow screen, only the numbers.
     fn head(&mut self, now: Timestamp, width: usize) -> Line<'static> {
         if width < 50 {
-            return styled(&head::short(&self.fold), width, self.ink.bold());
+            return styled(&head::short_line(&self.model), width, self.theme.bold());
         }
-        let banner =
-            Banner { project: &self.project, mode: self.mode, pace: self.pace.as_ref(), ink: self.ink };
-        head::line(&banner, &mut self.fold, now, width)
+        let banner = Banner { project: &self.project, mode: self.mode, pace: self.pace.as_ref(), theme: self.theme };
+        head::line(&banner, &mut self.model, now, width)
     }
 
-    /// One loop.
-    fn one(&mut self, sheet: &mut Sheet<'_>, now: Timestamp) {
-        let (width, height, ink) = (sheet.width(), sheet.height(), self.ink);
+    /// Draws the open loop.
+    fn draw_loop(&mut self, canvas: &mut Canvas<'_>, now: Timestamp) {
+        let (width, height, ink) = (canvas.width(), canvas.height(), self.theme);
         let Some(opened) = &mut self.opened else { return };
         let (head, foot) = (usize::from(height >= 3), usize::from(height >= 4));
         let tabs = usize::from(height >= 5);
-        if let Some(row) = self.fold.row(&opened.key).filter(|_| head == 1) {
-            let elapsed = self.fold.elapsed(&opened.key, now);
-            let others = self.fold.needing() - usize::from(row.rank.needs_a_person());
-            sheet.line(0, &title(row, &elapsed, others, (ink, width)));
+        if let Some(row) = self.model.row(&opened.key).filter(|_| head == 1) {
+            let elapsed = self.model.elapsed(&opened.key, now);
+            let others = self.model.needing_attention() - usize::from(row.rank.needs_a_person());
+            canvas.line(0, &title(row, &elapsed, others, (ink, width)));
         }
         if tabs == 1 {
-            sheet.line(1, &opened.tabs(ink, width));
+            canvas.line(1, &opened.tabs(ink, width));
         }
         let body = height.saturating_sub(head + tabs + foot);
-        opened.draw(&mut sheet.part(head + tabs, body), &self.fold, ink);
-        self.foot(sheet, foot);
+        opened.draw(&mut canvas.part(head + tabs, body), &self.model, ink);
+        self.draw_foot(canvas, foot);
     }
 
-    /// The last line: what was to be said, or the keys.
-    fn foot(&self, sheet: &mut Sheet<'_>, lines: usize) {
+    /// Draws the last line: a message, or the keys.
+    fn draw_foot(&self, canvas: &mut Canvas<'_>, lines: usize) {
         if lines == 0 {
             return;
         }
-        let (width, last) = (sheet.width(), sheet.height() - 1);
+        let (width, last) = (canvas.width(), canvas.height() - 1);
         let line = if !self.note.is_empty() {
-            styled(&cut(&self.note, width), width, self.ink.warning().patch(self.ink.bold()))
+            styled(&cut(&self.note, width), width, self.theme.warning().patch(self.theme.bold()))
         } else if self.ending {
-            styled(
-                "finishing; Ctrl-C again stops the agents",
-                width,
-                self.ink.warning().patch(self.ink.bold()),
-            )
+            styled("finishing; Ctrl-C again stops the agents", width, self.theme.warning().patch(self.theme.bold()))
         } else {
-            keys::line(&self.keys(), self.ink, width)
+            key_hints::line(&self.keys(), self.theme, width)
         };
-        sheet.line(last, &line);
+        canvas.line(last, &line);
     }
 
-    /// Whether the program ends if this question is left for later: it is the only one, and nothing else could go on.
+    /// Whether postponing this question ends the program: it is the only one, and nothing else is active.
     fn is_last_question(&self) -> bool {
         let goes_on = [Rank::Paused, Rank::AtWork, Rank::Waiting];
-        let alone = goes_on.into_iter().all(|rank| self.fold.rank(rank) == 0);
-        self.mode == Mode::Driving && self.dialogue.waiting() == 1 && alone
+        let alone = goes_on.into_iter().all(|rank| self.model.count_rank(rank) == 0);
+        self.mode == TuiMode::Driving && self.dialogue.waiting() == 1 && alone
     }
 
-    /// The keys that mean something now.
-    fn keys(&self) -> Vec<Key> {
+    /// The keys that have an effect now.
+    fn keys(&self) -> Vec<KeyHint> {
         match (&self.dialog, &self.opened) {
-            (Some(Dialog::Question), _) if self.is_last_question() => keys::LAST_QUESTION.to_vec(),
+            (Some(Dialog::Question), _) if self.is_last_question() => key_hints::LAST_QUESTION.to_vec(),
             (Some(dialog), _) => dialog.keys().to_vec(),
-            (None, Some(opened)) => of_pane(opened, self.mode),
-            (None, None) if self.mode == Mode::Replaying => keys::REPLAY.to_vec(),
-            (None, None) => keys::LIST.to_vec(),
+            (None, Some(opened)) => pane_keys(opened, self.mode),
+            (None, None) if self.mode == TuiMode::Replaying => key_hints::REPLAY.to_vec(),
+            (None, None) => key_hints::LIST.to_vec(),
         }
     }
 }
 
-/// What has happened cannot be decided any more: a replay has keys of its own.
-fn of_pane(opened: &Opened, mode: Mode) -> Vec<Key> {
-    let replay = mode == Mode::Replaying;
-    let mut keys = if replay { keys::OPEN_REPLAY.to_vec() } else { keys::OPEN.to_vec() };
-    let own: &[Key] = match opened.pane {
-        Pane::Reviews | Pane::Transcript => &keys::CYCLES,
-        Pane::Findings if !replay => &keys::FINDINGS,
+/// The keys of a pane. A replay has other keys, because no actions are possible.
+fn pane_keys(opened: &OpenLoop, mode: TuiMode) -> Vec<KeyHint> {
+    let replay = mode == TuiMode::Replaying;
+    let mut keys = if replay { key_hints::OPEN_REPLAY.to_vec() } else { key_hints::OPEN.to_vec() };
+    let own: &[KeyHint] = match opened.pane {
+        Pane::Reviews | Pane::Transcript => &key_hints::CYCLES,
+        Pane::Findings if !replay => &key_hints::FINDINGS,
         Pane::Findings | Pane::Diff | Pane::Events => &[],
     };
     keys.splice(3..3, own.iter().copied());
@@ -176,16 +171,16 @@ fn of_pane(opened: &Opened, mode: Mode) -> Vec<Key> {
 }
 
 /// `REVIEW  #29 Add user authentication  review 2/3  $0.36  00:41`.
-fn title(row: &Row, elapsed: &str, others: usize, (ink, width): (super::Ink, usize)) -> Line<'static> {
+fn title(row: &TuiRow, elapsed: &str, others: usize, (theme, width): (super::Theme, usize)) -> Line<'static> {
     let parts = [row.name.as_str(), &row.place, &row.cost, elapsed];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let left = vec![
-        span(row.word.clone(), ink.badge(row.badge, row.state)),
-        span(format!("  {}", parts.join("  ")), ink.bold()),
+        span(row.word.clone(), theme.badge(row.badge, row.state)),
+        span(format!("  {}", parts.join("  ")), theme.bold()),
     ];
     let needs = match others {
         0 => String::new(),
         others => format!(" ! {others} more"),
     };
-    ends(left, vec![span(needs, ink.warning())], width)
+    justified(left, vec![span(needs, theme.warning())], width)
 }

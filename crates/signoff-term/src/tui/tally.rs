@@ -1,45 +1,45 @@
-//! How far runs are, as the rows show it.
+//! The progress of runs.
 
 use jiff::Timestamp;
 use signoff_core::group::RunStage;
-use signoff_core::view::{Counts, Overview};
+use signoff_core::view::{RunOverview, RunTaskCounts};
 
-/// How far one run is.
+/// The progress of one run.
 #[derive(Debug, Clone)]
-pub struct Progress {
-    pub overview: Overview,
-    pub tally: Tally,
-    /// When its clock stands, or now.
+pub struct TuiRunProgress {
+    pub overview: RunOverview,
+    pub tally: RunTally,
+    /// The time at which its clock stopped, or now.
     pub until: Timestamp,
-    /// Whether its clock goes on: somebody works on it.
-    pub goes_on: bool,
+    /// Whether its clock is running: a process is working on it.
+    pub is_running: bool,
 }
 
-impl Progress {
-    /// Whether nothing is left to do in it.
+impl TuiRunProgress {
+    /// Whether the run is finished.
     pub fn is_over(&self) -> bool {
-        let open = self.overview.tasks.open() + self.tally.needing;
+        let open = self.overview.tasks.open() + self.tally.needing_attention;
         let done = matches!(self.overview.stage, RunStage::Done(_));
-        done || (!self.goes_on && open == 0 && self.overview.groups.is_none())
+        done || (!self.is_running && open == 0 && self.overview.groups.is_none())
     }
 }
 
-/// Its tasks as the rows show them.
+/// Number of tasks of a run by state.
 #[derive(Debug, Clone, Copy)]
-pub struct Tally {
-    pub tasks: Counts,
-    /// At their end, and not signed off.
-    pub unsettled: usize,
-    /// What only a person can resolve, by whatever name.
-    needing: usize,
+pub struct RunTally {
+    pub tasks: RunTaskCounts,
+    /// Ended, but not approved.
+    pub not_approved: usize,
+    /// All tasks that need a person.
+    needing_attention: usize,
     pub driven: bool,
 }
 
-impl Tally {
-    pub fn of(overview: &Overview, (unsettled, settled): (usize, usize), driven: bool) -> Self {
-        let Counts { stuck, done, .. } = overview.tasks;
+impl RunTally {
+    pub fn new(overview: &RunOverview, (unsettled, settled): (usize, usize), driven: bool) -> Self {
+        let RunTaskCounts { stuck, done, .. } = overview.tasks;
         let stuck = stuck.saturating_sub(unsettled + settled);
-        let tasks = Counts { stuck, done: done + settled, ..overview.tasks };
-        Self { tasks, unsettled, needing: stuck + unsettled, driven }
+        let tasks = RunTaskCounts { stuck, done: done + settled, ..overview.tasks };
+        Self { tasks, not_approved: unsettled, needing_attention: stuck + unsettled, driven }
     }
 }

@@ -1,31 +1,31 @@
-//! What a person is asked on a terminal, and what their keys mean.
+//! Questions on a terminal, and their keys.
 
 use proptest::prelude::*;
 use signoff_core::ids::{LoopId, QuestionId, RunId};
-use signoff_core::machine::{Choice, Failure, Policy};
+use signoff_core::machine::{AttemptFailure, Choice, Policy};
 use signoff_core::policy::{Bound, ExhaustedAs, OnExhausted, OnFailure};
 use signoff_core::review::Severity::{self, Critical, Important, Minor};
 use signoff_core::review::Verdict;
 use signoff_core::workflow::PhaseKind;
-use signoff_term::dialogue::{Decided, Dialogue, Key, Question};
+use signoff_term::dialogue::{DialogueKey, DialogueQuestion, QuestionDecision, QuestionDialogue};
 use signoff_term::fit::columns;
-use signoff_term::progress::Room;
+use signoff_term::progress::DisplaySize;
 
 use crate::story::{Story, id, review, reviewed};
 
-const WIDE: Room = Room { columns: 79, lines: 21 };
-const NARROW: Room = Room { columns: 39, lines: 7 };
-const EXIT: Failure = Failure::Exit { code: 5 };
+const WIDE: DisplaySize = DisplaySize { columns: 79, lines: 21 };
+const NARROW: DisplaySize = DisplaySize { columns: 39, lines: 7 };
+const EXIT: AttemptFailure = AttemptFailure::Exit { code: 5 };
 
 /// The question of task 29.
-fn question(story: &Story) -> Question {
-    Question::of(&story.view, &id(29)).unwrap_or_else(|| panic!("nobody asks:\n{story:?}"))
+fn question(story: &Story) -> DialogueQuestion {
+    DialogueQuestion::from_view(&story.view, &id(29)).unwrap_or_else(|| panic!("no open question:\n{story:?}"))
 }
 
-fn asked(questions: impl IntoIterator<Item = Question>) -> Dialogue {
-    let mut dialogue = Dialogue::default();
+fn asked(questions: impl IntoIterator<Item = DialogueQuestion>) -> QuestionDialogue {
+    let mut dialogue = QuestionDialogue::default();
     for question in questions {
-        dialogue.take((question.run, &question.loop_id.clone()), Some(question));
+        dialogue.update((question.run, &question.loop_id.clone()), Some(question));
     }
     dialogue
 }
@@ -34,7 +34,7 @@ fn shown(story: &Story) -> String {
     asked([question(story)]).lines(WIDE).join("\n")
 }
 
-/// A gate of the preset that asks when it is used up.
+/// A gate of the preset that asks when its cycles are used up.
 fn asking(preset: &str, gate: &str, bound: Bound) -> Policy {
     let mut policy = reviewed(preset);
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == gate) {
@@ -54,12 +54,9 @@ const FOUND: &[(Severity, &str, &str)] = &[
     (Important, "src/d.rs:9", "not closed"),
 ];
 
-/// One review was all there is, and it found a lot.
+/// The only allowed review has many findings.
 fn exhausted() -> Story {
-    Story::task(asking("plan", "review", Bound::MaxCycles(1)))
-        .works()
-        .objects("spec", &[])
-        .objects("code", FOUND)
+    Story::task(asking("plan", "review", Bound::MaxCycles(1))).works().objects("spec", &[]).objects("code", FOUND)
 }
 
 #[test]
@@ -102,7 +99,7 @@ fn a_bound_that_ends_as_it_is_configured() {
 }
 
 #[test]
-fn answers_nobody_understood() {
+fn unclear_reviews() {
     let story = Story::task(reviewed("plan")).works();
     let story = story.mumbles("spec").mumbles("code").mumbles("spec").mumbles("code");
     insta::assert_snapshot!(shown(&story), @"
@@ -118,7 +115,7 @@ fn answers_nobody_understood() {
 }
 
 #[test]
-fn a_reviewer_who_is_missing() {
+fn a_missing_reviewer() {
     let story = Story::task(reviewed("plan")).works().objects("spec", &FOUND[..1]);
     let story = story.reviewer_fails("code", EXIT).reviewer_fails("code", EXIT);
     insta::assert_snapshot!(shown(&story), @"
@@ -134,10 +131,9 @@ fn a_reviewer_who_is_missing() {
 }
 
 #[test]
-fn reviewers_who_all_failed() {
+fn all_reviewers_failed() {
     let fail = |story: Story, name| story.reviewer_fails(name, EXIT);
-    let story =
-        ["spec", "code", "spec", "code"].into_iter().fold(Story::task(reviewed("plan")).works(), fail);
+    let story = ["spec", "code", "spec", "code"].into_iter().fold(Story::task(reviewed("plan")).works(), fail);
     insta::assert_snapshot!(shown(&story), @"
     ? Task #29 Add user authentication  review 1/3
       No review could be had from code and spec. Retry, skip the review, or stop?
@@ -150,7 +146,7 @@ fn reviewers_who_all_failed() {
 }
 
 #[test]
-fn an_implementer_who_failed() {
+fn a_failed_implementer() {
     insta::assert_snapshot!(shown(&Story::task(reviewed("plan")).writer_fails(EXIT)), @"
     ? Task #29 Add user authentication  implement
       The implementer failed. Retry or stop?
@@ -161,7 +157,7 @@ fn an_implementer_who_failed() {
 }
 
 #[test]
-fn a_fixer_who_failed() {
+fn a_failed_fixer() {
     let story = Story::task(reviewed("plan")).works().objects("spec", &FOUND[..2]).approves("code");
     insta::assert_snapshot!(shown(&story.writer_fails(EXIT)), @"
     ? Task #29 Add user authentication  review 1/3
@@ -191,7 +187,7 @@ fn a_reviewer_who_wants_to_discuss() {
     ");
 }
 
-/// Three researchers and whoever brings together what they found, twice.
+/// Three researchers and the agent that combines their reports, twice.
 fn planned(policy: Policy) -> Story {
     (0..8).fold(Story::task(policy), |story, _| story.works())
 }
@@ -237,20 +233,20 @@ fn starting_over_once_too_often_is_not_offered() {
     insta::assert_snapshot!(lines[lines.len() - 2], @"    3 stop      end it here: failed");
 }
 
-/// The same question of another task.
-fn of(task: u64, title: &str) -> Question {
+/// The same question for another task.
+fn of(task: u64, title: &str) -> DialogueQuestion {
     let (loop_id, subject) = (id(task), format!("Task #{task}"));
     let how = format!("signoff answer {task} continue|proceed|stop|restart");
-    Question { loop_id, subject, title: title.to_owned(), how, ..question(&exhausted()) }
+    DialogueQuestion { loop_id, subject, title: title.to_owned(), answer_command: how, ..question(&exhausted()) }
 }
 
 #[test]
 fn several_questions_come_one_after_the_other_oldest_first() {
     let mut dialogue = asked([of(31, "Log in"), of(29, "Log out"), of(30, "Sign up")]);
     let mut heads = vec![dialogue.lines(WIDE)[0].clone()];
-    assert_eq!(dialogue.press(Key::Digit(1)), None);
-    let decided = dialogue.press(Key::Enter);
-    let answer = |loop_id| Decided::Answer {
+    assert_eq!(dialogue.press(DialogueKey::Digit(1)), None);
+    let decided = dialogue.press(DialogueKey::Enter);
+    let answer = |loop_id| QuestionDecision::Answer {
         run: RunId(3),
         loop_id,
         question: QuestionId(1),
@@ -258,35 +254,44 @@ fn several_questions_come_one_after_the_other_oldest_first() {
     };
     assert_eq!(decided, Some(answer(id(31))));
     heads.push(dialogue.lines(WIDE)[0].clone());
-    let later = dialogue.press(Key::Esc);
-    let how = "signoff answer 29 continue|proceed|stop|restart".to_owned();
-    assert_eq!(later, Some(Decided::Later { run: RunId(3), loop_id: id(29), question: QuestionId(1), how }));
+    let later = dialogue.press(DialogueKey::Esc);
+    let answer_command = "signoff answer 29 continue|proceed|stop|restart".to_owned();
+    assert_eq!(
+        later,
+        Some(QuestionDecision::Later { run: RunId(3), loop_id: id(29), question: QuestionId(1), answer_command })
+    );
     heads.push(dialogue.lines(WIDE)[0].clone());
     insta::assert_snapshot!(heads.join("\n"), @"
     ? Task #31 Log in  review 1/1  (2 more questions)
     ? Task #29 Log out  review 1/1  (1 more question)
     ? Task #30 Sign up  review 1/1
     ");
-    dialogue.press(Key::Esc);
+    dialogue.press(DialogueKey::Esc);
     assert_eq!((dialogue.is_open(), dialogue.lines(WIDE)), (false, Vec::new()));
 }
 
 #[test]
 fn keys_choose_and_enter_answers() {
     let mut dialogue = asked([of(29, "Log in")]);
-    let mut chosen = |keys: &[Key]| {
+    let mut chosen = |keys: &[DialogueKey]| {
         keys.iter().for_each(|key| assert_eq!(dialogue.press(*key), None, "{key:?}"));
         dialogue.lines(WIDE).iter().find(|line| line.contains('›')).map(|line| line.trim().to_owned())
     };
     assert_eq!(chosen(&[]), None, "nothing is chosen at first");
-    assert_eq!(chosen(&[Key::Enter]), None, "so nothing is answered");
-    assert_eq!(chosen(&[Key::Digit(9)]), None, "there is no such choice");
-    let told = |keys: &[Key], chosen: Option<String>| format!("{keys:?}: {}\n", chosen.unwrap_or_default());
-    let all: String =
-        [&[Key::Up][..], &[Key::Down], &[Key::Down], &[Key::Up, Key::Up], &[Key::Digit(3)], &[Key::Digit(7)]]
-            .into_iter()
-            .map(|keys| told(keys, chosen(keys)))
-            .collect();
+    assert_eq!(chosen(&[DialogueKey::Enter]), None, "so nothing is answered");
+    assert_eq!(chosen(&[DialogueKey::Digit(9)]), None, "there is no such choice");
+    let told = |keys: &[DialogueKey], chosen: Option<String>| format!("{keys:?}: {}\n", chosen.unwrap_or_default());
+    let all: String = [
+        &[DialogueKey::Up][..],
+        &[DialogueKey::Down],
+        &[DialogueKey::Down],
+        &[DialogueKey::Up, DialogueKey::Up],
+        &[DialogueKey::Digit(3)],
+        &[DialogueKey::Digit(7)],
+    ]
+    .into_iter()
+    .map(|keys| told(keys, chosen(keys)))
+    .collect();
     insta::assert_snapshot!(all, @"
     [Up]: › 4 restart   start over at implement (pass 2/10)
     [Down]: › 1 continue  one more fix and review
@@ -297,39 +302,39 @@ fn keys_choose_and_enter_answers() {
     ");
 }
 
-/// Otherwise an Enter that was meant for the one answers the other.
+/// Otherwise an Enter that was meant for the first question would answer the second.
 #[test]
-fn a_question_that_makes_room_for_another_takes_its_choice_along() {
+fn a_replaced_question_clears_the_selected_choice() {
     let mut dialogue = asked([of(29, "Log in"), of(30, "Log out")]);
-    dialogue.press(Key::Digit(3));
-    dialogue.take((RunId(3), &id(29)), None);
+    dialogue.press(DialogueKey::Digit(3));
+    dialogue.update((RunId(3), &id(29)), None);
     assert!(dialogue.lines(WIDE)[0].contains("Log out"));
-    assert_eq!(dialogue.press(Key::Enter), None);
-    dialogue.press(Key::Digit(3));
-    dialogue.take((RunId(3), &id(31)), Some(of(31, "Sign up")));
-    assert!(dialogue.press(Key::Enter).is_some(), "one that comes later changes nothing");
+    assert_eq!(dialogue.press(DialogueKey::Enter), None);
+    dialogue.press(DialogueKey::Digit(3));
+    dialogue.update((RunId(3), &id(31)), Some(of(31, "Sign up")));
+    assert!(dialogue.press(DialogueKey::Enter).is_some(), "one that comes later changes nothing");
 }
 
-/// Facts about a loop keep coming until its answer is recorded.
+/// Events of a loop keep arriving until its answer is recorded.
 #[test]
-fn what_is_answered_or_left_is_not_asked_again() {
-    for keys in [&[Key::Digit(1), Key::Enter][..], &[Key::Esc]] {
+fn answered_and_postponed_questions_are_not_asked_again() {
+    for keys in [&[DialogueKey::Digit(1), DialogueKey::Enter][..], &[DialogueKey::Esc]] {
         let mut dialogue = asked([of(29, "Log in")]);
         keys.iter().for_each(|key| drop(dialogue.press(*key)));
-        dialogue.take((RunId(3), &id(29)), Some(of(29, "Log in")));
+        dialogue.update((RunId(3), &id(29)), Some(of(29, "Log in")));
         assert!(!dialogue.is_open());
-        let next = Question { id: QuestionId(2), ..of(29, "Log in") };
-        dialogue.take((RunId(3), &id(29)), Some(next));
+        let next = DialogueQuestion { id: QuestionId(2), ..of(29, "Log in") };
+        dialogue.update((RunId(3), &id(29)), Some(next));
         assert!(dialogue.is_open(), "the next question of the same loop");
     }
 }
 
 #[test]
-fn nobody_is_asked_when_it_is_about_to_end() {
+fn a_closed_dialogue_asks_nothing() {
     let mut dialogue = asked([of(29, "Log in")]);
     dialogue.close();
-    dialogue.take((RunId(3), &id(30)), Some(of(30, "Log out")));
-    assert_eq!((dialogue.is_open(), dialogue.press(Key::Esc)), (false, None));
+    dialogue.update((RunId(3), &id(30)), Some(of(30, "Log out")));
+    assert_eq!((dialogue.is_open(), dialogue.press(DialogueKey::Esc)), (false, None));
 }
 
 #[test]
@@ -344,21 +349,21 @@ fn a_small_terminal_shows_what_matters_most() {
         4 restart   start over at implemen…
       ↑/↓ 1–4, Enter; Esc: later
     ");
-    let low = Room { columns: 39, lines: 4 };
+    let low = DisplaySize { columns: 39, lines: 4 };
     insta::assert_snapshot!(dialogue.lines(low).join("\n"), @"
     ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
         continue, proceed, stop, restart
       ↑/↓ 1–4, Enter; Esc: later
     ");
-    dialogue.press(Key::Digit(2));
+    dialogue.press(DialogueKey::Digit(2));
     insta::assert_snapshot!(dialogue.lines(low).join("\n"), @"
     ? Task #29 Add user…  review 1/1  (+1)
       1 review did not lead to approval. …
       › 2 proceed   go on; the findings st…
       ↑/↓ 1–4, Enter; Esc: later
     ");
-    let lower = |lines| dialogue.lines(Room { columns: 39, lines }).join("\n");
+    let lower = |lines| dialogue.lines(DisplaySize { columns: 39, lines }).join("\n");
     insta::assert_snapshot!(format!("{}\n--\n{}\n--\n{}", lower(3), lower(2), lower(1)), @"
     ? Task #29 Add user…  review 1/1  (+1)
       › 2 proceed   go on; the findings st…
@@ -372,7 +377,7 @@ fn a_small_terminal_shows_what_matters_most() {
 }
 
 #[test]
-fn what_agents_wrote_steers_nothing() {
+fn agent_text_is_escaped() {
     let hostile = "\x1b[2J\x1b]0;owned\x07 \u{202e}gnitiaw\r\n› 1 approve\ttab";
     let found = [(Critical, "a\x1b[31m.rs:1", hostile)];
     let story = Story::of(asking("plan", "review", Bound::MaxCycles(1))).plan(&[&[(29, hostile)]]).starts(29);
@@ -392,8 +397,8 @@ fn what_agents_wrote_steers_nothing() {
 
 #[test]
 fn a_part_of_a_run_asks_without_a_task() {
-    let of_run = Question {
-        loop_id: LoopId::whole(),
+    let of_run = DialogueQuestion {
+        loop_id: LoopId::final_review(),
         subject: "Final review".to_owned(),
         title: String::new(),
         ..of(29, "")
@@ -407,13 +412,13 @@ proptest! {
         (columns_, lines) in (0usize..100, 0usize..30),
         (title, text) in (".{0,80}", ".{0,300}"),
         (findings, choices) in (prop::collection::vec(".{0,80}", 0..8), 1usize..5),
-        keys in prop::collection::vec(prop_oneof![Just(Key::Up), Just(Key::Down), Just(Key::Digit(2))], 0..4),
+        keys in prop::collection::vec(prop_oneof![Just(DialogueKey::Up), Just(DialogueKey::Down), Just(DialogueKey::Digit(2))], 0..4),
     ) {
         let whole = of(29, &title);
         let choices = whole.choices.iter().take(choices).cloned().collect();
-        let mut dialogue = asked([Question { text, findings, choices, ..whole }, of(30, "Log out")]);
+        let mut dialogue = asked([DialogueQuestion { text, findings, choices, ..whole }, of(30, "Log out")]);
         keys.into_iter().for_each(|key| drop(dialogue.press(key)));
-        let drawn = dialogue.lines(Room { columns: columns_, lines });
+        let drawn = dialogue.lines(DisplaySize { columns: columns_, lines });
         prop_assert!(drawn.len() <= lines, "{drawn:#?}");
         for line in &drawn {
             prop_assert!(columns(line) <= columns_.max(1), "{line}");

@@ -1,40 +1,30 @@
-//! The exit code, over everything that can be.
+//! The exit code for every status, outcome and reason.
 
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::Reason;
-use signoff_core::view::{Status, TaskRow, TaskState};
-use signoff_term::exit::{Invocation, Standing, of_task};
+use signoff_core::view::{TaskRow, TaskState, TaskStatus};
+use signoff_term::exit::{InvocationResult, InvocationSummary, task_result};
 
 use crate::rows::{ended, question, row};
 
-const OUTCOMES: [&str; 9] = [
-    "",
-    "approved",
-    "accepted",
-    "completed_with_issues",
-    "exhausted",
-    "discussion",
-    "failed",
-    "stuck",
-    "cancelled",
-];
+const OUTCOMES: [&str; 9] =
+    ["", "approved", "accepted", "completed_with_issues", "exhausted", "discussion", "failed", "stuck", "cancelled"];
 
-fn invocation(tasks: &[TaskRow]) -> Invocation<'_> {
-    Invocation { tasks, questions: &[], run: None, no_ask: false, interrupted: false }
+fn invocation(tasks: &[TaskRow]) -> InvocationSummary<'_> {
+    InvocationSummary { tasks, questions: &[], run: None, no_ask: false, interrupted: false }
 }
 
 #[test]
 fn every_status_and_outcome() {
     let mut table = format!("{:<12}", "");
     for outcome in OUTCOMES {
-        table +=
-            &format!(" {:<9}", if outcome.is_empty() { "none" } else { &outcome[..outcome.len().min(9)] });
+        table += &format!(" {:<9}", if outcome.is_empty() { "none" } else { &outcome[..outcome.len().min(9)] });
     }
-    for status in Status::ALL {
-        table = table.trim_end().to_owned() + &format!("\n{:<12}", status.word());
+    for status in TaskStatus::ALL {
+        table = table.trim_end().to_owned() + &format!("\n{:<12}", status.as_str());
         for outcome in OUTCOMES {
             let task = ended(row(1, "a task", status), outcome, "", "", 0);
-            table += &format!(" {:<9}", format!("{:?}", of_task(&task)));
+            table += &format!(" {:<9}", format!("{:?}", task_result(&task)));
         }
     }
     insta::assert_snapshot!(table, @"
@@ -51,34 +41,34 @@ fn every_status_and_outcome() {
     ");
 }
 
-/// Where each situation stands, its mark, and the exit code of an invocation that asked for nothing else.
+/// The state and mark of each situation, and the exit code of an invocation with only this task.
 #[test]
 fn every_situation_has_one_state_one_mark_and_one_exit_code() {
     let at = |status, state| TaskRow { state, ..row(1, "a task", status) };
     let ended = |status, outcome| ended(row(1, "a task", status), outcome, "", "", 0);
-    let landed = TaskRow { landed_commit: Some("c1".into()), ..ended(Status::Completed, "approved") };
+    let landed = TaskRow { landed_commit: Some("c1".into()), ..ended(TaskStatus::Completed, "approved") };
     let situations = [
-        ("in the queue", row(1, "a task", Status::Pending)),
-        ("implementing", at(Status::InProgress, TaskState::Working)),
-        ("reviewing", at(Status::InProgress, TaskState::Reviewing)),
-        ("fixing", at(Status::InProgress, TaskState::Fixing)),
-        ("landing", at(Status::InProgress, TaskState::Landing)),
-        ("paused", at(Status::Paused, TaskState::Reviewing)),
-        ("waits for a task that failed", row(1, "a task", Status::Blocked)),
-        ("open question", at(Status::Waiting, TaskState::Fixing)),
-        ("bound reached", ended(Status::Completed, "exhausted")),
-        ("discussion", ended(Status::Completed, "discussion")),
-        ("completed with issues", ended(Status::Completed, "completed_with_issues")),
-        ("nothing to review", ended(Status::Completed, "nothing_to_review")),
-        ("stuck", ended(Status::Stuck, "stuck")),
-        ("approved", ended(Status::Completed, "approved")),
-        ("approved by a person", ended(Status::Completed, "accepted")),
-        ("approved, its group waits", at(Status::Blocked, TaskState::Approved)),
+        ("in the queue", row(1, "a task", TaskStatus::Pending)),
+        ("implementing", at(TaskStatus::InProgress, TaskState::Working)),
+        ("reviewing", at(TaskStatus::InProgress, TaskState::Reviewing)),
+        ("fixing", at(TaskStatus::InProgress, TaskState::Fixing)),
+        ("landing", at(TaskStatus::InProgress, TaskState::Landing)),
+        ("paused", at(TaskStatus::Paused, TaskState::Reviewing)),
+        ("waits for a task that failed", row(1, "a task", TaskStatus::Blocked)),
+        ("open question", at(TaskStatus::Waiting, TaskState::Fixing)),
+        ("bound reached", ended(TaskStatus::Completed, "exhausted")),
+        ("discussion", ended(TaskStatus::Completed, "discussion")),
+        ("completed with issues", ended(TaskStatus::Completed, "completed_with_issues")),
+        ("nothing to review", ended(TaskStatus::Completed, "nothing_to_review")),
+        ("stuck", ended(TaskStatus::Stuck, "stuck")),
+        ("approved", ended(TaskStatus::Completed, "approved")),
+        ("approved by a person", ended(TaskStatus::Completed, "accepted")),
+        ("approved, its group waits", at(TaskStatus::Blocked, TaskState::Approved)),
         ("in the default branch", landed),
-        ("review turned off", ended(Status::Completed, "")),
-        ("rejected by a person", ended(Status::Failed, "rejected")),
-        ("failed", ended(Status::Failed, "failed")),
-        ("cancelled", ended(Status::Cancelled, "cancelled")),
+        ("review turned off", ended(TaskStatus::Completed, "")),
+        ("rejected by a person", ended(TaskStatus::Failed, "rejected")),
+        ("failed", ended(TaskStatus::Failed, "failed")),
+        ("cancelled", ended(TaskStatus::Cancelled, "cancelled")),
     ];
     let line = |(what, task): &(&str, TaskRow)| {
         let code = invocation(std::slice::from_ref(task)).code();
@@ -124,13 +114,13 @@ fn every_situation_has_one_state_one_mark_and_one_exit_code() {
 
 #[test]
 fn no_reason_makes_failed_work_pass_or_good_work_fail() {
-    for status in Status::ALL {
+    for status in TaskStatus::ALL {
         for outcome in OUTCOMES {
             let plain = ended(row(1, "a task", status), outcome, "", "", 0);
             for reason in Reason::ALL {
                 let code = serde_json::to_value(reason).unwrap();
                 let told = ended(plain.clone(), outcome, "", code.as_str().unwrap(), 0);
-                assert_eq!(of_task(&told), of_task(&plain), "{status:?} {outcome} {reason:?}");
+                assert_eq!(task_result(&told), task_result(&plain), "{status:?} {outcome} {reason:?}");
             }
         }
     }
@@ -138,13 +128,13 @@ fn no_reason_makes_failed_work_pass_or_good_work_fail() {
 
 #[test]
 fn failed_work_never_exits_with_0() {
-    for status in Status::ALL {
+    for status in TaskStatus::ALL {
         for outcome in OUTCOMES {
-            let tasks = [ended(row(1, "a task", status), outcome, "", "", 0), row(2, "b", Status::Completed)];
+            let tasks = [ended(row(1, "a task", status), outcome, "", "", 0), row(2, "b", TaskStatus::Completed)];
             let failed =
-                matches!(outcome, "failed" | "stuck") || matches!(status, Status::Failed | Status::Stuck);
+                matches!(outcome, "failed" | "stuck") || matches!(status, TaskStatus::Failed | TaskStatus::Stuck);
             for no_ask in [false, true] {
-                let code = Invocation { no_ask, ..invocation(&tasks) }.code();
+                let code = InvocationSummary { no_ask, ..invocation(&tasks) }.code();
                 assert!(!failed || code == 1, "{status:?} {outcome}: {code}");
             }
         }
@@ -153,27 +143,27 @@ fn failed_work_never_exits_with_0() {
 
 #[test]
 fn the_rule() {
-    let tasks = |outcome| [ended(row(1, "a task", Status::Completed), outcome, "", "", 0)];
+    let tasks = |outcome| [ended(row(1, "a task", TaskStatus::Completed), outcome, "", "", 0)];
     let (good, exhausted) = (tasks("approved"), tasks("exhausted"));
     let asked = [question("q1", 1)];
     let blocked = RunStage::Blocked { group: 0, by: vec!["a".into()] };
     let failed = RunStage::Done(RunOutcome::Failed);
     let noted = RunStage::Done(RunOutcome::Attention);
     let unreviewed = tasks("");
-    let both = [tasks("exhausted"), [row(2, "b", Status::Failed)]].concat();
+    let both = [tasks("exhausted"), [row(2, "b", TaskStatus::Failed)]].concat();
     let good = invocation(&good);
     let codes = [
         ("approved", good.code()),
         ("nothing to do", invocation(&[]).code()),
         ("bound reached", invocation(&exhausted).code()),
-        ("open question", Invocation { questions: &asked, ..good }.code()),
-        ("open question, no one to ask", Invocation { questions: &asked, no_ask: true, ..good }.code()),
-        ("blocked run", Invocation { run: Some(&blocked), ..good }.code()),
-        ("run that failed as a whole", Invocation { run: Some(&failed), ..good }.code()),
-        ("final review noted", Invocation { run: Some(&noted), ..good }.code()),
-        ("unreviewed", Invocation { run: Some(&noted), ..invocation(&unreviewed) }.code()),
+        ("open question", InvocationSummary { questions: &asked, ..good }.code()),
+        ("open question, no one to ask", InvocationSummary { questions: &asked, no_ask: true, ..good }.code()),
+        ("blocked run", InvocationSummary { run: Some(&blocked), ..good }.code()),
+        ("run that failed as a whole", InvocationSummary { run: Some(&failed), ..good }.code()),
+        ("final review noted", InvocationSummary { run: Some(&noted), ..good }.code()),
+        ("unreviewed", InvocationSummary { run: Some(&noted), ..invocation(&unreviewed) }.code()),
         ("failed beside a bound reached", invocation(&both).code()),
-        ("interrupted", Invocation { interrupted: true, run: Some(&failed), ..good }.code()),
+        ("interrupted", InvocationSummary { interrupted: true, run: Some(&failed), ..good }.code()),
     ];
     let table: Vec<_> = codes.iter().map(|(what, code)| format!("{what:<30}{code}")).collect();
     insta::assert_snapshot!(table.join("\n"), @"
@@ -189,5 +179,5 @@ fn the_rule() {
         failed beside a bound reached 1
         interrupted                   130
     ");
-    assert_eq!(good.standing(), Standing::Done);
+    assert_eq!(good.result(), InvocationResult::Done);
 }

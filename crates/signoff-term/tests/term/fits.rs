@@ -1,4 +1,4 @@
-//! A judge of JSON, as far as our schemas go.
+//! A JSON schema validator for the features that our schemas use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schema")
 }
 
-/// A schema as it is kept.
+/// Reads a stored schema.
 pub fn schema(name: &str) -> Value {
     let path = directory().join(format!("{name}.schema.json"));
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Whether a value fits; keys that the schema does not name are refused.
+/// Validates a value; keys that are not in the schema are errors.
 pub fn fits(value: &Value, root: &Value) -> Result<(), String> {
     Judge { root }.one(value, root)
 }
@@ -41,8 +41,7 @@ impl Judge<'_> {
         for key in required {
             value.get(key).ok_or(format!(": `{key}` is missing"))?;
         }
-        for (key, one) in value.as_object().into_iter().flatten().filter(|_| schema["properties"].is_object())
-        {
+        for (key, one) in value.as_object().into_iter().flatten().filter(|_| schema["properties"].is_object()) {
             let known = schema["properties"].get(key).ok_or(format!(": `{key}` is not in the schema"))?;
             self.one(one, known).map_err(|problem| format!(".{key}{problem}"))?;
         }

@@ -1,33 +1,32 @@
-//! What holds for every log.
+//! Property tests over random logs.
 
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
 use signoff_core::ids::RunId;
-use signoff_core::view::{RunView, Status, TaskRow};
+use signoff_core::view::{RunView, TaskRow, TaskStatus};
 use signoff_core::workflow::PRESETS;
 use signoff_term::json as shapes;
 use signoff_term::line::{LineRenderer, Naming};
-use signoff_term::progress::{List, Room};
-use signoff_term::show::Report;
+use signoff_term::progress::{DisplaySize, ProgressList};
+use signoff_term::show::TaskReport;
 
 use crate::fits::{fits, schema};
 use crate::rows::{row, shown};
 use crate::story::{Story, id, reviewed};
 use crate::world;
 
-/// A log that chance has written, under one of the presets.
+/// A random log with one of the presets.
 pub fn log() -> impl Strategy<Value = Story> {
     (proptest::sample::select(&PRESETS[..]), proptest::collection::vec(any::<u16>(), 1..60)).prop_map(
         |(name, chances)| {
-            let mut story =
-                Story::of(reviewed(name)).plan(&[&[(29, "Add\x1b[31m user\nauthentication")]]).on(29);
+            let mut story = Story::of(reviewed(name)).plan(&[&[(29, "Add\x1b[31m user\nauthentication")]]).on(29);
             for chance in chances {
                 let (this, policy) = (story.view.loop_state(&id(29)), story.view.loop_policy(&id(29)));
                 let Some(nexts) = this.zip(policy).map(|(this, policy)| world::nexts(this, policy)) else {
                     break;
                 };
-                // People rarely step in; otherwise no loop would come far.
+                // Decisions of people are rare; otherwise no loop would get far.
                 let common = nexts.len() - 2;
                 let range = if chance % 16 == 0 || common == 0 { nexts.len() } else { common };
                 story = story.then(nexts[usize::from(chance / 16) % range].clone());
@@ -39,31 +38,28 @@ pub fn log() -> impl Strategy<Value = Story> {
 
 fn lines(story: &Story) -> Vec<Vec<String>> {
     let mut renderer = LineRenderer::new(Naming::WhenNeeded);
-    story.log.iter().map(|recorded| renderer.take(recorded)).collect()
+    story.log.iter().map(|recorded| renderer.apply(recorded)).collect()
 }
 
-/// Whether a line tells of a round at a gate or of a run of the checks.
+/// Whether a line is about a review round or a run of the checks.
 fn tells_a_round(line: &str) -> bool {
     let phase = line.trim_start().trim_start_matches("#29 ").strip_prefix("Phase ");
     if let Some(said) = phase.and_then(|rest| rest.split(": ").nth(2)) {
-        let words =
-            ["APPROVED", "CHANGES_REQUESTED", "NEEDS_DISCUSSION", "INCONCLUSIVE", "Review of the fix"];
+        let words = ["APPROVED", "CHANGES_REQUESTED", "NEEDS_DISCUSSION", "INCONCLUSIVE", "Review of the fix"];
         let checks = ["PASSED", "FAILED", "COULD NOT RUN"];
         return words.iter().chain(&checks).any(|word| said.starts_with(word));
     }
     ["Review: ", "Review of the fix: ", "Checks: PASSED", "Checks: FAILED", "Checks: COULD NOT RUN"]
         .iter()
-        .any(|start| {
-            line.trim_start_matches([' ', '#']).split("] ").last().is_some_and(|text| text.starts_with(start))
-        })
+        .any(|start| line.trim_start_matches([' ', '#']).split("] ").last().is_some_and(|text| text.starts_with(start)))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_is_shown_steers_a_terminal(story in log()) {
-        let report = Report::of(row_of(&story), &story.log, &id(29), Vec::new());
+    fn output_has_no_control_characters(story in log()) {
+        let report = TaskReport::from_log(row_of(&story), &story.log, &id(29), Vec::new());
         let shown = [lines(&story).concat().join("\n"), shown(&report), drawn(&story)];
         for text in shown {
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
@@ -72,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn every_end_is_told_once(story in log()) {
+    fn every_end_is_printed_once(story in log()) {
         let mut view = RunView::default();
         for (recorded, lines) in story.log.iter().zip(lines(&story)) {
             let is_done = |view: &RunView| view.loop_state(&id(29)).is_some_and(|this| this.is_done());
@@ -87,51 +83,47 @@ proptest! {
     }
 
     #[test]
-    fn lines_and_report_tell_the_same_rounds(story in log()) {
+    fn lines_and_report_have_the_same_rounds(story in log()) {
         let told = lines(&story).concat().into_iter().filter(|line| tells_a_round(line)).count();
-        let report = Report::of(row_of(&story), &story.log, &id(29), Vec::new());
+        let report = TaskReport::from_log(row_of(&story), &story.log, &id(29), Vec::new());
         prop_assert_eq!(told, report.cycles.len(), "{:#?}", lines(&story).concat());
         let root = schema("show");
         prop_assert_eq!(fits(&json!(report), &root), Ok(()));
     }
 
     #[test]
-    fn where_it_begins_to_be_told_changes_nothing_but_the_announcement(story in log(), cut in any::<prop::sample::Index>()) {
+    fn catching_up_changes_only_the_announcement(story in log(), cut in any::<prop::sample::Index>()) {
         let cut = cut.index(story.log.len());
         let mut renderer = LineRenderer::new(Naming::Always);
         renderer.catch_up(&story.log[..cut]);
         let announced = |line: &String| ["Resuming ", "Running ", "#29 Iteration "].iter().any(|word| line.starts_with(word));
         let late = |line: &String| !announced(line);
-        let resumed: Vec<_> = story.log[cut..].iter().flat_map(|recorded| renderer.take(recorded)).filter(late).collect();
+        let resumed: Vec<_> = story.log[cut..].iter().flat_map(|recorded| renderer.apply(recorded)).filter(late).collect();
         let mut renderer = LineRenderer::new(Naming::Always);
-        let whole: Vec<_> = story.log.iter().map(|recorded| renderer.take(recorded)).collect();
+        let whole: Vec<_> = story.log.iter().map(|recorded| renderer.apply(recorded)).collect();
         let whole: Vec<_> = whole[cut..].concat().into_iter().filter(late).collect();
-        // What a loop was at when it was left is told once more as it goes on.
+        // The current step of a resumed loop is printed once more.
         let at_hand = resumed.first().is_some_and(|line| line.ends_with("..."));
         let rest = if at_hand && resumed != whole { &resumed[1..] } else { &resumed[..] };
         prop_assert_eq!(rest, &whole[..]);
     }
 }
 
-/// What a terminal is given to draw.
+/// The lines that a terminal draws.
 fn drawn(story: &Story) -> String {
-    let mut list = List::default();
-    list.run(RunId(3), story.view.overview());
-    story.view.rows().into_iter().for_each(|row| list.row(RunId(3), row));
-    list.lines(Timestamp::UNIX_EPOCH, Room { columns: 60, lines: 10 }).join("\n")
+    let mut list = ProgressList::default();
+    list.update_run(RunId(3), story.view.overview());
+    story.view.rows().into_iter().for_each(|row| list.update_loop(RunId(3), row));
+    list.lines(Timestamp::UNIX_EPOCH, DisplaySize { columns: 60, lines: 10 }).join("\n")
 }
 
 fn row_of(story: &Story) -> TaskRow {
-    let seen = story.view.row(&id(29)).map_or(Status::Pending, |row| row.status);
+    let seen = story.view.row(&id(29)).map_or(TaskStatus::Pending, |row| row.status);
     row(29, "Add\x1b[31m user\nauthentication", seen)
 }
 
 #[test]
 fn property_tests_have_a_fixed_seed_unless_the_environment_sets_another() {
     let seed = ProptestConfig::default().rng_seed;
-    assert_ne!(
-        seed,
-        proptest::test_runner::RngSeed::Random,
-        "run this by cargo, which reads .cargo/config.toml"
-    );
+    assert_ne!(seed, proptest::test_runner::RngSeed::Random, "run this by cargo, which reads .cargo/config.toml");
 }

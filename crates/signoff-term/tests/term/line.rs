@@ -1,4 +1,4 @@
-//! Progress lines, whole.
+//! Tests of the progress lines.
 
 mod groups;
 mod mishaps;

@@ -1,4 +1,4 @@
-//! What people and programs see of real logs.
+//! Tests of the rendered output of real logs.
 
 mod dialogue;
 mod exit;

@@ -1,40 +1,40 @@
-//! Who is not looking is told what needs them, once, with what to type next.
+//! Notifications: each one is sent once, with the command to type next.
 
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
 use proptest::prelude::*;
 use serde_json::json;
-use signoff_core::machine::{Choice, Event, Failure, Hold, LimitPlan};
-use signoff_core::notify::{Message, Notification, Occasion, Watch};
+use signoff_core::machine::{AttemptFailure, Choice, Event, LimitPlan, PauseReason};
+use signoff_core::notify::{Notification, NotificationKind, NotificationMessage, NotificationWatcher};
 use signoff_core::policy::{Caps, ExhaustedAs, OnExhausted};
 use signoff_core::review::Severity;
 use signoff_core::view::RunView;
-use signoff_core::wire::Recorded;
+use signoff_core::wire::RecordedFact;
 use signoff_core::workflow::PhaseKind;
-use signoff_term::notification::{Known, message, sample};
+use signoff_term::notification::{MessageContext, message, sample};
 
 use crate::fits::{fits, schema};
 use crate::laws::log;
 use crate::story::{Story, reviewed};
 
-/// What each fact makes the watch say, after it has silently taken in so many.
-fn told_after(log: &[Recorded], known: usize) -> Vec<Vec<Notification>> {
-    let mut watch = Watch::default();
+/// The notifications of each event, after the watch has caught up with the first ones.
+fn told_after(log: &[RecordedFact], known: usize) -> Vec<Vec<Notification>> {
+    let mut watch = NotificationWatcher::default();
     watch.catch_up(&log[..known]);
-    log[known..].iter().map(|recorded| watch.take(recorded)).collect()
+    log[known..].iter().map(|recorded| watch.apply(recorded)).collect()
 }
 
-fn messages(story: &Story) -> Vec<Message> {
-    let known = Known { project: "shop", question: None };
+fn messages(story: &Story) -> Vec<NotificationMessage> {
+    let known = MessageContext { project: "shop", question: None };
     told_after(&story.log, 0).iter().flatten().map(|told| message(told, known)).collect()
 }
 
-/// `question | Task #29 asks you: … | text | what to type`.
+/// `question | Task #29 asks you: … | text | command`.
 fn told(story: &Story) -> String {
-    let line = |message: &Message| {
+    let line = |message: &NotificationMessage| {
         let next = message.next.clone().unwrap_or_default();
-        format!("{} | {} | {} | {next}", message.event.word(), message.title, message.text)
+        format!("{} | {} | {} | {next}", message.event.as_str(), message.title, message.text)
     };
     messages(story).iter().map(line).collect::<Vec<_>>().join("\n")
 }
@@ -46,20 +46,20 @@ fn task() -> Story {
 const BUG: [(Severity, &str, &str); 1] = [(Severity::Critical, "a.rs:1", "No name")];
 
 #[test]
-fn one_task_is_done_and_told_once() {
+fn a_finished_task_is_notified_once() {
     let story = task().works().objects("general", &BUG).works().approves("general");
     insta::assert_snapshot!(told(&story), @"done | Task #29 is done: Add user authentication | APPROVED after 2 reviews. | signoff show 29");
 }
 
 #[test]
-fn a_task_that_gives_up_is_told_as_stuck_and_not_as_done_too() {
+fn a_stuck_task_is_not_also_notified_as_done() {
     insta::assert_snapshot!(told(&task().gives_up("no such table")), @"stuck | Task #29 is stuck: Add user authentication | The agent says it cannot go on. | signoff show 29; signoff retry 29");
 }
 
 #[test]
-fn every_question_is_told_with_its_choices_and_a_person_who_stops_knows() {
+fn questions_have_choices_and_a_stop_by_a_person_is_not_notified() {
     let late = |story: Story| {
-        story.reviewer_fails("code", Failure::TimedOut).reviewer_fails("code", Failure::TimedOut)
+        story.reviewer_fails("code", AttemptFailure::TimedOut).reviewer_fails("code", AttemptFailure::TimedOut)
     };
     let asked = late(Story::task(reviewed("plan")).works().approves("spec"));
     insta::assert_snapshot!(told(&asked), @"question | Task #29 asks you: Add user authentication | code gave no usable review; the others did. Retry, proceed without, or stop? | signoff answer 29 retry|proceed|stop|restart");
@@ -71,7 +71,7 @@ fn every_question_is_told_with_its_choices_and_a_person_who_stops_knows() {
 }
 
 #[test]
-fn a_run_of_many_is_told_once_with_how_many_went_through() {
+fn a_run_is_notified_once_with_task_counts() {
     let mut story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two"), (3, "Three")]]);
     for number in 1..=3 {
         story = story.starts(number);
@@ -84,9 +84,9 @@ fn a_run_of_many_is_told_once_with_how_many_went_through() {
 }
 
 #[test]
-fn a_cap_that_stops_two_tasks_is_told_once_until_they_go_on() {
+fn a_run_budget_is_notified_once_until_resumed() {
     let short = |story: Story| story.on(1).then(Event::BudgetReached).on(2).then(Event::BudgetReached);
-    let goes_on = |story: Story, task| story.on(task).then(Event::Resumed { hold: Hold::Budget });
+    let goes_on = |story: Story, task| story.on(task).then(Event::Resumed { hold: PauseReason::Budget });
     let story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = short(story);
     insta::assert_snapshot!(told(&story), @"budget | Task #1 is paused: One | The budget is used up: this task cost $0.00 so far. | signoff config limits; signoff work");
@@ -95,18 +95,18 @@ fn a_cap_that_stops_two_tasks_is_told_once_until_they_go_on() {
 }
 
 #[test]
-fn a_cap_of_tasks_is_told_for_each_of_them() {
+fn a_task_budget_is_notified_per_task() {
     let story = Story::of(reviewed("task")).plan(&[&[(1, "One"), (2, "Two")]]).starts(1).starts(2);
     let story = story.on(1).then(Event::BudgetReached).on(2).then(Event::BudgetReached);
     let cap = Caps { max_cost_micro_usd: Some(1), ..Caps::default() };
     let told = |task, run| {
-        let mut watch = Watch::within(task, run);
-        story.log.iter().flat_map(|recorded| watch.take(recorded)).count()
+        let mut watch = NotificationWatcher::new(task, run);
+        story.log.iter().flat_map(|recorded| watch.apply(recorded)).count()
     };
     let said = |task, run| {
-        let mut watch = Watch::within(task, run);
-        let told = story.log.iter().flat_map(|recorded| watch.take(recorded)).next().unwrap();
-        let message = message(&told, Known { project: "shop", question: None });
+        let mut watch = NotificationWatcher::new(task, run);
+        let told = story.log.iter().flat_map(|recorded| watch.apply(recorded)).next().unwrap();
+        let message = message(&told, MessageContext { project: "shop", question: None });
         format!("{} | {}", message.text, message.next.unwrap_or_default())
     };
     let (dollars, minutes, tokens) = (
@@ -121,28 +121,28 @@ fn a_cap_of_tasks_is_told_for_each_of_them() {
     assert_eq!(told(Caps::default(), cap), 1);
 }
 
-/// What a watch that takes it up says of it.
-fn still_holds(story: &Story) -> Vec<Occasion> {
-    Watch::default().catch_up(&story.log).iter().map(|told| told.occasion).collect()
+/// The notifications of a watch that starts with this log.
+fn still_holds(story: &Story) -> Vec<NotificationKind> {
+    NotificationWatcher::default().catch_up(&story.log).iter().map(|told| told.kind).collect()
 }
 
 #[test]
-fn what_still_holds_when_a_run_is_taken_up_is_said() {
+fn pending_notifications_are_sent_when_a_run_is_resumed() {
     let late = |story: Story| {
-        story.reviewer_fails("code", Failure::TimedOut).reviewer_fails("code", Failure::TimedOut)
+        story.reviewer_fails("code", AttemptFailure::TimedOut).reviewer_fails("code", AttemptFailure::TimedOut)
     };
     let asked = late(Story::task(reviewed("plan")).works().approves("spec"));
-    assert_eq!(still_holds(&asked), [Occasion::Question]);
+    assert_eq!(still_holds(&asked), [NotificationKind::Question]);
     assert_eq!(still_holds(&asked.person(Choice::Retry)), []);
-    assert_eq!(still_holds(&task().gives_up("no such table")), [Occasion::Stuck]);
+    assert_eq!(still_holds(&task().gives_up("no such table")), [NotificationKind::Stuck]);
     assert_eq!(still_holds(&task().gives_up("no such table").retry()), []);
     let short = task().then(Event::BudgetReached);
-    assert_eq!(still_holds(&short), [Occasion::Budget]);
-    assert_eq!(still_holds(&short.then(Event::Resumed { hold: Hold::Budget })), []);
+    assert_eq!(still_holds(&short), [NotificationKind::Budget]);
+    assert_eq!(still_holds(&short.then(Event::Resumed { hold: PauseReason::Budget })), []);
 }
 
 #[test]
-fn waiting_for_a_provider_is_no_budget() {
+fn a_rate_limit_is_not_notified_as_budget() {
     let story = task();
     let until = story.log[0].at + SignedDuration::from_mins(5);
     let attempt = story.jobs()[0].attempt;
@@ -152,7 +152,7 @@ fn waiting_for_a_provider_is_no_budget() {
 }
 
 #[test]
-fn a_task_that_blocks_its_group_needs_a_person_although_it_did_not_fail() {
+fn a_blocking_task_needs_a_person_even_if_not_failed() {
     let mut policy = reviewed("plan");
     for phase in &mut policy.workflow.phases {
         if let PhaseKind::Gate(judge) = &mut phase.kind {
@@ -167,21 +167,21 @@ fn a_task_that_blocks_its_group_needs_a_person_although_it_did_not_fail() {
 }
 
 #[test]
-fn a_run_that_a_person_reopens_is_told_again_when_it_is_through() {
+fn a_reopened_run_is_notified_again() {
     let story = task().gives_up("no such table").retry().works().approves("general");
     let events: Vec<_> = messages(&story).iter().map(|message| message.event).collect();
-    assert_eq!(events, [Occasion::Stuck, Occasion::Done]);
+    assert_eq!(events, [NotificationKind::Stuck, NotificationKind::Done]);
 }
 
 #[test]
 fn a_sample_fits_too() {
-    for occasion in Occasion::ALL {
+    for occasion in NotificationKind::ALL {
         let sample = sample(occasion, "shop", "2026-01-29T10:00:00Z".to_owned());
         fits(&json!(sample), &schema("notification")).unwrap();
     }
 }
 
-/// The questions of a log, each by its number.
+/// The number of questions in a log.
 fn questions(story: &Story) -> usize {
     let (mut view, mut seen) = (RunView::default(), BTreeSet::new());
     for recorded in &story.log {
@@ -193,32 +193,32 @@ fn questions(story: &Story) -> usize {
 
 proptest! {
     #[test]
-    fn each_question_is_told_exactly_once(story in log()) {
-        let asked = messages(&story).into_iter().filter(|message| message.event == Occasion::Question);
+    fn each_question_is_notified_once(story in log()) {
+        let asked = messages(&story).into_iter().filter(|message| message.event == NotificationKind::Question);
         let asked: Vec<_> = asked.collect();
         prop_assert_eq!(asked.len(), questions(&story));
         prop_assert!(asked.iter().all(|message| message.question.is_some()));
     }
 
-    /// Whoever takes a run up tells what happens from then on, as if it had watched from the start.
+    /// A watch that resumes a run sends the same notifications as one that watched from the start.
     #[test]
-    fn what_was_recorded_before_is_not_told_again(story in log(), cut in any::<prop::sample::Index>()) {
+    fn past_events_are_not_notified_again(story in log(), cut in any::<prop::sample::Index>()) {
         let known = cut.index(story.log.len() + 1);
         prop_assert_eq!(told_after(&story.log, known), &told_after(&story.log, 0)[known..]);
     }
 
-    /// Whoever keeps what was delivered knows it again: it is the same as when it was new.
+    /// A pending notification has the same occurrence id as when it was sent first.
     #[test]
-    fn what_still_holds_is_what_was_told_before(story in log()) {
-        let told: Vec<_> = told_after(&story.log, 0).iter().flatten().map(Notification::occurrence).collect();
-        for standing in Watch::default().catch_up(&story.log) {
-            prop_assert!(told.contains(&standing.occurrence()), "{:?}", standing.occurrence());
+    fn pending_notifications_were_sent_before(story in log()) {
+        let told: Vec<_> = told_after(&story.log, 0).iter().flatten().map(Notification::key).collect();
+        for standing in NotificationWatcher::default().catch_up(&story.log) {
+            prop_assert!(told.contains(&standing.key()), "{:?}", standing.key());
         }
     }
 
-    /// One line each, whatever the title is, and short enough for a pipe.
+    /// Title and text are one line each, and short enough for a pipe.
     #[test]
-    fn every_message_fits_its_schema_and_steers_no_terminal(story in log()) {
+    fn messages_match_the_schema_and_have_no_control_characters(story in log()) {
         for message in messages(&story) {
             if let Err(problem) = fits(&json!(message), &schema("notification")) {
                 return Err(TestCaseError::fail(problem));

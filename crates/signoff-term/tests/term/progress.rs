@@ -1,4 +1,4 @@
-//! Lines a terminal draws again and again.
+//! The redrawn progress lines of a terminal.
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::RunEvent;
@@ -7,11 +7,11 @@ use signoff_core::machine::{Choice, Event, Policy};
 use signoff_core::review::Severity::Critical;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_term::fit::columns;
-use signoff_term::progress::{self, List, Room};
+use signoff_term::progress::{self, DisplaySize, ProgressList};
 
 use crate::story::{Story, id, reviewed};
 
-/// Two minutes and thirteen seconds after the last fact.
+/// Two minutes and thirteen seconds after the last event.
 fn now(story: &Story) -> Timestamp {
     story.view.last_at.expect("a fact") + SignedDuration::from_secs(133)
 }
@@ -48,7 +48,7 @@ fn a_line_says_what_a_loop_is_doing() {
 }
 
 #[test]
-fn where_phases_are_counted_a_line_says_which() {
+fn counted_phases_have_their_number() {
     let mut story = Story::task(reviewed("phases"));
     let mut lines = vec![shown(&story, 100)];
     for _ in 0..8 {
@@ -76,32 +76,32 @@ fn a_line_never_exceeds_its_width() {
     }
 }
 
-/// A group of so many, all begun.
+/// A group with this number of tasks, all started.
 fn many(number: u64) -> Story {
     let tasks: Vec<(u64, String)> = (1..=number).map(|task| (task, format!("Task {task}"))).collect();
     let group: Vec<(u64, &str)> = tasks.iter().map(|(task, title)| (*task, title.as_str())).collect();
     (1..=number).fold(Story::of(reviewed("loops")).plan(&[&group]), Story::starts)
 }
 
-fn list(story: &Story) -> List {
-    let mut list = List::default();
-    list.run(RunId(3), story.view.overview());
-    story.view.rows().into_iter().for_each(|row| list.row(RunId(3), row));
+fn list(story: &Story) -> ProgressList {
+    let mut list = ProgressList::default();
+    list.update_run(RunId(3), story.view.overview());
+    story.view.rows().into_iter().for_each(|row| list.update_loop(RunId(3), row));
     list
 }
 
-fn drawn(story: &Story, list: &List, room: Room) -> String {
+fn drawn(story: &Story, list: &ProgressList, room: DisplaySize) -> String {
     list.lines(now(story), room).join("\n")
 }
 
 #[test]
-fn of_many_loops_as_many_are_drawn_as_there_is_room() {
+fn lines_that_do_not_fit_are_counted() {
     let story = many(12).on(2).works().approves("general").on(3).gives_up("no").on(4).works();
     let story = story.objects("general", &[(Critical, "a.rs:1", "wrong")]);
     let mut list = list(&story);
-    list.said(RunId(3), &id(5), "Reading\x1b[2J a.rs");
-    list.row(RunId(3), story.view.row(&id(5)).expect("a row"));
-    insta::assert_snapshot!(drawn(&story, &list, Room { columns: 70, lines: 7 }), @"
+    list.set_last_line(RunId(3), &id(5), "Reading\x1b[2J a.rs");
+    list.update_loop(RunId(3), story.view.row(&id(5)).expect("a row"));
+    insta::assert_snapshot!(drawn(&story, &list, DisplaySize { columns: 70, lines: 7 }), @"
     run 3  group 1/1  1 signed off, 10 at work, 1 stuck  $0.60  15:33
     WORK     #1 Task 1  implement  12:53
     FIX 1    #4 Task 4  review 1/4  $0.24  02:33
@@ -111,7 +111,7 @@ fn of_many_loops_as_many_are_drawn_as_there_is_room() {
     … and 5 more
     ");
     for (columns, lines) in [(70, 0), (70, 1), (70, 2), (9, 20), (0, 5)] {
-        let shown = list.lines(now(&story), Room { columns, lines });
+        let shown = list.lines(now(&story), DisplaySize { columns, lines });
         assert!(shown.len() <= lines && shown.iter().all(|line| line.chars().count() <= columns.max(1)));
     }
 }
@@ -119,7 +119,7 @@ fn of_many_loops_as_many_are_drawn_as_there_is_room() {
 #[test]
 fn sixty_four_loops_are_one_screen() {
     let story = many(64);
-    let shown = list(&story).lines(now(&story), Room { columns: 80, lines: 20 });
+    let shown = list(&story).lines(now(&story), DisplaySize { columns: 80, lines: 20 });
     assert_eq!((shown.len(), shown[0].as_str()), (20, "run 3  group 1/1  64 at work  55:53"));
     assert_eq!(shown[19], "… and 46 more");
 }
@@ -129,11 +129,11 @@ fn a_checkpoint_shows_in_the_row_of_the_loop_it_looks_at() {
     let mut story = many(2);
     let since_checkpoint = [(id(1), 9), (id(2), 0)].into_iter().collect();
     story.run(RunEvent::AttemptSpent { since_checkpoint });
-    let gate = || Policy::of(reviewed("loops").workflow.checkpoint());
+    let gate = || Policy::new(reviewed("loops").workflow.checkpoint());
     let story = story.serves(id(1).checkpoint(1), gate()).serves(id(2).checkpoint(1), gate());
     let mut list = list(&story);
-    list.said(RunId(3), &id(2).checkpoint(1), "Looking at it");
-    insta::assert_snapshot!(drawn(&story, &list, Room { columns: 80, lines: 20 }), @"
+    list.set_last_line(RunId(3), &id(2).checkpoint(1), "Looking at it");
+    insta::assert_snapshot!(drawn(&story, &list, DisplaySize { columns: 80, lines: 20 }), @"
     run 3  group 1/1  2 at work  05:23
     REVIEW   #1 Task 1  checkpoint 1  04:23
     REVIEW   #2 Task 2  checkpoint 1  03:43  Looking at it
@@ -141,11 +141,10 @@ fn a_checkpoint_shows_in_the_row_of_the_loop_it_looks_at() {
 }
 
 #[test]
-fn a_run_says_what_it_is_at() {
-    let room = Room { columns: 80, lines: 1 };
-    let first = |story: &Story| {
-        drawn(story, &list(story), Room { lines: 20, ..room }).lines().next().map(str::to_owned)
-    };
+fn a_run_line_shows_its_stage() {
+    let room = DisplaySize { columns: 80, lines: 1 };
+    let first =
+        |story: &Story| drawn(story, &list(story), DisplaySize { lines: 20, ..room }).lines().next().map(str::to_owned);
     let mut story = Story::of(reviewed("loops"));
     story.run(RunEvent::Started);
     let mut told = vec![first(&story)];
@@ -161,6 +160,6 @@ fn a_run_says_what_it_is_at() {
     run 3  group 1/1 landing #1  1 signed off, 1 cancelled  $0.36  06:43
     run 3  final review  1 done, 1 cancelled  $0.48  07:13
     ");
-    // One task alone is told by its own line.
-    insta::assert_snapshot!(drawn(&story, &list(&Story::task(reviewed("task"))), Room { lines: 9, ..room }), @"WORK     #29 Add user authentication  implement  06:23");
+    // A single task needs no line for its run.
+    insta::assert_snapshot!(drawn(&story, &list(&Story::task(reviewed("task"))), DisplaySize { lines: 9, ..room }), @"WORK     #29 Add user authentication  implement  06:23");
 }

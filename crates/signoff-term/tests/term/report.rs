@@ -1,4 +1,4 @@
-//! `signoff report`: one document about a task or a run, in each of its forms.
+//! `signoff report`: the report of a task or a run in each format.
 
 mod laws;
 mod many;
@@ -7,33 +7,35 @@ mod waiting;
 use std::collections::BTreeSet;
 
 use signoff_core::ids::LoopId;
-use signoff_core::ledger::{DecidedBy, Decision, State};
-use signoff_core::machine::{Choice, Event, Failure};
+use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
+use signoff_core::machine::{AttemptFailure, Choice, Event};
 use signoff_core::review::Severity::{Critical, Important, Minor};
-use signoff_core::view::{RunRow, Status, TaskRow};
+use signoff_core::view::{RunRow, TaskRow, TaskStatus};
 use signoff_term::report::{
-    About, Account, Changes, Part, RunAccount, Standing, TaskAccount, junit, markdown, of_report, sarif,
+    Changes, DocumentSubject, PartSection, ReportDocument, ReportResult, RunSection, TaskSection, junit, markdown,
+    result_of_report, sarif,
 };
-use signoff_term::show::{Folded, Report};
+use signoff_term::show::{RunHistory, TaskReport};
 
 use crate::rows::{ended, row};
 use crate::show::approved;
 use crate::story::{Story, finding, id, reviewed};
 
-const STAT: &str = " src/auth.rs  | 12 ++++++++++--\n src/login.rs |  3 +++\n 2 files changed, 13 insertions(+), 2 deletions(-)\n";
+const STAT: &str =
+    " src/auth.rs  | 12 ++++++++++--\n src/login.rs |  3 +++\n 2 files changed, 13 insertions(+), 2 deletions(-)\n";
 
-fn of(report: Report, asked: &str, changes: Changes) -> Account {
+fn of(report: TaskReport, asked: &str, changes: Changes) -> ReportDocument {
     let id = report.task.id;
-    let task = TaskAccount::of(report, asked.to_owned(), changes, false);
-    Account::of(About::task(id), "2026-01-29T11:00:00Z".to_owned(), None, (Vec::new(), vec![task]))
+    let task = TaskSection::new(report, asked.to_owned(), changes, false);
+    ReportDocument::new(DocumentSubject::task(id), "2026-01-29T11:00:00Z".to_owned(), None, (Vec::new(), vec![task]))
 }
 
-/// A task that was approved, with everything that can be told of it.
-pub fn told() -> Account {
-    of(approved(), "Add user authentication\n\nWith a form, and OAuth.", Changes::of(STAT))
+/// The report of an approved task.
+pub fn told() -> ReportDocument {
+    of(approved(), "Add user authentication\n\nWith a form, and OAuth.", Changes::parse_stat(STAT))
 }
 
-/// The first task is through, and a reviewer of the second one was not understood.
+/// The first task is approved; a review of the second one is inconclusive.
 fn asking() -> Story {
     let groups: &[&[(u64, &str)]] = &[&[(29, "Add login"), (30, "Add logout")], &[(31, "Add tests")]];
     let open = [(Critical, "src/a.rs:3", "the session stays open"), (Minor, "src/a.rs:9", "a typo")];
@@ -41,37 +43,35 @@ fn asking() -> Story {
     story.starts(30).works().objects("spec", &open).mumbles("code").mumbles("code")
 }
 
-/// One task is through, one failed, and one was never started.
-fn stopped() -> Folded {
-    Folded::of(&asking().person(Choice::Proceed).writer_fails(Failure::TimedOut).log)
+/// One task approved, one failed, and one never started.
+fn stopped() -> RunHistory {
+    RunHistory::from_log(&asking().person(Choice::Proceed).writer_fails(AttemptFailure::TimedOut).log)
 }
 
-/// A run of which one task is through, one failed, and one was never started.
-pub fn halfway() -> Account {
+/// A run with one approved task, one failed, and one never started.
+pub fn halfway() -> ReportDocument {
     let folded = stopped();
     let rows = [
-        ended(row(29, "Add login", Status::Completed), "approved", "APPROVED", "", 1),
-        ended(row(30, "Add logout", Status::Failed), "failed", "CHANGES_REQUESTED", "fixer_failed", 1),
-        TaskRow { base: None, worktree: None, started_at: None, ..row(31, "Add tests", Status::Pending) },
+        ended(row(29, "Add login", TaskStatus::Completed), "approved", "APPROVED", "", 1),
+        ended(row(30, "Add logout", TaskStatus::Failed), "failed", "CHANGES_REQUESTED", "fixer_failed", 1),
+        TaskRow { base: None, worktree: None, started_at: None, ..row(31, "Add tests", TaskStatus::Pending) },
     ];
     let tasks = rows.map(|row| {
         let changes = match row.id {
-            29 => Changes::of(STAT),
-            30 => Changes::unknown(
-                "the branch signoff/task-30 is gone, and git does not have its commits any more",
-            ),
+            29 => Changes::parse_stat(STAT),
+            30 => Changes::unknown("the branch signoff/task-30 is gone, and git does not have its commits any more"),
             _ => Changes::unknown("nothing was changed: it was never started"),
         };
         let (loop_id, asked) = (id(row.id), row.title.clone());
-        TaskAccount::of(folded.report(row, &loop_id, Vec::new()), asked, changes, false)
+        TaskSection::new(folded.report(row, &loop_id, Vec::new()), asked, changes, false)
     });
-    let run = RunAccount::of(run(3, "running", "working"), &folded, (&standings(&tasks), &[]), false);
-    let parts = Part::all(&folded, &[29, 30, 31].map(id).into());
-    Account::of(About::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (parts, tasks.into()))
+    let run = RunSection::new(run(3, "running", "working"), &folded, (&standings(&tasks), &[]), false);
+    let parts = PartSection::all(&folded, &[29, 30, 31].map(id).into());
+    ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (parts, tasks.into()))
 }
 
-fn standings(tasks: &[TaskAccount]) -> Vec<Standing> {
-    tasks.iter().map(|task| task.standing.clone()).collect()
+fn standings(tasks: &[TaskSection]) -> Vec<ReportResult> {
+    tasks.iter().map(|task| task.result.clone()).collect()
 }
 
 fn run(id: u64, status: &str, stage: &str) -> RunRow {
@@ -196,7 +196,7 @@ fn a_run_that_stopped_halfway_for_a_pull_request() {
     insta::assert_snapshot!(markdown::markdown(&halfway()), @"
     ## … Run 3: docs/plan.md
 
-    **Left unfinished (working) with 3 tasks, and nobody is at work: `signoff run --resume 3` goes on**, reviewed by code, spec.
+    **Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` goes on**, reviewed by code, spec.
 
     2 review cycles, findings: 2 open. $0.96, 6m 00s. 3 tasks.
 
@@ -346,7 +346,7 @@ fn a_run_that_stopped_halfway_for_continuous_integration() {
           <property name="specification" value="docs/plan.md"/>
         </properties>
         <testcase classname="signoff.run-3" name="end" time="0.000">
-          <error message="Left unfinished (working) with 3 tasks, and nobody is at work: `signoff run --resume 3` goes on" type="unfinished"/>
+          <error message="Left unfinished (working) with 3 tasks, and no process is running: `signoff run --resume 3` goes on" type="unfinished"/>
         </testcase>
       </testsuite>
       <testsuite name="task 29: Add login" tests="3" failures="0" errors="0" skipped="0" time="60.000" timestamp="2026-01-29T10:00:00Z">
@@ -537,7 +537,7 @@ fn an_approved_task_for_code_scanning() {
 }
 
 #[test]
-fn an_approved_task_as_json_without_what_show_tells() {
+fn an_approved_task_as_json_without_the_show_report() {
     let mut json: serde_json::Value = serde_json::from_str(&told().json()).unwrap();
     json["tasks"][0]["report"] = "what `show --json` prints".into();
     insta::assert_snapshot!(format!("{json:#}"), @r#"
@@ -644,27 +644,27 @@ fn an_approved_task_as_json_without_what_show_tells() {
 }
 
 #[test]
-fn every_state_of_a_finding_has_its_place() {
+fn every_state_of_a_finding_is_reported() {
     let all = ["one", "two", "three", "four", "five"].map(|text| (Important, "a.rs:1", text));
     let mut story = Story::task(reviewed("task")).works().objects("general", &all);
-    for (text, state) in [("one", State::Refuted), ("two", State::Deferred), ("three", State::OutOfScope)] {
+    for (text, state) in
+        [("one", FindingState::Refuted), ("two", FindingState::Deferred), ("three", FindingState::OutOfScope)]
+    {
         let by = DecidedBy::Person("ann".into());
-        let decision = Decision { state, by, commit: None, evidence: format!("{text} is so") };
+        let decision = FindingDecision { state, by, commit: None, evidence: format!("{text} is so") };
         let finding = finding("general", Important, "a.rs:1", text).id;
         story = story.then(Event::FindingDecided { finding, decision });
     }
-    let decision = Decision {
-        state: State::Fixed,
+    let decision = FindingDecision {
+        state: FindingState::Fixed,
         by: DecidedBy::Check("test".into()),
         commit: None,
         evidence: "it passes".into(),
     };
-    let story = story.then(Event::FindingDecided {
-        finding: finding("general", Important, "a.rs:1", "four").id,
-        decision,
-    });
-    let row = row(29, "Add user authentication", Status::InProgress);
-    let account = of(Report::of(row, &story.log, &id(29), Vec::new()), "It", Changes::of(STAT));
+    let story =
+        story.then(Event::FindingDecided { finding: finding("general", Important, "a.rs:1", "four").id, decision });
+    let row = row(29, "Add user authentication", TaskStatus::InProgress);
+    let account = of(TaskReport::from_log(row, &story.log, &id(29), Vec::new()), "It", Changes::parse_stat(STAT));
     let counts = account.totals.findings;
     assert_eq!((counts.refuted, counts.deferred, counts.out_of_scope, counts.fixed), (1, 1, 1, 1));
     assert_eq!((counts.open, counts.blocking), (1, 1));
@@ -692,17 +692,17 @@ fn every_state_of_a_finding_has_its_place() {
     assert_eq!(
         (number("failures"), number("skipped"), number("errors")),
         (1, 3, 1),
-        "nobody is at work on it, and it has no end"
+        "unfinished without a running process"
     );
 }
 
 #[test]
-fn a_task_says_plainly_how_it_stands() {
+fn results_of_tasks() {
     let told: Vec<String> = crate::rows::all()
         .into_iter()
-        .chain([TaskRow { run_id: None, ..row(50, "Never", Status::Pending) }])
+        .chain([TaskRow { run_id: None, ..row(50, "Never", TaskStatus::Pending) }])
         .map(|row| {
-            let standing = signoff_term::report::of_task(&row, row.id == 31);
+            let standing = signoff_term::report::result_of_task(&row, row.id == 31);
             format!("{} {}", standing.mark, standing.text)
         })
         .collect();
@@ -710,74 +710,67 @@ fn a_task_says_plainly_how_it_stands() {
     ✓ Approved after 3 reviews
     ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
     → Unfinished in phase review, review 2; the work goes on
-    → Unfinished in phase implement, and nobody is at work: `signoff work 32` goes on
-    ! Waits for an answer: `signoff show 33` tells the question
-    ‖ Paused, and nobody is at work: `signoff work 34` goes on
+    → Unfinished in phase implement, and no process is running: `signoff work 32` goes on
+    ! Waits for an answer: `signoff show 33` shows the question
+    ‖ Paused, and no process is running: `signoff work 34` goes on
     ✗ Failed: a reviewer or check failed (reviewer_failed)
     ✗ Failed: the implementer failed (implementer_failed)
     ! Stuck: the agent says it cannot go on (task_stuck)
-    ▪ Signed off, but its group waits for somebody: `signoff run --resume 3`
+    ▪ Signed off, but its group is blocked: `signoff run --resume 3`
     - Cancelled
     ○ Done, not reviewed
     ✓ Approved by a person
     ! To be discussed after 1 review: a reviewer wants to discuss it (discussion)
-    ! Not approved after 1 review: not every reviewer was heard (review_skipped)
+    ! Not approved after 1 review: not every reviewer answered (review_skipped)
     ! Not approved after 2 reviews: the same finding keeps coming back (same_finding)
     · Not started yet
-    → Unfinished in phase review, review 4, and nobody is at work: `signoff work 104` goes on
+    → Unfinished in phase review, review 4, and no process is running: `signoff work 104` goes on
     · Never started: `signoff work 50` works it
     ");
 }
 
 #[test]
-fn a_run_without_tasks_is_told_in_every_form() {
+fn a_run_without_tasks_has_a_report_in_every_format() {
     let story = Story::of(reviewed("plan"));
-    let folded = Folded::of(&story.log);
+    let folded = RunHistory::from_log(&story.log);
     let failed = RunRow { groups: Some(0), ..run(3, "failed", "done") };
-    let run = RunAccount::of(failed, &folded, (&[], &[]), false);
-    let account = Account::of(About::run(3), String::new(), Some(run), (Vec::new(), Vec::new()));
-    for text in [markdown::markdown(&account), junit::junit(&account), sarif::sarif(&account), account.json()]
-    {
+    let run = RunSection::new(failed, &folded, (&[], &[]), false);
+    let account = ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), (Vec::new(), Vec::new()));
+    for text in [markdown::markdown(&account), junit::junit(&account), sarif::sarif(&account), account.json()] {
         assert!(text.contains("Failed in planning"), "{text}");
     }
 }
 
 #[test]
-fn looks_and_planning_are_told_with_the_run() {
+fn checkpoints_and_planning_are_part_of_the_run_report() {
     let part = reviewed("loops");
-    let story = Story::of(reviewed("loops")).serves(LoopId::planning(), part).writer_fails(Failure::TimedOut);
-    let parts = Part::all(&Folded::of(&story.log), &BTreeSet::new());
+    let story = Story::of(reviewed("loops")).serves(LoopId::planning(), part).writer_fails(AttemptFailure::TimedOut);
+    let parts = PartSection::all(&RunHistory::from_log(&story.log), &BTreeSet::new());
     let told: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.attempts.len())).collect();
     assert_eq!(told, [("Planning", 2)], "the first attempt and the one after it");
 }
 
-/// A run that went through, whose one task stands so now.
-fn through(row: TaskRow, voided: Option<&str>) -> Account {
+/// A completed run whose only task has this row.
+fn through(row: TaskRow, voided: Option<&str>) -> ReportDocument {
     let story = Story::of(reviewed("plan")).plan(&[&[(29, "Add login")]]).starts(29).works();
-    let folded = Folded::of(&story.approves("spec").approves("code").log);
+    let folded = RunHistory::from_log(&story.approves("spec").approves("code").log);
     let mut report = folded.report(row, &id(29), Vec::new());
     report.voided = voided.map(str::to_owned);
-    let tasks = vec![TaskAccount::of(report, "Add login".to_owned(), Changes::of(STAT), false)];
-    let run = RunAccount::of(run(3, "completed", "done"), &folded, (&standings(&tasks), &[]), false);
-    Account::of(About::run(3), String::new(), Some(run), (Vec::new(), tasks))
+    let tasks = vec![TaskSection::new(report, "Add login".to_owned(), Changes::parse_stat(STAT), false)];
+    let run = RunSection::new(run(3, "completed", "done"), &folded, (&standings(&tasks), &[]), false);
+    ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), (Vec::new(), tasks))
 }
 
 #[test]
-fn a_run_that_nobody_signed_off_passes_nowhere() {
-    let moved = "signoff/task-29 has moved to c9, which nobody reviewed: `signoff review 29`";
+fn an_unapproved_run_passes_in_no_format() {
+    let moved = "signoff/task-29 has moved to c9, which is not reviewed: `signoff review 29`";
     let accounts = [
-        through(ended(row(29, "Add login", Status::Completed), "exhausted", "", "cycles_exhausted", 3), None),
+        through(ended(row(29, "Add login", TaskStatus::Completed), "exhausted", "", "cycles_exhausted", 3), None),
         through(
-            ended(
-                row(29, "Add login", Status::Completed),
-                "completed_with_issues",
-                "",
-                "changed_after_review",
-                1,
-            ),
+            ended(row(29, "Add login", TaskStatus::Completed), "completed_with_issues", "", "changed_after_review", 1),
             Some(moved),
         ),
-        through(ended(row(29, "Add login", Status::Cancelled), "cancelled", "", "cancelled", 0), None),
+        through(ended(row(29, "Add login", TaskStatus::Cancelled), "cancelled", "", "cancelled", 0), None),
     ];
     let mut told = Vec::new();
     for account in &accounts {
@@ -790,33 +783,26 @@ fn a_run_that_nobody_signed_off_passes_nowhere() {
         for end in ends {
             assert!(end.children().any(|node| node.has_tag_name("failure") || node.has_tag_name("error")));
         }
-        let (run, task) = (account.standing(), &account.tasks[0].standing);
+        let (run, task) = (account.result(), &account.tasks[0].result);
         told.push(format!("{} {} {}\n  {} {}", run.mark, run.kind, run.text, task.mark, task.text));
     }
     insta::assert_snapshot!(told.join("\n"), @"
     ! open Ended with 1 task, 1 of them not signed off
       ! Not approved after 3 reviews: the review cycles are used up (cycles_exhausted)
     ! open Ended with 1 task, 1 of them not signed off
-      ! Not approved after 1 review: something was committed after the review (changed_after_review); signoff/task-29 has moved to c9, which nobody reviewed: `signoff review 29`
+      ! Not approved after 1 review: something was committed after the review (changed_after_review); signoff/task-29 has moved to c9, which is not reviewed: `signoff review 29`
     ✗ broken Ended with 1 task, 1 of them not signed off
       - Cancelled
     ");
 }
 
 #[test]
-fn what_was_voided_is_said_in_every_form_and_approves_nothing() {
-    let row = ended(
-        row(29, "Add login", Status::Completed),
-        "completed_with_issues",
-        "",
-        "changed_after_review",
-        1,
-    );
-    let account =
-        through(row, Some("signoff/task-29 has moved to c9, which nobody reviewed: `signoff review 29`"));
-    for text in [markdown::markdown(&account), junit::junit(&account), sarif::sarif(&account), account.json()]
-    {
-        assert!(text.contains("has moved to c9, which nobody reviewed"), "{text}");
+fn a_void_approval_is_reported_in_every_format() {
+    let row =
+        ended(row(29, "Add login", TaskStatus::Completed), "completed_with_issues", "", "changed_after_review", 1);
+    let account = through(row, Some("signoff/task-29 has moved to c9, which is not reviewed: `signoff review 29`"));
+    for text in [markdown::markdown(&account), junit::junit(&account), sarif::sarif(&account), account.json()] {
+        assert!(text.contains("has moved to c9, which is not reviewed"), "{text}");
     }
     assert!(markdown::markdown(&account).contains("`signoff review 29`"), "a command is code");
     assert!(!junit::junit(&account).contains("approved_commit"));
@@ -825,21 +811,18 @@ fn what_was_voided_is_said_in_every_form_and_approves_nothing() {
 }
 
 #[test]
-fn what_is_signed_off_and_waits_for_its_group_says_so() {
-    let waits = TaskRow { run_id: Some(3), ..row(29, "Add login", Status::Blocked) };
+fn an_approved_task_that_waits_for_its_group() {
+    let waits = TaskRow { run_id: Some(3), ..row(29, "Add login", TaskStatus::Blocked) };
     let behind = TaskRow { base: None, ..waits.clone() };
-    let told = [waits, behind].map(|row| signoff_term::report::of_task(&row, false).text.to_string());
+    let told = [waits, behind].map(|row| signoff_term::report::result_of_task(&row, false).text.to_string());
     assert_eq!(
         told,
-        [
-            "Signed off, but its group waits for somebody: `signoff run --resume 3`",
-            "Blocked by what it waits for"
-        ]
+        ["Signed off, but its group is blocked: `signoff run --resume 3`", "Blocked by what it waits for"]
     );
 }
 
 #[test]
-fn an_account_of_many_tasks_is_one_run_of_code_scanning() {
+fn a_report_of_many_tasks_is_one_sarif_run() {
     let account = halfway();
     let sarif: serde_json::Value = serde_json::from_str(&sarif::sarif(&account)).unwrap();
     assert_eq!(sarif["runs"].as_array().unwrap().len(), 1);
@@ -855,7 +838,7 @@ fn an_account_of_many_tasks_is_one_run_of_code_scanning() {
 }
 
 #[test]
-fn times_add_up_to_the_work_of_the_agents() {
+fn times_add_up_to_the_working_time_of_the_agents() {
     for account in [told(), halfway()] {
         let xml = junit::junit(&account);
         let xml = roxmltree::Document::parse(&xml).unwrap();
@@ -865,13 +848,14 @@ fn times_add_up_to_the_work_of_the_agents() {
 }
 
 #[test]
-fn what_somebody_is_at_work_on_is_skipped_and_what_nobody_is_at_work_on_is_an_error() {
+fn running_tasks_are_skipped_and_interrupted_tasks_are_errors() {
     for (driven, expected) in [(true, "skipped"), (false, "error")] {
         let story = Story::task(reviewed("task"));
-        let report = Report::of(row(29, "Add login", Status::InProgress), &story.log, &id(29), Vec::new());
-        assert!(!of_report(&report, driven).has_ended());
-        let task = TaskAccount::of(report, "Add login".to_owned(), Changes::default(), driven);
-        let account = Account::of(About::task(29), String::new(), None, (Vec::new(), vec![task]));
+        let report =
+            TaskReport::from_log(row(29, "Add login", TaskStatus::InProgress), &story.log, &id(29), Vec::new());
+        assert!(!result_of_report(&report, driven).has_ended());
+        let task = TaskSection::new(report, "Add login".to_owned(), Changes::default(), driven);
+        let account = ReportDocument::new(DocumentSubject::task(29), String::new(), None, (Vec::new(), vec![task]));
         let xml = junit::junit(&account);
         let xml = roxmltree::Document::parse(&xml).unwrap();
         let end = xml.descendants().find(|node| node.attribute("name") == Some("end")).unwrap();
@@ -880,7 +864,7 @@ fn what_somebody_is_at_work_on_is_skipped_and_what_nobody_is_at_work_on_is_an_er
 }
 
 #[test]
-fn what_a_run_was_asked_for_is_bounded_in_a_pull_request() {
+fn the_specification_is_truncated_in_a_pull_request() {
     let mut account = halfway();
     let asked = format!("People log in. {}", "And out again. ".repeat(10_000));
     account.run.as_mut().unwrap().asked = Some(asked.clone());

@@ -1,11 +1,11 @@
-//! Rows as the store keeps them.
+//! Sample store rows.
 
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, Status, TaskRow, TaskState};
-use signoff_term::attention::Scene;
-use signoff_term::show::{self, Report};
+use signoff_core::view::{QuestionRow, TaskRow, TaskState, TaskStatus};
+use signoff_term::inbox::ProjectSnapshot;
+use signoff_term::show::{self, TaskReport};
 
-pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
+pub fn row(id: u64, title: &str, status: TaskStatus) -> TaskRow {
     TaskRow {
         id,
         run_id: Some(3),
@@ -40,11 +40,11 @@ pub fn row(id: u64, title: &str, status: Status) -> TaskRow {
         started_at: Some("2026-01-29T10:00:00Z".to_owned()),
         ended_at: None,
         wait: None,
-        place: None,
+        progress: None,
     }
 }
 
-/// One that ended: outcome, final verdict, reason, cycles.
+/// An ended task: outcome, final verdict, reason, cycles.
 pub fn ended(row: TaskRow, outcome: &str, verdict: &str, reason: &str, cycles: u32) -> TaskRow {
     let some = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
     let ended_at = some("2026-01-29T10:12:30Z");
@@ -71,7 +71,7 @@ pub fn question(id: &str, task: u64) -> QuestionRow {
 
 /// A task in every state.
 pub fn all() -> Vec<TaskRow> {
-    use Status::*;
+    use TaskStatus::*;
     let cycle = |row: TaskRow, review_cycle| TaskRow { review_cycle, phase: Some("review".into()), ..row };
     vec![
         ended(row(29, "Add feature X", Completed), "approved", "APPROVED", "", 3),
@@ -98,16 +98,12 @@ pub fn all() -> Vec<TaskRow> {
         ended(row(43, "Skip", Completed), "completed_with_issues", "", "review_skipped", 1),
         ended(row(44, "Again", Completed), "exhausted", "CHANGES_REQUESTED", "same_finding", 2),
         TaskRow { depends_on: vec![29, 37], ..row(45, "Later", Pending) },
-        TaskRow {
-            kind: TaskType::Improve,
-            max_review_cycles: None,
-            ..cycle(row(104, "漢字の題", InProgress), 4)
-        },
+        TaskRow { kind: TaskType::Improve, max_review_cycles: None, ..cycle(row(104, "漢字の題", InProgress), 4) },
     ]
 }
 
-/// A report while somebody works on its run.
-pub fn shown(report: &Report) -> String {
+/// A report while a process works on its run.
+pub fn shown(report: &TaskReport) -> String {
     let driven = report.task.run_id.into_iter().collect();
-    show::text(report, &Scene { tasks: &[], runs: &[], driven: &driven })
+    show::text(report, &ProjectSnapshot { tasks: &[], runs: &[], driven: &driven })
 }

@@ -1,22 +1,22 @@
-//! The schemas are those of the types, and what is printed fits them.
+//! The stored schemas match the types, and the JSON output matches the schemas.
 
 use std::fs;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use signoff_core::config::AgentKind;
-use signoff_core::config::edit::Changed;
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::hold::Hold;
 use signoff_core::review::Usage;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::AgentKind;
+use signoff_core::settings::edit::ChangedKey;
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::{Fact, QUEUE, Recorded, TaskFact};
-use signoff_term::agents::{AgentRow, AgentsReport, Checked};
+use signoff_core::wire::{Fact, QUEUE, RecordedFact, TaskFact};
+use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport};
 use signoff_term::json::{
-    AddReport, AnswerReport, Check, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorReport,
-    InitReport, LogLine, Look, PhasesReport, RunReport, ServeReport, StatusReport, VERSION, event, schemas,
+    AddReport, AnswerReport, ConfigReport, ConfigureReport, DiffReport, DisputeReport, DoctorCheck, DoctorReport,
+    InitReport, LogLine, PhasesReport, ProjectCheck, RunReport, ServeReport, StatusReport, VERSION, event, schemas,
 };
-use signoff_term::slots::{LeftOut, ReadyTask, SlotsReport};
+use signoff_term::slots::{ReadyTask, SkippedTask, SlotsReport};
 
 use crate::fits::{directory, fits, schema};
 use crate::rows::{all, question};
@@ -30,10 +30,10 @@ fn pretty(schema: &impl Serialize) -> String {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "UPDATE_SCHEMA=1 writes the files instead of comparing them")]
-fn the_files_are_those_of_the_types() {
+fn stored_schemas_match_the_types() {
     let update = std::env::var_os("UPDATE_SCHEMA").is_some();
     let printed = schemas().into_iter().map(|(name, schema)| (name, pretty(&schema)));
-    let read = ("signoff.toml", pretty(&signoff_core::config::schema()));
+    let read = ("signoff.toml", pretty(&signoff_core::settings::schema()));
     for (name, text) in printed.chain([read]) {
         let path = directory().join(format!("{name}.schema.json"));
         if update {
@@ -45,26 +45,22 @@ fn the_files_are_those_of_the_types() {
 }
 
 #[test]
-fn what_is_printed_fits() {
+fn output_matches_the_schemas() {
     let story = Story::task(reviewed("task")).works().approves("general");
-    let spec = Box::new(TaskSpec::of("Add login"));
+    let spec = Box::new(TaskSpec::from_text("Add login"));
     let fact = TaskFact::Added { spec, auto_review: true, max_review_cycles: Some(3) };
     let added =
-        Recorded { run: QUEUE, fact: Fact::Task(signoff_core::ids::TaskId(1), fact), ..story.log[0].clone() };
+        RecordedFact { run: QUEUE, fact: Fact::Task(signoff_core::ids::TaskId(1), fact), ..story.log[0].clone() };
     let done = RunStage::Done(RunOutcome::Approved);
     let mut printed = vec![
         (
             "status",
-            json!(StatusReport::of(
-                all(),
-                vec![question("q1", 33)],
-                vec![run(3, "running", "working", (Some(1), 2))]
-            )),
+            json!(StatusReport::new(all(), vec![question("q1", 33)], vec![run(3, "running", "working", (Some(1), 2))])),
         ),
-        ("status", json!(StatusReport::of(Vec::new(), Vec::new(), Vec::new()))),
-        ("add", json!(AddReport::of(all().remove(0)))),
-        ("run", json!(RunReport::of(Some((3, &done)), all(), vec![question("q1", 33)]))),
-        ("run", json!(RunReport::of(None, Vec::new(), Vec::new()))),
+        ("status", json!(StatusReport::new(Vec::new(), Vec::new(), Vec::new()))),
+        ("add", json!(AddReport::new(all().remove(0)))),
+        ("run", json!(RunReport::new(Some((3, &done)), all(), vec![question("q1", 33)]))),
+        ("run", json!(RunReport::new(None, Vec::new(), Vec::new()))),
         ("show", json!(approved())),
     ];
     printed.extend(of_commands());
@@ -78,12 +74,16 @@ fn what_is_printed_fits() {
     }
 }
 
-/// What the commands print that look at one thing or decide one.
+/// The output of the commands about one thing.
 fn of_commands() -> Vec<(&'static str, Value)> {
     let text = || "text".to_owned();
-    let settings = signoff_core::config::read(&[], &[], &[]).expect("the built-in settings").origins();
-    let looks = vec![Look::well("store", "fine"), Look::warning("settings", "hm"), Look::ill("agents", "no")];
-    let check = Check { name: "test".to_owned(), command: text() };
+    let settings = signoff_core::settings::read(&[], &[], &[]).expect("the built-in settings").origins();
+    let looks = vec![
+        DoctorCheck::passed("store", "fine"),
+        DoctorCheck::warning("settings", "hm"),
+        DoctorCheck::failed("agents", "no"),
+    ];
+    let check = ProjectCheck { name: "test".to_owned(), command: text() };
     let init = InitReport {
         version: VERSION,
         written: vec!["signoff.toml"],
@@ -92,7 +92,7 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         agents: vec![AgentKind::Claude],
         checks: vec![check],
         missing: Vec::new(),
-        seen: Vec::new(),
+        agent_lines: Vec::new(),
         found: vec!["gza.yaml".to_owned()],
     };
     let diff = DiffReport {
@@ -117,13 +117,12 @@ fn of_commands() -> Vec<(&'static str, Value)> {
     };
     let dispute = DisputeReport { version: VERSION, finding: text(), task_id: None, state: "refuted" };
     let ready = ReadyTask { id: text(), title: text(), priority: None, auto_review: true };
-    let left_out = LeftOut { id: text(), title: text(), reason: text() };
-    let slots = SlotsReport::of("bd", vec![ready], vec![left_out], vec![text()]);
-    let changed = Changed { key: text(), old: None, new: Some(text()) };
+    let left_out = SkippedTask { id: text(), title: text(), reason: text() };
+    let slots = SlotsReport::new("bd", vec![ready], vec![left_out], vec![text()]);
+    let changed = ChangedKey { key: text(), old: None, new: Some(text()) };
     let (changes, notes) = (vec![changed], vec![text()]);
-    let configure =
-        ConfigureReport { version: VERSION, file: text(), written: true, backup: None, changes, notes };
-    let settings_of_nobody = signoff_core::config::read(&[], &[], &[]);
+    let configure = ConfigureReport { version: VERSION, file: text(), written: true, backup: None, changes, notes };
+    let settings_of_nobody = signoff_core::settings::read(&[], &[], &[]);
     let phases = settings_of_nobody.and_then(|settings| settings.phase_rows()).unwrap_or_default();
     let spent = Usage { cost_micro_usd: 5, ..Usage::default() };
     let row = AgentRow {
@@ -140,16 +139,16 @@ fn of_commands() -> Vec<(&'static str, Value)> {
         problem: None,
         hint: None,
         note: None,
-        check: Some(Checked::of(Err((text(), None)), spent, 3)),
+        check: Some(AgentCheckReport::new(Err((text(), None)), spent, 3)),
     };
     vec![
-        ("agents", json!(AgentsReport::of(vec![row], false, Hold::Landlock))),
+        ("agents", json!(AgentsReport::new(vec![row], false, SandboxBackend::Landlock))),
         ("slots", json!(slots)),
         ("serve", json!(ServeReport { version: VERSION, url: text(), port: 7447 })),
-        ("config", json!(ConfigReport::of(settings))),
+        ("config", json!(ConfigReport::new(settings))),
         ("configure", json!(configure)),
-        ("configure-show", json!(PhasesReport::of(phases))),
-        ("doctor", json!(DoctorReport::of(looks, Hold::Landlock))),
+        ("configure-show", json!(PhasesReport::new(phases))),
+        ("doctor", json!(DoctorReport::new(looks, SandboxBackend::Landlock))),
         ("init", json!(init)),
         ("diff", json!(diff)),
         ("logs", json!(line)),
@@ -159,10 +158,10 @@ fn of_commands() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn what_does_not_fit_is_told() {
+fn mismatches_are_reported() {
     let root = schema("status");
     let told = |value: Value| fits(&value, &root).unwrap_err();
-    let mut wrong = json!(StatusReport::of(all(), Vec::new(), Vec::new()));
+    let mut wrong = json!(StatusReport::new(all(), Vec::new(), Vec::new()));
     wrong["tasks"][3]["status"] = json!("sleeping");
     insta::assert_snapshot!(told(wrong.clone()), @r#"
         .tasks[3].status: "sleeping" is none of the words

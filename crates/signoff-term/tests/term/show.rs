@@ -1,25 +1,25 @@
 //! `signoff show ID`, as text and as JSON.
 
-use signoff_core::ledger::{DecidedBy, Decision, State};
-use signoff_core::machine::{CheckReport, Event, Failure};
+use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
+use signoff_core::machine::{AttemptFailure, CheckReport, Event};
 use signoff_core::review::Severity::{Critical, Important};
 use signoff_core::review::{Review, Verdict};
-use signoff_core::view::{Status, TaskRow};
-use signoff_term::show::Report;
+use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_term::show::TaskReport;
 
 use crate::rows::{ended, row, shown};
 use crate::story::{Story, finding, id, note, review, reviewed};
 
 fn task() -> TaskRow {
-    ended(row(29, "Add user authentication", Status::Completed), "approved", "APPROVED", "", 2)
+    ended(row(29, "Add user authentication", TaskStatus::Completed), "approved", "APPROVED", "", 2)
 }
 
-fn report(task: TaskRow, story: &Story, artifacts: &[&str]) -> Report {
-    Report::of(task, &story.log, &id(29), artifacts.iter().map(|path| (*path).to_owned()).collect())
+fn report(task: TaskRow, story: &Story, artifacts: &[&str]) -> TaskReport {
+    TaskReport::from_log(task, &story.log, &id(29), artifacts.iter().map(|path| (*path).to_owned()).collect())
 }
 
 /// Two reviewers, two cycles, one finding refuted by a person.
-pub fn approved() -> Report {
+pub fn approved() -> TaskReport {
     let with_notes = Review {
         minor: vec![note("src/auth.rs", 30, "a magic number")],
         summary: "Good, but for one thing.".into(),
@@ -29,11 +29,11 @@ pub fn approved() -> Report {
     let story = Story::task(reviewed("plan")).works().objects("spec", &[missing]).answers("code", with_notes);
     let race = finding("code", Important, "src/auth.rs:78", "two logins race").id;
     let by = DecidedBy::Person("ann".into());
-    let decision = Decision { state: State::Refuted, by, commit: None, evidence: "there is a lock".into() };
+    let decision =
+        FindingDecision { state: FindingState::Refuted, by, commit: None, evidence: "there is a lock".into() };
     let story = story.then(Event::FindingDecided { finding: race, decision });
-    let story = story.works().reviewer_fails("spec", Failure::TimedOut).approves("code").approves("spec");
-    let artifacts =
-        [".signoff/reviews/20260129-task-29-review-1.md", ".signoff/reviews/20260129-task-29-review-2.md"];
+    let story = story.works().reviewer_fails("spec", AttemptFailure::TimedOut).approves("code").approves("spec");
+    let artifacts = [".signoff/reviews/20260129-task-29-review-1.md", ".signoff/reviews/20260129-task-29-review-2.md"];
     report(task(), &story, &artifacts)
 }
 
@@ -98,7 +98,7 @@ fn a_task_that_waits_for_an_answer() {
     let task = TaskRow {
         review_cycle: 1,
         phase: Some("review".into()),
-        ..row(29, "Add user authentication", Status::Waiting)
+        ..row(29, "Add user authentication", TaskStatus::Waiting)
     };
     insta::assert_snapshot!(shown(&report(task, &story, &[])), @"
     ! 29. Add user authentication
@@ -134,10 +134,8 @@ fn a_task_that_starts_over_after_its_checks() {
     }
     let failed = CheckReport::Failed { findings: vec![finding("checks", Critical, "", "2 tests failed")] };
     let story = story.approves("plan").works().approves("code").checks(failed);
-    let task = TaskRow {
-        phase: Some("brainstorm".into()),
-        ..row(29, "Add user authentication", Status::InProgress)
-    };
+    let task =
+        TaskRow { phase: Some("brainstorm".into()), ..row(29, "Add user authentication", TaskStatus::InProgress) };
     let text = shown(&report(task, &story, &[]));
     let upto = text.find("Attempts:").unwrap();
     insta::assert_snapshot!(&text[..upto], @"
@@ -167,15 +165,10 @@ fn a_task_that_starts_over_after_its_checks() {
 }
 
 #[test]
-fn a_task_that_no_run_has_taken_up() {
-    let pending = TaskRow {
-        started_at: None,
-        branch: None,
-        base: None,
-        worktree: None,
-        ..row(29, "Later", Status::Pending)
-    };
-    let report = Report::of(pending, &[], &id(29), Vec::new());
+fn a_task_without_a_run() {
+    let pending =
+        TaskRow { started_at: None, branch: None, base: None, worktree: None, ..row(29, "Later", TaskStatus::Pending) };
+    let report = TaskReport::from_log(pending, &[], &id(29), Vec::new());
     insta::assert_snapshot!(shown(&report), @"
         · 29. Later
           type      implement

@@ -1,41 +1,41 @@
-//! `signoff stats`: what all runs tell together.
+//! Tests of `signoff stats`.
 
 use proptest::prelude::*;
 use serde_json::json;
-use signoff_core::ledger::{DecidedBy, Decision, State};
-use signoff_core::machine::{Event, Failure};
+use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
+use signoff_core::machine::{AttemptFailure, Event};
 use signoff_core::review::Severity::{Critical, Important};
-use signoff_term::show::{Attempt, Folded};
-use signoff_term::stats::{Convergence, Filter, Phases, Stats, text};
+use signoff_term::show::{AttemptRow, RunHistory};
+use signoff_term::stats::{Convergence, Filter, PhaseTimes, StatsCollector, text};
 
 use crate::fits::{fits, schema};
 use crate::laws::log;
 use crate::story::{Story, finding, id, reviewed};
 
-/// One task approved at once, one at the second review with a finding refuted, one that failed, one under way.
+/// One task approved in the first review, one in the second with a refuted finding, one failed, one in progress.
 fn runs() -> Vec<Story> {
     let at_once = Story::task(reviewed("plan")).works().approves("spec").approves("code");
     let race = finding("code", Important, "b.rs:7", "two logins race").id;
     let by = DecidedBy::Person("ann".into());
-    let decision = Decision { state: State::Refuted, by, commit: None, evidence: "there is a lock".into() };
+    let decision =
+        FindingDecision { state: FindingState::Refuted, by, commit: None, evidence: "there is a lock".into() };
     let second = Story::task(reviewed("plan"))
         .works()
         .objects("spec", &[(Critical, "a.rs:1", "missing input validation")])
         .objects("code", &[(Important, "b.rs:7", "two logins race")])
         .then(Event::FindingDecided { finding: race, decision })
         .works()
-        .reviewer_fails("spec", Failure::TimedOut)
+        .reviewer_fails("spec", AttemptFailure::TimedOut)
         .approves("code")
         .approves("spec");
     let gives_up = Story::task(reviewed("task")).gives_up("no way");
-    let under_way =
-        Story::task(reviewed("task")).works().objects("general", &[(Critical, "a.rs:1", "wrong")]);
+    let under_way = Story::task(reviewed("task")).works().objects("general", &[(Critical, "a.rs:1", "wrong")]);
     vec![at_once, second, gives_up, under_way]
 }
 
-fn stats(filter: Filter) -> Stats {
-    let mut stats = Stats::new(filter);
-    runs().iter().for_each(|story| stats.take(&story.log));
+fn stats(filter: Filter) -> StatsCollector {
+    let mut stats = StatsCollector::new(filter);
+    runs().iter().for_each(|story| stats.add_log(&story.log));
     stats
 }
 
@@ -78,14 +78,14 @@ fn all_runs_in_tables() {
 }
 
 #[test]
-fn runs_that_were_counted_one_by_one_add_up() {
-    let mut sum = Stats::default();
+fn merged_stats_equal_stats_of_all_runs() {
+    let mut sum = StatsCollector::default();
     for story in runs() {
-        let mut folded = signoff_term::show::Folded::default();
-        story.log.chunks(3).for_each(|part| folded.go_on_counting(part));
-        let mut one = Stats::default();
-        one.take_run(&folded);
-        sum.add(&one);
+        let mut folded = signoff_term::show::RunHistory::default();
+        story.log.chunks(3).for_each(|part| folded.extend_attempts(part));
+        let mut one = StatsCollector::default();
+        one.add_run(&folded);
+        sum.merge(&one);
     }
     assert_eq!(sum, stats(Filter::default()));
 }
@@ -241,7 +241,7 @@ fn the_json_of_all_runs() {
 }
 
 #[test]
-fn only_what_is_asked_for_counts() {
+fn filter_selects_runs() {
     let plan = Filter { preset: Some("plan".into()), ..Filter::default() };
     let report = stats(plan).report();
     assert_eq!((report.runs, report.tasks.all, report.tasks.approved), (2, 2, 2));
@@ -253,11 +253,11 @@ fn only_what_is_asked_for_counts() {
     ");
     let early = Filter { since: "2026-01-29T00:00:00Z".parse().ok(), ..Filter::default() };
     assert_eq!(stats(early).report().runs, 4);
-    assert_eq!(text(&Stats::default().report()), "No runs.\n  signoff work    works the tasks\n");
+    assert_eq!(text(&StatsCollector::default().report()), "No runs.\n  signoff work    works the tasks\n");
 }
 
 #[test]
-fn how_a_task_converges() {
+fn convergence_of_a_task() {
     let one = (Critical, "a.rs:1", "one");
     let two = (Critical, "b.rs:2", "two");
     let story = Story::task(reviewed("task"))
@@ -267,8 +267,8 @@ fn how_a_task_converges() {
         .objects("general", &[one, two])
         .works()
         .approves("general");
-    let task = crate::rows::row(29, "It", signoff_core::view::Status::Completed);
-    let report = signoff_term::show::Report::of(task, &story.log, &id(29), Vec::new());
+    let task = crate::rows::row(29, "It", signoff_core::view::TaskStatus::Completed);
+    let report = signoff_term::show::TaskReport::from_log(task, &story.log, &id(29), Vec::new());
     let told: Vec<_> = report.cycles.iter().map(|cycle| cycle.convergence).collect();
     let none = Convergence::default();
     assert_eq!(
@@ -286,8 +286,8 @@ proptest! {
 
     #[test]
     fn the_numbers_of_every_log_agree(story in log()) {
-        let mut stats = Stats::default();
-        stats.take(&story.log);
+        let mut stats = StatsCollector::default();
+        stats.add_log(&story.log);
         let report = stats.report();
         prop_assert_eq!(fits(&json!(report), &schema("stats")), Ok(()));
         let tasks = report.tasks;
@@ -310,8 +310,8 @@ proptest! {
 
     #[test]
     fn convergence_adds_up_in_every_log(story in log()) {
-        let task = crate::rows::row(29, "It", signoff_core::view::Status::InProgress);
-        let report = signoff_term::show::Report::of(task, &story.log, &id(29), Vec::new());
+        let task = crate::rows::row(29, "It", signoff_core::view::TaskStatus::InProgress);
+        let report = signoff_term::show::TaskReport::from_log(task, &story.log, &id(29), Vec::new());
         let found: u32 = report.cycles.iter().map(|cycle| cycle.convergence.new).sum();
         prop_assert!(found as usize <= report.ledger.len());
         for cycle in &report.cycles {
@@ -321,10 +321,10 @@ proptest! {
     }
 }
 
-/// One attempt in a phase, of so many seconds.
-fn attempt(phase: &str, seconds: i64) -> Attempt {
+/// One attempt in a phase that took this many seconds.
+fn attempt(phase: &str, seconds: i64) -> AttemptRow {
     let story = Story::task(reviewed("task")).works();
-    let mut one = Folded::of(&story.log).attempts(&id(29)).remove(0);
+    let mut one = RunHistory::from_log(&story.log).attempts(&id(29)).remove(0);
     let from: jiff::Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
     one.phase = phase.to_owned();
     one.started_at = from.to_string();
@@ -333,12 +333,12 @@ fn attempt(phase: &str, seconds: i64) -> Attempt {
 }
 
 #[test]
-fn the_slowest_phase_is_that_with_the_highest_median_and_then_the_longest_in_all() {
-    let mut phases = Phases::default();
+fn phases_are_sorted_by_median_then_total_time() {
+    let mut phases = PhaseTimes::default();
     for (phase, seconds) in
         [("once", 50), ("even", 10), ("even", 90), ("often", 50), ("often", 50), ("often", 50), ("short", 49)]
     {
-        phases.take(&[attempt(phase, seconds)]);
+        phases.add_attempts(&[attempt(phase, seconds)]);
     }
     let told: Vec<_> = phases.all().iter().map(|one| (one.phase.clone(), one.median_ms)).collect();
     let told: Vec<_> = told.iter().map(|(phase, median)| (phase.as_str(), *median)).collect();

@@ -1,21 +1,21 @@
-//! `signoff status` and `signoff` alone.
+//! `signoff status`, and `signoff` without a command.
 
 use std::collections::BTreeSet;
 
-use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow, Wait};
-use signoff_term::attention::{self, Scene};
+use signoff_core::view::{QuestionRow, RateLimitWait, RunRow, TaskRow, TaskStatus};
+use signoff_term::inbox::{self, ProjectSnapshot};
 use signoff_term::status;
 
 use crate::rows::{all, ended, question, row};
 
-/// Somebody works on all that was taken up.
+/// All runs have a running process.
 fn told(tasks: &[TaskRow], questions: &[QuestionRow]) -> String {
     let driven = tasks.iter().filter_map(|task| task.run_id).collect();
-    attention::text(&Scene { tasks, runs: &[], driven: &driven }, questions, 30)
+    inbox::text(&ProjectSnapshot { tasks, runs: &[], driven: &driven }, questions, 30)
 }
 
 fn listed(tasks: &[TaskRow], questions: &[QuestionRow], title: usize) -> String {
-    status::text(&Scene { tasks, runs: &[], driven: &BTreeSet::new() }, questions, title)
+    status::text(&ProjectSnapshot { tasks, runs: &[], driven: &BTreeSet::new() }, questions, title)
 }
 
 #[test]
@@ -76,23 +76,20 @@ fn nothing_yet() {
 
 #[test]
 fn a_paused_task_says_what_it_waits_for() {
-    let paused = |reason: &str, wait| TaskRow {
-        reason: Some(reason.to_owned()),
-        wait,
-        ..row(1, "Wait", Status::Paused)
-    };
+    let paused =
+        |reason: &str, wait| TaskRow { reason: Some(reason.to_owned()), wait, ..row(1, "Wait", TaskStatus::Paused) };
     let until = "2026-01-29T12:31:00Z".parse().unwrap();
-    let wait = Wait {
+    let wait = RateLimitWait {
         agent: "claude".to_owned(),
         until,
         overloaded: false,
         why: Some("429 Too Many Requests".into()),
-        fell_in: vec!["codex".into()],
+        fallbacks: vec!["codex".into()],
     };
-    let both = Wait { fell_in: vec!["codex".into(), "gemini".into()], ..wait.clone() };
+    let both = RateLimitWait { fallbacks: vec!["codex".into(), "gemini".into()], ..wait.clone() };
     let limited = |wait| paused("rate_limited", Some(wait));
     let told = [limited(wait), limited(both), paused("rate_limited", None), paused("budget", None)];
-    insta::assert_snapshot!(told.map(|task| status::in_words(&task)).join("\n"), @"
+    insta::assert_snapshot!(told.map(|task| status::status_line(&task)).join("\n"), @"
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex was refused too)
     paused waits for claude until 12:31 UTC (rate limit: 429 Too Many Requests; codex and gemini were refused too)
     paused waits for its agent (rate limit)
@@ -101,19 +98,19 @@ fn a_paused_task_says_what_it_waits_for() {
 }
 
 #[test]
-fn who_waits_for_its_agent_needs_nobody_while_somebody_waits_with_it() {
+fn a_rate_limited_task_needs_no_person_while_a_process_waits() {
     let until = "2026-01-29T12:31:08Z".parse().unwrap();
-    let wait = Wait { agent: "claude".to_owned(), until, overloaded: false, why: None, fell_in: Vec::new() };
+    let wait = RateLimitWait { agent: "claude".to_owned(), until, overloaded: false, why: None, fallbacks: Vec::new() };
     let tasks = [TaskRow {
         reason: Some("rate_limited".to_owned()),
         wait: Some(wait),
         run_id: Some(7),
-        ..row(1, "Wait", Status::Paused)
+        ..row(1, "Wait", TaskStatus::Paused)
     }];
     let told = |driven: &[u64]| {
         let driven = driven.iter().copied().collect();
-        let scene = Scene { tasks: &tasks, runs: &[], driven: &driven };
-        format!("{}next: {}", attention::text(&scene, &[], 30), attention::next(&tasks[0], &scene))
+        let scene = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &driven };
+        format!("{}next: {}", inbox::text(&scene, &[], 30), inbox::next_command(&tasks[0], &scene))
     };
     insta::assert_snapshot!(told(&[]), @"
     Needs attention:
@@ -133,7 +130,7 @@ fn who_waits_for_its_agent_needs_nobody_while_somebody_waits_with_it() {
 }
 
 #[test]
-fn what_needs_attention_comes_first() {
+fn tasks_that_need_attention_come_first() {
     insta::assert_snapshot!(told(&all(), &[question("q1", 33)]), @"
     Needs attention:
       q1 task 33: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
@@ -167,19 +164,18 @@ fn what_needs_attention_comes_first() {
 }
 
 #[test]
-fn what_was_taken_up_again_needs_no_attention() {
-    let old =
-        ended(row(1, "Add it", Status::Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3);
+fn a_continued_task_needs_no_attention() {
+    let old = ended(row(1, "Add it", TaskStatus::Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3);
     let new = TaskRow {
         continues: Some(1),
-        ..ended(row(2, "Improve it", Status::Completed), "approved", "APPROVED", "", 1)
+        ..ended(row(2, "Improve it", TaskStatus::Completed), "approved", "APPROVED", "", 1)
     };
     insta::assert_snapshot!(told(&[old, new], &[]), @"2 completed");
 }
 
 #[test]
 fn a_long_list_stays_readable() {
-    let failed = |id| ended(row(id, "Break it", Status::Failed), "failed", "", "implementer_failed", 0);
+    let failed = |id| ended(row(id, "Break it", TaskStatus::Failed), "failed", "", "implementer_failed", 0);
     let tasks: Vec<_> = (1..=10_000).map(failed).collect();
     assert_eq!(listed(&tasks, &[], 40).lines().count(), 10_000);
     let text = told(&tasks, &[]);
@@ -187,13 +183,12 @@ fn a_long_list_stays_readable() {
 }
 
 #[test]
-fn of_one_branch_only_the_latest_needs_attention() {
+fn only_the_latest_task_of_a_branch_needs_attention() {
     let on = |id, root, task: TaskRow| TaskRow { id, continues: root, ..task };
-    let exhausted = || {
-        ended(row(1, "Add it", Status::Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3)
-    };
-    let refused = || ended(row(1, "Add it", Status::Failed), "failed", "CHANGES_REQUESTED", "gate_failed", 1);
-    let approved = ended(row(1, "Add it", Status::Completed), "approved", "APPROVED", "", 1);
+    let exhausted =
+        || ended(row(1, "Add it", TaskStatus::Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3);
+    let refused = || ended(row(1, "Add it", TaskStatus::Failed), "failed", "CHANGES_REQUESTED", "gate_failed", 1);
+    let approved = ended(row(1, "Add it", TaskStatus::Completed), "approved", "APPROVED", "", 1);
     let tasks = [on(1, None, exhausted()), on(2, Some(1), exhausted()), on(3, Some(1), refused())];
     insta::assert_snapshot!(told(&tasks, &[]), @"
     Needs attention:
@@ -203,13 +198,13 @@ fn of_one_branch_only_the_latest_needs_attention() {
     2 completed, 1 failed
     ");
     let [first, second, third] = tasks;
-    let tasks = [first, second, third, on(4, Some(1), approved), row(5, "Other", Status::Cancelled)];
+    let tasks = [first, second, third, on(4, Some(1), approved), row(5, "Other", TaskStatus::Cancelled)];
     insta::assert_snapshot!(told(&tasks, &[]), @"3 completed, 1 failed, 1 cancelled");
 }
 
 #[test]
 fn a_verdict_that_a_person_set_is_not_retried() {
-    let set = ended(row(1, "Add it", Status::Failed), "failed", "CHANGES_REQUESTED", "edited_by_person", 1);
+    let set = ended(row(1, "Add it", TaskStatus::Failed), "failed", "CHANGES_REQUESTED", "edited_by_person", 1);
     insta::assert_snapshot!(told(&[set], &[]), @"
     Needs attention:
       ✗ 1. Add it: failed CHANGES_REQUESTED (1 cycle) edited_by_person
@@ -220,17 +215,17 @@ fn a_verdict_that_a_person_set_is_not_retried() {
 }
 
 #[test]
-fn what_is_blocked_names_what_it_waits_for() {
+fn a_blocked_task_names_its_blockers() {
     let behind = |id, tasks: &[u64]| TaskRow {
         run_id: None,
         branch: None,
         depends_on: tasks.to_vec(),
-        ..row(id, "Wait", Status::Blocked)
+        ..row(id, "Wait", TaskStatus::Blocked)
     };
     let tasks = [
-        ended(row(1, "Fail", Status::Failed), "failed", "", "implementer_failed", 0),
-        ended(row(2, "Tire", Status::Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3),
-        ended(row(3, "Leave", Status::Cancelled), "cancelled", "", "cancelled_by_person", 0),
+        ended(row(1, "Fail", TaskStatus::Failed), "failed", "", "implementer_failed", 0),
+        ended(row(2, "Tire", TaskStatus::Completed), "exhausted", "MAX_CYCLES_REACHED", "cycles_exhausted", 3),
+        ended(row(3, "Leave", TaskStatus::Cancelled), "cancelled", "", "cancelled_by_person", 0),
         behind(4, &[1, 2]),
         behind(5, &[3]),
         behind(6, &[4]),
@@ -254,9 +249,8 @@ fn what_is_blocked_names_what_it_waits_for() {
 
 #[test]
 fn a_plan_that_waits_for_an_answer_has_nothing_to_work() {
-    let planned =
-        |id, status| TaskRow { branch: Some("signoff/run-3".to_owned()), ..row(id, "Step", status) };
-    let tasks = [planned(1, Status::Waiting), planned(2, Status::Pending)];
+    let planned = |id, status| TaskRow { branch: Some("signoff/run-3".to_owned()), ..row(id, "Step", status) };
+    let tasks = [planned(1, TaskStatus::Waiting), planned(2, TaskStatus::Pending)];
     insta::assert_snapshot!(told(&tasks, &[question("q1", 1)]), @"
     Needs attention:
       q1 task 1: 3 reviews did not lead to approval. One more fix and review, proceed with the findings open, or stop?
@@ -264,21 +258,18 @@ fn a_plan_that_waits_for_an_answer_has_nothing_to_work() {
 
     1 pending, 1 waiting
     ");
-    let late = TaskRow { run_id: None, branch: None, depends_on: vec![1], ..row(3, "Late", Status::Pending) };
+    let late = TaskRow { run_id: None, branch: None, depends_on: vec![1], ..row(3, "Late", TaskStatus::Pending) };
     let [first, second] = tasks;
     insta::assert_snapshot!(told(&[first, second, late], &[]), @"2 pending, 1 waiting");
 }
 
 #[test]
-fn what_nobody_works_on_was_interrupted() {
-    let planned = TaskRow {
-        branch: Some("signoff/run-4".to_owned()),
-        run_id: Some(4),
-        ..row(2, "Step", Status::InProgress)
-    };
-    let tasks = [row(1, "Add it", Status::InProgress), planned];
-    let scene = Scene { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
-    insta::assert_snapshot!(attention::text(&scene, &[], 30), @"
+fn a_task_without_a_process_is_interrupted() {
+    let planned =
+        TaskRow { branch: Some("signoff/run-4".to_owned()), run_id: Some(4), ..row(2, "Step", TaskStatus::InProgress) };
+    let tasks = [row(1, "Add it", TaskStatus::InProgress), planned];
+    let scene = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
+    insta::assert_snapshot!(inbox::text(&scene, &[], 30), @"
     Interrupted:
       → 1. Add it: in_progress
           signoff work 1
@@ -288,7 +279,7 @@ fn what_nobody_works_on_was_interrupted() {
     2 in_progress
     ");
     let driven = BTreeSet::from([3]);
-    insta::assert_snapshot!(attention::text(&Scene { driven: &driven, ..scene }, &[], 30), @"
+    insta::assert_snapshot!(inbox::text(&ProjectSnapshot { driven: &driven, ..scene }, &[], 30), @"
     Interrupted:
       → 2. Step: in_progress
           signoff run --resume
@@ -315,19 +306,19 @@ pub fn run(id: u64, status: &str, stage: &str, (group, groups): (Option<u64>, u6
     }
 }
 
-/// What `signoff` and `signoff status` say, one below the other.
+/// The output of `signoff`, then that of `signoff status`.
 fn both(tasks: &[TaskRow], runs: &[RunRow], driven: &[u64]) -> String {
     let driven = driven.iter().copied().collect();
-    let scene = Scene { tasks, runs, driven: &driven };
-    format!("{}----\n{}", attention::text(&scene, &[], 30), status::text(&scene, &[], 30))
+    let scene = ProjectSnapshot { tasks, runs, driven: &driven };
+    format!("{}----\n{}", inbox::text(&scene, &[], 30), status::text(&scene, &[], 30))
 }
 
 #[test]
-fn a_blocked_group_is_told_once_with_what_to_type() {
+fn a_blocked_group_is_listed_once_with_commands() {
     let tasks = [
-        ended(row(4, "Add the table", Status::Stuck), "stuck", "", "task_stuck", 0),
-        row(5, "Add the page", Status::Blocked),
-        row(6, "Join them", Status::Blocked),
+        ended(row(4, "Add the table", TaskStatus::Stuck), "stuck", "", "task_stuck", 0),
+        row(5, "Add the page", TaskStatus::Blocked),
+        row(6, "Join them", TaskStatus::Blocked),
     ];
     insta::assert_snapshot!(both(&tasks, &[run(3, "blocked", "blocked", (Some(1), 2))], &[]), @"
     Needs attention:
@@ -351,7 +342,7 @@ fn a_blocked_group_is_told_once_with_what_to_type() {
 }
 
 #[test]
-fn a_run_without_tasks_is_told_too() {
+fn a_run_without_tasks_is_listed() {
     let planning = run(3, "running", "preparing", (None, 0));
     insta::assert_snapshot!(both(&[], std::slice::from_ref(&planning), &[3]), @"
     Running:
@@ -392,8 +383,8 @@ fn a_run_without_tasks_is_told_too() {
 }
 
 #[test]
-fn a_group_that_nobody_works_on_was_interrupted() {
-    let tasks = [row(4, "Add the table", Status::InProgress)];
+fn a_group_without_a_process_is_interrupted() {
+    let tasks = [row(4, "Add the table", TaskStatus::InProgress)];
     let working = || run(3, "running", "working", (Some(2), 2));
     insta::assert_snapshot!(both(&tasks, &[working()], &[]), @"
     Interrupted:

@@ -1,13 +1,13 @@
-//! Drives real loops and keeps the log they leave.
+//! Runs loops of the core with scripted events, and records their log.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
-use signoff_core::group::{RunEvent, RunPolicy, Standing};
+use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{
-    CheckReport, Choice, Effect, Event, Failure, Head, Job, JobKind, LandReport, Policy, Stage, WorkReport,
+    AttemptFailure, CheckReport, Choice, Effect, Event, Head, Job, JobKind, LandingReport, Policy, Stage, WorkReport,
     outstanding,
 };
 use signoff_core::review::{
@@ -15,13 +15,13 @@ use signoff_core::review::{
 };
 use signoff_core::similarity::assign_ids;
 use signoff_core::view::RunView;
-use signoff_core::wire::{Fact, Launch, LoopFact, Recorded, RunFact};
+use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 use signoff_term::line::{LineRenderer, Naming};
 
-/// A preset with its gates on.
+/// A preset with its gates enabled.
 pub fn reviewed(name: &str) -> Policy {
-    let mut policy = Policy::of(preset(name).expect(name));
+    let mut policy = Policy::new(preset(name).expect(name));
     for phase in &mut policy.workflow.phases {
         if let (PhaseKind::Gate(judge), false) = (&mut phase.kind, phase.name == "implement_review") {
             judge.gate.enabled = true;
@@ -34,13 +34,13 @@ pub fn head(number: u32) -> Head {
     Head { commit: format!("c{number}").as_str().into(), tree: format!("t{number}").as_str().into() }
 }
 
-/// A finding of one reviewer, with its place as `file:line`.
+/// A finding of one reviewer, with its location as `file:line`.
 pub fn finding(reviewer: &str, severity: Severity, place: &str, description: &str) -> Finding {
     let (file, line) = place.split_once(':').unwrap_or((place, ""));
     let mut findings = [Finding {
         file: Some(file.to_owned()).filter(|file| !file.is_empty()),
         line: line.parse().ok(),
-        ..Finding::of(&reviewer.into(), "bug", severity, description)
+        ..Finding::new(&reviewer.into(), "bug", severity, description)
     }];
     assign_ids(&mut findings);
     let [finding] = findings;
@@ -48,14 +48,14 @@ pub fn finding(reviewer: &str, severity: Severity, place: &str, description: &st
 }
 
 pub struct Story {
-    pub log: Vec<Recorded>,
+    pub log: Vec<RecordedFact>,
     pub view: RunView,
     loop_id: LoopId,
     heads: u32,
     launched: BTreeSet<(LoopId, AttemptId)>,
 }
 
-/// As its lines: the whole log is too long to read.
+/// Prints the lines, since the log is too long to read.
 impl fmt::Debug for Story {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.lines())
@@ -63,7 +63,7 @@ impl fmt::Debug for Story {
 }
 
 impl Story {
-    /// A run under a policy that has nothing to work yet.
+    /// A run with this policy and no tasks yet.
     pub fn of(policy: Policy) -> Self {
         let mut this = Self {
             log: Vec::new(),
@@ -72,12 +72,12 @@ impl Story {
             heads: 0,
             launched: BTreeSet::new(),
         };
-        let run_policy = RunPolicy::of(&policy.workflow, 2);
+        let run_policy = RunPolicy::new(&policy.workflow, 2);
         this.record(Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
         this
     }
 
-    /// One task under a preset, begun.
+    /// One started task with a preset.
     pub fn task(policy: Policy) -> Self {
         Self::of(policy).plan(&[&[(29, "Add user authentication")]]).starts(29)
     }
@@ -86,7 +86,7 @@ impl Story {
         let seq = self.log.len() as u64 + 1;
         let at: Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
         let at = at + SignedDuration::from_secs(10 * seq as i64);
-        self.log.push(Recorded { run: RunId(3), seq, at, fact });
+        self.log.push(RecordedFact { run: RunId(3), seq, at, fact });
         self.view.apply(&self.log[self.log.len() - 1]);
     }
 
@@ -104,16 +104,16 @@ impl Story {
     }
 
     pub fn run(&mut self, event: RunEvent) {
-        self.record(Fact::Run(RunFact::Moved(event)));
+        self.record(Fact::Run(RunFact::Transitioned(event)));
     }
 
-    /// What follows is about this task.
+    /// Selects the task for the following events.
     pub fn on(mut self, task: u64) -> Self {
         self.loop_id = id(task);
         self
     }
 
-    /// What follows is about this loop, which has no task.
+    /// Selects a loop without a task for the following events.
     pub fn on_loop(mut self, loop_id: &str) -> Self {
         self.loop_id = loop_id.into();
         self
@@ -121,12 +121,12 @@ impl Story {
 
     pub fn starts(self, task: u64) -> Self {
         let mut this = self.on(task);
-        let placed = LoopFact::Placed { base: "c0".into(), worktree: format!(".signoff/worktrees/{task}") };
+        let placed = LoopFact::WorkspaceCreated { base: "c0".into(), worktree: format!(".signoff/worktrees/{task}") };
         this.record(Fact::Loop(id(task), placed));
         this.then(Event::Started { head: head(0) })
     }
 
-    /// Any event, and what the engine records with it.
+    /// Records an event, and what the engine records with it.
     pub fn then(mut self, event: Event) -> Self {
         let loop_id = self.loop_id.clone();
         if let Some(attempt) = event.ends_attempt() {
@@ -139,7 +139,7 @@ impl Story {
             };
             self.record(Fact::Loop(loop_id.clone(), LoopFact::Used { attempt, usage }));
         }
-        self.record(Fact::Loop(loop_id.clone(), LoopFact::Moved(event)));
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event)));
         for job in self.jobs() {
             if self.launched.insert((loop_id.clone(), job.attempt)) {
                 let launch = launch(&job, self.view.row(&loop_id).expect("a row").phase);
@@ -147,32 +147,27 @@ impl Story {
                 self.record(Fact::Loop(loop_id.clone(), LoopFact::AttemptStarted { attempt, launch }));
             }
         }
-        if loop_id.serves_the_run() {
+        if loop_id.is_run_level() {
             return self;
         }
-        let standing = Standing::of(self.view.loop_state(&loop_id).expect("a loop"));
-        self.run(RunEvent::LoopMoved { loop_id, standing });
+        let standing = LoopStatus::for_loop(self.view.loop_state(&loop_id).expect("a loop"));
+        self.run(RunEvent::LoopStatusChanged { loop_id, standing });
         self
     }
 
     pub fn jobs(&self) -> Vec<Job> {
         let (this, policy) = (self.view.loop_state(&self.loop_id), self.view.loop_policy(&self.loop_id));
         let wishes = this.zip(policy).map(|(this, policy)| outstanding(this, policy)).unwrap_or_default();
-        wishes
-            .into_iter()
-            .filter_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None })
-            .collect()
+        wishes.into_iter().filter_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None }).collect()
     }
 
     pub fn attempt(&self, is_it: impl Fn(&JobKind) -> bool) -> AttemptId {
         let job = self.jobs().into_iter().find(|job| is_it(&job.kind));
-        job.unwrap_or_else(|| panic!("nobody does that: {:#?}", self.view.loop_state(&self.loop_id))).attempt
+        job.unwrap_or_else(|| panic!("no such attempt: {:#?}", self.view.loop_state(&self.loop_id))).attempt
     }
 
     fn writer(&self) -> AttemptId {
-        self.attempt(|kind| {
-            matches!(kind, JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Research { .. })
-        })
+        self.attempt(|kind| matches!(kind, JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Research { .. }))
     }
 
     pub fn reviewer(&self, name: &str) -> AttemptId {
@@ -203,12 +198,12 @@ impl Story {
         self.then(Event::WorkEnded { attempt, report: WorkReport::Stuck { head, reason: reason.to_owned() } })
     }
 
-    pub fn writer_fails(self, failure: Failure) -> Self {
+    pub fn writer_fails(self, failure: AttemptFailure) -> Self {
         let attempt = self.writer();
         self.then(Event::AttemptFailed { attempt, failure })
     }
 
-    pub fn reviewer_fails(self, name: &str, failure: Failure) -> Self {
+    pub fn reviewer_fails(self, name: &str, failure: AttemptFailure) -> Self {
         let attempt = self.reviewer(name);
         self.then(Event::AttemptFailed { attempt, failure })
     }
@@ -223,7 +218,7 @@ impl Story {
         self.answers(name, review)
     }
 
-    /// Asks for changes, worst first.
+    /// A review that requests changes, most severe finding first.
     pub fn objects(self, name: &str, findings: &[(Severity, &str, &str)]) -> Self {
         let review = review(name, Verdict::ChangesRequested, findings);
         self.answers(name, review)
@@ -241,24 +236,24 @@ impl Story {
 
     pub fn lands(self) -> Self {
         let attempt = self.program();
-        let report = LandReport::Landed { commit: "m1".into() };
+        let report = LandingReport::Landed { commit: "m1".into() };
         self.then(Event::LandingEnded { attempt, report })
     }
 
-    /// What it changed does not fit what landed before it.
+    /// The landing is rejected because of a conflict with an earlier one.
     pub fn comes_back(mut self, findings: Vec<Finding>) -> Self {
         let (attempt, head) = (self.program(), self.new_head());
-        self.then(Event::LandingEnded { attempt, report: LandReport::SentBack { head, findings } })
+        self.then(Event::LandingEnded { attempt, report: LandingReport::SentBack { head, findings } })
     }
 
-    /// A loop that serves the run, under a part of its workflow, begun.
+    /// Starts a loop without a task, with a part of the run's workflow.
     pub fn serves(mut self, loop_id: LoopId, part: Policy) -> Self {
-        self.record(Fact::Loop(loop_id.clone(), LoopFact::Governed { policy: Box::new(part) }));
+        self.record(Fact::Loop(loop_id.clone(), LoopFact::PolicySet { policy: Box::new(part) }));
         self.loop_id = loop_id;
         self.then(Event::Started { head: head(0) })
     }
 
-    /// The checkpoint review of a task is in.
+    /// Ends the checkpoint review of a task.
     pub fn looked_at(mut self, task: u64, review: Review) -> Self {
         let findings = review.findings.clone();
         self.record(Fact::Loop(id(task), LoopFact::CheckpointReviewed { review: Box::new(review) }));
@@ -269,7 +264,7 @@ impl Story {
 
     pub fn person(self, choice: Choice) -> Self {
         let stage = self.view.loop_state(&self.loop_id).map(|this| this.stage.clone());
-        let Some(Stage::Waiting { question, .. }) = stage else { panic!("nobody asked") };
+        let Some(Stage::Waiting { question, .. }) = stage else { panic!("no open question") };
         self.then(Event::PersonAnswered { question: question.id, choice, by: "ann".into() })
     }
 
@@ -284,7 +279,7 @@ impl Story {
 
     pub fn lines_named(&self, naming: Naming) -> String {
         let mut renderer = LineRenderer::new(naming);
-        let lines: Vec<_> = self.log.iter().flat_map(|recorded| renderer.take(recorded)).collect();
+        let lines: Vec<_> = self.log.iter().flat_map(|recorded| renderer.apply(recorded)).collect();
         assert_eq!(renderer.view(), &self.view);
         lines.join("\n")
     }
@@ -296,7 +291,7 @@ pub fn id(task: u64) -> LoopId {
 }
 
 fn kind(name: &str) -> ReviewerKind {
-    ReviewerKind::from_word(name).unwrap_or(ReviewerKind::General)
+    ReviewerKind::parse(name).unwrap_or(ReviewerKind::General)
 }
 
 pub fn review(name: &str, verdict: Verdict, findings: &[(Severity, &str, &str)]) -> Review {
@@ -304,7 +299,7 @@ pub fn review(name: &str, verdict: Verdict, findings: &[(Severity, &str, &str)])
     Review {
         findings: findings.collect(),
         confidence: Confidence::High,
-        ..Review::of(name.into(), kind(name), verdict)
+        ..Review::new(name.into(), kind(name), verdict)
     }
 }
 
@@ -314,7 +309,7 @@ pub fn note(file: &str, line: u32, description: &str) -> Note {
 
 fn launch(job: &Job, phase: String) -> Launch {
     let (role, reviewer) = match &job.kind {
-        JobKind::Work { role, .. } => (role.word(), None),
+        JobKind::Work { role, .. } => (role.as_str(), None),
         JobKind::Research { .. } => ("research", None),
         JobKind::Check => ("check", None),
         JobKind::Review { reviewer, .. } => ("review", Some(reviewer.clone())),
@@ -330,7 +325,7 @@ fn launch(job: &Job, phase: String) -> Launch {
         reviewer,
         phase,
         cycle: job.cycle,
-        hold: None,
+        sandbox: None,
         resumes: None,
     }
 }

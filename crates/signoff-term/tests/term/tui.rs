@@ -1,4 +1,4 @@
-//! The screen, as it is drawn.
+//! Tests of the terminal UI.
 
 mod dialogs;
 mod laws;

@@ -1,20 +1,19 @@
-//! Whatever agents, people and the world can do next to a loop.
+//! All events that can happen to a loop next.
 
 use jiff::Timestamp;
 use signoff_core::machine::{
-    CheckReport, Effect, Event, Failure, FinalWord, Head, Hold, Job, JobKind, LandReport, LimitPlan, Loop,
-    Loss, Policy, Stage, WorkReport, outstanding,
+    AttemptFailure, CheckReport, Effect, Event, FinalVerdict, Head, Job, JobKind, LandingReport, LimitPlan, Loop, Loss,
+    PauseReason, Policy, Stage, WorkReport, outstanding,
 };
 use signoff_core::review::Severity::{Critical, Minor};
 use signoff_core::review::{Review, Verdict, Violation, ViolationCode};
 
 use crate::story::{finding, head, review};
 
-/// Everything that can happen now.
+/// All events that are possible now.
 pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
     let by = || "ann\x1b[31m".to_owned();
-    let mut all: Vec<_> =
-        outstanding(this, policy).into_iter().flat_map(|wish| answers(this, wish)).collect();
+    let mut all: Vec<_> = outstanding(this, policy).into_iter().flat_map(|wish| answers(this, wish)).collect();
     match &this.stage {
         Stage::Queued => all.push(Event::Started { head: head(0) }),
         Stage::Done(_) => all.push(Event::PersonRetried { by: by() }),
@@ -32,14 +31,8 @@ pub fn nexts(this: &Loop, policy: &Policy) -> Vec<Event> {
             all.push(Event::ItemsPlanned { count: 2 });
         }
     }
-    let verdict = FinalWord::ChangesRequested;
-    all.push(Event::PersonEdited {
-        verdict,
-        by: by(),
-        reason: "seen\nit".into(),
-        head: None,
-        findings: Vec::new(),
-    });
+    let verdict = FinalVerdict::ChangesRequested;
+    all.push(Event::PersonEdited { verdict, by: by(), reason: "seen\nit".into(), head: None, findings: Vec::new() });
     all.push(Event::Cancelled { by: by() });
     all
 }
@@ -57,7 +50,7 @@ fn answers(this: &Loop, wish: Effect) -> Vec<Event> {
             let choices = question.choices.into_iter();
             choices.map(|choice| Event::PersonAnswered { question: question.id, choice, by: by() }).collect()
         }
-        Effect::Wait { hold: Hold::Checkpoint } => {
+        Effect::Wait { hold: PauseReason::Checkpoint } => {
             let findings = vec![finding("general", Critical, "a.rs", "odd")];
             vec![Event::CheckpointEnded { findings, number: Some(1) }]
         }
@@ -69,16 +62,11 @@ fn answers(this: &Loop, wish: Effect) -> Vec<Event> {
 
 fn reports(this: &Loop, job: &Job) -> Vec<Event> {
     let (attempt, changed) = (job.attempt, new_head(this));
-    let failure = Failure::NotStarted { message: "no\x07 agent\n".into() };
+    let failure = AttemptFailure::NotStarted { message: "no\x07 agent\n".into() };
     let mut all = vec![
         Event::AttemptFailed { attempt, failure },
         Event::AttemptLost { attempt, loss: Loss::Crashed },
-        Event::RateLimited {
-            attempt,
-            plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH),
-            why: None,
-            turn: None,
-        },
+        Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(Timestamp::UNIX_EPOCH), why: None, turn: None },
     ];
     let work = |report| Event::WorkEnded { attempt, report };
     let broken = || vec![finding("checks", Critical, "t.rs:1", "one\ntest \x1b[2J fails")];
@@ -103,8 +91,8 @@ fn reports(this: &Loop, job: &Job) -> Vec<Event> {
         ]),
         JobKind::Land => all.extend(
             [
-                LandReport::Landed { commit: "m1".into() },
-                LandReport::SentBack { head: changed, findings: broken() },
+                LandingReport::Landed { commit: "m1".into() },
+                LandingReport::SentBack { head: changed, findings: broken() },
             ]
             .map(|report| Event::LandingEnded { attempt, report }),
         ),

@@ -1,30 +1,30 @@
-//! What a program prints differently each time: commit ids, words of chance, dates, times, durations.
+//! Compares lines apart from volatile values: commit ids, random words, dates, times, durations.
 
-/// Whether two lines say the same, apart from what differs each time and the room it takes.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
+/// Whether two lines are equal apart from volatile values and spacing.
+pub(super) fn lines_match(one: &str, other: &str) -> bool {
     words(one) == words(other)
 }
 
 fn words(line: &str) -> Vec<String> {
-    line.split_whitespace().map(stable).collect()
+    line.split_whitespace().map(normalize).collect()
 }
 
-/// A word with everything volatile taken out.
-fn stable(word: &str) -> String {
+/// Replaces the volatile parts of a word with `~`.
+fn normalize(word: &str) -> String {
     let core = word.trim_matches(|c: char| "(),;.\"".contains(c));
     if is_time(core) || is_duration(core) {
         return word.replace(core, "~");
     }
-    let mut stable = String::new();
-    for run in runs(word) {
+    let mut normalized = String::new();
+    for run in hex_runs(word) {
         let date = run.len() == 8 && run.chars().all(|c| c.is_ascii_digit());
-        stable.push_str(if date || is_chance(run) { "~" } else { run });
+        normalized.push_str(if date || is_random(run) { "~" } else { run });
     }
-    stable
+    normalized
 }
 
-/// The word in pieces: hexadecimal digits, and what stands between them.
-fn runs(word: &str) -> Vec<&str> {
+/// Splits a word into runs of hexadecimal digits and the text between them.
+fn hex_runs(word: &str) -> Vec<&str> {
     let mut runs = Vec::new();
     let mut start = 0;
     let hex = |c: char| c.is_ascii_hexdigit() && !c.is_ascii_uppercase();
@@ -40,8 +40,8 @@ fn runs(word: &str) -> Vec<&str> {
     runs
 }
 
-/// Longer than the id of a finding, which is the same each time.
-fn is_chance(run: &str) -> bool {
+/// Whether a run is random. Ids of findings are shorter, and stable.
+fn is_random(run: &str) -> bool {
     run.len() > 10 && run.chars().all(|c| c.is_ascii_hexdigit())
 }
 
@@ -65,24 +65,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_differs_each_time_is_not_compared_and_all_else_is() {
+    fn only_volatile_values_are_ignored() {
         for (one, other) in [
-            (
-                "base  3a4ab19b9ee9e4c1b8425ee001a76ddb14c47db0",
-                "base  920338b76b92d8ea7d9cfd68e08d682e9feb7ec3",
-            ),
+            ("base  3a4ab19b9ee9e4c1b8425ee001a76ddb14c47db0", "base  920338b76b92d8ea7d9cfd68e08d682e9feb7ec3"),
             ("(review, 920338b76b9…): APPROVED", "(review, 1f5bcc09706…): APPROVED"),
             ("a1  demo  2026-11-15T13:43:37.7Z  12ms  $0.00", "a1  demo  2026-11-16T01:02:03Z  7ms   $0.00"),
             ("reviews/20261115-task-1-review-1.md", "reviews/20270101-task-1-review-1.md"),
         ] {
-            assert!(is_same(one, other), "{one} | {other}");
+            assert!(lines_match(one, other), "{one} | {other}");
         }
         for (one, other) in [
             ("f-38da465ca2 fixed", "f-8c1a987d3e fixed"),
             ("2 cycles", "3 cycles"),
             ("reviews/20261115-task-1-review-1.md", "reviews/20261115-task-1-review-2.md"),
         ] {
-            assert!(!is_same(one, other), "{one} | {other}");
+            assert!(!lines_match(one, other), "{one} | {other}");
         }
     }
 }

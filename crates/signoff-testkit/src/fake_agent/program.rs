@@ -1,12 +1,12 @@
-//! Where the fake agent's program is.
+//! Locates, and if needed builds, the fake agent's binary.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// The built program. Cargo builds it with all tests; where only one package's tests were built, it is built
-/// now, because tests of one package cannot ask for the programs of another.
+/// The path of the binary. Cargo builds it with all tests. If only one package's tests were built, this builds it,
+/// because tests cannot depend on the binaries of another package.
 ///
 /// # Panics
 /// If it cannot be built.
@@ -15,7 +15,7 @@ pub fn program() -> PathBuf {
     let profile = test.ancestors().nth(2).expect("tests lie in PROFILE/deps").to_owned();
     let program = profile.join("fake_agent");
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    if modified(&program).is_none_or(|built| newest(&sources).is_some_and(|changed| changed > built)) {
+    if modified(&program).is_none_or(|built| newest_modification(&sources).is_some_and(|changed| changed > built)) {
         build(&profile);
     }
     program
@@ -35,11 +35,13 @@ fn build(profile: &Path) {
     assert!(built.expect("a started cargo").success(), "the fake agent was not built");
 }
 
-fn newest(directory: &Path) -> Option<SystemTime> {
+fn newest_modification(directory: &Path) -> Option<SystemTime> {
     let entries = fs::read_dir(directory).ok()?.flatten();
     entries
         .filter_map(
-            |entry| if entry.path().is_dir() { newest(&entry.path()) } else { modified(&entry.path()) },
+            |entry| {
+                if entry.path().is_dir() { newest_modification(&entry.path()) } else { modified(&entry.path()) }
+            },
         )
         .max()
 }

@@ -1,34 +1,34 @@
-//! Counts calls and writes them down.
+//! Counts and logs the calls of the scripted agent.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::{Context, End, Failure};
-use crate::calls::{Entry, LOG, Start, prompt_file};
+use super::{AgentFailure, CallContext, FakeAgentExit};
+use crate::calls::{CALL_LOG, CallLogEntry, CallStart, prompt_file};
 
-/// A call that has been written down as begun.
-pub struct Record {
+/// A call whose start has been logged.
+pub struct CallRecord {
     log: PathBuf,
     number: u32,
 }
 
-/// The how manieth call with this role, reviewer and task this is.
-pub fn count_call(state: &Path, context: &Context) -> io::Result<u32> {
+/// The number of this call among those with the same role, reviewer and task.
+pub fn count_call(state: &Path, context: &CallContext) -> io::Result<u32> {
     fs::create_dir_all(state)?;
-    let Context { role, reviewer, task, .. } = context;
+    let CallContext { role, reviewer, task, .. } = context;
     let name = format!("{role}-{reviewer}-{task}").replace('/', "_");
     take_number(|number| state.join(format!("call-{name}-{number}"))).map(|(number, _)| number)
 }
 
-impl Record {
-    pub fn start(state: &Path, context: &Context, prompt: &str) -> io::Result<Self> {
+impl CallRecord {
+    pub fn start(state: &Path, context: &CallContext, prompt: &str) -> io::Result<Self> {
         let (number, mut kept) = take_number(|number| prompt_file(state, number))?;
         kept.write_all(prompt.as_bytes())?;
-        let this = Self { log: state.join(LOG), number };
+        let this = Self { log: state.join(CALL_LOG), number };
         let context = context.clone();
-        this.append(&Entry::Start(Start {
+        this.append(&CallLogEntry::Start(CallStart {
             number,
             call: context.call,
             role: context.role,
@@ -44,23 +44,23 @@ impl Record {
         Ok(this)
     }
 
-    pub fn end(self, end: &Result<End, Failure>) -> io::Result<()> {
+    pub fn end(self, end: &Result<FakeAgentExit, AgentFailure>) -> io::Result<()> {
         let how = match end {
-            Ok(End::Exit(code)) | Err((code, _)) => format!("exit {code}"),
-            Ok(End::Signal(signal)) => format!("signal {signal}"),
+            Ok(FakeAgentExit::Exit(code)) | Err((code, _)) => format!("exit {code}"),
+            Ok(FakeAgentExit::Signal(signal)) => format!("signal {signal}"),
         };
-        self.append(&Entry::End { number: self.number, at_ms: now_ms(), how })
+        self.append(&CallLogEntry::End { number: self.number, at_ms: now_ms(), how })
     }
 
-    /// One line in one write, so that lines of several agents do not mix.
-    fn append(&self, entry: &Entry) -> io::Result<()> {
+    /// Appends one line in a single write, so that lines of concurrent agents do not mix.
+    fn append(&self, entry: &CallLogEntry) -> io::Result<()> {
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
         OpenOptions::new().create(true).append(true).open(&self.log)?.write_all(&line)
     }
 }
 
-/// The first number whose file nobody has made yet.
+/// Creates the file with the first free number.
 fn take_number(path: impl Fn(u32) -> PathBuf) -> io::Result<(u32, File)> {
     for number in 1.. {
         match File::create_new(path(number)) {

@@ -1,40 +1,36 @@
-//! Anthropic's Messages.
+//! Anthropic's Messages API.
 
 use serde_json::{Value, json};
 
-use super::dialect::{Frame, Speaks};
-use super::fault::Refusal;
-use super::reply::{Reply, halves};
-use super::request::{Form, Request, Role, Tool, list, text_of, word};
+use super::dialect::{ProviderApi, SseFrame};
+use super::fault::ModelError;
+use super::reply::{ModelReply, halves};
+use super::request::{ConversationRole, ModelRequest, ToolDefinition, ToolForm, list, str_or_empty, text_of};
 
-pub(super) struct Anthropic;
+pub(super) struct AnthropicApi;
 
-/// The client's own tool to find deferred ones with.
+/// The client's tool that searches deferred tools.
 const SEARCH: &str = "ToolSearch";
 
-impl Speaks for Anthropic {
-    fn request(&self, _path: &str, body: &Value) -> Request {
+impl ProviderApi for AnthropicApi {
+    fn request(&self, _path: &str, body: &Value) -> ModelRequest {
         let format = [&body["output_config"]["format"]["schema"], &body["output_format"]["schema"]];
-        let mut request = Request {
-            model: word(&body["model"]).to_owned(),
+        let mut request = ModelRequest {
+            model: str_or_empty(&body["model"]).to_owned(),
             stream: body["stream"] == true,
             system: text_of(&body["system"]),
-            tools: list(&body["tools"])
-                .iter()
-                .filter(|tool| tool["defer_loading"] != true)
-                .map(tool)
-                .collect(),
+            tools: list(&body["tools"]).iter().filter(|tool| tool["defer_loading"] != true).map(tool).collect(),
             schema: format.into_iter().find(|schema| schema.is_object()).cloned(),
-            ..Request::default()
+            ..ModelRequest::default()
         };
         for message in list(&body["messages"]) {
-            take(&mut request, message);
+            add_message(&mut request, message);
         }
-        request.tools.extend(found(body));
+        request.tools.extend(found_tools(body));
         request
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn full_reply(&self, reply: &ModelReply) -> Value {
         let mut blocks = Vec::new();
         if !reply.text.is_empty() {
             blocks.push(json!({ "type": "text", "text": reply.text }));
@@ -54,24 +50,24 @@ impl Speaks for Anthropic {
         })
     }
 
-    fn frames(&self, reply: &Reply) -> Vec<Frame> {
-        let whole = self.whole(reply);
+    fn frames(&self, reply: &ModelReply) -> Vec<SseFrame> {
+        let whole = self.full_reply(reply);
         let mut begun = whole.clone();
         begun["content"] = json!([]);
         begun["stop_reason"] = Value::Null;
         begun["usage"] = usage(reply, 1);
         let mut frames =
-            vec![Frame::named("message_start", json!({ "message": begun })), Frame::named("ping", json!({}))];
+            vec![SseFrame::named("message_start", json!({ "message": begun })), SseFrame::named("ping", json!({}))];
         for (at, content) in list(&whole["content"]).iter().enumerate() {
-            frames.extend(block(at, content));
+            frames.extend(block_frames(at, content));
         }
         let end = json!({ "stop_reason": whole["stop_reason"], "stop_sequence": null });
-        frames.push(Frame::named("message_delta", json!({ "delta": end, "usage": whole["usage"] })));
-        frames.push(Frame::named("message_stop", json!({})));
+        frames.push(SseFrame::named("message_delta", json!({ "delta": end, "usage": whole["usage"] })));
+        frames.push(SseFrame::named("message_stop", json!({})));
         frames
     }
 
-    fn refusal(&self, refusal: &Refusal) -> Value {
+    fn error_body(&self, refusal: &ModelError) -> Value {
         let kind = match refusal.status {
             400 => "invalid_request_error",
             401 => "authentication_error",
@@ -85,62 +81,62 @@ impl Speaks for Anthropic {
         json!({ "type": "error", "error": { "type": kind, "message": refusal.message() } })
     }
 
-    fn told(&self, refusal: &Refusal) -> Frame {
-        Frame::named("error", self.refusal(refusal))
+    fn error_frame(&self, refusal: &ModelError) -> SseFrame {
+        SseFrame::named("error", self.error_body(refusal))
     }
 
-    fn count(&self, tokens: u64) -> Value {
+    fn token_count(&self, tokens: u64) -> Value {
         json!({ "input_tokens": tokens })
     }
 }
 
-fn tool(declared: &Value) -> Tool {
-    let name = word(&declared["name"]).to_owned();
-    let form = if name == SEARCH { Form::Search } else { Form::Json };
-    Tool { name, namespace: None, schema: declared["input_schema"].clone(), form }
+fn tool(declared: &Value) -> ToolDefinition {
+    let name = str_or_empty(&declared["name"]).to_owned();
+    let form = if name == SEARCH { ToolForm::Search } else { ToolForm::Json };
+    ToolDefinition { name, namespace: None, schema: declared["input_schema"].clone(), form }
 }
 
-/// Adds what a message says. A message of results can go on with the user's own words.
-fn take(request: &mut Request, message: &Value) {
+/// Adds a message to the request. A message with tool results can also contain user text.
+fn add_message(request: &mut ModelRequest, message: &Value) {
     let words = [json!({ "type": "text", "text": message["content"] })];
     let parts = message["content"].as_array().map_or(&words[..], Vec::as_slice);
     let of = |kind: &str| parts.iter().filter(|part| part["type"] == kind).collect::<Vec<_>>();
     let text = of("text").into_iter().map(text_of).collect::<Vec<_>>().join("\n");
-    match word(&message["role"]) {
+    match str_or_empty(&message["role"]) {
         "assistant" => {
             let calls = of("tool_use");
             let is_search = !calls.is_empty() && calls.iter().all(|call| call["name"] == SEARCH);
             request.searched |= is_search;
             if !is_search {
-                request.push(Role::Assistant, &text);
+                request.push(ConversationRole::Assistant, &text);
             }
         }
         "system" => request.add_to_system(&text),
         _ => {
             for result in of("tool_result") {
-                request.push(Role::Tool, &text_of(&result["content"]));
+                request.push(ConversationRole::Tool, &text_of(&result["content"]));
             }
             if !of("text").is_empty() {
-                request.push(Role::User, &text);
+                request.push(ConversationRole::User, &text);
             }
         }
     }
 }
 
-/// The deferred tools that a search has found: from then on they can be called.
-fn found(body: &Value) -> impl Iterator<Item = Tool> + use<'_> {
+/// The deferred tools that a search found, which can be called from then on.
+fn found_tools(body: &Value) -> impl Iterator<Item = ToolDefinition> + use<'_> {
     let parts = list(&body["messages"]).iter().flat_map(|message| list(&message["content"]));
     let references: Vec<_> = parts
         .flat_map(|part| list(&part["content"]))
         .filter(|part| part["type"] == "tool_reference")
-        .map(|part| word(&part["tool_name"]))
+        .map(|part| str_or_empty(&part["tool_name"]))
         .collect();
     let deferred = list(&body["tools"]).iter().filter(|tool| tool["defer_loading"] == true);
-    deferred.filter(move |tool| references.contains(&word(&tool["name"]))).map(tool)
+    deferred.filter(move |tool| references.contains(&str_or_empty(&tool["name"]))).map(tool)
 }
 
-/// The frames of one block of content.
-fn block(index: usize, whole: &Value) -> Vec<Frame> {
+/// The frames of one content block.
+fn block_frames(index: usize, whole: &Value) -> Vec<SseFrame> {
     let mut empty = whole.clone();
     let (text, kind, field) = match whole["text"].as_str() {
         Some(text) => {
@@ -152,18 +148,17 @@ fn block(index: usize, whole: &Value) -> Vec<Frame> {
             (whole["input"].to_string(), "input_json_delta", "partial_json")
         }
     };
-    let mut frames =
-        vec![Frame::named("content_block_start", json!({ "index": index, "content_block": empty }))];
+    let mut frames = vec![SseFrame::named("content_block_start", json!({ "index": index, "content_block": empty }))];
     frames.extend(halves(&text).into_iter().map(|half| {
         let delta = json!({ "type": kind, field: half });
-        Frame::named("content_block_delta", json!({ "index": index, "delta": delta }))
+        SseFrame::named("content_block_delta", json!({ "index": index, "delta": delta }))
     }));
-    frames.push(Frame::named("content_block_stop", json!({ "index": index })));
+    frames.push(SseFrame::named("content_block_stop", json!({ "index": index })));
     frames
 }
 
-/// Here the input is told without what the cache has to do with.
-fn usage(reply: &Reply, output: u64) -> Value {
+/// The usage. Here `input_tokens` excludes tokens read from or written to the cache.
+fn usage(reply: &ModelReply, output: u64) -> Value {
     json!({
         "input_tokens": reply.usage.fresh_input(),
         "cache_creation_input_tokens": reply.usage.written_input,

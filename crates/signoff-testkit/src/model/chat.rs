@@ -1,37 +1,37 @@
-//! OpenAI's Chat Completions, and all that speak it too.
+//! OpenAI's Chat Completions API.
 
 use serde_json::{Value, json};
 
-use super::dialect::{Frame, Speaks};
-use super::fault::Refusal;
+use super::dialect::{ProviderApi, SseFrame};
+use super::fault::ModelError;
 use super::openai;
-use super::reply::{Reply, halves};
-use super::request::{Request, Role, Tool, list, text_of, word};
+use super::reply::{ModelReply, halves};
+use super::request::{ConversationRole, ModelRequest, ToolDefinition, list, str_or_empty, text_of};
 
-pub(super) struct Chat;
+pub(super) struct ChatApi;
 
-impl Speaks for Chat {
-    fn request(&self, _path: &str, body: &Value) -> Request {
-        let mut request = Request {
-            model: word(&body["model"]).to_owned(),
+impl ProviderApi for ChatApi {
+    fn request(&self, _path: &str, body: &Value) -> ModelRequest {
+        let mut request = ModelRequest {
+            model: str_or_empty(&body["model"]).to_owned(),
             stream: body["stream"] == true,
             tools: list(&body["tools"]).iter().map(tool).filter(|tool| !tool.name.is_empty()).collect(),
             schema: Some(body["response_format"]["json_schema"]["schema"].clone()).filter(Value::is_object),
-            ..Request::default()
+            ..ModelRequest::default()
         };
         for message in list(&body["messages"]) {
             let text = text_of(&message["content"]);
-            match word(&message["role"]) {
+            match str_or_empty(&message["role"]) {
                 "system" | "developer" => request.add_to_system(&text),
-                "assistant" => request.push(Role::Assistant, &text),
-                "tool" | "function" => request.push(Role::Tool, &text),
-                _ => request.push(Role::User, &text),
+                "assistant" => request.push(ConversationRole::Assistant, &text),
+                "tool" | "function" => request.push(ConversationRole::Tool, &text),
+                _ => request.push(ConversationRole::User, &text),
             }
         }
         request
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn full_reply(&self, reply: &ModelReply) -> Value {
         let mut message = json!({ "role": "assistant", "content": reply.text });
         if reply.text.is_empty() {
             message["content"] = Value::Null;
@@ -45,16 +45,16 @@ impl Speaks for Chat {
         whole
     }
 
-    fn frames(&self, reply: &Reply) -> Vec<Frame> {
+    fn frames(&self, reply: &ModelReply) -> Vec<SseFrame> {
         let chunk = |delta: Value, reason: Value| {
             let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
-            Frame::data(envelope(reply, "chat.completion.chunk", json!([choice])))
+            SseFrame::data(envelope(reply, "chat.completion.chunk", json!([choice])))
         };
         let mut frames = vec![chunk(json!({ "role": "assistant", "content": "" }), Value::Null)];
         let texts = reply.deltas().into_iter();
         frames.extend(texts.map(|text| chunk(json!({ "content": text }), Value::Null)));
         for (at, mut call) in calls(reply).enumerate() {
-            let arguments = word(&call["function"]["arguments"]).to_owned();
+            let arguments = str_or_empty(&call["function"]["arguments"]).to_owned();
             call["index"] = json!(at);
             call["function"]["arguments"] = json!("");
             frames.push(chunk(json!({ "tool_calls": [call] }), Value::Null));
@@ -66,49 +66,49 @@ impl Speaks for Chat {
         frames.push(chunk(json!({}), json!(finish(reply))));
         let mut last = envelope(reply, "chat.completion.chunk", json!([]));
         last["usage"] = usage(reply);
-        frames.push(Frame::data(last));
-        frames.push(Frame::data("[DONE]"));
+        frames.push(SseFrame::data(last));
+        frames.push(SseFrame::data("[DONE]"));
         frames
     }
 
-    fn refusal(&self, refusal: &Refusal) -> Value {
-        openai::refusal(refusal)
+    fn error_body(&self, refusal: &ModelError) -> Value {
+        openai::error_body(refusal)
     }
 
-    fn told(&self, refusal: &Refusal) -> Frame {
-        Frame::data(openai::refusal(refusal))
+    fn error_frame(&self, refusal: &ModelError) -> SseFrame {
+        SseFrame::data(openai::error_body(refusal))
     }
 
-    fn count(&self, tokens: u64) -> Value {
+    fn token_count(&self, tokens: u64) -> Value {
         json!({ "input_tokens": tokens })
     }
 }
 
-fn tool(declared: &Value) -> Tool {
+fn tool(declared: &Value) -> ToolDefinition {
     let function = &declared["function"];
-    Tool {
-        name: word(&function["name"]).to_owned(),
+    ToolDefinition {
+        name: str_or_empty(&function["name"]).to_owned(),
         schema: function["parameters"].clone(),
-        ..Tool::default()
+        ..ToolDefinition::default()
     }
 }
 
-fn envelope(reply: &Reply, kind: &str, choices: Value) -> Value {
+fn envelope(reply: &ModelReply, kind: &str, choices: Value) -> Value {
     json!({ "id": reply.id("chatcmpl"), "object": kind, "created": 0, "model": reply.model, "choices": choices })
 }
 
-fn calls(reply: &Reply) -> impl Iterator<Item = Value> {
+fn calls(reply: &ModelReply) -> impl Iterator<Item = Value> {
     reply.calls.iter().enumerate().map(|(at, call)| {
         let function = json!({ "name": call.tool.name, "arguments": call.json().to_string() });
         json!({ "id": reply.call_id("call", at), "type": "function", "function": function })
     })
 }
 
-fn finish(reply: &Reply) -> &'static str {
+fn finish(reply: &ModelReply) -> &'static str {
     if reply.calls.is_empty() { "stop" } else { "tool_calls" }
 }
 
-fn usage(reply: &Reply) -> Value {
+fn usage(reply: &ModelReply) -> Value {
     json!({
         "prompt_tokens": reply.usage.input,
         "prompt_tokens_details": { "cached_tokens": reply.usage.cached_input },

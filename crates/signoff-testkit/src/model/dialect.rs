@@ -1,17 +1,17 @@
-//! The languages of providers: what each file beside this one can read and write.
+//! The provider APIs, and the trait that each of them implements.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::anthropic::Anthropic;
-use super::chat::Chat;
-use super::fault::Refusal;
-use super::gemini::Gemini;
-use super::reply::Reply;
-use super::request::Request;
-use super::responses::Responses;
+use super::anthropic::AnthropicApi;
+use super::chat::ChatApi;
+use super::fault::ModelError;
+use super::gemini::GeminiApi;
+use super::reply::ModelReply;
+use super::request::ModelRequest;
+use super::responses::ResponsesApi;
 
-/// One of the languages.
+/// A provider API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dialect {
@@ -19,69 +19,69 @@ pub enum Dialect {
     Anthropic,
     /// OpenAI's Responses.
     Responses,
-    /// OpenAI's Chat Completions, which many others speak too.
+    /// OpenAI's Chat Completions, which many other providers support.
     Chat,
     /// Google's Gemini.
     Gemini,
 }
 
-/// Translation between a language and what all have in common.
-pub(super) trait Speaks {
-    /// Any JSON is understood somehow; what is missing is empty.
-    fn request(&self, path: &str, body: &Value) -> Request;
+/// Translates between an API and the common request and reply types.
+pub(super) trait ProviderApi {
+    /// Parses a request. Any JSON is accepted; missing values are empty.
+    fn request(&self, path: &str, body: &Value) -> ModelRequest;
 
-    /// A reply at once.
-    fn whole(&self, reply: &Reply) -> Value;
+    /// A reply without streaming.
+    fn full_reply(&self, reply: &ModelReply) -> Value;
 
-    /// A reply bit by bit.
-    fn frames(&self, reply: &Reply) -> Vec<Frame>;
+    /// A streamed reply.
+    fn frames(&self, reply: &ModelReply) -> Vec<SseFrame>;
 
-    /// An error in place of a reply.
-    fn refusal(&self, refusal: &Refusal) -> Value;
+    /// The body of an error response.
+    fn error_body(&self, refusal: &ModelError) -> Value;
 
-    /// An error within a stream.
-    fn told(&self, refusal: &Refusal) -> Frame;
+    /// An error event within a stream.
+    fn error_frame(&self, refusal: &ModelError) -> SseFrame;
 
-    /// How many tokens a request has.
-    fn count(&self, tokens: u64) -> Value;
+    /// The response to a token count request.
+    fn token_count(&self, tokens: u64) -> Value;
 }
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Frame {
+pub(super) struct SseFrame {
     name: Option<&'static str>,
-    /// JSON, or a text that is sent as it is.
+    /// JSON, or a text that is sent verbatim.
     data: Value,
 }
 
 impl Dialect {
-    pub(super) fn speaker(self) -> &'static dyn Speaks {
+    pub(super) fn api(self) -> &'static dyn ProviderApi {
         match self {
-            Self::Anthropic => &Anthropic,
-            Self::Responses => &Responses,
-            Self::Chat => &Chat,
-            Self::Gemini => &Gemini,
+            Self::Anthropic => &AnthropicApi,
+            Self::Responses => &ResponsesApi,
+            Self::Chat => &ChatApi,
+            Self::Gemini => &GeminiApi,
         }
     }
 }
 
-impl Frame {
+impl SseFrame {
     pub fn data(data: impl Into<Value>) -> Self {
         Self { name: None, data: data.into() }
     }
 
-    /// An event whose data says its name too.
+    /// An event whose data also contains its name.
     pub fn named(name: &'static str, data: Value) -> Self {
         Self { name: Some(name), data }.with("type", name)
     }
 
-    /// The same with one more member.
+    /// Adds a member to the data.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.data[name] = value.into();
         self
     }
 
-    /// As it goes over the wire.
+    /// The wire format.
     pub fn text(&self) -> String {
         let name = self.name.map(|name| format!("event: {name}\n")).unwrap_or_default();
         let data = self.data.as_str().map_or_else(|| self.data.to_string(), str::to_owned);

@@ -1,4 +1,4 @@
-//! What goes wrong, and what then goes over the wire.
+//! Scripted faults, and the bytes they send.
 
 use std::time::Duration;
 
@@ -6,39 +6,40 @@ use serde::{Deserialize, Serialize};
 
 use super::reply::halves;
 
-/// Something that keeps a client from its reply.
+/// A fault in place of, or during, a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Fault {
-    /// An error in place of the reply.
-    Status(Refusal),
-    /// An error told within a stream that began well. Where nothing is streamed, the same as `Status`.
-    Told(Refusal),
-    /// The connection is closed in the middle of the reply.
+    /// An error response instead of the reply.
+    Status(ModelError),
+    /// An error event in the middle of a stream. Without streaming, the same as `Status`.
+    #[serde(rename = "told")]
+    InStream(ModelError),
+    /// Closes the connection in the middle of the reply.
     Cut,
-    /// In the middle of the reply comes the half of something, and nothing after it.
+    /// Ends the reply in the middle of a frame.
     Malformed,
-    /// Nothing comes after the middle of the reply, and the connection stays.
+    /// Stops in the middle of the reply and keeps the connection open.
     Hang,
-    /// The reply comes so many milliseconds late.
+    /// Delays the reply by this many milliseconds.
     Delay(u64),
 }
 
-/// How much of a reply a client gets.
+/// How much of a reply the client gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum ReplyEnd {
     Whole,
-    /// Its beginning, in which some providers tell the input's tokens already.
+    /// Its beginning, in which some providers already report the input tokens.
     Broken,
-    /// Nothing of it.
+    /// Nothing.
     Refused,
 }
 
-/// An error as a provider tells it.
+/// A provider's error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Refusal {
+pub struct ModelError {
     pub status: u16,
     #[serde(default)]
     pub message: Option<String>,
@@ -47,9 +48,9 @@ pub struct Refusal {
     pub retry_after: Option<u64>,
 }
 
-/// One thing to do with a connection.
+/// One operation on a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(super) enum WirePiece {
     Send(String),
     Wait(Duration),
     Break,
@@ -57,38 +58,38 @@ pub(super) enum Piece {
 }
 
 impl Fault {
-    /// How a reply ends that this happens to.
-    pub fn end(&self) -> End {
+    /// How a reply with this fault ends.
+    pub fn end(&self) -> ReplyEnd {
         match self {
-            Self::Delay(_) => End::Whole,
-            Self::Status(_) => End::Refused,
-            Self::Told(_) | Self::Cut | Self::Malformed | Self::Hang => End::Broken,
+            Self::Delay(_) => ReplyEnd::Whole,
+            Self::Status(_) => ReplyEnd::Refused,
+            Self::InStream(_) | Self::Cut | Self::Malformed | Self::Hang => ReplyEnd::Broken,
         }
     }
 
-    /// What is sent instead of these parts of a reply.
-    pub(super) fn apply(&self, mut parts: Vec<String>) -> Vec<Piece> {
-        let rest = if self.end() == End::Whole { Vec::new() } else { parts.split_off(parts.len() / 2) };
-        let mut pieces: Vec<_> = parts.into_iter().map(Piece::Send).collect();
+    /// Applies the fault to the parts of a reply.
+    pub(super) fn apply(&self, mut parts: Vec<String>) -> Vec<WirePiece> {
+        let rest = if self.end() == ReplyEnd::Whole { Vec::new() } else { parts.split_off(parts.len() / 2) };
+        let mut pieces: Vec<_> = parts.into_iter().map(WirePiece::Send).collect();
         match self {
-            Self::Delay(ms) => pieces.insert(0, Piece::Wait(Duration::from_millis(*ms))),
-            Self::Cut => pieces.push(Piece::Break),
-            Self::Malformed => pieces.extend(rest.first().map(|next| Piece::Send(garbled(next)))),
-            Self::Hang => pieces.push(Piece::Hang),
-            // The error itself is a matter of the dialect, which puts it behind.
-            Self::Status(_) | Self::Told(_) => {}
+            Self::Delay(ms) => pieces.insert(0, WirePiece::Wait(Duration::from_millis(*ms))),
+            Self::Cut => pieces.push(WirePiece::Break),
+            Self::Malformed => pieces.extend(rest.first().map(|next| WirePiece::Send(garbled(next)))),
+            Self::Hang => pieces.push(WirePiece::Hang),
+            // The caller appends the error event in the format of the API.
+            Self::Status(_) | Self::InStream(_) => {}
         }
         pieces
     }
 }
 
-/// The first half of a part, ended as if it were all.
+/// The first half of a part, terminated like a complete one.
 fn garbled(part: &str) -> String {
     let half = halves(part).first().copied().unwrap_or("").trim_end();
     format!("{half}\n\n")
 }
 
-impl Refusal {
+impl ModelError {
     pub fn new(status: u16) -> Self {
         Self { status, message: None, retry_after: None }
     }

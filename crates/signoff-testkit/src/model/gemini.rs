@@ -1,19 +1,19 @@
-//! Google's Gemini.
+//! Google's Gemini API.
 
 use serde_json::{Value, json};
 
-use super::dialect::{Frame, Speaks};
-use super::fault::Refusal;
-use super::reply::Reply;
-use super::request::{Form, Request, Role, Tool, list, text_of, word};
+use super::dialect::{ProviderApi, SseFrame};
+use super::fault::ModelError;
+use super::reply::ModelReply;
+use super::request::{ConversationRole, ModelRequest, ToolDefinition, ToolForm, list, str_or_empty, text_of};
 
-pub(super) struct Gemini;
+pub(super) struct GeminiApi;
 
-impl Speaks for Gemini {
-    fn request(&self, path: &str, body: &Value) -> Request {
+impl ProviderApi for GeminiApi {
+    fn request(&self, path: &str, body: &Value) -> ModelRequest {
         let (model, method) = model_and_method(path);
         let config = &body["generationConfig"];
-        let mut request = Request {
+        let mut request = ModelRequest {
             model: model.to_owned(),
             stream: method == "streamGenerateContent",
             system: text_of(&body["systemInstruction"]),
@@ -22,31 +22,31 @@ impl Speaks for Gemini {
                 .into_iter()
                 .find(|schema| schema.is_object())
                 .cloned(),
-            ..Request::default()
+            ..ModelRequest::default()
         };
         for content in list(&body["contents"]) {
-            take(&mut request, content);
+            add_content(&mut request, content);
         }
         request
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn full_reply(&self, reply: &ModelReply) -> Value {
         let text = (!reply.text.is_empty()).then(|| json!({ "text": reply.text }));
         let mut whole = chunk(reply, text.into_iter().chain(calls(reply)).collect());
         end(&mut whole, reply);
         whole
     }
 
-    fn frames(&self, reply: &Reply) -> Vec<Frame> {
+    fn frames(&self, reply: &ModelReply) -> Vec<SseFrame> {
         let texts = reply.deltas().into_iter().map(|text| json!({ "text": text }));
         let mut chunks: Vec<_> = texts.chain(calls(reply)).map(|part| chunk(reply, json!([part]))).collect();
         let mut last = chunk(reply, json!([{ "text": "" }]));
         end(&mut last, reply);
         chunks.push(last);
-        chunks.into_iter().map(Frame::data).collect()
+        chunks.into_iter().map(SseFrame::data).collect()
     }
 
-    fn refusal(&self, refusal: &Refusal) -> Value {
+    fn error_body(&self, refusal: &ModelError) -> Value {
         let status = match refusal.status {
             400 => "INVALID_ARGUMENT",
             401 => "UNAUTHENTICATED",
@@ -59,57 +59,56 @@ impl Speaks for Gemini {
         let mut error = json!({ "code": refusal.status, "message": refusal.message(), "status": status });
         if let Some(seconds) = refusal.retry_after {
             let delay = format!("{seconds}s");
-            error["details"] =
-                json!([{ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay }]);
+            error["details"] = json!([{ "@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay }]);
         }
         json!({ "error": error })
     }
 
-    fn told(&self, refusal: &Refusal) -> Frame {
-        Frame::data(self.refusal(refusal))
+    fn error_frame(&self, refusal: &ModelError) -> SseFrame {
+        SseFrame::data(self.error_body(refusal))
     }
 
-    fn count(&self, tokens: u64) -> Value {
+    fn token_count(&self, tokens: u64) -> Value {
         json!({ "totalTokens": tokens })
     }
 }
 
-/// Of a path like `/v1beta/models/MODEL:METHOD`.
+/// Splits a path like `/v1beta/models/MODEL:METHOD`.
 pub(super) fn model_and_method(path: &str) -> (&str, &str) {
     let last = path.rsplit('/').next().unwrap_or("");
     last.split_once(':').unwrap_or((last, ""))
 }
 
-fn tools(declared: &Value) -> Vec<Tool> {
+fn tools(declared: &Value) -> Vec<ToolDefinition> {
     let tool = |function: &Value| {
         let schemas = [&function["parametersJsonSchema"], &function["parameters"]];
-        Tool {
-            name: word(&function["name"]).to_owned(),
+        ToolDefinition {
+            name: str_or_empty(&function["name"]).to_owned(),
             namespace: None,
             schema: schemas.into_iter().find(|schema| schema.is_object()).cloned().unwrap_or_default(),
-            form: Form::Json,
+            form: ToolForm::Json,
         }
     };
     list(&declared["functionDeclarations"]).iter().map(tool).collect()
 }
 
-fn take(request: &mut Request, content: &Value) {
+fn add_content(request: &mut ModelRequest, content: &Value) {
     let parts = list(&content["parts"]);
     let texts: Vec<_> = parts.iter().filter_map(|part| part["text"].as_str()).collect();
     if content["role"] == "model" {
-        return request.push(Role::Assistant, &texts.join("\n"));
+        return request.push(ConversationRole::Assistant, &texts.join("\n"));
     }
     for result in parts.iter().filter_map(|part| part.get("functionResponse")) {
         let response = &result["response"];
         let text = text_of(response);
-        request.push(Role::Tool, &if text.is_empty() { response.to_string() } else { text });
+        request.push(ConversationRole::Tool, &if text.is_empty() { response.to_string() } else { text });
     }
     if !texts.is_empty() {
-        request.push(Role::User, &texts.join("\n"));
+        request.push(ConversationRole::User, &texts.join("\n"));
     }
 }
 
-fn chunk(reply: &Reply, parts: Value) -> Value {
+fn chunk(reply: &ModelReply, parts: Value) -> Value {
     json!({
         "candidates": [{ "content": { "role": "model", "parts": parts }, "index": 0 }],
         "modelVersion": reply.model,
@@ -117,14 +116,14 @@ fn chunk(reply: &Reply, parts: Value) -> Value {
     })
 }
 
-fn calls(reply: &Reply) -> impl Iterator<Item = Value> {
+fn calls(reply: &ModelReply) -> impl Iterator<Item = Value> {
     reply.calls.iter().enumerate().map(|(at, call)| {
         json!({ "functionCall": { "id": reply.call_id("call", at), "name": call.tool.name, "args": call.json() } })
     })
 }
 
-/// Says that this was all, and what it took.
-fn end(chunk: &mut Value, reply: &Reply) {
+/// Adds the finish reason and the usage.
+fn end(chunk: &mut Value, reply: &ModelReply) {
     chunk["candidates"][0]["finishReason"] = json!("STOP");
     let mut usage = json!({
         "promptTokenCount": reply.usage.input,

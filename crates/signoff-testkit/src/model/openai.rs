@@ -1,11 +1,11 @@
-//! What OpenAI's two languages have in common.
+//! What OpenAI's two APIs share.
 
 use serde_json::{Value, json};
 
-use super::fault::Refusal;
+use super::fault::ModelError;
 
-/// An error.
-pub(super) fn refusal(refusal: &Refusal) -> Value {
+/// The body of an error response.
+pub(super) fn error_body(refusal: &ModelError) -> Value {
     let (kind, code) = match refusal.status {
         401 => ("invalid_request_error", json!("invalid_api_key")),
         404 => ("invalid_request_error", json!("model_not_found")),

@@ -1,4 +1,4 @@
-//! What was asked, in the order in which it came.
+//! The log of requests to the model, in order of arrival.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,143 +7,147 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::dialect::Dialect;
-use super::fault::{End, Fault};
-use super::usage::Usage;
+use super::fault::{Fault, ReplyEnd};
+use super::usage::TokenUsage;
 
-/// One request, and what was made of it.
+/// One request and its result.
 #[derive(Debug, Clone, Serialize)]
-pub struct Seen {
+pub struct RecordedModelRequest {
     /// From 1.
     pub number: usize,
     pub method: String,
     pub path: String,
-    /// What the client calls itself.
+    /// The user agent.
     pub agent: String,
     pub authorization: Option<Authorization>,
     #[serde(flatten)]
-    pub kind: Kind,
+    pub kind: ModelRequestKind,
 }
 
-/// What a client showed to be let in.
+/// The credentials of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Authorization {
     pub header: String,
-    /// For tests to look at, and for no log.
+    /// For tests only; never serialized.
     #[serde(skip)]
     pub value: String,
 }
 
-/// What was asked for.
+/// The kind of a request.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Kind {
-    /// A reply.
-    Reply(Box<Replied>),
-    /// How many tokens a text has.
+pub enum ModelRequestKind {
+    /// A request for a model reply.
+    Reply(Box<ModelReplyRecord>),
+    /// A request to count tokens.
     Count,
-    /// Which models there are.
+    /// A request for the list of models.
     Models,
-    /// Something that is not served here.
+    /// An unsupported request.
     Unknown,
 }
 
-/// A reply that was asked for.
+/// A request for a model reply, with the reply.
 #[derive(Debug, Clone, Serialize)]
-pub struct Replied {
+pub struct ModelReplyRecord {
     pub dialect: Dialect,
     pub model: String,
     pub stream: bool,
-    /// The rule that it was answered by. Without one it was the script's default, or a side request.
+    /// The rule that answered; `None` for the script's default and for side requests.
     pub rule: Option<String>,
-    /// Which of the rule's turns, from 0.
+    /// The index of the rule's turn.
     pub turn: usize,
-    /// Whether the client declared no tools, as for titles and summaries.
+    /// Whether this is a side request without tools, as for titles and summaries.
     pub side: bool,
-    #[serde(serialize_with = "shortened")]
+    #[serde(serialize_with = "serialize_tail")]
     pub system: String,
-    /// The newest message of the user.
-    #[serde(serialize_with = "shortened")]
+    /// The newest user message.
+    #[serde(serialize_with = "serialize_tail")]
     pub prompt: String,
-    /// The newest results of tools.
-    #[serde(serialize_with = "shortened")]
+    /// The newest tool results.
+    #[serde(serialize_with = "serialize_tail")]
     pub result: String,
-    /// The names of the tools declared; nested ones as `namespace/name`.
+    /// The names of the declared tools; nested ones as `namespace/name`.
     pub tools: Vec<String>,
-    /// The tools called, with what.
+    /// The tool calls of the reply, with their arguments.
     pub calls: Vec<(String, Value)>,
-    /// What the script wanted done and no declared tool could do.
+    /// Actions of the script that no declared tool supports.
     pub undeclared: Vec<String>,
     pub fault: Option<Fault>,
-    pub end: End,
-    /// What the reply says that it used, if it comes to its end.
-    pub usage: Usage,
+    pub end: ReplyEnd,
+    /// The usage that the reply reports if it is complete.
+    pub usage: TokenUsage,
 }
 
-impl Seen {
-    pub fn reply(&self) -> Option<&Replied> {
+impl RecordedModelRequest {
+    pub fn reply(&self) -> Option<&ModelReplyRecord> {
         match &self.kind {
-            Kind::Reply(reply) => Some(reply),
-            Kind::Count | Kind::Models | Kind::Unknown => None,
+            ModelRequestKind::Reply(reply) => Some(reply),
+            ModelRequestKind::Count | ModelRequestKind::Models | ModelRequestKind::Unknown => None,
         }
     }
 
-    /// Whether it was answered by this rule.
-    pub fn is_of(&self, rule: &str) -> bool {
+    /// Whether this rule answered.
+    pub fn is_answered_by(&self, rule: &str) -> bool {
         self.reply().is_some_and(|reply| reply.rule.as_deref() == Some(rule))
     }
 }
 
-/// A test that waits in vain must end.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout for waits.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// All requests so far.
 #[derive(Debug, Default)]
-pub(super) struct Records {
-    seen: Mutex<Vec<Seen>>,
-    more: Condvar,
+pub(super) struct ModelRequestLog {
+    seen: Mutex<Vec<RecordedModelRequest>>,
+    added: Condvar,
 }
 
-impl Records {
-    /// Adds a request, which gets its number, and gives this.
-    pub fn add(&self, make: impl FnOnce(usize) -> Seen) -> usize {
+impl ModelRequestLog {
+    /// Adds a request and returns its number.
+    pub fn add(&self, make: impl FnOnce(usize) -> RecordedModelRequest) -> usize {
         let mut seen = self.lock();
         let number = seen.len() + 1;
         let record = make(number);
         seen.push(record);
-        self.more.notify_all();
+        self.added.notify_all();
         number
     }
 
-    pub fn all(&self) -> Vec<Seen> {
+    pub fn all(&self) -> Vec<RecordedModelRequest> {
         self.lock().clone()
     }
 
-    /// Waits for the request with this number, however long it takes.
-    pub fn wait(&self, number: usize) -> Seen {
+    /// Waits without a timeout for the request with this number.
+    pub fn wait(&self, number: usize) -> RecordedModelRequest {
         let mut seen = self.lock();
         loop {
             if let Some(found) = seen.get(number - 1) {
                 return found.clone();
             }
-            seen = self.more.wait(seen).unwrap_or_else(PoisonError::into_inner);
+            seen = self.added.wait(seen).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Waits until so many requests are like this. `None`: they did not come.
-    pub fn wait_for(&self, count: usize, fits: impl Fn(&Seen) -> bool) -> Option<Vec<Seen>> {
-        let few = |seen: &mut Vec<Seen>| seen.iter().filter(|seen| fits(seen)).count() < count;
-        let waited = self.more.wait_timeout_while(self.lock(), PATIENCE, few);
+    /// Waits until `count` requests match. Returns `None` on a timeout.
+    pub fn wait_for(
+        &self,
+        count: usize,
+        fits: impl Fn(&RecordedModelRequest) -> bool,
+    ) -> Option<Vec<RecordedModelRequest>> {
+        let few = |seen: &mut Vec<RecordedModelRequest>| seen.iter().filter(|seen| fits(seen)).count() < count;
+        let waited = self.added.wait_timeout_while(self.lock(), WAIT_TIMEOUT, few);
         let (seen, end) = waited.unwrap_or_else(PoisonError::into_inner);
         (!end.timed_out()).then(|| seen.iter().filter(|seen| fits(seen)).cloned().collect())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Seen>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<RecordedModelRequest>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The end of a text, which is where the news are.
-fn shortened<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+/// Serializes the end of a text, which has the newest part.
+fn serialize_tail<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
     let count = text.chars().count();
     serializer.collect_str(&text.chars().skip(count.saturating_sub(300)).collect::<String>())
 }

@@ -1,56 +1,56 @@
-//! What the model says, whatever the dialect it is said in.
+//! A model reply, independent of the provider's API.
 
 use serde_json::{Value, json};
 
-use super::request::{Form, Request, Tool};
+use super::request::{ModelRequest, ToolDefinition, ToolForm};
 use super::sample::sample;
-use super::script::Turn;
-use super::tools::{self, Undeclared};
-use super::usage::Usage;
+use super::script::ModelTurn;
+use super::tools::{self, UndeclaredTool};
+use super::usage::TokenUsage;
 
 /// One reply.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
-    /// A number of its own on this server.
+pub struct ModelReply {
+    /// Unique on this server.
     pub number: usize,
-    /// How long the conversation is.
+    /// The number of conversation entries.
     pub length: usize,
     pub model: String,
     pub text: String,
-    pub calls: Vec<Call>,
-    pub usage: Usage,
+    pub calls: Vec<ToolCall>,
+    pub usage: TokenUsage,
 }
 
-/// A tool to be called.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    pub tool: Tool,
-    pub input: Input,
+pub struct ToolCall {
+    pub tool: ToolDefinition,
+    pub input: ToolInput,
 }
 
-/// What a tool is called with.
+/// The input of a tool call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Input {
+pub enum ToolInput {
     Json(Value),
     Text(String),
 }
 
-impl Reply {
-    /// What a turn becomes for this client, and what of it the client has no tool for.
-    pub fn of_turn(turn: &Turn, request: &Request, cwd: Option<&str>) -> (Self, Vec<String>) {
+impl ModelReply {
+    /// Converts a turn for this client. Also returns the actions that no declared tool supports.
+    pub fn from_turn(turn: &ModelTurn, request: &ModelRequest, cwd: Option<&str>) -> (Self, Vec<String>) {
         let (mut texts, mut calls, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         if !turn.say.is_empty() {
             texts.push(turn.say.clone());
         }
         for action in &turn.calls {
             match tools::call(action, request, cwd) {
-                // The rest of the turn waits until the tools are there.
-                Ok(call) if call.tool.form == Form::Search => {
+                // The rest of the turn follows when the tools are available.
+                Ok(call) if call.tool.form == ToolForm::Search => {
                     (texts, calls) = (Vec::new(), vec![call]);
                     break;
                 }
                 Ok(call) => calls.push(call),
-                Err(Undeclared(what)) => {
+                Err(UndeclaredTool(what)) => {
                     texts.push(format!("[no tool was declared for {what}]"));
                     missing.push(what);
                 }
@@ -59,49 +59,49 @@ impl Reply {
         (Self::new(texts.join("\n\n"), calls, turn.usage, request), missing)
     }
 
-    /// What satisfies a client that wants data of some shape.
-    pub fn of_schema(schema: &Value, request: &Request) -> Self {
+    /// A structured reply that satisfies a JSON Schema.
+    pub fn from_schema(schema: &Value, request: &ModelRequest) -> Self {
         Self::new(sample(schema).to_string(), Vec::new(), None, request)
     }
 
-    fn new(text: String, calls: Vec<Call>, usage: Option<Usage>, request: &Request) -> Self {
+    fn new(text: String, calls: Vec<ToolCall>, usage: Option<TokenUsage>, request: &ModelRequest) -> Self {
         let called: usize = calls.iter().map(|call| call.text().len()).sum();
-        let guessed = Usage::new(request.size(), (text.len() + called) as u64 / 4 + 1);
-        let usage = Usage { requests: 1, ..usage.unwrap_or(guessed) };
+        let guessed = TokenUsage::new(request.estimated_tokens(), (text.len() + called) as u64 / 4 + 1);
+        let usage = TokenUsage { requests: 1, ..usage.unwrap_or(guessed) };
         let length = request.entries.len();
         Self { number: 0, length, model: request.model.clone(), text, calls, usage }
     }
 
-    /// An id that no other reply of this server has, nor any in a conversation that was begun with another.
+    /// An id that is unique on this server, and in a conversation that started on another one.
     pub(super) fn id(&self, prefix: &str) -> String {
         format!("{prefix}_{:04}_{}", self.number, self.length)
     }
 
-    /// An id for one of its calls.
+    /// The id of one of its calls.
     pub(super) fn call_id(&self, prefix: &str, index: usize) -> String {
         format!("{}_{index}", self.id(prefix))
     }
 
-    /// The text as it is streamed: in two deltas, so that a client has to put something together.
+    /// The text in two deltas, so that clients have to join them.
     pub(super) fn deltas(&self) -> Vec<&str> {
         halves(&self.text)
     }
 }
 
-impl Call {
+impl ToolCall {
     /// The input as text.
     pub fn text(&self) -> String {
         match &self.input {
-            Input::Json(value) => value.to_string(),
-            Input::Text(text) => text.clone(),
+            ToolInput::Json(value) => value.to_string(),
+            ToolInput::Text(text) => text.clone(),
         }
     }
 
     /// The input as JSON; text is wrapped.
     pub fn json(&self) -> Value {
         match &self.input {
-            Input::Json(value) => value.clone(),
-            Input::Text(text) => json!({ "input": text }),
+            ToolInput::Json(value) => value.clone(),
+            ToolInput::Text(text) => json!({ "input": text }),
         }
     }
 }

@@ -1,32 +1,32 @@
-//! What a client asks, whatever the dialect it asks in.
+//! A client's request, independent of the provider's API.
 
 use serde_json::Value;
 
 /// One request for a reply.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Request {
+pub struct ModelRequest {
     pub model: String,
-    /// Whether the reply is wanted bit by bit.
+    /// Whether the client wants a streamed reply.
     pub stream: bool,
     pub system: String,
-    /// The conversation, oldest first. Neighbours of the same role but the user's are one entry.
-    pub entries: Vec<Entry>,
-    pub tools: Vec<Tool>,
-    /// The shape a reply must have, where the client wants data and not prose.
+    /// The conversation, oldest first. Adjacent messages of the same role are merged, except those of the user.
+    pub entries: Vec<ConversationEntry>,
+    pub tools: Vec<ToolDefinition>,
+    /// The JSON Schema for a structured reply.
     pub schema: Option<Value>,
-    /// Whether the client has looked for deferred tools already.
+    /// Whether the client already searched for deferred tools.
     pub searched: bool,
 }
 
-/// What one side said at once.
+/// One message of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub role: Role,
+pub struct ConversationEntry {
+    pub role: ConversationRole,
     pub text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum ConversationRole {
     User,
     Assistant,
     /// Results of tools.
@@ -35,34 +35,34 @@ pub enum Role {
 
 /// A tool that the client offers.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Tool {
+pub struct ToolDefinition {
     pub name: String,
-    /// The group it is nested in, where the dialect has such.
+    /// The group that contains it, in APIs that have groups.
     pub namespace: Option<String>,
     /// The JSON Schema of its arguments.
     pub schema: Value,
-    pub form: Form,
+    pub form: ToolForm,
 }
 
-/// How a tool is called.
+/// The input format of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Form {
+pub enum ToolForm {
     #[default]
     Json,
-    /// With text as it is.
+    /// Plain text.
     Freeform,
-    /// With words to find further tools by. Calls of it alone are no turn: the turn follows when the tools are there.
+    /// A query for deferred tools. A search alone is no turn: the turn follows when the tools are available.
     Search,
 }
 
-impl Request {
-    pub fn push(&mut self, role: Role, text: &str) {
+impl ModelRequest {
+    pub fn push(&mut self, role: ConversationRole, text: &str) {
         match self.entries.last_mut() {
-            Some(last) if last.role == role && role != Role::User => {
+            Some(last) if last.role == role && role != ConversationRole::User => {
                 last.text.push('\n');
                 last.text.push_str(text);
             }
-            _ => self.entries.push(Entry { role, text: text.to_owned() }),
+            _ => self.entries.push(ConversationEntry { role, text: text.to_owned() }),
         }
     }
 
@@ -73,40 +73,40 @@ impl Request {
         self.system.push_str(text);
     }
 
-    /// How often the model has answered since the entry at `start`.
+    /// Number of replies since the entry at `start`.
     pub fn answers_since(&self, start: usize) -> usize {
-        self.entries.iter().skip(start).filter(|entry| entry.role == Role::Assistant).count()
+        self.entries.iter().skip(start).filter(|entry| entry.role == ConversationRole::Assistant).count()
     }
 
-    /// The newest entry of a role.
-    pub fn last(&self, role: Role) -> &str {
+    /// The text of the newest entry of a role.
+    pub fn last(&self, role: ConversationRole) -> &str {
         self.entries.iter().rev().find(|entry| entry.role == role).map_or("", |entry| &entry.text)
     }
 
-    /// All that was said to the model and by it.
+    /// The system prompt and all messages.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.system.as_str()).chain(self.entries.iter().map(|entry| entry.text.as_str()))
     }
 
-    /// Roughly the number of tokens, for scripts that do not say.
-    pub fn size(&self) -> u64 {
+    /// A rough number of tokens, for scripts that set none.
+    pub fn estimated_tokens(&self) -> u64 {
         self.texts().map(str::len).sum::<usize>() as u64 / 4 + 1
     }
 }
 
-impl Tool {
-    /// The schema of an argument, if it has that argument.
+impl ToolDefinition {
+    /// The schema of an argument.
     pub fn property(&self, name: &str) -> Option<&Value> {
         self.schema["properties"].get(name)
     }
 
-    /// The names of arguments that must be given.
+    /// The names of required arguments.
     pub fn required(&self) -> impl Iterator<Item = &str> {
         self.schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str)
     }
 }
 
-/// The text in a message's content, however it is nested.
+/// Extracts the text from a message's content, however nested.
 pub(super) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -122,12 +122,12 @@ pub(super) fn text_of(content: &Value) -> String {
     }
 }
 
-/// The members of a list that may be missing.
+/// The elements of an array; empty if it is missing.
 pub(super) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A string that may be missing.
-pub(super) fn word(value: &Value) -> &str {
+/// A string; empty if it is missing.
+pub(super) fn str_or_empty(value: &Value) -> &str {
     value.as_str().unwrap_or("")
 }

@@ -1,41 +1,41 @@
-//! OpenAI's Responses.
+//! OpenAI's Responses API.
 
 use serde_json::{Value, json};
 
-use super::dialect::{Frame, Speaks};
-use super::fault::Refusal;
+use super::dialect::{ProviderApi, SseFrame};
+use super::fault::ModelError;
 use super::openai;
-use super::reply::{Call, Reply, halves};
-use super::request::{Form, Request, Role, Tool, list, text_of, word};
+use super::reply::{ModelReply, ToolCall, halves};
+use super::request::{ConversationRole, ModelRequest, ToolDefinition, ToolForm, list, str_or_empty, text_of};
 
-pub(super) struct Responses;
+pub(super) struct ResponsesApi;
 
-impl Speaks for Responses {
-    fn request(&self, _path: &str, body: &Value) -> Request {
-        let mut request = Request {
-            model: word(&body["model"]).to_owned(),
+impl ProviderApi for ResponsesApi {
+    fn request(&self, _path: &str, body: &Value) -> ModelRequest {
+        let mut request = ModelRequest {
+            model: str_or_empty(&body["model"]).to_owned(),
             stream: body["stream"] == true,
             system: text_of(&body["instructions"]),
             tools: list(&body["tools"]).iter().flat_map(tools).collect(),
             schema: Some(body["text"]["format"]["schema"].clone()).filter(Value::is_object),
-            ..Request::default()
+            ..ModelRequest::default()
         };
         if let Some(text) = body["input"].as_str() {
-            request.push(Role::User, text);
+            request.push(ConversationRole::User, text);
         }
         for item in list(&body["input"]) {
-            take(&mut request, item);
+            add_item(&mut request, item);
         }
         request
     }
 
-    fn whole(&self, reply: &Reply) -> Value {
+    fn full_reply(&self, reply: &ModelReply) -> Value {
         let mut output = Vec::new();
         if !reply.text.is_empty() {
             output.push(message(reply, "completed", &reply.text));
         }
-        output.extend(reply.calls.iter().enumerate().map(|(at, call)| called(reply, at, call)));
-        let mut whole = begun(reply);
+        output.extend(reply.calls.iter().enumerate().map(|(at, call)| call_item(reply, at, call)));
+        let mut whole = empty_response(reply);
         whole["status"] = json!("completed");
         whole["output"] = Value::Array(output);
         whole["usage"] = json!({
@@ -48,81 +48,81 @@ impl Speaks for Responses {
         whole
     }
 
-    fn frames(&self, reply: &Reply) -> Vec<Frame> {
-        let whole = self.whole(reply);
+    fn frames(&self, reply: &ModelReply) -> Vec<SseFrame> {
+        let whole = self.full_reply(reply);
         let mut frames = vec![
-            Frame::named("response.created", json!({ "response": begun(reply) })),
-            Frame::named("response.in_progress", json!({ "response": begun(reply) })),
+            SseFrame::named("response.created", json!({ "response": empty_response(reply) })),
+            SseFrame::named("response.in_progress", json!({ "response": empty_response(reply) })),
         ];
         for (at, item) in list(&whole["output"]).iter().enumerate() {
-            frames.extend(match word(&item["type"]) {
-                "message" => said(reply, at, item),
+            frames.extend(match str_or_empty(&item["type"]) {
+                "message" => text_frames(reply, at, item),
                 kind => call_frames(kind, at, item),
             });
         }
-        frames.push(Frame::named("response.completed", json!({ "response": whole })));
+        frames.push(SseFrame::named("response.completed", json!({ "response": whole })));
         let numbered = frames.into_iter().enumerate();
         numbered.map(|(number, frame)| frame.with("sequence_number", number)).collect()
     }
 
-    fn refusal(&self, refusal: &Refusal) -> Value {
-        openai::refusal(refusal)
+    fn error_body(&self, refusal: &ModelError) -> Value {
+        openai::error_body(refusal)
     }
 
-    fn told(&self, refusal: &Refusal) -> Frame {
-        let error = &openai::refusal(refusal)["error"];
+    fn error_frame(&self, refusal: &ModelError) -> SseFrame {
+        let error = &openai::error_body(refusal)["error"];
         let code = if error["code"].is_null() { &error["type"] } else { &error["code"] };
         let error = json!({ "code": code, "message": error["message"] });
-        Frame::named("response.failed", json!({ "response": { "status": "failed", "error": error } }))
+        SseFrame::named("response.failed", json!({ "response": { "status": "failed", "error": error } }))
     }
 
-    fn count(&self, tokens: u64) -> Value {
+    fn token_count(&self, tokens: u64) -> Value {
         json!({ "object": "response.input_tokens", "input_tokens": tokens })
     }
 }
 
-/// The tools of one declaration: itself, those nested in it, or none that could be called.
-fn tools(declared: &Value) -> Vec<Tool> {
-    let tool = |tool: &Value, namespace: Option<&str>| Tool {
-        name: word(&tool["name"]).to_owned(),
+/// The tools of one declaration: the tool itself, the nested ones, or none if it cannot be called.
+fn tools(declared: &Value) -> Vec<ToolDefinition> {
+    let tool = |tool: &Value, namespace: Option<&str>| ToolDefinition {
+        name: str_or_empty(&tool["name"]).to_owned(),
         namespace: namespace.map(str::to_owned),
         schema: tool["parameters"].clone(),
-        form: if tool["type"] == "custom" { Form::Freeform } else { Form::Json },
+        form: if tool["type"] == "custom" { ToolForm::Freeform } else { ToolForm::Json },
     };
-    match word(&declared["type"]) {
+    match str_or_empty(&declared["type"]) {
         "namespace" => {
             let name = declared["name"].as_str();
             list(&declared["tools"]).iter().map(|nested| tool(nested, name)).collect()
         }
-        "tool_search" => vec![Tool {
+        "tool_search" => vec![ToolDefinition {
             name: "tool_search".to_owned(),
             schema: declared["parameters"].clone(),
-            form: Form::Search,
-            ..Tool::default()
+            form: ToolForm::Search,
+            ..ToolDefinition::default()
         }],
         _ if declared["name"].is_string() => vec![tool(declared, None)],
         _ => Vec::new(),
     }
 }
 
-fn take(request: &mut Request, item: &Value) {
+fn add_item(request: &mut ModelRequest, item: &Value) {
     let text = text_of(&item["content"]);
-    match (item["type"].as_str().unwrap_or("message"), word(&item["role"])) {
+    match (item["type"].as_str().unwrap_or("message"), str_or_empty(&item["role"])) {
         ("message", "system" | "developer") => request.add_to_system(&text),
-        ("message", "assistant") => request.push(Role::Assistant, &text),
-        ("message", _) => request.push(Role::User, &text),
+        ("message", "assistant") => request.push(ConversationRole::Assistant, &text),
+        ("message", _) => request.push(ConversationRole::User, &text),
         ("tool_search_call", _) => request.searched = true,
-        // What was found can be called as if it had been declared.
+        // Tools that a search found can be called like declared ones.
         ("tool_search_output", _) => request.tools.extend(list(&item["tools"]).iter().flat_map(tools)),
-        ("reasoning", _) => request.push(Role::Assistant, ""),
-        (kind, _) if kind.ends_with("_output") => request.push(Role::Tool, &text_of(&item["output"])),
-        (kind, _) if kind.ends_with("_call") => request.push(Role::Assistant, ""),
+        ("reasoning", _) => request.push(ConversationRole::Assistant, ""),
+        (kind, _) if kind.ends_with("_output") => request.push(ConversationRole::Tool, &text_of(&item["output"])),
+        (kind, _) if kind.ends_with("_call") => request.push(ConversationRole::Assistant, ""),
         _ => {}
     }
 }
 
-/// A response before anything is said.
-fn begun(reply: &Reply) -> Value {
+/// An empty response in progress.
+fn empty_response(reply: &ModelReply) -> Value {
     json!({
         "id": reply.id("resp"),
         "object": "response",
@@ -136,18 +136,22 @@ fn begun(reply: &Reply) -> Value {
     })
 }
 
-fn message(reply: &Reply, status: &str, text: &str) -> Value {
+fn message(reply: &ModelReply, status: &str, text: &str) -> Value {
     let content = json!([{ "type": "output_text", "text": text, "annotations": [] }]);
     let content = if text.is_empty() { json!([]) } else { content };
     json!({ "type": "message", "id": reply.id("msg"), "role": "assistant", "status": status, "content": content })
 }
 
-fn called(reply: &Reply, at: usize, call: &Call) -> Value {
+fn call_item(reply: &ModelReply, at: usize, call: &ToolCall) -> Value {
     let (id, call_id) = (reply.call_id("item", at), reply.call_id("call", at));
     let mut item = match call.tool.form {
-        Form::Json => json!({ "type": "function_call", "name": call.tool.name, "arguments": call.text() }),
-        Form::Freeform => json!({ "type": "custom_tool_call", "name": call.tool.name, "input": call.text() }),
-        Form::Search => {
+        ToolForm::Json => {
+            json!({ "type": "function_call", "name": call.tool.name, "arguments": call.text() })
+        }
+        ToolForm::Freeform => {
+            json!({ "type": "custom_tool_call", "name": call.tool.name, "input": call.text() })
+        }
+        ToolForm::Search => {
             json!({ "type": "tool_search_call", "execution": "client", "arguments": call.json() })
         }
     };
@@ -160,8 +164,8 @@ fn called(reply: &Reply, at: usize, call: &Call) -> Value {
     item
 }
 
-/// The frames of the text.
-fn said(reply: &Reply, at: usize, item: &Value) -> Vec<Frame> {
+/// The frames of a text message.
+fn text_frames(reply: &ModelReply, at: usize, item: &Value) -> Vec<SseFrame> {
     let place = |mut data: Value| {
         data["item_id"] = item["id"].clone();
         data["output_index"] = json!(at);
@@ -170,24 +174,22 @@ fn said(reply: &Reply, at: usize, item: &Value) -> Vec<Frame> {
     };
     let part = |text: &str| json!({ "type": "output_text", "text": text, "annotations": [] });
     let mut frames = vec![
-        Frame::named(
+        SseFrame::named(
             "response.output_item.added",
             json!({ "output_index": at, "item": message(reply, "in_progress", "") }),
         ),
-        Frame::named("response.content_part.added", place(json!({ "part": part("") }))),
+        SseFrame::named("response.content_part.added", place(json!({ "part": part("") }))),
     ];
     let deltas = reply.deltas().into_iter();
-    frames.extend(
-        deltas.map(|delta| Frame::named("response.output_text.delta", place(json!({ "delta": delta })))),
-    );
-    frames.push(Frame::named("response.output_text.done", place(json!({ "text": reply.text }))));
-    frames.push(Frame::named("response.content_part.done", place(json!({ "part": part(&reply.text) }))));
-    frames.push(Frame::named("response.output_item.done", json!({ "output_index": at, "item": item })));
+    frames.extend(deltas.map(|delta| SseFrame::named("response.output_text.delta", place(json!({ "delta": delta })))));
+    frames.push(SseFrame::named("response.output_text.done", place(json!({ "text": reply.text }))));
+    frames.push(SseFrame::named("response.content_part.done", place(json!({ "part": part(&reply.text) }))));
+    frames.push(SseFrame::named("response.output_item.done", json!({ "output_index": at, "item": item })));
     frames
 }
 
-/// The frames of a call.
-fn call_frames(kind: &str, at: usize, item: &Value) -> Vec<Frame> {
+/// The frames of a tool call.
+fn call_frames(kind: &str, at: usize, item: &Value) -> Vec<SseFrame> {
     let (field, delta, done) = match kind {
         "function_call" => {
             ("arguments", "response.function_call_arguments.delta", "response.function_call_arguments.done")
@@ -201,12 +203,11 @@ fn call_frames(kind: &str, at: usize, item: &Value) -> Vec<Frame> {
     if text.is_some() {
         begun[field] = json!("");
     }
-    let mut frames =
-        vec![Frame::named("response.output_item.added", json!({ "output_index": at, "item": begun }))];
+    let mut frames = vec![SseFrame::named("response.output_item.added", json!({ "output_index": at, "item": begun }))];
     if let Some(text) = text {
-        frames.extend(halves(text).into_iter().map(|part| Frame::named(delta, place("delta", part))));
-        frames.push(Frame::named(done, place(field, text)));
+        frames.extend(halves(text).into_iter().map(|part| SseFrame::named(delta, place("delta", part))));
+        frames.push(SseFrame::named(done, place(field, text)));
     }
-    frames.push(Frame::named("response.output_item.done", json!({ "output_index": at, "item": item })));
+    frames.push(SseFrame::named("response.output_item.done", json!({ "output_index": at, "item": item })));
     frames
 }

@@ -1,4 +1,4 @@
-//! What a request is for, by its method and path.
+//! Classifies a request by its method and path.
 
 use axum::http::Method;
 
@@ -6,21 +6,21 @@ use super::dialect::Dialect;
 use super::gemini::model_and_method;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Route {
+pub(super) enum ModelRoute {
     Reply(Dialect),
     Count(Dialect),
     Models,
-    /// Whether anybody is there.
-    Alive,
+    /// A health check.
+    HealthCheck,
     Unknown,
 }
 
-impl Route {
-    /// Clients put different things before the path, so its end decides.
-    pub fn of(method: &Method, path: &str) -> Self {
+impl ModelRoute {
+    /// Uses only the end of the path, because clients use different prefixes.
+    pub fn parse(method: &Method, path: &str) -> Self {
         let path = path.trim_end_matches('/');
         if *method == Method::HEAD {
-            return Self::Alive;
+            return Self::HealthCheck;
         }
         if *method == Method::GET {
             return if path.ends_with("/models") { Self::Models } else { Self::Unknown };

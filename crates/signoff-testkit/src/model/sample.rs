@@ -1,8 +1,8 @@
-//! A value that a JSON Schema accepts, as small as can be.
+//! Generates a minimal value for a JSON Schema.
 
 use serde_json::{Map, Value, json};
 
-/// Near enough for what clients ask for on the side: titles, classifications, yes or no.
+/// Sufficient for the side requests of clients: titles, classifications, yes or no.
 pub(super) fn sample(schema: &Value) -> Value {
     if let Some(fixed) = schema.get("const") {
         return fixed.clone();

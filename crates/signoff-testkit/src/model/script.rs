@@ -1,6 +1,6 @@
-//! What the model is told to say: rules, the first that fits is followed turn by turn.
+//! The script of the model: a list of rules, of which the first match is followed turn by turn.
 //!
-//! As a file a script is JSON or TOML:
+//! A script file is JSON or TOML:
 //!
 //! ```json
 //! {
@@ -33,73 +33,73 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::fault::{Fault, Refusal};
+use super::fault::{Fault, ModelError};
 use super::pattern::Pattern;
-use super::usage::Usage;
+use super::usage::TokenUsage;
 
 /// Rules for all clients of one model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Script {
-    /// Names that a list of models has.
+pub struct ModelScript {
+    /// The model names that the server lists.
     pub models: Vec<String>,
-    /// Further placeholders: the first group of the first match in what the client sent.
+    /// More placeholders: the first group of the first match in the request.
     pub find: BTreeMap<String, Pattern>,
-    pub rules: Vec<Rule>,
-    /// What is said where no rule fits, and to side requests.
+    pub rules: Vec<ModelRule>,
+    /// The reply if no rule matches, and to side requests.
     #[serde(rename = "default")]
-    pub otherwise: Turn,
+    pub otherwise: ModelTurn,
 }
 
-/// When something is said, and what.
+/// A condition and the turns to reply with.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rule {
+pub struct ModelRule {
     pub name: String,
     #[serde(default)]
-    pub when: When,
-    /// The n-th answers a request with n answers since the message that the rule fits. The last repeats.
-    pub turns: Vec<Turn>,
+    pub when: ModelCondition,
+    /// The n-th turn answers a request with n replies since the message that matched the rule. The last turn repeats.
+    pub turns: Vec<ModelTurn>,
 }
 
-/// What a request must be like. What is not said does not matter.
+/// The condition of a rule. Unset fields match everything.
 ///
-/// The newest message that a rule asks for words of decides, so that a resumed session goes on with its last prompt.
-/// Rules that ask for no words come after all others, and count their turns from the beginning of the conversation.
+/// The newest message that matches a rule's prompt condition decides, so that a resumed session continues with its last
+/// prompt. Rules without a prompt condition come last and count their turns from the start of the conversation.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct When {
-    /// Words in a message of the user.
+pub struct ModelCondition {
+    /// A substring of a user message.
     pub prompt: Option<String>,
-    /// A pattern in the same message; its named groups are placeholders.
+    /// A pattern in the same message. Its named groups become placeholders.
     pub pattern: Option<Pattern>,
-    /// Words in what the client tells the model about itself.
+    /// A substring of the system prompt.
     pub system: Option<String>,
     pub model: Option<String>,
-    /// Whether requests that declare no tools count. Clients send such on the side, about the same prompt: for a title,
-    /// say.
+    /// Whether requests without tools match. Clients send such side requests about the same prompt, for example for a
+    /// title.
     pub toolless: bool,
 }
 
-/// One reply. In texts, paths and arguments `{cwd}` (the client's working directory), `{model}`, the named groups of the
-/// rule's pattern and what the script finds are replaced.
+/// One reply. In texts, paths and arguments `{cwd}` (the client's working directory), `{model}`, the named groups of
+/// the rule's pattern and the placeholders of `find` are replaced.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Turn {
+pub struct ModelTurn {
     pub say: String,
-    pub calls: Vec<Action>,
-    /// Guessed from the lengths of texts if not said.
-    pub usage: Option<Usage>,
+    pub calls: Vec<ModelAction>,
+    /// Estimated from text lengths if unset.
+    pub usage: Option<TokenUsage>,
     pub fault: Option<Fault>,
-    /// How often the fault happens before all is well. Always if not said.
+    /// How often the fault happens before the turn succeeds. Always if unset.
     pub times: Option<u32>,
 }
 
-/// Something to be done with the client's tools, whatever it calls them.
+/// An action to perform with the client's tools, independent of their names.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Action {
-    /// With the tool for that, as a patch, or by the shell. Some clients want to have read a file that is there.
+pub enum ModelAction {
+    /// Uses the write tool, a patch or the shell. Some clients require an existing file to be read first.
     Write {
         path: String,
         content: String,
@@ -110,19 +110,19 @@ pub enum Action {
     Shell {
         command: String,
     },
-    /// A tool of an MCP server, by the server's own name for it. Deferred ones are looked for first.
+    /// Calls a tool of an MCP server by the server's name for it. Deferred tools are searched first.
     Mcp {
         tool: String,
         #[serde(default)]
         args: Value,
     },
-    /// A tool by the client's own name for it.
+    /// Calls a tool by the client's name for it.
     Exact {
         name: String,
         #[serde(default)]
         args: Value,
     },
-    /// The same, declared or not: a model that asks for what it must not have.
+    /// Calls a tool by name even if it is not declared, like a model that ignores its limits.
     Insist {
         name: String,
         #[serde(default)]
@@ -130,72 +130,72 @@ pub enum Action {
     },
 }
 
-impl Default for Script {
+impl Default for ModelScript {
     fn default() -> Self {
         Self {
             models: vec!["scripted".to_owned()],
             find: BTreeMap::new(),
             rules: Vec::new(),
-            otherwise: Turn::say("OK."),
+            otherwise: ModelTurn::say("OK."),
         }
     }
 }
 
-impl Script {
+impl ModelScript {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a rule behind those that are there.
+    /// Appends a rule.
     #[must_use]
-    pub fn rule(mut self, rule: Rule) -> Self {
+    pub fn rule(mut self, rule: ModelRule) -> Self {
         self.rules.push(rule);
         self
     }
 
-    /// Makes `{name}` the first group of the pattern's first match in what the client sent.
+    /// Defines `{name}` as the first group of the pattern's first match in the request.
     ///
     /// # Panics
-    /// If the pattern is none.
+    /// If the pattern is not a valid regular expression.
     #[must_use]
     pub fn find(mut self, name: &str, pattern: &str) -> Self {
         self.find.insert(name.to_owned(), Pattern::new(pattern));
         self
     }
 
-    /// What is said where no rule fits.
+    /// Sets the reply if no rule matches.
     #[must_use]
-    pub fn otherwise(mut self, turn: Turn) -> Self {
+    pub fn otherwise(mut self, turn: ModelTurn) -> Self {
         self.otherwise = turn;
         self
     }
 }
 
-/// Conditions, then turns, each in the order they are named.
-impl Rule {
-    /// For every request that declares tools.
+/// Builder methods: conditions first, then turns in order.
+impl ModelRule {
+    /// A rule for every request that declares tools.
     pub fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), when: When::default(), turns: Vec::new() }
+        Self { name: name.to_owned(), when: ModelCondition::default(), turns: Vec::new() }
     }
 
-    /// Only if the prompt has these words.
+    /// Matches only if the prompt contains this text.
     #[must_use]
-    pub fn asked_for(mut self, words: &str) -> Self {
+    pub fn prompt_contains(mut self, words: &str) -> Self {
         self.when.prompt = Some(words.to_owned());
         self
     }
 
-    /// Only if the prompt matches; named groups are placeholders.
+    /// Matches only if the prompt matches the pattern. Named groups become placeholders.
     ///
     /// # Panics
-    /// If the pattern is none.
+    /// If the pattern is not a valid regular expression.
     #[must_use]
     pub fn matching(mut self, pattern: &str) -> Self {
         self.when.pattern = Some(Pattern::new(pattern));
         self
     }
 
-    /// Only if the system prompt has these words.
+    /// Matches only if the system prompt contains this text.
     #[must_use]
     pub fn system(mut self, words: &str) -> Self {
         self.when.system = Some(words.to_owned());
@@ -208,7 +208,7 @@ impl Rule {
         self
     }
 
-    /// Also for requests that declare no tools.
+    /// Also matches requests without tools.
     #[must_use]
     pub fn toolless(mut self) -> Self {
         self.when.toolless = true;
@@ -216,67 +216,67 @@ impl Rule {
     }
 
     #[must_use]
-    pub fn turn(mut self, turn: Turn) -> Self {
+    pub fn turn(mut self, turn: ModelTurn) -> Self {
         self.turns.push(turn);
         self
     }
 
-    /// A turn that is this text.
+    /// Appends a turn with this text.
     #[must_use]
     pub fn say(self, text: &str) -> Self {
-        self.turn(Turn::say(text))
+        self.turn(ModelTurn::say(text))
     }
 }
 
-impl Turn {
-    /// A turn that begins with this text.
+impl ModelTurn {
+    /// A turn that starts with this text.
     pub fn say(text: &str) -> Self {
         Self { say: text.to_owned(), ..Self::default() }
     }
 
-    /// A turn without a text.
+    /// A turn without text.
     pub fn silent() -> Self {
         Self::default()
     }
 
     #[must_use]
-    pub fn call(mut self, action: Action) -> Self {
+    pub fn call(mut self, action: ModelAction) -> Self {
         self.calls.push(action);
         self
     }
 
     #[must_use]
     pub fn write(self, path: &str, content: &str) -> Self {
-        self.call(Action::Write { path: path.to_owned(), content: content.to_owned() })
+        self.call(ModelAction::Write { path: path.to_owned(), content: content.to_owned() })
     }
 
     #[must_use]
     pub fn read(self, path: &str) -> Self {
-        self.call(Action::Read { path: path.to_owned() })
+        self.call(ModelAction::Read { path: path.to_owned() })
     }
 
     #[must_use]
     pub fn shell(self, command: &str) -> Self {
-        self.call(Action::Shell { command: command.to_owned() })
+        self.call(ModelAction::Shell { command: command.to_owned() })
     }
 
     #[must_use]
     pub fn mcp(self, tool: &str, args: Value) -> Self {
-        self.call(Action::Mcp { tool: tool.to_owned(), args })
+        self.call(ModelAction::Mcp { tool: tool.to_owned(), args })
     }
 
     #[must_use]
     pub fn exact(self, name: &str, args: Value) -> Self {
-        self.call(Action::Exact { name: name.to_owned(), args })
+        self.call(ModelAction::Exact { name: name.to_owned(), args })
     }
 
     #[must_use]
     pub fn insist(self, name: &str, args: Value) -> Self {
-        self.call(Action::Insist { name: name.to_owned(), args })
+        self.call(ModelAction::Insist { name: name.to_owned(), args })
     }
 
     #[must_use]
-    pub fn usage(mut self, usage: Usage) -> Self {
+    pub fn usage(mut self, usage: TokenUsage) -> Self {
         self.usage = Some(usage);
         self
     }
@@ -287,19 +287,19 @@ impl Turn {
         self
     }
 
-    /// Refuses with this status.
+    /// Fails with this HTTP status.
     #[must_use]
-    pub fn refuse(self, status: u16) -> Self {
-        self.fault(Fault::Status(Refusal::new(status)))
+    pub fn fail(self, status: u16) -> Self {
+        self.fault(Fault::Status(ModelError::new(status)))
     }
 
-    /// Refuses as one does who is asked too often.
+    /// Fails with a rate limit error.
     #[must_use]
-    pub fn limit(self, retry_after: u64) -> Self {
-        self.fault(Fault::Status(Refusal { retry_after: Some(retry_after), ..Refusal::new(429) }))
+    pub fn rate_limit(self, retry_after: u64) -> Self {
+        self.fault(Fault::Status(ModelError { retry_after: Some(retry_after), ..ModelError::new(429) }))
     }
 
-    /// The fault happens so often, then all is well.
+    /// Limits how often the fault happens.
     #[must_use]
     pub fn times(mut self, times: u32) -> Self {
         self.times = Some(times);

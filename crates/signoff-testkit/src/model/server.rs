@@ -1,4 +1,4 @@
-//! The script, spoken over HTTP.
+//! The HTTP handler of the scripted model.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,72 +11,72 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::choose::{By, Chosen};
-use super::dialect::{Dialect, Speaks};
-use super::fault::{End, Fault, Piece};
-use super::record::{Authorization, Kind, Records, Replied, Seen};
-use super::reply::Reply;
-use super::request::{Request, Role, Tool};
-use super::route::Route;
-use super::script::Script;
+use super::dialect::{Dialect, ProviderApi};
+use super::fault::{Fault, ReplyEnd, WirePiece};
+use super::record::{Authorization, ModelReplyRecord, ModelRequestKind, ModelRequestLog, RecordedModelRequest};
+use super::reply::ModelReply;
+use super::request::{ConversationRole, ModelRequest, ToolDefinition};
+use super::route::ModelRoute;
+use super::rule_choice::{ChosenTurn, TurnSource};
+use super::script::ModelScript;
 use super::wire;
 
-/// What all requests share.
+/// State that all requests share.
 #[derive(Debug)]
-pub(super) struct Server {
-    script: Script,
-    pub records: Records,
-    /// How often a rule's turn has been asked for while it had a fault.
-    faults: Mutex<HashMap<By, u32>>,
+pub(super) struct ModelServer {
+    script: ModelScript,
+    pub records: ModelRequestLog,
+    /// How often each turn with a fault was requested.
+    faults: Mutex<HashMap<TurnSource, u32>>,
 }
 
-/// A reply before it is sent.
-struct Answer {
-    request: Request,
-    by: By,
-    reply: Reply,
+/// A reply that is not sent yet.
+struct PendingReply {
+    request: ModelRequest,
+    source: TurnSource,
+    reply: ModelReply,
     undeclared: Vec<String>,
     fault: Option<Fault>,
 }
 
-pub(super) fn router(server: Arc<Server>) -> Router {
+pub(super) fn router(server: Arc<ModelServer>) -> Router {
     Router::new().fallback(answer).with_state(server)
 }
 
-async fn answer(State(server): State<Arc<Server>>, request: HttpRequest) -> Response {
+async fn answer(State(server): State<Arc<ModelServer>>, request: HttpRequest) -> Response {
     let (parts, body) = request.into_parts();
-    // A client that breaks off reads no answer either.
+    // A client that aborts its request does not read the response.
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
     server.respond(&parts, &body)
 }
 
-impl Server {
-    pub fn new(script: Script) -> Self {
-        Self { script, records: Records::default(), faults: Mutex::default() }
+impl ModelServer {
+    pub fn new(script: ModelScript) -> Self {
+        Self { script, records: ModelRequestLog::default(), faults: Mutex::default() }
     }
 
     fn respond(&self, parts: &Parts, body: &Bytes) -> Response {
         let path = parts.uri.path();
-        let record = |kind| self.records.add(|number| seen(number, parts, kind));
-        match Route::of(&parts.method, path) {
-            Route::Reply(dialect) => match serde_json::from_slice(body) {
+        let record = |kind| self.records.add(|number| record_request(number, parts, kind));
+        match ModelRoute::parse(&parts.method, path) {
+            ModelRoute::Reply(dialect) => match serde_json::from_slice(body) {
                 Ok(body) => self.reply(dialect, parts, &body),
                 Err(error) => {
-                    record(Kind::Unknown);
+                    record(ModelRequestKind::Unknown);
                     wire::json(StatusCode::BAD_REQUEST, &json!({ "error": { "message": error.to_string() } }))
                 }
             },
-            Route::Count(dialect) => {
-                record(Kind::Count);
-                wire::json(StatusCode::OK, &dialect.speaker().count(body.len() as u64 / 4))
+            ModelRoute::Count(dialect) => {
+                record(ModelRequestKind::Count);
+                wire::json(StatusCode::OK, &dialect.api().token_count(body.len() as u64 / 4))
             }
-            Route::Models => {
-                record(Kind::Models);
+            ModelRoute::Models => {
+                record(ModelRequestKind::Models);
                 wire::json(StatusCode::OK, &self.models())
             }
-            Route::Alive => wire::json(StatusCode::OK, &json!({})),
-            Route::Unknown => {
-                record(Kind::Unknown);
+            ModelRoute::HealthCheck => wire::json(StatusCode::OK, &json!({})),
+            ModelRoute::Unknown => {
+                record(ModelRequestKind::Unknown);
                 let message = format!("{path} is not served here");
                 wire::json(StatusCode::NOT_FOUND, &json!({ "error": { "message": message } }))
             }
@@ -84,32 +84,33 @@ impl Server {
     }
 
     fn reply(&self, dialect: Dialect, parts: &Parts, body: &Value) -> Response {
-        let mut answer = self.answer(dialect.speaker().request(parts.uri.path(), body));
-        let replied = answer.replied(dialect);
-        let number = self.records.add(|number| seen(number, parts, Kind::Reply(Box::new(replied))));
+        let mut answer = self.answer(dialect.api().request(parts.uri.path(), body));
+        let replied = answer.reply_record(dialect);
+        let number =
+            self.records.add(|number| record_request(number, parts, ModelRequestKind::Reply(Box::new(replied))));
         answer.reply.number = number;
-        answer.send(dialect.speaker())
+        answer.send(dialect.api())
     }
 
-    fn answer(&self, request: Request) -> Answer {
-        let Chosen { by, turn, cwd } = self.script.choose(&request);
-        let fault = turn.fault.clone().filter(|_| self.is_due(&by, turn.times));
+    fn answer(&self, request: ModelRequest) -> PendingReply {
+        let ChosenTurn { source: by, turn, cwd } = self.script.choose(&request);
+        let fault = turn.fault.clone().filter(|_| self.fault_happens(&by, turn.times));
         let (reply, undeclared) = match &request.schema {
-            Some(schema) if by == By::Default => (Reply::of_schema(schema, &request), Vec::new()),
-            _ => Reply::of_turn(&turn, &request, cwd.as_deref()),
+            Some(schema) if by == TurnSource::Default => (ModelReply::from_schema(schema, &request), Vec::new()),
+            _ => ModelReply::from_turn(&turn, &request, cwd.as_deref()),
         };
-        Answer { request, by, reply, undeclared, fault }
+        PendingReply { request, source: by, reply, undeclared, fault }
     }
 
-    /// Whether a turn's fault happens once more.
-    fn is_due(&self, by: &By, times: Option<u32>) -> bool {
+    /// Whether a turn's fault happens again.
+    fn fault_happens(&self, by: &TurnSource, times: Option<u32>) -> bool {
         let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         let happened = faults.entry(by.clone()).or_default();
         *happened += 1;
         times.is_none_or(|times| *happened <= times)
     }
 
-    /// A list that every dialect finds its own in.
+    /// A model list with the fields of every API.
     fn models(&self) -> Value {
         let names = self.script.models.iter();
         let data = names.clone().map(|name| {
@@ -125,20 +126,20 @@ impl Server {
     }
 }
 
-impl Answer {
-    fn replied(&self, dialect: Dialect) -> Replied {
-        let (rule, turn) = match &self.by {
-            By::Rule { name, turn } => (Some(name.clone()), *turn),
-            By::Default => (None, 0),
+impl PendingReply {
+    fn reply_record(&self, dialect: Dialect) -> ModelReplyRecord {
+        let (rule, turn) = match &self.source {
+            TurnSource::Rule { name, turn } => (Some(name.clone()), *turn),
+            TurnSource::Default => (None, 0),
         };
         let end = match &self.fault {
-            // Nothing is told within what is no stream.
-            Some(Fault::Told(_)) if !self.request.stream => End::Refused,
+            // Without a stream there is no error event.
+            Some(Fault::InStream(_)) if !self.request.stream => ReplyEnd::Refused,
             Some(fault) => fault.end(),
-            None => End::Whole,
+            None => ReplyEnd::Whole,
         };
         let request = &self.request;
-        Replied {
+        ModelReplyRecord {
             dialect,
             model: request.model.clone(),
             stream: request.stream,
@@ -146,8 +147,8 @@ impl Answer {
             rule,
             turn,
             system: request.system.clone(),
-            prompt: request.last(Role::User).to_owned(),
-            result: request.last(Role::Tool).to_owned(),
+            prompt: request.last(ConversationRole::User).to_owned(),
+            result: request.last(ConversationRole::Tool).to_owned(),
             tools: request.tools.iter().map(full_name).collect(),
             calls: self.reply.calls.iter().map(|call| (full_name(&call.tool), call.json())).collect(),
             undeclared: self.undeclared.clone(),
@@ -157,44 +158,44 @@ impl Answer {
         }
     }
 
-    fn send(&self, speaker: &dyn Speaks) -> Response {
+    fn send(&self, api: &dyn ProviderApi) -> Response {
         let refusal = match &self.fault {
             Some(Fault::Status(refusal)) => Some(refusal),
-            Some(Fault::Told(refusal)) if !self.request.stream => Some(refusal),
+            Some(Fault::InStream(refusal)) if !self.request.stream => Some(refusal),
             _ => None,
         };
         if let Some(refusal) = refusal {
-            return wire::refuse(refusal, &speaker.refusal(refusal));
+            return wire::error_response(refusal, &api.error_body(refusal));
         }
         let parts = if self.request.stream {
-            speaker.frames(&self.reply).iter().map(|frame| frame.text()).collect()
+            api.frames(&self.reply).iter().map(|frame| frame.text()).collect()
         } else {
-            wire::halves(&speaker.whole(&self.reply).to_string())
+            wire::halves(&api.full_reply(&self.reply).to_string())
         };
         let mut pieces = match &self.fault {
             Some(fault) => fault.apply(parts),
-            None => parts.into_iter().map(Piece::Send).collect(),
+            None => parts.into_iter().map(WirePiece::Send).collect(),
         };
-        if let Some(Fault::Told(refusal)) = &self.fault {
-            pieces.push(Piece::Send(speaker.told(refusal).text()));
+        if let Some(Fault::InStream(refusal)) = &self.fault {
+            pieces.push(WirePiece::Send(api.error_frame(refusal).text()));
         }
-        wire::send(if self.request.stream { "text/event-stream" } else { "application/json" }, pieces)
+        wire::pieces_response(if self.request.stream { "text/event-stream" } else { "application/json" }, pieces)
     }
 }
 
-fn full_name(tool: &Tool) -> String {
+fn full_name(tool: &ToolDefinition) -> String {
     tool.namespace.as_ref().map_or(tool.name.clone(), |namespace| format!("{namespace}/{}", tool.name))
 }
 
-fn seen(number: usize, parts: &Parts, kind: Kind) -> Seen {
-    Seen {
+fn record_request(number: usize, parts: &Parts, kind: ModelRequestKind) -> RecordedModelRequest {
+    RecordedModelRequest {
         number,
         method: parts.method.to_string(),
         path: parts.uri.path().to_owned(),
         agent: header(&parts.headers, "user-agent").unwrap_or_default(),
-        authorization: ["authorization", "x-api-key", "x-goog-api-key"].into_iter().find_map(|name| {
-            Some(Authorization { header: name.to_owned(), value: header(&parts.headers, name)? })
-        }),
+        authorization: ["authorization", "x-api-key", "x-goog-api-key"]
+            .into_iter()
+            .find_map(|name| Some(Authorization { header: name.to_owned(), value: header(&parts.headers, name)? })),
         kind,
     }
 }

@@ -1,19 +1,18 @@
-//! What a script wants done, as a call of a tool that the client declared.
+//! Converts script actions to calls of the tools that the client declared.
 
 use serde_json::{Map, Value, json};
 
-use super::reply::{Call, Input};
-use super::request::{Form, Request, Tool};
+use super::reply::{ToolCall, ToolInput};
+use super::request::{ModelRequest, ToolDefinition, ToolForm};
 use super::sample::sample;
-use super::script::Action;
+use super::script::ModelAction;
 
-/// What no declared tool can do.
+/// An action that no declared tool supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Undeclared(pub String);
+pub(super) struct UndeclaredTool(pub String);
 
-// Names of arguments, and parts of tools' names, best first.
-const PATH: &[&str] =
-    &["file_path", "filePath", "filepath", "absolute_path", "path", "filename", "target_file"];
+// Known names of arguments and tools, in order of preference.
+const PATH: &[&str] = &["file_path", "filePath", "filepath", "absolute_path", "path", "filename", "target_file"];
 const CONTENT: &[&str] = &["content", "file_text", "contents", "text"];
 const COMMAND: &[&str] = &["command", "cmd", "script"];
 const WRITERS: &[&str] = &["write", "write_file", "create", "create_file", "write_to_file"];
@@ -29,28 +28,32 @@ const SHELLS: &[&str] = &[
     "terminal",
 ];
 
-/// The call that does this for this client.
-pub(super) fn call(action: &Action, request: &Request, cwd: Option<&str>) -> Result<Call, Undeclared> {
+/// The tool call for an action with this client's tools.
+pub(super) fn call(
+    action: &ModelAction,
+    request: &ModelRequest,
+    cwd: Option<&str>,
+) -> Result<ToolCall, UndeclaredTool> {
     let tools = request.tools.as_slice();
     match action {
-        Action::Write { path, content } => write(tools, &absolute(path, cwd), content),
-        Action::Read { path } => read(tools, &absolute(path, cwd)),
-        Action::Shell { command } => {
-            shell(tools, command).ok_or_else(|| Undeclared(format!("shell: {command}")))
+        ModelAction::Write { path, content } => write(tools, &absolute(path, cwd), content),
+        ModelAction::Read { path } => read(tools, &absolute(path, cwd)),
+        ModelAction::Shell { command } => {
+            shell(tools, command).ok_or_else(|| UndeclaredTool(format!("shell: {command}")))
         }
-        Action::Mcp { tool, args } => mcp(request, tool, args),
-        Action::Exact { name, args } => {
+        ModelAction::Mcp { tool, args } => mcp(request, tool, args),
+        ModelAction::Exact { name, args } => {
             let tool = tools.iter().find(|tool| tool.name == *name);
-            tool.map(|tool| with(tool, args)).ok_or_else(|| Undeclared(name.clone()))
+            tool.map(|tool| call_with(tool, args)).ok_or_else(|| UndeclaredTool(name.clone()))
         }
-        Action::Insist { name, args } => {
-            let unknown = Tool { name: name.clone(), ..Tool::default() };
-            Ok(with(tools.iter().find(|tool| tool.name == *name).unwrap_or(&unknown), args))
+        ModelAction::Insist { name, args } => {
+            let unknown = ToolDefinition { name: name.clone(), ..ToolDefinition::default() };
+            Ok(call_with(tools.iter().find(|tool| tool.name == *name).unwrap_or(&unknown), args))
         }
     }
 }
 
-/// Clients want whole paths.
+/// Clients require absolute paths.
 fn absolute(path: &str, cwd: Option<&str>) -> String {
     match cwd {
         Some(cwd) if !path.starts_with('/') => format!("{}/{path}", cwd.trim_end_matches('/')),
@@ -58,75 +61,73 @@ fn absolute(path: &str, cwd: Option<&str>) -> String {
     }
 }
 
-fn write(tools: &[Tool], path: &str, content: &str) -> Result<Call, Undeclared> {
+fn write(tools: &[ToolDefinition], path: &str, content: &str) -> Result<ToolCall, UndeclaredTool> {
     let known = [(PATH, path), (CONTENT, content)];
-    named(tools, WRITERS, &known)
+    call_by_name(tools, WRITERS, &known)
         .or_else(|| patch(tools, path, content))
-        .or_else(|| {
-            shell(tools, &format!("cat > {} <<'SCRIPTED'\n{}SCRIPTED\n", quoted(path), lines(content)))
-        })
-        .ok_or_else(|| Undeclared(format!("write: {path}")))
+        .or_else(|| shell(tools, &format!("cat > {} <<'SCRIPTED'\n{}SCRIPTED\n", quoted(path), lines(content))))
+        .ok_or_else(|| UndeclaredTool(format!("write: {path}")))
 }
 
-fn read(tools: &[Tool], path: &str) -> Result<Call, Undeclared> {
-    named(tools, READERS, &[(PATH, path)])
+fn read(tools: &[ToolDefinition], path: &str) -> Result<ToolCall, UndeclaredTool> {
+    call_by_name(tools, READERS, &[(PATH, path)])
         .or_else(|| shell(tools, &format!("cat {}", quoted(path))))
-        .ok_or_else(|| Undeclared(format!("read: {path}")))
+        .ok_or_else(|| UndeclaredTool(format!("read: {path}")))
 }
 
-fn shell(tools: &[Tool], command: &str) -> Option<Call> {
-    named(tools, SHELLS, &[(COMMAND, command)])
+fn shell(tools: &[ToolDefinition], command: &str) -> Option<ToolCall> {
+    call_by_name(tools, SHELLS, &[(COMMAND, command)])
 }
 
-/// A file made anew by `apply_patch`, which wants whole lines.
-fn patch(tools: &[Tool], path: &str, content: &str) -> Option<Call> {
+/// Creates a file with `apply_patch`, which requires complete lines.
+fn patch(tools: &[ToolDefinition], path: &str, content: &str) -> Option<ToolCall> {
     let tool = tools.iter().find(|tool| tool.name == "apply_patch")?;
     let added: String = lines(content).lines().map(|line| format!("+{line}\n")).collect();
     let patch = format!("*** Begin Patch\n*** Add File: {path}\n{added}*** End Patch\n");
     let name = ["input", "patch", "patchText"].into_iter().find(|name| tool.property(name).is_some());
     let input = match tool.form {
-        Form::Freeform => Input::Text(patch),
-        Form::Json | Form::Search => Input::Json(json!({ (name.unwrap_or("input")): patch })),
+        ToolForm::Freeform => ToolInput::Text(patch),
+        ToolForm::Json | ToolForm::Search => ToolInput::Json(json!({ (name.unwrap_or("input")): patch })),
     };
-    Some(Call { tool: tool.clone(), input })
+    Some(ToolCall { tool: tool.clone(), input })
 }
 
-/// Clients name a server's tools after the server: `mcp__server__tool`, `mcp_server_tool`, `server_tool`,
-/// `server-tool`, or within a namespace.
-fn mcp(request: &Request, name: &str, args: &Value) -> Result<Call, Undeclared> {
-    let is_decorated = |tool: &&Tool| {
+/// Finds an MCP tool. Clients add the server to its name: `mcp__server__tool`, `mcp_server_tool`, `server_tool`,
+/// `server-tool`, or a namespace.
+fn mcp(request: &ModelRequest, name: &str, args: &Value) -> Result<ToolCall, UndeclaredTool> {
+    let is_decorated = |tool: &&ToolDefinition| {
         tool.name.strip_suffix(name).is_some_and(|prefix| prefix.ends_with(|c: char| !c.is_alphanumeric()))
     };
     let exactly = request.tools.iter().find(|tool| tool.name == name);
     if let Some(tool) = exactly.or_else(|| request.tools.iter().find(is_decorated)) {
-        return Ok(with(tool, args));
+        return Ok(call_with(tool, args));
     }
-    let search = request.tools.iter().find(|tool| tool.form == Form::Search && !request.searched);
-    let search = search.ok_or_else(|| Undeclared(format!("mcp: {name}")))?;
+    let search = request.tools.iter().find(|tool| tool.form == ToolForm::Search && !request.searched);
+    let search = search.ok_or_else(|| UndeclaredTool(format!("mcp: {name}")))?;
     arguments(search, &[(&["query"], name)])
-        .map(|args| Call { tool: search.clone(), input: Input::Json(args) })
-        .ok_or_else(|| Undeclared(format!("mcp: {name}")))
+        .map(|args| ToolCall { tool: search.clone(), input: ToolInput::Json(args) })
+        .ok_or_else(|| UndeclaredTool(format!("mcp: {name}")))
 }
 
-fn with(tool: &Tool, args: &Value) -> Call {
+fn call_with(tool: &ToolDefinition, args: &Value) -> ToolCall {
     let input = match (tool.form, args) {
-        (Form::Freeform, Value::String(text)) => Input::Text(text.clone()),
-        (Form::Freeform, other) => Input::Text(other.to_string()),
-        (Form::Json | Form::Search, Value::Null) => Input::Json(json!({})),
-        (Form::Json | Form::Search, args) => Input::Json(args.clone()),
+        (ToolForm::Freeform, Value::String(text)) => ToolInput::Text(text.clone()),
+        (ToolForm::Freeform, other) => ToolInput::Text(other.to_string()),
+        (ToolForm::Json | ToolForm::Search, Value::Null) => ToolInput::Json(json!({})),
+        (ToolForm::Json | ToolForm::Search, args) => ToolInput::Json(args.clone()),
     };
-    Call { tool: tool.clone(), input }
+    ToolCall { tool: tool.clone(), input }
 }
 
-/// The first tool that has one of these names and takes all that is known.
-fn named(tools: &[Tool], names: &[&str], known: &[(&[&str], &str)]) -> Option<Call> {
+/// The first tool with one of these names that accepts all given arguments.
+fn call_by_name(tools: &[ToolDefinition], names: &[&str], known: &[(&[&str], &str)]) -> Option<ToolCall> {
     let each = names.iter().flat_map(|name| tools.iter().filter(|tool| tool.name.eq_ignore_ascii_case(name)));
-    each.filter(|tool| tool.form == Form::Json)
-        .find_map(|tool| Some(Call { tool: tool.clone(), input: Input::Json(arguments(tool, known)?) }))
+    each.filter(|tool| tool.form == ToolForm::Json)
+        .find_map(|tool| Some(ToolCall { tool: tool.clone(), input: ToolInput::Json(arguments(tool, known)?) }))
 }
 
-/// Arguments under the names that the schema has for them; what else is required gets some value.
-fn arguments(tool: &Tool, known: &[(&[&str], &str)]) -> Option<Value> {
+/// The arguments under the names of the tool's schema. Other required arguments get a sample value.
+fn arguments(tool: &ToolDefinition, known: &[(&[&str], &str)]) -> Option<Value> {
     let mut args = Map::new();
     for (aliases, value) in known {
         let (name, schema) = aliases.iter().find_map(|name| Some((*name, tool.property(name)?)))?;

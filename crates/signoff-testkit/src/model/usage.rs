@@ -1,44 +1,44 @@
-//! Tokens, as they are told to clients and added up for tests.
+//! Token counts, reported to clients and summed up for tests.
 
 use std::iter::Sum;
 use std::ops::Add;
 
 use serde::{Deserialize, Serialize};
 
-/// What replies were said to have used.
+/// The token usage of replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Usage {
-    /// All tokens of the input, those of the cache among them.
+pub struct TokenUsage {
+    /// All input tokens, including cached ones.
     pub input: u64,
-    /// Of the input: read from the cache.
+    /// Input tokens read from the cache.
     pub cached_input: u64,
-    /// Of the input: written to the cache. Only Anthropic tells this.
+    /// Input tokens written to the cache. Only Anthropic reports these.
     pub written_input: u64,
     pub output: u64,
-    /// How many replies.
+    /// Number of replies.
     #[serde(skip_deserializing)]
     pub requests: u64,
 }
 
-impl Usage {
+impl TokenUsage {
     pub fn new(input: u64, output: u64) -> Self {
         Self { input, output, ..Self::default() }
     }
 
-    /// So much of the input was read from the cache.
+    /// Sets the input tokens read from the cache.
     #[must_use]
-    pub fn cached(self, cached_input: u64) -> Self {
+    pub fn with_cached(self, cached_input: u64) -> Self {
         Self { cached_input, ..self }
     }
 
-    /// So much of the input was written to the cache.
+    /// Sets the input tokens written to the cache.
     #[must_use]
-    pub fn written(self, written_input: u64) -> Self {
+    pub fn with_written(self, written_input: u64) -> Self {
         Self { written_input, ..self }
     }
 
-    /// Of the input: what no cache has to do with.
+    /// Input tokens that were neither read from nor written to the cache.
     pub fn fresh_input(self) -> u64 {
         self.input.saturating_sub(self.cached_input + self.written_input)
     }
@@ -48,7 +48,7 @@ impl Usage {
     }
 }
 
-impl Add for Usage {
+impl Add for TokenUsage {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -62,7 +62,7 @@ impl Add for Usage {
     }
 }
 
-impl Sum for Usage {
+impl Sum for TokenUsage {
     fn sum<I: Iterator<Item = Self>>(each: I) -> Self {
         each.fold(Self::default(), Add::add)
     }

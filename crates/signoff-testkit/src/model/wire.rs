@@ -1,4 +1,4 @@
-//! Answers as they go over the wire, whole or broken.
+//! HTTP responses of the model server, complete or interrupted.
 
 use std::{future, io, vec};
 
@@ -8,7 +8,7 @@ use axum::response::Response;
 use futures_util::stream;
 use serde_json::Value;
 
-use super::fault::{Piece, Refusal};
+use super::fault::{ModelError, WirePiece};
 
 pub(super) fn json(status: StatusCode, value: &Value) -> Response {
     let mut response = Response::new(Body::from(value.to_string()));
@@ -17,7 +17,7 @@ pub(super) fn json(status: StatusCode, value: &Value) -> Response {
     response
 }
 
-pub(super) fn refuse(refusal: &Refusal, body: &Value) -> Response {
+pub(super) fn error_response(refusal: &ModelError, body: &Value) -> Response {
     let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = json(status, body);
     if let Some(seconds) = refusal.retry_after {
@@ -26,29 +26,29 @@ pub(super) fn refuse(refusal: &Refusal, body: &Value) -> Response {
     response
 }
 
-/// Sends one piece after the other.
-pub(super) fn send(kind: &'static str, pieces: Vec<Piece>) -> Response {
-    let mut response = Response::new(Body::from_stream(stream::unfold(pieces.into_iter(), next)));
+/// A response that sends the pieces in order.
+pub(super) fn pieces_response(kind: &'static str, pieces: Vec<WirePiece>) -> Response {
+    let mut response = Response::new(Body::from_stream(stream::unfold(pieces.into_iter(), next_piece)));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
-async fn next(mut pieces: vec::IntoIter<Piece>) -> Option<(io::Result<String>, vec::IntoIter<Piece>)> {
+async fn next_piece(mut pieces: vec::IntoIter<WirePiece>) -> Option<(io::Result<String>, vec::IntoIter<WirePiece>)> {
     loop {
         match pieces.next()? {
-            Piece::Send(text) => return Some((Ok(text), pieces)),
-            Piece::Wait(time) => tokio::time::sleep(time).await,
-            Piece::Break => {
-                // hyper closes a connection whose body fails. What came before is sent only if it has to wait.
+            WirePiece::Send(text) => return Some((Ok(text), pieces)),
+            WirePiece::Wait(time) => tokio::time::sleep(time).await,
+            WirePiece::Break => {
+                // hyper closes a connection whose body fails. Yield first, so that it flushes the earlier pieces.
                 tokio::task::yield_now().await;
                 return Some((Err(io::ErrorKind::ConnectionReset.into()), pieces));
             }
-            Piece::Hang => future::pending().await,
+            WirePiece::Hang => future::pending().await,
         }
     }
 }
 
-/// A body in two parts, between which something can go wrong.
+/// Splits a body in two parts, so that a fault can happen between them.
 pub(super) fn halves(body: &str) -> Vec<String> {
     super::reply::halves(body).into_iter().map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! A client of HTTP, as small as can be, that tells a whole answer from one that broke off.
+//! A minimal HTTP client that distinguishes complete responses from truncated ones.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -8,51 +8,51 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use signoff_testkit::model::ScriptedModel;
 
-/// A server that hangs where it should not must not hang the test.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Read timeout, so that a hanging server does not hang the test.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What came back.
+/// A parsed HTTP response.
 #[derive(Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     pub status: u16,
     pub head: String,
     pub body: String,
-    /// Whether the end came as announced.
-    pub is_whole: bool,
+    /// Whether the body ended as the headers announced.
+    pub is_complete: bool,
 }
 
-/// A request under way, and what was read of its answer.
-pub struct Asked(TcpStream, Vec<u8>);
+/// An open request and the part of the response read so far.
+pub struct OpenHttpRequest(TcpStream, Vec<u8>);
 
-pub fn get(model: &ScriptedModel, path: &str) -> Answer {
+pub fn get(model: &ScriptedModel, path: &str) -> HttpResponse {
     ask(model, "GET", path, "").answer()
 }
 
-pub fn post(model: &ScriptedModel, path: &str, body: &Value) -> Answer {
+pub fn post(model: &ScriptedModel, path: &str, body: &Value) -> HttpResponse {
     ask(model, "POST", path, &body.to_string()).answer()
 }
 
-pub fn ask(model: &ScriptedModel, method: &str, path: &str, body: &str) -> Asked {
+pub fn ask(model: &ScriptedModel, method: &str, path: &str, body: &str) -> OpenHttpRequest {
     let address = model.url().trim_start_matches("http://");
     let mut stream = TcpStream::connect(address).expect("a server");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a limit");
+    stream.set_read_timeout(Some(READ_TIMEOUT)).expect("a limit");
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n\
          Authorization: Bearer key\r\nUser-Agent: test\r\n\r\n",
         body.len()
     );
     stream.write_all(format!("{head}{body}").as_bytes()).expect("a sent request");
-    Asked(stream, Vec::new())
+    OpenHttpRequest(stream, Vec::new())
 }
 
-impl Asked {
-    pub fn answer(mut self) -> Answer {
-        // A broken connection ends what can be read, and that is what is looked at.
+impl OpenHttpRequest {
+    pub fn answer(mut self) -> HttpResponse {
+        // A broken connection ends the response; the test inspects the part that was read.
         self.0.read_to_end(&mut self.1).ok();
-        Answer::read(&self.text())
+        HttpResponse::read(&self.text())
     }
 
-    /// Reads until this has come.
+    /// Reads until the response contains `words`.
     pub fn wait_for(&mut self, words: &str) {
         let mut bytes = [0; 4096];
         while !self.text().contains(words) {
@@ -67,13 +67,13 @@ impl Asked {
     }
 }
 
-impl Answer {
+impl HttpResponse {
     fn read(text: &str) -> Self {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
         let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
         let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
-        let (body, is_whole) = if is_chunked { unchunked(body) } else { (body.to_owned(), true) };
-        Self { status, head: head.to_owned(), body, is_whole }
+        let (body, is_complete) = if is_chunked { decode_chunks(body) } else { (body.to_owned(), true) };
+        Self { status, head: head.to_owned(), body, is_complete }
     }
 
     pub fn json(&self) -> Value {
@@ -81,20 +81,20 @@ impl Answer {
     }
 }
 
-/// The status, what matters of the headers, and the body.
-impl fmt::Display for Answer {
+/// The status, the relevant headers and the body.
+impl fmt::Display for HttpResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let matters = |line: &&str| line.starts_with("content-type") || line.starts_with("retry-after");
         writeln!(f, "{}", self.status)?;
         for line in self.head.lines().filter(matters) {
             writeln!(f, "{line}")?;
         }
-        let end = if self.is_whole { "" } else { "(broken off)" };
+        let end = if self.is_complete { "" } else { "(broken off)" };
         write!(f, "\n{}{end}", self.body.replace("\n\n", "\n"))
     }
 }
 
-fn unchunked(mut text: &str) -> (String, bool) {
+fn decode_chunks(mut text: &str) -> (String, bool) {
     let mut body = String::new();
     while let Some((size, rest)) = text.split_once("\r\n") {
         let size = usize::from_str_radix(size, 16).expect("a size");
@@ -107,7 +107,7 @@ fn unchunked(mut text: &str) -> (String, bool) {
     (body, false)
 }
 
-/// How each language asks the same: a prompt, and two tools to answer it with.
+/// The same request in each API dialect: a prompt and two tools.
 pub fn dialects() -> [(&'static str, Value); 4] {
     let schema = json!({
         "type": "object",
@@ -147,7 +147,7 @@ pub fn dialects() -> [(&'static str, Value); 4] {
     ]
 }
 
-/// The same, bit by bit.
+/// The same request with streaming enabled.
 pub fn streamed((path, mut body): (&'static str, Value)) -> (String, Value) {
     if path.contains(':') {
         return (path.replace(":generateContent", ":streamGenerateContent?alt=sse"), body);

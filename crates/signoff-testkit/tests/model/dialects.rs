@@ -1,14 +1,14 @@
-//! The same reply in each language, at once and bit by bit.
+//! The same reply in each API dialect, as one response and streamed.
 
 use serde_json::Value;
-use signoff_testkit::model::{Rule, Script, ScriptedModel, Turn, Usage};
+use signoff_testkit::model::{ModelRule, ModelScript, ModelTurn, ScriptedModel, TokenUsage};
 
 use crate::client::{dialects, get, post, streamed};
 
 fn model() -> ScriptedModel {
-    let usage = Usage::new(100, 7).cached(60).written(10);
-    let turn = Turn::say("Here it is.").write("/w/a.txt", "hi\n").usage(usage);
-    ScriptedModel::start(Script::new().rule(Rule::named("build").asked_for("build").turn(turn)))
+    let usage = TokenUsage::new(100, 7).with_cached(60).with_written(10);
+    let turn = ModelTurn::say("Here it is.").write("/w/a.txt", "hi\n").usage(usage);
+    ScriptedModel::start(ModelScript::new().rule(ModelRule::named("build").prompt_contains("build").turn(turn)))
 }
 
 fn whole(at: usize) -> String {
@@ -98,15 +98,15 @@ fn side_requests_are_answered() {
     /v1/responses "unknown"
     /api/event_logging/batch "unknown"
     "#);
-    assert_eq!(model.served_besides(), Usage::default());
+    assert_eq!(model.default_usage(), TokenUsage::default());
 }
 
-fn kind(seen: &signoff_testkit::model::Seen) -> String {
+fn kind(seen: &signoff_testkit::model::RecordedModelRequest) -> String {
     serde_json::to_value(seen).expect("JSON")["kind"].to_string()
 }
 
 #[test]
-fn what_is_no_json_is_refused() {
+fn invalid_json_is_refused() {
     let model = model();
     let answer = crate::client::ask(&model, "POST", "/v1/messages", "{").answer();
     assert_eq!(answer.status, 400);

@@ -1,4 +1,4 @@
-//! The scripted model says what its script says, in each language.
+//! The scripted model follows its script, in each API dialect.
 
 mod client;
 mod dialects;

@@ -1,4 +1,4 @@
-//! The program that serves a script from a file.
+//! The `scripted_model` program, which serves a script from a file.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -33,18 +33,16 @@ fn command(directory: &TempDir, name: &str, script: &str) -> Command {
 }
 
 fn refused(name: &str, script: &str) -> Output {
-    let output =
-        command(&TempDir::new().expect("what tests need"), name, script).output().expect("what tests need");
+    let output = command(&TempDir::new().expect("what tests need"), name, script).output().expect("what tests need");
     assert!(!output.status.success());
     output
 }
 
-/// The connection must stay until the request is told: one that is closed at once may not be looked at.
+/// Returns the open connection: the server may ignore a request whose connection is closed at once.
 fn ask(url: &str, prompt: &str) -> TcpStream {
     let mut stream = TcpStream::connect(url.trim().trim_start_matches("http://")).expect("what tests need");
-    let body = format!(
-        r#"{{ "messages": [{{ "role": "user", "content": "{prompt}" }}], "tools": [{{ "name": "Bash" }}] }}"#
-    );
+    let body =
+        format!(r#"{{ "messages": [{{ "role": "user", "content": "{prompt}" }}], "tools": [{{ "name": "Bash" }}] }}"#);
     let head = format!("POST /v1/messages HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", body.len());
     stream.write_all(format!("{head}{body}").as_bytes()).expect("what tests need");
     stream
@@ -63,7 +61,7 @@ fn first_lines(mut child: Child) -> (Value, Value) {
 }
 
 #[test]
-fn it_reads_json_and_toml_and_tells_what_it_was_asked() {
+fn json_and_toml_scripts_are_served_and_requests_printed() {
     let directory = TempDir::new().unwrap();
     let json = command(&directory, "a.json", JSON).spawn().unwrap();
     assert_eq!(first_lines(json), ("build".into(), 2.into()));
@@ -72,13 +70,13 @@ fn it_reads_json_and_toml_and_tells_what_it_was_asked() {
 }
 
 #[test]
-fn it_says_what_is_wrong_with_a_script() {
-    let told = |name, script| {
+fn errors_in_a_script_are_reported() {
+    let error_of = |name, script| {
         let text = String::from_utf8(refused(name, script).stderr).unwrap();
         text.split_once(name).unwrap().1.to_owned()
     };
-    insta::assert_snapshot!(told("a.json", r#"{ "rule": [] }"#), @": unknown field `rule`, expected one of `models`, `find`, `rules`, `default` at line 1 column 8");
-    insta::assert_snapshot!(told("b.toml", "[[rules]]\nname = 'a'\nturns = []\nwhen = { pattern = '(' }\n"), @r#"
+    insta::assert_snapshot!(error_of("a.json", r#"{ "rule": [] }"#), @": unknown field `rule`, expected one of `models`, `find`, `rules`, `default` at line 1 column 8");
+    insta::assert_snapshot!(error_of("b.toml", "[[rules]]\nname = 'a'\nturns = []\nwhen = { pattern = '(' }\n"), @r#"
     : TOML parse error at line 4, column 20
       |
     4 | when = { pattern = '(' }

@@ -1,13 +1,13 @@
-//! What a script wants done, with the tools that the real programs declare.
+//! Maps script actions to the tools that the real programs declare.
 //!
-//! `testdata/tools` holds what they declared, without the descriptions: as writers, as reviewers, and for models that they
-//! give other tools to.
+//! `testdata/tools` holds the declared tools without their descriptions: of writers, of reviewers, and for models that
+//! get other tools.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use signoff_testkit::model::{Dialect, Rule, Script, ScriptedModel, Turn};
+use signoff_testkit::model::{Dialect, ModelRule, ModelScript, ModelTurn, ScriptedModel};
 
 use crate::client::post;
 
@@ -16,7 +16,7 @@ fn declared(name: &str) -> Value {
     serde_json::from_slice(&fs::read(file).expect("a recording")).expect("JSON")
 }
 
-/// A request with these tools, by a client that works in `/w`.
+/// A request with these tools, from a client whose working directory is `/w`.
 fn request(declared: &Value) -> (&'static str, Value) {
     let (prompt, tools) = ("Primary working directory: /w\nDo it", &declared["tools"]);
     let messages = json!([{ "role": "user", "content": prompt }]);
@@ -31,21 +31,21 @@ fn request(declared: &Value) -> (&'static str, Value) {
     }
 }
 
-/// What is called for each action, or that there is nothing to call.
+/// Lists the tool call for each action, or that no tool fits.
 fn table(name: &str) -> String {
     let actions = [
-        Turn::silent().write("a.txt", "one\n{two}"),
-        Turn::silent().read("/etc/it's"),
-        Turn::silent().shell("git push"),
-        Turn::silent().mcp("set_loop_review_result", json!({ "passed": true })),
-        Turn::silent().exact("Nonsense", json!({})),
-        Turn::silent().insist("Nonsense", json!({ "deep": ["{cwd}"] })),
+        ModelTurn::silent().write("a.txt", "one\n{two}"),
+        ModelTurn::silent().read("/etc/it's"),
+        ModelTurn::silent().shell("git push"),
+        ModelTurn::silent().mcp("set_loop_review_result", json!({ "passed": true })),
+        ModelTurn::silent().exact("Nonsense", json!({})),
+        ModelTurn::silent().insist("Nonsense", json!({ "deep": ["{cwd}"] })),
     ];
     let lines = actions.map(|turn| {
-        let model = ScriptedModel::start(Script::new().rule(Rule::named("do").turn(turn)));
+        let model = ScriptedModel::start(ModelScript::new().rule(ModelRule::named("do").turn(turn)));
         let (path, body) = request(&declared(name));
         assert_eq!(post(&model, path, &body).status, 200);
-        let reply = model.requests_of("do").remove(0);
+        let reply = model.replies_of_rule("do").remove(0);
         let calls = reply.calls.iter().map(|(tool, input)| format!("{tool} {input}"));
         let missing = reply.undeclared.iter().map(|what| format!("undeclared: {what}"));
         calls.chain(missing).collect::<Vec<_>>().join("\n")
@@ -173,7 +173,7 @@ fn opencode_as_reviewer() {
     "#);
 }
 
-/// An old form of codex's shell, and whatever else must be given.
+/// An old form of codex's shell tool, with other required arguments.
 #[test]
 fn lists_and_further_arguments_are_filled() {
     let shell = json!({
@@ -185,17 +185,18 @@ fn lists_and_further_arguments_are_filled() {
         },
         "required": ["command", "description", "mode"],
     });
-    let model = ScriptedModel::start(Script::new().rule(Rule::named("do").turn(Turn::silent().shell("ls"))));
+    let model =
+        ScriptedModel::start(ModelScript::new().rule(ModelRule::named("do").turn(ModelTurn::silent().shell("ls"))));
     let tools = json!([{ "type": "function", "name": "shell", "parameters": shell }]);
     let answer = post(&model, "/v1/responses", &json!({ "input": "Do it", "tools": tools })).json();
     insta::assert_snapshot!(answer["output"][0]["arguments"].as_str().unwrap(), @r#"{"command":["bash","-lc","ls"],"description":"scripted","mode":"fast"}"#);
 }
 
 #[test]
-fn a_deferred_tool_is_looked_for_once_and_searching_is_no_turn() {
-    let script = Script::new().rule(
-        Rule::named("report")
-            .turn(Turn::say("Reporting.").mcp("set_loop_review_result", json!({ "passed": true })))
+fn a_deferred_tool_is_searched_once_and_the_search_is_no_turn() {
+    let script = ModelScript::new().rule(
+        ModelRule::named("report")
+            .turn(ModelTurn::say("Reporting.").mcp("set_loop_review_result", json!({ "passed": true })))
             .say("Reported."),
     );
     let model = ScriptedModel::start(script);
@@ -213,10 +214,10 @@ fn a_deferred_tool_is_looked_for_once_and_searching_is_no_turn() {
     post(&model, "/v1/responses", &json!({ "input": [prompt], "tools": tools }));
     ask(&found);
     ask(&json!([]));
-    let replies = model.requests_of("report");
-    let told: Vec<_> =
+    let replies = model.replies_of_rule("report");
+    let calls: Vec<_> =
         replies.iter().map(|reply| (reply.turn, reply.calls.clone(), reply.undeclared.clone())).collect();
-    insta::assert_snapshot!(serde_json::to_string_pretty(&told).unwrap(), @r#"
+    insta::assert_snapshot!(serde_json::to_string_pretty(&calls).unwrap(), @r#"
     [
       [
         0,

@@ -1,25 +1,25 @@
-//! Which rule answers, and with which of its turns.
+//! Selection of the rule and the turn that answer a request.
 
 use serde_json::{Value, json};
-use signoff_testkit::model::{Rule, Script, ScriptedModel, Turn};
+use signoff_testkit::model::{ModelRule, ModelScript, ModelTurn, ScriptedModel};
 
 use crate::client::{dialects, post};
 
-fn script() -> Script {
-    Script::new()
+fn script() -> ModelScript {
+    ModelScript::new()
         .find("nonce", "nonce is `([^`]+)`")
-        .rule(Rule::named("build").matching(r"build (?P<what>\w+)").say("First {what}.").say("Then {what}."))
-        .rule(Rule::named("fix").asked_for("fix").say("Fixed with {nonce} in {cwd} by {model}; {other} {}."))
-        .rule(Rule::named("small").model("mini").say("So small."))
-        .otherwise(Turn::say("What?"))
+        .rule(ModelRule::named("build").matching(r"build (?P<what>\w+)").say("First {what}.").say("Then {what}."))
+        .rule(ModelRule::named("fix").prompt_contains("fix").say("Fixed with {nonce} in {cwd} by {model}; {other} {}."))
+        .rule(ModelRule::named("small").model("mini").say("So small."))
+        .otherwise(ModelTurn::say("What?"))
 }
 
-/// What the model says to messages of a role and a text each.
-fn said(model: &ScriptedModel, messages: &[(&str, &str)]) -> String {
-    said_to(model, json!({ "model": "m", "messages": conversation(messages), "tools": tools() }))
+/// Returns the model's reply to messages, each with a role and a text.
+fn reply_to(model: &ScriptedModel, messages: &[(&str, &str)]) -> String {
+    reply_to_body(model, json!({ "model": "m", "messages": conversation(messages), "tools": tools() }))
 }
 
-fn said_to(model: &ScriptedModel, body: Value) -> String {
+fn reply_to_body(model: &ScriptedModel, body: Value) -> String {
     let answer = post(model, "/v1/chat/completions", &body).json();
     answer["choices"][0]["message"]["content"].as_str().expect("a text").to_owned()
 }
@@ -33,23 +33,23 @@ fn tools() -> Value {
 }
 
 #[test]
-fn the_request_itself_tells_the_turn() {
+fn the_turn_is_derived_from_the_request() {
     let model = ScriptedModel::start(script());
     let mut messages = vec![("system", "You may build things"), ("user", "Please build boats")];
-    assert_eq!(said(&model, &messages), "First boats.");
-    assert_eq!(said(&model, &messages), "First boats.", "a retry is answered as before");
+    assert_eq!(reply_to(&model, &messages), "First boats.");
+    assert_eq!(reply_to(&model, &messages), "First boats.", "a retry is answered as before");
     messages.extend([("assistant", "First boats."), ("tool", "done"), ("user", "(a reminder)")]);
-    assert_eq!(said(&model, &messages), "Then boats.");
+    assert_eq!(reply_to(&model, &messages), "Then boats.");
     messages.extend([("assistant", "Then boats."), ("tool", "done")]);
-    assert_eq!(said(&model, &messages), "Then boats.", "the last turn repeats");
+    assert_eq!(reply_to(&model, &messages), "Then boats.", "the last turn repeats");
     messages.extend([("assistant", "Then boats."), ("user", "Now build cars")]);
-    assert_eq!(said(&model, &messages), "First cars.", "a resumed session begins anew");
-    let turns: Vec<_> = model.requests_of("build").iter().map(|reply| reply.turn).collect();
+    assert_eq!(reply_to(&model, &messages), "First cars.", "a resumed session begins anew");
+    let turns: Vec<_> = model.replies_of_rule("build").iter().map(|reply| reply.turn).collect();
     assert_eq!(turns, [0, 0, 1, 2, 0]);
 }
 
 #[test]
-fn neighbours_of_one_answer_are_one_turn() {
+fn consecutive_items_of_one_answer_are_one_turn() {
     let model = ScriptedModel::start(script());
     let input = json!([
         { "type": "message", "role": "user", "content": [{ "type": "input_text", "text": "build it" }] },
@@ -62,12 +62,12 @@ fn neighbours_of_one_answer_are_one_turn() {
     ]);
     let tools = json!([{ "type": "function", "name": "a", "parameters": {} }]);
     post(&model, "/v1/responses", &json!({ "input": input, "tools": tools }));
-    let reply = model.requests_of("build").remove(0);
+    let reply = model.replies_of_rule("build").remove(0);
     assert_eq!((reply.turn, reply.result.as_str()), (1, "x\ny"));
 }
 
 #[test]
-fn each_language_tells_its_turns() {
+fn turns_are_counted_in_each_dialect() {
     let model = ScriptedModel::start(script());
     let anthropic = json!({ "tools": [{ "name": "Bash" }], "messages": [
         { "role": "user", "content": [{ "type": "text", "text": "a reminder" }, { "type": "text", "text": "build it" }] },
@@ -81,21 +81,19 @@ fn each_language_tells_its_turns() {
         { "role": "user", "parts": [{ "functionResponse": { "name": "a", "response": { "output": "x" } } }] },
     ] });
     post(&model, "/v1beta/models/m:generateContent", &gemini);
-    let told: Vec<_> =
-        model.requests_of("build").into_iter().map(|reply| (reply.turn, reply.result)).collect();
-    assert_eq!(told, [(1, "x".to_owned()), (1, "x".to_owned())]);
+    let calls: Vec<_> = model.replies_of_rule("build").into_iter().map(|reply| (reply.turn, reply.result)).collect();
+    assert_eq!(calls, [(1, "x".to_owned()), (1, "x".to_owned())]);
 }
 
 #[test]
 fn placeholders_are_filled_from_the_request() {
     let model = ScriptedModel::start(script());
-    let messages =
-        [("system", "Working directory: /a b/c\nBe good."), ("user", "fix it; your nonce is `n1`")];
-    assert_eq!(said(&model, &messages), "Fixed with n1 in /a b/c by m; {other} {}.");
+    let messages = [("system", "Working directory: /a b/c\nBe good."), ("user", "fix it; your nonce is `n1`")];
+    assert_eq!(reply_to(&model, &messages), "Fixed with n1 in /a b/c by m; {other} {}.");
 }
 
 #[test]
-fn working_directories_are_found_in_the_words_of_each_program() {
+fn the_working_directory_is_found_in_each_prompt_format() {
     let words = [
         "<env>\n  Working directory: /w\n  Workspace root folder: /",
         " - Primary working directory: /w\n - Is a git repository: true",
@@ -104,30 +102,32 @@ fn working_directories_are_found_in_the_words_of_each_program() {
     ];
     for words in words {
         let model = ScriptedModel::start(script());
-        assert!(said(&model, &[("user", words), ("user", "fix it")]).contains("in /w by"), "{words}");
+        assert!(reply_to(&model, &[("user", words), ("user", "fix it")]).contains("in /w by"), "{words}");
     }
 }
 
 #[test]
-fn rules_that_ask_for_no_words_come_last() {
+fn rules_without_text_condition_come_last() {
     let model = ScriptedModel::start(script());
-    let body = |text: &str| json!({ "model": "mini", "messages": [{ "role": "user", "content": text }], "tools": tools() });
-    assert_eq!(said_to(&model, body("build it")), "First it.");
-    assert_eq!(said_to(&model, body("hello")), "So small.");
-    assert_eq!(said(&model, &[("user", "hello")]), "What?");
+    let body =
+        |text: &str| json!({ "model": "mini", "messages": [{ "role": "user", "content": text }], "tools": tools() });
+    assert_eq!(reply_to_body(&model, body("build it")), "First it.");
+    assert_eq!(reply_to_body(&model, body("hello")), "So small.");
+    assert_eq!(reply_to(&model, &[("user", "hello")]), "What?");
 }
 
 #[test]
-fn a_request_without_tools_is_one_on_the_side() {
-    let model =
-        ScriptedModel::start(script().rule(Rule::named("talk").asked_for("talk").toolless().say("Talking.")));
+fn a_request_without_tools_is_a_side_request() {
+    let model = ScriptedModel::start(
+        script().rule(ModelRule::named("talk").prompt_contains("talk").toolless().say("Talking.")),
+    );
     let body = |text: &str| json!({ "model": "m", "messages": [{ "role": "user", "content": text }] });
-    assert_eq!(said_to(&model, body("A title for: build it")), "What?");
-    assert_eq!(said_to(&model, body("talk")), "Talking.");
+    assert_eq!(reply_to_body(&model, body("A title for: build it")), "What?");
+    assert_eq!(reply_to_body(&model, body("talk")), "Talking.");
     let sides: Vec<_> = model.requests().iter().map(|seen| seen.reply().unwrap().side).collect();
     assert_eq!(sides, [true, false]);
-    assert_eq!((model.served("build").requests, model.served("talk").requests), (0, 1));
-    assert_eq!(model.served_besides().requests, 1);
+    assert_eq!((model.rule_usage("build").requests, model.rule_usage("talk").requests), (0, 1));
+    assert_eq!(model.default_usage().requests, 1);
 }
 
 #[test]
@@ -140,15 +140,15 @@ fn a_side_request_for_data_gets_data() {
     });
     let format = json!({ "type": "json_schema", "json_schema": { "schema": schema } });
     let body = json!({ "messages": conversation(&[("user", "build it")]), "response_format": format });
-    insta::assert_snapshot!(said_to(&model, body), @r#"{"title":"scripted","sure":false}"#);
+    insta::assert_snapshot!(reply_to_body(&model, body), @r#"{"title":"scripted","sure":false}"#);
 }
 
 #[test]
-fn what_a_client_shows_is_kept_but_not_logged() {
+fn credentials_are_recorded_but_not_serialized() {
     let model = ScriptedModel::start(script());
     let [(path, body), ..] = dialects();
     post(&model, path, &body);
-    let seen = model.nth(1);
+    let seen = model.wait_for_request(1);
     assert_eq!(seen.authorization.as_ref().unwrap().value, "Bearer key");
     assert!(!serde_json::to_string(&seen).unwrap().contains("Bearer"));
 }
@@ -157,8 +157,8 @@ fn what_a_client_shows_is_kept_but_not_logged() {
 fn tests_can_wait_for_a_request() {
     let model = ScriptedModel::start(script());
     std::thread::scope(|scope| {
-        scope.spawn(|| said(&model, &[("user", "build it")]));
+        scope.spawn(|| reply_to(&model, &[("user", "build it")]));
         model.wait_for("build", 1);
     });
-    assert_eq!(model.served("build").requests, 1);
+    assert_eq!(model.rule_usage("build").requests, 1);
 }

@@ -1,4 +1,4 @@
-//! `signoff add`: a task for the queue.
+//! `signoff add`: adds a task to the queue.
 
 use std::path::{Path, PathBuf};
 
@@ -10,113 +10,111 @@ use signoff_engine::clock;
 use signoff_store::{NewTask, Store};
 use signoff_term::json::AddReport;
 
-use super::words;
+use super::value_parsers;
 use crate::console::Console;
-use crate::desk::Bench;
-use crate::door;
-use crate::drive::task_id;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::Project;
+use crate::run_loop::task_id;
 
 /// Add a task to the queue
 ///
-/// The first line of the text is the title. Where a reviewer or a check exists, the work is reviewed and improved until it
-/// is approved or the cycles are used up; --no-review turns that off.
+/// The first line of the text is the title. If a reviewer or a check is configured, the work is reviewed and improved
+/// until it is approved or the maximum number of reviews is reached; --no-review turns that off.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  signoff add \"Add user authentication\" --auto-review --max-cycles 3\n  signoff work"
 )]
 pub struct Args {
-    /// What is to be done; `-` reads it from stdin
+    /// The description of the task; `-` reads it from stdin
     text: String,
-    /// What kind of work it is
+    /// The type of the task
     #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = task_type())]
     kind: TaskType,
-    /// Review and improve until it is approved, also where no reviewer and no check is configured
+    /// Review and improve until it is approved, even if no reviewer or check is configured
     #[arg(short = 'a', long)]
     auto_review: bool,
-    /// Do not review it
+    /// Do not review the task
     #[arg(long, conflicts_with = "auto_review")]
     no_review: bool,
-    /// At most so many reviews
+    /// Maximum number of reviews
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_cycles: Option<u32>,
-    /// Work it only after this task; may be repeated
+    /// Start only after this task has passed; may be repeated
     #[arg(long, value_name = "ID", value_parser = task_id)]
     depends_on: Vec<TaskId>,
-    /// How thoroughly it is reviewed
-    #[arg(long, value_name = "EFFORT", value_parser = words::effort())]
+    /// The thoroughness of the reviews
+    #[arg(long, value_name = "EFFORT", value_parser = value_parsers::effort())]
     effort: Option<Effort>,
-    /// A plan the work is compared with
+    /// The plan file that reviewers compare the work with
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
     /// The model that does the work
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// A prompt in place of the built-in opening
+    /// A prompt file that replaces the built-in prompt
     #[arg(long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
 }
 
 fn task_type() -> impl TypedValueParser<Value = TaskType> {
-    PossibleValuesParser::new(TaskType::ALL.map(TaskType::word))
-        .try_map(|word| TaskType::from_word(&word).ok_or("no such type"))
+    PossibleValuesParser::new(TaskType::ALL.map(TaskType::as_str))
+        .try_map(|word| TaskType::parse(&word).ok_or("no such type"))
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let spec = args.spec(console)?;
-    let bench = Bench::open()?;
-    check_dependencies(&bench, &spec)?;
-    let task = add(&bench, spec)?;
-    added(&bench, task, console)
+    let project = Project::open()?;
+    check_dependencies(&project, &spec)?;
+    let task = add(&project, spec)?;
+    print_added(&project, task, console)
 }
 
-/// What a task waits for must be there.
-pub fn check_dependencies(bench: &Bench, spec: &TaskSpec) -> Result<(), Failure> {
+/// Checks that every task it depends on exists.
+pub fn check_dependencies(project: &Project, spec: &TaskSpec) -> Result<(), CliError> {
     for dependency in &spec.depends_on {
-        if bench.store.task(*dependency)?.is_none() {
-            return Err(Failure::usage(format!("there is no task {dependency} to depend on"))
+        if project.store.task(*dependency)?.is_none() {
+            return Err(CliError::usage(format!("there is no task {dependency} to depend on"))
                 .hint("`signoff status` lists the tasks"));
         }
     }
     Ok(())
 }
 
-/// Tells what was added.
-pub fn added(bench: &Bench, task: TaskId, console: &Console) -> Result<Exit, Failure> {
-    let row = bench.store.task(task)?.ok_or_else(|| Failure::failed("the task was not kept"))?;
+/// Prints the added task.
+pub fn print_added(project: &Project, task: TaskId, console: &Console) -> Result<CommandExit, CliError> {
+    let row = project.store.task(task)?.ok_or_else(|| CliError::failed("the task was not kept"))?;
     if console.json {
-        console.json(&AddReport::of(row))?;
+        console.json(&AddReport::new(row))?;
     } else {
-        let title = row.continues.map_or(row.title, |root| format!("{} #{root}", row.kind.word()));
+        let title = row.continues.map_or(row.title, |root| format!("{} #{root}", row.kind.as_str()));
         console.text(&format!("Added task #{task}: {title}\n"))?;
         console.note("`signoff work` works it");
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-/// Puts a task into the queue.
-pub fn add(bench: &Bench, spec: TaskSpec) -> Result<TaskId, Failure> {
-    let expected = bench.settings.expected(&spec)?;
+/// Adds a task to the queue.
+pub fn add(project: &Project, spec: TaskSpec) -> Result<TaskId, CliError> {
+    let expected = project.settings.expected(&spec)?;
     let (auto_review, max_review_cycles) = (expected.auto_review, expected.max_review_cycles);
-    let added = bench.store.add_tasks(clock::now(), &[NewTask { spec, auto_review, max_review_cycles }])?;
-    added.into_iter().next().ok_or_else(|| Failure::failed("the task was not kept"))
+    let added = project.store.add_tasks(clock::now(), &[NewTask { spec, auto_review, max_review_cycles }])?;
+    added.into_iter().next().ok_or_else(|| CliError::failed("the task was not kept"))
 }
 
 impl Args {
-    fn spec(&self, console: &Console) -> Result<TaskSpec, Failure> {
-        let spec = TaskSpec::of(&text(&self.text, console)?);
+    fn spec(&self, console: &Console) -> Result<TaskSpec, CliError> {
+        let spec = TaskSpec::from_text(&text_or_stdin(&self.text, console)?);
         if spec.title.is_empty() {
-            return Err(Failure::usage("a task needs a text").hint("signoff add \"Add user authentication\""));
+            return Err(CliError::usage("a task needs a text").hint("signoff add \"Add user authentication\""));
         }
         if self.kind == TaskType::Plan && self.auto_review {
-            return Err(Failure::usage(
-                "--auto-review is for tasks that change code, and a plan changes none",
-            )
-            .hint("leave it out"));
+            return Err(CliError::usage("--auto-review is for tasks that change code, and a plan changes none")
+                .hint("leave it out"));
         }
         let plan = self.plan.as_ref().map(|path| plan(path.as_path())).transpose()?;
-        let prompt = self.prompt_file.as_ref().map(|path| text_of(path.as_path())).transpose()?;
+        let prompt = self.prompt_file.as_ref().map(|path| read_text(path.as_path())).transpose()?;
         Ok(TaskSpec {
             kind: self.kind,
             auto_review: (self.auto_review || self.no_review).then_some(self.auto_review),
@@ -131,20 +129,20 @@ impl Args {
     }
 }
 
-/// What was said; `-` means that it comes on stdin.
-pub fn text(said: &str, console: &Console) -> Result<String, Failure> {
+/// Returns the text, read from stdin if it is `-`.
+pub fn text_or_stdin(said: &str, console: &Console) -> Result<String, CliError> {
     if said != "-" {
         return Ok(said.to_owned());
     }
-    let bytes = console.stdin(door::FILE_LIMIT)?;
-    door::utf8("stdin", &bytes).map(str::to_owned)
+    let bytes = console.stdin(host::FILE_LIMIT)?;
+    host::utf8("stdin", &bytes).map(str::to_owned)
 }
 
-fn plan(path: &Path) -> Result<PlanText, Failure> {
-    Ok(PlanText { path: path.display().to_string(), text: text_of(path)? })
+fn plan(path: &Path) -> Result<PlanText, CliError> {
+    Ok(PlanText { path: path.display().to_string(), text: read_text(path)? })
 }
 
-fn text_of(path: &Path) -> Result<String, Failure> {
-    let bytes = door::read(path)?;
-    door::utf8(&path.display().to_string(), &bytes).map(str::to_owned)
+fn read_text(path: &Path) -> Result<String, CliError> {
+    let bytes = host::read(path)?;
+    host::utf8(&path.display().to_string(), &bytes).map(str::to_owned)
 }

@@ -1,103 +1,100 @@
-//! `signoff agents`: which agents are here, and whether they work.
+//! `signoff agents`: lists the agents and checks whether they work.
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
-use signoff_core::config::{AgentKind, Sandbox, Settings};
-use signoff_core::hold::Hold;
-use signoff_core::machine::Failure as Missed;
+use signoff_core::machine::AttemptFailure as Missed;
 use signoff_core::redact::Secrets;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::{AgentKind, Sandbox, Settings};
+use signoff_engine::agent_check::{AgentCheck, AgentCheckOutcome};
 use signoff_engine::attempt::secrets;
 use signoff_engine::git::Git;
-use signoff_engine::trial::{Trial, Tried};
-use signoff_term::agents::{AgentRow, AgentsReport, Checked};
+use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::{self, Receiver};
 
 use super::doctor;
 use crate::console::Console;
-use crate::door::{self, Throwaway};
-use crate::failure::{Exit, Failure};
-use crate::preflight::agents::{self, Seen};
-use crate::{desk, drive, preflight, settings};
+use crate::error::{CliError, CommandExit};
+use crate::host::{self, TemporaryDirectory};
+use crate::preflight::agents::{self, AgentStatus};
+use crate::{preflight, project, run_loop, settings};
 
-/// Show which agents are here, and whether they work
+/// List the agents, and check whether they work
 ///
-/// Shows every agent of the configuration, and every other one whose program is on PATH: its version, whether somebody is
-/// logged in as far as can be told, its model, and who holds it to what it may write. With --check each is asked for one
-/// word, which costs as much as one word does: those that are configured or named, and all that are here where none is
-/// configured. Ends with 1 if one that is configured, named or was tried cannot be used.
+/// Lists every configured agent and every other one whose program is on PATH, with its version, login, model and
+/// sandbox. --check sends a one-word prompt to each agent that is configured or named, or to all if none is configured;
+/// this costs a few tokens. Exits with 1 if an agent that is configured, named or checked cannot be used.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  signoff agents\n  signoff agents --check\n  signoff agents claude --check"
-)]
+#[command(after_help = "Example:\n  signoff agents\n  signoff agents --check\n  signoff agents claude --check")]
 pub struct Args {
-    /// Only these
+    /// List only these agents
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Ask each of them for one word
+    /// Send each agent a one-word prompt
     #[arg(long)]
     check: bool,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let root = desk::main_checkout()?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let root = project::main_checkout()?;
     let settings = settings::load(root.as_deref())?;
-    let checkout = root.map_or_else(door::current_directory, Ok)?;
-    let seen = wanted(agents::all(&settings, &checkout)?, &args.names)?;
+    let checkout = root.map_or_else(host::current_directory, Ok)?;
+    let seen = select(agents::probe_all(&settings, &checkout)?, &args.names)?;
     if args.check {
-        // A trial is held as all else is, or there is none.
+        // A check runs in the same sandbox as work, or not at all.
         preflight::check_sandbox(&settings)?;
     }
-    let power = preflight::power();
-    let hold = if settings.sandbox() == Sandbox::Off { Hold::Nobody } else { power.by };
+    let power = preflight::sandbox_support();
+    let hold = if settings.sandbox() == Sandbox::Off { SandboxBackend::None } else { power.backend };
     let secrets = secrets(&settings, &settings::home().unwrap_or_default());
     let any_configured = seen.iter().any(|one| one.configured);
-    let asked_for = |one: &Seen| one.configured || !any_configured || !args.names.is_empty();
+    let asked_for = |one: &AgentStatus| one.configured || !any_configured || !args.names.is_empty();
     let looks = seen.iter().map(|one| {
-        let row = one.row().without(&secrets);
-        let tried = args.check && asked_for(one) && row.problem.is_none() && is_tried(one.agent.kind);
-        Look { one, row, tried }
+        let row = one.row().redacted(&secrets);
+        let tried = args.check && asked_for(one) && row.problem.is_none() && is_checked(one.agent.kind);
+        ListedAgent { status: one, row, check: tried }
     });
-    let (program, git) = (door::program()?, Git::new(door::environment()));
-    let bench = Bench { settings: &settings, checkout: &checkout, hold, secrets: &secrets, program, git };
-    let rows = drive::runtime()?.block_on(bench.rows(looks.collect(), console))?;
-    let counts = |one: &Seen| one.configured || !args.names.is_empty();
+    let (program, git) = (host::program()?, Git::new(host::environment()));
+    let ctx = CheckContext { settings: &settings, checkout: &checkout, hold, secrets: &secrets, program, git };
+    let rows = run_loop::runtime()?.block_on(ctx.rows(looks.collect(), console))?;
+    let counts = |one: &AgentStatus| one.configured || !args.names.is_empty();
     let ok = seen.iter().zip(&rows).all(|(one, row)| row.works() || !(counts(one) || row.check.is_some()));
     if console.json {
-        console.json(&AgentsReport::of(rows, ok, hold))?;
+        console.json(&AgentsReport::new(rows, ok, hold))?;
     } else {
-        console.text(&(nobody(&rows) + &AgentsReport::text(&doctor::sandbox(&settings, &power))))?;
+        console.text(&(none_found_text(&rows) + &AgentsReport::text(&doctor::sandbox(&settings, &power))))?;
     }
-    Ok(if ok { Exit::Done } else { Exit::Failed })
+    Ok(if ok { CommandExit::Done } else { CommandExit::Failed })
 }
 
-fn nobody(rows: &[AgentRow]) -> String {
+fn none_found_text(rows: &[AgentRow]) -> String {
     if !rows.is_empty() {
         return String::new();
     }
-    let known: Vec<_> = signoff_engine::scout::KINDS.iter().map(|known| known.program).collect();
+    let known: Vec<_> = signoff_engine::agent_probe::KNOWN_AGENTS.iter().map(|known| known.program).collect();
     format!("no agent is configured, and none was found on PATH, of {}\n", known.join(", "))
 }
 
-/// Those that were asked for.
-fn wanted(seen: Vec<Seen>, names: &[String]) -> Result<Vec<Seen>, Failure> {
+/// Returns the named agents, or all.
+fn select(seen: Vec<AgentStatus>, names: &[String]) -> Result<Vec<AgentStatus>, CliError> {
     for name in names {
         if seen.iter().all(|one| one.agent.name != *name) {
             let known: Vec<_> = seen.iter().map(|one| one.agent.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            let failure = Failure::usage(format!("there is no agent {name}"));
+            let failure = CliError::usage(format!("there is no agent {name}"));
             return Err(failure.hint(format!("configured or installed: {known}")));
         }
     }
     Ok(seen.into_iter().filter(|one| names.is_empty() || names.contains(&one.agent.name)).collect())
 }
 
-/// What is part of signoff needs no trial.
-fn is_tried(kind: AgentKind) -> bool {
+/// Whether agents of this kind are checked. Those built into signoff are not.
+fn is_checked(kind: AgentKind) -> bool {
     match kind {
         AgentKind::Checks | AgentKind::Demo => false,
         AgentKind::Claude
@@ -111,36 +108,37 @@ fn is_tried(kind: AgentKind) -> bool {
     }
 }
 
-/// With its grace it is over within a minute.
+/// Time limit of a check. With the grace period it ends within a minute.
 const LIMIT: Duration = Duration::from_secs(50);
 
-/// So many are tried at once.
-const AT_ONCE: usize = 4;
+/// Number of agents checked in parallel.
+const PARALLEL: usize = 4;
 
-/// An agent that is looked at, and perhaps tried.
-struct Look<'a> {
-    one: &'a Seen,
+/// An agent to list and perhaps to check.
+struct ListedAgent<'a> {
+    status: &'a AgentStatus,
     row: AgentRow,
-    tried: bool,
+    check: bool,
 }
 
-/// Where agents are tried.
-struct Bench<'a> {
+/// What a check of an agent needs.
+struct CheckContext<'a> {
     settings: &'a Settings,
     checkout: &'a Path,
-    hold: Hold,
+    hold: SandboxBackend,
     secrets: &'a Secrets,
     program: PathBuf,
     git: Git,
 }
 
-impl Bench<'_> {
-    /// The rows of all, each told as soon as it and those before it are done. Whoever interrupts is told what is done.
-    async fn rows(&self, looks: Vec<Look<'_>>, console: &Console) -> Result<Vec<AgentRow>, Failure> {
+impl CheckContext<'_> {
+    /// Returns the rows of all agents. Prints each as soon as it and those before it are done, so that an interrupt
+    /// leaves the finished rows on the terminal.
+    async fn rows(&self, looks: Vec<ListedAgent<'_>>, console: &Console) -> Result<Vec<AgentRow>, CliError> {
         self.announce(&looks, console);
-        let interrupted = interrupted()?;
+        let interrupted = interrupt_flag()?;
         let rows = stream::iter(looks).map(|look| self.row(look, interrupted.clone()));
-        let mut rows = pin!(rows.buffered(AT_ONCE));
+        let mut rows = pin!(rows.buffered(PARALLEL));
         let mut done = Vec::new();
         while let Some(row) = rows.next().await {
             let Some(row) = row? else { continue };
@@ -149,70 +147,70 @@ impl Bench<'_> {
             }
             done.push(row);
         }
-        if *interrupted.borrow() { Err(Failure::interrupted()) } else { Ok(done) }
+        if *interrupted.borrow() { Err(CliError::interrupted()) } else { Ok(done) }
     }
 
-    fn announce(&self, looks: &[Look<'_>], console: &Console) {
+    fn announce(&self, looks: &[ListedAgent<'_>], console: &Console) {
         let tried: Vec<_> =
-            looks.iter().filter(|look| look.tried).map(|look| look.one.agent.name.as_str()).collect();
+            looks.iter().filter(|look| look.check).map(|look| look.status.agent.name.as_str()).collect();
         let said = format!("Asking {} for a word", tried.join(", "));
-        match (tried.is_empty(), console.is_live()) {
+        match (tried.is_empty(), console.can_draw()) {
             (true, _) => {}
             (false, true) => console.note(&said),
             (false, false) => console.detail(&said),
         }
     }
 
-    /// The row of one; none if it was interrupted.
-    async fn row(&self, look: Look<'_>, interrupted: Receiver<bool>) -> Result<Option<AgentRow>, Failure> {
-        if !look.tried {
+    /// Returns the row of one agent; `None` if it was interrupted.
+    async fn row(&self, look: ListedAgent<'_>, interrupted: Receiver<bool>) -> Result<Option<AgentRow>, CliError> {
+        if !look.check {
             return Ok(Some(look.row));
         }
-        let check = self.tried(&look, interrupted).await?;
-        Ok(check.map(|check| AgentRow { check: Some(check), ..look.row }.without(self.secrets)))
+        let check = self.check(&look, interrupted).await?;
+        Ok(check.map(|check| AgentRow { check: Some(check), ..look.row }.redacted(self.secrets)))
     }
 
-    async fn tried(
+    async fn check(
         &self,
-        look: &Look<'_>,
+        look: &ListedAgent<'_>,
         mut interrupted: Receiver<bool>,
-    ) -> Result<Option<Checked>, Failure> {
+    ) -> Result<Option<AgentCheckReport>, CliError> {
         let (person, variables) = (settings::home().unwrap_or_default(), agents::variables());
-        let place = Throwaway::new("trial")?;
-        let limit = door::test_number("SIGNOFF_TEST_TRIAL_MS").map_or(LIMIT, Duration::from_millis);
-        let agent = &look.one.agent;
-        let trial = Trial {
+        let place = TemporaryDirectory::new("trial")?;
+        let limit = host::test_number("SIGNOFF_TEST_TRIAL_MS").map_or(LIMIT, Duration::from_millis);
+        let agent = &look.status.agent;
+        let trial = AgentCheck {
             settings: self.settings,
             agent,
             program: &self.program,
             checkout: self.checkout,
-            person: &person,
+            user_home: &person,
             variables: &variables,
-            hold: self.hold,
-            place: place.path(),
+            sandbox: self.hold,
+            scratch_dir: place.path(),
             git: &self.git,
-            limit,
+            time_limit: limit,
         };
-        let Some(Tried { answer, usage, duration }) = outcome(&trial, &mut interrupted).await? else {
+        let Some(AgentCheckOutcome { answer, usage, duration }) = run_check(&trial, &mut interrupted).await? else {
             return Ok(None);
         };
-        let by_hand = look.row.program.as_deref().unwrap_or(agent.kind.word());
+        let by_hand = look.row.program.as_deref().unwrap_or(agent.kind.as_str());
         let answer = answer.map_err(|failure| {
             let late = if failure == Missed::TimedOut { format!(" after {limit:?}") } else { String::new() };
-            (format!("{failure}{late}"), failure.hint_in_trial(&agent.name, by_hand))
+            (format!("{failure}{late}"), failure.hint_for_check(&agent.name, by_hand))
         });
         let duration = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        Ok(Some(Checked::of(answer, usage, duration)))
+        Ok(Some(AgentCheckReport::new(answer, usage, duration)))
     }
 }
 
-/// Turns true when somebody wants this to end.
-fn interrupted() -> Result<Receiver<bool>, Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::failed(format!("cannot start: {error}")));
+/// Returns a value that becomes true on a termination signal.
+fn interrupt_flag() -> Result<Receiver<bool>, CliError> {
+    let listen = |kind| signal(kind).map_err(|error| CliError::failed(format!("cannot start: {error}")));
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let mut hangup = listen(SignalKind::hangup())?;
-    let (tell, told) = watch::channel(false);
+    let (tell, flag) = watch::channel(false);
     tokio::spawn(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
@@ -221,11 +219,14 @@ fn interrupted() -> Result<Receiver<bool>, Failure> {
         }
         tell.send_replace(true);
     });
-    Ok(told)
+    Ok(flag)
 }
 
-/// Waits for the end of a trial. Whoever interrupts it ends the agent first.
-async fn outcome(trial: &Trial<'_>, interrupted: &mut Receiver<bool>) -> Result<Option<Tried>, Failure> {
+/// Runs a check. An interrupt stops the agent before it returns `None`.
+async fn run_check(
+    trial: &AgentCheck<'_>,
+    interrupted: &mut Receiver<bool>,
+) -> Result<Option<AgentCheckOutcome>, CliError> {
     if *interrupted.borrow() {
         return Ok(None);
     }
@@ -234,7 +235,7 @@ async fn outcome(trial: &Trial<'_>, interrupted: &mut Receiver<bool>) -> Result<
     let ended = running.wait();
     tokio::pin!(ended);
     tokio::select! {
-        ended = &mut ended => return Ok(Some(trial.conclude(&ended))),
+        ended = &mut ended => return Ok(Some(trial.finish(&ended))),
         _ = interrupted.wait_for(|is| *is) => {}
     }
     stopper.stop();

@@ -1,61 +1,61 @@
-//! `signoff answer`: a person's answer to an open question.
+//! `signoff answer`: answers an open question.
 
-use signoff_core::command::Command;
+use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::view::{QuestionRow, Status, TaskRow};
-use signoff_store::{QuestionPlace, Store};
+use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
+use signoff_store::{QuestionRef, Store};
 use signoff_term::json::{AnswerReport, VERSION};
 use signoff_term::line;
 
-use super::decide::{Taken, decide};
+use super::decide::{DecisionResult, decide};
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::door;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::ReadOnlyProject;
 
 /// Answer an open question
 ///
-/// A running signoff goes on at once; otherwise the next `signoff work` or `signoff run --resume` does.
+/// A running signoff continues at once; otherwise `signoff work` or `signoff run --resume` does.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff answer 29 retry\n  signoff answer q3 proceed")]
 pub struct Args {
-    /// The task, or the question
+    /// The number of the task or of the question
     #[arg(value_name = "ID")]
     id: String,
     /// One of the question's choices
     choice: String,
 }
 
-/// An answer that was taken in.
-pub struct Answered {
+/// A recorded answer.
+pub struct RecordedAnswer {
     pub question: QuestionRow,
-    pub place: QuestionPlace,
-    pub taken: Taken,
+    pub place: QuestionRef,
+    pub result: DecisionResult,
 }
 
-/// Answers an open question, which is known by its own number or by its task's.
-pub fn answer(desk: &Desk, id: &str, choice: &str) -> Result<Answered, Failure> {
-    let question = find(desk, id)?;
+/// Answers an open question, identified by its own number or that of its task.
+pub fn answer(project: &ReadOnlyProject, id: &str, choice: &str) -> Result<RecordedAnswer, CliError> {
+    let question = find(project, id)?;
     if !question.choices.iter().any(|known| known == choice) {
-        return Err(Failure::usage(format!("`{choice}` is not a choice of {}", question.id))
+        return Err(CliError::usage(format!("`{choice}` is not a choice of {}", question.id))
             .hint(format!("choose one of {}", question.choices.join(", "))));
     }
-    let place = place(desk, &question)?;
+    let place = place(project, &question)?;
     let asked = Some(place.question);
-    let wish = Command::Answer { question: asked, choice: choice.to_owned(), by: door::person() };
-    let taken = decide(desk, place.run, &place.loop_id, wish)?;
-    Ok(Answered { question, place, taken })
+    let command = LoopCommand::Answer { question: asked, choice: choice.to_owned(), by: host::user_name() };
+    let result = decide(project, place.run, &place.loop_id, command)?;
+    Ok(RecordedAnswer { question, place, result })
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::find()?.ok_or_else(|| no_question(&args.id))?;
-    let Answered { question, place, taken } = answer(&desk, &args.id, &args.choice)?;
-    let QuestionPlace { run, loop_id, .. } = place;
-    taken.tell(console);
-    let recorded = matches!(taken, Taken::Recorded { .. });
-    // Whoever drives the run tells it there.
-    let ended = if recorded { line::end(&desk.store.log(run)?, &loop_id) } else { Vec::new() };
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let project = ReadOnlyProject::find()?.ok_or_else(|| no_question(&args.id))?;
+    let RecordedAnswer { question, place, result: taken } = answer(&project, &args.id, &args.choice)?;
+    let QuestionRef { run, loop_id, .. } = place;
+    taken.print_note(console);
+    let recorded = matches!(taken, DecisionResult::Recorded { .. });
+    // Otherwise the process that drives the run prints it.
+    let ended = if recorded { line::ending_lines(&project.store.log(run)?, &loop_id) } else { Vec::new() };
     if console.json {
         let (id, choice) = (question.id.clone(), args.choice.clone());
         console.json(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice })?;
@@ -63,45 +63,44 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         let ended: String = ended.iter().map(|line| format!("{line}\n")).collect();
         console.text(&format!("{} answered: {}\n{ended}", question.id, args.choice))?;
     }
-    if let Some(next) = if recorded { next(&desk, (run, &loop_id), &ended)? } else { None } {
+    if let Some(next) = if recorded { next_step(&project, (run, &loop_id), &ended)? } else { None } {
         console.note(&next);
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-/// What goes on with what was answered, where nobody does so by himself: `ended` are the lines that tell its end.
-pub fn next(
-    desk: &Desk,
+/// The command that continues after an answer, if no process is driving the run. `ended` are the lines about the end
+/// of the loop.
+pub fn next_step(
+    project: &ReadOnlyProject,
     (run, loop_id): (RunId, &LoopId),
     ended: &[String],
-) -> Result<Option<String>, Failure> {
-    // What a part of a run came to is told to the run when it is taken up.
-    if loop_id.serves_the_run() {
+) -> Result<Option<String>, CliError> {
+    // The result of a loop of the run itself is applied when the run is resumed.
+    if loop_id.is_run_level() {
         return Ok(Some(format!("`signoff run --resume {run}` goes on")));
     }
-    let left = |row: &TaskRow| {
-        row.run_id == Some(run.0) && matches!(row.status, Status::Pending | Status::InProgress)
-    };
-    let goes_on = ended.is_empty() || desk.tasks()?.iter().any(left);
+    let left =
+        |row: &TaskRow| row.run_id == Some(run.0) && matches!(row.status, TaskStatus::Pending | TaskStatus::InProgress);
+    let goes_on = ended.is_empty() || project.tasks()?.iter().any(left);
     Ok(goes_on.then(|| "`signoff work` goes on".to_owned()))
 }
 
-fn no_question(id: &str) -> Failure {
-    Failure::usage(format!("there is no open question {id}"))
-        .hint("`signoff status` shows what each task waits for")
+fn no_question(id: &str) -> CliError {
+    CliError::usage(format!("there is no open question {id}")).hint("`signoff status` shows what each task waits for")
 }
 
-/// Where a question was asked.
-fn place(desk: &Desk, question: &QuestionRow) -> Result<QuestionPlace, Failure> {
+/// Looks up the loop that asked a question.
+fn place(project: &ReadOnlyProject, question: &QuestionRow) -> Result<QuestionRef, CliError> {
     let number = question.id.strip_prefix('q').and_then(|number| number.parse().ok());
-    let place = number.map(|number| desk.store.question(number)).transpose()?.flatten();
+    let place = number.map(|number| project.store.question(number)).transpose()?.flatten();
     place.filter(|place| place.open).ok_or_else(|| no_question(&question.id))
 }
 
-/// The open question of this number, or of this task.
-fn find(desk: &Desk, id: &str) -> Result<QuestionRow, Failure> {
-    let open = desk.store.questions()?;
-    let task = crate::drive::task_id(id).ok();
+/// Finds an open question by its number or that of its task.
+fn find(project: &ReadOnlyProject, id: &str) -> Result<QuestionRow, CliError> {
+    let open = project.store.questions()?;
+    let task = crate::run_loop::task_id(id).ok();
     let own = |row: &&QuestionRow| row.id == id || task.is_some_and(|task| row.task_id == Some(task.0));
     if let Some(row) = open.iter().find(own) {
         return Ok(row.clone());
@@ -110,6 +109,5 @@ fn find(desk: &Desk, id: &str) -> Result<QuestionRow, Failure> {
         return Err(no_question(id));
     }
     let ids: Vec<&str> = open.iter().map(|row| row.id.as_str()).collect();
-    Err(Failure::usage(format!("there is no open question {id}"))
-        .hint(format!("open are {}", ids.join(", "))))
+    Err(CliError::usage(format!("there is no open question {id}")).hint(format!("open are {}", ids.join(", "))))
 }

@@ -1,24 +1,24 @@
-//! `signoff cancel`: calls a task off.
+//! `signoff cancel`: cancels a task.
 
-use signoff_core::command::{Command, Refusal};
+use signoff_core::command::{CommandRefusal, LoopCommand};
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::view::Status;
-use signoff_engine::board::Board;
+use signoff_core::view::TaskStatus;
 use signoff_engine::clock;
 use signoff_engine::git::{Git, Repository};
+use signoff_engine::run_state::RunState;
 use signoff_engine::tracker::Tracker;
 use signoff_store::Store;
 
 use super::decide::decide;
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::door;
-use crate::drive::{self, task_id};
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::ReadOnlyProject;
+use crate::run_loop::{self, task_id};
 
-/// Call a task off
+/// Cancel a task
 ///
-/// Its agents are stopped. Its branch and its worktree stay. A bead that was claimed for it is open again.
+/// Stops its agents and keeps its branch and worktree. A bead that was claimed for it is opened again.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff cancel 29")]
 pub struct Args {
@@ -27,36 +27,36 @@ pub struct Args {
     task: TaskId,
 }
 
-/// Calls a task off; gives what else the person should know.
-pub fn cancel(desk: &Desk, task: TaskId) -> Result<Vec<String>, Failure> {
-    if desk.task(task)?.status == Status::Cancelled {
-        return Err(Refusal::Ended.into());
+/// Cancels a task and returns notes for the user.
+pub fn cancel(project: &ReadOnlyProject, task: TaskId) -> Result<Vec<String>, CliError> {
+    if project.task(task)?.status == TaskStatus::Cancelled {
+        return Err(CommandRefusal::Ended.into());
     }
-    let Some((run, loop_id)) = desk.store.loop_of(task)? else {
-        desk.store.withdraw(clock::now(), task, &door::person())?;
+    let Some((run, loop_id)) = project.store.loop_for_task(task)? else {
+        project.store.withdraw(clock::now(), task, &host::user_name())?;
         return Ok(Vec::new());
     };
-    let taken = decide(desk, run, &loop_id, Command::Cancel { by: door::person() })?;
-    let notes = taken.note().map(str::to_owned).into_iter();
-    Ok(notes.chain(give_back(desk, task, run)?).collect())
+    let result = decide(project, run, &loop_id, LoopCommand::Cancel { by: host::user_name() })?;
+    let notes = result.note().map(str::to_owned).into_iter();
+    Ok(notes.chain(release_in_tracker(project, task, run)?).collect())
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::open(args.task)?;
-    cancel(&desk, args.task)?.iter().for_each(|note| console.note(note));
-    super::told(&desk, args.task, &format!("Task #{} cancelled\n", args.task), console)
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let project = ReadOnlyProject::for_task(args.task)?;
+    cancel(&project, args.task)?.iter().for_each(|note| console.note(note));
+    super::print_task(&project, args.task, &format!("Task #{} cancelled\n", args.task), console)
 }
 
-/// Lets others have in the tracker what we do not work on any more. What goes wrong there undoes no decision.
-fn give_back(desk: &Desk, task: TaskId, run: RunId) -> Result<Option<String>, Failure> {
-    let Some(tracked) = desk.store.task_spec(task)?.and_then(|spec| spec.tracked) else { return Ok(None) };
-    let board = Board::of(run, &desk.store.log(run)?);
-    let Some(policy) = board.run_policy().filter(|policy| policy.supply.is_told()) else {
+/// Releases the task in its tracker. An error there does not undo the cancellation.
+fn release_in_tracker(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<Option<String>, CliError> {
+    let Some(tracked) = project.store.task_spec(task)?.and_then(|spec| spec.tracked) else { return Ok(None) };
+    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let Some(policy) = run_state.run_policy().filter(|policy| policy.task_source.closes_tasks()) else {
         return Ok(None);
     };
-    let repository = Repository::discover(&Git::new(door::environment()), &desk.root)?;
-    let tracker = Tracker { supply: policy.supply.clone(), repository, manners: drive::manners() };
+    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
+    let tracker = Tracker { supply: policy.task_source.clone(), repository, options: run_loop::tracker_options() };
     let id = &tracked.id;
     Ok(match tracker.give_back(id) {
         Ok(None) => None,

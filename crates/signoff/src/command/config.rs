@@ -1,24 +1,22 @@
-//! `signoff config`: every setting, and where it comes from.
+//! `signoff config`: shows every setting and where it comes from.
 
-use signoff_core::config::Row;
+use signoff_core::settings::SettingRow;
 use signoff_term::json::ConfigReport;
 
 use crate::console::Console;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
 use crate::{preflight, settings};
 
 /// Show every setting, and where it comes from
 ///
-/// Later layers win: what is built in, ~/.config/signoff/config.toml, files of other programs (gza.yaml,
+/// Later layers win: built-in defaults, ~/.config/signoff/config.toml, files of other programs (gza.yaml,
 /// .claude/iterate-config.local.json), signoff.toml at the root of the repository, SIGNOFF_… variables, flags.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  signoff config limits\n  signoff config --schema > .signoff/signoff.schema.json"
-)]
+#[command(after_help = "Example:\n  signoff config limits\n  signoff config --schema > .signoff/signoff.schema.json")]
 pub struct Args {
-    /// Show only this setting, or those of this table: `jobs`, `limits`, `presets.task.gates.review`
+    /// Show only this setting or table: `jobs`, `limits`, `presets.task.gates.review`
     key: Option<String>,
-    /// Show the settings, which is also what happens without it
+    /// Show the settings; this is the default
     #[arg(long)]
     show: bool,
     /// Print the JSON Schema of signoff.toml, for editors
@@ -27,12 +25,12 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     if args.schema {
         console.text(&super::init::schema_text())?;
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
-    let root = settings::place()?;
+    let root = settings::directory()?;
     let settings = settings::load(Some(&root))?;
     preflight::check_named_prompts(&settings, &root)?;
     let mut rows = settings.origins();
@@ -40,32 +38,31 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         rows = below(rows, key)?;
     }
     if console.json {
-        console.json(&ConfigReport::of(rows))?;
+        console.json(&ConfigReport::new(rows))?;
     } else {
         console.text(&table(&rows))?;
     }
     for said in settings.unknown_tools() {
         console.note(&format!("warning: {said}"));
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-/// The settings under a key: itself, or all of its table.
-fn below(rows: Vec<Row>, key: &str) -> Result<Vec<Row>, Failure> {
+/// Returns the setting with this key, or all settings of this table.
+fn below(rows: Vec<SettingRow>, key: &str) -> Result<Vec<SettingRow>, CliError> {
     let table = format!("{key}.");
-    let found: Vec<_> =
-        rows.into_iter().filter(|row| row.key == key || row.key.starts_with(&table)).collect();
+    let found: Vec<_> = rows.into_iter().filter(|row| row.key == key || row.key.starts_with(&table)).collect();
     if found.is_empty() {
-        return Err(Failure::usage(format!("nothing is set under `{key}`"))
+        return Err(CliError::usage(format!("nothing is set under `{key}`"))
             .hint("`signoff config` lists every setting that holds"));
     }
     Ok(found)
 }
 
-/// No value is moved further to the right than this by the longest key.
+/// Maximum width of the first column.
 const WIDEST: usize = 60;
 
-fn table(rows: &[Row]) -> String {
+fn table(rows: &[SettingRow]) -> String {
     let lines: Vec<_> =
         rows.iter().map(|row| (format!("{} = {}", row.key, row.text()), row.origin.to_string())).collect();
     let width = lines.iter().map(|(said, _)| said.chars().count()).max().unwrap_or(0).min(WIDEST);

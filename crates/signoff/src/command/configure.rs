@@ -1,28 +1,28 @@
-//! `signoff configure`: how the review phases behave, by questions; and any key, by name.
+//! `signoff configure`: sets how the review phases behave by asking questions, or sets any key by name.
 
-mod ask;
-mod change;
+mod proposal;
+mod questions;
 mod target;
 
 use std::path::{Path, PathBuf};
 
-use signoff_core::config::PhaseRow;
-use signoff_core::config::edit::{self, Change};
-use signoff_core::config::foreign::{Format, translate};
-use signoff_core::config::questions::PHASES;
+use signoff_core::settings::PhaseRow;
+use signoff_core::settings::edit::{self, KeyChange};
+use signoff_core::settings::foreign::{ForeignFormat, translate};
+use signoff_core::settings::questions::PHASES;
 use signoff_term::json::PhasesReport;
 
 use crate::console::Console;
-use crate::door;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
 use crate::settings;
-use change::Proposal;
-use target::Target;
+use proposal::Proposal;
+use target::ConfigTarget;
 
-/// Set how the review phases behave, by questions; or any key, by name
+/// Configure the review phases by answering questions, or set any key by name
 ///
 /// On a terminal it asks five questions about each review phase of `signoff iterate`, shows what changes, and writes
-/// only that into signoff.toml. Comments and order of the file stay. Esc goes back, Ctrl-C leaves everything as it was.
+/// only that into signoff.toml. Comments and order of the file stay. Esc goes back, Ctrl-C changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(
     group = clap::ArgGroup::new("way").multiple(false),
@@ -35,19 +35,19 @@ use target::Target;
                   signoff configure --reset"
 )]
 pub struct Args {
-    /// Show every phase in a line, and where its settings come from
+    /// Show each phase on one line, and where its settings come from
     #[arg(long, group = "way", conflicts_with_all = ["dry_run", "global"])]
     show: bool,
-    /// Take back all that is set about the phases; the file as it was is kept beside it
+    /// Remove all settings of the phases; a backup of the file is kept beside it
     #[arg(long, group = "way")]
     reset: bool,
-    /// Set a key; may be given several times. A value that is no TOML is a text
+    /// Set a key; may be repeated. A value that is not valid TOML is a string
     #[arg(long, group = "way", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Take over a file of another program: gza.yaml, an iterate-config.json, TOML with reviewEnabled and the like
+    /// Import a file of another program: gza.yaml, iterate-config.json, or TOML with keys such as reviewEnabled
     #[arg(long, group = "way", value_name = "FILE")]
     import: Option<PathBuf>,
-    /// Print the file as it would be, and write nothing
+    /// Print the resulting file and write nothing
     #[arg(long, requires = "way")]
     dry_run: bool,
     /// Change your own ~/.config/signoff/config.toml instead of the repository's file
@@ -56,48 +56,48 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     if args.show {
         return show(console);
     }
     if args.reset {
-        return reset(&Target::find(args.global)?, args.dry_run, console);
+        return reset(&ConfigTarget::find(args.global)?, args.dry_run, console);
     }
     if args.import.is_none() && args.set.is_empty() {
-        return ask::run(&Target::find(args.global)?, console);
+        return questions::run(&ConfigTarget::find(args.global)?, console);
     }
-    // Who was overtaken begins again with what is there now: each time, somebody has come through.
+    // If another process changed the file, start again with the new text. Each retry means that one of them succeeded.
     loop {
-        let target = Target::find(args.global)?;
+        let target = ConfigTarget::find(args.global)?;
         let proposal = match &args.import {
             Some(file) => import(file, &target)?,
             None => set(&args.set, &target)?,
         };
-        if let Some(exit) = proposal.try_out(args.dry_run, console)? {
+        if let Some(exit) = proposal.try_apply(args.dry_run, console)? {
             return Ok(exit);
         }
     }
 }
 
-fn show(console: &Console) -> Result<Exit, Failure> {
-    let settings = settings::load(Some(&settings::place()?))?;
+fn show(console: &Console) -> Result<CommandExit, CliError> {
+    let settings = settings::load(Some(&settings::directory()?))?;
     let rows = settings.phase_rows()?;
     if console.json {
-        console.json(&PhasesReport::of(rows))?;
+        console.json(&PhasesReport::new(rows))?;
     } else {
         let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
         let line = |row: &PhaseRow| row.line(width) + "\n";
         console.text(&rows.iter().map(line).collect::<String>())?;
     }
     settings.unknown_tools().iter().for_each(|said| console.note(&format!("warning: {said}")));
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn set<'t>(words: &[String], target: &'t Target) -> Result<Proposal<'t>, Failure> {
+fn set<'t>(words: &[String], target: &'t ConfigTarget) -> Result<Proposal<'t>, CliError> {
     let mut changes = Vec::new();
     for words in words {
-        let typed = Change::typed(words).map_err(|message| {
-            Failure::usage(message).at(format!("--set {words}")).hint("`signoff config` lists the keys")
+        let typed = KeyChange::typed(words).map_err(|message| {
+            CliError::usage(message).at(format!("--set {words}")).hint("`signoff config` lists the keys")
         })?;
         changes.extend(typed);
     }
@@ -105,27 +105,24 @@ fn set<'t>(words: &[String], target: &'t Target) -> Result<Proposal<'t>, Failure
     Proposal::new(target, edited)
 }
 
-fn import<'t>(file: &Path, target: &'t Target) -> Result<Proposal<'t>, Failure> {
+fn import<'t>(file: &Path, target: &'t ConfigTarget) -> Result<Proposal<'t>, CliError> {
     let name = file.display().to_string();
-    let bytes = door::read(file)?;
-    let text = door::utf8(&name, &bytes)?;
-    let format = Format::of_file(&name, text).ok_or_else(|| {
-        Failure::usage(format!("nobody knows what {name} is"))
+    let bytes = host::read(file)?;
+    let text = host::utf8(&name, &bytes)?;
+    let format = ForeignFormat::detect(&name, text).ok_or_else(|| {
+        CliError::usage(format!("cannot detect the format of {name}"))
             .at(&name)
-            .hint("expected gza.yaml, TOML with reviewEnabled and the like, or an iterate-config.json")
+            .hint("expected gza.yaml, TOML with keys such as reviewEnabled, or an iterate-config.json")
     })?;
-    if target.is(file) {
-        return Err(
-            Failure::usage(format!("{name} is the file that would be written")).hint("name another one")
-        );
+    if target.is_same_file(file) {
+        return Err(CliError::usage(format!("{name} is the file that would be written")).hint("name another one"));
     }
     let translated = translate(format, &name, text)?;
     let changes = edit::imported(&translated.layer);
-    if changes.is_empty() && format == Format::Slots {
-        let failure = Failure::usage(format!("{name} is no file of another program")).at(&name);
-        return Err(failure.hint(
-            "expected TOML with reviewEnabled and the like; keys of signoff.toml are set with --set KEY=VALUE",
-        ));
+    if changes.is_empty() && format == ForeignFormat::Slots {
+        let failure = CliError::usage(format!("{name} is not a file of another program")).at(&name);
+        return Err(failure
+            .hint("expected TOML with keys such as reviewEnabled; keys of signoff.toml are set with --set KEY=VALUE"));
     }
     let edited = edit::set(&target.name, &target.text, &changes)?;
     let mut proposal = Proposal::new(target, edited)?.with_backup();
@@ -133,15 +130,15 @@ fn import<'t>(file: &Path, target: &'t Target) -> Result<Proposal<'t>, Failure> 
     Ok(proposal)
 }
 
-fn reset(target: &Target, dry_run: bool, console: &Console) -> Result<Exit, Failure> {
+fn reset(target: &ConfigTarget, dry_run: bool, console: &Console) -> Result<CommandExit, CliError> {
     let edited = edit::remove(&target.name, &target.text, &["presets", PHASES])?;
     let mut proposal = Proposal::new(target, edited)?.with_backup();
-    proposal.note_what_still_holds();
+    proposal.note_remaining();
     if !dry_run
         && proposal.changes_something()
-        && let Some(exit) = ask::kept(&proposal, console)?
+        && let Some(exit) = questions::confirm_reset(&proposal, console)?
     {
         return Ok(exit);
     }
-    proposal.carry_out(dry_run, console)
+    proposal.apply(dry_run, console)
 }

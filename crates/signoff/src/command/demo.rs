@@ -1,4 +1,4 @@
-//! `signoff demo`: the whole way on a small project, with the agent that is part of signoff.
+//! `signoff demo`: works two tasks of a sample project with the built-in agent.
 
 use std::path::{Path, PathBuf};
 
@@ -8,62 +8,61 @@ use signoff_engine::git::{Git, Repository};
 
 use super::{add, work};
 use crate::console::Console;
-use crate::desk::Bench;
-use crate::door;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::Project;
 
-/// See it work on a small project, without any model
+/// Run a demo on a small project, without a model
 ///
-/// Makes a project in a temporary directory, or in --directory, and works two tasks on it: one fails its review, is
-/// fixed and approved; the other one stops because a reviewer wants to discuss it. No model, no key, no network.
+/// Creates a project in a temporary directory, or in --directory, and works two tasks on it: one fails its review, is
+/// fixed and approved; the other one stops because a reviewer wants to discuss it. Needs no model, key or network.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff demo --directory greeting")]
 pub struct Args {
-    /// Where the project is made; it must not exist yet
+    /// The directory to create the project in; it must not exist yet
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let place = args.directory.clone().map_or_else(|| door::temporary_directory("demo"), Ok)?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let place = args.directory.clone().map_or_else(|| host::temporary_directory("demo"), Ok)?;
     make_project(&place)?;
     console.note(&format!("A project was made in {}", place.display()));
-    let bench = Bench::at(&place)?;
+    let project = Project::open_at(&place)?;
     for text in demo::tasks() {
-        let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::of(text) };
-        let task = add::add(&bench, spec.clone())?;
-        console.progress(&format!(
-            "$ signoff add \"{}\" --auto-review\nAdded task #{task}: {}\n",
-            spec.title, spec.title
-        ));
+        let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(text) };
+        let task = add::add(&project, spec.clone())?;
+        console
+            .progress(&format!("$ signoff add \"{}\" --auto-review\nAdded task #{task}: {}\n", spec.title, spec.title));
     }
     console.progress("$ signoff work\n");
-    let exit = work::work(bench, (&[], false, Some(1)), console)?;
+    let exit = work::work(project, (&[], false, Some(1)), console)?;
     if !console.json {
         console.progress("$ signoff status\n");
-        super::status::print(&*Bench::at(&place)?.store, console)?;
+        super::status::print(&*Project::open_at(&place)?.store, console)?;
         console.note(&format!("Look around: cd {} && signoff show 1", place.display()));
     }
-    // The demo ends with a discussion, and shows just that.
-    Ok(if exit == Exit::Attention { Exit::Done } else { exit })
+    // The demo is meant to end with a task that needs discussion.
+    Ok(if exit == CommandExit::Attention { CommandExit::Done } else { exit })
 }
 
-fn make_project(place: &Path) -> Result<(), Failure> {
+fn make_project(place: &Path) -> Result<(), CliError> {
     if place.exists() && place.read_dir().is_ok_and(|mut entries| entries.next().is_some()) {
-        return Err(Failure::usage(format!("{} is not empty", place.display()))
-            .hint("name a directory that does not exist"));
+        return Err(
+            CliError::usage(format!("{} is not empty", place.display())).hint("name a directory that does not exist")
+        );
     }
     let write = |name: &str, text: &str| {
         let path = place.join(name);
         std::fs::create_dir_all(path.parent().unwrap_or(place))
             .and_then(|()| std::fs::write(&path, text))
-            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())))
+            .map_err(|error| CliError::failed(format!("cannot write {}: {error}", path.display())))
     };
-    for (name, text) in demo::project() {
+    for (name, text) in demo::project_files() {
         write(name, text)?;
     }
     write("signoff.toml", demo::config())?;
-    Repository::make(&Git::new(door::environment()), place, "A small project")?;
+    Repository::init(&Git::new(host::environment()), place, "A small project")?;
     Ok(())
 }

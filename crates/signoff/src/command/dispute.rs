@@ -1,128 +1,124 @@
-//! `signoff dispute`: a person says that a finding is wrong, once and for all.
+//! `signoff dispute`: marks a finding as wrong.
 
 use std::collections::BTreeSet;
 
-use signoff_core::command::Command;
+use signoff_core::command::LoopCommand;
 use signoff_core::ids::TaskId;
-use signoff_core::ledger::State;
-use signoff_engine::board::Board;
-use signoff_store::{FindingPlace, Store};
+use signoff_core::ledger::FindingState;
+use signoff_engine::run_state::RunState;
+use signoff_store::{FindingRef, Store};
 use signoff_term::json::{DisputeReport, VERSION};
 
-use super::decide::{Taken, decide};
+use super::decide::{DecisionResult, decide};
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::door;
-use crate::drive::task_id;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::ReadOnlyProject;
+use crate::run_loop::task_id;
 
-/// Say that a finding is wrong
+/// Mark a finding as wrong
 ///
-/// No reviewer of the task opens it again, and it keeps none of its gates shut. A later task on the same branch starts
+/// No reviewer of the task can open it again, and it no longer fails a gate. A later task on the same branch starts
 /// with findings of its own.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  signoff dispute f-3f9a1c --reason \"the input is validated by the caller\""
-)]
+#[command(after_help = "Example:\n  signoff dispute f-3f9a1c --reason \"the input is validated by the caller\"")]
 pub struct Args {
     /// The finding, or the first characters of its id (`signoff show ID` lists them)
     finding: String,
     /// Why it is wrong
     #[arg(long, value_name = "TEXT")]
     reason: String,
-    /// The task it is a finding of, where several have it [default: the latest of its branch]
+    /// The task, if several have this finding [default: the latest of its branch]
     #[arg(long, value_name = "ID", value_parser = task_id)]
     task: Option<TaskId>,
 }
 
-/// Has a finding refuted, which is known by the first characters of its id.
+/// Refutes a finding, identified by a prefix of its id.
 pub fn dispute(
-    desk: &Desk,
+    project: &ReadOnlyProject,
     prefix: &str,
     task: Option<TaskId>,
     reason: &str,
-) -> Result<(FindingPlace, Taken), Failure> {
-    let place = find(desk, prefix, task)?;
-    let (finding, by, reason) = (place.finding.clone(), door::person(), reason.to_owned());
-    let taken = decide(desk, place.run, &place.loop_id, Command::Dispute { finding, by, reason })?;
-    Ok((place, taken))
+) -> Result<(FindingRef, DecisionResult), CliError> {
+    let place = find(project, prefix, task)?;
+    let (finding, by, reason) = (place.finding.clone(), host::user_name(), reason.to_owned());
+    let result = decide(project, place.run, &place.loop_id, LoopCommand::Dispute { finding, by, reason })?;
+    Ok((place, result))
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::find()?.ok_or_else(|| unknown(&args.finding))?;
-    let (FindingPlace { task, finding, .. }, taken) = dispute(&desk, &args.finding, args.task, &args.reason)?;
-    taken.tell(console);
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let project = ReadOnlyProject::find()?.ok_or_else(|| unknown_finding(&args.finding))?;
+    let (FindingRef { task, finding, .. }, result) = dispute(&project, &args.finding, args.task, &args.reason)?;
+    result.print_note(console);
     if console.json {
         let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
         console.json(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" })?;
     } else {
-        console.text(&format!("Finding {finding} is refuted by {}\n", door::person()))?;
+        console.text(&format!("Finding {finding} is refuted by {}\n", host::user_name()))?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn unknown(finding: &str) -> Failure {
-    Failure::usage(format!("there is no finding {finding}"))
-        .hint("`signoff show ID` lists the findings of a task")
+fn unknown_finding(finding: &str) -> CliError {
+    CliError::usage(format!("there is no finding {finding}")).hint("`signoff show ID` lists the findings of a task")
 }
 
-fn find(desk: &Desk, prefix: &str, task: Option<TaskId>) -> Result<FindingPlace, Failure> {
-    let mut found = decided_there(desk.store.findings(prefix)?);
+fn find(project: &ReadOnlyProject, prefix: &str, task: Option<TaskId>) -> Result<FindingRef, CliError> {
+    let mut found = without_checkpoint_duplicates(project.store.findings(prefix)?);
     if let Some(task) = task {
         found.retain(|place| place.task == Some(task));
         if found.is_empty() {
-            return Err(Failure::usage(format!("task {task} has no finding {prefix}"))
+            return Err(CliError::usage(format!("task {task} has no finding {prefix}"))
                 .hint(format!("`signoff show {task}` lists its findings")));
         }
     }
     let ids: BTreeSet<&str> = found.iter().map(|place| place.finding.as_str()).collect();
     if ids.len() > 1 {
         let ids = ids.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(Failure::usage(format!("{prefix} stands for several findings: {ids}"))
+        return Err(CliError::usage(format!("{prefix} stands for several findings: {ids}"))
             .hint("give more characters of the id"));
     }
-    one_of(desk, found, prefix)
+    pick_one(project, found, prefix)
 }
 
-/// The places of findings, without those of checkpoint reviews whose task has the finding too: it is decided there.
-fn decided_there(found: Vec<FindingPlace>) -> Vec<FindingPlace> {
+/// Drops the places in checkpoint reviews whose task has the same finding: it is decided in the task.
+fn without_checkpoint_duplicates(found: Vec<FindingRef>) -> Vec<FindingRef> {
     let tasks: Vec<_> = found.iter().map(|place| (place.run, place.loop_id.clone())).collect();
-    let is_elsewhere = |place: &FindingPlace| {
-        place.loop_id.of_checkpoint().is_some_and(|(of, _)| tasks.contains(&(place.run, of)))
-    };
+    let is_elsewhere =
+        |place: &FindingRef| place.loop_id.checkpoint_target().is_some_and(|(of, _)| tasks.contains(&(place.run, of)));
     found.into_iter().filter(|place| !is_elsewhere(place)).collect()
 }
 
-/// Of the tasks that have a finding the one that is meant: the last of their branch, where it is open.
-fn one_of(desk: &Desk, found: Vec<FindingPlace>, prefix: &str) -> Result<FindingPlace, Failure> {
+/// Picks one of the tasks that have the finding: the latest one where it is open. All must be on the same branch.
+fn pick_one(project: &ReadOnlyProject, found: Vec<FindingRef>, prefix: &str) -> Result<FindingRef, CliError> {
     let mut families = BTreeSet::new();
-    let mut best: Option<(bool, FindingPlace)> = None;
+    let mut best: Option<(bool, FindingRef)> = None;
     let several = found.len() > 1;
     let tasks: Vec<u64> = found.iter().filter_map(|place| Some(place.task?.0)).collect();
     for place in found {
-        families.insert(family(desk, &place)?);
-        let open = several && is_open(desk, &place)?;
+        families.insert(branch_root(project, &place)?);
+        let open = several && is_open(project, &place)?;
         if best.as_ref().is_none_or(|(was, other)| (open, place.task) >= (*was, other.task)) {
             best = Some((open, place));
         }
     }
     if families.len() > 1 {
         let options: Vec<_> = tasks.iter().map(|task| format!("--task {task}")).collect();
-        return Err(Failure::usage(format!("several tasks have the finding {prefix}"))
+        return Err(CliError::usage(format!("several tasks have the finding {prefix}"))
             .hint(format!("say which: {}", options.join(" or "))));
     }
-    best.map(|(_, place)| place).ok_or_else(|| unknown(prefix))
+    best.map(|(_, place)| place).ok_or_else(|| unknown_finding(prefix))
 }
 
-/// The first task of the branch a finding is about.
-fn family(desk: &Desk, place: &FindingPlace) -> Result<Option<u64>, Failure> {
+/// The first task of the branch.
+fn branch_root(project: &ReadOnlyProject, place: &FindingRef) -> Result<Option<u64>, CliError> {
     let Some(task) = place.task else { return Ok(None) };
-    Ok(Some(desk.task(task)?.continues.unwrap_or(task.0)))
+    Ok(Some(project.task(task)?.continues.unwrap_or(task.0)))
 }
 
-fn is_open(desk: &Desk, place: &FindingPlace) -> Result<bool, Failure> {
-    let board = Board::of(place.run, &desk.store.log(place.run)?);
-    let ledger = board.loops.get(&place.loop_id).map(|worked| &worked.state.ledger);
-    Ok(ledger.and_then(|ledger| ledger.get(&place.finding)).is_some_and(|entry| entry.state == State::Open))
+fn is_open(project: &ReadOnlyProject, place: &FindingRef) -> Result<bool, CliError> {
+    let run_state = RunState::from_log(place.run, &project.store.log(place.run)?);
+    let ledger = run_state.loops.get(&place.loop_id).map(|loop_state| &loop_state.machine.ledger);
+    Ok(ledger.and_then(|ledger| ledger.get(&place.finding)).is_some_and(|entry| entry.state == FindingState::Open))
 }

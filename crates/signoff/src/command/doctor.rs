@@ -1,66 +1,63 @@
-//! `signoff doctor`: what is wrong here, and how to mend it.
+//! `signoff doctor`: checks the setup and says how to repair it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use signoff_core::config::{Sandbox, Settings, TaskFlags, Way};
-use signoff_core::hold::Hold;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::{ChannelTarget, Sandbox, Settings, TaskFlags};
 use signoff_core::task::TaskSpec;
-use signoff_engine::confine::Power;
-use signoff_engine::git::{At, Repository};
+use signoff_engine::confine::SandboxSupport;
+use signoff_engine::git::{CheckoutHead, Repository};
 use signoff_store::Store;
-use signoff_term::json::{DoctorReport, Look};
+use signoff_term::json::{DoctorCheck, DoctorReport};
 
 use crate::console::Console;
-use crate::desk::Bench;
-use crate::drive::is_over;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
 use crate::preflight;
+use crate::project::Project;
+use crate::run_loop::is_over;
 
-/// Look whether everything is in order here
+/// Check the repository, agents, store and sandbox
 ///
-/// Looks at the repository, the agents, the database and the worktrees. Ends with 1 if something is not in order.
+/// Also checks notification channels, prompts and worktrees. Exits with 1 if a check fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff doctor\n  signoff doctor --rebuild")]
 pub struct Args {
-    /// Tell all tables again from the log
+    /// Rebuild all tables from the event log
     #[arg(long)]
     rebuild: bool,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let bench = Bench::open()?;
-    let mut looks = vec![repository(&bench), agents(&bench)];
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let project = Project::open()?;
+    let mut checks = vec![repository(&project), agents(&project)];
     if args.rebuild {
-        let rebuilt = bench.store.rebuild()?;
-        looks.push(Look::well(
-            "rebuild",
-            format!("{} runs, {} facts told again", rebuilt.runs, rebuilt.facts),
-        ));
+        let rebuilt = project.store.rebuild()?;
+        checks
+            .push(DoctorCheck::passed("rebuild", format!("{} runs, {} events replayed", rebuilt.runs, rebuilt.facts)));
     }
-    looks.push(store(&bench)?);
-    let power = preflight::power();
-    looks.push(sandbox(&bench.settings, &power));
-    looks.extend(channels(&bench.settings));
-    looks.extend(worktrees(&bench)?);
-    let prompts = preflight::check_named_prompts(&bench.settings, bench.repository.root());
-    looks.extend(prompts.err().map(|failure| Look::ill("prompts", on_a_line(&failure))));
-    looks.extend(preflight::warnings(&bench).into_iter().map(|said| Look::warning("settings", said)));
-    looks.extend(
-        bench.settings.unknown_tools().iter().map(|said| Look::warning("settings", said.to_string())),
-    );
-    let held = bench.settings.sandbox() != Sandbox::Off;
-    let report = DoctorReport::of(looks, if held { power.by } else { Hold::Nobody });
+    checks.push(store(&project)?);
+    let power = preflight::sandbox_support();
+    checks.push(sandbox(&project.settings, &power));
+    checks.extend(channels(&project.settings));
+    checks.extend(worktrees(&project)?);
+    let prompts = preflight::check_named_prompts(&project.settings, project.repository.root());
+    checks.extend(prompts.err().map(|failure| DoctorCheck::failed("prompts", one_line(&failure))));
+    checks.extend(preflight::warnings(&project).into_iter().map(|said| DoctorCheck::warning("settings", said)));
+    checks
+        .extend(project.settings.unknown_tools().iter().map(|said| DoctorCheck::warning("settings", said.to_string())));
+    let held = project.settings.sandbox() != Sandbox::Off;
+    let report = DoctorReport::new(checks, if held { power.backend } else { SandboxBackend::None });
     if console.json {
         console.json(&report)?;
     } else {
-        report.checks.iter().try_for_each(|look| console.text(&line(look)))?;
+        report.checks.iter().try_for_each(|look| console.text(&check_line(look)))?;
     }
-    Ok(if report.ok { Exit::Done } else { Exit::Failed })
+    Ok(if report.ok { CommandExit::Done } else { CommandExit::Failed })
 }
 
-fn line(look: &Look) -> String {
+fn check_line(look: &DoctorCheck) -> String {
     let mark = match (look.ok, look.warning) {
         (true, false) => "✓",
         (true, true) => "!",
@@ -69,126 +66,123 @@ fn line(look: &Look) -> String {
     format!("{mark} {}: {}\n", look.what, look.message)
 }
 
-fn repository(bench: &Bench) -> Look {
-    if let Err(failure) = preflight::check_repository(bench) {
-        return Look::ill("repository", on_a_line(&failure));
+fn repository(project: &Project) -> DoctorCheck {
+    if let Err(failure) = preflight::check_repository(project) {
+        return DoctorCheck::failed("repository", one_line(&failure));
     }
-    match bench.repository.at() {
-        Ok(At::Branch { name, .. }) => Look::well("repository", format!("on branch {name}")),
-        Ok(At::Detached { commit }) => Look::well("repository", format!("detached at {commit}")),
-        Ok(At::Unborn { .. }) => {
-            Look::ill("repository", "no commit yet: git commit --allow-empty -m \"Start\"")
+    match project.repository.checkout_head() {
+        Ok(CheckoutHead::Branch { name, .. }) => DoctorCheck::passed("repository", format!("on branch {name}")),
+        Ok(CheckoutHead::Detached { commit }) => DoctorCheck::passed("repository", format!("detached at {commit}")),
+        Ok(CheckoutHead::Unborn { .. }) => {
+            DoctorCheck::failed("repository", "no commit yet: git commit --allow-empty -m \"Start\"")
         }
-        Err(error) => Look::ill("repository", error.to_string()),
+        Err(error) => DoctorCheck::failed("repository", error.to_string()),
     }
 }
 
-fn agents(bench: &Bench) -> Look {
+fn agents(project: &Project) -> DoctorCheck {
     let spec = TaskSpec { auto_review: Some(true), ..TaskSpec::default() };
-    let checked = bench
+    let checked = project
         .settings
         .task_workflow(&spec, &TaskFlags::default())
-        .map_err(Failure::from)
-        .and_then(|workflow| preflight::check_agents(bench, &workflow, &spec));
+        .map_err(CliError::from)
+        .and_then(|workflow| preflight::check_agents(project, &workflow, &spec));
     match checked {
         Ok(()) => {
-            let names: Vec<String> = bench.settings.agents().into_iter().map(|agent| agent.name).collect();
-            Look::well("agents", names.join(", "))
+            let names: Vec<String> = project.settings.agents().into_iter().map(|agent| agent.name).collect();
+            DoctorCheck::passed("agents", names.join(", "))
         }
-        Err(failure) => Look::ill("agents", on_a_line(&failure)),
+        Err(failure) => DoctorCheck::failed("agents", one_line(&failure)),
     }
 }
 
-/// Who is told, where a person configured more than the bell.
-fn channels(settings: &Settings) -> Option<Look> {
-    let channels = settings.channels().into_iter().filter(|channel| channel.way != Way::Bell);
+/// The notification channels, if more than the bell is configured.
+fn channels(settings: &Settings) -> Option<DoctorCheck> {
+    let channels = settings.channels().into_iter().filter(|channel| channel.way != ChannelTarget::Bell);
     let names: Vec<String> = channels.map(|channel| channel.name).collect();
     let message = || format!("{}; `signoff notify` tries them", names.join(", "));
-    (!names.is_empty()).then(|| Look::well("notify", message()))
+    (!names.is_empty()).then(|| DoctorCheck::passed("notify", message()))
 }
 
-fn on_a_line(failure: &Failure) -> String {
+fn one_line(failure: &CliError) -> String {
     let said = failure.to_string();
     said.strip_prefix("error: ").unwrap_or(&said).trim_end().replace("\n  --> ", "; ").replace('\n', "; ")
 }
 
-/// How far agents are kept from writing.
-pub fn sandbox(settings: &Settings, power: &Power) -> Look {
-    let by = match (power.by, power.landlock) {
-        (Hold::Landlock, Some(version)) => format!("Landlock, version {version}"),
-        (Hold::Landlock, None) => "Landlock".to_owned(),
-        (Hold::Bubblewrap, _) => "bubblewrap".to_owned(),
-        (Hold::Nobody, _) => "nobody".to_owned(),
+/// Describes what the sandbox prevents agents from writing.
+pub fn sandbox(settings: &Settings, power: &SandboxSupport) -> DoctorCheck {
+    let by = match (power.backend, power.landlock) {
+        (SandboxBackend::Landlock, Some(version)) => format!("Landlock, version {version}"),
+        (SandboxBackend::Landlock, None) => "Landlock".to_owned(),
+        (SandboxBackend::Bubblewrap, _) => "bubblewrap".to_owned(),
+        (SandboxBackend::None, _) => "no sandbox".to_owned(),
     };
-    let writers = if settings.holds_writers() { "writers only to their own work" } else { "writers can" };
-    let lacks = power.lacks.as_deref();
+    let writers = if settings.sandboxes_writers() { "writers only to their own work" } else { "writers can" };
+    let lacks = power.missing.as_deref();
     let held = format!("reviewers cannot write, {writers} ({by})");
     match (settings.sandbox(), lacks) {
-        (Sandbox::Off, _) => Look::well("sandbox", "switched off; what reviewers change is undone"),
+        (Sandbox::Off, _) => DoctorCheck::passed("sandbox", "switched off; what reviewers change is undone"),
         (Sandbox::On | Sandbox::Required, None) => {
-            Look::well("sandbox", format!("{held}, and what reviewers change is undone"))
+            DoctorCheck::passed("sandbox", format!("{held}, and what reviewers change is undone"))
         }
         (Sandbox::Required, Some(_)) => match preflight::check_sandbox(settings) {
-            Err(failure) => Look::ill("sandbox", on_a_line(&failure)),
-            Ok(()) => Look::well("sandbox", held),
+            Err(failure) => DoctorCheck::failed("sandbox", one_line(&failure)),
+            Ok(()) => DoctorCheck::passed("sandbox", held),
         },
-        (Sandbox::On, Some(lacks)) if power.by == Hold::Nobody => {
+        (Sandbox::On, Some(lacks)) if power.backend == SandboxBackend::None => {
             let open = "agents can write anywhere; what reviewers change is undone";
-            Look::warning("sandbox", format!("{open} ({lacks})"))
+            DoctorCheck::warning("sandbox", format!("{open} ({lacks})"))
         }
-        (Sandbox::On, Some(lacks)) => Look::warning("sandbox", format!("{held}; but {lacks}")),
+        (Sandbox::On, Some(lacks)) => DoctorCheck::warning("sandbox", format!("{held}; but {lacks}")),
     }
 }
 
-fn store(bench: &Bench) -> Result<Look, Failure> {
-    let problems = bench.store.check()?;
+fn store(project: &Project) -> Result<DoctorCheck, CliError> {
+    let problems = project.store.check()?;
     if problems.is_empty() {
-        return Ok(Look::well("store", "the log can be read and the tables agree with it"));
+        return Ok(DoctorCheck::passed("store", "the log can be read and the tables agree with it"));
     }
-    Ok(Look::ill(
-        "store",
-        format!("{}; `signoff doctor --rebuild` tells the tables again", problems.join("; ")),
-    ))
+    Ok(DoctorCheck::failed("store", format!("{}; `signoff doctor --rebuild` rebuilds the tables", problems.join("; "))))
 }
 
-/// Whether the worktrees of tasks that are not over are there, each on its branch.
-fn worktrees(bench: &Bench) -> Result<Vec<Look>, Failure> {
+/// Checks that the worktree of every unfinished task exists and is on its branch.
+fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>, CliError> {
     let mut wrong = Vec::new();
     let mut there: BTreeSet<String> = BTreeSet::new();
-    for row in bench.store.tasks()?.into_iter().filter(|row| !is_over(row.status)) {
+    for row in project.store.tasks()?.into_iter().filter(|row| !is_over(row.status)) {
         let (Some(path), Some(branch)) = (&row.worktree, &row.branch) else { continue };
-        match astray(bench, Path::new(path), branch) {
+        match worktree_problem(project, Path::new(path), branch) {
             Some(problem) => wrong.push(format!("of task {} ({path}): {problem}", row.id)),
             None => drop(there.insert(path.clone())),
         }
     }
     Ok(match (wrong.is_empty(), there.len()) {
-        (false, _) => vec![Look::ill("worktrees", wrong.join("; "))],
+        (false, _) => vec![DoctorCheck::failed("worktrees", wrong.join("; "))],
         (true, 0) => Vec::new(),
         (true, count) => {
-            vec![Look::well("worktrees", format!("{count} of tasks that are not over, each on its branch"))]
+            vec![DoctorCheck::passed("worktrees", format!("{count} of unfinished tasks, each on its branch"))]
         }
     })
 }
 
-/// What is wrong with a worktree, and how it is mended.
-fn astray(bench: &Bench, path: &Path, branch: &str) -> Option<String> {
-    let is_there = bench.repository.worktree(path).is_ok_and(|worktree| worktree.is_there());
+/// Returns the problem of a worktree and how to repair it.
+fn worktree_problem(project: &Project, path: &Path, branch: &str) -> Option<String> {
+    let is_there = project.repository.worktree(path).is_ok_and(|worktree| worktree.exists());
     if !is_there {
         return Some("gone; `signoff work` makes it again".to_owned());
     }
-    let at = Repository::discover(bench.repository.git(), path).and_then(|worktree| worktree.at());
+    let at = Repository::discover(project.repository.git(), path).and_then(|worktree| worktree.checkout_head());
     let is = match at {
-        Ok(At::Branch { name, .. }) if name == branch => return None,
-        // So it is while a writer is at work that is held to it; the branch follows.
-        Ok(At::Detached { commit })
-            if bench.repository.is_ancestor(branch, commit.as_str()).unwrap_or(false) =>
+        Ok(CheckoutHead::Branch { name, .. }) if name == branch => return None,
+        // A sandboxed writer works on a detached head; the branch follows when it ends.
+        Ok(CheckoutHead::Detached { commit })
+            if project.repository.is_ancestor(branch, commit.as_str()).unwrap_or(false) =>
         {
             return None;
         }
-        Ok(At::Branch { name, .. }) => format!("on branch {name}"),
-        Ok(At::Detached { commit }) => format!("detached at {commit}"),
-        Ok(At::Unborn { branch }) => format!("on branch {branch}, which has no commit"),
+        Ok(CheckoutHead::Branch { name, .. }) => format!("on branch {name}"),
+        Ok(CheckoutHead::Detached { commit }) => format!("detached at {commit}"),
+        Ok(CheckoutHead::Unborn { branch }) => format!("on branch {branch}, which has no commit"),
         Err(error) => error.to_string(),
     };
     Some(format!("{is}, not on {branch}; `git -C {} switch {branch}` puts it there", path.display()))

@@ -1,31 +1,31 @@
-//! `signoff export`: a task in the words of other programs.
+//! `signoff export`: writes a task in a format of other programs.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::ids::{LoopId, ReviewerName, RunId, TaskId};
-use signoff_core::ledger::State;
+use signoff_core::ledger::FindingState;
 use signoff_core::merge::merge;
 use signoff_core::merge::render::{self, render};
-use signoff_core::review::{Bar, Finding, Review, ReviewerKind, Verdict};
+use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Verdict};
 use signoff_core::state_v4;
-use signoff_core::wire::{Fact, QUEUE, Recorded};
-use signoff_engine::board::{Board, Worked};
+use signoff_core::wire::{Fact, QUEUE, RecordedFact};
+use signoff_engine::run_state::{LoopState, RunState};
 use signoff_store::Store;
 use signoff_term::json;
 
 use crate::console::Console;
-use crate::desk::{Desk, not_started};
-use crate::door::replace::replace;
-use crate::drive::task_id;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host::replace::replace;
+use crate::project::{ReadOnlyProject, not_started};
+use crate::run_loop::task_id;
 
-/// Write a task down for other programs
+/// Export a task for other programs
 ///
-/// state-v4 is where an iteration stands, as `signoff import` reads it; sarif what its reviews found that is still open;
-/// jsonl all that was recorded about it, a fact a line. It goes to stdout, or with --output to a file, which is then
-/// there as a whole or as it was. A task may be exported while it is worked.
+/// state-v4 is the state of an iteration, for `signoff import`; sarif has the open findings of its reviews; jsonl has
+/// every recorded event about it, one per line. Writes to stdout, or with --output to a file, which is replaced
+/// atomically. A task may be exported while it is worked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff export 29 --format state-v4 --output state.json\n  \
                         signoff export 29 --format sarif > findings.sarif\n  \
@@ -34,109 +34,109 @@ pub struct Args {
     /// The task
     #[arg(value_name = "ID", value_parser = task_id)]
     task: TaskId,
-    /// What to write
+    /// The format to write
     #[arg(long, value_parser = format())]
-    format: Format,
-    /// Where to write it
+    format: ExportFormat,
+    /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ExportFormat {
     StateV4,
     Sarif,
     JsonLines,
 }
 
-fn format() -> impl TypedValueParser<Value = Format> {
+fn format() -> impl TypedValueParser<Value = ExportFormat> {
     PossibleValuesParser::new(["state-v4", "sarif", "jsonl"]).try_map(|word| match word.as_str() {
-        "state-v4" => Ok(Format::StateV4),
-        "sarif" => Ok(Format::Sarif),
-        "jsonl" => Ok(Format::JsonLines),
+        "state-v4" => Ok(ExportFormat::StateV4),
+        "sarif" => Ok(ExportFormat::Sarif),
+        "jsonl" => Ok(ExportFormat::JsonLines),
         _ => Err("no such format"),
     })
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::open(args.task)?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let project = ReadOnlyProject::for_task(args.task)?;
     let text = match args.format {
-        Format::StateV4 => state(&desk, args.task)?,
-        Format::Sarif => sarif(&desk, args.task)?,
-        Format::JsonLines => lines(&desk, args.task)?,
+        ExportFormat::StateV4 => state(&project, args.task)?,
+        ExportFormat::Sarif => sarif(&project, args.task)?,
+        ExportFormat::JsonLines => lines(&project, args.task)?,
     };
     match &args.output {
         Some(path) => replace(path, &text)?,
         None => console.data(&text)?,
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn state(desk: &Desk, task: TaskId) -> Result<String, Failure> {
-    let row = desk.task(task)?;
-    let (run, loop_id) = desk.store.loop_of(task)?.ok_or_else(|| not_started(&row))?;
-    let spec = desk.store.task_spec(task)?.unwrap_or_default();
-    let told = state_v4::told(&desk.store.log(run)?, &loop_id, &spec);
-    let state = told.map_err(|error| {
-        Failure::usage(format!("task {task} is no iteration: {error}"))
+fn state(project: &ReadOnlyProject, task: TaskId) -> Result<String, CliError> {
+    let row = project.task(task)?;
+    let (run, loop_id) = project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))?;
+    let spec = project.store.task_spec(task)?.unwrap_or_default();
+    let exported = state_v4::export(&project.store.log(run)?, &loop_id, &spec);
+    let state = exported.map_err(|error| {
+        CliError::usage(format!("task {task} is not an iteration: {error}"))
             .hint("--format state-v4 is for what `signoff iterate` began; --format jsonl is for every task")
     })?;
     Ok(state.to_json())
 }
 
-fn lines(desk: &Desk, task: TaskId) -> Result<String, Failure> {
-    desk.task(task)?;
-    let mut log = desk.store.log(QUEUE)?;
-    let own = desk.store.loop_of(task)?;
+fn lines(project: &ReadOnlyProject, task: TaskId) -> Result<String, CliError> {
+    project.task(task)?;
+    let mut log = project.store.log(QUEUE)?;
+    let own = project.store.loop_for_task(task)?;
     if let Some((run, _)) = own.as_ref().filter(|(run, _)| *run != QUEUE) {
-        log.extend(desk.store.log(*run)?);
+        log.extend(project.store.log(*run)?);
     }
-    let about = |recorded: &&Recorded| is_about(&recorded.fact, task, own.as_ref());
+    let about = |recorded: &&RecordedFact| is_about(&recorded.fact, task, own.as_ref());
     Ok(log.iter().filter(about).map(|recorded| json::event(recorded) + "\n").collect())
 }
 
-/// Whether a fact is about a task, its loop, or a look at that.
+/// Whether a fact is about a task, its loop, or a checkpoint review of that loop.
 fn is_about(fact: &Fact, task: TaskId, own: Option<&(RunId, LoopId)>) -> bool {
     match fact {
         Fact::Task(id, _) => *id == task,
-        Fact::Loop(loop_id, _) => own.is_some_and(|(_, own)| {
-            loop_id == own || loop_id.of_checkpoint().is_some_and(|(of, _)| of == *own)
-        }),
+        Fact::Loop(loop_id, _) => {
+            own.is_some_and(|(_, own)| loop_id == own || loop_id.checkpoint_target().is_some_and(|(of, _)| of == *own))
+        }
         Fact::Run(_) => false,
     }
 }
 
-fn sarif(desk: &Desk, task: TaskId) -> Result<String, Failure> {
-    let row = desk.task(task)?;
-    let (run, loop_id) = desk.store.loop_of(task)?.ok_or_else(|| not_started(&row))?;
-    let board = Board::of(run, &desk.store.log(run)?);
-    let worked = board.loops.get(&loop_id).cloned().unwrap_or_default();
-    if worked.last_round.is_none() && worked.state.ledger.entries().is_empty() {
-        return Err(Failure::usage(format!("task {task} has no review yet"))
+fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String, CliError> {
+    let row = project.task(task)?;
+    let (run, loop_id) = project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))?;
+    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let loop_state = run_state.loops.get(&loop_id).cloned().unwrap_or_default();
+    if loop_state.last_round.is_none() && loop_state.machine.ledger.entries().is_empty() {
+        return Err(CliError::usage(format!("task {task} has no review yet"))
             .hint(format!("`signoff review {task} --format sarif` makes one")));
     }
-    Ok(render(&merge(&open(&worked), Bar::Low), Bar::Low, render::Format::Sarif))
+    Ok(render(&merge(&open_findings(&loop_state), FailThreshold::Low), FailThreshold::Low, render::ReviewFormat::Sarif))
 }
 
-/// What is open, as if each reviewer said it now. Who was not understood in the last round still is not.
-fn open(worked: &Worked) -> Vec<Review> {
+/// The open findings as reviews of their reviewers. A reviewer whose last answer was unclear stays unclear.
+fn open_findings(loop_state: &LoopState) -> Vec<Review> {
     let mut reviews: BTreeMap<ReviewerName, Review> = BTreeMap::new();
-    for review in worked.last_round.iter().flat_map(|round| &round.reviews) {
+    for review in loop_state.last_round.iter().flat_map(|round| &round.reviews) {
         reviews.insert(review.reviewer.clone(), Review { findings: Vec::new(), ..review.clone() });
     }
-    let findings = worked.state.ledger.entries().iter().filter(|entry| entry.state == State::Open);
+    let findings = loop_state.machine.ledger.entries().iter().filter(|entry| entry.state == FindingState::Open);
     for finding in findings.map(|entry| &entry.finding) {
-        take(&mut reviews, finding);
+        add_finding(&mut reviews, finding);
     }
     reviews.into_values().collect()
 }
 
-fn take(reviews: &mut BTreeMap<ReviewerName, Review>, finding: &Finding) {
+fn add_finding(reviews: &mut BTreeMap<ReviewerName, Review>, finding: &Finding) {
     for source in &finding.sources {
         let review = reviews
             .entry(source.clone())
-            .or_insert_with(|| Review::of(source.clone(), ReviewerKind::General, Verdict::ChangesRequested));
+            .or_insert_with(|| Review::new(source.clone(), ReviewerKind::General, Verdict::ChangesRequested));
         review.findings.push(Finding { sources: vec![source.clone()], ..finding.clone() });
         if review.verdict.approves() {
             review.verdict = Verdict::ChangesRequested;

@@ -1,48 +1,48 @@
-//! `signoff improve`: another go at a task's branch, from its last review.
+//! `signoff improve`: improves a task's branch by its last review.
 
 use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
-use signoff_core::view::{Status, TaskRow};
+use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_engine::artifact;
 use signoff_store::Store;
 
 use super::{add, work};
 use crate::console::Console;
-use crate::desk::{Bench, not_started};
-use crate::drive::task_id;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
 use crate::preflight;
+use crate::project::{Project, not_started};
+use crate::run_loop::task_id;
 
-/// Have a task's work improved from its last review
+/// Improve a task's work by its last review
 ///
-/// It is a new task on the same branch, worked at once. Where a reviewer or a check exists, or with --review, the result
-/// is reviewed, and improved until it is approved.
+/// Starts a new task on the same branch. If a reviewer or a check is configured, or with --review, the result is
+/// reviewed and improved until it is approved.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff improve 29 --review \"keep the public API as it is\"")]
 pub struct Args {
-    /// The task whose work is improved
+    /// The task to improve
     #[arg(value_name = "ID", value_parser = task_id)]
     task: TaskId,
-    /// What you want to add to the review
+    /// Further instructions for the agent
     guidance: Option<String>,
-    /// Review the result, and improve until it is approved, also where no reviewer and no check is configured
+    /// Review and improve until it is approved, even if no reviewer or check is configured
     #[arg(long)]
     review: bool,
-    /// Only queue it, for the next `signoff work`
+    /// Add it to the queue for the next `signoff work` instead of starting it
     #[arg(long)]
     queue: bool,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let bench = Bench::open()?;
-    let row = continued(&bench, args.task)?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let project = Project::open()?;
+    let row = continuable_task(&project, args.task)?;
     let root = TaskId(row.continues.unwrap_or(row.id));
-    let Some((review, number)) = artifact::latest(&bench.layout.reviews(), &family(&bench, root)?) else {
-        return Err(Failure::usage(format!("task {} has no review to improve from", args.task))
+    let Some((review, number)) = artifact::latest(&project.layout.reviews(), &tasks_on_branch(&project, root)?) else {
+        return Err(CliError::usage(format!("task {} has no review to improve from", args.task))
             .hint(format!("`signoff review {}` makes one", args.task)));
     };
-    let before = bench.store.task_spec(root)?.unwrap_or_default();
+    let before = project.store.task_spec(root)?.unwrap_or_default();
     let spec = TaskSpec {
         kind: TaskType::Improve,
         auto_review: args.review.then_some(true),
@@ -58,41 +58,39 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
         ..TaskSpec::default()
     };
     if !args.queue {
-        preflight::check(&bench, &spec)?;
+        preflight::check(&project, &spec)?;
     }
-    let task = add::add(&bench, spec)?;
+    let task = add::add(&project, spec)?;
     if args.queue {
-        return add::added(&bench, task, console);
+        return add::print_added(&project, task, console);
     }
-    work::work(bench, (&[task], false, None), console)
+    work::work(project, (&[task], false, None), console)
 }
 
-/// All tasks of a branch.
-fn family(bench: &Bench, root: TaskId) -> Result<Vec<TaskId>, Failure> {
+/// All tasks on the same branch.
+fn tasks_on_branch(project: &Project, root: TaskId) -> Result<Vec<TaskId>, CliError> {
     let own = |row: &TaskRow| row.id == root.0 || row.continues == Some(root.0);
-    Ok(bench.store.tasks()?.iter().filter(|row| own(row)).map(|row| TaskId(row.id)).collect())
+    Ok(project.store.tasks()?.iter().filter(|row| own(row)).map(|row| TaskId(row.id)).collect())
 }
 
-/// A task whose branch is there and that nobody is working on.
-pub fn continued(bench: &Bench, task: TaskId) -> Result<TaskRow, Failure> {
-    let Some(row) = bench.store.task(task)? else {
-        return Err(
-            Failure::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
-        );
+/// Returns a task that was started and is not in progress.
+pub fn continuable_task(project: &Project, task: TaskId) -> Result<TaskRow, CliError> {
+    let Some(row) = project.store.task(task)? else {
+        return Err(CliError::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
     };
     if row.base.is_none() {
         return Err(not_started(&row));
     }
     match row.status {
-        Status::InProgress | Status::Waiting | Status::Paused => {
-            Err(Failure::usage(format!("task {task} is not through: it is {}", row.status.word()))
+        TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused => {
+            Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.as_str()))
                 .hint(format!("wait for it, or `signoff cancel {task}`")))
         }
-        Status::Pending
-        | Status::Completed
-        | Status::Failed
-        | Status::Stuck
-        | Status::Blocked
-        | Status::Cancelled => Ok(row),
+        TaskStatus::Pending
+        | TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Stuck
+        | TaskStatus::Blocked
+        | TaskStatus::Cancelled => Ok(row),
     }
 }

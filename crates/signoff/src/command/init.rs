@@ -1,20 +1,20 @@
-//! `signoff init`: finds agents and checks, and writes what a new project starts with.
+//! `signoff init`: detects agents and checks, and writes `signoff.toml`.
 
 mod file;
 
 use std::path::Path;
 
-use signoff_core::config::{self, AgentKind};
-use signoff_engine::detect::{self, Found};
-use signoff_engine::scout::{self, Login};
-use signoff_term::json::{Check, InitReport, VERSION};
+use signoff_core::settings::{AgentKind, schema};
+use signoff_engine::agent_probe::{self, AgentLogin};
+use signoff_engine::detect::{self, DetectedChecks};
+use signoff_term::json::{InitReport, ProjectCheck, VERSION};
 
 use crate::console::Console;
-use crate::door::replace::put;
-use crate::failure::{Exit, Failure};
-use crate::preflight::agents::{self, Seen};
+use crate::error::{CliError, CommandExit};
+use crate::host::replace::replace_own_file;
+use crate::preflight::agents::{self, AgentStatus};
 use crate::settings;
-use crate::{desk, door};
+use crate::{host, project};
 
 /// Find the agents of this machine and write signoff.toml
 ///
@@ -23,41 +23,41 @@ use crate::{desk, door};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff init")]
 pub struct Args {
-    /// Write signoff.toml anew; the old one is kept beside it as a backup
+    /// Replace signoff.toml; a backup of the old one is kept beside it
     #[arg(long)]
     force: bool,
 }
 
-/// The program's own files are nobody's work; only the prompts are shared.
-const IGNORED: &str = "*\n!prompts/\n!prompts/**\n";
+/// The contents of `.signoff/.gitignore`: only the prompts are committed.
+const GITIGNORE: &str = "*\n!prompts/\n!prompts/**\n";
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let root = desk::main_checkout()?
-        .ok_or_else(|| Failure::usage("this is not a git repository").hint("run `git init` first"))?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let root = project::main_checkout()?
+        .ok_or_else(|| CliError::usage("this is not a git repository").hint("run `git init` first"))?;
     let report = prepare(&root, args.force)?;
     if console.json {
         console.json(&report)?;
     } else {
-        console.text(&told(&report))?;
+        console.text(&text(&report))?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
+fn prepare(root: &Path, force: bool) -> Result<InitReport, CliError> {
     let seen = agents::installed()?;
-    let Found { checks, missing } = detect::checks(root, door::is_on_path);
+    let DetectedChecks { checks, missing } = detect::detect_checks(root, host::is_on_path);
     let checks = checks.into_iter();
-    let checks = checks.map(|found| Check { name: found.name, command: found.command }).collect();
+    let checks = checks.map(|found| ProjectCheck { name: found.name, command: found.command }).collect();
     let file = root.join(settings::FILE);
     if !force && file.symlink_metadata().is_ok() {
-        return Err(Failure::usage("signoff.toml is there already").at(settings::FILE).hint(
+        return Err(CliError::usage("signoff.toml is there already").at(settings::FILE).hint(
             "`signoff config` shows what holds; `signoff init --force` writes it anew and keeps the old one beside it",
         ));
     }
     let agents = usable(&seen);
-    let (found, set) = settings::of_other_programs(root)?;
-    let backup = if force { door::back_up(&file)? } else { None };
+    let (found, set) = settings::foreign_settings(root)?;
+    let backup = if force { host::back_up(&file)? } else { None };
     let mut report = InitReport {
         version: VERSION,
         written: Vec::new(),
@@ -67,28 +67,27 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, Failure> {
         checks,
         missing,
         found,
-        seen: seen.iter().map(told_of).collect(),
+        agent_lines: seen.iter().map(agent_line).collect(),
     };
     let text = file::text(&report.agents, &report.checks, &set);
-    for (name, text) in [(settings::FILE, text.as_str()), (".signoff/.gitignore", IGNORED)] {
-        let list =
-            if door::write_new(&root.join(name), text)? { &mut report.written } else { &mut report.kept };
+    for (name, text) in [(settings::FILE, text.as_str()), (".signoff/.gitignore", GITIGNORE)] {
+        let list = if host::write_new(&root.join(name), text)? { &mut report.written } else { &mut report.kept };
         list.push(name);
     }
-    // The schema is that of this program, whatever lay there.
-    put(&root.join(file::SCHEMA), &schema_text())?;
+    // The schema must match this version, so it is always replaced.
+    replace_own_file(&root.join(file::SCHEMA), &schema_text())?;
     report.written.push(file::SCHEMA);
     Ok(report)
 }
 
-/// Those that can be started. Whoever is known to be logged in comes first.
-fn usable(seen: &[Seen]) -> Vec<AgentKind> {
-    let mut usable: Vec<&Seen> = seen.iter().filter(|one| one.problem().is_none()).collect();
-    usable.sort_by_key(|one| !matches!(one.login, Login::Key(_) | Login::Kept(_)));
+/// The usable agents; those known to be logged in come first.
+fn usable(seen: &[AgentStatus]) -> Vec<AgentKind> {
+    let mut usable: Vec<&AgentStatus> = seen.iter().filter(|one| one.problem().is_none()).collect();
+    usable.sort_by_key(|one| !matches!(one.login, AgentLogin::Key(_) | AgentLogin::Stored(_)));
     usable.into_iter().map(|one| one.agent.kind).collect()
 }
 
-fn told_of(seen: &Seen) -> String {
+fn agent_line(seen: &AgentStatus) -> String {
     let row = seen.row();
     let left_out = row.problem.as_ref().map(|problem| format!("{problem}; left out"));
     let version = row.program_version.clone().filter(|_| left_out.is_none());
@@ -96,17 +95,17 @@ fn told_of(seen: &Seen) -> String {
     format!("agent {}: {}", row.name, parts.join(", "))
 }
 
-/// The schema of a signoff.toml as a file.
+/// The JSON Schema of `signoff.toml`.
 pub fn schema_text() -> String {
-    format!("{:#}\n", config::schema())
+    format!("{:#}\n", schema())
 }
 
-fn told(report: &InitReport) -> String {
+fn text(report: &InitReport) -> String {
     let mut lines = Vec::new();
     lines.extend(report.backup.iter().map(|name| format!("kept the old signoff.toml as {name}")));
     lines.extend(report.written.iter().map(|name| format!("wrote {name}")));
     lines.extend(report.kept.iter().map(|name| format!("kept {name}, which was there")));
-    lines.extend(report.seen.iter().cloned());
+    lines.extend(report.agent_lines.iter().cloned());
     lines.extend(report.checks.iter().map(|check| format!("check {}: {}", check.name, check.command)));
     lines.extend(report.missing.iter().map(|said| format!("no check: {said}")));
     lines.extend(report.found.iter().map(|name| format!("found {name}, which is read as it is")));
@@ -114,10 +113,10 @@ fn told(report: &InitReport) -> String {
     lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 
-/// What a person does now.
+/// The next step for the user.
 fn next(report: &InitReport) -> Vec<String> {
     if report.agents.is_empty() {
-        let known: Vec<_> = scout::KINDS.iter().map(|known| known.program).collect();
+        let known: Vec<_> = agent_probe::KNOWN_AGENTS.iter().map(|known| known.program).collect();
         return vec![
             format!("no agent that can be used was found on PATH, of {}", known.join(", ")),
             "next: install one and run `signoff init --force`, or describe yours in signoff.toml".to_owned(),

@@ -1,96 +1,96 @@
-//! `signoff logs`: what the agents of a task said.
+//! `signoff logs`: shows the output of a task's agents.
 
-mod transcript;
+mod log_file;
 
 use std::path::Path;
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::{RunView, Status};
+use signoff_core::view::{RunView, TaskStatus};
 use signoff_store::Store;
 
-use self::transcript::{Heading, Transcript};
+use self::log_file::{LogFile, LogHeading};
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::door;
-use crate::drive::task_id;
-use crate::failure::{Exit, Failure};
-use crate::look;
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::ReadOnlyProject;
+use crate::queries;
+use crate::run_loop::task_id;
 
-/// Show what the agents of a task said
+/// Show the output of a task's agents
 ///
-/// With --follow it goes on as long as the task is at work. With --json each line is a piece of it.
+/// With --json each line is a JSON object with a part of the output.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff logs 29 -f")]
 pub struct Args {
     /// The task
     #[arg(value_name = "ID", value_parser = task_id)]
     task: TaskId,
-    /// Go on as long as the task is at work
+    /// Keep printing new output while the task is running
     #[arg(short, long)]
     follow: bool,
-    /// Only this attempt
+    /// Show only this attempt
     #[arg(long, value_name = "N", value_parser = attempt_number)]
     attempt: Option<u64>,
-    /// The prompts instead of the answers
+    /// Show the prompts instead of the output
     #[arg(long)]
     prompts: bool,
 }
 
-/// An attempt's number, also as it is shown.
+/// Parses an attempt number, with or without the leading `a`.
 fn attempt_number(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix('a').unwrap_or(text);
-    digits.parse().map_err(|_| format!("`{text}` is no number of an attempt"))
+    digits.parse().map_err(|_| format!("`{text}` is not an attempt number"))
 }
 
-/// Whether more will come.
+/// Whether more output can follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Work {
-    /// Somebody drives it.
-    GoesOn,
-    /// It should go on, and nobody drives it.
-    Left,
+enum WorkStatus {
+    /// A process is driving the task.
+    Running,
+    /// The task is unfinished, but no process is driving it.
+    Abandoned,
     Over,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::open(args.task)?;
-    let (run, loop_id) = desk.loop_of(args.task)?;
-    check_attempt(&desk, args, (run, &loop_id))?;
-    let mut shown: Vec<Transcript> = Vec::new();
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let project = ReadOnlyProject::for_task(args.task)?;
+    let (run, loop_id) = project.loop_of(args.task)?;
+    check_attempt(&project, args, (run, &loop_id))?;
+    let mut shown: Vec<LogFile> = Vec::new();
     loop {
-        // Looked at first: what is written before it ends is shown.
-        let work = work(&desk, args.task, run)?;
-        for (heading, path) in transcripts(&desk, args, (run, &loop_id))? {
+        // Read the status before the files, so that output written just before the end is still shown.
+        let work = work_status(&project, args.task, run)?;
+        for (heading, path) in log_files(&project, args, (run, &loop_id))? {
             let known = shown.iter().position(|one| one.is_at(&path));
             let index = known.unwrap_or_else(|| {
-                shown.push(Transcript::new(heading, path));
+                shown.push(LogFile::new(heading, path));
                 shown.len() - 1
             });
-            shown[index].show(work == Work::GoesOn, console)?;
+            shown[index].show(work == WorkStatus::Running, console)?;
         }
         match work {
-            Work::GoesOn if args.follow => door::wait_a_moment(),
-            Work::Left if args.follow => {
-                console.note(&format!("Nobody is at work: `signoff work {}` goes on", args.task));
-                return Ok(Exit::Done);
+            WorkStatus::Running if args.follow => host::sleep_briefly(),
+            WorkStatus::Abandoned if args.follow => {
+                console.note(&format!("No signoff is running: `signoff work {}` continues", args.task));
+                return Ok(CommandExit::Done);
             }
-            Work::GoesOn | Work::Left | Work::Over => return Ok(Exit::Done),
+            WorkStatus::Running | WorkStatus::Abandoned | WorkStatus::Over => return Ok(CommandExit::Done),
         }
     }
 }
 
-fn work(desk: &Desk, task: TaskId, run: RunId) -> Result<Work, Failure> {
-    if desk.task(task)?.status != Status::InProgress {
-        return Ok(Work::Over);
+fn work_status(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<WorkStatus, CliError> {
+    if project.task(task)?.status != TaskStatus::InProgress {
+        return Ok(WorkStatus::Over);
     }
-    Ok(if desk.store.is_held(run)? { Work::GoesOn } else { Work::Left })
+    Ok(if project.store.is_held(run)? { WorkStatus::Running } else { WorkStatus::Abandoned })
 }
 
-/// An attempt that is asked for must have been made.
-fn check_attempt(desk: &Desk, args: &Args, (run, loop_id): (RunId, &LoopId)) -> Result<(), Failure> {
+/// Fails if the requested attempt does not exist.
+fn check_attempt(project: &ReadOnlyProject, args: &Args, (run, loop_id): (RunId, &LoopId)) -> Result<(), CliError> {
     let Some(wanted) = args.attempt else { return Ok(()) };
-    let view = RunView::of(&desk.store.log(run)?);
+    let view = RunView::from_log(&project.store.log(run)?);
     let made: Vec<u64> = view.attempts(loop_id).iter().map(|(attempt, ..)| attempt.0).collect();
     if made.contains(&wanted) {
         return Ok(());
@@ -101,32 +101,32 @@ fn check_attempt(desk: &Desk, args: &Args, (run, loop_id): (RunId, &LoopId)) -> 
         [one] => format!("the only one is {one}"),
         [_, ..] => format!("there are {}", known.join(", ")),
     };
-    Err(Failure::usage(format!("task {} has no attempt {wanted}", args.task)).hint(hint))
+    Err(CliError::usage(format!("task {} has no attempt {wanted}", args.task)).hint(hint))
 }
 
-/// The attempts of the task that have files, with who made them.
-fn transcripts(
-    desk: &Desk,
+/// Returns the non-empty output files of the task's attempts.
+fn log_files(
+    project: &ReadOnlyProject,
     args: &Args,
     (run, loop_id): (RunId, &LoopId),
-) -> Result<Vec<(Heading, std::path::PathBuf)>, Failure> {
-    let view = RunView::of(&desk.store.log(run)?);
-    let wanted = |number: u64| args.attempt.is_none_or(|one| one == number);
+) -> Result<Vec<(LogHeading, std::path::PathBuf)>, CliError> {
+    let view = RunView::from_log(&project.store.log(run)?);
+    let is_requested = |number: u64| args.attempt.is_none_or(|one| one == number);
     let mut found = Vec::new();
-    for (attempt, launch, _) in view.attempts(loop_id).into_iter().filter(|(one, ..)| wanted(one.0)) {
-        let dir = look::attempt(desk, (run, loop_id), attempt);
+    for (attempt, launch, _) in view.attempts(loop_id).into_iter().filter(|(one, ..)| is_requested(one.0)) {
+        let dir = queries::attempt_dir(project, (run, loop_id), attempt);
         let files = if args.prompts {
             vec![("prompt", dir.prompt())]
         } else {
             vec![("stdout", dir.stdout()), ("stderr", dir.stderr())]
         };
-        for (stream, file) in files.into_iter().filter(|(_, file)| is_filled(file)) {
-            found.push((Heading { task: args.task, attempt, launch: launch.clone(), stream }, file));
+        for (stream, file) in files.into_iter().filter(|(_, file)| is_not_empty(file)) {
+            found.push((LogHeading { task: args.task, attempt, launch: launch.clone(), stream }, file));
         }
     }
     Ok(found)
 }
 
-fn is_filled(path: &Path) -> bool {
+fn is_not_empty(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.len() > 0)
 }

@@ -1,19 +1,19 @@
-//! `signoff mcp`: a person's own client looks at tasks and findings.
+//! `signoff mcp`: serves tasks and findings to the user's own MCP client.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use signoff_core::ids::TaskId;
-use signoff_serve::{Reading, Unread, serve_stdio};
+use signoff_serve::{ReadError, TaskReader, serve_stdio};
 
-use crate::desk::Desk;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::project::ReadOnlyProject;
 
 /// Serve tasks and findings to your own MCP client, on stdin and stdout
 ///
-/// The client starts it and asks; nothing is changed. Tools: list_tasks, show_task, read_findings. It looks at the
-/// repository that it is started in. Reviewers that signoff starts report elsewhere, with a token of their own.
+/// The server is read-only and serves the repository that it is started in. Tools: list_tasks, show_task,
+/// read_findings. Reviewers started by signoff do not use it; they report to a server with a token.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub struct Args {}
@@ -32,40 +32,40 @@ In the configuration of a client that starts its servers elsewhere:
   }";
 
 /// Runs the command.
-pub fn run(_args: &Args) -> Result<Exit, Failure> {
-    // A client learns of a wrong place now, and not with its first question.
-    Desk::find()?;
-    let broken = |error: std::io::Error| Failure::failed(format!("cannot start: {error}"));
+pub fn run(_args: &Args) -> Result<CommandExit, CliError> {
+    // Fail at startup if this is not a repository, not at the first request.
+    ReadOnlyProject::find()?;
+    let broken = |error: std::io::Error| CliError::failed(format!("cannot start: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(broken)?;
-    let served = runtime.block_on(serve_stdio(Arc::new(Repository)));
-    // A thread may still wait for a line that will never come.
+    let served = runtime.block_on(serve_stdio(Arc::new(McpBackend)));
+    // A thread may still be blocked on stdin.
     runtime.shutdown_background();
-    served.map(|()| Exit::Done).map_err(|Unread(message)| Failure::failed(message))
+    served.map(|()| CommandExit::Done).map_err(|ReadError(message)| CliError::failed(message))
 }
 
-/// The repository around the working directory, looked at anew for each question.
-struct Repository;
+/// Serves the repository around the working directory. The store is opened for each request.
+struct McpBackend;
 
-impl Reading for Repository {
-    fn tasks(&self) -> Result<Value, Unread> {
-        as_json(&super::status::report().map_err(unread)?)
+impl TaskReader for McpBackend {
+    fn tasks(&self) -> Result<Value, ReadError> {
+        as_json(&super::status::report().map_err(read_error)?)
     }
 
-    fn task(&self, id: u64) -> Result<Value, Unread> {
-        as_json(&super::show::seen(TaskId(id)).map_err(unread)?.report)
+    fn task(&self, id: u64) -> Result<Value, ReadError> {
+        as_json(&super::show::load(TaskId(id)).map_err(read_error)?.report)
     }
 
-    fn findings(&self, id: u64) -> Result<Value, Unread> {
-        let report = super::show::seen(TaskId(id)).map_err(unread)?.report;
+    fn findings(&self, id: u64) -> Result<Value, ReadError> {
+        let report = super::show::load(TaskId(id)).map_err(read_error)?.report;
         Ok(json!({ "version": 1, "task_id": id, "findings": as_json(&report.ledger)? }))
     }
 }
 
-fn as_json(value: &impl Serialize) -> Result<Value, Unread> {
-    serde_json::to_value(value).map_err(|error| Unread(format!("cannot write JSON: {error}")))
+fn as_json(value: &impl Serialize) -> Result<Value, ReadError> {
+    serde_json::to_value(value).map_err(|error| ReadError(format!("cannot write JSON: {error}")))
 }
 
-/// What the command line would say, in one line.
-fn unread(error: impl Into<Failure>) -> Unread {
-    Unread(error.into().to_string().trim_end().replace('\n', "; "))
+/// Formats an error in one line.
+fn read_error(error: impl Into<CliError>) -> ReadError {
+    ReadError(error.into().to_string().trim_end().replace('\n', "; "))
 }

@@ -1,63 +1,63 @@
-//! `signoff notify`: sends a test to the channels that are configured.
+//! `signoff notify`: sends a test notification to the configured channels.
 
-use signoff_core::config::Settings;
-use signoff_core::notify::Occasion;
-use signoff_engine::notify::Outlet;
+use signoff_core::notify::NotificationKind;
+use signoff_core::settings::Settings;
+use signoff_engine::notify::NotifyChannel;
 use signoff_term::json::{ChannelRow, NotifyReport};
 use signoff_term::notification::sample;
 
 use crate::console::Console;
-use crate::drive::notifying::{project, seated, surroundings};
-use crate::failure::{Exit, Failure};
-use crate::{desk, door, settings};
+use crate::error::{CliError, CommandExit};
+use crate::run_loop::notifications::{channel_context, project, terminal_presence};
+use crate::{host, project, settings};
 
-/// Send a test to whoever is told when nobody looks
+/// Send a test notification to every channel
 ///
-/// Sends a test to every channel that `[notify]` names, or to those that are named here, and says what came of each. Ends
-/// with 1 if one did not take it.
+/// Uses the channels configured in `[notify]`, or only those named here, and prints the result of each. Exits with 1 if
+/// a channel failed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff notify\n  signoff notify slack --event question")]
 pub struct Args {
-    /// Only these
+    /// Test only these channels
     #[arg(value_name = "CHANNEL")]
     channels: Vec<String>,
-    /// What they are told of
+    /// The event to notify about
     #[arg(long, value_name = "EVENT", default_value = "done", value_parser = occasion)]
-    event: Occasion,
+    event: NotificationKind,
 }
 
-fn occasion(word: &str) -> Result<Occasion, String> {
-    let known = Occasion::ALL.map(Occasion::word).join(", ");
-    Occasion::from_word(word).ok_or_else(|| format!("expected one of {known}"))
+fn occasion(word: &str) -> Result<NotificationKind, String> {
+    let known = NotificationKind::ALL.map(NotificationKind::as_str).join(", ");
+    NotificationKind::parse(word).ok_or_else(|| format!("expected one of {known}"))
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let root = desk::main_checkout()?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let root = project::main_checkout()?;
     let settings = settings::load(root.as_deref())?;
-    let root = root.map_or_else(door::current_directory, Ok)?;
-    // Who asks for a test wants one, however little is to be said besides.
-    let around = surroundings(&root, seated());
-    let message = sample(args.event, &project(&root), door::now().to_string());
+    let root = root.map_or_else(host::current_directory, Ok)?;
+    // A test is sent even with `--quiet`.
+    let around = channel_context(&root, terminal_presence());
+    let message = sample(args.event, &project(&root), host::now().to_string());
     let mut rows = Vec::new();
     for name in names(&settings, &args.channels) {
         let channel = settings.channel(&name).ok_or_else(|| unknown(&settings, &name))?;
-        let outlet = Outlet::new(channel, around.clone());
-        let events = Occasion::ALL.into_iter().filter(|one| settings.told_of(*one).contains(&name));
-        let events = events.map(Occasion::word).collect();
+        let outlet = NotifyChannel::new(channel, around.clone());
+        let events = NotificationKind::ALL.into_iter().filter(|one| settings.channels_for(*one).contains(&name));
+        let events = events.map(NotificationKind::as_str).collect();
         let problem = outlet.send(&message).err().map(|why| why.to_string());
-        rows.push(ChannelRow { what: outlet.what(), name, events, problem });
+        rows.push(ChannelRow { what: outlet.description(), name, events, problem });
     }
-    let report = NotifyReport::of(rows);
+    let report = NotifyReport::new(rows);
     if console.json {
         console.json(&report)?;
     } else {
         console.text(&text(&report))?;
     }
-    Ok(if report.ok { Exit::Done } else { Exit::Failed })
+    Ok(if report.ok { CommandExit::Done } else { CommandExit::Failed })
 }
 
-/// Those that were named, or all that are told of something.
+/// The named channels, or all that are configured.
 fn names(settings: &Settings, wanted: &[String]) -> Vec<String> {
     if wanted.is_empty() {
         settings.channels().into_iter().map(|channel| channel.name).collect()
@@ -66,16 +66,16 @@ fn names(settings: &Settings, wanted: &[String]) -> Vec<String> {
     }
 }
 
-fn unknown(settings: &Settings, name: &str) -> Failure {
+fn unknown(settings: &Settings, name: &str) -> CliError {
     let known = settings.channel_names().join(", ");
-    Failure::usage(format!("there is no channel {name}"))
+    CliError::usage(format!("there is no channel {name}"))
         .hint(format!("there are {known}; `[notify.channels.{name}]` makes it one"))
 }
 
 fn text(report: &NotifyReport) -> String {
     let line = |row: &ChannelRow| {
         let (mark, end) = match &row.problem {
-            None => ("✓", "told".to_owned()),
+            None => ("✓", "sent".to_owned()),
             Some(problem) => ("✗", problem.clone()),
         };
         let events = if row.events.is_empty() { "nothing".to_owned() } else { row.events.join(", ") };
@@ -83,7 +83,7 @@ fn text(report: &NotifyReport) -> String {
     };
     let lines: String = report.channels.iter().map(line).collect();
     if lines.is_empty() {
-        "nobody is told anything: see `[notify]` of signoff.toml\n".to_owned()
+        "no notification channel is configured: see `[notify]` of signoff.toml\n".to_owned()
     } else {
         lines
     }

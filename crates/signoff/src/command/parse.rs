@@ -1,60 +1,60 @@
-//! `signoff parse`: reads one reviewer's answer into the normal form.
+//! `signoff parse`: parses one reviewer's answer into a normalized review.
 
 use clap::builder::NonEmptyStringValueParser;
-use signoff_core::contract::{self, Answer, Ask, Contract, MAX_BYTES, ParseReport};
+use signoff_core::contract::{self, Contract, MAX_BYTES, ParseReport, ReviewAnswer, ReviewRequest};
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
-use signoff_core::review::{Bar, ReviewerKind};
+use signoff_core::review::{FailThreshold, ReviewerKind};
 
-use super::words;
+use super::value_parsers;
 use crate::console::Console;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
 
-/// Read a reviewer's answer from stdin and show it in the normal form
+/// Parse a reviewer's answer from stdin into a normalized review
 ///
-/// Prints one JSON object. Ends with 0 if the answer is a review, with 1 if it breaks its contract.
+/// Prints one JSON object. Exits with 0 if the answer is a review, with 1 if it breaks its contract.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  echo 'APPROVED: nothing to add' | signoff parse --contract prefix")]
 pub struct Args {
     /// The format the reviewer was asked to answer in
-    #[arg(long, value_name = "NAME", value_parser = words::contract())]
+    #[arg(long, value_name = "NAME", value_parser = value_parsers::contract())]
     contract: Contract,
     /// What the reviewer looks for
-    #[arg(long, default_value = "code", value_parser = words::role())]
+    #[arg(long, default_value = "code", value_parser = value_parsers::role())]
     role: ReviewerKind,
-    /// The word the reviewer was asked to give back
+    /// The word the reviewer was asked to repeat
     #[arg(long, value_name = "WORD", value_parser = NonEmptyStringValueParser::new())]
     nonce: Option<String>,
-    /// Refuse an answer that does not give the nonce back (a tool call is bound by its token instead)
+    /// Refuse an answer that does not repeat the nonce (a tool call is bound by its token instead)
     #[arg(long, requires = "nonce")]
     require_nonce: bool,
-    /// The severity from which a finding outranks an approval [default: LOW for severity, else MEDIUM]
-    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = words::bar())]
-    fail_on: Option<Bar>,
-    /// The commit under review: an answer bound to another one is refused
+    /// The lowest severity of a finding that overrides an approval [default: LOW for severity, else MEDIUM]
+    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = value_parsers::severity())]
+    fail_on: Option<FailThreshold>,
+    /// The commit under review; an answer about another commit is refused
     #[arg(long, value_name = "SHA", value_parser = NonEmptyStringValueParser::new())]
     commit: Option<String>,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let ask = args.ask();
     let input = console.stdin(MAX_BYTES)?;
     console.detail(&format!("read {} bytes; bar {:?}", input.len(), ask.fail_on));
     let result = contract::parse(args.contract, args.answer(&input), &ask);
     console.json(&ParseReport::new(&result, &ask))?;
     match result {
-        Ok(_) => Ok(Exit::Done),
+        Ok(_) => Ok(CommandExit::Done),
         Err(violation) => {
             console.note(&format!("inconclusive: {violation}"));
-            Ok(Exit::Failed)
+            Ok(CommandExit::Failed)
         }
     }
 }
 
 impl Args {
-    fn ask(&self) -> Ask {
-        Ask {
-            reviewer: ReviewerName::new(self.role.word()),
+    fn ask(&self) -> ReviewRequest {
+        ReviewRequest {
+            reviewer: ReviewerName::new(self.role.as_str()),
             kind: self.role,
             nonce: self.nonce.as_deref().map(Nonce::from),
             require_nonce: self.require_nonce,
@@ -65,12 +65,12 @@ impl Args {
         }
     }
 
-    /// For the tool contract stdin holds the argument object of the call, for all others the final message.
-    fn answer<'a>(&self, input: &'a [u8]) -> Answer<'a> {
+    /// For the tool contract stdin is the argument object of the call; otherwise it is the final message.
+    fn answer<'a>(&self, input: &'a [u8]) -> ReviewAnswer<'a> {
         if self.contract == Contract::Tool {
-            Answer { text: b"", tool: Some(input) }
+            ReviewAnswer { text: b"", tool: Some(input) }
         } else {
-            Answer { text: input, tool: None }
+            ReviewAnswer { text: input, tool: None }
         }
     }
 }

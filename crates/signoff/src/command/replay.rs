@@ -1,162 +1,170 @@
-//! `signoff replay`: a run once more, as it was recorded.
+//! `signoff replay`: replays a recorded run.
 
-mod pace;
-mod scene;
+mod clock;
+mod replayed_run;
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::wire::{Fact, LoopFact, Recorded, RunFact};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 use signoff_store::Store;
 use signoff_term::json;
 use signoff_term::line::Naming;
-use signoff_term::tui::{Errand, Material, Mode, Tempo, Wish};
+use signoff_term::tui::{DataRequest, ReplayControl, TuiData, TuiMode, TuiRequest};
 
-use self::pace::{Pacing, Speed, speed};
-use self::scene::Scene;
-use super::watch::{broken, exit, no_document};
+use self::clock::{ReplayClock, Speed, speed};
+use self::replayed_run::ReplayedRun;
+use super::watch::{exit, reject_json, screen_error};
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::door;
-use crate::drive::run_id;
-use crate::failure::{Exit, Failure};
-use crate::screen::{Clerk, Ends, Fulfil, Left, Patience, Screen};
-use crate::show::Tale;
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::ReadOnlyProject;
+use crate::run_loop::run_id;
+use crate::screen::{BackgroundWorker, CloseReason, RequestHandler, Screen, StallDetector, TerminationSignals};
+use crate::show::LineOutput;
 
-/// How often the clocks of a replay go on.
-const MOMENT: Duration = Duration::from_millis(100);
+/// Interval at which the clock of the replay advances.
+const TICK: Duration = Duration::from_millis(100);
 
-/// How many facts the screen is handed at once.
-const PIECE: usize = 1000;
+/// Maximum number of facts sent to the screen at once.
+const MAX_FACTS: usize = 1000;
 
-/// Show a run once more
+/// Replay a recorded run
 ///
-/// On a terminal on the screen, with keys to pause it and to change its speed; it stays until you leave it. Elsewhere, and
-/// with --plain, in lines. Without --speed it goes ten times as fast as it was, and nothing is waited for longer than two
-/// seconds.
+/// On a terminal it shows a screen, with keys to pause and to change the speed, until you close it. Otherwise, and with
+/// --plain, it prints lines. Without --speed it runs ten times as fast as recorded and waits at most two seconds
+/// between two events.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff replay 3\n  signoff replay 3 --speed max --plain")]
 pub struct Args {
     /// The run
     #[arg(value_name = "RUN", value_parser = run_id)]
     run: RunId,
-    /// How many times as fast as it was; `max` waits for nothing
+    /// The speed, as a multiple of the recorded one; `max` does not wait at all
     #[arg(long, value_name = "N|max", value_parser = speed)]
     speed: Option<Speed>,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    no_document(console)?;
-    let desk = Desk::find()?;
-    super::watch::known(desk.as_ref(), args.run)?;
-    let Some(desk) = desk else { return Ok(Exit::Done) };
-    let log = desk.store.log(args.run)?;
-    let pacing = Pacing::new(args.speed);
-    let (tell, told) = mpsc::channel();
-    let screen = Screen::open(console, (Mode::Replaying, Ends::Here), &desk.root, |teller| {
-        Box::new(Replaying { clerk: Clerk::new(desk.root.clone(), &teller), told: tell })
-    });
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    reject_json(console)?;
+    let project = ReadOnlyProject::find()?;
+    super::watch::check_run_exists(project.as_ref(), args.run)?;
+    let Some(project) = project else { return Ok(CommandExit::Done) };
+    let log = project.store.log(args.run)?;
+    let pacing = ReplayClock::new(args.speed);
+    let (tell, inputs) = mpsc::channel();
+    let screen =
+        Screen::open(console, (TuiMode::Replaying, TerminationSignals::HandledByScreen), &project.root, |sender| {
+            Box::new(ReplayHandler { background: BackgroundWorker::new(project.root.clone(), &sender), inputs: tell })
+        });
     match screen {
-        Some(screen) => on_screen(&screen, &Scene { desk, log }, pacing, &told),
+        Some(screen) => on_screen(&screen, &ReplayedRun { project, log }, pacing, &inputs),
         None => in_lines(&log, pacing, console),
     }
 }
 
-/// What comes from the screen.
-enum Told {
+/// Input from the screen.
+enum ReplayInput {
     Report(TaskId),
-    Tempo(Tempo),
-    Left(Left),
+    Speed(ReplayControl),
+    Closed(CloseReason),
 }
 
-/// What the screen wishes for: how a task stood is told by the log, the rest is as it is today.
-struct Replaying {
-    clerk: Clerk,
-    told: Sender<Told>,
+/// Handles the requests of the screen. Reports come from the replayed part of the log; diffs and transcripts are the
+/// current ones.
+struct ReplayHandler {
+    background: BackgroundWorker,
+    inputs: Sender<ReplayInput>,
 }
 
-impl Fulfil for Replaying {
-    fn fulfil(&mut self, wish: Wish) {
-        let told = match wish {
-            Wish::Look(Errand::Report(task)) => Told::Report(task),
-            Wish::Replay(tempo) => Told::Tempo(tempo),
-            Wish::Look(Errand::Diff(_) | Errand::Transcript { .. }) => return self.clerk.fulfil(wish),
-            // What has happened cannot be decided any more.
-            Wish::Quit | Wish::Interrupt | Wish::Settle(_) | Wish::Decide(..) => return,
+impl RequestHandler for ReplayHandler {
+    fn handle(&mut self, request: TuiRequest) {
+        let input = match request {
+            TuiRequest::Load(DataRequest::Report(task)) => ReplayInput::Report(task),
+            TuiRequest::Replay(tempo) => ReplayInput::Speed(tempo),
+            TuiRequest::Load(DataRequest::Diff(_) | DataRequest::Transcript { .. }) => {
+                return self.background.handle(request);
+            }
+            // A replay takes no decisions.
+            TuiRequest::Quit | TuiRequest::Interrupt | TuiRequest::QuestionDecided(_) | TuiRequest::Decide(..) => {
+                return;
+            }
         };
-        self.told.send(told).ok();
+        self.inputs.send(input).ok();
     }
 
-    fn seen(&mut self, _seen: bool) {}
+    fn set_visible(&mut self, _seen: bool) {}
 
-    fn left(&mut self, left: Left) {
-        self.told.send(Told::Left(left)).ok();
+    fn closed(&mut self, left: CloseReason) {
+        self.inputs.send(ReplayInput::Closed(left)).ok();
     }
 }
 
 fn on_screen(
     screen: &Screen,
-    scene: &Scene,
-    mut pacing: Pacing,
-    told: &Receiver<Told>,
-) -> Result<Exit, Failure> {
-    let (teller, mut patience) = (screen.teller(), Patience::default());
+    replayed: &ReplayedRun,
+    mut pacing: ReplayClock,
+    inputs: &Receiver<ReplayInput>,
+) -> Result<CommandExit, CliError> {
+    let (sender, mut stall) = (screen.sender(), StallDetector::default());
     let mut shown = 0;
-    teller.supply(Material::Pace(pacing.told(scene.log.is_empty())));
+    sender.supply(TuiData::ReplayState(pacing.pace(replayed.log.is_empty())));
     loop {
-        let due = pacing.due(scene.log.get(shown..).unwrap_or_default(), door::now());
+        let due = pacing.due(replayed.log.get(shown..).unwrap_or_default(), host::now());
         if due > 0 {
-            let next = scene.log.get(shown..shown + due).unwrap_or_default();
-            next.chunks(PIECE).for_each(|piece| teller.facts(piece.to_vec()));
+            let next = replayed.log.get(shown..shown + due).unwrap_or_default();
+            next.chunks(MAX_FACTS).for_each(|piece| sender.facts(piece.to_vec()));
             shown += due;
-            if shown == scene.log.len() {
-                teller.supply(Material::Pace(pacing.told(true)));
+            if shown == replayed.log.len() {
+                sender.supply(TuiData::ReplayState(pacing.pace(true)));
             }
         }
-        pacing.time().into_iter().for_each(|time| teller.time(time));
-        match told.recv_timeout(MOMENT) {
-            Ok(Told::Left(left)) => return Ok(exit(left)),
-            Ok(Told::Report(task)) => {
-                if let Some(report) = scene.report(task, shown)? {
-                    teller.supply(Material::Report { task, report: Box::new(report) });
+        pacing.time().into_iter().for_each(|time| sender.time(time));
+        match inputs.recv_timeout(TICK) {
+            Ok(ReplayInput::Closed(left)) => return Ok(exit(left)),
+            Ok(ReplayInput::Report(task)) => {
+                if let Some(report) = replayed.report(task, shown)? {
+                    sender.supply(TuiData::Report { task, report: Box::new(report) });
                 }
             }
-            Ok(Told::Tempo(tempo)) => {
+            Ok(ReplayInput::Speed(tempo)) => {
                 pacing.change(tempo);
-                teller.supply(Material::Pace(pacing.told(shown == scene.log.len())));
+                sender.supply(TuiData::ReplayState(pacing.pace(shown == replayed.log.len())));
             }
-            Err(RecvTimeoutError::Timeout) if screen.is_deaf(&mut patience) => return Ok(Exit::Interrupted),
+            Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {
+                return Ok(CommandExit::Interrupted);
+            }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(broken()),
+            Err(RecvTimeoutError::Disconnected) => return Err(screen_error()),
         }
     }
 }
 
-fn in_lines(log: &[Recorded], mut pacing: Pacing, console: &Console) -> Result<Exit, Failure> {
-    let mut tale = Tale::new(naming(log));
+fn in_lines(log: &[RecordedFact], mut pacing: ReplayClock, console: &Console) -> Result<CommandExit, CliError> {
+    let mut output = LineOutput::new(naming(log));
     for recorded in log {
-        let lines = if console.json_events { vec![json::event(recorded)] } else { tale.take(recorded) };
-        // What nobody sees is not waited for by itself.
+        let lines = if console.json_events { vec![json::event(recorded)] } else { output.apply(recorded) };
+        // Facts without lines do not cause a wait of their own.
         let wait = pacing.wait(recorded.at);
         if !wait.is_zero() && !lines.is_empty() {
-            door::let_pass(pacing.waited());
+            host::sleep(pacing.take_wait());
         }
         for line in lines {
             if !console.line(&line)? {
-                return Ok(Exit::Done);
+                return Ok(CommandExit::Done);
             }
         }
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-/// Whether lines say whose they are, as they did when it was worked.
-pub fn naming(log: &[Recorded]) -> Naming {
-    let several = log.iter().any(
-        |recorded| matches!(&recorded.fact, Fact::Run(RunFact::Opened { policy, .. }) if policy.jobs > 1),
-    );
-    let added = |recorded: &&Recorded| matches!(recorded.fact, Fact::Loop(_, LoopFact::Added { .. }));
+/// Whether lines name their task, as they did when the run was recorded.
+pub fn naming(log: &[RecordedFact]) -> Naming {
+    let several = log
+        .iter()
+        .any(|recorded| matches!(&recorded.fact, Fact::Run(RunFact::Opened { policy, .. }) if policy.jobs > 1));
+    let added = |recorded: &&RecordedFact| matches!(recorded.fact, Fact::Loop(_, LoopFact::Added { .. }));
     if several && log.iter().filter(added).count() > 1 { Naming::Always } else { Naming::WhenNeeded }
 }

@@ -1,7 +1,7 @@
-//! `signoff report`: a run or a task in one file, to keep or to attach.
+//! `signoff report`: writes a report about a task or a run.
 
 mod changes;
-mod gathered;
+mod data;
 mod pages;
 
 use std::path::{Path, PathBuf};
@@ -12,54 +12,52 @@ use signoff_serve::page;
 use signoff_term::report::{junit, markdown, sarif};
 
 use crate::console::Console;
-use crate::door::replace::replace;
-use crate::failure::{Exit, Failure};
-pub use gathered::{Gathered, of_run, of_task};
+use crate::error::{CliError, CommandExit};
+use crate::host::replace::replace;
+pub use data::{ReportData, for_run, for_task};
 
 /// Write a report about a task or a run
 ///
-/// What was asked, found, fixed and left, by whom, at what cost. A number is a task, run-3 or --run 3 the run with that
-/// number. It may be unfinished, or have failed: the report says so. Markdown is made for the body of a pull request,
-/// junit and sarif for continuous integration, html and json hold all there is. It goes to stdout, or with --output to a
-/// file, which is then there as a whole or as it was; - is stdout.
+/// It lists the request, the findings, the fixes, what is open, the agents and the cost. A number is a task; run-3 or
+/// --run 3 is a run. An unfinished or failed task can be reported too. Markdown fits the body of a pull request, junit
+/// and sarif fit continuous integration, html and json contain everything. Writes to stdout, or with --output to a
+/// file, which is replaced atomically; - is stdout.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  signoff report 29 | gh pr create --title \"Add login\" --body-file -\n  \
+#[command(after_help = "Example:\n  signoff report 29 | gh pr create --title \"Add login\" --body-file -\n  \
                         signoff report run-3 --format html --output report.html\n  \
-                        signoff report --run 3 --format junit --output junit.xml"
-)]
+                        signoff report --run 3 --format junit --output junit.xml")]
 pub struct Args {
-    /// The task, as 29; or the run, as run-3
+    /// The task, such as 29, or the run, such as run-3
     #[arg(value_name = "ID|run-N", value_parser = subject, required_unless_present = "run")]
-    subject: Option<Subject>,
+    subject: Option<ReportTarget>,
     /// The run
     #[arg(long, value_name = "N", conflicts_with = "subject")]
     run: Option<u64>,
-    /// What to write [default: markdown]
+    /// The format to write [default: markdown]
     #[arg(long, value_parser = format())]
-    format: Option<Format>,
-    /// Where to write it
+    format: Option<ReportFormat>,
+    /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// What it is about.
+/// The subject of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Subject {
+enum ReportTarget {
     Task(TaskId),
     Run(RunId),
 }
 
-fn subject(text: &str) -> Result<Subject, String> {
+fn subject(text: &str) -> Result<ReportTarget, String> {
     if let Some(number) = text.strip_prefix("run-").and_then(|digits| digits.parse().ok()) {
-        return Ok(Subject::Run(RunId(number)));
+        return Ok(ReportTarget::Run(RunId(number)));
     }
-    let task = crate::drive::task_id(text);
-    task.map(Subject::Task).map_err(|_| format!("`{text}` is neither a task, as 29, nor a run, as run-3"))
+    let task = crate::run_loop::task_id(text);
+    task.map(ReportTarget::Task).map_err(|_| format!("`{text}` is neither a task, as 29, nor a run, as run-3"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum ReportFormat {
     Html,
     Markdown,
     Json,
@@ -67,68 +65,66 @@ enum Format {
     Junit,
 }
 
-fn format() -> impl TypedValueParser<Value = Format> {
-    PossibleValuesParser::new(["html", "markdown", "json", "sarif", "junit"]).try_map(|word| {
-        match word.as_str() {
-            "html" => Ok(Format::Html),
-            "markdown" => Ok(Format::Markdown),
-            "json" => Ok(Format::Json),
-            "sarif" => Ok(Format::Sarif),
-            "junit" => Ok(Format::Junit),
-            _ => Err("no such format"),
-        }
+fn format() -> impl TypedValueParser<Value = ReportFormat> {
+    PossibleValuesParser::new(["html", "markdown", "json", "sarif", "junit"]).try_map(|word| match word.as_str() {
+        "html" => Ok(ReportFormat::Html),
+        "markdown" => Ok(ReportFormat::Markdown),
+        "json" => Ok(ReportFormat::Json),
+        "sarif" => Ok(ReportFormat::Sarif),
+        "junit" => Ok(ReportFormat::Junit),
+        _ => Err("no such format"),
     })
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let format = match (args.format, console.json) {
-        (None, false) => Format::Markdown,
-        (None | Some(Format::Json), true) => Format::Json,
+        (None, false) => ReportFormat::Markdown,
+        (None | Some(ReportFormat::Json), true) => ReportFormat::Json,
         (Some(format), false) => format,
         (Some(_), true) => {
-            return Err(Failure::usage("--json is --format json, and another --format was given")
+            return Err(CliError::usage("--json is --format json, and another --format was given")
                 .hint("leave one of them out"));
         }
     };
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     output.map(check_directory).transpose()?;
-    let gathered = match (args.subject, args.run) {
-        (_, Some(run)) | (Some(Subject::Run(RunId(run))), None) => of_run(RunId(run))?,
-        (Some(Subject::Task(task)), None) => of_task(task)?,
-        (None, None) => return Err(Failure::usage("a task or a run is missing")),
+    let data = match (args.subject, args.run) {
+        (_, Some(run)) | (Some(ReportTarget::Run(RunId(run))), None) => for_run(RunId(run))?,
+        (Some(ReportTarget::Task(task)), None) => for_task(task)?,
+        (None, None) => return Err(CliError::usage("a task or a run is missing")),
     };
-    let text = written(gathered, format);
+    let text = render(data, format);
     match output {
         Some(path) => replace(path, &text)?,
         None => console.data(&text)?,
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-/// A directory that is not there is a slip: none is made for a report.
-fn check_directory(path: &Path) -> Result<(), Failure> {
+/// Fails if the directory does not exist: it is probably a typo, so it is not created.
+fn check_directory(path: &Path) -> Result<(), CliError> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     match directory {
         Some(directory) if !directory.is_dir() => {
             let shown = directory.display();
-            let failure = Failure::usage(format!("there is no directory {shown}"));
+            let failure = CliError::usage(format!("there is no directory {shown}"));
             Err(failure.hint(format!("`mkdir -p {shown}` makes it; or name another file with --output")))
         }
         Some(_) | None => Ok(()),
     }
 }
 
-fn written(gathered: Gathered, format: Format) -> String {
-    let account = &gathered.account;
+fn render(data: ReportData, format: ReportFormat) -> String {
+    let account = &data.account;
     match format {
-        Format::Html => {
-            let (head, tasks) = gathered.pages();
+        ReportFormat::Html => {
+            let (head, tasks) = data.pages();
             page::report_file(&head, tasks)
         }
-        Format::Markdown => markdown::markdown(account),
-        Format::Json => account.json(),
-        Format::Sarif => sarif::sarif(account),
-        Format::Junit => junit::junit(account),
+        ReportFormat::Markdown => markdown::markdown(account),
+        ReportFormat::Json => account.json(),
+        ReportFormat::Sarif => sarif::sarif(account),
+        ReportFormat::Junit => junit::junit(account),
     }
 }

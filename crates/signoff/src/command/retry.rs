@@ -1,94 +1,91 @@
-//! `signoff retry`: once more, from where it failed.
+//! `signoff retry`: continues a failed task from the failed phase.
 
-use signoff_core::command::Command;
+use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskType;
 use signoff_store::Store;
 
-use super::decide::{Taken, decide};
+use super::decide::{DecisionResult, decide};
 use super::run::resume;
 use super::work;
 use crate::console::Console;
-use crate::desk::{Bench, Desk};
-use crate::door;
-use crate::drive::{TaskOrRun, task_or_run};
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
 use crate::preflight;
+use crate::project::{Project, ReadOnlyProject};
+use crate::run_loop::{TaskOrRun, task_or_run};
 
-/// Go on with a task, or with the final review of a run, that failed or stopped
+/// Retry a failed or stopped task, or the final review of a run
 ///
-/// It goes on from the failed phase; what was finished is not repeated. A task that used up its reviews or attempts
-/// is granted one more.
+/// It continues from the failed phase; finished phases are not repeated. A task that has used up its reviews or
+/// attempts is granted one more.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff retry 29")]
 pub struct Args {
     /// The task, or `run-N` for the final review of a run
     #[arg(value_name = "ID", value_parser = task_or_run)]
     id: TaskOrRun,
-    /// Only queue it, for the next `signoff work`
+    /// Add it to the queue for the next `signoff work` instead of starting it
     #[arg(long)]
     queue: bool,
 }
 
-/// The loop that is to go on.
-fn retried(desk: &Desk, task: TaskId) -> Result<(RunId, LoopId), Failure> {
-    let row = desk.task(task)?;
+/// Returns the loop to retry. Fails if there is nothing to retry.
+fn loop_to_retry(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, LoopId), CliError> {
+    let row = project.task(task)?;
     if row.kind == TaskType::Review && row.reason.as_deref() == Some("nothing_to_review") {
-        return Err(Failure::usage(format!(
-            "there is nothing to retry: task {task} has no change to review"
-        ))
-        .hint(format!("commit to its branch, then `signoff review {task}`")));
+        return Err(CliError::usage(format!("there is nothing to retry: task {task} has no change to review"))
+            .hint(format!("commit to its branch, then `signoff review {task}`")));
     }
     if row.kind == TaskType::Review && row.reason.as_deref() == Some("gate_failed") {
-        return Err(Failure::usage(format!("there is nothing to retry: review {task} is done")).hint(
-            format!("`signoff improve {task}` improves what it found, `signoff review {task}` looks again"),
-        ));
+        return Err(CliError::usage(format!("there is nothing to retry: review {task} is done"))
+            .hint(format!("`signoff improve {task}` improves what it found, `signoff review {task}` looks again")));
     }
-    desk.loop_of(task)
+    project.loop_of(task)
 }
 
-/// Has a task go on; whoever drives its run does so at once.
-pub fn retry(desk: &Desk, task: TaskId) -> Result<Taken, Failure> {
-    let (run, loop_id) = retried(desk, task)?;
-    decide(desk, run, &loop_id, Command::Retry { by: door::person() })
+/// Records a retry. A process that drives the run continues at once.
+pub fn retry(project: &ReadOnlyProject, task: TaskId) -> Result<DecisionResult, CliError> {
+    let (run, loop_id) = loop_to_retry(project, task)?;
+    decide(project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     match args.id {
         TaskOrRun::Task(task) => retry_task(task, args.queue, console),
         TaskOrRun::Run(run) => retry_final_review(run, args.queue, console),
     }
 }
 
-fn retry_final_review(run: RunId, queue: bool, console: &Console) -> Result<Exit, Failure> {
-    let (desk, loop_id) = (Desk::of_run(run)?, LoopId::whole());
-    desk.check_final_review(run)?;
-    if !queue && !desk.store.is_held(run)? {
-        preflight::check_run(&Bench::open()?, run, (Some(&loop_id), &[]))?;
+fn retry_final_review(run: RunId, queue: bool, console: &Console) -> Result<CommandExit, CliError> {
+    let (project, loop_id) = (ReadOnlyProject::for_run(run)?, LoopId::final_review());
+    project.check_final_review(run)?;
+    if !queue && !project.store.is_held(run)? {
+        preflight::check_run(&Project::open()?, run, (Some(&loop_id), &[]))?;
     }
-    let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
-    taken.tell(console);
-    if queue || taken == Taken::HandedOver {
+    let result = decide(&project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })?;
+    result.print_note(console);
+    if queue || result == DecisionResult::HandedOver {
         let text = format!("The final review of run {run} goes on\n");
-        return super::told_of_run(&desk, run, &text, console);
+        return super::print_run(&project, run, &text, console);
     }
-    drop(desk);
-    resume::go_on(run, console)
+    drop(project);
+    resume::resume_run(run, console)
 }
 
-fn retry_task(task: TaskId, queue: bool, console: &Console) -> Result<Exit, Failure> {
-    let desk = Desk::open(task)?;
-    let (run, loop_id) = retried(&desk, task)?;
-    // Whoever drives it already has looked; what is only queued is looked at when it is taken up.
-    if !queue && !desk.store.is_held(run)? {
-        preflight::check_run(&Bench::open()?, run, (Some(&loop_id), &[task]))?;
+fn retry_task(task: TaskId, queue: bool, console: &Console) -> Result<CommandExit, CliError> {
+    let project = ReadOnlyProject::for_task(task)?;
+    let (run, loop_id) = loop_to_retry(&project, task)?;
+    // The process that drives the run has already checked this; a queued task is checked when it starts.
+    if !queue && !project.store.is_held(run)? {
+        preflight::check_run(&Project::open()?, run, (Some(&loop_id), &[task]))?;
     }
-    let taken = decide(&desk, run, &loop_id, Command::Retry { by: door::person() })?;
-    taken.tell(console);
-    if queue || taken == Taken::HandedOver {
-        return super::told(&desk, task, &format!("Task #{task} goes on\n"), console);
+    let result = decide(&project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })?;
+    result.print_note(console);
+    if queue || result == DecisionResult::HandedOver {
+        return super::print_task(&project, task, &format!("Task #{task} goes on\n"), console);
     }
-    drop(desk);
-    work::work(Bench::open()?, (&[task], false, None), console)
+    drop(project);
+    work::work(Project::open()?, (&[task], false, None), console)
 }

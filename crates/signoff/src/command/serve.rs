@@ -1,43 +1,43 @@
-//! `signoff serve`: the tasks on a page, for a browser.
+//! `signoff serve`: serves the tasks as web pages.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use signoff_serve::web::{Limits, Web};
+use signoff_serve::web::{ConnectionLimits, WebServer};
 use signoff_term::json::{ServeReport, VERSION};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::console::{Console, say};
-use crate::desk;
-use crate::door;
-use crate::drive;
-use crate::failure::{Exit, Failure};
-use crate::serving::Serving;
+use crate::console::{Console, write_stderr};
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project;
+use crate::run_loop;
+use crate::web_backend::WebBackend;
 
-/// The port where nobody says another one.
+/// The default port.
 const PORT: u16 = 7447;
 
-/// Show the tasks on a page, and decide about them there
+/// Show and manage the tasks in a browser
 ///
-/// Prints the address of the page, which follows what happens: what needs you, what runs, what was found, what changed and
-/// what it cost. Questions are answered there, tasks added, retried and called off. The page works nothing itself:
-/// `signoff work` does, beside it or later. Whoever has the address may decide everything, so it is a new one with
-/// each start, and only programs of this machine reach it. Ctrl-C ends it.
+/// Prints the address of a page that updates itself: what needs you, what is running, findings, changes and cost. There
+/// you can answer questions and add, retry and cancel tasks. It does not run tasks: `signoff work` does. Anyone with
+/// the address can decide everything, so each start uses a new one, and only this machine can reach it. Ctrl-C stops
+/// it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff serve --open\n  signoff serve --port 0 --json")]
 pub struct Args {
-    /// The port; 0 takes a free one
+    /// The port; 0 selects a free one
     #[arg(long, value_name = "N", default_value_t = PORT)]
     port: u16,
-    /// The address of this machine that it listens on
+    /// The address to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1", value_parser = address)]
     host: IpAddr,
-    /// Let others than this machine reach it; without encryption
+    /// Allow access from other machines, without encryption
     #[arg(long)]
     allow_remote: bool,
-    /// Open it in the browser
+    /// Open the page in the browser
     #[arg(long)]
     open: bool,
 }
@@ -45,95 +45,95 @@ pub struct Args {
 fn address(text: &str) -> Result<IpAddr, String> {
     match text {
         "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
-        text => text.parse().map_err(|_| format!("`{text}` is no address: 127.0.0.1 is one")),
+        text => text.parse().map_err(|_| format!("`{text}` is not an IP address such as 127.0.0.1")),
     }
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    check_reach(args)?;
-    let root = desk::root()?;
-    let runtime = drive::runtime()?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    check_remote(args)?;
+    let root = project::root()?;
+    let runtime = run_loop::runtime()?;
     let served = runtime.block_on(serve(args, root, console));
-    // What still hangs in a thread must not keep the program from ending.
+    // A blocked thread must not delay the exit.
     runtime.shutdown_background();
-    served.map(|()| Exit::Done)
+    served.map(|()| CommandExit::Done)
 }
 
-/// Nobody lets the world in by a slip.
-fn check_reach(args: &Args) -> Result<(), Failure> {
+/// Fails if other machines could reach the page and `--allow-remote` is not given.
+fn check_remote(args: &Args) -> Result<(), CliError> {
     if args.host.is_loopback() || args.allow_remote {
         return Ok(());
     }
-    Err(Failure::usage(format!("others than this machine would reach {}", args.host)).hint(
-        "leave --host out; or add --allow-remote if that is meant: whoever sees the address on its way may decide \
-         everything. `ssh -L` brings the page to another machine safely",
+    Err(CliError::usage(format!("other machines could reach {}", args.host)).hint(
+        "leave --host out; or add --allow-remote if you want that: anyone who sees the address on the network can \
+         decide everything. `ssh -L` brings the page to another machine safely",
     ))
 }
 
-async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Result<(), Failure> {
-    // Whoever reads the address may end us at once.
-    let ends = ends()?;
+async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Result<(), CliError> {
+    // Install the handlers first: a reader of the address may send a signal at once.
+    let ends = termination_signals()?;
     let at = SocketAddr::new(args.host, args.port);
-    let web = Web::start_with(Arc::new(Serving::new(root)), at, limits()).await;
-    let web = web.map_err(|error| not_served(&error, at))?;
+    let web = WebServer::start_with_limits(Arc::new(WebBackend::new(root)), at, limits()).await;
+    let web = web.map_err(|error| bind_error(&error, at))?;
     if !args.host.is_loopback() {
-        say(
-            "warning: others than this machine can reach this page, and nothing that is sent is encrypted: whoever \
-             sees the address on its way may decide everything\n",
+        write_stderr(
+            "warning: other machines can reach this page, and the connection is not encrypted: anyone who sees the \
+             address on the network can decide everything\n",
         );
     }
-    tell(&web, console)?;
+    print_url(&web, console)?;
     if args.open {
         open(&web, console);
     }
-    ended(ends).await;
-    web.end().await;
+    wait_for_signal(ends).await;
+    web.shutdown().await;
     Ok(())
 }
 
-fn limits() -> Limits {
-    let usual = Limits::default();
-    let heartbeat = door::test_number("SIGNOFF_TEST_HEARTBEAT_MS").map(Duration::from_millis);
-    Limits { heartbeat: heartbeat.unwrap_or(usual.heartbeat), ..usual }
+fn limits() -> ConnectionLimits {
+    let usual = ConnectionLimits::default();
+    let heartbeat = host::test_number("SIGNOFF_TEST_HEARTBEAT_MS").map(Duration::from_millis);
+    ConnectionLimits { heartbeat: heartbeat.unwrap_or(usual.heartbeat), ..usual }
 }
 
-fn tell(web: &Web, console: &Console) -> Result<(), Failure> {
+fn print_url(web: &WebServer, console: &Console) -> Result<(), CliError> {
     let (url, port) = (web.url(), web.port());
     if console.json {
         console.json_line(&ServeReport { version: VERSION, url, port })?;
     } else {
         console.text(&format!("{url}\n"))?;
     }
-    console.note("Open it in a browser. Whoever has it may decide everything. Ctrl-C ends it");
+    console.note("Open it in a browser. Anyone with this address can decide everything. Ctrl-C stops it");
     Ok(())
 }
 
-/// What is told to open it is seen by everybody on this machine: so it is good for one visit.
-fn open(web: &Web, console: &Console) {
-    if let Err(error) = door::open(&web.url_for_once()) {
-        console.note(&format!("it could not be opened ({error}): open it yourself"));
+/// Opens the page with a one-time address, because other users of this machine can see the arguments of the browser.
+fn open(web: &WebServer, console: &Console) {
+    if let Err(error) = host::open_in_browser(&web.one_time_url()) {
+        console.note(&format!("cannot open a browser ({error}): open the page yourself"));
     }
 }
 
-fn not_served(error: &std::io::Error, at: SocketAddr) -> Failure {
+fn bind_error(error: &std::io::Error, at: SocketAddr) -> CliError {
     if error.kind() == ErrorKind::AddrInUse {
-        return Failure::failed(format!("port {} is taken by another program", at.port()))
-            .hint("`signoff serve --port 0` takes a free one");
+        return CliError::failed(format!("port {} is in use by another program", at.port()))
+            .hint("`signoff serve --port 0` selects a free one");
     }
-    Failure::failed(format!("cannot serve on {at}: {error}"))
-        .hint("`signoff serve --port 0` takes a port that everybody may use, on this machine alone")
+    CliError::failed(format!("cannot serve on {at}: {error}"))
+        .hint("`signoff serve --port 0` selects a free port on 127.0.0.1")
 }
 
-/// All that ends it. One that is told to end has done its work.
-fn ends() -> Result<[Signal; 3], Failure> {
-    let broken = |error: std::io::Error| Failure::failed(format!("cannot start: {error}"));
+/// Installs handlers for the termination signals. A signal ends the server successfully.
+fn termination_signals() -> Result<[Signal; 3], CliError> {
+    let broken = |error: std::io::Error| CliError::failed(format!("cannot start: {error}"));
     let [interrupt, terminate, hangup] =
         [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
     Ok([interrupt.map_err(broken)?, terminate.map_err(broken)?, hangup.map_err(broken)?])
 }
 
-async fn ended([mut interrupt, mut terminate, mut hangup]: [Signal; 3]) {
+async fn wait_for_signal([mut interrupt, mut terminate, mut hangup]: [Signal; 3]) {
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}

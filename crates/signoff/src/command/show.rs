@@ -1,15 +1,15 @@
-//! `signoff show`: all there is to know about one task.
+//! `signoff show`: shows everything about one task.
 
 use signoff_core::ids::TaskId;
 use signoff_core::view::TaskRow;
-use signoff_term::attention::Scene;
-use signoff_term::show::{Report, text};
+use signoff_term::inbox::ProjectSnapshot;
+use signoff_term::show::{TaskReport, text};
 
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::drive::task_id;
-use crate::failure::{Exit, Failure};
-use crate::look;
+use crate::error::{CliError, CommandExit};
+use crate::project::ReadOnlyProject;
+use crate::queries;
+use crate::run_loop::task_id;
 
 /// Show a task: its cycles, findings, attempts, costs and files
 ///
@@ -22,30 +22,30 @@ pub struct Args {
     task: TaskId,
 }
 
-/// A task with all that is told of it, and the tasks among which it stands.
-pub struct Seen {
-    pub report: Report,
+/// The report of a task, together with all tasks.
+pub struct TaskDetails {
+    pub report: TaskReport,
     pub tasks: Vec<TaskRow>,
-    desk: Desk,
+    project: ReadOnlyProject,
 }
 
-/// Looks at a task.
-pub fn seen(task: TaskId) -> Result<Seen, Failure> {
-    let desk = Desk::open(task)?;
-    let (mut report, tasks) = look::task(&desk, task)?;
-    desk.note_landed(std::slice::from_mut(&mut report.task));
+/// Loads the report of a task.
+pub fn load(task: TaskId) -> Result<TaskDetails, CliError> {
+    let project = ReadOnlyProject::for_task(task)?;
+    let (mut report, tasks) = queries::task_report(&project, task)?;
+    project.mark_landed(std::slice::from_mut(&mut report.task));
     report.task.state = report.task.state();
-    Ok(Seen { report, tasks, desk })
+    Ok(TaskDetails { report, tasks, project })
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let Seen { report, tasks, desk } = seen(args.task)?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let TaskDetails { report, tasks, project: desk } = load(args.task)?;
     if console.json {
         console.json(&report)?
     } else {
         let driven = super::status::driven(&*desk.store, &tasks, &[])?;
-        console.text(&text(&report, &Scene { tasks: &tasks, runs: &desk.runs()?, driven: &driven }))?
+        console.text(&text(&report, &ProjectSnapshot { tasks: &tasks, runs: &desk.runs()?, driven: &driven }))?
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -1,31 +1,31 @@
-//! `signoff stats`: what all runs of a repository tell together.
+//! `signoff stats`: prints statistics over all runs of a repository.
 
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::workflow::PRESETS;
 use signoff_store::Store;
-use signoff_term::show::Folded;
-use signoff_term::stats::{Filter, Stats, text};
+use signoff_term::show::RunHistory;
+use signoff_term::stats::{Filter, StatsCollector, text};
 
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::door;
-use crate::failure::{Exit, Failure};
-use crate::look;
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::ReadOnlyProject;
+use crate::queries;
 
-/// Show what all runs tell: reviews, reasons, reviewers, costs
+/// Show statistics over all runs: reviews, stop reasons, reviewers, cost
 ///
-/// A finding is upheld if it was fixed or deferred, or if it was settled once and came back. Precision is upheld by
-/// raised. A phase takes as long as somebody is at work in it.
+/// A finding is upheld if it was fixed or deferred, or if it was settled and came back. Precision is upheld findings
+/// divided by raised ones. The duration of a phase counts only the time in which an agent is running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff stats\n  signoff stats --since 30d --preset plan\n  \
                         signoff stats --json | jq .cost")]
 pub struct Args {
-    /// Only what was begun since: a day (2026-01-29, UTC) or so many days ago (30d)
+    /// Count only what started since a day (2026-01-29, UTC) or within a number of days (30d)
     #[arg(long, value_name = "DATE|Nd", value_parser = since)]
     since: Option<Since>,
-    /// Only runs of this preset
+    /// Count only runs of this preset
     #[arg(long, value_name = "PRESET")]
     preset: Option<String>,
 }
@@ -45,55 +45,57 @@ fn since(text: &str) -> Result<Since, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let filter = Filter { since: args.since.map(begin).transpose()?, preset: args.preset.clone() };
-    let desk = Desk::find()?;
-    let voided = desk.as_ref().map(look::all_voided).transpose()?.unwrap_or_default();
-    let mut stats = Stats::new(filter).without(voided);
-    let presets = desk.map(|desk| fold(&desk, args, &mut stats)).transpose()?.unwrap_or_default();
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let filter = Filter { since: args.since.map(start_time).transpose()?, preset: args.preset.clone() };
+    let project = ReadOnlyProject::find()?;
+    let voided = project.as_ref().map(queries::tasks_with_void_approval).transpose()?.unwrap_or_default();
+    let mut stats = StatsCollector::new(filter).with_voided(voided);
+    let presets = project.map(|project| count_runs(&project, args, &mut stats)).transpose()?.unwrap_or_default();
     check_preset(args, presets)?;
     if console.json {
         console.json(&stats.report())?;
     } else {
         console.text(&text(&stats.report()))?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn begin(since: Since) -> Result<Timestamp, Failure> {
+fn start_time(since: Since) -> Result<Timestamp, CliError> {
     match since {
         Since::Time(at) => Ok(at),
         Since::Days(days) => {
             let ago = SignedDuration::from_hours(24 * days);
-            door::now()
-                .checked_sub(ago)
-                .map_err(|_| Failure::usage(format!("{days} days ago is before all time")))
+            host::now().checked_sub(ago).map_err(|_| CliError::usage(format!("{days} days ago is out of range")))
         }
     }
 }
 
-/// Takes in one run after the other. Gives the presets there are.
-fn fold(desk: &Desk, args: &Args, stats: &mut Stats) -> Result<BTreeSet<String>, Failure> {
+/// Counts one run after the other. Returns the presets of all runs.
+fn count_runs(
+    project: &ReadOnlyProject,
+    args: &Args,
+    stats: &mut StatsCollector,
+) -> Result<BTreeSet<String>, CliError> {
     let mut presets = BTreeSet::new();
-    for row in desk.store.runs()? {
+    for row in project.store.runs()? {
         let is_wanted = args.preset.as_ref().is_none_or(|wanted| *wanted == row.preset);
         presets.insert(row.preset);
         if is_wanted {
-            let mut folded = Folded::default();
-            look::in_parts(&*desk.store, row.id, |part| folded.go_on_counting(part))?;
-            stats.take_run(&folded);
+            let mut folded = RunHistory::default();
+            queries::for_each_chunk(&*project.store, row.id, |part| folded.extend_attempts(part))?;
+            stats.add_run(&folded);
         }
     }
     Ok(presets)
 }
 
-/// A name that nobody ever heard is a slip.
-fn check_preset(args: &Args, mut presets: BTreeSet<String>) -> Result<(), Failure> {
+/// Fails if the preset is neither built in nor used by a run.
+fn check_preset(args: &Args, mut presets: BTreeSet<String>) -> Result<(), CliError> {
     presets.extend(PRESETS.iter().map(|name| (*name).to_owned()));
     match &args.preset {
         Some(wanted) if !presets.contains(wanted) => {
             let known = presets.into_iter().collect::<Vec<_>>().join(", ");
-            Err(Failure::usage(format!("there is no preset `{wanted}`")).hint(format!("there are {known}")))
+            Err(CliError::usage(format!("there is no preset `{wanted}`")).hint(format!("there are {known}")))
         }
         Some(_) | None => Ok(()),
     }

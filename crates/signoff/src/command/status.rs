@@ -1,63 +1,64 @@
-//! `signoff status`: every task and what it waits for.
+//! `signoff status`: lists every task and what it waits for.
 
 use std::collections::BTreeSet;
 
 use signoff_core::ids::RunId;
-use signoff_core::view::{QuestionRow, RunRow, Status, TaskRow};
+use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
 use signoff_store::Store;
-use signoff_term::attention::{self, Scene};
+use signoff_term::inbox::{self, ProjectSnapshot};
 use signoff_term::json::StatusReport;
 use signoff_term::status;
 
 use crate::console::Console;
-use crate::desk::Desk;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::project::ReadOnlyProject;
 
 /// List the tasks and the open questions
 ///
-/// `signoff` alone lists only what needs you and what runs.
+/// `signoff` without a command lists only what needs you and what is running.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff status --json")]
 pub struct Args {}
 
-/// Everything there is to list.
+/// The tasks, questions and runs to list.
 #[derive(Default)]
-struct Listed {
+struct StatusData {
     tasks: Vec<TaskRow>,
     questions: Vec<QuestionRow>,
     runs: Vec<RunRow>,
     driven: BTreeSet<u64>,
 }
 
-impl Listed {
-    /// Loads tasks and runs. With `asks_git`, git finds out which tasks have landed, which is slow: only `--json` needs it.
-    fn find(asks_git: bool) -> Result<Self, Failure> {
-        let Some(desk) = Desk::find()? else { return Ok(Self::default()) };
-        let (mut tasks, runs) = (desk.tasks()?, desk.runs()?);
+impl StatusData {
+    /// Loads tasks and runs. With `asks_git`, git finds out which tasks have landed, which is slow: only `--json` needs
+    /// it.
+    fn load(asks_git: bool) -> Result<Self, CliError> {
+        let Some(project) = ReadOnlyProject::find()? else { return Ok(Self::default()) };
+        let (mut tasks, runs) = (project.tasks()?, project.runs()?);
         if asks_git {
-            desk.note_landed(&mut tasks);
+            project.mark_landed(&mut tasks);
         }
-        let driven = driven(&*desk.store, &tasks, &runs)?;
-        Ok(Self { questions: desk.store.questions()?, tasks, runs, driven })
+        let driven = driven(&*project.store, &tasks, &runs)?;
+        Ok(Self { questions: project.store.questions()?, tasks, runs, driven })
     }
 
-    fn scene(&self) -> Scene<'_> {
-        Scene { tasks: &self.tasks, runs: &self.runs, driven: &self.driven }
+    fn scene(&self) -> ProjectSnapshot<'_> {
+        ProjectSnapshot { tasks: &self.tasks, runs: &self.runs, driven: &self.driven }
     }
 
     fn report(self) -> StatusReport {
-        StatusReport::of(self.tasks, self.questions, self.runs)
+        StatusReport::new(self.tasks, self.questions, self.runs)
     }
 }
 
-/// What `status --json` prints.
-pub fn report() -> Result<StatusReport, Failure> {
-    Ok(Listed::find(true)?.report())
+/// The report that `status --json` prints.
+pub fn report() -> Result<StatusReport, CliError> {
+    Ok(StatusData::load(true)?.report())
 }
 
 /// Runs the command.
-pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
-    let listed = Listed::find(console.json)?;
+pub fn run(_args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    let listed = StatusData::load(console.json)?;
     if console.json {
         console.json(&listed.report())?;
     } else if listed.tasks.is_empty() && listed.runs.is_empty() {
@@ -65,23 +66,23 @@ pub fn run(_args: &Args, console: &Console) -> Result<Exit, Failure> {
     } else {
         console.text(&status::text(&listed.scene(), &listed.questions, console.title_width()))?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-/// What needs attention, what runs, and how to go on: the answer to a bare `signoff`.
-pub fn attention(console: &Console) -> Result<Exit, Failure> {
-    let listed = Listed::find(console.json)?;
+/// Prints what needs attention, what is running and what to type next, for a bare `signoff`.
+pub fn attention(console: &Console) -> Result<CommandExit, CliError> {
+    let listed = StatusData::load(console.json)?;
     if console.json {
         console.json(&listed.report())?;
     } else {
-        console.text(&attention::text(&listed.scene(), &listed.questions, console.title_width()))?;
+        console.text(&inbox::text(&listed.scene(), &listed.questions, console.title_width()))?;
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-/// Which of these runs, and of those of these tasks, some program works on now.
-pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<BTreeSet<u64>, Failure> {
-    let is_taken_up = |row: &&TaskRow| matches!(row.status, Status::InProgress | Status::Paused);
+/// Returns those of these runs, and of the runs of these tasks, that a process is driving.
+pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<BTreeSet<u64>, CliError> {
+    let is_taken_up = |row: &&TaskRow| matches!(row.status, TaskStatus::InProgress | TaskStatus::Paused);
     let taken_up = tasks.iter().filter(is_taken_up).filter_map(|row| row.run_id);
     let open = runs.iter().filter(|run| run.status == "running").map(|run| run.id);
     let mut driven = BTreeSet::new();
@@ -93,9 +94,9 @@ pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<B
     Ok(driven)
 }
 
-/// The list as `status` prints it.
-pub fn print(store: &dyn Store, console: &Console) -> Result<(), Failure> {
+/// Prints the list of tasks.
+pub fn print(store: &dyn Store, console: &Console) -> Result<(), CliError> {
     let tasks = store.tasks()?;
-    let scene = Scene { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
+    let scene = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
     console.text(&status::text(&scene, &store.questions()?, console.title_width()))
 }

@@ -1,30 +1,30 @@
-//! `signoff tasks`: what a plan file contains.
+//! `signoff tasks`: shows the tasks of a plan file.
 
 use std::path::PathBuf;
 
-use signoff_core::source::{self, Format, TaskFile};
+use signoff_core::source::{self, TaskFile, TaskFormat};
 
-use super::words;
+use super::value_parsers;
 use crate::console::Console;
-use crate::door;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
 
-/// Show the tasks a plan file contains
+/// Show the tasks of a plan file
 ///
-/// Reads plans written for superpowers, spec-kit, OpenSpec, Kiro, Task Master, BMAD and beads. Path and
-/// content tell which it is.
+/// Reads plans written for superpowers, spec-kit, OpenSpec, Kiro, Task Master, BMAD and beads. The format is detected
+/// from the path and the content.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff tasks docs/plan.md")]
 pub struct Args {
     /// The plan file
     source: PathBuf,
-    /// Read it as this format, whatever it looks like
-    #[arg(long = "as", value_name = "FORMAT", value_parser = words::source_format())]
-    format: Option<Format>,
+    /// Read the file in this format instead of detecting it
+    #[arg(long = "as", value_name = "FORMAT", value_parser = value_parsers::source_format())]
+    format: Option<TaskFormat>,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let path = args.source.display().to_string();
     let file = read(args, &path)?;
     if console.json {
@@ -32,18 +32,18 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     } else {
         console.text(&source::render_text(&file))?
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn read(args: &Args, path: &str) -> Result<TaskFile, Failure> {
-    let bytes = door::read(&args.source).map_err(|failure| failure.hint("name a file that holds tasks"))?;
-    let now = Some(door::now());
+fn read(args: &Args, path: &str) -> Result<TaskFile, CliError> {
+    let bytes = host::read(&args.source).map_err(|failure| failure.hint("name a file that holds tasks"))?;
+    let now = Some(host::now());
     let file = match args.format {
         Some(format) => source::read_as(format, path, &bytes, now)?,
         None => source::read_plan(path, &bytes, now)?,
     };
-    if file.tasks.is_empty() && file.format != Format::Text {
-        return Err(Failure::usage(format!("{path} contains no tasks"))
+    if file.tasks.is_empty() && file.format != TaskFormat::Text {
+        return Err(CliError::usage(format!("{path} contains no tasks"))
             .at(format!("{path}:1"))
             .hint("add a task in the format of the file, or name another file"));
     }

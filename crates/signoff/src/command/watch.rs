@@ -1,4 +1,4 @@
-//! `signoff watch`: what other programs do, as they do it.
+//! `signoff watch`: shows the work of other signoff processes live.
 
 mod feed;
 
@@ -6,45 +6,44 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use signoff_core::ids::RunId;
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_term::json;
-use signoff_term::tui::{Mode, Wish};
+use signoff_term::tui::{TuiMode, TuiRequest};
 
 use self::feed::Feed;
-pub use self::feed::known;
+pub use self::feed::check_run_exists;
 use super::replay::naming;
 use crate::console::Console;
-use crate::drive::run_id;
-use crate::failure::{Exit, Failure};
-use crate::screen::{Clerk, Ends, Fulfil, Left, Patience, Screen};
-use crate::show::Tale;
-use crate::{desk, door};
+use crate::error::{CliError, CommandExit};
+use crate::run_loop::run_id;
+use crate::screen::{BackgroundWorker, CloseReason, RequestHandler, Screen, StallDetector, TerminationSignals};
+use crate::show::LineOutput;
+use crate::{host, project};
 
-/// How often it is looked whether somebody recorded something.
-const MOMENT: Duration = Duration::from_millis(100);
+/// Poll interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Watch what other signoffs do
+/// Watch running tasks in a terminal UI
 ///
-/// On a terminal it is a screen with all open runs and the queue, or one run, and whatever comes; `?` lists its keys.
-/// Questions are answered there too: whoever works goes on. Elsewhere, and with --plain, it prints lines, from now on, or
-/// of one run from its beginning. Where nothing is at work it waits; with a RUN it ends with the run, otherwise when you
-/// end it.
+/// On a terminal it shows a screen with all open runs and the queue, or with one run; `?` lists the keys. Questions can
+/// be answered there, and the running signoff continues. Otherwise, and with --plain, it prints lines: new events, or
+/// all events of one run. If nothing is running it waits. With a RUN it ends with that run, otherwise with Ctrl-C.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff watch\n  signoff watch 3 --plain")]
 pub struct Args {
-    /// Only this run
+    /// Watch only this run
     #[arg(value_name = "RUN", value_parser = run_id)]
     run: Option<RunId>,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
-    no_document(console)?;
-    let root = desk::root()?;
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+    reject_json(console)?;
+    let root = project::root()?;
     let mut feed = Feed::new(root.clone(), args.run)?;
     let (tell, left) = mpsc::channel();
-    let screen = Screen::open(console, (Mode::Watching, Ends::Here), &root, |teller| {
-        Box::new(Watching { clerk: Clerk::new(root.clone(), &teller), left: tell })
+    let screen = Screen::open(console, (TuiMode::Watching, TerminationSignals::HandledByScreen), &root, |sender| {
+        Box::new(WatchHandler { background: BackgroundWorker::new(root.clone(), &sender), left: tell })
     });
     match screen {
         Some(screen) => on_screen(&screen, &mut feed, &left),
@@ -52,112 +51,114 @@ pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
     }
 }
 
-/// What goes on has no end that could be a document.
-pub fn no_document(console: &Console) -> Result<(), Failure> {
+/// Rejects `--json`, because the output has no end.
+pub fn reject_json(console: &Console) -> Result<(), CliError> {
     if console.json {
-        return Err(Failure::usage("--json is for commands that end with a result")
-            .hint("--json-events prints every recorded fact as a line of JSON"));
+        return Err(CliError::usage("--json is for commands that end with a result")
+            .hint("--json-events prints every recorded event as a line of JSON"));
     }
     Ok(())
 }
 
-/// What the screen wishes for while others work.
-struct Watching {
-    clerk: Clerk,
-    left: Sender<Left>,
+/// Handles the requests of the screen while other processes work.
+struct WatchHandler {
+    background: BackgroundWorker,
+    left: Sender<CloseReason>,
 }
 
-impl Fulfil for Watching {
-    fn fulfil(&mut self, wish: Wish) {
-        self.clerk.fulfil(wish);
+impl RequestHandler for WatchHandler {
+    fn handle(&mut self, request: TuiRequest) {
+        self.background.handle(request);
     }
 
-    fn seen(&mut self, _seen: bool) {}
+    fn set_visible(&mut self, _seen: bool) {}
 
-    fn left(&mut self, left: Left) {
+    fn closed(&mut self, left: CloseReason) {
         self.left.send(left).ok();
     }
 }
 
-/// How the command ends when the screen is left. A terminal that is gone has seen enough.
-pub fn exit(left: Left) -> Exit {
+/// The exit when the screen is closed. A terminal that is gone is not an error.
+pub fn exit(left: CloseReason) -> CommandExit {
     match left {
-        Left::Quit | Left::Gone => Exit::Done,
-        Left::Interrupted => Exit::Interrupted,
+        CloseReason::Quit | CloseReason::Gone => CommandExit::Done,
+        CloseReason::Interrupted => CommandExit::Interrupted,
     }
 }
 
-/// What is said when nobody draws any more.
-pub fn broken() -> Failure {
-    Failure::failed("the screen broke").hint("--plain shows the same in lines")
+/// The error if the drawing thread has ended unexpectedly.
+pub fn screen_error() -> CliError {
+    CliError::failed("the screen broke").hint("--plain shows the same in lines")
 }
 
-fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<Left>) -> Result<Exit, Failure> {
-    let (teller, mut patience) = (screen.teller(), Patience::default());
+fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<CloseReason>) -> Result<CommandExit, CliError> {
+    let (sender, mut stall) = (screen.sender(), StallDetector::default());
     loop {
-        if feed.begins_anew()? {
-            teller.anew();
+        if feed.was_replaced()? {
+            sender.reset();
         }
-        let standings = feed.standings()?;
-        let news = feed.news()?;
-        let moved = news.iter().any(moves_the_queue);
+        let standings = feed.inbox()?;
+        let news = feed.new_facts()?;
+        let moved = news.iter().any(changes_queue);
         if !news.is_empty() {
-            teller.facts(news);
+            sender.facts(news);
         }
-        // A task that was taken up is in a run by now.
+        // Sent after the facts, so that a task taken from the queue is already in its run.
         if let Some(queue) = feed.queue(moved)? {
-            teller.queue(queue);
+            sender.queue(queue);
         }
         if let Some(standings) = standings {
-            teller.standings(standings);
+            sender.inbox(standings);
         }
-        feed.say(teller);
-        break_for_a_test();
-        match left.recv_timeout(MOMENT) {
+        feed.send_agent_lines(sender);
+        panic_for_test();
+        match left.recv_timeout(POLL_INTERVAL) {
             Ok(left) => return Ok(exit(left)),
-            Err(RecvTimeoutError::Timeout) if screen.is_deaf(&mut patience) => return Ok(Exit::Interrupted),
+            Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {
+                return Ok(CommandExit::Interrupted);
+            }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(broken()),
+            Err(RecvTimeoutError::Disconnected) => return Err(screen_error()),
         }
     }
 }
 
-/// Whether a task was added, called off or taken up.
-fn moves_the_queue(recorded: &Recorded) -> bool {
+/// Whether a fact adds, cancels or starts a task.
+fn changes_queue(recorded: &RecordedFact) -> bool {
     matches!(recorded.fact, Fact::Task(..) | Fact::Loop(_, LoopFact::Added { .. }))
 }
 
-fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<Exit, Failure> {
-    let mut news = if run.is_some() { feed.news()? } else { Vec::new() };
-    let mut tale = Tale::new(naming(&news));
+fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<CommandExit, CliError> {
+    let mut news = if run.is_some() { feed.new_facts()? } else { Vec::new() };
+    let mut output = LineOutput::new(naming(&news));
     if run.is_none() {
-        for (run, log) in feed.so_far()? {
-            tale.catch_up(run, &log);
+        for (run, log) in feed.existing_facts()? {
+            output.catch_up(run, &log);
         }
         console.note("Watching; Ctrl-C ends it");
     }
     loop {
-        if feed.begins_anew()? {
-            tale = Tale::new(naming(&[]));
+        if feed.was_replaced()? {
+            output = LineOutput::new(naming(&[]));
         }
-        news.extend(feed.news()?);
+        news.extend(feed.new_facts()?);
         for recorded in news.drain(..) {
-            let lines = if console.json_events { vec![json::event(&recorded)] } else { tale.take(&recorded) };
+            let lines = if console.json_events { vec![json::event(&recorded)] } else { output.apply(&recorded) };
             for line in lines {
                 if !console.line(&line)? {
-                    return Ok(Exit::Done);
+                    return Ok(CommandExit::Done);
                 }
             }
         }
-        if feed.is_over() || !console.is_read() {
-            return Ok(Exit::Done);
+        if feed.is_over() || !console.has_reader() {
+            return Ok(CommandExit::Done);
         }
-        door::wait_a_moment();
+        host::sleep_briefly();
     }
 }
 
-/// A test may want to see what a panic leaves behind.
-fn break_for_a_test() {
-    let wanted = door::test_word("SIGNOFF_TEST_PANIC").is_some_and(|place| place == "watching");
-    assert!(!wanted, "a test wants to see this");
+/// Panics if a test asks for it.
+fn panic_for_test() {
+    let wanted = host::test_string("SIGNOFF_TEST_PANIC").is_some_and(|place| place == "watching");
+    assert!(!wanted, "panic requested by a test");
 }

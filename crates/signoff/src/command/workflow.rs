@@ -1,4 +1,4 @@
-//! `signoff workflow`: the presets, and the workflows people write themselves.
+//! `signoff workflow`: shows the presets and checks custom workflows.
 
 use std::path::{Path, PathBuf};
 
@@ -7,19 +7,19 @@ use serde::Serialize;
 use signoff_core::workflow::{self, PRESETS, Workflow};
 
 use crate::console::Console;
-use crate::door;
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
+use crate::host;
 
-/// Show how the presets work, or check a workflow of your own
+/// Show the presets, or check a custom workflow
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  signoff workflow show plan")]
 pub struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: WorkflowAction,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum WorkflowAction {
     /// Show a preset, phase by phase
     #[command(after_help = "Example:\n  signoff workflow show task")]
     Show {
@@ -30,7 +30,7 @@ enum Action {
     /// List the presets
     #[command(after_help = "Example:\n  signoff workflow list")]
     List,
-    /// Check a file that holds a workflow, or several below `[workflows]`
+    /// Check a file with a workflow, or with several below `[workflows]`
     #[command(after_help = "Example:\n  signoff workflow check my-workflow.toml")]
     Check {
         /// The TOML file
@@ -40,7 +40,7 @@ enum Action {
 
 /// One workflow as JSON.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct WorkflowJson<'a> {
     version: u32,
     #[serde(flatten)]
     workflow: &'a Workflow,
@@ -48,74 +48,73 @@ struct Shown<'a> {
 
 /// The presets as JSON.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct PresetListJson<'a> {
     version: u32,
-    presets: &'a [Entry],
+    presets: &'a [PresetEntry],
 }
 
 #[derive(Serialize)]
-struct Entry {
+struct PresetEntry {
     name: String,
     description: String,
 }
 
-/// What a file holds, as JSON.
+/// The workflows of a file as JSON.
 #[derive(Serialize)]
-struct Checked<'a> {
+struct WorkflowFileJson<'a> {
     version: u32,
     workflows: &'a [Workflow],
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<Exit, Failure> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     match &args.action {
-        Action::Show { preset } => show(preset, console)?,
-        Action::List => list(console)?,
-        Action::Check { file } => check(file, console)?,
+        WorkflowAction::Show { preset } => show(preset, console)?,
+        WorkflowAction::List => list(console)?,
+        WorkflowAction::Check { file } => check(file, console)?,
     }
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }
 
-fn show(name: &str, console: &Console) -> Result<(), Failure> {
-    let workflow = workflow::preset(name).ok_or_else(|| {
-        Failure::usage(format!("no preset is called {name}")).hint("see `signoff workflow list`")
-    })?;
+fn show(name: &str, console: &Console) -> Result<(), CliError> {
+    let workflow = workflow::preset(name)
+        .ok_or_else(|| CliError::usage(format!("no preset is called {name}")).hint("see `signoff workflow list`"))?;
     if console.json {
-        console.json(&Shown { version: 1, workflow: &workflow })
+        console.json(&WorkflowJson { version: 1, workflow: &workflow })
     } else {
         console.text(&workflow::render(&workflow))
     }
 }
 
-fn list(console: &Console) -> Result<(), Failure> {
+fn list(console: &Console) -> Result<(), CliError> {
     let presets: Vec<_> = PRESETS
         .into_iter()
         .filter_map(workflow::preset)
-        .map(|preset| Entry { name: preset.name, description: preset.description })
+        .map(|preset| PresetEntry { name: preset.name, description: preset.description })
         .collect();
     if console.json {
-        return console.json(&Listed { version: 1, presets: &presets });
+        return console.json(&PresetListJson { version: 1, presets: &presets });
     }
     let lines = presets.iter().map(|preset| format!("{:<8}{}\n", preset.name, preset.description));
     console.text(&lines.collect::<String>())
 }
 
-fn check(file: &Path, console: &Console) -> Result<(), Failure> {
+fn check(file: &Path, console: &Console) -> Result<(), CliError> {
     let name = file.display().to_string();
-    let bytes = door::read(file).map_err(|failure| failure.hint("name a TOML file that holds a workflow"))?;
-    let workflows = workflow::parse(&name, door::utf8(&name, &bytes)?)?;
+    let bytes = host::read(file).map_err(|failure| failure.hint("name a TOML file that holds a workflow"))?;
+    let workflows = workflow::parse(&name, host::utf8(&name, &bytes)?)?;
     if workflows.is_empty() {
-        return Err(Failure::usage(format!("{name} holds no workflow"))
+        return Err(CliError::usage(format!("{name} holds no workflow"))
             .at(format!("{name}:1"))
             .hint("write one below `[workflows.NAME]`"));
     }
     if console.json {
-        return console.json(&Checked { version: 1, workflows: &workflows });
+        return console.json(&WorkflowFileJson { version: 1, workflows: &workflows });
     }
-    console.text(&workflows.iter().map(|workflow| sound(&name, workflow)).collect::<String>())
+    console.text(&workflows.iter().map(|workflow| valid_line(&name, workflow)).collect::<String>())
 }
 
-fn sound(file: &str, workflow: &Workflow) -> String {
+fn valid_line(file: &str, workflow: &Workflow) -> String {
     let phases: Vec<_> = workflow.phases.iter().map(|phase| phase.name.as_str()).collect();
-    format!("{file}: workflow {} is sound: {}\n", workflow.name, phases.join(", "))
+    format!("{file}: workflow {} is valid: {}\n", workflow.name, phases.join(", "))
 }

@@ -1,68 +1,73 @@
-//! Which agents are on this machine: those that are configured, and those whose program is on the path.
+//! Finds the agents of this machine: the configured ones, and those whose program is on `PATH`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use signoff_core::config::{Agent, Settings};
+use signoff_core::settings::{AgentConfig, Settings};
+use signoff_engine::agent_probe::{
+    self, AgentLogin, AgentVersion, KnownAgent, ProgramStatus, VersionCache, VersionError,
+};
 use signoff_engine::layout::DIRECTORY;
-use signoff_engine::scout::{self, Known, Login, Program, Remembered, Unversioned, Version};
 use signoff_term::agents::AgentRow;
 
-use crate::door::{self, Throwaway};
-use crate::failure::Failure;
+use crate::error::CliError;
+use crate::host::{self, TemporaryDirectory};
 use crate::settings;
 
-/// An agent, and what can be told of it without the network.
-pub struct Seen {
-    pub agent: Agent,
+/// An agent and what is known about it without using the network.
+pub struct AgentStatus {
+    pub agent: AgentConfig,
     pub configured: bool,
-    /// None for those that are part of signoff.
-    pub program: Option<Program>,
-    /// What it says of itself, where it was asked.
-    pub version: Option<Result<Version, Unversioned>>,
-    pub login: Login,
+    /// `None` for agents built into signoff.
+    pub program: Option<ProgramStatus>,
+    /// The version it reports, if it was asked.
+    pub version: Option<Result<AgentVersion, VersionError>>,
+    pub login: AgentLogin,
 }
 
-/// Looks at every agent that is configured, and at every other one that is installed.
-pub fn all(settings: &Settings, checkout: &Path) -> Result<Vec<Seen>, Failure> {
+/// Probes every configured agent and every other installed one.
+pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus>, CliError> {
     let configured = settings.agents();
-    let other = |known: &&Known| configured.iter().all(|agent| agent.kind != known.kind);
-    let installed = scout::KINDS.iter().filter(other).map(|known| scout::plain(known.kind));
-    let mut seen: Vec<Seen> = configured.iter().cloned().map(|agent| look(agent, true, checkout)).collect();
-    let found = installed.map(|agent| look(agent, false, checkout));
-    seen.extend(found.filter(Seen::is_there));
+    let other = |known: &&KnownAgent| configured.iter().all(|agent| agent.kind != known.kind);
+    let installed = agent_probe::KNOWN_AGENTS.iter().filter(other).map(|known| agent_probe::default_agent(known.kind));
+    let mut seen: Vec<AgentStatus> = configured.iter().cloned().map(|agent| probe(agent, true, checkout)).collect();
+    let found = installed.map(|agent| probe(agent, false, checkout));
+    seen.extend(found.filter(AgentStatus::is_installed));
     ask_versions(&mut seen)?;
-    remember(&seen, checkout);
+    cache_versions(&seen, checkout);
     Ok(seen)
 }
 
-/// The same for those alone whose program is on the path, whatever is configured.
-pub fn installed() -> Result<Vec<Seen>, Failure> {
-    let seen = scout::KINDS.iter().map(|known| look(scout::plain(known.kind), false, Path::new("/")));
-    let mut seen: Vec<Seen> = seen.filter(Seen::is_there).collect();
+/// Probes only the agents whose program is on `PATH`, regardless of the configuration.
+pub fn installed() -> Result<Vec<AgentStatus>, CliError> {
+    let seen = agent_probe::KNOWN_AGENTS
+        .iter()
+        .map(|known| probe(agent_probe::default_agent(known.kind), false, Path::new("/")));
+    let mut seen: Vec<AgentStatus> = seen.filter(AgentStatus::is_installed).collect();
     ask_versions(&mut seen)?;
     Ok(seen)
 }
 
-fn look(agent: Agent, configured: bool, checkout: &Path) -> Seen {
-    let program = scout::program(&agent).map(|program| scout::look_for(program, checkout));
-    let login = scout::login(&agent, &variables(), &settings::home().unwrap_or_default());
-    Seen { agent, configured, program, version: None, login }
+fn probe(agent: AgentConfig, configured: bool, checkout: &Path) -> AgentStatus {
+    let program = agent_probe::program_of(&agent).map(|program| agent_probe::find_program(program, checkout));
+    let login = agent_probe::find_login(&agent, &variables(), &settings::home().unwrap_or_default());
+    AgentStatus { agent, configured, program, version: None, login }
 }
 
-/// The names of the variables that have a value here.
+/// The names of all environment variables with a value.
 pub fn variables() -> BTreeSet<String> {
-    let set = door::environment().into_iter().filter(|(_, value)| !value.is_empty());
+    let set = host::environment().into_iter().filter(|(_, value)| !value.is_empty());
     set.filter_map(|(name, _)| name.into_string().ok()).collect()
 }
 
-/// Asks all at once: some take seconds. Each has a home of its own, so that asking leaves nothing with the person.
-fn ask_versions(seen: &mut [Seen]) -> Result<(), Failure> {
-    let place = Throwaway::new("agents")?;
+/// Asks all agents for their version in parallel, because some take seconds. Each runs with its own temporary home, so
+/// that it writes nothing into the user's.
+fn ask_versions(seen: &mut [AgentStatus]) -> Result<(), CliError> {
+    let place = TemporaryDirectory::new("agents")?;
     thread::scope(|scope| {
         for (number, one) in seen.iter_mut().enumerate() {
-            let Some(program) = one.asked() else { continue };
+            let Some(program) = one.version_program() else { continue };
             let home = place.path().join(number.to_string());
             if std::fs::create_dir(&home).is_ok() {
                 scope.spawn(move || one.version = Some(version(&program, &home)));
@@ -72,91 +77,95 @@ fn ask_versions(seen: &mut [Seen]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a program says of itself, unless it cannot be run by the Node.js that is here.
-fn version(program: &Path, home: &Path) -> Result<Version, Unversioned> {
-    match scout::wants_node(program) {
-        Some((least, node)) => by_node(least, scout::asked(&node, home)),
+/// Asks a program for its version, unless the installed Node.js is too old to run it.
+fn version(program: &Path, home: &Path) -> Result<AgentVersion, VersionError> {
+    match agent_probe::required_node(program) {
+        Some((least, node)) => check_node(least, agent_probe::query_version(&node, home)),
         None => Ok(()),
     }?;
-    scout::asked(program, home)
+    agent_probe::query_version(program, home)
 }
 
-/// Whether a script can be run by a Node.js that says this of itself. Whoever says nothing may do.
-fn by_node(least: Version, node: Result<Version, Unversioned>) -> Result<(), Unversioned> {
+/// Checks that a Node.js version is recent enough for a script. An unknown version passes.
+fn check_node(least: AgentVersion, node: Result<AgentVersion, VersionError>) -> Result<(), VersionError> {
     match node {
         Ok(version) if version < least => {
             let why = format!("it needs Node.js {least} or later, and `node` is {version}");
-            Err(Unversioned::NotStarted(why))
+            Err(VersionError::NotStarted(why))
         }
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// Where versions are remembered.
-fn remembered(root: &Path) -> Remembered {
-    Remembered::at(root.join(DIRECTORY).join("versions.json"))
+/// The cache of program versions.
+fn version_cache(root: &Path) -> VersionCache {
+    VersionCache::open(root.join(DIRECTORY).join("versions.json"))
 }
 
-/// What was asked now need not be asked before the next run.
-fn remember(seen: &[Seen], root: &Path) {
-    let mut remembered = remembered(root);
+/// Stores the versions in the cache, so that the next run need not ask again.
+fn cache_versions(seen: &[AgentStatus], root: &Path) {
+    let mut remembered = version_cache(root);
     for one in seen {
-        match (one.asked(), &one.version) {
-            (Some(program), Some(Ok(version))) => remembered.remember(&program, Some(*version)),
-            (Some(program), Some(Err(Unversioned::Untold(_)))) => remembered.remember(&program, None),
-            (Some(_), Some(Err(Unversioned::NotStarted(_))) | None) | (None, _) => {}
+        match (one.version_program(), &one.version) {
+            (Some(program), Some(Ok(version))) => remembered.insert(&program, Some(*version)),
+            (Some(program), Some(Err(VersionError::NotReported(_)))) => remembered.insert(&program, None),
+            (Some(_), Some(Err(VersionError::NotStarted(_))) | None) | (None, _) => {}
         }
     }
 }
 
-impl Seen {
-    /// Whether its program is on the path, as far as anybody needs to hear of it.
-    fn is_there(&self) -> bool {
-        matches!(self.program, Some(Program::Startable(_) | Program::Uninterpreted { .. }))
+impl AgentStatus {
+    /// Whether its program was found.
+    fn is_installed(&self) -> bool {
+        matches!(self.program, Some(ProgramStatus::Startable(_) | ProgramStatus::MissingInterpreter { .. }))
     }
 
-    /// The program that can be asked for its version.
-    fn asked(&self) -> Option<PathBuf> {
+    /// The program to ask for its version, if it reports one.
+    fn version_program(&self) -> Option<PathBuf> {
         match &self.program {
-            Some(Program::Startable(path)) if scout::tells_its_version(&self.agent) => Some(path.clone()),
+            Some(ProgramStatus::Startable(path)) if agent_probe::understands_version_flag(&self.agent) => {
+                Some(path.clone())
+            }
             Some(
-                Program::Startable(_)
-                | Program::Uninterpreted { .. }
-                | Program::NotExecutable(_)
-                | Program::Missing,
+                ProgramStatus::Startable(_)
+                | ProgramStatus::MissingInterpreter { .. }
+                | ProgramStatus::NotExecutable(_)
+                | ProgramStatus::Missing,
             )
             | None => None,
         }
     }
 
-    /// Why it cannot be used, and what to do about it.
+    /// Why it cannot be used, with a hint.
     pub fn problem(&self) -> Option<(String, String)> {
         match self.program.as_ref()? {
-            Program::Startable(path) => match self.version.as_ref()? {
+            ProgramStatus::Startable(path) => match self.version.as_ref()? {
                 Ok(version) => too_old(&self.agent, version),
-                Err(Unversioned::NotStarted(why)) => Some(cannot_start(&self.agent, path, why)),
-                Err(Unversioned::Untold(_)) => None,
+                Err(VersionError::NotStarted(why)) => Some(cannot_start(&self.agent, path, why)),
+                Err(VersionError::NotReported(_)) => None,
             },
-            Program::Uninterpreted { path, by } => Some(uninterpreted(&self.agent, path, by)),
-            Program::NotExecutable(path) => Some(not_executable(&self.agent, path)),
-            Program::Missing => Some(missing(&self.agent)),
+            ProgramStatus::MissingInterpreter { path, interpreter: by } => {
+                Some(missing_interpreter(&self.agent, path, by))
+            }
+            ProgramStatus::NotExecutable(path) => Some(not_executable(&self.agent, path)),
+            ProgramStatus::Missing => Some(missing(&self.agent)),
         }
     }
 
-    /// The row that people and programs are shown.
+    /// The row for `signoff agents`.
     pub fn row(&self) -> AgentRow {
         let (login, login_by) = match &self.login {
-            Login::Key(by) | Login::Kept(by) => ("logged_in", Some(by.clone())),
-            Login::None => ("not_logged_in", None),
-            Login::Unknown => ("unknown", None),
-            Login::NotNeeded => ("not_needed", None),
+            AgentLogin::Key(by) | AgentLogin::Stored(by) => ("logged_in", Some(by.clone())),
+            AgentLogin::None => ("not_logged_in", None),
+            AgentLogin::Unknown => ("unknown", None),
+            AgentLogin::NotNeeded => ("not_needed", None),
         };
         let (problem, hint) = self.problem().unzip();
         let version = self.version.as_ref().and_then(|version| version.as_ref().ok());
-        let least = scout::known(self.agent.kind).and_then(|known| known.least);
+        let least = agent_probe::known_agent(self.agent.kind).and_then(|known| known.min_version);
         let note = match &self.version {
-            Some(Err(Unversioned::Untold(why))) => Some(why.clone()),
-            Some(Ok(_) | Err(Unversioned::NotStarted(_))) | None => None,
+            Some(Err(VersionError::NotReported(why))) => Some(why.clone()),
+            Some(Ok(_) | Err(VersionError::NotStarted(_))) | None => None,
         };
         AgentRow {
             name: self.agent.name.clone(),
@@ -164,15 +173,15 @@ impl Seen {
             configured: self.configured,
             program: match &self.program {
                 Some(
-                    Program::Startable(path)
-                    | Program::Uninterpreted { path, .. }
-                    | Program::NotExecutable(path),
+                    ProgramStatus::Startable(path)
+                    | ProgramStatus::MissingInterpreter { path, .. }
+                    | ProgramStatus::NotExecutable(path),
                 ) => Some(path.display().to_string()),
-                Some(Program::Missing) | None => None,
+                Some(ProgramStatus::Missing) | None => None,
             },
             program_version: version.map(ToString::to_string),
             least_version: least.map(|least| least.to_string()),
-            too_old: version.is_some_and(|version| scout::too_old(self.agent.kind, version).is_some()),
+            too_old: version.is_some_and(|version| agent_probe::required_version(self.agent.kind, version).is_some()),
             login,
             login_by,
             model: self.agent.model.clone(),
@@ -184,81 +193,85 @@ impl Seen {
     }
 }
 
-/// What an agent is called by, where its program is not there.
-pub fn missing(agent: &Agent) -> (String, String) {
-    let program = scout::program(agent).unwrap_or_default();
-    let known = scout::known(agent.kind).filter(|_| agent.command.is_empty());
-    let install = known.map_or_else(
-        || "install it".to_owned(),
-        |known| format!("install it (`npm install -g {}`)", known.package),
-    );
+/// The error and hint for an agent whose program is missing.
+pub fn missing(agent: &AgentConfig) -> (String, String) {
+    let program = agent_probe::program_of(agent).unwrap_or_default();
+    let known = agent_probe::known_agent(agent.kind).filter(|_| agent.command.is_empty());
+    let install = known
+        .map_or_else(|| "install it".to_owned(), |known| format!("install it (`npm install -g {}`)", known.package));
     let hint = format!("{install}, or set [agents.{}] command in signoff.toml", agent.name);
     (format!("there is no program {program}"), hint)
 }
 
-pub fn not_executable(agent: &Agent, path: &Path) -> (String, String) {
-    // People know it by the path that they gave it.
-    let given = scout::program(agent).filter(|program| program.contains('/'));
+pub fn not_executable(agent: &AgentConfig, path: &Path) -> (String, String) {
+    // Show the path as it is configured.
+    let given = agent_probe::program_of(agent).filter(|program| program.contains('/'));
     let path = given.map_or_else(|| path.display().to_string(), str::to_owned);
     (format!("{path} is not executable"), format!("make it so: chmod +x {path}"))
 }
 
-pub fn uninterpreted(agent: &Agent, path: &Path, by: &str) -> (String, String) {
+pub fn missing_interpreter(agent: &AgentConfig, path: &Path, by: &str) -> (String, String) {
     let hint = format!("install {by}, or let PATH lead to it; or set [agents.{}] command", agent.name);
     (format!("{} is run by {by}, which is not there", path.display()), hint)
 }
 
-pub fn too_old(agent: &Agent, version: &Version) -> Option<(String, String)> {
-    let least = scout::too_old(agent.kind, version)?;
-    let package = scout::known(agent.kind).map_or("", |known| known.package);
+pub fn too_old(agent: &AgentConfig, version: &AgentVersion) -> Option<(String, String)> {
+    let least = agent_probe::required_version(agent.kind, version)?;
+    let package = agent_probe::known_agent(agent.kind).map_or("", |known| known.package);
     let said = format!("version {version} is too old: it must be {least} or later");
     Some((said, format!("update it (`npm install -g {package}@latest`, or as you installed it)")))
 }
 
-pub fn cannot_start(agent: &Agent, path: &Path, why: &str) -> (String, String) {
-    let hint =
-        format!("see what `{} --version` says, or set [agents.{}] command", path.display(), agent.name);
+pub fn cannot_start(agent: &AgentConfig, path: &Path, why: &str) -> (String, String) {
+    let hint = format!("see what `{} --version` says, or set [agents.{}] command", path.display(), agent.name);
     (format!("it cannot be started: {why}"), hint)
 }
 
-/// What is wrong with the version of an agent's program, before a run. A program that did not change is asked once, and one
-/// of an npm package not at all. Nobody is refused for what was true yesterday.
-pub fn wrong_version(agent: &Agent, program: &Path, root: &Path) -> Option<(String, String)> {
-    if !scout::tells_its_version(agent) {
+/// Returns the error and hint if the version of an agent's program is unusable. An unchanged program is asked only
+/// once, and a program of an npm package not at all. A cached version that is too old is checked again.
+pub fn wrong_version(agent: &AgentConfig, program: &Path, root: &Path) -> Option<(String, String)> {
+    if !agent_probe::understands_version_flag(agent) {
         return None;
     }
-    let mut remembered = remembered(root);
-    if let Some((least, node)) = scout::wants_node(program)
-        && let Err(Unversioned::NotStarted(why)) = by_node(least, recalled(&mut remembered, &node, least))
+    let mut remembered = version_cache(root);
+    if let Some((least, node)) = agent_probe::required_node(program)
+        && let Err(VersionError::NotStarted(why)) = check_node(least, cached_version(&mut remembered, &node, least))
     {
         return Some(cannot_start(agent, program, &why));
     }
-    if let Some(version) = scout::packaged(program) {
+    if let Some(version) = agent_probe::package_version(program) {
         return too_old(agent, &version);
     }
-    let least = scout::known(agent.kind).and_then(|known| known.least).unwrap_or(Version(0, 0, 0));
-    match recalled(&mut remembered, program, least) {
+    let least =
+        agent_probe::known_agent(agent.kind).and_then(|known| known.min_version).unwrap_or(AgentVersion(0, 0, 0));
+    match cached_version(&mut remembered, program, least) {
         Ok(version) => too_old(agent, &version),
-        Err(Unversioned::NotStarted(why)) => Some(cannot_start(agent, program, &why)),
-        Err(Unversioned::Untold(_)) => None,
+        Err(VersionError::NotStarted(why)) => Some(cannot_start(agent, program, &why)),
+        Err(VersionError::NotReported(_)) => None,
     }
 }
 
-/// The version of a program that is known to be recent enough, or not to tell; otherwise what it says now.
-fn recalled(remembered: &mut Remembered, program: &Path, least: Version) -> Result<Version, Unversioned> {
-    match remembered.version(program) {
+/// Returns the cached version if it is recent enough, or if the program reports none; otherwise asks the program.
+fn cached_version(
+    remembered: &mut VersionCache,
+    program: &Path,
+    least: AgentVersion,
+) -> Result<AgentVersion, VersionError> {
+    match remembered.get(program) {
         Some(Some(version)) if version >= least => return Ok(version),
-        Some(None) => return Err(Unversioned::Untold("it did not tell its version before".to_owned())),
+        Some(None) => {
+            return Err(VersionError::NotReported("it did not report its version before".to_owned()));
+        }
         Some(Some(_)) | None => {}
     }
-    // Who cannot be asked is started, and tells then.
-    let place = Throwaway::new("agents").map_err(|failure| Unversioned::Untold(failure.to_string()))?;
-    let asked = scout::asked(program, place.path());
+    // If there is no directory to run it in, the agent is started without the check.
+    let place = TemporaryDirectory::new("agents").map_err(|failure| VersionError::NotReported(failure.to_string()))?;
+    let asked = agent_probe::query_version(program, place.path());
     match &asked {
-        Ok(version) => remembered.remember(program, Some(*version)),
-        Err(Unversioned::Untold(_)) => remembered.remember(program, None),
-        // It may be another day.
-        Err(Unversioned::NotStarted(_)) => {}
+        Ok(version) => remembered.insert(program, Some(*version)),
+        Err(VersionError::NotReported(_)) => remembered.insert(program, None),
+        // Not cached: it may start next time.
+        Err(VersionError::NotStarted(_)) => {}
     }
     asked
 }

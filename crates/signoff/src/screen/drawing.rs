@@ -1,4 +1,4 @@
-//! What the drawing thread does: it hears keys, takes in what is new, and draws.
+//! The drawing thread: reads keys, applies messages and draws frames.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -6,72 +6,72 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rustix::process::{Signal, getpgrp, getpid, kill_process, kill_process_group};
-use signoff_term::tui::{Press, Tui, Wish};
+use signoff_term::tui::{Tui, TuiKey, TuiRequest};
 
-use super::keys::{Heard, Keys};
-use super::signals::{Ends, Told};
-use super::terminal::{self, Taken, Whose};
-use super::{Fulfil, Left, News};
+use super::keys::{KeyInput, KeyReader};
+use super::signals::{TerminalSignal, TerminationSignals};
+use super::terminal::{self, RawTerminal, TerminalOwner};
+use super::{CloseReason, RequestHandler, ScreenMessage};
 use crate::console::Console;
-use crate::door;
+use crate::host;
 
-/// No two frames follow each other sooner.
+/// Minimum time between two frames.
 const FRAME: Duration = Duration::from_nanos(33_333_333);
 
-/// How much is taken in before a frame is drawn: what comes faster than that must not keep it from being drawn, nor keys
-/// from being heard.
-const MOST: usize = 20_000;
+/// Maximum number of messages applied before a frame is drawn, so that a flood of messages blocks neither frames nor
+/// keys.
+const MAX_MESSAGES: usize = 20_000;
 
-/// How long it may take.
-const LONGEST: SignedDuration = SignedDuration::from_millis(20);
+/// Maximum time for applying messages before a frame is drawn.
+const MAX_APPLY: SignedDuration = SignedDuration::from_millis(20);
 
-/// The same where facts are taken in: a long log is there the sooner the less often it is drawn on the way.
-const LONGEST_LOG: SignedDuration = SignedDuration::from_millis(100);
+/// The same while facts are applied: a long log loads faster with fewer frames in between.
+const MAX_APPLY_LOG: SignedDuration = SignedDuration::from_millis(100);
 
-/// What the drawing thread owns.
-pub struct Drawing {
+/// The state of the drawing thread.
+pub struct DrawingThread {
     tui: Tui,
-    fulfil: Box<dyn Fulfil>,
+    handler: Box<dyn RequestHandler>,
     console: Console,
-    keys: Keys,
-    /// Who ends by signals, and the signals.
-    ends: Ends,
-    signals: Receiver<Told>,
-    /// None while the terminal is another's, or was given back for good.
-    taken: Option<Taken>,
-    /// The person left it, or it is gone: it is not taken again.
-    left: bool,
-    /// It is about to be stopped, or was: the terminal is not taken before it goes on.
+    keys: KeyReader,
+    /// Whether this thread handles termination signals, and the received signals.
+    ends: TerminationSignals,
+    signals: Receiver<TerminalSignal>,
+    /// `None` while another process owns the terminal, or after the screen was closed.
+    terminal: Option<RawTerminal>,
+    /// The screen was closed and is not opened again.
+    closed: bool,
+    /// The process is being stopped: do not take the terminal before it continues.
     stopped: bool,
-    /// The next frame is drawn in any case.
-    anew: bool,
+    /// Draw the next frame even if nothing changed.
+    redraw: bool,
     drawn_at: Option<Timestamp>,
     begun_at: Timestamp,
-    /// What time it is in what is shown, where that is not now.
+    /// The current time of a replay.
     time: Option<Timestamp>,
     frames: u64,
 }
 
-impl Drawing {
+impl DrawingThread {
     pub fn new(
         tui: Tui,
-        fulfil: Box<dyn Fulfil>,
+        handler: Box<dyn RequestHandler>,
         console: Console,
-        (ends, signals): (Ends, Receiver<Told>),
+        (ends, signals): (TerminationSignals, Receiver<TerminalSignal>),
     ) -> Self {
         Self {
             tui,
-            fulfil,
+            handler,
             console,
-            keys: Keys::default(),
+            keys: KeyReader::default(),
             ends,
             signals,
-            taken: None,
-            left: false,
+            terminal: None,
+            closed: false,
             stopped: false,
-            anew: true,
+            redraw: true,
             drawn_at: None,
-            begun_at: door::now(),
+            begun_at: host::now(),
             time: None,
             frames: 0,
         }
@@ -79,80 +79,84 @@ impl Drawing {
 
     /// Takes the terminal.
     pub fn begin(&mut self) -> io::Result<()> {
-        self.taken = Some(Taken::take()?);
-        self.anew = true;
+        self.terminal = Some(RawTerminal::take()?);
+        self.redraw = true;
         Ok(())
     }
 
-    /// Draws what is new until nothing more will come, and gives the terminal back.
-    pub fn draw_until_told_off(mut self, news: &Receiver<News>) {
-        while self.hear_keys() && self.hear_news(news) {
+    /// Runs until the last message and then restores the terminal.
+    pub fn run(mut self, news: &Receiver<ScreenMessage>) {
+        while self.read_keys() && self.apply_messages(news) {
             self.follow_the_foreground();
             self.draw();
-            break_for_a_test(self.frames);
+            panic_for_test(self.frames);
         }
-        drop(self.taken.take());
-        let seconds = door::now().duration_since(self.begun_at).as_secs_f64();
+        drop(self.terminal.take());
+        let seconds = host::now().duration_since(self.begun_at).as_secs_f64();
         self.console.detail(&format!("{} frames in {seconds:.1} s", self.frames));
     }
 
-    /// Waits for keys, at most until the next frame is due. It always goes on.
-    fn hear_keys(&mut self) -> bool {
-        if self.taken.is_none() {
+    /// Waits for keys, at most until the next frame is due. Always returns true.
+    fn read_keys(&mut self) -> bool {
+        if self.terminal.is_none() {
             return true;
         }
         match self.keys.wait(self.until_due()) {
-            Heard::Keys(keys) => keys.into_iter().for_each(|key| self.press(key)),
-            Heard::Gone => self.leave(Left::Gone),
+            KeyInput::Keys(keys) => keys.into_iter().for_each(|key| self.press(key)),
+            KeyInput::Gone => self.close(CloseReason::Gone),
         }
         true
     }
 
-    /// How long until a frame may be drawn; a whole frame where none waits for that.
+    /// The time until the next frame may be drawn; a full interval if no frame is needed.
     fn until_due(&self) -> Duration {
-        let now = door::now();
-        let waits = self.anew || self.tui.needs_frame(self.time.unwrap_or(now));
+        let now = host::now();
+        let waits = self.redraw || self.tui.needs_frame(self.time.unwrap_or(now));
         let passed = self.drawn_at.map_or(FRAME, |at| now.duration_since(at).unsigned_abs());
         if waits { FRAME.saturating_sub(passed) } else { FRAME }
     }
 
-    fn press(&mut self, key: Press) {
-        if key == Press::Ctrl('z') {
-            // As the terminal would have done it: all that were started together are stopped.
+    fn press(&mut self, key: TuiKey) {
+        if key == TuiKey::Ctrl('z') {
+            // In raw mode the terminal does not stop the process group, so do it here.
             kill_process_group(getpgrp(), Signal::TSTP).ok();
             return;
         }
-        let wishes = self.tui.press(key, door::now());
-        self.fulfil(wishes);
+        let requests = self.tui.press(key, host::now());
+        self.handle(requests);
     }
 
-    fn fulfil(&mut self, wishes: Vec<Wish>) {
-        for wish in wishes {
-            match wish {
-                Wish::Quit => self.leave(Left::Quit),
-                Wish::Interrupt if self.ends == Ends::Here => self.leave(Left::Interrupted),
-                // Not by a signal: two that come at once would be one.
-                Wish::Interrupt | Wish::Settle(_) | Wish::Decide(..) | Wish::Look(_) | Wish::Replay(_) => {
-                    self.fulfil.fulfil(wish)
+    fn handle(&mut self, requests: Vec<TuiRequest>) {
+        for request in requests {
+            match request {
+                TuiRequest::Quit => self.close(CloseReason::Quit),
+                TuiRequest::Interrupt if self.ends == TerminationSignals::HandledByScreen => {
+                    self.close(CloseReason::Interrupted)
                 }
+                // Not sent as a signal, because two pending signals merge into one.
+                TuiRequest::Interrupt
+                | TuiRequest::QuestionDecided(_)
+                | TuiRequest::Decide(..)
+                | TuiRequest::Load(_)
+                | TuiRequest::Replay(_) => self.handler.handle(request),
             }
         }
     }
 
-    /// Gives the terminal back, for good.
-    fn leave(&mut self, left: Left) {
-        drop(self.taken.take());
-        if !std::mem::replace(&mut self.left, true) {
-            self.fulfil.left(left);
+    /// Closes the screen for good.
+    fn close(&mut self, left: CloseReason) {
+        drop(self.terminal.take());
+        if !std::mem::replace(&mut self.closed, true) {
+            self.handler.closed(left);
         }
     }
 
-    /// Takes in what is there. Where no keys were waited for, it waits for the first. False if nothing more will come.
-    fn hear_news(&mut self, news: &Receiver<News>) -> bool {
-        if self.taken.is_none() {
-            match news.recv_timeout(if self.left { Duration::from_secs(60) } else { FRAME }) {
+    /// Applies pending messages. Without the terminal it waits for the first one. Returns false after the last message.
+    fn apply_messages(&mut self, news: &Receiver<ScreenMessage>) -> bool {
+        if self.terminal.is_none() {
+            match news.recv_timeout(if self.closed { Duration::from_secs(60) } else { FRAME }) {
                 Ok(first) => {
-                    if !self.take(first) {
+                    if !self.apply(first) {
                         return false;
                     }
                 }
@@ -160,16 +164,16 @@ impl Drawing {
                 Err(RecvTimeoutError::Disconnected) => return false,
             }
         }
-        let (begun, mut longest) = (door::now(), LONGEST);
-        for _ in 0..MOST {
-            self.hear_signals();
-            if door::now().duration_since(begun).abs() > longest {
+        let (begun, mut longest) = (host::now(), MAX_APPLY);
+        for _ in 0..MAX_MESSAGES {
+            self.handle_signals();
+            if host::now().duration_since(begun).abs() > longest {
                 return true;
             }
             match news.try_recv() {
                 Ok(next) => {
-                    longest = if matches!(next, News::Facts(_)) { LONGEST_LOG } else { longest };
-                    if !self.take(next) {
+                    longest = if matches!(next, ScreenMessage::Facts(_)) { MAX_APPLY_LOG } else { longest };
+                    if !self.apply(next) {
                         return false;
                     }
                 }
@@ -180,117 +184,119 @@ impl Drawing {
         true
     }
 
-    fn hear_signals(&mut self) {
-        while let Ok(told) = self.signals.try_recv() {
-            match told {
-                // A terminal that hung up is no interruption.
-                Told::End if terminal::whose() == Whose::Nobodys => self.leave(Left::Gone),
-                Told::End => self.leave(Left::Interrupted),
-                Told::Stop => self.stop(),
-                Told::GoOn => self.go_on(),
-                Told::Resized => self.anew = true,
+    fn handle_signals(&mut self) {
+        while let Ok(signal) = self.signals.try_recv() {
+            match signal {
+                // A hangup of the terminal does not count as an interrupt.
+                TerminalSignal::End if terminal::terminal_owner() == TerminalOwner::Gone => {
+                    self.close(CloseReason::Gone)
+                }
+                TerminalSignal::End => self.close(CloseReason::Interrupted),
+                TerminalSignal::Stop => self.stop(),
+                TerminalSignal::Continue => self.resume(),
+                TerminalSignal::Resized => self.redraw = true,
             }
         }
     }
 
-    /// False if it is the last.
-    fn take(&mut self, news: News) -> bool {
+    /// Applies one message. Returns false for the last one.
+    fn apply(&mut self, news: ScreenMessage) -> bool {
         match news {
-            // Nobody will see it.
-            News::Facts(_)
-            | News::Queue(_)
-            | News::Standings(_)
-            | News::Anew
-            | News::Supply(_)
-            | News::SupplySlowly(..)
-            | News::Note(_)
-            | News::Said { .. }
-                if self.left => {}
-            News::Facts(facts) => self.tui.catch_up(&facts),
-            News::Said { run, loop_id, attempt, line, unheard: _heard } => {
-                self.tui.said(run, &loop_id, attempt, &line);
+            // The screen is closed.
+            ScreenMessage::Facts(_)
+            | ScreenMessage::Queue(_)
+            | ScreenMessage::Inbox(_)
+            | ScreenMessage::Reset
+            | ScreenMessage::Supply(_)
+            | ScreenMessage::SupplyPart(..)
+            | ScreenMessage::Note(_)
+            | ScreenMessage::AgentLine { .. }
+                if self.closed => {}
+            ScreenMessage::Facts(facts) => self.tui.catch_up(&facts),
+            ScreenMessage::AgentLine { run, loop_id, attempt, line, pending: _heard } => {
+                self.tui.add_live_line(run, &loop_id, attempt, &line);
             }
-            News::Queue(tasks) => self.tui.queue(tasks),
-            News::Standings(standings) => self.tui.standings(standings),
-            News::Anew => self.tui.begin_anew(),
-            News::Time(time) => self.time = Some(time),
-            News::Supply(material) => self.tui.supply(*material),
-            News::SupplySlowly(material, _heard) => self.tui.supply(*material),
-            News::Note(note) => self.tui.note(&note),
-            News::Ending => self.tui.ending(),
-            News::Ring(bytes) => terminal::ring(&bytes),
-            News::Signal => self.hear_signals(),
-            News::Over => return false,
+            ScreenMessage::Queue(tasks) => self.tui.set_queue(tasks),
+            ScreenMessage::Inbox(standings) => self.tui.set_inbox_hints(standings),
+            ScreenMessage::Reset => self.tui.reset(),
+            ScreenMessage::Time(time) => self.time = Some(time),
+            ScreenMessage::Supply(material) => self.tui.receive(*material),
+            ScreenMessage::SupplyPart(material, _heard) => self.tui.receive(*material),
+            ScreenMessage::Note(note) => self.tui.show_note(&note),
+            ScreenMessage::Ending => self.tui.set_ending(),
+            ScreenMessage::Ring(bytes) => terminal::ring(&bytes),
+            ScreenMessage::Signal => self.handle_signals(),
+            ScreenMessage::Over => return false,
         }
         true
     }
 
-    /// Gives the terminal back and stops, until somebody lets it go on.
+    /// Restores the terminal and stops the process until it receives SIGCONT.
     fn stop(&mut self) {
-        // Where no shell is there, nobody would: the system does not stop such a program either.
-        if !terminal::is_a_job() {
+        // Without a job-control shell nothing would continue it. The kernel does not stop such a process either.
+        if !terminal::has_job_control() {
             return;
         }
-        drop(self.taken.take());
-        // It need not have happened when this returns: some other thread may hear of it first.
+        drop(self.terminal.take());
+        // The process may not be stopped yet when this returns: the signal may reach another thread first.
         self.stopped = kill_process(getpid(), Signal::STOP).is_ok();
     }
 
-    /// Somebody let it go on: what was done to the terminal meanwhile is done over.
-    fn go_on(&mut self) {
+    /// Continues after a stop. The shell may have changed the terminal in the meantime.
+    fn resume(&mut self) {
         self.stopped = false;
-        if self.taken.as_ref().is_some_and(|taken| !taken.is_as_taken()) {
-            // It is taken anew at once, if it is ours.
-            drop(self.taken.take());
+        if self.terminal.as_ref().is_some_and(|taken| !taken.is_raw()) {
+            // The terminal is taken again at once if this process is in the foreground.
+            drop(self.terminal.take());
         }
-        if let Some(taken) = &mut self.taken {
-            taken.forget().ok();
+        if let Some(taken) = &mut self.terminal {
+            taken.redraw().ok();
         }
-        self.anew = true;
+        self.redraw = true;
     }
 
-    /// Gives the terminal back when it is another's, and takes it when it is ours again.
+    /// Releases the terminal when the process is in the background and takes it again in the foreground.
     fn follow_the_foreground(&mut self) {
-        if self.left || self.stopped {
+        if self.closed || self.stopped {
             return;
         }
-        match (terminal::whose(), self.taken.is_some()) {
-            (Whose::Ours, true) | (Whose::Anothers, false) => {}
-            (Whose::Ours, false) => {
+        match (terminal::terminal_owner(), self.terminal.is_some()) {
+            (TerminalOwner::Foreground, true) | (TerminalOwner::Background, false) => {}
+            (TerminalOwner::Foreground, false) => {
                 if self.begin().is_ok() {
-                    self.fulfil.seen(true);
+                    self.handler.set_visible(true);
                 }
             }
-            (Whose::Anothers, true) => {
-                drop(self.taken.take());
-                self.fulfil.seen(false);
+            (TerminalOwner::Background, true) => {
+                drop(self.terminal.take());
+                self.handler.set_visible(false);
             }
-            (Whose::Nobodys, _) => self.leave(Left::Gone),
+            (TerminalOwner::Gone, _) => self.close(CloseReason::Gone),
         }
     }
 
     fn draw(&mut self) {
-        let wishes = self.tui.wishes();
-        self.fulfil(wishes);
+        let requests = self.tui.requests();
+        self.handle(requests);
         if !self.until_due().is_zero() {
             return;
         }
-        let Some(taken) = &mut self.taken else { return };
-        let now = door::now();
+        let Some(taken) = &mut self.terminal else { return };
+        let now = host::now();
         let shown = self.time.unwrap_or(now);
         let drawn = taken.draw(|frame| self.tui.draw(frame, shown));
-        (self.drawn_at, self.anew) = (Some(now), false);
+        (self.drawn_at, self.redraw) = (Some(now), false);
         self.frames += 1;
         if drawn.is_err() {
-            self.leave(Left::Gone);
+            self.close(CloseReason::Gone);
         }
     }
 }
 
-/// A test may want to see what a panic leaves behind.
-fn break_for_a_test(frames: u64) {
+/// Panics if a test asks for it.
+fn panic_for_test(frames: u64) {
     assert!(
-        frames < 1 || door::test_word("SIGNOFF_TEST_PANIC").is_none_or(|place| place != "drawing"),
-        "a test wants to see this"
+        frames < 1 || host::test_string("SIGNOFF_TEST_PANIC").is_none_or(|place| place != "drawing"),
+        "panic requested by a test"
     );
 }

@@ -1,66 +1,66 @@
-//! The keyboard of a terminal, a key at a time.
+//! Reads keys from the terminal.
 //!
-//! Read by ourselves: the library that draws would read a terminal that hung up for ever, and could not be told off.
+//! Crossterm's reader is not used: it spins on a hung-up terminal and cannot be cancelled.
 
 use std::io::{self, Stdin};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signoff_term::tui::Press;
+use signoff_term::tui::TuiKey;
 
-use super::press::Typing;
+use super::key_parser::KeyParser;
 
-/// How long the rest of a key may be on its way: an escape alone is a key of its own.
-const REST: Duration = Duration::from_millis(50);
+/// How long to wait for the rest of an escape sequence. An escape alone is a key.
+const ESCAPE_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What comes from a keyboard.
+/// Input from the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// None, if nobody pressed any.
-    Keys(Vec<Press>),
-    /// Nobody can press any more.
+pub enum KeyInput {
+    /// The pressed keys; may be empty.
+    Keys(Vec<TuiKey>),
+    /// The terminal is gone.
     Gone,
 }
 
-/// So often nothing may come before the end of a paste is not waited for any longer.
-const SILENT: u32 = 60;
+/// Number of empty reads after which the end of a paste is no longer awaited.
+const MAX_EMPTY_READS: u32 = 60;
 
-/// A keyboard.
+/// Reads keys from stdin.
 #[derive(Debug, Default)]
-pub struct Keys {
-    typing: Typing,
-    /// How often nothing came in the middle of a paste.
-    silent: u32,
+pub struct KeyReader {
+    parser: KeyParser,
+    /// Number of consecutive empty reads during a paste.
+    empty_reads: u32,
 }
 
-impl Keys {
-    /// Waits so long for a key. The terminal must be ours: others are stopped when they read from it.
-    pub fn wait(&mut self, longest: Duration) -> Heard {
+impl KeyReader {
+    /// Waits at most `longest` for a key. The process must be in the foreground: reading in the background stops it.
+    pub fn wait(&mut self, longest: Duration) -> KeyInput {
         let stdin = io::stdin();
-        let begun = self.typing.has_begun();
-        let over = !is_more(&stdin, if begun { REST } else { longest });
-        self.silent = if over && self.typing.is_pasting() { self.silent + 1 } else { 0 };
-        if self.silent > SILENT {
-            self.typing.give_up_paste();
+        let begun = self.parser.is_incomplete();
+        let over = !has_input(&stdin, if begun { ESCAPE_TIMEOUT } else { longest });
+        self.empty_reads = if over && self.parser.is_pasting() { self.empty_reads + 1 } else { 0 };
+        if self.empty_reads > MAX_EMPTY_READS {
+            self.parser.give_up_paste();
         }
         if over {
-            let rest = if begun { self.typing.presses(&[], true) } else { Vec::new() };
-            return Heard::Keys(rest);
+            let rest = if begun { self.parser.parse(&[], true) } else { Vec::new() };
+            return KeyInput::Keys(rest);
         }
-        let Some(typed) = some(&stdin) else { return Heard::Gone };
-        Heard::Keys(self.typing.presses(&typed, false))
+        let Some(typed) = read_available(&stdin) else { return KeyInput::Gone };
+        KeyInput::Keys(self.parser.parse(&typed, false))
     }
 }
 
-/// What was typed. None if nobody can type any more.
-fn some(stdin: &Stdin) -> Option<Vec<u8>> {
+/// Reads the available bytes. Returns `None` if the terminal is gone.
+fn read_available(stdin: &Stdin) -> Option<Vec<u8>> {
     let mut buffer = [0; 1024];
     let length = rustix::io::read(stdin.as_fd(), &mut buffer).ok().filter(|length| *length > 0)?;
     buffer.get(..length).map(<[u8]>::to_vec)
 }
 
-fn is_more(stdin: &Stdin, longest: Duration) -> bool {
+fn has_input(stdin: &Stdin, longest: Duration) -> bool {
     let longest = Timespec { tv_sec: 0, tv_nsec: longest.subsec_nanos().into() };
     let mut waits = [PollFd::new(stdin, PollFlags::IN)];
     poll(&mut waits, Some(&longest)).is_ok_and(|ready| ready > 0)

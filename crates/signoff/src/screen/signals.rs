@@ -1,67 +1,69 @@
-//! Signals, for whoever has the terminal.
+//! Signals that concern the terminal.
 
 use std::io;
 
 use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Signals, SignalKind, signal};
 
-/// What a signal means for whoever has the terminal.
+/// What a signal means for the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Told {
-    /// Come to an end.
+pub enum TerminalSignal {
+    /// Close the screen.
     End,
-    /// Give the terminal back, and stop.
+    /// Restore the terminal and stop the process.
     Stop,
-    /// It goes on after it was stopped: the terminal may have been another's.
-    GoOn,
-    /// The terminal has another size.
+    /// Continue after a stop. The terminal may have changed.
+    Continue,
+    /// The terminal was resized.
     Resized,
 }
 
-/// Who ends by signals.
+/// Where termination signals are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ends {
-    /// Whoever has the terminal.
-    Here,
-    /// Somebody else, who tells.
-    Elsewhere,
+pub enum TerminationSignals {
+    /// By the screen.
+    HandledByScreen,
+    /// By the dispatcher, which then ends the screen.
+    HandledElsewhere,
 }
 
-/// Tells of signals from now on, in a thread of its own.
-pub fn listen(ends: Ends, tell: impl Fn(Told) -> bool + Send + 'static) -> io::Result<()> {
+/// Starts a thread that passes signals to `tell` until it returns false.
+pub fn listen(ends: TerminationSignals, tell: impl Fn(TerminalSignal) -> bool + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let _inside = runtime.enter();
-    let heard = |kind: Signal| signal(SignalKind::from_raw(kind.as_raw()));
-    let (stop, go_on, size) = (heard(Signal::TSTP)?, heard(Signal::CONT)?, heard(Signal::WINCH)?);
+    let handler = |kind: Signal| signal(SignalKind::from_raw(kind.as_raw()));
+    let (stop, go_on, size) = (handler(Signal::TSTP)?, handler(Signal::CONT)?, handler(Signal::WINCH)?);
     let ends = match ends {
-        Ends::Here => vec![heard(Signal::INT)?, heard(Signal::TERM)?, heard(Signal::HUP)?],
-        Ends::Elsewhere => Vec::new(),
+        TerminationSignals::HandledByScreen => {
+            vec![handler(Signal::INT)?, handler(Signal::TERM)?, handler(Signal::HUP)?]
+        }
+        TerminationSignals::HandledElsewhere => Vec::new(),
     };
     drop(_inside);
-    std::thread::spawn(move || runtime.block_on(hear((stop, [go_on, size]), ends, tell)));
+    std::thread::spawn(move || runtime.block_on(forward((stop, [go_on, size]), ends, tell)));
     Ok(())
 }
 
-async fn hear(
+async fn forward(
     (mut stop, [mut go_on, mut size]): (Signals, [Signals; 2]),
     mut ends: Vec<Signals>,
-    tell: impl Fn(Told) -> bool,
+    tell: impl Fn(TerminalSignal) -> bool,
 ) {
     loop {
-        let told = tokio::select! {
-            _ = stop.recv() => Told::Stop,
-            _ = go_on.recv() => Told::GoOn,
-            _ = size.recv() => Told::Resized,
-            () = any(&mut ends) => Told::End,
+        let received = tokio::select! {
+            _ = stop.recv() => TerminalSignal::Stop,
+            _ = go_on.recv() => TerminalSignal::Continue,
+            _ = size.recv() => TerminalSignal::Resized,
+            () = any_signal(&mut ends) => TerminalSignal::End,
         };
-        if !tell(told) {
+        if !tell(received) {
             return;
         }
     }
 }
 
-/// Waits for the first of them; for ever where there are none.
-async fn any(signals: &mut [Signals]) {
+/// Waits for the first signal; forever if the slice is empty.
+async fn any_signal(signals: &mut [Signals]) {
     std::future::poll_fn(|context| {
         let ready = |one: &mut Signals| one.poll_recv(context).is_ready();
         if signals.iter_mut().any(ready) { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }

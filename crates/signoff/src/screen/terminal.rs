@@ -1,7 +1,7 @@
-//! A terminal that is drawn on as a whole, and is given back whatever happens.
+//! Takes the terminal for drawing and restores it in every case.
 //!
-//! What is drawn goes to the second screen that terminals have, so what was there before is there again afterwards. The
-//! lock of stdout says whose turn it is: a panic anywhere waits for the frame at hand, and then no other one is drawn.
+//! Frames go to the alternate screen, so the previous contents reappear afterwards. The lock of stdout serializes
+//! drawing and restoring: a panic in any thread waits for the current frame, and no frame is drawn after it.
 
 use std::io::{self, BufWriter, Stdout, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,41 +15,39 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use ratatui::{Frame, Terminal};
 use rustix::process::{getpgrp, getsid};
-use rustix::termios::{
-    LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetpgrp, tcsetattr,
-};
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, Termios, tcflush, tcgetattr, tcgetpgrp, tcsetattr};
 
-use crate::{console, door};
+use crate::{console, host};
 
-/// How the terminal was set before it was taken; none while it is not.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+/// The terminal settings before it was taken; `None` while it is not taken.
+static SAVED_SETTINGS: Mutex<Option<Termios>> = Mutex::new(None);
 
-/// A whole frame is written at once.
+/// Buffer size, so that a frame is written at once.
 const FRAME_BYTES: usize = 1 << 16;
 
-/// Grows with every beginning and every end of something that is written to the terminal: odd in between.
+/// Incremented before and after every write to the terminal: odd during a write.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
-/// A terminal that has taken nothing for so long is not waited for.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(1);
+/// A write that takes longer than this counts as stalled.
+const STALL_LIMIT: SignedDuration = SignedDuration::from_secs(1);
 
-/// The terminal while it is ours. It is given back when this is dropped, at the latest.
-pub struct Taken(Option<Terminal<CrosstermBackend<BufWriter<Stdout>>>>);
+/// The terminal in raw mode. Dropping it restores the terminal.
+pub struct RawTerminal(Option<Terminal<CrosstermBackend<BufWriter<Stdout>>>>);
 
-impl Taken {
-    /// Takes the terminal. What others say waits until it is given back.
+impl RawTerminal {
+    /// Takes the terminal. Other output is held back until it is restored.
     pub fn take() -> io::Result<Self> {
-        give_back_on_panic();
+        restore_on_panic();
         let before = tcgetattr(io::stdin())?;
         let mut raw = before.clone();
         raw.make_raw();
-        // What was typed before there was anything to see means nothing.
+        // Discard keys typed before the screen was visible.
         tcsetattr(io::stdin(), OptionalActions::Flush, &raw)?;
-        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
-        console::keep();
+        *SAVED_SETTINGS.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        console::hold_back();
         let begun = Self::begin();
         if begun.is_err() {
-            give_back();
+            restore();
         }
         begun
     }
@@ -60,58 +58,58 @@ impl Taken {
         Ok(Self(Some(Terminal::new(CrosstermBackend::new(out))?)))
     }
 
-    /// Whether it is still set as it was taken. Whoever was stopped finds it as a shell wants it.
-    pub fn is_as_taken(&self) -> bool {
+    /// Whether the terminal is still in raw mode. A shell resets it while the process is stopped.
+    pub fn is_raw(&self) -> bool {
         tcgetattr(io::stdin()).is_ok_and(|now| !now.local_modes.contains(LocalModes::ICANON))
     }
 
-    /// The next frame is drawn whole: what is on the screen may be another's.
-    pub fn forget(&mut self) -> io::Result<()> {
+    /// Makes the next frame redraw everything, because another process may have drawn on the screen.
+    pub fn redraw(&mut self) -> io::Result<()> {
         let Some(terminal) = &mut self.0 else { return Ok(()) };
         let size = terminal.size()?;
         terminal.resize(size.into())
     }
 
-    /// Draws a frame. Whoever gave the terminal back meanwhile has the last word.
+    /// Draws a frame, unless the terminal has been restored in the meantime.
     pub fn draw(&mut self, frame: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         let _turn = io::stdout().lock();
         match &mut self.0 {
-            Some(terminal) if is_taken() => writing(|| terminal.draw(frame).map(drop)),
+            Some(terminal) if is_taken() => counted_write(|| terminal.draw(frame).map(drop)),
             Some(_) | None => Ok(()),
         }
     }
 }
 
-impl Drop for Taken {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
-        give_back();
+        restore();
         if let Some(mut terminal) = self.0.take()
-            && writing(|| terminal.show_cursor()).is_err()
+            && counted_write(|| terminal.show_cursor()).is_err()
         {
-            // It would say on stderr that it cannot: stderr is the terminal that is gone.
+            // Its drop would print an error to stderr, which is the terminal that is gone.
             std::mem::forget(terminal);
         }
     }
 }
 
-/// Writes to the terminal, so that others see when that takes for ever.
-fn writing<T>(write: impl FnOnce() -> T) -> T {
+/// Runs a write to the terminal and counts it, so that a stalled write can be detected.
+fn counted_write<T>(write: impl FnOnce() -> T) -> T {
     WRITES.fetch_add(1, Ordering::AcqRel);
     let written = write();
     WRITES.fetch_add(1, Ordering::AcqRel);
     written
 }
 
-/// Notices a terminal that takes nothing any more.
+/// Detects a terminal that no longer accepts output.
 #[derive(Debug, Default)]
-pub struct Patience(Option<(u64, Timestamp)>);
+pub struct StallDetector(Option<(u64, Timestamp)>);
 
-impl Patience {
-    /// Whether one and the same thing has been written for too long. To be asked again and again.
-    pub fn is_over(&mut self) -> bool {
-        let (write, now) = (WRITES.load(Ordering::Acquire), door::now());
+impl StallDetector {
+    /// Whether the current write is stalled. Poll this regularly.
+    pub fn is_stalled(&mut self) -> bool {
+        let (write, now) = (WRITES.load(Ordering::Acquire), host::now());
         match self.0 {
-            Some((known, since)) if known == write => now.duration_since(since) > PATIENCE,
+            Some((known, since)) if known == write => now.duration_since(since) > STALL_LIMIT,
             Some(_) | None => {
                 self.0 = Some((write, now)).filter(|_| write % 2 == 1);
                 false
@@ -120,78 +118,78 @@ impl Patience {
     }
 }
 
-/// Leaves a terminal that takes nothing as it was set before. What was to be said is never said.
-pub fn abandon() {
-    if let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        set_back(&before);
+/// Restores the settings of a stalled terminal. Output that was held back is lost.
+pub fn restore_settings() {
+    if let Some(before) = SAVED_SETTINGS.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        apply_settings(&before);
     }
 }
 
-/// Whoever has it now has set it as they need it, and would not let us. Nothing is waited for: what was written before may
-/// never be taken.
-fn set_back(before: &Termios) {
-    if is_ours() {
+/// Restores the settings if this process is in the foreground; otherwise another process has set the terminal up for
+/// itself. Does not wait for pending output, which may never drain.
+fn apply_settings(before: &Termios) {
+    if is_foreground() {
         tcsetattr(io::stdin(), OptionalActions::Now, before).ok();
         tcflush(io::stdin(), QueueSelector::IFlush).ok();
     }
 }
 
 fn is_taken() -> bool {
-    BEFORE.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    SAVED_SETTINGS.lock().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// Gives the terminal back, if it is taken, and says what has waited. Nobody there to give it to is no reason to fail.
-pub fn give_back() {
+/// Restores the terminal if it is taken, and prints the output that was held back. Errors are ignored.
+pub fn restore() {
     let mut out = io::stdout().lock();
-    let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-    set_back(&before);
-    writing(|| {
+    let Some(before) = SAVED_SETTINGS.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+    apply_settings(&before);
+    counted_write(|| {
         execute!(out, DisableBracketedPaste, LeaveAlternateScreen, Show).ok();
         drop(out);
-        console::release();
+        console::write_held_back();
     });
 }
 
-/// Sends the terminal something that draws nothing.
+/// Writes bytes to the terminal that draw nothing.
 pub fn ring(bytes: &[u8]) {
     let mut out = io::stdout().lock();
-    writing(|| out.write_all(bytes).and_then(|()| out.flush())).ok();
+    counted_write(|| out.write_all(bytes).and_then(|()| out.flush())).ok();
 }
 
-/// Who may read from the terminal and change it: others are stopped when they do.
+/// Which process group owns the terminal. A process in another group is stopped when it reads from the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
-    Ours,
-    /// We are in the background.
-    Anothers,
-    /// There is no terminal any more.
-    Nobodys,
+pub enum TerminalOwner {
+    Foreground,
+    /// This process is in the background.
+    Background,
+    /// The terminal is gone.
+    Gone,
 }
 
-pub fn whose() -> Whose {
+pub fn terminal_owner() -> TerminalOwner {
     match tcgetpgrp(io::stdin()) {
-        Ok(group) if group == getpgrp() => Whose::Ours,
-        Ok(_) => Whose::Anothers,
-        Err(_) => Whose::Nobodys,
+        Ok(group) if group == getpgrp() => TerminalOwner::Foreground,
+        Ok(_) => TerminalOwner::Background,
+        Err(_) => TerminalOwner::Gone,
     }
 }
 
-pub fn is_ours() -> bool {
-    whose() == Whose::Ours
+pub fn is_foreground() -> bool {
+    terminal_owner() == TerminalOwner::Foreground
 }
 
-/// Whether a shell is there that would let us go on after we were stopped.
-pub fn is_a_job() -> bool {
+/// Whether a job-control shell can continue this process after a stop.
+pub fn has_job_control() -> bool {
     getsid(None).is_ok_and(|session| session != getpgrp())
 }
 
-/// A message is only readable on a terminal that was given back.
-fn give_back_on_panic() {
+/// Restores the terminal before a panic message is printed.
+fn restore_on_panic() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let tell = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            give_back();
+            restore();
             tell(panic);
         }));
     });

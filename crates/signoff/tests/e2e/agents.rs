@@ -1,15 +1,15 @@
-//! `signoff agents`, and agents that cannot do their work: missing, too old, not logged in, with a model that is not there.
+//! `signoff agents`, and agents that cannot work: missing, outdated, not logged in, or with an unknown model.
 
 mod unable;
 
-use signoff_testkit::{Output, TestEnv};
+use signoff_testkit::{ProgramOutput, TestEnv};
 
 use crate::test_env;
 
-/// What real agents said.
+/// Recorded output of real agents.
 const SAID: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
 
-/// A program that tells its version, and says what a real one said to whatever it is asked.
+/// Installs a program that prints its version and otherwise replays a recording of a real agent.
 fn program(env: &TestEnv, name: &str, version: &str, said: &str) {
     let script = format!(
         "#!/bin/sh\ncase \"$*\" in --version) echo '{version}'; echo asked >> \"${{0%/*}}/../asked\"; exit;; esac\n\
@@ -19,8 +19,8 @@ fn program(env: &TestEnv, name: &str, version: &str, said: &str) {
     env.write(&format!("../agents/{name}"), script);
 }
 
-/// Runs a script where only these programs can be found.
-fn shell(env: &TestEnv, script: &str) -> Output {
+/// Runs a script with only these programs on the PATH.
+fn shell(env: &TestEnv, script: &str) -> ProgramOutput {
     let out = env.shell(&format!(
         "mkdir -p ../agents ../tmp; signoff=$(command -v signoff)\n\
          for tool in git cat sleep env sh mkdir chmod ls rm; do ln -sf \"$(command -v $tool)\" ../agents/$tool; done\n\
@@ -28,10 +28,10 @@ fn shell(env: &TestEnv, script: &str) -> Output {
          export PATH=\"$(cd ../agents && pwd)\" TMPDIR=\"$(cd ../tmp && pwd)\" SIGNOFF_TEST_HOLD=nobody\n\
          signoff() {{ \"$signoff\" \"$@\"; }}\n{script}"
     ));
-    Output { stdout: timeless(&out.stdout), ..out }
+    ProgramOutput { stdout: timeless(&out.stdout), ..out }
 }
 
-/// How long something took is never the same.
+/// Replaces durations, which differ from run to run.
 fn timeless(text: &str) -> String {
     let line = |line: &str| match line.split_once(" s, ") {
         Some((before, after)) => {
@@ -43,7 +43,7 @@ fn timeless(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// A repository with a file of settings.
+/// Creates a repository with this configuration.
 fn configured(env: &TestEnv, settings: &str) {
     env.write("signoff.toml", settings);
     let made = shell(
@@ -57,7 +57,7 @@ fn configured(env: &TestEnv, settings: &str) {
 const CLAUDE: &str = "[roles]\nimplement = \"claude\"\n\n[agents.claude]\nkind = \"claude\"\n";
 
 #[test]
-fn what_is_on_the_path_is_told_outside_of_a_repository_too() {
+fn agents_on_the_path_are_listed_outside_of_a_repository_too() {
     let env = test_env();
     insta::assert_snapshot!(shell(&env, "signoff agents"), @"
     exit 0
@@ -88,7 +88,7 @@ fn what_is_on_the_path_is_told_outside_of_a_repository_too() {
 }
 
 #[test]
-fn what_is_configured_is_told_and_must_be_usable() {
+fn configured_agents_are_listed_and_must_be_usable() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     program(&env, "gemini", "who knows", "plain");
@@ -103,7 +103,7 @@ fn what_is_configured_is_told_and_must_be_usable() {
     ✗ codex: not logged in
         there is no program codex
         hint: install it (`npm install -g @openai/codex`), or set [agents.codex] command in signoff.toml
-    ✗ mine: kind command, [ROOT]/work/./mine.sh, login cannot be told
+    ✗ mine: kind command, [ROOT]/work/./mine.sh, login unknown
         ./mine.sh is not executable
         hint: make it so: chmod +x ./mine.sh
     ! writer: kind claude, 2.1.325, [ROOT]/agents/claude, not logged in, model opus
@@ -126,7 +126,7 @@ fn what_is_configured_is_told_and_must_be_usable() {
 }
 
 #[test]
-fn a_trial_tells_what_works_and_leaves_nothing_behind() {
+fn a_check_reports_what_works_and_leaves_nothing_behind() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     configured(&env, CLAUDE);
@@ -160,22 +160,19 @@ fn a_trial_tells_what_works_and_leaves_nothing_behind() {
         hint: `[agents.claude] model` names the model
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
-    env.write(
-        "../agents/claude",
-        "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\nexec sleep 1000\n",
-    );
+    env.write("../agents/claude", "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\nexec sleep 1000\n");
     insta::assert_snapshot!(shell(&env, "SIGNOFF_TEST_TRIAL_MS=200 signoff agents --check; ls ../tmp"), @"
     exit 0
     --- stdout
     ✗ claude: 2.1.325, [ROOT]/agents/claude, not logged in
         does not work: timed out after 200ms (N s, 0 tokens in, 0 out)
-        hint: start `[ROOT]/agents/claude` by hand and ask it for a word, or look into its own log
+        hint: start `[ROOT]/agents/claude` by hand and send it a prompt, or read its log
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
 }
 
 #[test]
-fn a_trial_that_is_interrupted_leaves_nothing_behind() {
+fn an_interrupted_check_leaves_nothing_behind() {
     let env = test_env();
     env.write(
         "../agents/claude",
@@ -195,7 +192,7 @@ fn a_trial_that_is_interrupted_leaves_nothing_behind() {
 }
 
 #[test]
-fn trials_run_at_the_same_time_and_each_is_told_as_soon_as_it_is_done() {
+fn checks_run_in_parallel_and_each_is_reported_when_it_is_done() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     let meets = |kind: &str, version: &str, does: &str| {
@@ -207,8 +204,7 @@ fn trials_run_at_the_same_time_and_each_is_told_as_soon_as_it_is_done() {
     // Each waits for the other.
     meets("claude", "2.1.325", "echo x > \"${0%/*}/../there\"; read x < \"${0%/*}/../back\"");
     meets("codex", "0.166.0", "read x < \"${0%/*}/../there\"; echo x > \"${0%/*}/../back\"");
-    let settings =
-        "[agents.claude]\nkind = \"claude\"\n\n[agents.codex]\nkind = \"codex\"\nmodel = \"gpt-6-sol\"\n";
+    let settings = "[agents.claude]\nkind = \"claude\"\n\n[agents.codex]\nkind = \"codex\"\nmodel = \"gpt-6-sol\"\n";
     configured(&env, settings);
     let fifos = "mkfifo=$(PATH=/usr/bin:/bin command -v mkfifo); $mkfifo ../there ../back ../out ../begun\n";
     insta::assert_snapshot!(shell(&env, &format!("{fifos}signoff agents --check")), @"
@@ -220,7 +216,7 @@ fn trials_run_at_the_same_time_and_each_is_told_as_soon_as_it_is_done() {
         works: Done: wrote out.txt. (N s, 3300 tokens in, 180 out, ~$0.0084)
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
-    // The first has ended, the second has begun and does not end.
+    // The first check has ended; the second has started and does not end.
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     meets("codex", "0.166.0", "echo x > \"${0%/*}/../begun\"; exec sleep 1000");
     let interrupt = "\"$signoff\" agents --check > ../out & own=$!\nexec 3< ../out\nread row <&3; echo \"$row\"\n\
@@ -237,7 +233,7 @@ fn trials_run_at_the_same_time_and_each_is_told_as_soon_as_it_is_done() {
 }
 
 #[test]
-fn where_nobody_is_configured_all_that_are_here_are_tried() {
+fn without_configured_agents_all_installed_agents_are_checked() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     program(&env, "codex", "codex-cli 0.166.0", "no-login");
@@ -258,7 +254,7 @@ fn where_nobody_is_configured_all_that_are_here_are_tried() {
 }
 
 #[test]
-fn who_does_not_speak_the_protocol_is_told_so() {
+fn an_agent_that_does_not_speak_the_protocol_is_reported() {
     let env = test_env();
     let settings = "[agents.echo]\nkind = \"acp\"\ncommand = [\"cat\"]\n\n[agents.short]\nkind = \"acp\"\n\
                     command = [\"short\"]\n\n[agents.words]\nkind = \"acp\"\ncommand = [\"words\"]\n";
@@ -268,22 +264,22 @@ fn who_does_not_speak_the_protocol_is_told_so() {
     insta::assert_snapshot!(shell(&env, "chmod +x ../agents/short ../agents/words; signoff agents --check"), @"
     exit 1
     --- stdout
-    ✗ echo: kind acp, [ROOT]/agents/cat, login cannot be told
-        does not work: it does not speak the Agent Client Protocol: it says again what it is told (N s, 0 tokens in, 0 out)
-        hint: `[agents.echo] command` names the program, with the words by which it speaks the protocol
-    ✗ short: kind acp, [ROOT]/agents/short, login cannot be told
+    ✗ echo: kind acp, [ROOT]/agents/cat, login unknown
+        does not work: it does not speak the Agent Client Protocol: it echoes its input (N s, 0 tokens in, 0 out)
+        hint: set `[agents.echo] command` to the program and the arguments that enable the protocol
+    ✗ short: kind acp, [ROOT]/agents/short, login unknown
         does not work: it does not speak the Agent Client Protocol: it said nothing (N s, 0 tokens in, 0 out)
-        hint: `[agents.short] command` names the program, with the words by which it speaks the protocol
-    ✗ words: kind acp, [ROOT]/agents/words, login cannot be told
+        hint: set `[agents.short] command` to the program and the arguments that enable the protocol
+    ✗ words: kind acp, [ROOT]/agents/words, login unknown
         does not work: it does not speak the Agent Client Protocol: Hello, what can I do for you? (N s, 0 tokens in, 0 out)
-        hint: `[agents.words] command` names the program, with the words by which it speaks the protocol
+        hint: set `[agents.words] command` to the program and the arguments that enable the protocol
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
 }
 
-/// A trial happens elsewhere, in an empty repository; the program is the checkout's all the same.
+/// The check runs in an empty repository elsewhere, but uses the program of this checkout.
 #[test]
-fn a_program_of_the_repository_is_tried_whatever_its_kind() {
+fn a_program_of_the_repository_is_checked_whatever_its_kind() {
     let env = test_env();
     let settings = "[agents.acp]\nkind = \"acp\"\ncommand = [\"./tools/words\"]\n\n[agents.own]\nkind = \"command\"\n\
                     command = [\"./tools/words\"]\n";
@@ -292,10 +288,10 @@ fn a_program_of_the_repository_is_tried_whatever_its_kind() {
     insta::assert_snapshot!(shell(&env, "chmod +x tools/words; signoff agents --check"), @"
     exit 1
     --- stdout
-    ✗ acp: [ROOT]/work/./tools/words, login cannot be told
+    ✗ acp: [ROOT]/work/./tools/words, login unknown
         does not work: it does not speak the Agent Client Protocol: Hello (N s, 0 tokens in, 0 out)
-        hint: `[agents.acp] command` names the program, with the words by which it speaks the protocol
-    ✓ own: kind command, [ROOT]/work/./tools/words, login cannot be told
+        hint: set `[agents.acp] command` to the program and the arguments that enable the protocol
+    ✓ own: kind command, [ROOT]/work/./tools/words, login unknown
         works: Hello (N s, 0 tokens in, 0 out)
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
@@ -303,8 +299,7 @@ fn a_program_of_the_repository_is_tried_whatever_its_kind() {
 
 /// A program of an npm package, which is run by `node`.
 fn packaged(env: &TestEnv, wants: &str) {
-    let package =
-        format!(r#"{{"version":"2.1.325","bin":{{"claude":"claude"}},"engines":{{"node":"{wants}"}}}}"#);
+    let package = format!(r#"{{"version":"2.1.325","bin":{{"claude":"claude"}},"engines":{{"node":"{wants}"}}}}"#);
     env.write("../agents/package.json", package);
     env.write("../agents/claude", "#!/usr/bin/env node\nimport 'x';\n");
 }
@@ -356,7 +351,7 @@ fn a_script_whose_interpreter_is_missing_or_too_old_is_named_before_the_run() {
 }
 
 #[test]
-fn who_does_not_tell_its_version_is_doubtful_and_asked_no_more() {
+fn an_agent_without_a_version_gets_a_warning_and_is_asked_only_once() {
     let env = test_env();
     env.write(
         "../agents/claude",
@@ -373,12 +368,12 @@ fn who_does_not_tell_its_version_is_doubtful_and_asked_no_more() {
     asked
     --- stderr
     `signoff work` works it
-    warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+    warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
     ");
 }
 
 #[test]
-fn the_report_is_as_its_schema_says() {
+fn the_report_matches_its_schema() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     program(&env, "codex", "codex-cli 0.100.0", "work");
@@ -393,7 +388,7 @@ fn the_report_is_as_its_schema_says() {
 }
 
 #[test]
-fn what_init_writes_is_valid_and_uses_all_that_are_there() {
+fn init_writes_a_valid_configuration_that_uses_all_installed_agents() {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", "work");
     program(&env, "codex", "codex-cli 0.166.0", "work");
@@ -424,7 +419,7 @@ fn what_init_writes_is_valid_and_uses_all_that_are_there() {
 }
 
 #[test]
-fn where_nobody_is_logged_in_the_usual_order_holds_and_examples_are_of_the_right_program() {
+fn without_a_login_init_uses_the_default_order_and_matching_examples() {
     let env = test_env();
     program(&env, "gemini", "0.61.0", "plain");
     program(&env, "opencode", "1.18.33", "plain");
@@ -486,13 +481,13 @@ fn an_agent_that_cannot_work_is_named_before_the_run() {
       --> signoff.toml:5
     hint: make it so: chmod +x [ROOT]/agents/claude
     ");
-    // Once it is there, it is asked no more.
+    // The version of an installed agent is asked for only once.
     program(&env, "claude", "2.1.325 (Claude Code)", "no-login");
     shell(&env, "rm ../asked; signoff work; signoff retry 1; signoff retry 1");
     assert_eq!(shell(&env, "cat ../asked").stdout, "asked\n");
 }
 
-/// What is told of a task whose agent says this.
+/// The output for a task whose agent replays this recording.
 fn failed(said: &str) -> String {
     let env = test_env();
     program(&env, "claude", "2.1.325 (Claude Code)", said);
@@ -505,7 +500,7 @@ fn failed(said: &str) -> String {
 }
 
 #[test]
-fn what_only_the_agent_knows_fails_the_attempt_with_its_words_and_the_next_step() {
+fn an_agent_error_fails_the_attempt_with_its_message_and_a_hint() {
     insta::assert_snapshot!(failed("no-login"), @"
     exit 1
     --- stdout
@@ -537,11 +532,10 @@ fn what_only_the_agent_knows_fails_the_attempt_with_its_words_and_the_next_step(
 }
 
 /// A team of one, whose reviewer reports with a tool.
-const REVIEWED: &str =
-    "[gate]\nreviewers = [\"code\"]\n\n[reviewers.code]\nkind = \"code\"\ncontract = \"tool\"\n\n";
+const REVIEWED: &str = "[gate]\nreviewers = [\"code\"]\n\n[reviewers.code]\nkind = \"code\"\ncontract = \"tool\"\n\n";
 
 #[test]
-fn an_agent_that_does_not_reach_the_server_has_not_approved() {
+fn an_agent_that_does_not_reach_the_report_server_has_not_approved() {
     let env = test_env();
     let script = format!(
         "#!/bin/sh\ncase $1 in --version) echo 2.1.325; exit;; esac\ncat > /dev/null\n\
@@ -578,7 +572,7 @@ fn a_reviewer_that_must_report_with_a_tool_needs_a_server() {
     exit 2
     --- stderr
     `signoff work` works it
-    error: reviewer code reports with a tool, and agents cannot be served: no port of 127.0.0.1 is to be had: Cannot assign requested address (os error 99)
-    hint: see to the loopback interface, or set [reviewers.code] contract = "markdown"
+    error: reviewer code reports with a tool, and agents cannot be served: no port on 127.0.0.1 is available: Cannot assign requested address (os error 99)
+    hint: enable the loopback interface, or set [reviewers.code] contract = "markdown"
     "#);
 }

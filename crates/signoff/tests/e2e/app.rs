@@ -1,11 +1,11 @@
-//! What holds for every command.
+//! Behaviour that all commands share: help, version, usage errors and broken pipes.
 
-use signoff_testkit::{Output, TestEnv};
+use signoff_testkit::{ProgramOutput, TestEnv};
 
 use crate::test_env;
 
 #[test]
-fn without_arguments_it_says_what_can_be_done() {
+fn without_arguments_it_prints_the_next_steps() {
     let env = test_env();
     env.shell("git init -q");
     insta::assert_snapshot!(env.run(&[]), @r#"
@@ -26,47 +26,47 @@ fn help_lists_the_commands() {
     insta::assert_snapshot!(test_env().run(&["--help"]), @r#"
     exit 0
     --- stdout
-    Drives coding agents through implement, review, fix and re-review until the work is signed off
+    Drive coding agents through implement, review, fix and re-review until the work is signed off
 
     Usage: signoff [OPTIONS] [COMMAND]
 
     Commands:
       init           Find the agents of this machine and write signoff.toml
-      demo           See it work on a small project, without any model
+      demo           Run a demo on a small project, without a model
       add            Add a task to the queue
-      work           Work the queue
+      work           Work the tasks in the queue
       run            Work the tasks of a plan file, a specification, a tracker or the queue
-      iterate        Work one task the long way: think, plan, implement, test, review the whole
-      review         Review a task's work, or your checkout; nothing is fixed
-      improve        Have a task's work improved from its last review
-      watch          Watch what other signoffs do
+      iterate        Work one task in nine phases: plan, implement, test and review
+      review         Review a task's work or your checkout, without fixing anything
+      improve        Improve a task's work by its last review
+      watch          Watch running tasks in a terminal UI
       status         List the tasks and the open questions
       show           Show a task: its cycles, findings, attempts, costs and files
-      logs           Show what the agents of a task said
+      logs           Show the output of a task's agents
       diff           Show what a task has changed
       report         Write a report about a task or a run
-      stats          Show what all runs tell: reviews, reasons, reviewers, costs
-      replay         Show a run once more
+      stats          Show statistics over all runs: reviews, stop reasons, reviewers, cost
+      replay         Replay a recorded run
       answer         Answer an open question
-      retry          Go on with a task, or with the final review of a run, that failed or stopped
+      retry          Retry a failed or stopped task, or the final review of a run
       edit           Set the final verdict of a task, or of a run's final review, without a review
-      dispute        Say that a finding is wrong
-      cancel         Call a task off
-      merge          Bring an approved task into the default branch
-      land           Bring everything that is approved, or what is named, into the default branch
-      serve          Show the tasks on a page, and decide about them there
+      dispute        Mark a finding as wrong
+      cancel         Cancel a task
+      merge          Land an approved task on the default branch
+      land           Land all approved work, or the named tasks and runs, on the default branch
+      serve          Show and manage the tasks in a browser
       mcp            Serve tasks and findings to your own MCP client, on stdin and stdout
       config         Show every setting, and where it comes from
-      configure      Set how the review phases behave, by questions; or any key, by name
-      agents         Show which agents are here, and whether they work
-      notify         Send a test to whoever is told when nobody looks
-      doctor         Look whether everything is in order here
-      export         Write a task down for other programs
-      import         Go on with an iteration from a state file, version 4
-      parse          Read a reviewer's answer from stdin and show it in the normal form
-      merge-reviews  Merge what `signoff parse` read from several reviewers
-      workflow       Show how the presets work, or check a workflow of your own
-      tasks          Show the tasks a plan file contains
+      configure      Configure the review phases by answering questions, or set any key by name
+      agents         List the agents, and check whether they work
+      notify         Send a test notification to every channel
+      doctor         Check the repository, agents, store and sandbox
+      export         Export a task for other programs
+      import         Continue an iteration from a state file, version 4
+      parse          Parse a reviewer's answer from stdin into a normalized review
+      merge-reviews  Merge the answers of several reviewers
+      workflow       Show the presets, or check a custom workflow
+      tasks          Show the tasks of a plan file
       completions    Print a completion script for a shell
       help           Print this message or the help of the given subcommand(s)
 
@@ -75,14 +75,14 @@ fn help_lists_the_commands() {
       -V, --version  Print version
 
     Options of every command:
-          --json         Report as JSON
-          --json-events  Print every recorded fact as a line of JSON
-          --plain        No colours, nothing drawn over
+          --json         Print the result as JSON
+          --json-events  Print every recorded event as a line of JSON
+          --plain        Print plain lines, without colors or a screen
           --no-ask       Stop instead of asking
-          --lenient      Exit with 0 instead of 3 if a person is needed
-          --strict       Accepted for older scripts; changes nothing
-      -q, --quiet        Say nothing but the data
-      -v, --verbose      Say more
+          --lenient      Exit with 0 instead of 3 if a task needs your decision
+          --strict       Do nothing; accepted for older scripts
+      -q, --quiet        Print only the requested data
+      -v, --verbose      Print more details
 
     Example:
       signoff init
@@ -90,7 +90,7 @@ fn help_lists_the_commands() {
       signoff work
       signoff show 1
 
-    Without a command it says what needs attention and what runs.
+    Without a command it shows what needs your attention and what is running.
     Exit codes: 0 everything requested is approved, 1 something failed, 2 wrong usage,
     3 a person is needed (0 with --lenient), 130 interrupted.
     "#);
@@ -104,16 +104,15 @@ fn commands(help: &str) -> Vec<String> {
     names.filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
-/// Every command and its own commands, each with its help.
-fn helps(env: &TestEnv, path: &[&str]) -> Vec<(String, Output)> {
+/// Every command and subcommand with its help text.
+fn helps(env: &TestEnv, path: &[&str]) -> Vec<(String, ProgramOutput)> {
     let help = env.run(&[path, &["--help"]].concat());
-    let below: Vec<_> =
-        commands(&help.stdout).iter().flat_map(|name| helps(env, &[path, &[name]].concat())).collect();
+    let below: Vec<_> = commands(&help.stdout).iter().flat_map(|name| helps(env, &[path, &[name]].concat())).collect();
     [(path.join(" "), help)].into_iter().chain(below).collect()
 }
 
 #[test]
-fn every_command_says_what_it_is_for_and_shows_an_example() {
+fn every_command_has_a_description_and_an_example() {
     let helps = helps(&test_env(), &[]);
     assert!(helps.len() > 20, "{} commands", helps.len());
     for (command, help) in &helps {
@@ -130,12 +129,12 @@ fn every_command_says_what_it_is_for_and_shows_an_example() {
 }
 
 #[test]
-fn help_of_a_command_tells_its_own_options_from_those_of_all() {
+fn help_of_a_command_separates_its_own_options_from_global_ones() {
     insta::assert_snapshot!(test_env().run(&["retry", "--help"]).stdout, @"
-    Go on with a task, or with the final review of a run, that failed or stopped
+    Retry a failed or stopped task, or the final review of a run
 
-    It goes on from the failed phase; what was finished is not repeated. A task that used up its reviews
-    or attempts is granted one more.
+    It continues from the failed phase; finished phases are not repeated. A task that has used up its
+    reviews or attempts is granted one more.
 
     Usage: signoff retry [OPTIONS] <ID>
 
@@ -145,35 +144,35 @@ fn help_of_a_command_tells_its_own_options_from_those_of_all() {
 
     Options:
           --queue
-              Only queue it, for the next `signoff work`
+              Add it to the queue for the next `signoff work` instead of starting it
 
       -h, --help
               Print help (see a summary with '-h')
 
     Options of every command:
           --json
-              Report as JSON
+              Print the result as JSON
 
           --json-events
-              Print every recorded fact as a line of JSON
+              Print every recorded event as a line of JSON
 
           --plain
-              No colours, nothing drawn over
+              Print plain lines, without colors or a screen
 
           --no-ask
               Stop instead of asking
 
           --lenient
-              Exit with 0 instead of 3 if a person is needed
+              Exit with 0 instead of 3 if a task needs your decision
 
           --strict
-              Accepted for older scripts; changes nothing
+              Do nothing; accepted for older scripts
 
       -q, --quiet
-              Say nothing but the data
+              Print only the requested data
 
       -v, --verbose
-              Say more
+              Print more details
 
     Example:
       signoff retry 29
@@ -203,7 +202,7 @@ fn an_unknown_command_is_wrong_usage() {
 }
 
 #[test]
-fn quiet_and_verbose_cannot_both_be_meant() {
+fn quiet_and_verbose_conflict() {
     insta::assert_snapshot!(test_env().run(&["-q", "-v", "workflow", "list"]), @r"
     exit 2
     --- stderr
@@ -216,16 +215,16 @@ fn quiet_and_verbose_cannot_both_be_meant() {
 }
 
 #[test]
-fn a_reader_that_went_away_is_no_failure() {
+fn a_closed_pipe_is_not_an_error() {
     let answer = format!("ISSUES:\n{}", "- [Critical] a.rs:1 wrong\n".repeat(10_000));
-    let unheard = test_env().run_unheard(&["-q", "parse", "--contract", "prefix"], answer.as_bytes());
+    let unheard = test_env().run_with_closed_stdout(&["-q", "parse", "--contract", "prefix"], answer.as_bytes());
     assert_eq!(unheard.stderr, "");
     assert!(unheard.code.is_some(), "ended by a signal");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_a_failure() {
+fn a_full_disk_is_an_error() {
     insta::assert_snapshot!(test_env().shell("signoff workflow list > /dev/full"), @r"
     exit 1
     --- stderr

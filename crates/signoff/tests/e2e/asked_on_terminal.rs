@@ -1,10 +1,10 @@
-//! A person at a terminal is asked at once, and answers with keys, while other loops go on.
+//! Questions on a terminal: they appear at once and are answered with keys while other loops continue.
 
 use std::fs;
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::terminal::{Screen, Terminal, key};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::terminal::{TerminalScreen, TestTerminal, key};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, changes};
@@ -15,33 +15,33 @@ const TERM: i32 = 15;
 const KEYS: &str = "Esc leaves it for later";
 const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
 
-/// The first review finds something, the second nothing; one review is all there is.
-fn strict(script: Script) -> Script {
+/// The first review finds something, the second does not; only one review is allowed.
+fn strict(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
-        .rule(Rule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
-        .rule(Rule::role("review").cycle(1).say(&changes("missing input validation")))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(ScriptRule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("review").cycle(1).say(&changes("missing input validation")))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-/// One task that comes to a question.
-fn project() -> Project {
-    let project = Project::with_agent(PROGRAM, strict);
+/// A project with one task that leads to a question.
+fn project() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, strict);
     project.configure(ASKS);
     project.run(&["add", "Log in", "-a"]);
     project
 }
 
-/// The same beside another task, whose implementer waits for a file.
-fn beside_another() -> (Project, impl Fn(&str)) {
-    let project = Project::new(PROGRAM);
+/// The same with a second task, whose implementer waits for a file.
+fn beside_another() -> (TestProject, impl Fn(&str)) {
+    let project = TestProject::new(PROGRAM);
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").task("2").write("b.txt", "b\n").say("Reading it.\n");
+    let waits = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("Reading it.\n");
     project.set_agent(|script| {
         strict(
             script
                 .rule(waits.wait_for(&gate.display().to_string()))
-                .rule(Rule::role("review").task("2").say(APPROVED)),
+                .rule(ScriptRule::role("review").task("2").say(APPROVED)),
         )
     });
     project.configure(&format!("jobs = 2\n{ASKS}"));
@@ -50,31 +50,31 @@ fn beside_another() -> (Project, impl Fn(&str)) {
     (project, move |text: &str| fs::write(&gate, text).expect("a file"))
 }
 
-fn task(project: &Project, id: &str) -> String {
+fn task(project: &TestProject, id: &str) -> String {
     let shown = project.run(&["show", id, "--json"]).json();
     let task = &shown["task"];
     format!("{} {}", task["status"], task["final_verdict"])
 }
 
-/// What was printed from a line on. Which of two tasks begins first is anyone's guess.
-fn from(start: &str, screen: &Screen) -> String {
+/// The output from this line on: the order in which the two tasks start varies.
+fn from(start: &str, screen: &TerminalScreen) -> String {
     screen.lines().skip_while(|line| !line.starts_with(start)).collect::<Vec<_>>().join("\n")
 }
 
-/// The lines of the question and what belongs to it, without the frame around them.
-fn dialogue(screen: &Screen) -> String {
+/// The lines of the question without the frame around them.
+fn dialogue(screen: &TerminalScreen) -> String {
     let inside = |line: &str| Some(line.split_once('│')?.1.rsplit_once('│')?.0.trim_end().to_owned());
     let lines = screen.lines().filter_map(inside).skip_while(|line| !line.trim_start().starts_with("? "));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a task is through, as the list shows it.
-fn is_done(screen: &Screen, title: &str) -> bool {
+/// Whether the list shows a task as done.
+fn is_done(screen: &TerminalScreen, title: &str) -> bool {
     !screen.contains(KEYS) && screen.lines().any(|line| line.contains("DONE") && line.contains(title))
 }
 
-/// Comes to the question, which is shown.
-fn asked(project: &Project) -> Terminal {
+/// Waits until the question is on the screen.
+fn asked(project: &TestProject) -> TestTerminal {
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for(KEYS);
     terminal
@@ -84,8 +84,7 @@ fn asked(project: &Project) -> Terminal {
 fn one_task_asks_while_the_other_works() {
     let (project, let_go) = beside_another();
     let terminal = project.env.terminal(&["work", "-j", "2"]);
-    let screen =
-        terminal.wait_until("both", |screen| screen.contains(KEYS) && screen.contains("Reading it."));
+    let screen = terminal.wait_until("both", |screen| screen.contains(KEYS) && screen.contains("Reading it."));
     insta::assert_snapshot!(dialogue(&screen), @"
     ? Task #1 Log in  review 1/1
       1 review did not lead to approval. One more fix and review, proceed with
@@ -121,7 +120,7 @@ fn one_task_asks_while_the_other_works() {
 }
 
 #[test]
-fn starting_over_is_offered_where_there_is_an_earlier_phase() {
+fn starting_over_is_offered_if_there_is_an_earlier_phase() {
     let project = project();
     let terminal = asked(&project);
     terminal.send("4");
@@ -138,7 +137,7 @@ fn starting_over_is_offered_where_there_is_an_earlier_phase() {
 }
 
 #[test]
-fn what_is_answered_elsewhere_is_not_asked_any_more() {
+fn a_question_answered_elsewhere_disappears() {
     let (project, let_go) = beside_another();
     let terminal = project.env.terminal(&["work", "-j", "2"]);
     terminal.wait_for(KEYS);
@@ -154,7 +153,7 @@ fn what_is_answered_elsewhere_is_not_asked_any_more() {
 }
 
 #[test]
-fn what_is_left_for_later_stays_open() {
+fn a_question_left_for_later_stays_open() {
     let project = project();
     let terminal = asked(&project);
     assert!(!terminal.is_sane(), "keys come one by one while the screen is shown");
@@ -181,8 +180,8 @@ fn what_is_left_for_later_stays_open() {
 }
 
 #[test]
-fn one_question_follows_the_other() {
-    let project = Project::with_agent(PROGRAM, strict);
+fn several_questions_are_asked_one_after_the_other() {
+    let project = TestProject::with_agent(PROGRAM, strict);
     project.configure(&format!("jobs = 2\n{ASKS}"));
     project.run(&["add", "Log in", "-a"]);
     project.run(&["add", "Log out", "-a"]);
@@ -225,7 +224,7 @@ fn ctrl_c_ends_it_and_the_question_is_asked_again_next_time() {
 }
 
 #[test]
-fn whoever_ends_it_the_terminal_is_given_back() {
+fn a_signal_restores_the_terminal() {
     for signal in [HUP, TERM] {
         let project = project();
         let terminal = asked(&project);
@@ -237,7 +236,7 @@ fn whoever_ends_it_the_terminal_is_given_back() {
 }
 
 #[test]
-fn nobody_is_asked_who_does_not_want_to_be() {
+fn no_question_is_asked_without_an_interactive_terminal() {
     for (script, code) in [
         ("signoff work --no-ask", 1),
         ("signoff work --plain", 3),
@@ -255,9 +254,9 @@ fn nobody_is_asked_who_does_not_want_to_be() {
     }
 }
 
-/// It would be stopped if it touched the terminal.
+/// The system would stop the job if it touched the terminal.
 #[test]
-fn a_job_in_the_background_asks_nobody() {
+fn a_background_job_does_not_ask() {
     let project = project();
     let script = "set -m; signoff work & wait $!; echo \"it ended with $?\"";
     let end = project.env.shell_on_terminal(script).finish();
@@ -266,7 +265,7 @@ fn a_job_in_the_background_asks_nobody() {
 }
 
 #[test]
-fn a_job_that_was_stopped_asks_again_in_the_foreground() {
+fn a_stopped_job_asks_again_in_the_foreground() {
     let project = project();
     let script = "set -m; signoff work; echo stopped; read line; fg > /dev/null; echo \"it ended with $?\"";
     let terminal = project.env.shell_on_terminal(script);
@@ -284,26 +283,26 @@ fn a_job_that_was_stopped_asks_again_in_the_foreground() {
     assert_eq!(task(&project, "1"), "\"completed\" \"APPROVED\"");
 }
 
-/// What was typed for somebody else is no answer.
+/// Keys typed before the question appears do not answer it.
 #[test]
-fn keys_pressed_before_it_asks_answer_nothing() {
-    let project = Project::new(PROGRAM);
+fn keys_pressed_before_the_question_are_ignored() {
+    let project = TestProject::new(PROGRAM);
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
+    let waits = ScriptRule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
     project.set_agent(|script| strict(script.rule(waits.wait_for(&gate.display().to_string()))));
     project.configure(ASKS);
     project.run(&["add", "Log in", "-a"]);
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for("Reading it.");
     terminal.send(&format!("1{0}{0}", key::ENTER));
-    // They opened the task; whoever looks at it is not asked until they are back at the list.
+    // The keys opened the task; the question appears only after the return to the list.
     terminal.wait_for("Transcript");
     fs::write(&gate, "").expect("a file");
     terminal.wait_for("ASK");
     terminal.send(key::ESC);
     let screen = terminal.wait_for(KEYS);
     assert!(!screen.contains("› 1"), "{screen}");
-    // A key that follows at one go would still be meant for the list: the clock ticks twice before the next one.
+    // A key that follows immediately would still go to the list, so wait for two ticks of the clock.
     let ticked = terminal.wait_until("a second", |now| now.text() != screen.text());
     terminal.wait_until("another one", |now| now.text() != ticked.text());
     terminal.send(key::ESC);
@@ -312,9 +311,9 @@ fn keys_pressed_before_it_asks_answer_nothing() {
 }
 
 #[test]
-fn a_small_terminal_is_enough() {
+fn a_small_terminal_is_sufficient() {
     let (project, let_go) = beside_another();
-    let terminal = project.env.terminal_of((40, 10), &["work", "-j", "2"], &[("NO_COLOR", "1")]);
+    let terminal = project.env.terminal_with((40, 10), &["work", "-j", "2"], &[("NO_COLOR", "1")]);
     let screen = terminal.wait_for("Esc: later");
     insta::assert_snapshot!(dialogue(&screen), @"
     ? Task #1 Log in  review 1/1

@@ -1,21 +1,21 @@
-//! What a person is asked, and what each answer leads to.
+//! Questions to a person, and the effect of each answer.
 
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 use crate::actors::{FEATURE, clean, content, developer, issue, sees};
 
 /// A plan of one task, reviewed for spec and code.
-fn project(reviewers: impl FnOnce(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, |script| reviewers(developer(script)));
+fn project(reviewers: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| reviewers(developer(script)));
     project.env.write("plan.md", "# Plan\n\n### Task 1: Login\n\nPeople log in.\n");
     project.commit("Plan");
     project
 }
 
 /// The one open question: number, text and choices.
-fn question(project: &Project) -> String {
+fn question(project: &TestProject) -> String {
     let status = project.run(&["status", "--json"]).json();
     let questions = status["questions"].as_array().expect("a list of questions");
     assert_eq!(questions.len(), 1, "{status:#}");
@@ -24,35 +24,35 @@ fn question(project: &Project) -> String {
     format!("{} {} {}", question["id"], question["text"], question["choices"])
 }
 
-fn end(project: &Project) -> String {
+fn end(project: &TestProject) -> String {
     let shown = project.run(&["show", "1", "--json"]).json();
     let task = &shown["task"];
     format!("{} {} {} {}", task["status"], task["final_verdict"], task["outcome"], task["reason"])
 }
 
-/// What is printed from the review's line on. Which of two reviewers fails first is anyone's guess.
-fn from_the_review(output: &Output) -> String {
+/// The output from the review's line on: which of two reviewers fails first varies.
+fn from_the_review(output: &ProgramOutput) -> String {
     let start = output.stdout.find("  [1/3] Review: ").expect("a review");
     format!("exit {}\n{}", output.code.expect("an exit code"), &output.stdout[start..])
 }
 
-/// How often a reviewer was called.
-fn calls(project: &Project, reviewer: &str) -> usize {
+/// The number of calls of a reviewer.
+fn calls(project: &TestProject, reviewer: &str) -> usize {
     project.calls().all().iter().filter(|call| call.start.reviewer == reviewer).count()
 }
 
-/// Answers, goes on, and tells how it ended.
-fn answered(project: &Project, choice: &str) -> String {
+/// Answers the question, continues, and returns the result.
+fn answered(project: &TestProject, choice: &str) -> String {
     let answer = project.run(&["answer", "1", choice]);
     assert_eq!(answer.code, Some(0), "{answer}");
     let worked = project.run(&["work"]);
     format!("exit {}, {}", worked.code.expect("an exit code"), end(project))
 }
 
-/// The code reviewer hangs for its first two calls.
-fn late() -> Project {
+/// The code reviewer hangs in its first two calls.
+fn late() -> TestProject {
     let project = project(|script| {
-        let hangs = |call: u32| Rule::role("review").reviewer("code").call(call).hang();
+        let hangs = |call: u32| ScriptRule::role("review").reviewer("code").call(call).hang();
         content(script.rule(hangs(1)).rule(hangs(2)))
     });
     project.configure("[reviewers.code]\ntimeout = \"1s\"\n");
@@ -60,7 +60,7 @@ fn late() -> Project {
 }
 
 #[test]
-fn a_review_that_takes_too_long_is_tried_once_more_then_a_person_is_asked() {
+fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
     let project = late();
     insta::assert_snapshot!(project.run(&["run", "plan.md"]), @"
     exit 3
@@ -127,16 +127,16 @@ fn a_review_that_takes_too_long_is_tried_once_more_then_a_person_is_asked() {
 }
 
 #[test]
-fn a_missing_review_can_be_done_without_but_never_counts_as_approval() {
+fn a_missing_review_can_be_skipped_but_never_counts_as_approval() {
     let project = failing("code");
     assert_eq!(project.run(&["run", "plan.md", "--strict"]).code, Some(3));
     insta::assert_snapshot!(answered(&project, "proceed"), @r#"exit 3, "completed" null "completed_with_issues" "review_skipped""#);
 }
 
-/// One reviewer never answers well.
-fn failing(reviewer: &str) -> Project {
+/// One reviewer always fails.
+fn failing(reviewer: &str) -> TestProject {
     project(|script| {
-        content(script.rule(Rule::role("review").reviewer(reviewer).complain("no network\n").exit(9)))
+        content(script.rule(ScriptRule::role("review").reviewer(reviewer).complain("no network\n").exit(9)))
     })
 }
 
@@ -163,11 +163,11 @@ fn a_missing_review_can_stop_the_task() {
 }
 
 #[test]
-fn findings_of_the_review_that_was_heard_are_fixed_before_it_goes_on() {
+fn findings_of_the_successful_review_are_fixed_before_it_goes_on() {
     let project = project(|script| {
         content(
             script
-                .rule(Rule::role("review").reviewer("code").cycle(1).exit(9))
+                .rule(ScriptRule::role("review").reviewer("code").cycle(1).exit(9))
                 .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
         )
     });
@@ -231,10 +231,9 @@ fn an_answer_in_the_old_format_is_understood() {
 }
 
 #[test]
-fn an_answer_nobody_understands_is_asked_for_once_more() {
-    let project = project(|script| {
-        content(script.rule(Rule::role("review").reviewer("spec").call(1).say("I like it.\n")))
-    });
+fn an_unreadable_answer_is_requested_once_more() {
+    let project =
+        project(|script| content(script.rule(ScriptRule::role("review").reviewer("spec").call(1).say("I like it.\n"))));
     insta::assert_snapshot!(project.run(&["run", "plan.md"]), @"
     exit 0
     --- stdout
@@ -255,9 +254,8 @@ fn an_answer_nobody_understands_is_asked_for_once_more() {
 }
 
 #[test]
-fn an_answer_nobody_understands_twice_is_a_question() {
-    let unclear =
-        || project(|script| script.rule(sees("spec", "I like it.\n")).rule(sees("code", "Me too.\n")));
+fn a_second_unreadable_answer_leads_to_a_question() {
+    let unclear = || project(|script| script.rule(sees("spec", "I like it.\n")).rule(sees("code", "Me too.\n")));
     let project = unclear();
     insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md"])), @"
     exit 3
@@ -278,16 +276,16 @@ fn an_answer_nobody_understands_twice_is_a_question() {
 }
 
 /// Both reviewers fail twice.
-fn both_failing() -> Project {
+fn both_failing() -> TestProject {
     project(|script| {
-        let fails = |reviewer: &str, call: u32| Rule::role("review").reviewer(reviewer).call(call).exit(9);
+        let fails = |reviewer: &str, call: u32| ScriptRule::role("review").reviewer(reviewer).call(call).exit(9);
         let rules = ["spec", "code"].into_iter().flat_map(|name| [fails(name, 1), fails(name, 2)]);
-        content(rules.fold(script, Script::rule))
+        content(rules.fold(script, AgentScript::rule))
     })
 }
 
 #[test]
-fn where_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
+fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
     let project = both_failing();
     insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md"])), @"
     exit 3
@@ -311,12 +309,10 @@ fn where_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
     insta::assert_snapshot!(answered(&project, "stop"), @r#"exit 1, "failed" "CHANGES_REQUESTED" "failed" "stopped_by_person""#);
 }
 
-/// A reviewer who is never content.
-fn endless() -> Project {
+/// A reviewer that never approves.
+fn endless() -> TestProject {
     project(|script| {
-        script
-            .rule(sees("spec", &clean("spec")))
-            .rule(sees("code", &issue("code", 1, "critical", "Still wrong")))
+        script.rule(sees("spec", &clean("spec"))).rule(sees("code", &issue("code", 1, "critical", "Still wrong")))
     })
 }
 
@@ -343,14 +339,14 @@ fn after_three_reviews_a_person_decides() {
 }
 
 #[test]
-fn a_developer_who_fails_is_a_question() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_failed_developer_leads_to_a_question() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         content(
             script
-                .rule(Rule::role("implement").call(1).exit(5))
-                .rule(Rule::role("implement").write(FEATURE, "login\n"))
-                .rule(Rule::role("fix").call(1).exit(6))
-                .rule(Rule::role("fix").append(FEATURE, "fixed\n"))
+                .rule(ScriptRule::role("implement").call(1).exit(5))
+                .rule(ScriptRule::role("implement").write(FEATURE, "login\n"))
+                .rule(ScriptRule::role("fix").call(1).exit(6))
+                .rule(ScriptRule::role("fix").append(FEATURE, "fixed\n"))
                 .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
         )
     });
@@ -365,7 +361,7 @@ fn a_developer_who_fails_is_a_question() {
 }
 
 #[test]
-fn an_answer_that_does_not_fit_names_the_choices() {
+fn an_invalid_answer_names_the_choices() {
     let project = failing("code");
     insta::assert_snapshot!(project.run(&["answer", "1", "retry"]), @"
     exit 2
@@ -402,7 +398,7 @@ fn an_answer_that_does_not_fit_names_the_choices() {
 }
 
 #[test]
-fn where_nobody_may_be_asked_a_question_stops() {
+fn with_no_ask_a_question_stops_the_task() {
     let project = failing("code");
     insta::assert_snapshot!(from_the_review(&project.run(&["run", "plan.md", "--no-ask"])), @"
     exit 1
@@ -410,7 +406,7 @@ fn where_nobody_may_be_asked_a_question_stops() {
         Review Results:
           Spec Review: APPROVED (high confidence)
           Code Review: INCONCLUSIVE - no answer: exit code 9
-    ✗ Task #1 failed: a question came up and nobody may be asked (no_one_to_ask)
+    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
     insta::assert_snapshot!(end(&project), @r#""failed" "CHANGES_REQUESTED" "failed" "no_one_to_ask""#);
@@ -419,24 +415,21 @@ fn where_nobody_may_be_asked_a_question_stops() {
     assert_eq!(project.run(&["run", "plan.md"]).code, Some(1));
 }
 
-/// The second task waits for a file that is made only after the first one's question was answered and its
-/// review asked for again: so the answer is taken in while the other task is at work.
+/// The second task waits for a file that is created only after the first task's question was answered and its
+/// review was requested again: the answer is applied while the other task is running.
 #[test]
-fn an_answer_is_taken_in_at_once_by_a_running_program() {
-    let project = Project::new(PROGRAM);
+fn a_running_program_applies_an_answer_at_once() {
+    let project = TestProject::new(PROGRAM);
     let gate = project.state().with_file_name("go-on");
     project.set_agent(|script| {
         content(
             script
                 .rule(
-                    Rule::role("implement")
-                        .task("2")
-                        .write("b.txt", "b\n")
-                        .wait_for(&gate.display().to_string()),
+                    ScriptRule::role("implement").task("2").write("b.txt", "b\n").wait_for(&gate.display().to_string()),
                 )
-                .rule(Rule::role("implement").write("a.txt", "a\n"))
-                .rule(Rule::role("review").task("1").reviewer("spec").call(3).say(&clean("spec")))
-                .rule(Rule::role("review").task("1").reviewer("spec").exit(9)),
+                .rule(ScriptRule::role("implement").write("a.txt", "a\n"))
+                .rule(ScriptRule::role("review").task("1").reviewer("spec").call(3).say(&clean("spec")))
+                .rule(ScriptRule::role("review").task("1").reviewer("spec").exit(9)),
         )
     });
     project.configure("preset = \"plan\"\njobs = 2\n");
@@ -456,13 +449,13 @@ fn an_answer_is_taken_in_at_once_by_a_running_program() {
     assert_eq!(end(&project), r#""completed" "APPROVED" "approved" null"#);
 }
 
-/// Looks again and again. Every look runs the program, so many of them take their time.
+/// Polls a condition. Every poll runs the program, so many polls take a while.
 fn wait_until(is_so: impl Fn() -> bool) {
     assert!((0..2_000).any(|_| is_so()), "waited in vain");
 }
 
 #[test]
-fn an_answer_that_ends_the_task_says_how_it_ended() {
+fn an_answer_that_ends_the_task_reports_the_result() {
     let project = endless();
     project.run(&["run", "plan.md"]);
     insta::assert_snapshot!(project.run(&["answer", "q1", "stop"]), @"

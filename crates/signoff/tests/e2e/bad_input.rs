@@ -1,47 +1,47 @@
-//! Places and inputs that do not allow any work: one clear message, nothing lost, and on it goes once it is mended.
+//! Unusable environments and inputs: one clear error, no lost work, and the same command succeeds after the repair.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 
-use signoff_testkit::processes::until;
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::processes::wait_until;
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::{PROGRAM, test_env};
 
-fn agent(script: Script) -> Script {
+fn agent(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("work.txt", "work\n").say("Done.\n"))
-        .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+        .rule(ScriptRule::role("implement").write("work.txt", "work\n").say("Done.\n"))
+        .rule(ScriptRule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
 }
 
 /// A project with one task in its queue.
-fn project() -> Project {
-    let project = Project::with_agent(PROGRAM, agent);
+fn project() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, agent);
     project.run(&["add", "Do it", "-a"]);
     project
 }
 
-/// The cause is removed: the same command finishes the task, and nothing was lost.
-fn finishes(project: &Project) {
+/// After the repair, the same command finishes the task, and no work was lost.
+fn finishes(project: &TestProject) {
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("✓ Task #1 completed (APPROVED after 1 cycle)"), "{output}");
 }
 
-/// The database, with all that was written in the file itself.
-fn database(project: &Project) -> std::path::PathBuf {
+/// The database file, after a checkpoint of its write-ahead log.
+fn database(project: &TestProject) -> std::path::PathBuf {
     sql(project, "PRAGMA wal_checkpoint(TRUNCATE)");
     file(project)
 }
 
-fn file(project: &Project) -> std::path::PathBuf {
+fn file(project: &TestProject) -> std::path::PathBuf {
     project.env.work().join(".signoff/signoff.db")
 }
 
-/// What another program could do to the database.
-fn sql(project: &Project, statement: &str) {
+/// Changes the database as another program could.
+fn sql(project: &TestProject, statement: &str) {
     let connection = rusqlite::Connection::open(file(project)).unwrap();
     connection.execute_batch(statement).unwrap();
 }
@@ -49,8 +49,7 @@ fn sql(project: &Project, statement: &str) {
 #[test]
 fn outside_of_a_repository() {
     let env = test_env();
-    let all =
-        [["add", "x"].as_slice(), &["work"], &["status"], &["doctor"], &["show", "1"], &[], &["--json"]];
+    let all = [["add", "x"].as_slice(), &["work"], &["status"], &["doctor"], &["show", "1"], &[], &["--json"]];
     for words in all {
         let output = env.run(words);
         assert_eq!(output.code, Some(2), "{words:?}: {output}");
@@ -62,7 +61,7 @@ fn outside_of_a_repository() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_repository_whose_path_git_cannot_tell() {
+fn a_repository_whose_path_git_cannot_print() {
     let env = test_env();
     env.shell("git init -q 'new\nline'; git init -q \"$(printf 'no-\\377')\"");
     let told = |directory: &str| env.shell(&format!("cd {directory} && {PROGRAM} add It; echo $?"));
@@ -112,7 +111,7 @@ fn a_repository_without_commits() {
 
 #[test]
 fn no_agent() {
-    let project = Project::new(PROGRAM);
+    let project = TestProject::new(PROGRAM);
     project.run(&["add", "Do it", "-a"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 2
@@ -157,7 +156,7 @@ fn unknown_tasks() {
 }
 
 #[test]
-fn an_agent_that_is_not_there() {
+fn a_missing_agent() {
     let project = project();
     project.env.write("signoff.toml", "[agents.a]\nkind = \"command\"\ncommand = [\"no-such-agent\"]\n");
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -173,7 +172,7 @@ fn an_agent_that_is_not_there() {
 }
 
 #[test]
-fn an_agent_that_goes_away_after_the_task_was_started() {
+fn an_agent_that_disappears_after_the_task_was_started() {
     let project = project();
     let own = project.env.root().join("own-agent");
     fs::copy(signoff_testkit::fake_agent::program(), &own).unwrap();
@@ -188,7 +187,7 @@ fn an_agent_that_goes_away_after_the_task_was_started() {
     project.env.write("signoff.toml", config(&own));
     let removes = format!("rm {}", own.display());
     project.set_agent(|script| {
-        agent(script.rule(Rule::role("implement").write("work.txt", "work\n").shell(&removes)))
+        agent(script.rule(ScriptRule::role("implement").write("work.txt", "work\n").shell(&removes)))
     });
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 1
@@ -211,7 +210,7 @@ fn an_agent_that_goes_away_after_the_task_was_started() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     ");
@@ -262,7 +261,7 @@ fn a_database_of_garbage() {
       --> .signoff/signoff.db
     hint: put back a copy of the file, or move it away and begin anew: all branches are still there
     ");
-    // Nobody wrote over it.
+    // The file was not overwritten.
     assert_eq!(fs::read(file(&project)).unwrap(), "garbage".repeat(1000).as_bytes());
     fs::write(file(&project), good).unwrap();
     finishes(&project);
@@ -309,7 +308,7 @@ fn a_database_of_a_newer_signoff() {
 #[test]
 fn a_worktree_that_is_deleted_between_two_runs() {
     let project = project();
-    project.set_agent(|script| agent(script.rule(Rule::role("review").call(1).say("?\n").exit(7))));
+    project.set_agent(|script| agent(script.rule(ScriptRule::role("review").call(1).say("?\n").exit(7))));
     assert_eq!(project.run(&["work"]).code, Some(1));
     fs::remove_dir_all(project.env.work().join(".signoff/worktrees/task-1")).unwrap();
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
@@ -320,7 +319,7 @@ fn a_worktree_that_is_deleted_between_two_runs() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 7
     review general task 1 cycle 1: exit 0
@@ -336,7 +335,7 @@ fn a_worktree_that_is_deleted_between_two_runs() {
 fn a_worktree_that_is_deleted_while_an_agent_works_in_it() {
     let project = project();
     project.set_agent(|script| {
-        let deletes = Rule::role("implement").call(1).write("work.txt", "work\n").shell("rm -rf \"$PWD\"");
+        let deletes = ScriptRule::role("implement").call(1).write("work.txt", "work\n").shell("rm -rf \"$PWD\"");
         agent(script.rule(deletes))
     });
     let first = project.run(&["work"]);
@@ -362,7 +361,7 @@ fn a_worktree_that_is_deleted_while_an_agent_works_in_it() {
 }
 
 #[test]
-fn everything_of_ours_is_deleted_between_two_runs() {
+fn all_files_of_signoff_are_deleted_between_two_runs() {
     let project = project();
     finishes(&project);
     fs::remove_dir_all(project.env.work().join(".signoff")).unwrap();
@@ -379,12 +378,11 @@ fn everything_of_ours_is_deleted_between_two_runs() {
     finishes(&project);
     let both = "for-each-ref --format='%(refname:short) %(tree)' refs/heads/signoff refs/heads/other";
     let printed = project.git(both);
-    let trees: Vec<&str> =
-        printed.lines().filter_map(|line| line.split_once(' ')).map(|(_, tree)| tree).collect();
+    let trees: Vec<&str> = printed.lines().filter_map(|line| line.split_once(' ')).map(|(_, tree)| tree).collect();
     assert!(trees.len() == 2 && trees[0] == trees[1], "{printed}");
 }
 
-/// The program waits no longer than this for others' locks.
+/// Limits how long the program waits for a lock.
 const IMPATIENT: [(&str, &str); 1] = [("SIGNOFF_TEST_PATIENCE_MS", "200")];
 
 #[test]
@@ -406,7 +404,7 @@ fn a_lock_on_a_ref_is_waited_for_and_then_named() {
 }
 
 #[test]
-fn a_lock_on_the_persons_index_is_none_of_our_business() {
+fn a_lock_on_the_persons_index_is_ignored() {
     let project = project();
     fs::write(project.env.work().join(".git/index.lock"), "").unwrap();
     finishes(&project);
@@ -416,19 +414,18 @@ fn a_lock_on_the_persons_index_is_none_of_our_business() {
 #[test]
 fn a_lock_on_the_worktrees_index_is_waited_out() {
     let project = project();
-    project.set_agent(|script| agent(script.rule(Rule::role("review").call(1).leave_index_lock().exit(7))));
+    project.set_agent(|script| agent(script.rule(ScriptRule::role("review").call(1).leave_index_lock().exit(7))));
     assert_eq!(project.run(&["work"]).code, Some(1));
     assert_eq!(project.run(&["retry", "1"]).code, Some(0));
 }
 
-/// A directory that is a file system of its own and soon full; none where that takes more rights than we have.
-struct SmallDisk<'a>(&'a Project);
+/// A small file system mounted on a directory; `None` without the permission to mount one.
+struct SmallDisk<'a>(&'a TestProject);
 
 impl<'a> SmallDisk<'a> {
-    fn mount(project: &'a Project, directory: &str, size: &str) -> Option<Self> {
-        let mounted = project
-            .env
-            .shell(&format!("mkdir -p {directory} && mount -t tmpfs -o size={size} none {directory}"));
+    fn mount(project: &'a TestProject, directory: &str, size: &str) -> Option<Self> {
+        let mounted =
+            project.env.shell(&format!("mkdir -p {directory} && mount -t tmpfs -o size={size} none {directory}"));
         (mounted.code == Some(0)).then_some(Self(project))
     }
 }
@@ -441,7 +438,7 @@ impl Drop for SmallDisk<'_> {
 
 #[test]
 fn a_full_disk() {
-    let project = Project::with_agent(PROGRAM, agent);
+    let project = TestProject::with_agent(PROGRAM, agent);
     let Some(_disk) = SmallDisk::mount(&project, ".signoff", "3m") else { return };
     assert_eq!(project.run(&["add", "Do it", "-a"]).code, Some(0));
     project.env.shell("cat /dev/zero > .signoff/filler");
@@ -458,8 +455,8 @@ fn a_full_disk() {
 
 #[test]
 fn a_disk_that_fills_while_an_agent_talks() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        agent(script.rule(Rule::role("implement").call(1).write("work.txt", "work\n").flood(8_000_000)))
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        agent(script.rule(ScriptRule::role("implement").call(1).write("work.txt", "work\n").flood(8_000_000)))
     });
     let Some(_disk) = SmallDisk::mount(&project, ".signoff", "4m") else { return };
     project.run(&["add", "Do it", "-a"]);
@@ -490,24 +487,24 @@ fn a_full_database() {
     finishes(&project);
 }
 
-/// Works the task; something happens while its implementer is at work, and lasts until the program has ended.
-fn worked_while<T>(project: &Project, env: &[(&str, &str)], happens: impl FnOnce() -> T) -> Output {
+/// Works the task; something happens while its implementer runs and lasts until the program ends.
+fn worked_while<T>(project: &TestProject, env: &[(&str, &str)], happens: impl FnOnce() -> T) -> ProgramOutput {
     project.set_agent(|script| {
-        let waits = Rule::role("implement").write("work.txt", "work\n").wait_for("../../../../go");
+        let waits = ScriptRule::role("implement").write("work.txt", "work\n").wait_for("../../../../go");
         agent(script.rule(waits))
     });
     thread::scope(|scope| {
         let work = scope.spawn(|| project.env.run_with(&["work"], env));
-        until("the implementer is at work", || !project.calls().all().is_empty());
+        wait_until("the implementer is at work", || !project.calls().all().is_empty());
         let _lasts = happens();
         fs::write(project.env.root().join("go"), "").expect("a file to wait for");
         work.join().expect("the program's end")
     })
 }
 
-/// Somebody holds the database while the implementer ends. What follows from that must wait until it is on record.
+/// Another process locks the database while the implementer ends. The next attempt must wait until the end is recorded.
 #[test]
-fn nobody_is_started_whose_start_cannot_be_recorded() {
+fn no_agent_starts_if_its_start_cannot_be_recorded() {
     let project = project();
     let output = worked_while(&project, &IMPATIENT, || {
         let connection = rusqlite::Connection::open(file(&project)).unwrap();
@@ -523,16 +520,16 @@ fn nobody_is_started_whose_start_cannot_be_recorded() {
     error: the database is busy: another program holds it
     hint: try again when it is done
     ");
-    assert_eq!(project.calls().all().len(), 1, "{}", project.calls().story());
+    assert_eq!(project.calls().all().len(), 1, "{}", project.calls().summary());
     finishes(&project);
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     ");
 }
 
 #[test]
-fn a_database_that_is_moved_away_while_it_is_in_use() {
+fn a_database_that_is_moved_away_while_in_use() {
     let project = project();
     let home = project.env.work().join(".signoff");
     let moved = |from: &str, to: &str| {
@@ -553,11 +550,11 @@ fn a_database_that_is_moved_away_while_it_is_in_use() {
     ");
     moved("elsewhere", "signoff.db");
     finishes(&project);
-    assert_eq!(project.calls().of_role("implement").count(), 1);
+    assert_eq!(project.calls().with_role("implement").count(), 1);
 }
 
 #[test]
-fn a_database_that_is_begun_anew_counts_on() {
+fn a_new_database_does_not_reuse_task_numbers() {
     let project = project();
     finishes(&project);
     let before = project.list(".signoff/reviews");
@@ -567,7 +564,7 @@ fn a_database_that_is_begun_anew_counts_on() {
     insta::assert_snapshot!(project.run(&["add", "Do it", "-a"]).stdout, @"Added task #2: Do it");
     assert_eq!(project.run(&["work"]).code, Some(0));
     insta::assert_snapshot!(project.list(".signoff/runs").join(" "), @"1 2");
-    // Nothing of the first task was touched.
+    // Nothing of the first task was changed.
     let after = project.list(".signoff/reviews");
     assert!(before.iter().all(|name| after.contains(name)) && after.len() > before.len(), "{after:?}");
     insta::assert_snapshot!(project.git("branch --format='%(refname:short)'"), @"
@@ -580,8 +577,7 @@ fn a_database_that_is_begun_anew_counts_on() {
 #[test]
 fn submodules() {
     let project = project();
-    project
-        .git("clone -q . ../other && git -c protocol.file.allow=always submodule --quiet add ../other sub");
+    project.git("clone -q . ../other && git -c protocol.file.allow=always submodule --quiet add ../other sub");
     project.commit("Submodule");
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 2
@@ -595,7 +591,7 @@ fn submodules() {
 }
 
 #[test]
-fn checks_that_are_not_there() {
+fn missing_checks() {
     let project = project();
     let checks = "[agents.checks]\nkind = \"checks\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
                   [roles]\nimplement = \"scripted\"\n[gate]\nreviewers = [\"tests\"]\n";
@@ -634,7 +630,7 @@ fn a_phase_of_checks_without_checks() {
 }
 
 #[test]
-fn settings_that_cannot_be_followed() {
+fn settings_that_cannot_be_applied() {
     let project = project();
     project.configure("review_workspace = \"copy\"\n[worktree]\ncopy = [\"nope.txt\", \".signoff\"]\n");
     insta::assert_snapshot!(project.run(&["doctor"]).stdout, @"
@@ -664,7 +660,7 @@ fn settings_that_cannot_be_followed() {
     --- stderr
     error: `store` names a PostgreSQL database, which is not supported yet: expected "sqlite"
       --> signoff.toml:3
-    hint: mend the file, then look at it with `signoff config`
+    hint: fix the file, then look at it with `signoff config`
     "#);
     let from_outside = project.env.run_with(&["add", "x"], &[("SIGNOFF_STORE", "postgres://db")]);
     insta::assert_snapshot!(from_outside, @r#"
@@ -677,7 +673,7 @@ fn settings_that_cannot_be_followed() {
 }
 
 #[test]
-fn a_plan_in_a_format_that_it_is_not() {
+fn a_plan_in_another_format_than_stated() {
     let project = project();
     project.env.write("plan.md", "### Task 1: Do it\n\nNow.\n");
     insta::assert_snapshot!(project.run(&["run", "plan.md", "--as", "beads"]), @r#"
@@ -685,12 +681,12 @@ fn a_plan_in_a_format_that_it_is_not() {
     --- stderr
     error: not JSON; expected an array of issues, {"data": […]}, {"issues": […]}, or one issue a line
       --> plan.md:1
-    hint: mend the file, or say what it is with --as: plan, spec, beads
+    hint: fix the file, or say what it is with --as: plan, spec, beads
     "#);
 }
 
 #[test]
-fn an_answer_to_nothing() {
+fn an_answer_without_a_question() {
     let project = project();
     insta::assert_snapshot!(project.run(&["answer", "1", "retry"]), @"
     exit 2
@@ -715,9 +711,8 @@ fn a_subdirectory_and_a_linked_worktree() {
     let output = project.env.shell("cd a/b && signoff work");
     assert_eq!(output.code, Some(0), "{output}");
     project.git("worktree add -q ../linked -b linked");
-    let output = project
-        .env
-        .shell("cd ../linked && signoff status && signoff add 'Second' && signoff work && signoff status");
+    let output =
+        project.env.shell("cd ../linked && signoff status && signoff add 'Second' && signoff work && signoff status");
     insta::assert_snapshot!(output, @"
     exit 0
     --- stdout
@@ -736,7 +731,7 @@ fn a_subdirectory_and_a_linked_worktree() {
 }
 
 #[test]
-fn a_branch_that_is_there_already() {
+fn an_existing_branch() {
     let project = project();
     project.git("branch signoff/task-1-do-it");
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -751,7 +746,7 @@ fn a_branch_that_is_there_already() {
 }
 
 #[test]
-fn a_branch_that_is_a_directory_of_branches() {
+fn a_branch_name_that_is_a_directory_of_branches() {
     let project = project();
     project.git("branch signoff");
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -765,19 +760,12 @@ fn a_branch_that_is_a_directory_of_branches() {
 }
 
 #[test]
-fn titles_that_are_no_titles() {
-    let project = Project::with_agent(PROGRAM, agent);
+fn invalid_titles() {
+    let project = TestProject::with_agent(PROGRAM, agent);
     let long = "a very long title ".repeat(100_000 / 18);
-    for title in [
-        "!?.,;:",
-        "../../etc/passwd",
-        "-rf",
-        "日本語のタスク",
-        "a\tb\r\nc\u{1b}[31md",
-        "x.lock",
-        "@{",
-        long.trim(),
-    ] {
+    for title in
+        ["!?.,;:", "../../etc/passwd", "-rf", "日本語のタスク", "a\tb\r\nc\u{1b}[31md", "x.lock", "@{", long.trim()]
+    {
         let added = project.run(&["add", "--", title]);
         assert_eq!(added.code, Some(0), "{title:.40}: {added}");
     }
@@ -828,9 +816,9 @@ fn without_git() {
 }
 
 #[test]
-fn a_directory_that_must_not_be_written() {
-    let project = Project::with_agent(PROGRAM, agent);
-    // Permissions mean nothing to root, a file system that is read-only does.
+fn a_directory_that_is_not_writable() {
+    let project = TestProject::with_agent(PROGRAM, agent);
+    // Root ignores permissions, but not a read-only file system.
     let disk = SmallDisk::mount(&project, ".signoff", "30m");
     let (close, open) = match disk {
         Some(_) => ("mount -o remount,ro .signoff", "mount -o remount,rw .signoff"),

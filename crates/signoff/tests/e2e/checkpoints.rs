@@ -1,46 +1,46 @@
-//! Loops that take long are looked at while they work.
+//! Checkpoint reviews of loops that take many attempts.
 
 use std::collections::BTreeMap;
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 use crate::actors::APPROVED;
 use crate::tables::query;
 
-/// Two tasks that may be worked at once.
-fn planners(script: Script) -> Script {
+/// Two independent tasks.
+fn planners(script: AgentScript) -> AgentScript {
     let tasks = r#"{"tasks": [{"id": "a", "title": "A"}, {"id": "b", "title": "B"}]}"#;
     let (tasks, groups) =
-        (Rule::role("enumerate").say(tasks), Rule::role("plan").say(r#"{"groups": [["a", "b"]]}"#));
+        (ScriptRule::role("enumerate").say(tasks), ScriptRule::role("plan").say(r#"{"groups": [["a", "b"]]}"#));
     script.rule(tasks).rule(groups)
 }
 
-/// A developer who needs so many attempts for a task.
-fn slow(script: Script, task: &str, attempts: u32) -> Script {
-    let works = |rule: Rule| rule.append("task-{task}.txt", "step {call}\n");
-    let last = works(Rule::role("implement").task(task).call(attempts)).say("All of it.\nTASK_COMPLETE\n");
-    script.rule(last).rule(works(Rule::role("implement").task(task)).say("Some of it.\nITERATION_DONE\n"))
+/// A developer that needs this many attempts for a task.
+fn slow(script: AgentScript, task: &str, attempts: u32) -> AgentScript {
+    let works = |rule: ScriptRule| rule.append("task-{task}.txt", "step {call}\n");
+    let last = works(ScriptRule::role("implement").task(task).call(attempts)).say("All of it.\nTASK_COMPLETE\n");
+    script.rule(last).rule(works(ScriptRule::role("implement").task(task)).say("Some of it.\nITERATION_DONE\n"))
 }
 
-/// Someone who finds something whenever work in progress is looked at.
-fn reviewers(script: Script) -> Script {
-    let looks = Rule::role("review")
-        .asked_for("at a checkpoint")
+/// A reviewer that finds something at every checkpoint.
+fn reviewers(script: AgentScript) -> AgentScript {
+    let looks = ScriptRule::role("review")
+        .prompt_contains("at a checkpoint")
         .say("- task-{task}.txt:1 [LOW] task {task} goes astray\n\n**Verdict: CHANGES_REQUESTED**\n");
-    script.rule(looks).rule(Rule::role("review").say(APPROVED))
+    script.rule(looks).rule(ScriptRule::role("review").say(APPROVED))
 }
 
-fn project(script: impl FnOnce(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, script);
+fn project(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, script);
     project.env.write("SPEC.md", "# A and B\n");
     project.commit("Specify");
     project
 }
 
-/// After which attempt of which loop the log tells of a checkpoint: `loop:iteration`.
-fn fired(project: &Project) -> String {
+/// The checkpoints in the log, as `loop:iteration`.
+fn fired(project: &TestProject) -> String {
     let reviewed = "select loop_id from events where kind = 'loop.checkpoint_ended' order by position";
     let mut attempts: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let started = "select position, kind, loop_id from events where kind in ('loop.attempt_started', \
@@ -64,7 +64,7 @@ fn fired(project: &Project) -> String {
 
 #[test]
 fn each_effort_has_its_interval() {
-    // One loop needs eleven attempts; the other is done before the first checkpoint.
+    // One loop needs eleven attempts; the other is complete before the first checkpoint.
     for (effort, expected) in [
         ("low", ""),
         ("medium", "1:10 1:5"),
@@ -72,7 +72,7 @@ fn each_effort_has_its_interval() {
         ("max", "1:1 1:10 1:2 1:3 1:4 1:5 1:6 1:7 1:8 1:9"),
     ] {
         let project = project(|script| {
-            let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+            let quick = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
             reviewers(slow(planners(script), "1", 11).rule(quick))
         });
         let output = project.run(&["run", "SPEC.md", "--effort", effort, "-j", "1"]);
@@ -84,9 +84,9 @@ fn each_effort_has_its_interval() {
 }
 
 #[test]
-fn all_active_loops_are_looked_at_when_one_is_due() {
-    // The second loop is in the middle of its first attempt until the first one was looked at.
-    let waits = Rule::role("implement")
+fn a_checkpoint_reviews_all_active_loops() {
+    // The second loop is in its first attempt until the first loop was reviewed.
+    let waits = ScriptRule::role("implement")
         .task("2")
         .write("half.txt", "half\n")
         .shell("touch ../../../../agent/half")
@@ -94,7 +94,7 @@ fn all_active_loops_are_looked_at_when_one_is_due() {
         .write("b.txt", "b\n")
         .say("TASK_COMPLETE\n");
     let goes_on = |call: u32| {
-        Rule::role("implement").task("1").call(call).wait_for("../../../../agent/half").append("a.txt", "a\n")
+        ScriptRule::role("implement").task("1").call(call).wait_for("../../../../agent/half").append("a.txt", "a\n")
     };
     let project = project(|script| {
         let script = planners(script).rule(waits);
@@ -109,7 +109,8 @@ fn all_active_loops_are_looked_at_when_one_is_due() {
     let output = project.run(&["run", "SPEC.md", "--effort", "high"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(fired(&project), "1:3 2:1");
-    let rows = "select loop_id, task_id is null, passed, verdict from loop_reviews where task_id is null order by loop_id";
+    let rows =
+        "select loop_id, task_id is null, passed, verdict from loop_reviews where task_id is null order by loop_id";
     assert_eq!(query(&project, rows), "1|1|0|changes_requested\n2|1|0|changes_requested");
     let issues = "select r.loop_id, i.loop_id, i.task_id is null, i.description from review_issues i \
                   join loop_reviews r on r.id = i.loop_review_id order by 1";
@@ -118,10 +119,9 @@ fn all_active_loops_are_looked_at_when_one_is_due() {
     assert_eq!(query(&project, at), "1|3|4\n2|1|1");
 
     let calls = project.calls();
-    let looked: Vec<_> = calls.of_role("review").filter(|call| call.prompt.contains("half.txt")).collect();
+    let looked: Vec<_> = calls.with_role("review").filter(|call| call.prompt.contains("half.txt")).collect();
     assert!(!looked.is_empty(), "what is not committed is looked at too");
-    let told =
-        calls.of_role("implement").find(|call| call.start.task == "1" && call.start.call == 4).unwrap();
+    let told = calls.with_role("implement").find(|call| call.start.task == "1" && call.start.call == 4).unwrap();
     assert!(told.prompt.contains("task 1 goes astray"), "{}", told.prompt);
     let names = project.list(".signoff/reviews");
     assert!(names.iter().any(|name| name.ends_with("-task-2-checkpoint-1.md")), "{names:?}");
@@ -130,14 +130,14 @@ fn all_active_loops_are_looked_at_when_one_is_due() {
 }
 
 #[test]
-fn what_cannot_be_looked_at_keeps_nobody_from_going_on() {
+fn a_failed_checkpoint_review_does_not_stop_the_loop() {
     for blind in [
-        Rule::role("review").asked_for("at a checkpoint").exit(1),
-        Rule::role("review").asked_for("at a checkpoint").say("Mumble.\n"),
+        ScriptRule::role("review").prompt_contains("at a checkpoint").exit(1),
+        ScriptRule::role("review").prompt_contains("at a checkpoint").say("Mumble.\n"),
     ] {
         let project = project(|script| {
-            let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
-            slow(planners(script), "1", 3).rule(quick).rule(blind).rule(Rule::role("review").say(APPROVED))
+            let quick = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+            slow(planners(script), "1", 3).rule(quick).rule(blind).rule(ScriptRule::role("review").say(APPROVED))
         });
         let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
         assert_eq!(output.code, Some(0), "{output}");
@@ -149,19 +149,19 @@ fn what_cannot_be_looked_at_keeps_nobody_from_going_on() {
 }
 
 #[test]
-fn who_wants_to_discuss_work_in_progress_is_heard_in_the_next_attempt() {
-    let wavers = Rule::role("review")
-        .asked_for("at a checkpoint")
+fn a_checkpoint_discussion_is_passed_to_the_next_attempt() {
+    let wavers = ScriptRule::role("review")
+        .prompt_contains("at a checkpoint")
         .say("Is a table really what is meant here?\n\n**Verdict: NEEDS_DISCUSSION**\n");
     let project = project(|script| {
-        let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
-        slow(planners(script), "1", 2).rule(quick).rule(wavers).rule(Rule::role("review").say(APPROVED))
+        let quick = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+        slow(planners(script), "1", 2).rule(quick).rule(wavers).rule(ScriptRule::role("review").say(APPROVED))
     });
     let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("Checkpoint review of #1: 1 finding"), "{output}");
     let calls = project.calls();
-    let told = calls.of_role("implement").find(|call| call.start.task == "1" && call.start.call == 2);
+    let told = calls.with_role("implement").find(|call| call.start.task == "1" && call.start.call == 2);
     let prompt = &told.unwrap().prompt;
     assert!(prompt.contains("Is a table really what is meant here?"), "{prompt}");
 }
@@ -169,29 +169,32 @@ fn who_wants_to_discuss_work_in_progress_is_heard_in_the_next_attempt() {
 const TABLE_IS_GONE: &str =
     "- b.txt:1 [HIGH] the migration deletes the users table\n\n**Verdict: CHANGES_REQUESTED**\n";
 
-/// The second task completes while it is looked at, and is approved before the checkpoint's answer is in.
+/// The second task completes during its checkpoint review and is approved before the answer arrives.
 #[test]
 fn a_checkpoint_finding_that_comes_after_the_approval_reopens_the_task() {
-    let project = Project::new(PROGRAM);
+    let project = TestProject::new(PROGRAM);
     let file = |name: &str| project.state().with_file_name(name).display().to_string();
     let (begun, looking, approved) = (file("begun"), file("looking"), file("approved"));
     let touch = |path: &str| format!("touch '{path}'");
-    let completes = Rule::role("implement")
+    let completes = ScriptRule::role("implement")
         .task("2")
         .write("draft.txt", "draft\n")
         .shell(&touch(&begun))
         .wait_for(&looking)
         .write("b.txt", "drop table users\n")
         .say("TASK_COMPLETE\n");
-    let looks = Rule::role("review").task("2").asked_for("at a checkpoint");
-    let looks = looks.shell(&touch(&looking)).wait_for(&approved).say(TABLE_IS_GONE);
-    let judges = Rule::role("review").task("2").cycle(1).shell(&touch(&approved)).say(APPROVED);
-    let fixes = Rule::role("fix").task("2").write("b.txt", "add a column\n").say("TASK_COMPLETE\n");
+    let looks = ScriptRule::role("review").task("2").prompt_contains("at a checkpoint");
+    // The merged review is written right before the approval is recorded.
+    let reviews = project.env.work().join(".signoff/reviews").display().to_string();
+    let merged = format!("until ls '{reviews}'/*task-2*.md >/dev/null 2>&1; do :; done");
+    let looks = looks.shell(&touch(&looking)).wait_for(&approved).shell(&merged).say(TABLE_IS_GONE);
+    let judges = ScriptRule::role("review").task("2").cycle(1).shell(&touch(&approved)).say(APPROVED);
+    let fixes = ScriptRule::role("fix").task("2").write("b.txt", "add a column\n").say("TASK_COMPLETE\n");
     project.set_agent(|script| {
         let script = planners(script).rule(completes).rule(looks).rule(judges).rule(fixes);
-        let first = Rule::role("implement").task("1").call(1).wait_for(&begun).append("a.txt", "a\n");
-        let second = Rule::role("implement").task("1").append("a.txt", "a\n").say("TASK_COMPLETE\n");
-        script.rule(first.say("ITERATION_DONE\n")).rule(second).rule(Rule::role("review").say(APPROVED))
+        let first = ScriptRule::role("implement").task("1").call(1).wait_for(&begun).append("a.txt", "a\n");
+        let second = ScriptRule::role("implement").task("1").append("a.txt", "a\n").say("TASK_COMPLETE\n");
+        script.rule(first.say("ITERATION_DONE\n")).rule(second).rule(ScriptRule::role("review").say(APPROVED))
     });
     project.configure("");
     project.env.write("SPEC.md", "# A and B\n");
@@ -200,7 +203,7 @@ fn a_checkpoint_finding_that_comes_after_the_approval_reopens_the_task() {
     assert_eq!(output.code, Some(0), "{output}");
 
     let calls = project.calls();
-    let of_task = |role: &'static str| calls.of_role(role).filter(|call| call.start.task == "2");
+    let of_task = |role: &'static str| calls.with_role(role).filter(|call| call.start.task == "2");
     let fixed = of_task("fix").next().expect("the fixer is called");
     assert!(fixed.prompt.contains("the migration deletes the users table"), "{}", fixed.prompt);
     let judged = of_task("review").last().expect("a second completion review");
@@ -209,18 +212,14 @@ fn a_checkpoint_finding_that_comes_after_the_approval_reopens_the_task() {
     let issues = "select i.loop_id, i.task_id is null, i.description, i.state from review_issues i \
                   where i.description like 'the migration%'";
     assert_eq!(query(&project, issues), "2|1|the migration deletes the users table|fixed");
-    assert_eq!(
-        output.stdout.matches("Checkpoint review: 1 finding, which reopens the task").count(),
-        1,
-        "{output}"
-    );
+    assert_eq!(output.stdout.matches("Checkpoint review: 1 finding, which reopens the task").count(), 1, "{output}");
     assert!(output.stdout.contains("Checkpoint review of #1, #2: 1 finding\n"), "{output}");
     assert!(!output.stdout.contains("nothing found"), "{output}");
     is_counted_once_as_fixed(&project);
 }
 
-/// Every report has the one finding of the run once, in the state that the task's reviewers gave it.
-fn is_counted_once_as_fixed(project: &Project) {
+/// Every report contains the run's one finding once, in the state that the task's reviewers gave it.
+fn is_counted_once_as_fixed(project: &TestProject) {
     let report = |format: &str| project.run(&["report", "run-1", "--format", format]).stdout;
     let json: serde_json::Value = serde_json::from_str(&report("json")).expect("JSON");
     let findings = &json["totals"]["findings"];
@@ -243,7 +242,7 @@ fn is_counted_once_as_fixed(project: &Project) {
 #[test]
 fn a_disputed_checkpoint_finding_is_disputed_on_its_task() {
     let project = project(|script| {
-        let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+        let quick = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
         reviewers(slow(planners(script), "1", 2).rule(quick))
     });
     project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
@@ -255,13 +254,13 @@ fn a_disputed_checkpoint_finding_is_disputed_on_its_task() {
 }
 
 #[test]
-fn what_a_checkpoint_review_costs_is_on_its_task() {
-    let used = |rule: Rule| rule.usage(serde_json::json!({"cost_usd": 0.25}));
-    let looks = Rule::role("review").asked_for("at a checkpoint");
+fn the_cost_of_a_checkpoint_review_counts_for_its_task() {
+    let used = |rule: ScriptRule| rule.usage(serde_json::json!({"cost_usd": 0.25}));
+    let looks = ScriptRule::role("review").prompt_contains("at a checkpoint");
     let project = project(|script| {
-        let quick = Rule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
+        let quick = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
         let script = slow(planners(script), "1", 2).rule(quick).rule(used(looks).say(APPROVED));
-        script.rule(Rule::role("review").say(APPROVED))
+        script.rule(ScriptRule::role("review").say(APPROVED))
     });
     let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
     assert_eq!(output.code, Some(0), "{output}");
@@ -272,15 +271,15 @@ fn what_a_checkpoint_review_costs_is_on_its_task() {
 }
 
 #[test]
-fn the_cap_of_a_task_counts_what_its_checkpoint_reviews_cost() {
-    let costs = |rule: Rule, usd: f64| rule.usage(serde_json::json!({"cost_usd": usd}));
-    let works = |rule: Rule| costs(rule.append("task-{task}.txt", "step {call}\n"), 0.1);
+fn the_cap_of_a_task_includes_its_checkpoint_reviews() {
+    let costs = |rule: ScriptRule, usd: f64| rule.usage(serde_json::json!({"cost_usd": usd}));
+    let works = |rule: ScriptRule| costs(rule.append("task-{task}.txt", "step {call}\n"), 0.1);
     let project = project(|script| {
-        let last = works(Rule::role("implement").task("1").call(2)).say("TASK_COMPLETE\n");
-        let first = works(Rule::role("implement").task("1")).say("ITERATION_DONE\n");
-        let quick = works(Rule::role("implement").task("2")).say("TASK_COMPLETE\n");
-        let looks = costs(Rule::role("review").asked_for("at a checkpoint"), 0.25).say(APPROVED);
-        let judges = Rule::role("review").say(APPROVED);
+        let last = works(ScriptRule::role("implement").task("1").call(2)).say("TASK_COMPLETE\n");
+        let first = works(ScriptRule::role("implement").task("1")).say("ITERATION_DONE\n");
+        let quick = works(ScriptRule::role("implement").task("2")).say("TASK_COMPLETE\n");
+        let looks = costs(ScriptRule::role("review").prompt_contains("at a checkpoint"), 0.25).say(APPROVED);
+        let judges = ScriptRule::role("review").say(APPROVED);
         planners(script).rule(last).rule(first).rule(quick).rule(looks).rule(judges)
     });
     project.configure("[limits]\nmax_cost_usd = 0.4\n");

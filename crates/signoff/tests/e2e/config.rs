@@ -1,14 +1,11 @@
-//! `signoff config`.
+//! `signoff config`: every setting with its origin, and errors with their position.
 
 use crate::test_env;
 
 #[test]
 fn every_setting_is_shown_with_its_origin() {
     let env = test_env();
-    env.write(
-        "signoff.toml",
-        "jobs = 2\n\n[agents.claude]\nmodel = \"opus\"\n\n[gate]\nfail_on = \"HIGH\"\n",
-    );
+    env.write("signoff.toml", "jobs = 2\n\n[agents.claude]\nmodel = \"opus\"\n\n[gate]\nfail_on = \"HIGH\"\n");
     env.shell("git init -q; mkdir -p ~/.config/signoff below; echo 'sandbox = false' > ~/.config/signoff/config.toml");
     insta::assert_snapshot!(env.shell("cd below && SIGNOFF_PRESET=task SIGNOFF_TASK_ID=7 signoff config --show"), @r#"
     exit 0
@@ -78,7 +75,7 @@ fn settings_can_be_read_by_programs() {
 }
 
 #[test]
-fn the_persons_file_may_lie_elsewhere() {
+fn the_persons_file_can_be_elsewhere() {
     let env = test_env();
     env.write("elsewhere/signoff/config.toml", "jobs = 9\n");
     let shown = env.shell("XDG_CONFIG_HOME=$PWD/elsewhere signoff config | grep ^jobs");
@@ -96,7 +93,7 @@ fn the_persons_file_may_lie_elsewhere() {
 }
 
 #[test]
-fn a_mistake_is_wrong_usage_and_names_its_place() {
+fn a_mistake_is_wrong_usage_and_names_its_position() {
     let env = test_env();
     env.write("signoff.toml", "jobs = 2\n\n[gate]\nmax_cycels = 3\n");
     insta::assert_snapshot!(env.run(&["config"]), @"
@@ -104,7 +101,7 @@ fn a_mistake_is_wrong_usage_and_names_its_place() {
     --- stderr
     error: unknown key `max_cycels` in a gate: did you mean `max_cycles`?
       --> signoff.toml:4
-    hint: mend the file, then look at it with `signoff config`
+    hint: fix the file, then look at it with `signoff config`
     ");
     env.write("signoff.toml", b"# caf\xe9\n");
     insta::assert_snapshot!(env.run(&["config"]), @"
@@ -136,7 +133,7 @@ fn a_mistake_is_wrong_usage_and_names_its_place() {
     --- stderr
     error: unknown key `job` in the configuration: did you mean `jobs`?
       --> ~/.config/signoff/config.toml:1
-    hint: mend the file, then look at it with `signoff config`
+    hint: fix the file, then look at it with `signoff config`
     "
     );
 }

@@ -1,17 +1,17 @@
-//! `signoff configure`: keys by name, phases in a line, taking over and taking back.
+//! `signoff configure`: set keys by name, show phases, import files of other programs, and reset.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use signoff_testkit::Project;
+use signoff_testkit::TestProject;
 
 use crate::PROGRAM;
 
 mod dialogue;
 
-/// A repository with a file that somebody cares for.
-fn project() -> Project {
-    let project = Project::new(PROGRAM);
+/// A repository with a configuration file that has comments.
+fn project() -> TestProject {
+    let project = TestProject::new(PROGRAM);
     project.env.write("signoff.toml", FILE);
     project
 }
@@ -73,8 +73,8 @@ fn keys_are_set_and_the_rest_of_the_file_stays() {
 }
 
 #[test]
-fn a_file_is_made_where_there_is_none_and_not_written_where_it_says_so_already() {
-    let project = Project::new(PROGRAM);
+fn a_missing_file_is_created_and_an_unchanged_file_is_not_written() {
+    let project = TestProject::new(PROGRAM);
     insta::assert_snapshot!(project.env.shell("mkdir -p below && cd below && signoff configure --set jobs=8"), @"
     exit 0
     --- stdout
@@ -97,7 +97,7 @@ fn a_file_is_made_where_there_is_none_and_not_written_where_it_says_so_already()
 }
 
 #[test]
-fn what_the_reader_refuses_is_never_written() {
+fn an_invalid_value_is_never_written() {
     let project = project();
     for (words, snapshot) in [("jobs=many", "text"), ("preset=7", "number")] {
         let output = project.run(&["configure", "--set", "sandbox=false", "--set", words]);
@@ -156,7 +156,7 @@ fn what_the_reader_refuses_is_never_written() {
 }
 
 #[test]
-fn a_broken_file_is_mended_by_a_key_and_told_otherwise() {
+fn a_broken_file_can_be_repaired_by_a_key_and_is_an_error_otherwise() {
     let project = project();
     project.env.write("signoff.toml", "jobs = \"many\"\n# why\n");
     insta::assert_snapshot!(project.run(&["configure", "--set", "sandbox=false"]), @r#"
@@ -164,7 +164,7 @@ fn a_broken_file_is_mended_by_a_key_and_told_otherwise() {
     --- stderr
     error: `jobs` is "many": expected a whole number from 1 to 1000
       --> signoff.toml, where it says `jobs = "many"`
-    hint: nothing was written: mend that first, or with the same command
+    hint: nothing was written: fix that first, or with the same command
     "#);
     insta::assert_snapshot!(project.run(&["configure", "--set", "jobs=3"]), @r#"
     exit 0
@@ -178,13 +178,13 @@ fn a_broken_file_is_mended_by_a_key_and_told_otherwise() {
     --- stderr
     error: this is not TOML: texts must be quoted; expected lines such as jobs = 4, preset = "task" or [gate]
       --> signoff.toml:1
-    hint: mend the file, then look at it with `signoff config`
+    hint: fix the file, then look at it with `signoff config`
     "#);
     assert_eq!(project.read("signoff.toml"), "jobs = \n");
 }
 
 #[test]
-fn the_words_of_the_file_about_phases_are_keys_too() {
+fn the_phase_settings_of_the_file_can_be_set_by_key() {
     let project = project();
     insta::assert_snapshot!(project.run(&[
         "configure", "--set", "phases.5.maxRetries=3", "--set", "phases.3.maxRetries=null", "--set", "phases.8.failOnSeverity=HIGH",
@@ -220,10 +220,13 @@ fn the_words_of_the_file_about_phases_are_keys_too() {
 }
 
 #[test]
-fn every_phase_is_shown_in_a_line() {
+fn every_phase_is_shown_on_one_line() {
     let project = project();
     project.env.shell("mkdir -p ~/.config/signoff; printf '[roles]\\nreview = \"claude\"\\n[presets.phases.gates.test]\\non_exhausted = \"ask\"\\n' > ~/.config/signoff/config.toml");
-    project.env.write("signoff.toml", format!("{FILE}\n[presets.phases.phase.1]\nmodel = \"haiku\"\nparallel = false\n\n[checks]\ntest = \"make\"\n"));
+    project.env.write(
+        "signoff.toml",
+        format!("{FILE}\n[presets.phases.phase.1]\nmodel = \"haiku\"\nparallel = false\n\n[checks]\ntest = \"make\"\n"),
+    );
     insta::assert_snapshot!(project.run(&["configure", "--show"]), @"
     exit 0
     --- stdout
@@ -294,7 +297,7 @@ fn every_phase_is_shown_in_a_line() {
 
 #[test]
 fn the_phases_are_shown_before_anything_is_configured() {
-    let project = Project::new(PROGRAM);
+    let project = TestProject::new(PROGRAM);
     insta::assert_snapshot!(project.run(&["configure", "--show"]), @"
     exit 0
     --- stdout
@@ -311,12 +314,12 @@ fn the_phases_are_shown_before_anything_is_configured() {
 }
 
 #[test]
-fn taking_back_leaves_the_rest_and_a_copy() {
+fn reset_keeps_other_settings_and_a_copy() {
     let project = project();
     insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"
     exit 0
     --- stdout
-    kept signoff.toml as it was as signoff.toml.bak
+    kept the old signoff.toml as signoff.toml.bak
     wrote signoff.toml
       presets.phases.gates.code_review.max_cycles: 3 → (not set)
     ");
@@ -331,7 +334,7 @@ fn taking_back_leaves_the_rest_and_a_copy() {
     insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"
     exit 0
     --- stdout
-    signoff.toml is as you want it; nothing was written
+    signoff.toml already has these values; nothing was written
     ");
     project.env.write("signoff.toml", FILE);
     insta::assert_snapshot!(project.run(&["configure", "--reset", "--json"]), @r#"
@@ -352,44 +355,40 @@ fn taking_back_leaves_the_rest_and_a_copy() {
       "notes": []
     }
     "#);
-    assert_eq!(
-        project.list("."),
-        [".git", "README.md", "signoff.toml", "signoff.toml.bak", "signoff.toml.bak2"]
-    );
+    assert_eq!(project.list("."), [".git", "README.md", "signoff.toml", "signoff.toml.bak", "signoff.toml.bak2"]);
 }
 
 #[test]
-fn what_other_files_say_about_the_phases_still_holds() {
+fn phase_settings_in_other_files_still_apply() {
     let project = project();
-    project.env.write(
-        ".claude/iterate-config.local.json",
-        r#"{"version": 2, "phases": {"5": {"onFailure": "stop"}}}"#,
+    project.env.write(".claude/iterate-config.local.json", r#"{"version": 2, "phases": {"5": {"onFailure": "stop"}}}"#);
+    project.env.shell(
+        "mkdir -p ~/.config/signoff; printf '[presets.phases]\\nmax_fixes = 4\\n' > ~/.config/signoff/config.toml",
     );
-    project.env.shell("mkdir -p ~/.config/signoff; printf '[presets.phases]\\nmax_fixes = 4\\n' > ~/.config/signoff/config.toml");
     insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"
     exit 0
     --- stdout
-    kept signoff.toml as it was as signoff.toml.bak
+    kept the old signoff.toml as signoff.toml.bak
     wrote signoff.toml
       presets.phases.gates.code_review.max_cycles: 3 → (not set)
     --- stderr
-    .claude/iterate-config.local.json still says something about the phases
-    ~/.config/signoff/config.toml still says something about the phases
+    .claude/iterate-config.local.json still contains settings of the phases
+    ~/.config/signoff/config.toml still contains settings of the phases
     ");
     insta::assert_snapshot!(project.run(&["configure", "--reset", "--global"]), @"
     exit 0
     --- stdout
-    kept ~/.config/signoff/config.toml as it was as config.toml.bak
+    kept the old ~/.config/signoff/config.toml as config.toml.bak
     wrote ~/.config/signoff/config.toml
       presets.phases.max_fixes: 4 → (not set)
     --- stderr
-    .claude/iterate-config.local.json still says something about the phases
+    .claude/iterate-config.local.json still contains settings of the phases
     ");
     assert_eq!(project.env.shell("cat ~/.config/signoff/config.toml").stdout, "");
 }
 
 #[test]
-fn files_of_other_programs_are_taken_over() {
+fn files_of_other_programs_are_imported() {
     let project = project();
     project.env.write(
         "iterate.json",
@@ -400,9 +399,7 @@ fn files_of_other_programs_are_taken_over() {
 }
 "#,
     );
-    project
-        .env
-        .write("gza.yaml", "defaults:\n  auto_review: true\ntask_types:\n  implement:\n    model: opus\n");
+    project.env.write("gza.yaml", "defaults:\n  auto_review: true\ntask_types:\n  implement:\n    model: opus\n");
     project.env.write("slots.toml", "reviewEnabled = true\nreviewMaxFixAttempts = 2\nworkers = 3\n");
     let dry = project.run(&["configure", "--import", "iterate.json", "--dry-run"]);
     insta::assert_snapshot!(dry, @r#"
@@ -429,7 +426,7 @@ fn files_of_other_programs_are_taken_over() {
     insta::assert_snapshot!(project.run(&["configure", "--import", "iterate.json"]), @r#"
     exit 0
     --- stdout
-    kept signoff.toml as it was as signoff.toml.bak
+    kept the old signoff.toml as signoff.toml.bak
     wrote signoff.toml
       presets.phases.max_fixes: (not set) → 7
       presets.phases.gates.code_review.on_failure: (not set) → "restart"
@@ -441,7 +438,7 @@ fn files_of_other_programs_are_taken_over() {
     insta::assert_snapshot!(project.run(&["configure", "--import", "gza.yaml"]), @r#"
     exit 0
     --- stdout
-    kept signoff.toml as it was as signoff.toml.bak2
+    kept the old signoff.toml as signoff.toml.bak2
     wrote signoff.toml
       defaults.auto_review: (not set) → true
       task_types.implement.model: (not set) → "opus"
@@ -449,7 +446,7 @@ fn files_of_other_programs_are_taken_over() {
     insta::assert_snapshot!(project.run(&["configure", "--import", "slots.toml"]), @"
     exit 0
     --- stdout
-    kept signoff.toml as it was as signoff.toml.bak3
+    kept the old signoff.toml as signoff.toml.bak3
     wrote signoff.toml
       reviewEnabled: (not set) → true
       reviewMaxFixAttempts: (not set) → 2
@@ -459,7 +456,7 @@ fn files_of_other_programs_are_taken_over() {
     insta::assert_snapshot!(project.run(&["configure", "--import", "slots.toml"]), @"
     exit 0
     --- stdout
-    signoff.toml is as you want it; nothing was written
+    signoff.toml already has these values; nothing was written
     --- stderr
     `workers` has no meaning here and is left out
     ");
@@ -493,8 +490,8 @@ fn files_of_other_programs_are_taken_over() {
 }
 
 #[test]
-fn an_old_file_is_taken_over_as_what_it_means_today() {
-    let project = Project::new(PROGRAM);
+fn an_old_file_is_imported_with_its_present_meaning() {
+    let project = TestProject::new(PROGRAM);
     project.env.write("old.json", r#"{"version": 1, "phases": {"1": {"model": "opus", "parallel": true}}}"#);
     insta::assert_snapshot!(project.run(&["configure", "--import", "old.json"]), @r#"
     exit 0
@@ -513,25 +510,23 @@ fn an_old_file_is_taken_over_as_what_it_means_today() {
 }
 
 #[test]
-fn what_cannot_be_taken_over_is_told() {
+fn settings_that_cannot_be_imported_are_reported() {
     let project = project();
-    project
-        .env
-        .write("bad.json", "{\n  \"version\": 2,\n  \"phases\": { \"5\": { \"maxRetries\": \"ten\" } }\n}\n");
+    project.env.write("bad.json", "{\n  \"version\": 2,\n  \"phases\": { \"5\": { \"maxRetries\": \"ten\" } }\n}\n");
     project.env.write("what.txt", "hello\n");
     insta::assert_snapshot!(project.run(&["configure", "--import", "bad.json"]), @r#"
     exit 2
     --- stderr
     error: `phases.5.maxRetries` is "ten": expected a whole number from 0 to 4294967295, or null for no limit
       --> bad.json:3
-    hint: mend the file, then look at it with `signoff config`
+    hint: fix the file, then look at it with `signoff config`
     "#);
     insta::assert_snapshot!(project.run(&["configure", "--import", "what.txt"]), @"
     exit 2
     --- stderr
-    error: nobody knows what what.txt is
+    error: cannot detect the format of what.txt
       --> what.txt
-    hint: expected gza.yaml, TOML with reviewEnabled and the like, or an iterate-config.json
+    hint: expected gza.yaml, TOML with keys such as reviewEnabled, or an iterate-config.json
     ");
     insta::assert_snapshot!(project.run(&["configure", "--import", "gone.json"]), @"
     exit 2
@@ -550,13 +545,13 @@ fn what_cannot_be_taken_over_is_told() {
 }
 
 #[test]
-fn without_a_terminal_it_says_what_to_type() {
+fn without_a_terminal_it_prints_the_command_to_type() {
     let project = project();
     insta::assert_snapshot!(project.run(&["configure"]), @"
     exit 2
     --- stderr
     error: there is no terminal to ask on
-    hint: say what to set: signoff configure --set presets.phases.gates.code_review.max_fixes=5
+    hint: set a key: signoff configure --set presets.phases.gates.code_review.max_fixes=5
     ");
     for flags in [
         &["--show", "--reset"][..],
@@ -574,12 +569,12 @@ fn without_a_terminal_it_says_what_to_type() {
     exit 2
     --- stderr
     error: this is not a git repository
-    hint: go to one, or say --global to change your own file
+    hint: go to one, or use --global to change your own file
     ");
 }
 
 #[test]
-fn a_persons_own_file_is_changed_and_who_wins_is_said() {
+fn a_persons_own_file_is_changed_and_overriding_files_are_named() {
     let project = project();
     insta::assert_snapshot!(project.run(&["configure", "--global", "--set", "jobs=9", "--set", "no_ask=true"]), @"
     exit 0
@@ -595,7 +590,7 @@ fn a_persons_own_file_is_changed_and_who_wins_is_said() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_rights_stay_as_they_were() {
+fn a_link_stays_a_link_and_permissions_are_kept() {
     let project = project();
     let [file, real] = ["signoff.toml", "real.toml"].map(|name| project.env.work().join(name));
     fs::rename(&file, &real).unwrap();
@@ -625,12 +620,11 @@ fn a_link_stays_a_link_and_rights_stay_as_they_were() {
     assert_eq!(project.read("signoff.toml"), FILE);
 }
 
-/// Killed between the new file and its place: the old one is whole, and the next time it is done.
+/// Killed before the rename: the old file is complete, and the next call succeeds.
 #[test]
-fn who_is_killed_leaves_the_old_file_whole() {
+fn a_kill_leaves_the_old_file_complete() {
     let project = project();
-    let killed =
-        project.env.run_with(&["configure", "--set", "jobs=9"], &[("SIGNOFF_FAILPOINT", "replace:1")]);
+    let killed = project.env.run_with(&["configure", "--set", "jobs=9"], &[("SIGNOFF_FAILPOINT", "replace:1")]);
     assert_eq!(killed.code, None, "{killed}");
     assert_eq!(project.read("signoff.toml"), FILE);
     assert_eq!(project.run(&["configure", "--set", "jobs=9"]).code, Some(0));
@@ -638,9 +632,9 @@ fn who_is_killed_leaves_the_old_file_whole() {
     assert_eq!(project.list("."), [".git", "README.md", "signoff.toml"]);
 }
 
-/// Several at once: everybody's change is there in the end.
+/// Concurrent calls: every change is in the file in the end.
 #[test]
-fn nobody_writes_over_the_change_of_another() {
+fn concurrent_changes_are_not_lost() {
     let project = project();
     let set = |number: usize| {
         let told = project.run(&["configure", "--set", &format!("agents.claude.env.V{number}=v{number}")]);
@@ -652,18 +646,16 @@ fn nobody_writes_over_the_change_of_another() {
         });
     }
     let text = project.read("signoff.toml");
-    let missing: Vec<_> =
-        (0..18).filter(|number| !text.contains(&format!("V{number} = \"v{number}\""))).collect();
+    let missing: Vec<_> = (0..18).filter(|number| !text.contains(&format!("V{number} = \"v{number}\""))).collect();
     assert!(missing.is_empty(), "{missing:?} of {text}");
     assert_eq!(project.list("."), [".git", "README.md", "signoff.toml"]);
 }
 
 #[test]
-fn what_a_killed_program_left_is_for_its_owner_and_goes_with_the_next() {
+fn a_leftover_draft_is_private_and_removed_by_the_next_call() {
     let project = project();
-    let mode = |name: &str| {
-        project.env.work().join(name).metadata().map(|found| found.permissions().mode() & 0o777).ok()
-    };
+    let mode =
+        |name: &str| project.env.work().join(name).metadata().map(|found| found.permissions().mode() & 0o777).ok();
     project.env.shell("chmod 600 signoff.toml");
     for point in ["half_written:1", "replace:1"] {
         project.env.run_with(&["configure", "--set", "jobs=9"], &[("SIGNOFF_FAILPOINT", point)]);
@@ -676,7 +668,7 @@ fn what_a_killed_program_left_is_for_its_owner_and_goes_with_the_next() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_gets_no_copy() {
+fn a_read_only_file_gets_no_copy() {
     let project = project();
     project.env.write("theirs.toml", "reviewEnabled = true\n");
     project.env.shell("chmod 444 signoff.toml");
@@ -688,7 +680,7 @@ fn a_file_that_cannot_be_written_gets_no_copy() {
 }
 
 #[test]
-fn where_a_value_was_taken_from_is_noted_anew() {
+fn the_origin_of_an_imported_value_is_updated() {
     let project = project();
     project.env.write("a.toml", "reviewEnabled = true\n");
     project.env.write("b.toml", "\n\nreviewEnabled = false\n");
@@ -698,13 +690,11 @@ fn where_a_value_was_taken_from_is_noted_anew() {
     assert!(project.read("signoff.toml").contains("= false # b.toml:3"), "{}", project.read("signoff.toml"));
 }
 
-/// Keys that displace each other, within a file and between files: what is written does not hold by being written.
+/// Keys that override each other, within a file and between files.
 #[test]
-fn a_key_that_another_key_wins_over_is_told() {
+fn a_key_that_another_key_overrides_is_reported() {
     let project = project();
-    project
-        .env
-        .write(".claude/iterate-config.local.json", r#"{"version": 2, "phases": {"3": {"maxRetries": 6}}}"#);
+    project.env.write(".claude/iterate-config.local.json", r#"{"version": 2, "phases": {"3": {"maxRetries": 6}}}"#);
     project.env.write(
         "signoff.toml",
         "[agents.claude]\n[gate]\nmax_cycles = 3\n[presets.phases.phase.3]\nagent = \"claude\"\n\
@@ -724,34 +714,34 @@ fn a_key_that_another_key_wins_over_is_told() {
 }
 
 #[test]
-fn who_does_the_phases_is_not_what_was_taken_back() {
+fn reset_keeps_the_agents_of_the_phases() {
     let project = project();
     project.env.write("signoff.toml", format!("{FILE}\n[roles]\nimplement = \"claude\"\n"));
     insta::assert_snapshot!(project.run(&["configure", "--reset"]), @"
     exit 0
     --- stdout
-    kept signoff.toml as it was as signoff.toml.bak
+    kept the old signoff.toml as signoff.toml.bak
     wrote signoff.toml
       presets.phases.gates.code_review.max_cycles: 3 → (not set)
     ");
 }
 
 #[test]
-fn a_file_that_is_of_no_other_program_is_refused() {
+fn a_file_that_belongs_to_no_other_program_is_refused() {
     let project = project();
     project.env.write("t.toml", "jobs = 3\n");
     insta::assert_snapshot!(project.run(&["configure", "--import", "t.toml"]), @"
     exit 2
     --- stderr
-    error: t.toml is no file of another program
+    error: t.toml is not a file of another program
       --> t.toml
-    hint: expected TOML with reviewEnabled and the like; keys of signoff.toml are set with --set KEY=VALUE
+    hint: expected TOML with keys such as reviewEnabled; keys of signoff.toml are set with --set KEY=VALUE
     ");
     project.env.write("t.toml", "jobs = 3\nreviewEnabled = true\n");
     insta::assert_snapshot!(project.run(&["configure", "--import", "t.toml"]), @"
     exit 0
     --- stdout
-    kept signoff.toml as it was as signoff.toml.bak
+    kept the old signoff.toml as signoff.toml.bak
     wrote signoff.toml
       reviewEnabled: (not set) → true
     --- stderr

@@ -1,20 +1,20 @@
-//! What a loop costs, by the program's own count. Times are measured by `bench/cost.sh`.
+//! The number of processes and syncs of a loop, as the program counts them. `bench/cost.sh` measures the time.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 
 /// Implement, a review that asks for changes, fix, a review that approves.
-fn one_fix(script: Script) -> Script {
+fn one_fix(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
-        .rule(Rule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
-        .rule(Rule::role("review").cycle(1).say("- auth.txt:1 too short\n\n**Verdict: CHANGES_REQUESTED**\n"))
-        .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+        .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(ScriptRule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("review").cycle(1).say("- auth.txt:1 too short\n\n**Verdict: CHANGES_REQUESTED**\n"))
+        .rule(ScriptRule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
 }
 
-/// The numbers in what `work -v` says at its end: git processes, commits of the store, agents.
+/// The numbers that `work -v` prints at its end: git processes, commits of the store, agents.
 fn counted(stderr: &str) -> [u64; 3] {
     let line = stderr.lines().find(|line| line.contains("git processes")).expect("a line with the count");
     let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
@@ -23,7 +23,7 @@ fn counted(stderr: &str) -> [u64; 3] {
 
 #[test]
 fn a_loop_costs_few_processes_and_few_syncs() {
-    let project = Project::with_agent(PROGRAM, one_fix);
+    let project = TestProject::with_agent(PROGRAM, one_fix);
     project.run(&["add", "Add user authentication", "--auto-review", "--max-cycles", "3"]);
     let [git, commits, agents] = counted(&project.run(&["-v", "work"]).stderr);
     assert_eq!(agents, 4);
@@ -33,7 +33,7 @@ fn a_loop_costs_few_processes_and_few_syncs() {
 
 #[test]
 fn a_second_reviewer_costs_little_more() {
-    let project = Project::with_agent(PROGRAM, one_fix);
+    let project = TestProject::with_agent(PROGRAM, one_fix);
     project.configure("[gate]\nreviewers = [\"code\", \"spec\"]\n[reviewers.code]\n[reviewers.spec]\n");
     project.run(&["add", "Add user authentication", "--auto-review", "--max-cycles", "3"]);
     let [git, commits, agents] = counted(&project.run(&["-v", "work"]).stderr);
@@ -44,8 +44,8 @@ fn a_second_reviewer_costs_little_more() {
 }
 
 #[test]
-fn a_task_in_a_row_costs_no_more_than_the_first() {
-    let project = Project::with_agent(PROGRAM, one_fix);
+fn later_tasks_cost_no_more_than_the_first() {
+    let project = TestProject::with_agent(PROGRAM, one_fix);
     for number in 1..=4 {
         project.run(&["add", &format!("Task {number}"), "--auto-review", "--max-cycles", "3"]);
     }
@@ -55,37 +55,37 @@ fn a_task_in_a_row_costs_no_more_than_the_first() {
     assert!(commits <= 4 * 10, "{commits} commits");
 }
 
-/// Each reviewer waits until the other has begun: one after the other they would never end.
+/// Each reviewer waits until the other has started: run one after the other they would never end.
 #[test]
 fn reviewers_of_a_round_work_at_the_same_time() {
-    let project = Project::new(PROGRAM);
+    let project = TestProject::new(PROGRAM);
     let state = project.state();
     let here = |name: &str| state.join(name).display().to_string();
     let reviewer = |own: &str, other: &str| {
-        let rule = Rule::role("review").reviewer(own).write(&here(own), "").wait_for(&here(other));
+        let rule = ScriptRule::role("review").reviewer(own).write(&here(own), "").wait_for(&here(other));
         rule.say("All is well.\n\n**Verdict: APPROVED**\n")
     };
     project.set_agent(|script| {
         script
-            .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
             .rule(reviewer("code", "spec"))
             .rule(reviewer("spec", "code"))
     });
     project.configure("[gate]\nreviewers = [\"code\", \"spec\"]\n[reviewers.code]\n[reviewers.spec]\n");
     project.run(&["add", "Add user authentication", "--auto-review"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
-    assert_eq!(project.calls().most_at_once(), 2);
+    assert_eq!(project.calls().max_concurrent(), 2);
 }
 
-/// A reviewer that finds fault with everything is not read, and holds nobody up.
+/// A review with more findings than the maximum is not parsed.
 #[test]
 fn a_review_with_too_many_findings_is_inconclusive() {
     let lines: String = (1..=10_001).map(|number| format!("- auth.txt:{number} fault {number}\n")).collect();
     let answer = format!("{lines}\n**Verdict: CHANGES_REQUESTED**\n");
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
-            .rule(Rule::role("review").say(&answer))
+            .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("review").say(&answer))
     });
     project.run(&["add", "Add user authentication", "--auto-review"]);
     project.run(&["--no-ask", "work"]);

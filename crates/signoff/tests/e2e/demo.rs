@@ -1,9 +1,9 @@
-//! `signoff demo`: what a person sees first.
+//! `signoff demo`: a complete run on a small example project.
 
 use crate::test_env;
 
 #[test]
-fn the_whole_way_on_a_small_project() {
+fn a_complete_run_on_a_small_project() {
     let env = test_env();
     insta::assert_snapshot!(env.run(&["demo", "--directory", "greeting"]), @r#"
     exit 0
@@ -82,7 +82,7 @@ fn the_whole_way_on_a_small_project() {
     ✓ store: the log can be read and the tables agree with it
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     ");
-    // What was approved does what it should.
+    // The approved program works.
     insta::assert_snapshot!(look("cd .signoff/worktrees/task-1 && sh test.sh && sh greet.sh Ann"), @"Hello, Ann!");
     insta::assert_snapshot!(env.run(&["demo", "--directory", "greeting"]), @"
     exit 2
@@ -93,7 +93,7 @@ fn the_whole_way_on_a_small_project() {
 }
 
 #[test]
-fn without_a_directory_it_makes_one_of_its_own() {
+fn without_a_directory_it_creates_one() {
     let env = test_env();
     let made = env.shell("TMPDIR=$HOME signoff -q demo && ls \"$HOME\"/*/.signoff/signoff.db | wc -l");
     assert_eq!(made.code, Some(0), "{made}");

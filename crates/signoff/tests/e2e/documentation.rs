@@ -1,4 +1,4 @@
-//! What the documentation shows is what the program does.
+//! The examples in the documentation print what the documentation shows, and all links resolve.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,8 +8,8 @@ use signoff_testkit::console_example::replay;
 
 use crate::test_env;
 
-/// Runs every example of README.md, of docs/*.md and of the guide. `UPDATE_DOCS=1` writes down what they print
-/// today.
+/// Runs every example of README.md, of docs/*.md and of the guide. `UPDATE_DOCS=1` replaces their output in the
+/// documents.
 #[test]
 fn every_example_prints_what_the_documentation_shows() {
     thread::scope(|scope| {
@@ -30,7 +30,7 @@ fn check(path: &Path) {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_resolves() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let names = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root.join(name));
     for path in names.into_iter().chain(documents()) {
@@ -39,8 +39,7 @@ fn every_link_leads_somewhere() {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { path.clone() } else { path.with_file_name(file) };
             assert!(target.exists(), "{}: {link}", path.display());
-            let there =
-                anchor.is_empty() || anchors(&fs::read_to_string(target).unwrap()).any(|one| one == anchor);
+            let there = anchor.is_empty() || anchors(&fs::read_to_string(target).unwrap()).any(|one| one == anchor);
             assert!(there, "{}: {link}", path.display());
         }
     }
@@ -57,13 +56,13 @@ fn the_guide_lists_all_of_its_chapters() {
     }
 }
 
-/// Where the links of a document lead within this repository.
+/// The targets of a document's links within this repository.
 fn links(document: &str) -> Vec<&str> {
     let after = document.split("](").skip(1).filter_map(|rest| rest.split(')').next());
     after.filter(|link| !link.starts_with("http")).collect()
 }
 
-/// The names by which the headings of a document can be linked to.
+/// The anchors of a document's headings.
 fn anchors(document: &str) -> impl Iterator<Item = String> {
     let headings = document.lines().filter(|line| line.starts_with('#'));
     headings.map(|line| {
@@ -73,18 +72,16 @@ fn anchors(document: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The first line that is not as shown: its number, what the document shows, what is printed.
+/// The first line that differs: its number, the documented line, the printed line.
 fn first_difference<'a>(document: &'a str, replayed: &'a str) -> Option<(usize, &'a str, &'a str)> {
     let length = document.lines().count().max(replayed.lines().count());
     let shown = document.lines().chain(std::iter::repeat("[end]"));
     let printed = replayed.lines().chain(std::iter::repeat("[end]"));
     let lines = shown.zip(printed).take(length).zip(1..);
-    lines
-        .map(|((shown, printed), number)| (number, shown, printed))
-        .find(|(_, shown, printed)| shown != printed)
+    lines.map(|((shown, printed), number)| (number, shown, printed)).find(|(_, shown, printed)| shown != printed)
 }
 
-/// README.md, what lies in docs, and every chapter of the guide.
+/// README.md, the documents in docs, and every chapter of the guide.
 pub(crate) fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut documents = markdown_in(&root.join("docs"));
@@ -94,7 +91,7 @@ pub(crate) fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// The chapters of the guide, with their list.
+/// The chapters of the guide and their list.
 fn chapters() -> Vec<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/src");
     let mut chapters = markdown_in(&source);

@@ -1,43 +1,43 @@
-//! Nothing in the documentation looks like a command and is left untried.
+//! Every command in the documentation is run or parsed.
 //!
-//! Fences `console` are run as they stand, see [`crate::documentation`]; so are the lines of scripts and of CI systems'
-//! files, see [`crate::documented_scripts`]. What stands in the middle of a sentence cannot be: it is read instead, by the
-//! shell and by the program itself, so that no command or flag in it is one that is not there.
+//! Fences `console` are run, see [`crate::documentation`]; so are the lines of scripts and of CI systems'
+//! files, see [`crate::documented_scripts`]. Commands within a sentence cannot be run: the shell and the program parse
+//! them instead, so an unknown command or flag is found.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use signoff_testkit::TestEnv;
-use signoff_testkit::console_example::{Block, Fence, blocks};
+use signoff_testkit::console_example::{MarkdownBlock, MarkdownFence, blocks};
 
 use crate::documentation::documents;
 use crate::test_env;
 
-/// Languages of fences that hold no commands.
+/// Languages of fences that contain no commands.
 const DATA: [&str; 5] = ["text", "toml", "json", "markdown", "xml"];
 
-/// What stands for a value in a command, and a value it could stand for.
+/// Placeholders in commands, each with a value for it.
 const PLACEHOLDERS: [(&str, &str); 6] =
     [("ID", "1"), ("RUN", "1"), ("N", "1"), ("V", "APPROVED"), ("KEY=VALUE", "jobs=2"), ("NAME", "json")];
 
 #[test]
-fn no_fence_looks_like_a_command_and_is_left_untried() {
+fn no_fence_with_a_command_is_left_untested() {
     let env = test_env();
     for path in documents() {
         let document = fs::read_to_string(&path).unwrap();
         for block in blocks(&document) {
             match block {
-                Block::Line(line) => {
+                MarkdownBlock::Line(line) => {
                     assert!(!line.starts_with("    signoff "), "{}: make it a fence: {line}", path.display());
                 }
-                Block::Fence(fence) => check_fence(&path, &fence, &env),
+                MarkdownBlock::Fence(fence) => check_fence(&path, &fence, &env),
             }
         }
     }
 }
 
-fn check_fence(path: &Path, fence: &Fence<'_>, env: &TestEnv) {
+fn check_fence(path: &Path, fence: &MarkdownFence<'_>, env: &TestEnv) {
     let text = fence.body.join("\n");
     let place = format!("{}:\n{text}\n", path.display());
     match fence.language() {
@@ -50,17 +50,14 @@ fn check_fence(path: &Path, fence: &Fence<'_>, env: &TestEnv) {
         language => {
             assert!(DATA.contains(&language), "{place}what is a fence `{language}`?");
             let command = |line: &&str| line.starts_with("$ ") || line.starts_with("signoff ");
-            assert!(
-                fence.file().is_some() || !fence.body.iter().any(command),
-                "{place}make it a fence console"
-            );
+            assert!(fence.file().is_some() || !fence.body.iter().any(command), "{place}make it a fence console");
         }
     }
 }
 
-/// The program reads all of it and says what it would do, `--help` being the last word.
+/// The program parses the whole command, with `--help` appended.
 #[test]
-fn every_command_the_documentation_names_is_there_with_its_flags() {
+fn every_documented_command_and_flag_exists() {
     let env = test_env();
     let mut unknown = Vec::new();
     for (command, path) in named() {
@@ -106,7 +103,7 @@ $ signoff status
     );
 }
 
-/// Every command that is not run as an example, each once, with a document that names it.
+/// Every command that is not run as an example, once, with a document that names it.
 fn named() -> BTreeMap<String, String> {
     let mut named = BTreeMap::new();
     for path in documents() {
@@ -122,18 +119,18 @@ fn commands(document: &str) -> Vec<String> {
     let mut prose = String::new();
     for block in blocks(document) {
         match block {
-            Block::Line(line) => prose.extend([line, "\n"]),
-            Block::Fence(fence) if ["sh", "yaml"].contains(&fence.language()) => {
+            MarkdownBlock::Line(line) => prose.extend([line, "\n"]),
+            MarkdownBlock::Fence(fence) if ["sh", "yaml"].contains(&fence.language()) => {
                 commands.extend(fence.body.iter().flat_map(|line| in_a_script(line)));
             }
-            Block::Fence(_) => prose.push('\n'),
+            MarkdownBlock::Fence(_) => prose.push('\n'),
         }
     }
     commands.extend(prose.split("\n\n").flat_map(in_sentences));
     commands
 }
 
-/// Each `signoff` with its words, where a line of a script begins a command with it.
+/// Each `signoff` command with its arguments in a line of a script.
 pub(crate) fn in_a_script(line: &str) -> Vec<String> {
     let places = line.match_indices("signoff ").map(|(place, _)| line.split_at(place));
     let begins = |before: &str| {
@@ -143,14 +140,14 @@ pub(crate) fn in_a_script(line: &str) -> Vec<String> {
     places.filter(|(before, _)| begins(before)).map(|(_, command)| up_to_its_end(command)).collect()
 }
 
-/// What stands between backticks in a paragraph and begins with `signoff`.
+/// The text in backticks in a paragraph that begins with `signoff`.
 fn in_sentences(paragraph: &str) -> Vec<String> {
     let spans = paragraph.split('`').skip(1).step_by(2);
     let spans = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
     spans.filter(|span| span.starts_with("signoff ")).map(|span| up_to_its_end(&span)).collect()
 }
 
-/// The command without what the shell does with it afterwards.
+/// The command without redirections, pipes and following commands.
 fn up_to_its_end(text: &str) -> String {
     let mut quoted = false;
     let end = text.find(|c: char| {
@@ -160,7 +157,7 @@ fn up_to_its_end(text: &str) -> String {
     text.get(..end.unwrap_or(text.len())).unwrap_or("").trim_end().to_owned()
 }
 
-/// The command with values in the place of words that stand for them.
+/// The command with values instead of placeholders.
 fn filled_in(command: &str) -> String {
     command.split(' ').map(value).collect::<Vec<_>>().join(" ")
 }

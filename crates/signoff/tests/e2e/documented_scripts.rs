@@ -1,41 +1,41 @@
-//! Every line of a script in the documentation that calls signoff, and every such step of a CI system's file, is run in a
-//! repository made for it.
+//! Every documented line of a script and every step of a CI file that calls signoff is run in a
+//! repository prepared for it.
 //!
-//! Fences `console` show what they print, see [`crate::documentation`]. Others need something of the reader's own, or
-//! of somebody else: here they find a stand-in for it.
+//! Fences `console` show their output, see [`crate::documentation`]. Others need something that only the reader or a
+//! third party has; a stand-in replaces it here.
 
 use std::fs;
 
-use signoff_testkit::Project;
-use signoff_testkit::console_example::{Block, Fence, blocks};
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::console_example::{MarkdownBlock, MarkdownFence, blocks};
 
 use crate::actors::APPROVED;
 use crate::documentation::documents;
 use crate::documented_commands::in_a_script;
 use crate::iterate;
 
-/// What is called so in the documentation, and here.
+/// Names in the documentation, and what replaces them here.
 const NAMES: [(&str, &str); 4] =
     [(" 29", " 1"), (" run-3", " run-1"), ("watch 3", "watch 1"), ("replay 3", "replay 1")];
 
-/// What CI systems tell their steps.
-const TOLD: &str =
+/// Environment variables that CI systems set.
+const CI_VARIABLES: &str =
     "export GITHUB_STEP_SUMMARY=summary.md GITHUB_BASE_REF=main CI_MERGE_REQUEST_TARGET_BRANCH_NAME=main\n";
 
-/// As reviewers of slots answer.
+/// The answer of a slot's reviewer.
 const PASS: &str = r#"{"verdict": "pass", "followUpPrompt": "All is well."}"#;
 
 #[test]
 fn every_line_of_a_script_that_calls_signoff_runs() {
     let project = prepared();
-    // Where it is missing, scripts/test says so.
+    // `scripts/test` reports if it is missing.
     let has_jq = project.env.shell("command -v jq").code == Some(0);
     let mut failed = Vec::new();
     for path in documents() {
         let lines = lines(&fs::read_to_string(&path).unwrap());
         for line in lines.into_iter().filter(|line| has_jq || !line.contains("| jq")) {
-            project.env.write(".signoff/script.sh", format!("{TOLD}{}\n", whole(&line)));
+            project.env.write(".signoff/script.sh", format!("{CI_VARIABLES}{}\n", runnable(&line)));
             let ran = project.env.shell("bash -eo pipefail .signoff/script.sh");
             if ran.code != Some(0) {
                 failed.push(format!("{}: {line}\n{ran}", path.display()));
@@ -59,42 +59,41 @@ fn every_line_of_a_script_that_calls_signoff_runs() {
     }
 }
 
-/// A task that went the long way, a branch with something new, and whatever else the scripts ask for.
-fn prepared() -> Project {
+/// A project with an iterated task, a branch with a new commit, and whatever else the scripts need.
+fn prepared() -> TestProject {
     let project = iterate::project(iterate::team);
     project.run(&iterate::BEGIN);
     project.set_agent(|script| {
         script
-            .rule(Rule::role("implement").write("{task}.txt", "done\n").say("Done.\n"))
-            .rule(Rule::role("review").asked_for("followUpPrompt").say(PASS))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").write("{task}.txt", "done\n").say("Done.\n"))
+            .rule(ScriptRule::role("review").prompt_contains("followUpPrompt").say(PASS))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
-    project.env.stand_in("gh", "echo \"$@\" > \"$HOME/asked.txt\"; cat > \"$HOME/body.md\"");
-    project.env.stand_in("xdg-open", "echo \"$@\" > \"$HOME/opened.txt\"");
-    // The project's own test looks for it.
+    project.env.stub_program("gh", "echo \"$@\" > \"$HOME/asked.txt\"; cat > \"$HOME/body.md\"");
+    project.env.stub_program("xdg-open", "echo \"$@\" > \"$HOME/opened.txt\"");
+    // The project's own test checks this file.
     project.env.write("list.txt", "hello.txt\n");
     project.commit("A list");
     project.git("update-ref refs/remotes/origin/main main");
     project.git("switch -q -c discount");
-    project.env.write(
-        ".beads/issues.jsonl",
-        "{\"id\":\"b-1\",\"title\":\"Count\",\"status\":\"open\",\"priority\":2}\n",
-    );
+    project
+        .env
+        .write(".beads/issues.jsonl", "{\"id\":\"b-1\",\"title\":\"Count\",\"status\":\"open\",\"priority\":2}\n");
     project.commit("A discount");
     project
 }
 
-/// What is to be run, from top to bottom.
+/// The lines to run, in order.
 fn lines(document: &str) -> Vec<String> {
     let fences = blocks(document).into_iter().filter_map(|block| match block {
-        Block::Fence(fence) => Some(fence),
-        Block::Line(_) => None,
+        MarkdownBlock::Fence(fence) => Some(fence),
+        MarkdownBlock::Line(_) => None,
     });
     let scripts = fences.filter(|fence| ["sh", "yaml"].contains(&fence.language()) && fence.file().is_none());
     scripts.flat_map(|fence| in_fence(&fence)).collect()
 }
 
-fn in_fence(fence: &Fence<'_>) -> Vec<String> {
+fn in_fence(fence: &MarkdownFence<'_>) -> Vec<String> {
     let commands = fence.body.iter().map(|line| line.split(" #").next().unwrap_or("").trim());
     let calls = commands.filter(|line| line.contains("signoff ") && !line.starts_with('#'));
     calls
@@ -106,14 +105,14 @@ fn in_fence(fence: &Fence<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The line with what is here in place of what the documentation names. What runs until somebody ends it is ended once it
-/// has said where it is.
-fn whole(line: &str) -> String {
+/// The line with documented names replaced. A command that runs until it is stopped is stopped once it has
+/// printed its address.
+fn runnable(line: &str) -> String {
     let line = NAMES.iter().fold(line.to_owned(), |line, (there, here)| line.replace(there, here));
     if !line.starts_with("signoff serve") {
         return line;
     }
-    // Whichever is free.
+    // Any free port.
     let line = line.split(" --port ").next().unwrap_or_default();
     let port = " --port 0";
     format!(

@@ -1,17 +1,17 @@
-//! Files of other programs: read as they are, told with their lines, refused by name.
+//! Configuration files of other programs: read unchanged, shown with their lines, errors with their position.
 
 use std::os::unix::fs::PermissionsExt;
 
-use signoff_testkit::Project;
+use signoff_testkit::TestProject;
 
 use crate::PROGRAM;
 use crate::actors::developer;
 
 const ITERATE: &str = ".claude/iterate-config.local.json";
 
-/// A project in which a file about phases lies, with an agent that does what it is asked for.
-fn project(text: &str) -> Project {
-    let project = Project::with_agent(PROGRAM, developer);
+/// A project with a file of phase settings, and an agent that always succeeds.
+fn project(text: &str) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, developer);
     project.env.write(ITERATE, text);
     project
 }
@@ -59,14 +59,14 @@ fn every_setting_of_another_program_is_shown_with_its_line() {
 }
 
 #[test]
-fn a_tool_that_no_agent_stands_for_starts_nothing() {
+fn a_tool_without_an_agent_starts_nothing() {
     let project = project(PHASES);
     insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @r#"
     exit 2
     --- stderr
     error: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
       --> .claude/iterate-config.local.json:8
-    hint: mend the file, then look at it with `signoff config`
+    hint: fix the file, then look at it with `signoff config`
     "#);
     assert!(project.calls().all().is_empty());
     insta::assert_snapshot!(project.run(&["status"]), @r#"
@@ -82,16 +82,15 @@ fn a_tool_that_no_agent_stands_for_starts_nothing() {
 }
 
 #[test]
-fn a_mistake_stops_everything_before_anything_is_started() {
-    let project = project(
-        "{\n  \"version\": 2,\n  \"phases\": {\n    \"5\": { \"failOnSeverity\": \"HIHG\" }\n  }\n}\n",
-    );
+fn an_error_in_the_file_stops_the_command_before_any_agent_starts() {
+    let project =
+        project("{\n  \"version\": 2,\n  \"phases\": {\n    \"5\": { \"failOnSeverity\": \"HIHG\" }\n  }\n}\n");
     insta::assert_snapshot!(project.run(&["iterate", "Add login"]), @r#"
     exit 2
     --- stderr
     error: `phases.5.failOnSeverity` is "HIHG": expected LOW, MEDIUM, HIGH or NONE
       --> .claude/iterate-config.local.json:4
-    hint: mend the file, then look at it with `signoff config`
+    hint: fix the file, then look at it with `signoff config`
     "#);
     assert!(project.calls().all().is_empty());
     assert_eq!(project.run(&["status"]).code, Some(0));
@@ -115,7 +114,7 @@ fn a_mistake_stops_everything_before_anything_is_started() {
 const OLD: &str = "{\n    \"phases\": {\n        \"4\": { \"model\": \"opus\" }\n    }\n}\n";
 
 #[test]
-fn an_old_file_is_rewritten_beside_a_copy_when_work_begins() {
+fn an_old_file_is_converted_and_a_copy_is_kept_when_work_begins() {
     let project = project(OLD);
     project.env.write(&format!("{ITERATE}.v1.bak"), "somebody's own");
     project.env.write(&format!("{ITERATE}.new"), "somebody's own");
@@ -129,7 +128,7 @@ fn an_old_file_is_rewritten_beside_a_copy_when_work_begins() {
     --- stdout
     Added task #1: Add login
     --- stderr
-    .claude/iterate-config.local.json was of version 1 and is now of version 2; as it was it is in .claude/iterate-config.local.json.v1.bak2
+    .claude/iterate-config.local.json was migrated from version 1 to version 2; the old file is kept as .claude/iterate-config.local.json.v1.bak2
     `signoff work` works it
     ");
     insta::assert_snapshot!(project.read(ITERATE), @r#"
@@ -152,15 +151,14 @@ fn an_old_file_is_rewritten_beside_a_copy_when_work_begins() {
 }
 
 #[test]
-fn an_old_file_that_cannot_be_rewritten_is_read_all_the_same() {
+fn an_old_file_that_cannot_be_converted_is_still_read() {
     let project = project(OLD);
     project.env.shell(&format!("chmod a-w {ITERATE}"));
     let told = project.run(&["iterate", "--queue", "Add login"]);
     assert_eq!(told.code, Some(0), "{told}");
     assert_eq!(project.read(ITERATE), OLD);
     assert!(
-        told.stderr
-            .contains("warning: .claude/iterate-config.local.json is of version 1 and is read as version 2"),
+        told.stderr.contains("warning: .claude/iterate-config.local.json has version 1 and is read as version 2"),
         "{told}"
     );
 }

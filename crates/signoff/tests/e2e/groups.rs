@@ -1,16 +1,16 @@
-//! A specification becomes tasks, which are worked group by group, all of a group at once.
+//! `signoff run SPEC.md`: a specification is split into tasks, which run group by group, each group in parallel.
 
 use std::fs;
 
-use signoff_testkit::processes::until;
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::processes::wait_until;
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FOREIGN, changes, clean, sees};
 use crate::tables::query;
 
-/// Three tasks, of which the last needs the first.
+/// Three tasks; the last depends on the first.
 const TASKS: &str = r#"Here they are:
 {"tasks": [
   {"id": "login", "title": "Log in", "description": "Write the login.", "depends_on": []},
@@ -20,48 +20,45 @@ const TASKS: &str = r#"Here they are:
 
 const GROUPS: &str = r#"{"groups": [["login", "logout"], ["audit"]]}"#;
 
-/// Planners who know what to do.
-fn planners(script: Script) -> Script {
-    script.rule(Rule::role("enumerate").say(TASKS)).rule(Rule::role("plan").say(GROUPS))
+/// Planners that answer correctly.
+fn planners(script: AgentScript) -> AgentScript {
+    script.rule(ScriptRule::role("enumerate").say(TASKS)).rule(ScriptRule::role("plan").say(GROUPS))
 }
 
-/// Each task has a file of its own.
-fn developers(script: Script) -> Script {
+/// Each task writes its own file.
+fn developers(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("task-{task}.txt", "work\n").say("Done.\nTASK_COMPLETE\n"))
-        .rule(Rule::role("fix").append("task-{task}.txt", "fixed {cycle}\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("implement").write("task-{task}.txt", "work\n").say("Done.\nTASK_COMPLETE\n"))
+        .rule(ScriptRule::role("fix").append("task-{task}.txt", "fixed {cycle}\n").say("Fixed.\n"))
 }
 
-fn content(script: Script) -> Script {
-    script.rule(Rule::role("review").say(APPROVED))
+fn content(script: AgentScript) -> AgentScript {
+    script.rule(ScriptRule::role("review").say(APPROVED))
 }
 
 /// A project with a specification, whose agents follow this script.
-fn project(script: impl FnOnce(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, script);
+fn project(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, script);
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in and out, and both are noted.\n");
     project.commit("Specify");
     project
 }
 
-/// What was printed, with the names of commits taken out.
-fn told(output: &Output) -> String {
+/// The output, with commit ids replaced.
+fn printed(output: &ProgramOutput) -> String {
     let is_commit = |word: &str| word.len() == 40 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let line = |line: &str| {
-        line.split(' ')
-            .map(|word| if is_commit(word) { "[COMMIT]" } else { word })
-            .collect::<Vec<_>>()
-            .join(" ")
+        line.split(' ').map(|word| if is_commit(word) { "[COMMIT]" } else { word }).collect::<Vec<_>>().join(" ")
     };
     output.to_string().lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
 fn a_specification_is_planned_worked_and_landed_group_by_group() {
-    let refused = Rule::role("review").task("2").cycle(1).say(&changes("the session stays open"));
+    let refused = ScriptRule::role("review").task("2").cycle(1).say(&changes("the session stays open"));
     let project = project(|script| content(developers(planners(script)).rule(refused)));
     let before = project.checkout();
-    insta::assert_snapshot!(told(&project.run(&["run", "SPEC.md", "-j", "1"])), @"
+    insta::assert_snapshot!(printed(&project.run(&["run", "SPEC.md", "-j", "1"])), @"
     exit 0
     --- stdout
     Run 1: planning SPEC.md
@@ -137,37 +134,34 @@ fn a_specification_is_planned_worked_and_landed_group_by_group() {
 }
 
 #[test]
-fn the_loops_of_a_group_are_at_work_at_once() {
-    // Each waits for the other: one after the other they would never end.
+fn the_loops_of_a_group_run_in_parallel() {
+    // Each waits for the other: run one after the other they would never end.
     let meets = |task: &str, other: &str| {
         let other = format!("../../../../agent/met-{other}");
-        Rule::role("implement")
+        ScriptRule::role("implement")
             .task(task)
             .shell(&format!("touch ../../../../agent/met-{task}"))
             .wait_for(&other)
             .write("task-{task}.txt", "work\n")
             .say("TASK_COMPLETE\n")
     };
-    let project =
-        project(|script| content(developers(planners(script).rule(meets("1", "2")).rule(meets("2", "1")))));
+    let project = project(|script| content(developers(planners(script).rule(meets("1", "2")).rule(meets("2", "1")))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"].as_array().unwrap().len(), 3);
 }
 
 #[test]
-fn the_second_group_begins_where_the_first_has_landed() {
-    let sees = Rule::role("implement")
-        .task("3")
-        .shell("cat task-1.txt task-2.txt > seen.txt")
-        .say("TASK_COMPLETE\n");
+fn the_second_group_starts_from_the_landed_first_group() {
+    let sees =
+        ScriptRule::role("implement").task("3").shell("cat task-1.txt task-2.txt > seen.txt").say("TASK_COMPLETE\n");
     let project = project(|script| content(developers(planners(script).rule(sees))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(project.git("show signoff/run-1:seen.txt"), "work\nwork\n");
 }
 
-/// A planner's answer that breaks a rule, and the word for it.
+/// Invalid answers of a planner, each with a word of the error message.
 const BAD_TASKS: [(&str, &str); 5] = [
     ("I could not find any tasks.", "no JSON object with `tasks`"),
     (r#"{"tasks": []}"#, "`tasks` is empty"),
@@ -187,17 +181,17 @@ const BAD_GROUPS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_planner_who_answers_nonsense_is_asked_once_more_and_told_why() {
+fn an_invalid_plan_is_requested_once_more_with_the_reason() {
     let tables = [("enumerate", BAD_TASKS.as_slice()), ("plan", BAD_GROUPS.as_slice())];
     for (role, table) in tables {
         for (answer, reason) in table {
-            let bad = Rule::role(role).call(1).say(answer);
+            let bad = ScriptRule::role(role).call(1).say(answer);
             let project = project(|script| content(developers(planners(script.rule(bad)))));
             let output = project.run(&["run", "SPEC.md"]);
             assert_eq!(output.code, Some(0), "{answer}: {output}");
             assert!(output.stdout.contains(reason), "{answer}: {output}");
             let calls = project.calls();
-            let asked: Vec<_> = calls.of_role(role).collect();
+            let asked: Vec<_> = calls.with_role(role).collect();
             assert_eq!(asked.len(), 2, "{answer}");
             assert!(asked[1].prompt.contains(reason), "{answer}: {}", asked[1].prompt);
         }
@@ -205,8 +199,8 @@ fn a_planner_who_answers_nonsense_is_asked_once_more_and_told_why() {
 }
 
 #[test]
-fn a_planner_who_never_makes_sense_ends_the_run() {
-    let project = project(|script| content(developers(script.rule(Rule::role("enumerate").say("No idea.")))));
+fn a_second_invalid_plan_ends_the_run() {
+    let project = project(|script| content(developers(script.rule(ScriptRule::role("enumerate").say("No idea.")))));
     let output = project.run(&["run", "SPEC.md"]);
     insta::assert_snapshot!(output, @"
     exit 1
@@ -233,8 +227,8 @@ fn a_planner_who_never_makes_sense_ends_the_run() {
 }
 
 #[test]
-fn a_task_list_that_is_refused_is_made_again_with_the_findings() {
-    let refuses = Rule::role("review")
+fn a_rejected_task_list_is_made_again_with_the_findings() {
+    let refuses = ScriptRule::role("review")
         .phase("enumerate_review")
         .cycle(1)
         .say("- SPEC.md:3 nobody notes failed logins\n\n**Verdict: CHANGES_REQUESTED**\n");
@@ -242,29 +236,28 @@ fn a_task_list_that_is_refused_is_made_again_with_the_findings() {
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     let calls = project.calls();
-    let again = calls.of_role("enumerate").nth(1).unwrap();
+    let again = calls.with_role("enumerate").nth(1).unwrap();
     assert!(again.prompt.contains("nobody notes failed logins"), "{}", again.prompt);
     assert!(again.prompt.contains("\"Log out\""), "the answer that was refused is shown: {}", again.prompt);
-    assert_eq!(calls.of_role("enumerate").count(), 2);
-    let issues =
-        query(&project, "select loop_id is null, loop_review_id is null, description from review_issues");
+    assert_eq!(calls.with_role("enumerate").count(), 2);
+    let issues = query(&project, "select loop_id is null, loop_review_id is null, description from review_issues");
     assert_eq!(issues, "1|1|nobody notes failed logins");
     assert_eq!(query(&project, "select count(*) from loop_reviews where task_id is null"), "0");
 }
 
 #[test]
 fn a_plan_that_is_never_approved_ends_the_run() {
-    let refuses = Rule::role("review").phase("plan_review").say(&changes("too coarse"));
+    let refuses = ScriptRule::role("review").phase("plan_review").say(&changes("too coarse"));
     let project = project(|script| content(developers(planners(script.rule(refuses)))));
     let output = project.run(&["run", "SPEC.md", "--effort", "low"]);
     assert_eq!(output.code, Some(1), "{output}");
-    assert_eq!(project.calls().of_role("plan").count(), 3, "one plan and two fixes");
-    assert_eq!(project.calls().of_role("implement").count(), 0);
+    assert_eq!(project.calls().with_role("plan").count(), 3, "one plan and two fixes");
+    assert_eq!(project.calls().with_role("implement").count(), 0);
 }
 
-/// A reviewer who never approves task 2.
-fn stubborn(script: Script) -> Script {
-    script.rule(Rule::role("review").task("2").say(&changes("still wrong")))
+/// A reviewer that never approves task 2.
+fn stubborn(script: AgentScript) -> AgentScript {
+    script.rule(ScriptRule::role("review").task("2").say(&changes("still wrong")))
 }
 
 #[test]
@@ -323,12 +316,12 @@ fn a_stuck_loop_blocks_its_group_while_the_others_finish() {
           then signoff run --resume 1
     ");
     assert_eq!(project.git("rev-parse signoff/run-1"), project.git("rev-parse main"), "nothing has landed");
-    assert_eq!(project.calls().of_role("fix").count(), 2);
+    assert_eq!(project.calls().with_role("fix").count(), 2);
     assert_eq!(project.run(&["run", "--resume"]).code, Some(1), "still blocked");
 }
 
 #[test]
-fn a_blocked_group_goes_on_once_a_person_has_decided() {
+fn a_blocked_group_continues_after_a_person_has_decided() {
     for (words, fixes, landed) in [
         (["edit", "2", "--verdict", "APPROVED"].as_slice(), 2, "task-1.txt task-2.txt task-3.txt"),
         (&["retry", "2"], 3, "task-1.txt task-2.txt task-3.txt"),
@@ -336,7 +329,7 @@ fn a_blocked_group_goes_on_once_a_person_has_decided() {
     ] {
         let project = project(|script| content(stubborn(developers(planners(script)))));
         assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
-        // From now on the reviewer is content.
+        // From now on the reviewer approves.
         project.set_agent(|script| content(developers(planners(script))));
         let decided = project.run(words);
         assert_eq!(decided.code, Some(0), "{words:?}: {decided}");
@@ -345,13 +338,13 @@ fn a_blocked_group_goes_on_once_a_person_has_decided() {
         let files = project.git("ls-tree --name-only signoff/run-1");
         let files: Vec<_> = files.lines().filter(|name| name.starts_with("task")).collect();
         assert_eq!(files.join(" "), landed, "{words:?}");
-        assert_eq!(project.calls().of_role("fix").count(), fixes, "{words:?}");
+        assert_eq!(project.calls().with_role("fix").count(), fixes, "{words:?}");
     }
 }
 
 #[test]
 fn an_agent_that_gives_up_makes_its_loop_stuck_at_once() {
-    let gives_up = Rule::role("implement").task("1").say("I tried.\nTASK_STUCK: no such API\n");
+    let gives_up = ScriptRule::role("implement").task("1").say("I tried.\nTASK_STUCK: no such API\n");
     let project = project(|script| content(developers(planners(script).rule(gives_up))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(1), "{output}");
@@ -360,16 +353,15 @@ fn an_agent_that_gives_up_makes_its_loop_stuck_at_once() {
 }
 
 #[test]
-fn what_the_last_review_finds_in_the_whole_is_fixed_on_the_runs_branch() {
-    let refuses =
-        Rule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
-    let fixes = Rule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
+fn findings_of_the_final_review_are_fixed_on_the_runs_branch() {
+    let refuses = ScriptRule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
+    let fixes = ScriptRule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
     let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(project.git("show signoff/run-1:glue.txt"), "glue\n");
     let calls = project.calls();
-    let whole = calls.of_role("review").find(|call| call.start.phase == "final_review").unwrap();
+    let whole = calls.with_role("review").find(|call| call.start.phase == "final_review").unwrap();
     for file in ["task-1.txt", "task-2.txt", "task-3.txt"] {
         assert!(whole.prompt.contains(file), "{}", whole.prompt);
     }
@@ -377,8 +369,8 @@ fn what_the_last_review_finds_in_the_whole_is_fixed_on_the_runs_branch() {
 }
 
 #[test]
-fn a_whole_that_is_never_approved_fails_the_run() {
-    let refuses = Rule::role("review").phase("final_review").say(&changes("it does not fit"));
+fn a_run_without_final_approval_fails() {
+    let refuses = ScriptRule::role("review").phase("final_review").say(&changes("it does not fit"));
     let project = project(|script| content(developers(planners(script).rule(refuses))));
     let output = project.run(&["run", "SPEC.md", "--effort", "low"]);
     assert_eq!(output.code, Some(1), "{output}");
@@ -395,10 +387,10 @@ fn a_whole_that_is_never_approved_fails_the_run() {
     ");
 }
 
-/// A run whose final review never approves it, though its fixer adds a file to the run's branch each time.
-fn refused_run() -> Project {
-    let refuses = Rule::role("review").phase("final_review").say(&changes("it does not fit"));
-    let fixes = Rule::role("fix").phase("final_review").append("glue.txt", "glue\n").say("Fixed.\n");
+/// A run whose final review never approves, although its fixer adds a file to the run's branch each time.
+fn refused_run() -> TestProject {
+    let refuses = ScriptRule::role("review").phase("final_review").say(&changes("it does not fit"));
+    let fixes = ScriptRule::role("fix").phase("final_review").append("glue.txt", "glue\n").say("Fixed.\n");
     let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
     let output = project.run(&["run", "SPEC.md", "--effort", "low"]);
     assert_eq!(output.code, Some(1), "{output}");
@@ -406,7 +398,7 @@ fn refused_run() -> Project {
 }
 
 /// The one finding of the final review.
-fn its_finding(project: &Project) -> String {
+fn its_finding(project: &TestProject) -> String {
     query(project, "select id from findings where loop_id = 'final'")
 }
 
@@ -421,12 +413,8 @@ fn a_run_whose_final_review_failed_does_not_land() {
          finding, before the retry; `signoff edit run-1 --verdict APPROVED --reason TEXT` accepts the run in your name",
         its_finding(&project)
     );
-    let commands: [&[&str]; 4] = [
-        &["land"],
-        &["land", "--dry-run"],
-        &["merge", "2"],
-        &["merge", "2", "--force", "--reason", "I want it"],
-    ];
+    let commands: [&[&str]; 4] =
+        [&["land"], &["land", "--dry-run"], &["merge", "2"], &["merge", "2", "--force", "--reason", "I want it"]];
     for command in commands {
         let output = project.run(command);
         assert_eq!((output.code, in_main(&project).as_str()), (Some(1), ""), "{command:?}: {output}");
@@ -466,16 +454,16 @@ fn a_task_of_a_run_can_be_reviewed_once_more() {
     for (preset, file, text) in
         [("loops", "SPEC.md", "# A\n"), ("plan", "PLAN.md", "# Plan\n\n### Task 1: A\n\nDo it.\n")]
     {
-        let project = Project::with_agent(PROGRAM, |script| {
+        let project = TestProject::with_agent(PROGRAM, |script| {
             let script = match preset {
                 "plan" => script.rule(sees("spec", &clean("spec"))).rule(sees("code", &clean("code"))),
                 _ => script,
             };
             script
-                .rule(Rule::role("enumerate").say(r#"{"tasks": [{"id": "a", "title": "A"}]}"#))
-                .rule(Rule::role("plan").say(r#"{"groups": [["a"]]}"#))
-                .rule(Rule::role("implement").write("task-{task}.txt", "x\n").say("TASK_COMPLETE\n"))
-                .rule(Rule::role("review").say(APPROVED))
+                .rule(ScriptRule::role("enumerate").say(r#"{"tasks": [{"id": "a", "title": "A"}]}"#))
+                .rule(ScriptRule::role("plan").say(r#"{"groups": [["a"]]}"#))
+                .rule(ScriptRule::role("implement").write("task-{task}.txt", "x\n").say("TASK_COMPLETE\n"))
+                .rule(ScriptRule::role("review").say(APPROVED))
         });
         project.configure(&format!("preset = \"{preset}\"\n"));
         project.env.write(file, text);
@@ -486,18 +474,14 @@ fn a_task_of_a_run_can_be_reviewed_once_more() {
         assert_eq!(reviewed.code, Some(0), "{preset}: {reviewed}");
         assert!(reviewed.stdout.contains("Action: Proceed"), "{preset}: {reviewed}");
         let rows = project.run(&["status", "--json"]).json()["tasks"].clone();
-        assert_eq!(
-            [&rows[0]["final_verdict"], &rows[1]["final_verdict"]],
-            ["APPROVED", "APPROVED"],
-            "{rows}"
-        );
+        assert_eq!([&rows[0]["final_verdict"], &rows[1]["final_verdict"]], ["APPROVED", "APPROVED"], "{rows}");
         assert_eq!(project.run(&["work"]).code, Some(0), "{preset}: nothing is left in the queue");
     }
 }
 
-/// The final review is accepted, a task of the run is refused: the run waits for the task.
+/// The final review is accepted, but a task of the run is rejected: the run waits for the task.
 #[test]
-fn a_run_with_a_refused_task_names_the_task() {
+fn a_run_with_a_rejected_task_names_the_task() {
     let project = refused_run();
     project.run(&["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "it loses money"]);
     project.run(&["edit", "run-1", "--verdict", "APPROVED", "--reason", "it fits"]);
@@ -516,7 +500,7 @@ fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
     let output = project.run(&["land"]);
     assert_eq!((output.code, in_main(&project).as_str()), (Some(0), WHOLE), "{output}");
     assert!(project.run(&["land"]).stderr.contains("Nothing to land"));
-    // What is in the default branch cannot be refused: a fix of the run's branch would not land.
+    // A landed run cannot be rejected: a fix on the run's branch would not land.
     insta::assert_snapshot!(project.run(&["edit", "run-1", "--verdict", "CHANGES_REQUESTED", "--reason", "no"]), @"
     exit 2
     --- stderr
@@ -528,7 +512,7 @@ fn a_final_review_that_a_person_accepts_lets_the_whole_run_land() {
 #[test]
 fn a_final_review_that_is_retried_lets_the_whole_run_land_once_it_approves() {
     let project = refused_run();
-    let fixes = || Rule::role("fix").phase("final_review").append("glue.txt", "more\n").say("Fixed.\n");
+    let fixes = || ScriptRule::role("fix").phase("final_review").append("glue.txt", "more\n").say("Fixed.\n");
     project.set_agent(|script| content(developers(planners(script).rule(fixes()))));
     let retried = project.run(&["retry", "run-1"]);
     assert_eq!(retried.code, Some(0), "{retried}");
@@ -543,24 +527,24 @@ fn a_final_review_that_is_retried_lets_the_whole_run_land_once_it_approves() {
 #[test]
 fn a_disputed_finding_of_a_final_review_is_reviewed_again_without_a_fix() {
     let project = refused_run();
-    let fixes = project.calls().of_role("fix").count();
+    let fixes = project.calls().with_role("fix").count();
     let disputed = project.run(&["dispute", &its_finding(&project), "--reason", "it does fit"]);
     assert_eq!(disputed.code, Some(0), "{disputed}");
     assert_eq!(project.run(&["land"]).code, Some(1), "a dispute alone is no approval");
     project.set_agent(|script| content(developers(planners(script))));
     let retried = project.run(&["retry", "run-1"]);
-    assert_eq!((retried.code, project.calls().of_role("fix").count()), (Some(0), fixes), "{retried}");
+    assert_eq!((retried.code, project.calls().with_role("fix").count()), (Some(0), fixes), "{retried}");
     assert_eq!((project.run(&["land"]).code, in_main(&project).as_str()), (Some(0), WHOLE));
 }
 
-/// The run of a report, as JSON and as text.
-fn reported(project: &Project) -> (serde_json::Value, String) {
+/// The report of a run as JSON and as text.
+fn reported(project: &TestProject) -> (serde_json::Value, String) {
     let json = project.run(&["report", "run-1", "--format", "json"]).json()["run"].clone();
     (json["outcome"].clone(), json["standing"]["text"].as_str().unwrap_or_default().to_owned())
 }
 
 #[test]
-fn a_final_review_that_a_person_overrules_is_not_called_approved_by_reviewers() {
+fn a_final_review_overruled_by_a_person_is_not_reported_as_approved_by_reviewers() {
     let project = refused_run();
     assert_eq!(project.run(&["dispute", &its_finding(&project), "--reason", "it fits"]).code, Some(0));
     let retried = project.run(&["retry", "run-1"]);
@@ -580,8 +564,8 @@ fn a_final_review_that_a_person_overrules_is_not_called_approved_by_reviewers() 
 }
 
 #[test]
-fn a_task_that_a_person_overrules_counts_as_a_person_s() {
-    let refuses = Rule::role("review").task("2").say(&changes("it is wrong"));
+fn a_task_overruled_by_a_person_counts_as_decided_by_a_person() {
+    let refuses = ScriptRule::role("review").task("2").say(&changes("it is wrong"));
     let project = project(|script| content(developers(planners(script.rule(refuses)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     let finding = query(&project, "select id from findings where loop_id = '2'");
@@ -594,7 +578,7 @@ fn a_task_that_a_person_overrules_counts_as_a_person_s() {
 }
 
 #[test]
-fn an_approved_task_that_waits_for_its_group_is_not_called_blocked() {
+fn an_approved_task_that_waits_for_its_group_is_not_reported_as_blocked() {
     let project = project(|script| content(stubborn(developers(planners(script)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     let overview = project.run(&[]);
@@ -609,7 +593,7 @@ fn an_approved_task_that_waits_for_its_group_is_not_called_blocked() {
 }
 
 #[test]
-fn what_is_suggested_after_a_refused_final_review_works() {
+fn the_suggested_commands_after_a_failed_final_review_work() {
     let project = refused_run();
     let show = project.run(&["show", "1"]);
     assert!(show.stdout.contains("signoff retry run-1, or signoff edit run-1 --verdict APPROVED"), "{show}");
@@ -618,16 +602,16 @@ fn what_is_suggested_after_a_refused_final_review_works() {
     let refused = ["edit", "run-1", "--verdict", "CHANGES_REQUESTED", "--reason", "no"];
     assert_eq!(project.run(&refused).code, Some(0));
     assert!(project.run(&["status"]).stdout.contains("signoff retry run-1"));
-    let reviews = project.calls().of_role("review").count();
+    let reviews = project.calls().with_role("review").count();
     let retried = project.run(&["retry", "run-1"]);
     assert_eq!(retried.code, Some(0), "{retried}");
-    assert_eq!(project.calls().of_role("review").count(), reviews + 1, "{retried}");
+    assert_eq!(project.calls().with_role("review").count(), reviews + 1, "{retried}");
     assert_eq!(project.run(&["land"]).code, Some(0));
 }
 
 #[test]
-fn a_task_behind_a_cancelled_one_is_not_said_to_be_workable() {
-    let project = Project::with_agent(PROGRAM, |script| content(developers(script)));
+fn a_task_after_a_cancelled_one_is_not_reported_as_workable() {
+    let project = TestProject::with_agent(PROGRAM, |script| content(developers(script)));
     project.run(&["add", "First"]);
     project.run(&["add", "Second", "--depends-on", "1"]);
     project.run(&["cancel", "1"]);
@@ -637,8 +621,8 @@ fn a_task_behind_a_cancelled_one_is_not_said_to_be_workable() {
 }
 
 #[test]
-fn a_run_without_a_final_review_has_none_to_decide_about() {
-    let project = Project::with_agent(PROGRAM, |script| content(developers(script)));
+fn a_run_without_a_final_review_offers_no_decision_about_one() {
+    let project = TestProject::with_agent(PROGRAM, |script| content(developers(script)));
     project.run(&["add", "First"]);
     project.run(&["work"]);
     for (run, why) in [("run-1", "run 1 has had no final review"), ("run-7", "there is no run 7")] {
@@ -652,15 +636,13 @@ fn a_run_without_a_final_review_has_none_to_decide_about() {
 
 #[test]
 fn loops_on_one_file_land_both_changes() {
-    let same = |task: &str| {
-        Rule::role("implement").task(task).write("shared.txt", "{task}\n").say("TASK_COMPLETE\n")
-    };
-    // Who is sent back sees both sides, and keeps both.
-    let merges = Rule::role("fix")
+    let same =
+        |task: &str| ScriptRule::role("implement").task(task).write("shared.txt", "{task}\n").say("TASK_COMPLETE\n");
+    // The fixer of the conflict sees both sides, and keeps both.
+    let merges = ScriptRule::role("fix")
         .shell("sed -i '/^<<<<<<</d;/^=======/d;/^>>>>>>>/d;/^|||||||/d' shared.txt")
         .say("Both.\n");
-    let project =
-        project(|script| content(developers(planners(script).rule(same("1")).rule(same("2")).rule(merges))));
+    let project = project(|script| content(developers(planners(script).rule(same("1")).rule(same("2")).rule(merges))));
     let before = project.checkout();
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
@@ -689,7 +671,7 @@ fn with_land_the_run_ends_on_the_default_branch() {
 }
 
 #[test]
-fn a_run_that_may_not_touch_the_checkout_lands_when_it_is_clean() {
+fn a_run_that_a_dirty_checkout_blocks_lands_once_it_is_clean() {
     let project = project(|script| content(developers(planners(script))));
     project.env.write("README.md", "# Mine\n");
     let output = project.run(&["run", "SPEC.md", "--land"]);
@@ -703,25 +685,21 @@ fn a_run_that_may_not_touch_the_checkout_lands_when_it_is_clean() {
     assert_eq!((project.read("README.md"), project.read("task-1.txt")), ("# Mine\n".into(), "work\n".into()));
 }
 
-/// A run that went through.
-fn finished_run() -> Project {
+/// A completed run.
+fn finished_run() -> TestProject {
     let project = project(|script| content(developers(planners(script))));
     let output = project.run(&["run", "SPEC.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     project
 }
 
-fn in_main(project: &Project) -> String {
+fn in_main(project: &TestProject) -> String {
     let names = project.git("ls-tree --name-only main");
-    names
-        .lines()
-        .filter(|name| !["README.md", "SPEC.md", "signoff.toml"].contains(name))
-        .collect::<Vec<_>>()
-        .join(" ")
+    names.lines().filter(|name| !["README.md", "SPEC.md", "signoff.toml"].contains(name)).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
-fn what_came_onto_the_runs_branch_after_its_approval_does_not_land() {
+fn commits_added_to_the_runs_branch_after_its_approval_do_not_land() {
     let project = finished_run();
     let commit = "cd .signoff/worktrees/run-1 && echo evil > evil.txt && git add . && git commit -q -m Evil";
     assert_eq!(project.env.shell(commit).code, Some(0));
@@ -732,9 +710,9 @@ fn what_came_onto_the_runs_branch_after_its_approval_does_not_land() {
 }
 
 #[test]
-fn what_builds_on_a_commit_that_came_from_elsewhere_does_not_land() {
-    let refuses = Rule::role("review").phase("final_review").say(&changes("what is evil.txt?"));
-    let evil = Rule::role("implement").task("2").shell(FOREIGN);
+fn work_based_on_a_foreign_commit_does_not_land() {
+    let refuses = ScriptRule::role("review").phase("final_review").say(&changes("what is evil.txt?"));
+    let evil = ScriptRule::role("implement").task("2").shell(FOREIGN);
     let evil = evil.write("task-2.txt", "work\n").say("Done.\nTASK_COMPLETE\n");
     let project = project(|script| content(developers(planners(script).rule(refuses).rule(evil))));
     let output = project.run(&["run", "SPEC.md", "--effort", "low", "-j", "1"]);
@@ -747,7 +725,7 @@ fn what_builds_on_a_commit_that_came_from_elsewhere_does_not_land() {
 }
 
 #[test]
-fn a_runs_worktree_goes_when_the_run_has_landed_unless_there_is_work_in_it() {
+fn a_landed_runs_worktree_is_removed_unless_it_holds_work() {
     let project = finished_run();
     assert_eq!(project.run(&["land"]).code, Some(0));
     assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
@@ -758,7 +736,7 @@ fn a_runs_worktree_goes_when_the_run_has_landed_unless_there_is_work_in_it() {
 }
 
 #[test]
-fn a_run_of_which_a_person_no_longer_approves_a_task_does_not_land() {
+fn a_run_does_not_land_if_a_person_rejected_one_of_its_tasks() {
     let project = finished_run();
     assert_eq!(project.run(&["edit", "2", "--verdict", "CHANGES_REQUESTED", "--reason", "no"]).code, Some(0));
     let commands: [&[&str]; 5] =
@@ -777,12 +755,12 @@ fn a_run_of_which_a_person_no_longer_approves_a_task_does_not_land() {
 
 const TASK_FILES: &str = "task-1.txt task-2.txt task-3.txt";
 
-/// A task that is approved lands with its run, and the fixes of the final review with it.
+/// An approved task lands with its run, including the fixes of the final review.
 #[test]
 fn a_run_lands_with_its_fixes_whichever_of_its_tasks_is_named() {
     for ids in [&["1"][..], &["2", "3"], &["run-1"], &["run-1", "1"]] {
-        let refuses = Rule::role("review").phase("final_review").cycle(1).say(&changes("no glue"));
-        let fixes = Rule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
+        let refuses = ScriptRule::role("review").phase("final_review").cycle(1).say(&changes("no glue"));
+        let fixes = ScriptRule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
         let project = project(|script| content(developers(planners(script).rule(refuses).rule(fixes))));
         assert_eq!(project.run(&["run", "SPEC.md"]).code, Some(0));
         let words: Vec<&str> = ["land"].iter().chain(ids).copied().collect();
@@ -794,12 +772,12 @@ fn a_run_lands_with_its_fixes_whichever_of_its_tasks_is_named() {
     }
 }
 
-/// The program is killed before the final review: the first group is approved, and on the run's branch.
-fn half_a_run() -> Project {
-    let waits = Rule::role("implement").task("3").write("../../../../begun", "").wait_for("../../../../go");
+/// The program is killed before the final review: the first group is approved and on the run's branch.
+fn half_a_run() -> TestProject {
+    let waits = ScriptRule::role("implement").task("3").write("../../../../begun", "").wait_for("../../../../go");
     let project = project(|script| content(developers(planners(script.rule(waits)))));
     let mut program = project.start(&["run", "SPEC.md"]);
-    until("the second group is at work", || project.env.root().join("begun").exists());
+    wait_until("the second group is at work", || project.env.root().join("begun").exists());
     program.kill().expect("the program can be killed");
     program.wait().expect("the program ends");
     project
@@ -820,11 +798,11 @@ fn a_run_does_not_land_before_its_final_review() {
     }
 }
 
-/// What improves a task of a run has the task's commits in it.
+/// An improvement of a run's task contains the task's commits.
 #[test]
-fn an_improved_task_does_not_land_around_a_failed_final_review() {
+fn an_improved_task_does_not_bypass_a_failed_final_review() {
     let project = refused_run();
-    let improves = Rule::role("fix").task("4").write("better.txt", "better\n").say("Better.\n");
+    let improves = ScriptRule::role("fix").task("4").write("better.txt", "better\n").say("Better.\n");
     project.set_agent(|script| content(developers(planners(script.rule(improves)))));
     let improved = project.run(&["improve", "1", "--review"]);
     assert_eq!(improved.code, Some(0), "{improved}");
@@ -844,7 +822,7 @@ fn an_improved_task_does_not_land_around_a_failed_final_review() {
 
 #[test]
 fn a_run_without_a_branch_of_its_own_lands_task_by_task() {
-    let project = Project::with_agent(PROGRAM, |script| content(developers(script)));
+    let project = TestProject::with_agent(PROGRAM, |script| content(developers(script)));
     project.run(&["add", "First", "-a"]);
     project.run(&["add", "Second", "-a"]);
     assert_eq!(project.run(&["work", "-j", "1"]).code, Some(0));
@@ -856,30 +834,24 @@ fn a_run_without_a_branch_of_its_own_lands_task_by_task() {
 }
 
 #[test]
-fn what_the_last_review_had_fixed_lands_too() {
-    let refuses =
-        Rule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
-    let fixes = Rule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
-    let gives_up = Rule::role("implement").task("2").say("TASK_STUCK: no\n");
-    let project =
-        project(|script| content(developers(planners(script).rule(gives_up).rule(refuses).rule(fixes))));
+fn fixes_of_the_final_review_land_too() {
+    let refuses = ScriptRule::role("review").phase("final_review").cycle(1).say(&changes("nothing ties them together"));
+    let fixes = ScriptRule::role("fix").phase("final_review").write("glue.txt", "glue\n").say("Fixed.\n");
+    let gives_up = ScriptRule::role("implement").task("2").say("TASK_STUCK: no\n");
+    let project = project(|script| content(developers(planners(script).rule(gives_up).rule(refuses).rule(fixes))));
     assert_eq!(project.run(&["run", "SPEC.md"]).code, Some(1));
     project.run(&["cancel", "2"]);
     let output = project.run(&["run", "--resume"]);
     assert_eq!(output.code, Some(0), "{output}");
-    // Whichever task is named, the run lands as a whole.
+    // Whichever task is named, the whole run lands.
     let output = project.run(&["merge", "1"]);
-    assert_eq!(
-        (output.code, in_main(&project).as_str()),
-        (Some(0), "glue.txt task-1.txt task-3.txt"),
-        "{output}"
-    );
+    assert_eq!((output.code, in_main(&project).as_str()), (Some(0), "glue.txt task-1.txt task-3.txt"), "{output}");
     assert!(project.run(&["land"]).stderr.contains("Nothing to land"));
 }
 
 #[test]
-fn a_runs_branch_that_an_agent_moves_back_loses_nothing() {
-    let rewinds = Rule::role("implement")
+fn a_runs_branch_that_an_agent_resets_loses_nothing() {
+    let rewinds = ScriptRule::role("implement")
         .task("3")
         .shell("git update-ref refs/heads/signoff/run-1 $(git rev-parse main)")
         .write("task-3.txt", "work\n")
@@ -892,7 +864,7 @@ fn a_runs_branch_that_an_agent_moves_back_loses_nothing() {
 }
 
 #[test]
-fn a_run_that_git_cannot_look_at_does_not_land_piece_by_piece() {
+fn a_run_that_git_cannot_read_does_not_land_in_parts() {
     let project = finished_run();
     let before = project.git("rev-parse main");
     let tip = project.git("rev-parse signoff/run-1");
@@ -907,7 +879,7 @@ fn a_run_that_git_cannot_look_at_does_not_land_piece_by_piece() {
 }
 
 #[test]
-fn a_checkout_that_was_left_behind_by_a_kill_is_repaired() {
+fn a_checkout_left_inconsistent_by_a_kill_is_repaired() {
     let project = finished_run();
     let killed = project.env.run_with(&["land"], &[("SIGNOFF_FAILPOINT", "target_moved:1")]);
     assert_eq!(killed.signal, Some(9), "{killed}");
@@ -918,7 +890,7 @@ fn a_checkout_that_was_left_behind_by_a_kill_is_repaired() {
 }
 
 #[test]
-fn unreviewed_work_does_not_land_on_the_default_branch_and_says_so() {
+fn unreviewed_work_does_not_land_on_the_default_branch() {
     let project = project(developers);
     project.run(&["add", "One"]);
     let output = project.run(&["run", "queue", "--land"]);
@@ -928,7 +900,7 @@ fn unreviewed_work_does_not_land_on_the_default_branch_and_says_so() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_done() {
+fn a_dry_run_prints_the_plan() {
     let project = project(|script| script);
     insta::assert_snapshot!(project.run(&["run", "SPEC.md", "--dry-run"]), @"
     exit 0
@@ -953,13 +925,13 @@ fn an_empty_specification_is_refused() {
     ");
 }
 
-/// A reviewer who wants to talk about the phase once, before anything else was said about it.
-fn wavers(phase: &str) -> Rule {
-    Rule::role("review").phase(phase).cycle(1).say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n")
+/// A reviewer that asks for a discussion once, in its first review of a phase.
+fn wavers(phase: &str) -> ScriptRule {
+    ScriptRule::role("review").phase(phase).cycle(1).say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n")
 }
 
 #[test]
-fn a_question_about_the_whole_is_answered_by_its_number() {
+fn a_question_about_the_run_is_answered_by_its_number() {
     let project = project(|script| content(developers(planners(script.rule(wavers("final_review"))))));
     let asked = project.run(&["run", "SPEC.md", "-j", "1"]);
     insta::assert_snapshot!(asked.stderr, @"
@@ -973,7 +945,7 @@ fn a_question_about_the_whole_is_answered_by_its_number() {
     --- stderr
     `signoff run --resume 1` goes on
     ");
-    insta::assert_snapshot!(told(&project.run(&["run", "--resume"])), @"
+    insta::assert_snapshot!(printed(&project.run(&["run", "--resume"])), @"
     exit 0
     --- stdout
     Resuming run 1: final review of signoff/run-1
@@ -1006,14 +978,14 @@ fn each_answer_about_a_part_reaches_its_run() {
         let output = project.run(&["run", "--resume"]);
         assert_eq!(output.code, Some(code), "{phase} {choice}: {output}");
         assert_eq!(query(&project, "select status from runs"), status, "{phase} {choice}: {output}");
-        assert_eq!(project.calls().of_role("enumerate").count(), again, "{phase} {choice}: {output}");
+        assert_eq!(project.calls().with_role("enumerate").count(), again, "{phase} {choice}: {output}");
         assert_eq!(project.run(&["status", "--json"]).json()["questions"].as_array().unwrap().len(), 0);
     }
 }
 
 #[test]
-fn a_commit_by_hand_is_reviewed_once() {
-    let gives_up = Rule::role("implement").task("1").say("TASK_STUCK: no such API\n");
+fn a_manual_commit_is_reviewed_once() {
+    let gives_up = ScriptRule::role("implement").task("1").say("TASK_STUCK: no such API\n");
     let project = project(|script| content(developers(planners(script.rule(gives_up)))));
     let output = project.run(&["run", "SPEC.md", "-j", "1"]);
     assert_eq!(output.code, Some(1), "{output}");
@@ -1027,11 +999,11 @@ fn a_commit_by_hand_is_reviewed_once() {
                    where kind = 'loop.attempt_started' and loop_id = '2'";
     assert_eq!(query(&project, started), "4|4", "implemented, reviewed, reviewed again, landed");
     let calls = project.calls();
-    assert_eq!(calls.of_role("review").filter(|call| call.start.task == "2").count(), 2, "{output}");
+    assert_eq!(calls.with_role("review").filter(|call| call.start.task == "2").count(), 2, "{output}");
 }
 
 #[test]
-fn what_was_called_off_cannot_land_after_its_run_is_over() {
+fn a_cancelled_task_cannot_land_after_its_run_is_over() {
     let project = project(|script| content(stubborn(developers(planners(script)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     project.run(&["cancel", "2"]);
@@ -1051,8 +1023,8 @@ fn what_was_called_off_cannot_land_after_its_run_is_over() {
 }
 
 #[test]
-fn what_was_called_off_can_be_approved_while_its_group_is_open() {
-    let gives_up = Rule::role("implement").task("1").say("TASK_STUCK: no such API\n");
+fn a_cancelled_task_can_be_approved_while_its_group_is_open() {
+    let gives_up = ScriptRule::role("implement").task("1").say("TASK_STUCK: no such API\n");
     let project = project(|script| content(stubborn(developers(planners(script.rule(gives_up))))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     project.set_agent(|script| content(developers(planners(script))));
@@ -1064,7 +1036,7 @@ fn what_was_called_off_can_be_approved_while_its_group_is_open() {
 }
 
 #[test]
-fn a_task_that_is_forced_lands_with_its_group() {
+fn a_force_merged_task_lands_with_its_group() {
     let project = project(|script| content(stubborn(developers(planners(script)))));
     assert_eq!(project.run(&["run", "SPEC.md", "--effort", "low"]).code, Some(1));
     insta::assert_snapshot!(project.run(&["merge", "2", "--force", "--reason", "it is fine"]), @"
@@ -1080,8 +1052,8 @@ fn a_task_that_is_forced_lands_with_its_group() {
 }
 
 #[test]
-fn a_run_that_another_program_drives_is_told_of() {
-    let waits = Rule::role("implement")
+fn resuming_a_run_that_another_program_works_on_says_so() {
+    let waits = ScriptRule::role("implement")
         .task("1")
         .write("../../../../begun", "")
         .wait_for("../../../../go")
@@ -1089,7 +1061,7 @@ fn a_run_that_another_program_drives_is_told_of() {
         .say("TASK_COMPLETE\n");
     let project = project(|script| content(developers(planners(script.rule(waits)))));
     let program = project.start(&["run", "SPEC.md"]);
-    until("the agent is at work", || project.env.root().join("begun").exists());
+    wait_until("the agent is at work", || project.env.root().join("begun").exists());
     insta::assert_snapshot!(project.run(&["run", "--resume"]), @"
     exit 3
     --- stderr

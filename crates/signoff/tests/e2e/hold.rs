@@ -1,30 +1,29 @@
-//! Agents that write where they have no business, and who keeps them from it.
+//! The sandbox: agents cannot write outside of their work, whichever backend confines them.
 
-use signoff_core::hold::Hold;
-use signoff_engine::confine::Power;
-use signoff_testkit::script::Rule;
-use signoff_testkit::{Output, Project};
+use signoff_core::sandbox::SandboxBackend;
+use signoff_engine::confine::SandboxSupport;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 
-/// The ways to hold an agent that this system has. What it has not is said aloud.
-pub fn ways() -> Vec<Hold> {
-    let works = |way: &Hold| {
-        let power = Power::probe(Some(*way));
-        let works = power.is_whole() && (*way != Hold::Landlock || power.landlock.is_some());
+/// The sandbox backends that this system supports. Prints the ones it skips.
+pub fn ways() -> Vec<SandboxBackend> {
+    let works = |way: &SandboxBackend| {
+        let power = SandboxSupport::probe(Some(*way));
+        let works = power.is_complete() && (*way != SandboxBackend::Landlock || power.landlock.is_some());
         if !works {
-            eprintln!("SKIPPED: agents held by {}: {}", way.word(), power.lacks.unwrap_or_default());
+            eprintln!("SKIPPED: agents held by {}: {}", way.as_str(), power.missing.unwrap_or_default());
         }
         works
     };
-    [Hold::Landlock, Hold::Bubblewrap].into_iter().filter(works).collect()
+    [SandboxBackend::Landlock, SandboxBackend::Bubblewrap].into_iter().filter(works).collect()
 }
 
-/// A project whose agent is a shell script for each role, with a remote that anybody can push to.
-pub fn project(sandbox: &str, scripts: &[(&str, &str)]) -> Project {
-    let project = Project::new(PROGRAM);
-    let shell =
-        "case $SIGNOFF_ROLE in review) exec sh ../../../review.sh;; *) exec sh ../../../write.sh;; esac";
+/// A project whose agent is a shell script per role, with a remote that accepts every push.
+pub fn project(sandbox: &str, scripts: &[(&str, &str)]) -> TestProject {
+    let project = TestProject::new(PROGRAM);
+    let shell = "case $SIGNOFF_ROLE in review) exec sh ../../../review.sh;; *) exec sh ../../../write.sh;; esac";
     for (role, script) in scripts {
         project.env.write(&format!("{role}.sh"), format!("cat > /dev/null\n{script}"));
     }
@@ -37,26 +36,23 @@ pub fn project(sandbox: &str, scripts: &[(&str, &str)]) -> Project {
     );
     project.env.write(".gitignore", "target/\n.signoff/\n");
     project.commit("Configure");
-    project.git(
-        "init -q --bare ../remote.git && git remote add origin ../remote.git && git push -q origin main",
-    );
+    project.git("init -q --bare ../remote.git && git remote add origin ../remote.git && git push -q origin main");
     project
 }
 
-pub fn work(project: &Project, way: Hold) -> Output {
-    project.env.run_with(&["work"], &[("SIGNOFF_TEST_HOLD", way.word())])
+pub fn work(project: &TestProject, way: SandboxBackend) -> ProgramOutput {
+    project.env.run_with(&["work"], &[("SIGNOFF_TEST_HOLD", way.as_str())])
 }
 
-/// All attempts of the first task, as `KEY` of each.
-pub fn attempts(project: &Project, key: &str) -> String {
+/// The value of `KEY` for every attempt of the first task.
+pub fn attempts(project: &TestProject, key: &str) -> String {
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().cloned().unwrap_or_default();
-    let told =
-        attempts.iter().map(|one| format!("{} {}", one["role"].as_str().unwrap_or_default(), one[key]));
+    let told = attempts.iter().map(|one| format!("{} {}", one["role"].as_str().unwrap_or_default(), one[key]));
     told.collect::<Vec<_>>().join("\n")
 }
 
-/// Tries what only a writer may do, and what nobody may; says what it could.
+/// Tries writes that only a writer may do and writes that no agent may do; prints the ones that succeed.
 const TRESPASS: &str = r#"
 try() { ("$@") > /dev/null 2>&1 && echo "could: $*" >> "$found"; }
 write() { echo x >> "$1"; }
@@ -94,7 +90,7 @@ echo '**Verdict: APPROVED**'
 "#;
 
 #[test]
-fn a_reviewer_can_look_at_everything_and_write_nothing() {
+fn a_reviewer_can_read_everything_and_write_nothing() {
     for way in ways() {
         let own = "found=\"$TMPDIR/found\"\n: > \"$found\" || echo 'cannot write to its own directory'\n";
         let review = format!("{own}{TRESPASS}{REVIEW}");
@@ -108,20 +104,20 @@ fn a_reviewer_can_look_at_everything_and_write_nothing() {
         let answers = project.list(".signoff/reviews");
         let answer = answers.iter().find(|name| name.ends_with(".txt")).expect("an answer");
         assert_eq!(project.read(&format!(".signoff/reviews/{answer}")), "good\n\n**Verdict: APPROVED**\n");
-        assert_eq!(attempts(&project, "hold"), format!("implement \"{0}\"\nreview \"{0}\"", way.word()));
+        assert_eq!(attempts(&project, "hold"), format!("implement \"{0}\"\nreview \"{0}\"", way.as_str()));
         assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cost_usd"], 0.5);
         assert_eq!(project.checkout(), checkout);
         assert_eq!(project.git("for-each-ref refs/tags refs/heads/main"), refs);
         assert_eq!(project.git("ls-remote origin evil"), "");
-        // What it was refused is told, and does not fail the review.
+        // Blocked writes are noted and do not fail the review.
         let notes = attempts(&project, "notes");
-        assert!(notes.contains("general was kept from what it may not do"), "{way:?}: {notes}");
+        assert!(notes.contains("the sandbox blocked general"), "{way:?}: {notes}");
         assert!(notes.contains("f.txt: "), "{notes}");
         assert!(!notes.contains("changed files"), "{notes}");
     }
 }
 
-/// Commits, amends, and does what a build does: temporary files, links, moves, a cache.
+/// Commits, amends, and does what a build does: temporary files, links, renames, a cache.
 const WRITE: &str = r#"
 found=trespass.txt
 : > "$found"
@@ -143,12 +139,10 @@ set +e
 "#;
 
 #[test]
-fn a_writer_can_build_and_commit_and_touch_nothing_else() {
+fn a_writer_can_build_and_commit_and_write_nothing_else() {
     for way in ways() {
         let project = project("sandbox = true", &[("write", &format!("{WRITE}{TRESPASS}"))]);
-        project
-            .env
-            .shell("mkdir -p ~/.cache ~/.ssh && git branch other && git worktree add -q ../other other");
+        project.env.shell("mkdir -p ~/.cache ~/.ssh && git branch other && git worktree add -q ../other other");
         project.run(&["add", "T"]);
         let (checkout, refs) = (project.checkout(), project.git("for-each-ref --exclude=refs/heads/signoff"));
         let (config, hooks) = (project.read(".git/config"), project.list(".git/hooks"));
@@ -166,7 +160,7 @@ fn a_writer_can_build_and_commit_and_touch_nothing_else() {
         assert_eq!(project.git("-C .signoff/worktrees/task-1 status --short"), "");
         assert_eq!(project.read(".git/worktrees/task-1/commondir"), "../..\n");
         assert!(!project.list(".git/worktrees/task-1").contains(&"config.worktree".to_owned()));
-        assert_eq!(attempts(&project, "hold"), format!("implement \"{}\"", way.word()));
+        assert_eq!(attempts(&project, "hold"), format!("implement \"{}\"", way.as_str()));
         assert_eq!(project.env.shell("cat ~/.cache/tool").stdout, "cached\n");
         assert_eq!(project.checkout(), checkout);
         assert_eq!(project.git("for-each-ref --exclude=refs/heads/signoff --exclude=refs/signoff"), refs);
@@ -175,7 +169,7 @@ fn a_writer_can_build_and_commit_and_touch_nothing_else() {
 }
 
 #[test]
-fn a_writer_may_write_where_the_configuration_says_so() {
+fn a_writer_can_write_to_configured_directories() {
     for way in ways() {
         let script = "echo x > ~/.gradle/it && echo y > ~/elsewhere\necho good > f.txt\n";
         let allowed = "sandbox = true\nsandbox_write = [\"~/.gradle\", \"~/missing\"]";
@@ -191,7 +185,7 @@ fn a_writer_may_write_where_the_configuration_says_so() {
 }
 
 #[test]
-fn writers_can_be_left_alone() {
+fn writers_can_run_without_the_sandbox() {
     for way in ways() {
         let open = "sandbox = true\nsandbox_writers = false";
         let project = project(open, &[("write", "echo x > ~/it\necho good > f.txt\n")]);
@@ -203,48 +197,48 @@ fn writers_can_be_left_alone() {
 }
 
 #[test]
-fn who_requires_it_starts_nothing_without_it() {
+fn a_required_sandbox_that_is_missing_starts_no_agent() {
     let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
     project.run(&["add", "T"]);
-    insta::assert_snapshot!(work(&project, Hold::Nobody), @r#"
+    insta::assert_snapshot!(work(&project, SandboxBackend::None), @r#"
     exit 2
     --- stderr
-    error: sandbox = "required", and this system cannot hold agents: a test wants it so
+    error: sandbox = "required", and this system cannot sandbox agents: a test wants it so
       --> signoff.toml:1
     hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
     "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
     let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", "nobody")]);
     assert_eq!((doctor.code, doctor.json()["hold"].to_string()), (Some(1), "\"nobody\"".to_owned()));
-    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot hold agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone""#);
+    insta::assert_snapshot!(doctor.json()["checks"][3]["message"].to_string(), @r#""sandbox = \"required\", and this system cannot sandbox agents: a test wants it so; signoff.toml:1; hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone""#);
 }
 
 #[test]
-fn who_requires_it_tries_nobody_out_without_it() {
+fn a_required_sandbox_that_is_missing_checks_no_agent() {
     let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
     let check = |way: &str| project.env.run_with(&["agents", "--check"], &[("SIGNOFF_TEST_HOLD", way)]);
     insta::assert_snapshot!(check("nobody"), @r#"
     exit 2
     --- stderr
-    error: sandbox = "required", and this system cannot hold agents: a test wants it so
+    error: sandbox = "required", and this system cannot sandbox agents: a test wants it so
       --> signoff.toml:1
     hint: install bubblewrap, or a kernel from 6.2 on with Landlock switched on; or set sandbox = true: then what reviewers change is undone
     "#);
     assert_eq!(project.env.shell("ls ~").stdout, "");
-    // Looking is no trial.
+    // Listing agents does not start them.
     let looked = project.env.run_with(&["agents"], &[("SIGNOFF_TEST_HOLD", "nobody")]);
     assert_eq!(looked.code, Some(0), "{looked}");
 }
 
-/// A bubblewrap that passes its trial, and then cannot do it.
+/// A bubblewrap that passes its probe and then fails.
 #[test]
-fn an_agent_that_cannot_be_held_is_not_started() {
+fn an_agent_that_cannot_be_sandboxed_is_not_started() {
     let project = project("sandbox = \"required\"", &[("write", "echo x > ~/it\n")]);
     let bwrap = "#!/bin/sh\ncase \"$*\" in *--bind*) echo 'bwrap: no room' >&2; exit 1;; esac\n";
     project.env.write("../bin/bwrap", bwrap);
     project.env.shell("chmod +x ../bin/bwrap");
     project.run(&["add", "T"]);
-    insta::assert_snapshot!(work(&project, Hold::Bubblewrap), @"
+    insta::assert_snapshot!(work(&project, SandboxBackend::Bubblewrap), @"
     exit 1
     --- stdout
     Running task #1: T
@@ -257,23 +251,19 @@ fn an_agent_that_cannot_be_held_is_not_started() {
 }
 
 #[test]
-fn doctor_says_who_holds_agents() {
-    let said = |project: &Project, way: Hold| {
-        let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", way.word())]).json();
-        (
-            doctor["hold"].to_string(),
-            doctor["checks"][3]["message"].to_string(),
-            doctor["checks"][3]["warning"].clone(),
-        )
+fn doctor_names_the_sandbox() {
+    let said = |project: &TestProject, way: SandboxBackend| {
+        let doctor = project.env.run_with(&["doctor", "--json"], &[("SIGNOFF_TEST_HOLD", way.as_str())]).json();
+        (doctor["hold"].to_string(), doctor["checks"][3]["message"].to_string(), doctor["checks"][3]["warning"].clone())
     };
     let project = project("sandbox = true\nsandbox_writers = false", &[]);
     for way in ways() {
         let (hold, message, warning) = said(&project, way);
-        assert_eq!(hold, format!("\"{}\"", way.word()));
+        assert_eq!(hold, format!("\"{}\"", way.as_str()));
         assert!(message.starts_with("\"reviewers cannot write, writers can ("), "{message}");
         assert_eq!(warning, false);
     }
-    insta::assert_debug_snapshot!(said(&project, Hold::Nobody), @r#"
+    insta::assert_debug_snapshot!(said(&project, SandboxBackend::None), @r#"
     (
         "\"nobody\"",
         "\"agents can write anywhere; what reviewers change is undone (a test wants it so)\"",
@@ -282,7 +272,7 @@ fn doctor_says_who_holds_agents() {
     "#);
 }
 
-/// Builds and tests where it is, and says what it found by the whole path.
+/// Builds and tests in its directory, and prints absolute paths in its findings.
 const BUILD: &str = r#"
 echo x >> f.txt && mkdir target && echo built > target/it && pwd > "$TMPDIR/place"
 git status --short
@@ -294,7 +284,7 @@ echo '**Verdict: CHANGES_REQUESTED**'
 
 #[test]
 fn a_reviewer_with_a_copy_builds_in_it_and_leaves_nothing() {
-    let ways = ways().into_iter().map(|way| ("true", way)).chain([("false", Hold::Nobody)]);
+    let ways = ways().into_iter().map(|way| ("true", way)).chain([("false", SandboxBackend::None)]);
     for (sandbox, way) in ways {
         let copy = format!("sandbox = {sandbox}\nreview_workspace = \"copy\"\n[gate]\nmax_cycles = 1");
         let project = project(&copy, &[("write", "echo good > f.txt\n"), ("review", BUILD)]);
@@ -303,10 +293,7 @@ fn a_reviewer_with_a_copy_builds_in_it_and_leaves_nothing() {
         let answers = project.list(".signoff/reviews");
         let answer = answers.iter().find(|name| name.ends_with(".txt")).expect("an answer");
         let answer = project.read(&format!(".signoff/reviews/{answer}"));
-        assert!(
-            answer.starts_with(" M f.txt\ntask-1\ntask-1-copy-general\n- /"),
-            "{way:?}: {worked}{answer}"
-        );
+        assert!(answer.starts_with(" M f.txt\ntask-1\ntask-1-copy-general\n- /"), "{way:?}: {worked}{answer}");
         assert_eq!(project.list(".signoff/worktrees"), ["task-1"], "{way:?}");
         assert_eq!(project.git("worktree list --porcelain | grep -c ^worktree"), "2\n");
         assert_eq!(project.git("show signoff/task-1-t:f.txt"), "good\n");
@@ -318,9 +305,9 @@ fn a_reviewer_with_a_copy_builds_in_it_and_leaves_nothing() {
 /// The configuration sets no `review_workspace`. At the default depth, the prompt asks reviewers to run tests.
 #[test]
 fn a_reviewer_whose_prompt_asks_for_tests_works_in_a_copy() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let works = Rule::role("implement").write("auth.txt", "login\n").say("Done.\n");
-        let tests = Rule::role("review").shell("touch built.o && rm auth.txt");
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let works = ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n");
+        let tests = ScriptRule::role("review").shell("touch built.o && rm auth.txt");
         script.rule(works).rule(tests.say("**Verdict: APPROVED**\n"))
     });
     project.configure("# review_workspace = as built in\n");
@@ -328,24 +315,24 @@ fn a_reviewer_whose_prompt_asks_for_tests_works_in_a_copy() {
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0), "{output}");
     let calls = project.calls();
-    let prompt = &calls.of_role("review").next().expect("a review").prompt;
+    let prompt = &calls.with_role("review").next().expect("a review").prompt;
     assert!(prompt.contains("Actually RUN relevant tests and show output"), "{prompt}");
     assert!(prompt.contains("-copy-"), "{prompt}");
     assert!(!output.stdout.contains("built.o"), "{output}");
 }
 
 #[test]
-fn a_reviewer_that_shares_the_worktree_is_not_told_to_run_anything() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let works = Rule::role("implement").write("auth.txt", "login\n").say("Done.\n");
-        script.rule(works).rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+fn a_reviewer_in_the_shared_worktree_is_not_asked_to_run_anything() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let works = ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n");
+        script.rule(works).rule(ScriptRule::role("review").say("**Verdict: APPROVED**\n"))
     });
     for depth in ["standard", "comprehensive"] {
         project.configure(&format!("review_workspace = \"shared\"\n[gate]\ndepth = \"{depth}\"\n"));
         project.run(&["add", "Log in", "-a"]);
         project.run(&["work"]);
         let calls = project.calls();
-        let prompt = &calls.of_role("review").last().expect("a review").prompt;
+        let prompt = &calls.with_role("review").last().expect("a review").prompt;
         assert!(prompt.contains("Actually READ the implementation files"), "{prompt}");
         assert!(!prompt.contains("-copy-"), "{prompt}");
         assert!(!prompt.contains("RUN relevant tests") && !prompt.contains("Run the project's"), "{prompt}");

@@ -1,17 +1,17 @@
-//! What a writer does to git's own files, and what becomes of it when it has ended.
+//! Sandboxed writers that tamper with git's own files: the repository stays intact and commits are imported.
 
-use signoff_core::hold::Hold;
-use signoff_testkit::Project;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_testkit::TestProject;
 
 use crate::hold::{attempts, project, ways, work};
 
 const APPROVES: &str = "echo\necho '**Verdict: APPROVED**'\n";
 
-/// What all writers here do first: some work, and a look at where their git directory is.
+/// Common to all writers here: some work, and the paths of their git directories.
 const BEGIN: &str = "echo good > f.txt\nG=$(git rev-parse --absolute-git-dir)\nC=$(git rev-parse --path-format=absolute --git-common-dir)\n";
 
-/// A project with a file that somebody would like to change unseen.
-fn victim(write: &str) -> Project {
+/// A project with files that a writer tries to change.
+fn victim(write: &str) -> TestProject {
     let project = project(
         "sandbox = true\n[gate]\nmax_cycles = 1",
         &[("write", &format!("{BEGIN}{write}true\n")), ("review", APPROVES)],
@@ -23,26 +23,20 @@ fn victim(write: &str) -> Project {
     project
 }
 
-fn links(project: &Project) -> String {
+fn links(project: &TestProject) -> String {
     project.env.shell("find .git ! -type f ! -type d ! -path '.git/signoff/sealed-*'").stdout
 }
 
-/// Links lead git out of the sandbox, locks hold it up, and lies send it elsewhere: none of them is there afterwards.
+/// Links out of the sandbox, stale locks and false paths are gone after the attempt.
 #[test]
-fn what_a_writer_puts_into_its_git_directory_leads_nowhere() {
+fn files_that_a_writer_plants_in_its_git_directory_have_no_effect() {
     let ways_out = [
         ("rm -f $G/COMMIT_EDITMSG; ln -s ~/victim $G/COMMIT_EDITMSG\n", "\"COMMIT_EDITMSG\""),
-        (
-            "rm -f $G/COMMIT_EDITMSG; ln -s $PWD/../../../.git/config $G/COMMIT_EDITMSG\n",
-            "\"COMMIT_EDITMSG\"",
-        ),
+        ("rm -f $G/COMMIT_EDITMSG; ln -s $PWD/../../../.git/config $G/COMMIT_EDITMSG\n", "\"COMMIT_EDITMSG\""),
         ("mkdir -p $G/logs; rm -f $G/logs/HEAD; ln -s ~/victim $G/logs/HEAD\n", "\"logs/HEAD\""),
         ("rm -rf $G/logs $G/refs; ln -s ~ $G/logs; ln -s ~/victim $G/ORIG_HEAD\n", "\"logs\""),
         ("mkfifo $G/MERGE_HEAD\n", "\"MERGE_HEAD\""),
-        (
-            "rm -rf $G/*; for one in HEAD commondir gitdir index locked; do ln -s ~/victim $G/$one; done\n",
-            "and 2 more",
-        ),
+        ("rm -rf $G/*; for one in HEAD commondir gitdir index locked; do ln -s ~/victim $G/$one; done\n", "and 2 more"),
         (": > $G/HEAD.lock; : > $G/index.lock; : > $C/packed-refs.lock\n", ""),
         ("echo locked > $G/locked; echo $HOME/.git > $G/gitdir; echo ~ > $G/commondir\n", ""),
         ("rm -rf $G $C\n", ""),
@@ -62,10 +56,7 @@ fn what_a_writer_puts_into_its_git_directory_leads_nowhere() {
             assert_eq!((project.read(".git/config"), project.checkout()), (config, checkout), "{script}");
             assert_eq!(project.git("show signoff/task-1-t:f.txt"), "good\n", "{script}");
             assert_eq!(links(&project), "", "{script}");
-            assert_eq!(
-                project.git("-C .signoff/worktrees/task-1 status --short --branch"),
-                "## signoff/task-1-t\n"
-            );
+            assert_eq!(project.git("-C .signoff/worktrees/task-1 status --short --branch"), "## signoff/task-1-t\n");
             project.git("fsck --strict && git gc -q");
             let notes = attempts(&project, "notes");
             let odd = notes.contains("links or pipes were put into its git directory; taken away: ");
@@ -75,7 +66,7 @@ fn what_a_writer_puts_into_its_git_directory_leads_nowhere() {
     }
 }
 
-/// An object of the person's, by another content under the same name.
+/// Replaces an object of the repository by one with other content under the same id.
 const FORGE: &str = r#"
 forge() {
     id=$(git rev-parse "$1"); own=$C/objects/$(echo $id | cut -c1-2)
@@ -86,11 +77,12 @@ forge() {
 "#;
 
 #[test]
-fn the_persons_objects_are_nobody_s_to_change() {
+fn a_writer_cannot_change_the_persons_objects() {
     let forged = format!("{FORGE}forge HEAD:src/a.txt evil\n");
     let committed = format!("{forged}git show HEAD:src/a.txt > seen.txt; git add -A; git commit -qm Mine\n");
     let thrown = "rm -rf ../../../.git/objects/??  ../../../.git/objects/pack/* $C/objects\n";
-    let garbage = "mkdir -p $C/objects/pack; echo x > $C/objects/pack/pack-1.pack; echo ~/none > $C/objects/info/alternates\n";
+    let garbage =
+        "mkdir -p $C/objects/pack; echo x > $C/objects/pack/pack-1.pack; echo ~/none > $C/objects/info/alternates\n";
     for way in ways() {
         for script in [&forged, &committed, thrown, garbage] {
             let project = victim(script);
@@ -104,19 +96,18 @@ fn the_persons_objects_are_nobody_s_to_change() {
     }
 }
 
-/// Nobody approves what git could not show.
+/// Incomplete commits cannot be reviewed.
 #[test]
-fn commits_that_are_not_whole_fail_the_attempt() {
+fn incomplete_commits_fail_the_attempt() {
     let commit = "git add -A; git commit -qm Mine\n";
-    let lost =
-        format!("{commit}id=$(git rev-parse HEAD:f.txt); rm -f $C/objects/$(echo $id | cut -c1-2)/*\n");
+    let lost = format!("{commit}id=$(git rev-parse HEAD:f.txt); rm -f $C/objects/$(echo $id | cut -c1-2)/*\n");
     let forged = format!("{FORGE}{commit}forge HEAD:f.txt evil\n");
     let unknown = "echo 0123456789012345678901234567890123456789 > $G/HEAD\n".to_owned();
     for script in [lost, forged, unknown] {
         let project = victim(&script);
         let worked = project.run(&["work"]);
         assert_eq!(worked.code, Some(1), "{script}{worked}");
-        assert!(worked.stdout.contains("is not whole: "), "{worked}");
+        assert!(worked.stdout.contains("are incomplete: "), "{worked}");
         assert!(!worked.stdout.contains("APPROVED"), "{worked}");
         assert_eq!(
             project.git("-C .signoff/worktrees/task-1 status --short"),
@@ -124,16 +115,16 @@ fn commits_that_are_not_whole_fail_the_attempt() {
             "{script}"
         );
         project.git("fsck --strict && git gc -q");
-        // What is in the files is work all the same.
+        // The files are kept as work.
         project.env.write("write.sh", "cat > /dev/null\necho more >> f.txt\n");
         assert_eq!(project.run(&["retry", "1"]).code, Some(0));
         assert_eq!(project.git("show signoff/task-1-t:f.txt"), "good\nmore\n");
     }
 }
 
-/// What people's agents do with git, and what must come of it.
+/// Usual ways to commit, and the expected result of each.
 #[test]
-fn whatever_a_writer_commits_comes_over() {
+fn every_kind_of_commit_is_imported() {
     let many = "for n in $(seq 150); do echo $n > $n.txt; done; git add -A; git commit -qm Many\n";
     let stories: [(&str, &str); 10] = [
         (
@@ -171,9 +162,9 @@ fn whatever_a_writer_commits_comes_over() {
     }
 }
 
-/// Objects that lie in yet another repository, and refs that have no files.
+/// Objects in another repository (alternates), and refs without files.
 #[test]
-fn a_repository_that_borrows_objects_is_worked_in() {
+fn a_repository_with_alternates_works() {
     let project = victim("git add -A; git commit -qm One; git log --oneline > log.txt\n");
     project.git("pack-refs --all && git gc -q && mv .git/objects ../lender && mkdir -p .git/objects/info .git/objects/pack && echo ../../../lender > .git/objects/info/alternates");
     let worked = project.run(&["work"]);
@@ -185,9 +176,9 @@ fn a_repository_that_borrows_objects_is_worked_in() {
     project.git("fsck --strict");
 }
 
-/// Whenever the program is killed, what a writer committed is there when it goes on.
+/// Wherever the program is killed, the writer's commits are there after the restart.
 #[test]
-fn commits_of_a_writer_outlive_the_program() {
+fn commits_of_a_writer_survive_a_kill() {
     let places = ["exit", "lent", "taken_over", "taken_back", "commit", "committed"];
     for place in places {
         let project = victim("test -f once.txt || { echo x > once.txt; git add -A; git commit -qm Mine; }\n");
@@ -196,17 +187,14 @@ fn commits_of_a_writer_outlive_the_program() {
         let worked = project.run(&["work"]);
         assert_eq!(worked.code, Some(0), "{place}: {worked}");
         assert_eq!(project.git("log --format=%s signoff/task-1-t | grep -c Mine"), "1\n", "{place}");
-        assert_eq!(
-            project.git("-C .signoff/worktrees/task-1 status --short --branch"),
-            "## signoff/task-1-t\n"
-        );
+        assert_eq!(project.git("-C .signoff/worktrees/task-1 status --short --branch"), "## signoff/task-1-t\n");
         project.git("fsck --strict");
     }
 }
 
-/// A reviewer in a copy tells git lies about where it is: the next task is none the worse for it.
+/// A reviewer in a copy writes false paths into its git directory; the next task is not affected.
 #[test]
-fn a_copy_is_gone_with_all_that_was_said_in_it() {
+fn a_removed_copy_leaves_no_trace_in_the_repository() {
     let lies = "G=$(git rev-parse --absolute-git-dir)\n\
         try() { (\"$@\") 2>/dev/null; }\n\
         for g in $G ../../../.git/worktrees/$(basename $PWD); do\n\
@@ -228,27 +216,27 @@ fn a_copy_is_gone_with_all_that_was_said_in_it() {
     }
 }
 
-/// The person's own git works while a writer is at work, whatever it has committed.
+/// The person's git works while a writer runs, whatever the writer has committed.
 #[test]
-fn the_person_s_git_does_not_need_what_a_writer_made() {
+fn the_persons_git_does_not_depend_on_a_writers_objects() {
     let asks = "git add -A; git commit -qm Mine; cd ../../..; git fsck --strict > .signoff-fsck 2>&1 && git -C . worktree list > /dev/null && echo fine > $OLDPWD/fine.txt\n";
     let project = victim(&asks.replace(".signoff-fsck", "/dev/null"));
     assert_eq!(project.run(&["work"]).code, Some(0));
     assert_eq!(project.git("show signoff/task-1-t:fine.txt"), "fine\n");
 }
 
-/// Whoever is not held leaves locks too.
+/// An agent without a sandbox can leave locks, too.
 #[test]
-fn locks_of_one_who_was_not_held_hold_nobody_up() {
+fn locks_left_by_an_unsandboxed_agent_block_nothing() {
     let project = victim(": > $G/HEAD.lock; : > $G/index.lock; ln -s ~/victim $G/COMMIT_EDITMSG\n");
-    let worked = work(&project, Hold::Nobody);
+    let worked = work(&project, SandboxBackend::None);
     assert_eq!(worked.code, Some(0), "{worked}");
     assert_eq!(project.env.shell("cat ~/victim").stdout, "victim\n");
 }
 
-/// A repository within the worktree has a configuration of its own, which names programs.
+/// A repository within the worktree has its own configuration, which names programs.
 #[test]
-fn nothing_runs_that_a_repository_within_the_worktree_names() {
+fn programs_named_by_a_nested_repository_do_not_run() {
     let makes = "git init -q sub; cd sub; git config user.name S; git config user.email s@s; echo x > x; git add x; \
         git commit -qm Sub; printf '#!/bin/sh\\necho x > ~/run\\n' > ../run.sh; chmod +x ../run.sh; \
         git config core.fsmonitor $PWD/../run.sh; git config filter.f.clean $PWD/../run.sh; echo '* filter=f' > .git/info/attributes; \

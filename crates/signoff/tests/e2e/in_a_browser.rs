@@ -1,4 +1,4 @@
-//! The page in a real browser. These tests run with `scripts/browser`, which finds or installs one.
+//! The page in a real browser. `scripts/browser` finds or installs one and runs these tests.
 
 mod accessible;
 mod hostile;
@@ -8,30 +8,30 @@ mod strangers;
 
 use std::fs;
 
-use signoff_testkit::Project;
-use signoff_testkit::browser::{Browser, Window};
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::serve::Served;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::browser::{Browser, BrowserWindow};
+use signoff_testkit::serve::ServeProcess;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, changes};
 
-/// One review is all there is; then somebody is asked.
+/// One review only; then a person is asked.
 const ASKS: &str = "jobs = 2\n[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
 
 /// Every implementer waits for the test; every first review finds something.
-fn strict(script: Script) -> Script {
-    let begins = Rule::role("implement").write("auth-{task}.txt", "login\n").say("Reading the code.\n");
+fn strict(script: AgentScript) -> AgentScript {
+    let begins = ScriptRule::role("implement").write("auth-{task}.txt", "login\n").say("Reading the code.\n");
     script
         .rule(begins.wait_for("../../../../go-{task}"))
-        .rule(Rule::role("fix").append("auth-{task}.txt", "fixed\n").say("Fixed.\n"))
-        .rule(Rule::role("review").cycle(1).say(&changes("missing input validation")))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("fix").append("auth-{task}.txt", "fixed\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("review").cycle(1).say(&changes("missing input validation")))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-/// A project with so many tasks that come to a question each.
-fn asking(tasks: usize) -> Project {
-    let project = Project::with_agent(PROGRAM, strict);
+/// A project with this many tasks that each lead to a question.
+fn asking(tasks: usize) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, strict);
     project.configure(ASKS);
     for task in 1..=tasks {
         project.run(&["add", &format!("Log in, part {task}"), "-a"]);
@@ -39,24 +39,26 @@ fn asking(tasks: usize) -> Project {
     project
 }
 
-fn let_go(project: &Project, task: u64) {
+fn let_go(project: &TestProject, task: u64) {
     fs::write(project.env.root().join(format!("go-{task}")), "").expect("a file");
 }
 
-fn status(project: &Project, task: u64) -> String {
+fn status(project: &TestProject, task: u64) -> String {
     let shown = project.run(&["show", &task.to_string(), "--json"]).json();
     format!("{} {}", shown["task"]["status"], shown["task"]["final_verdict"])
 }
 
-/// Somebody looks at the page of a project.
-fn visit(project: &Project, window: Window) -> (Served, Browser) {
-    let (served, browser) = (Served::start(project), Browser::start(window));
+/// Opens the page of a project in a browser.
+fn visit(project: &TestProject, window: BrowserWindow) -> (ServeProcess, Browser) {
+    let (served, browser) = (ServeProcess::start(project), Browser::start(window));
     browser.open(&served.url);
+    // The driver may return before the deferred script of the page has run.
+    browser.wait_until("typeof refresh === 'function'");
     (served, browser)
 }
 
-/// The address of one of its pages.
-fn address(served: &Served, path: &str) -> String {
+/// The URL of a page.
+fn address(served: &ServeProcess, path: &str) -> String {
     let (base, _) = served.url.split_once("/?").expect("an address with a token");
     format!("{base}{path}")
 }

@@ -1,13 +1,13 @@
-//! `signoff init`.
+//! `signoff init`: the files it writes, and what it detects in a project.
 
 use std::fs;
 
-use signoff_testkit::{Output, TestEnv};
+use signoff_testkit::{ProgramOutput, TestEnv};
 
 use crate::test_env;
 
-/// Runs the command in a repository where only these agents can be found.
-fn init(env: &TestEnv, agents: &[&str], arguments: &str) -> Output {
+/// Runs the command in a repository with only these agents on the PATH.
+fn init(env: &TestEnv, agents: &[&str], arguments: &str) -> ProgramOutput {
     for agent in agents {
         env.write(&format!("../agents/{agent}"), "#!/bin/sh\n");
     }
@@ -187,7 +187,7 @@ fn the_programs_own_files_are_ignored_but_prompts_are_shared() {
 }
 
 #[test]
-fn without_an_agent_people_are_told_what_to_do() {
+fn without_an_agent_it_prints_what_to_do() {
     let env = test_env();
     insta::assert_snapshot!(init(&env, &[], ""), @"
     exit 0
@@ -235,7 +235,7 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
-fn programs_are_told_too() {
+fn json_output_lists_files_and_checks() {
     let env = test_env();
     env.write("Makefile", "test: build\n\tgo test\nlint:=x\n");
     env.write("go.mod", "module x\n");
@@ -270,7 +270,7 @@ fn programs_are_told_too() {
 }
 
 #[test]
-fn the_checks_of_a_project_are_found() {
+fn the_checks_of_a_project_are_detected() {
     let found = |files: &[(&str, &str)]| {
         let env = test_env();
         for (name, text) in files {
@@ -297,10 +297,7 @@ fn the_checks_of_a_project_are_found() {
         found(&[("package.json", r#"{"scripts":{"test":"x"}}"#), ("pnpm-lock.yaml", "")]),
         "test: pnpm run test"
     );
-    assert_eq!(
-        found(&[("package.json", r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#)]),
-        ""
-    );
+    assert_eq!(found(&[("package.json", r#"{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}"#)]), "");
     assert_eq!(found(&[("package.json", "{ broken")]), "");
     assert_eq!(found(&[("pyproject.toml", "[tool.pytest.ini_options]\n")]), "test: pytest");
     for (file, text) in [
@@ -321,7 +318,7 @@ fn the_checks_of_a_project_are_found() {
 }
 
 #[test]
-fn every_tool_of_a_project_has_a_check_and_a_makefile_speaks_for_all() {
+fn every_tool_of_a_project_has_a_check_and_a_makefile_overrides_them() {
     let env = test_env();
     let tools = ["make", "cargo", "npm", "pytest", "go", "claude"];
     for (name, text) in [
@@ -366,7 +363,7 @@ fn every_tool_of_a_project_has_a_check_and_a_makefile_speaks_for_all() {
 }
 
 #[test]
-fn a_tool_that_is_not_installed_checks_nothing() {
+fn a_tool_that_is_not_installed_adds_no_check() {
     let env = test_env();
     env.write("go.mod", "module x\n");
     env.write("Cargo.toml", "");
@@ -384,7 +381,7 @@ fn a_tool_that_is_not_installed_checks_nothing() {
 }
 
 #[test]
-fn outside_a_repository_there_is_nothing_to_prepare() {
+fn outside_a_repository_it_fails() {
     insta::assert_snapshot!(test_env().run(&["init"]), @"
     exit 2
     --- stderr
@@ -394,11 +391,10 @@ fn outside_a_repository_there_is_nothing_to_prepare() {
 }
 
 #[test]
-fn from_below_the_root_of_the_repository_is_prepared() {
+fn in_a_subdirectory_it_prepares_the_root_of_the_repository() {
     let env = test_env();
-    let said = env.shell(
-        "git init -q; mkdir -p a/b; cd a/b; signoff init -q --json >/dev/null; ls -A; cd ../..; ls -A",
-    );
+    let said =
+        env.shell("git init -q; mkdir -p a/b; cd a/b; signoff init -q --json >/dev/null; ls -A; cd ../..; ls -A");
     insta::assert_snapshot!(said, @"
     exit 0
     --- stdout
@@ -409,9 +405,9 @@ fn from_below_the_root_of_the_repository_is_prepared() {
     ");
 }
 
-/// Whoever has put a link there does not have what it leads to overwritten.
+/// The target of a link is not overwritten.
 #[test]
-fn a_link_in_the_place_of_the_schema_is_replaced() {
+fn a_link_in_place_of_the_schema_is_replaced() {
     let env = test_env();
     env.write("mine.json", "mine\n");
     env.shell("mkdir .signoff && ln -s ../mine.json .signoff/signoff.schema.json");
@@ -420,9 +416,9 @@ fn a_link_in_the_place_of_the_schema_is_replaced() {
     assert!(read(&env, ".signoff/signoff.schema.json").starts_with('{'));
 }
 
-/// What another program's file sets is left to it: `signoff.toml` would win over it.
+/// Settings in another program's file are left out: `signoff.toml` would override them.
 #[test]
-fn files_of_other_programs_keep_their_word() {
+fn settings_of_other_programs_files_are_not_overridden() {
     let env = test_env();
     env.write("gza.yaml", "defaults:\n  auto_review: false\n  max_review_cycles: 7\n");
     insta::assert_snapshot!(init(&env, &["claude"], ""), @"

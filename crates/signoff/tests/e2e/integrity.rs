@@ -1,9 +1,9 @@
-//! An approval is of a commit that its reviewers saw, and nobody works where another does.
+//! An approval is for the commit that the reviewers saw, and no two attempts share a worktree.
 
-use signoff_engine::confine::Power;
-use signoff_testkit::processes::until;
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_engine::confine::SandboxSupport;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::processes::wait_until;
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 
@@ -11,27 +11,27 @@ const APPROVED: &str = "**Verdict: APPROVED**\n";
 const TWO: &str = "[reviewers.spec]\nkind = \"spec\"\ncontract = \"markdown\"\n[reviewers.code]\nkind = \"code\"\n\
                    contract = \"markdown\"\n[gate]\nreviewers = [\"spec\", \"code\"]\n";
 
-/// Approves only what says `good`.
-fn strict() -> Rule {
-    Rule::role("review").shell("grep -q good f.txt || { echo '- f.txt:1 not good'; echo; echo '**Verdict: CHANGES_REQUESTED**'; exit 0; }; echo '**Verdict: APPROVED**'")
+/// Approves only if the file says `good`.
+fn strict() -> ScriptRule {
+    ScriptRule::role("review").shell("grep -q good f.txt || { echo '- f.txt:1 not good'; echo; echo '**Verdict: CHANGES_REQUESTED**'; exit 0; }; echo '**Verdict: APPROVED**'")
 }
 
-fn verdict(project: &Project) -> String {
+fn verdict(project: &TestProject) -> String {
     project.run(&["status", "--json"]).json()["tasks"][0]["final_verdict"].to_string()
 }
 
 #[test]
-fn what_an_implementer_hides_from_git_is_committed_and_reviewed() {
+fn changes_hidden_from_git_are_committed_and_reviewed() {
     let plain = ["--assume-unchanged f.txt", "--skip-worktree f.txt"];
-    // An index can be written in several ways.
+    // The index has several formats.
     let others = ["--index-version 4 --assume-unchanged f.txt", "--split-index --skip-worktree f.txt"];
     for flag in plain.into_iter().chain(others) {
         let hides = format!(
             "echo bad > f.txt; git add f.txt; git -c user.name=A -c user.email=a@b.c commit -qm c; \
              git update-index {flag}; echo good > f.txt"
         );
-        let project = Project::with_agent(PROGRAM, |script| {
-            script.rule(Rule::role("implement").shell(&hides)).rule(strict())
+        let project = TestProject::with_agent(PROGRAM, |script| {
+            script.rule(ScriptRule::role("implement").shell(&hides)).rule(strict())
         });
         project.run(&["add", "T", "-a", "--max-cycles", "1"]);
         project.run(&["work"]);
@@ -40,12 +40,12 @@ fn what_an_implementer_hides_from_git_is_committed_and_reviewed() {
     }
 }
 
-/// What a repository ignores was settled before the agent came.
+/// Exclusions that the agent adds do not count.
 #[test]
-fn what_an_implementer_excludes_is_committed_all_the_same() {
+fn files_that_an_implementer_excludes_are_committed() {
     let hides = "echo good > f.txt; echo f.txt >> \"$(git rev-parse --git-common-dir)/info/exclude\"";
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").shell(hides)).rule(strict())
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").shell(hides)).rule(strict())
     });
     project.run(&["add", "T", "-a", "--max-cycles", "1"]);
     let work = project.run(&["work"]);
@@ -54,11 +54,11 @@ fn what_an_implementer_excludes_is_committed_all_the_same() {
 }
 
 #[test]
-fn an_approval_of_files_that_a_reviewer_changed_is_none() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn an_approval_of_files_that_the_reviewer_changed_does_not_count() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "bad\n"))
-            .rule(Rule::role("review").call(1).write("f.txt", "good\n").say(APPROVED))
+            .rule(ScriptRule::role("implement").write("f.txt", "bad\n"))
+            .rule(ScriptRule::role("review").call(1).write("f.txt", "good\n").say(APPROVED))
             .rule(strict())
     });
     project.run(&["add", "T", "-a", "--max-cycles", "1"]);
@@ -67,9 +67,9 @@ fn an_approval_of_files_that_a_reviewer_changed_is_none() {
     assert_eq!(project.git("show signoff/task-1-t:f.txt"), "bad\n");
 }
 
-/// What a reviewer adds where no file of the commit is, or in place of another file of the same length, is seen.
+/// Detects new files in ignored directories, and a replaced file of the same length and time.
 #[test]
-fn whatever_a_reviewer_touches_is_seen() {
+fn every_change_by_a_reviewer_is_detected() {
     let touches = [
         "echo x > build/new.txt",
         "printf 'GOOD\\n' > f.txt; touch -r ../../../../before f.txt",
@@ -79,12 +79,11 @@ fn whatever_a_reviewer_touches_is_seen() {
         "git commit -q --allow-empty -m mine",
     ];
     for touch in touches {
-        let project = Project::with_agent(PROGRAM, |script| {
-            let made =
-                "printf 'good\\n' > f.txt; printf '*.o\\n' > .gitignore; mkdir build; echo o > build/a.o";
+        let project = TestProject::with_agent(PROGRAM, |script| {
+            let made = "printf 'good\\n' > f.txt; printf '*.o\\n' > .gitignore; mkdir build; echo o > build/a.o";
             script
-                .rule(Rule::role("implement").shell(&format!("{made}; touch -r f.txt ../../../../before")))
-                .rule(Rule::role("review").shell(touch).say(APPROVED))
+                .rule(ScriptRule::role("implement").shell(&format!("{made}; touch -r f.txt ../../../../before")))
+                .rule(ScriptRule::role("review").shell(touch).say(APPROVED))
         });
         project.run(&["add", "T", "-a", "--max-cycles", "1"]);
         let work = project.run(&["work"]);
@@ -93,14 +92,14 @@ fn whatever_a_reviewer_touches_is_seen() {
     }
 }
 
-/// Git would believe that the file is as it was committed; the reviewers would see another one.
+/// Git would consider the file unchanged, while reviewers would see other content.
 #[test]
-fn an_index_that_lies_about_a_file_is_not_believed() {
+fn an_index_with_false_stat_data_is_not_trusted() {
     let lies = "echo bad > f.txt; touch -d @1 f.txt; git add f.txt; \
                 git -c user.name=A -c user.email=a@b.c commit -qm c; git config core.trustctime false; \
                 git config core.checkstat minimal; git status >/dev/null; printf 'god\\n' > f.txt; touch -d @1 f.txt";
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").shell(lies)).rule(Rule::role("review").say(APPROVED))
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").shell(lies)).rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "T", "-a", "--max-cycles", "1"]);
     let work = project.run(&["work"]);
@@ -109,10 +108,10 @@ fn an_index_that_lies_about_a_file_is_not_believed() {
 }
 
 #[test]
-fn nor_is_it_when_the_program_is_killed_before_it_has_looked() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let edits = Rule::role("review").write("f.txt", "good\n").write("sneaky.txt", "x\n");
-        script.rule(Rule::role("implement").write("f.txt", "bad\n")).rule(edits.say(APPROVED))
+fn a_reviewers_changes_are_detected_after_a_kill() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let edits = ScriptRule::role("review").write("f.txt", "good\n").write("sneaky.txt", "x\n");
+        script.rule(ScriptRule::role("implement").write("f.txt", "bad\n")).rule(edits.say(APPROVED))
     });
     project.run(&["add", "T", "-a", "--max-cycles", "1"]);
     let killed = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", "exit:2")]);
@@ -122,20 +121,20 @@ fn nor_is_it_when_the_program_is_killed_before_it_has_looked() {
     assert_eq!(verdict(&project), "null");
     assert_eq!(project.read(".signoff/worktrees/task-1/f.txt"), "bad\n");
     insta::assert_snapshot!(project.git("diff --name-only main signoff/task-1-t"), @"f.txt");
-    assert_eq!(project.calls().of_role("review").count(), 2, "the first end was on record");
+    assert_eq!(project.calls().with_role("review").count(), 2, "the first end was on record");
 }
 
-/// The one who edits waits until the other has looked, so that both see the edited file.
+/// The reviewer that edits waits until the other one has read the edited file.
 #[test]
-fn nor_is_that_of_another_who_read_them_meanwhile() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn an_approval_of_files_that_another_reviewer_changed_does_not_count() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         let edits =
-            Rule::role("review").reviewer("spec").write("f.txt", "good\n").write("../../../../edited", "");
+            ScriptRule::role("review").reviewer("spec").write("f.txt", "good\n").write("../../../../edited", "");
         script
-            .rule(Rule::role("implement").write("f.txt", "bad\n"))
+            .rule(ScriptRule::role("implement").write("f.txt", "bad\n"))
             .rule(edits.wait_for("../../../../looked").say(APPROVED))
             .rule(
-                Rule::role("review")
+                ScriptRule::role("review")
                     .reviewer("code")
                     .wait_for("../../../../edited")
                     .write("../../../../looked", "")
@@ -150,13 +149,13 @@ fn nor_is_that_of_another_who_read_them_meanwhile() {
     assert_eq!(project.git("show signoff/task-1-t:f.txt"), "bad\n");
 }
 
-/// A check that writes beside a reviewer that ends before it.
+/// A check that writes files while a reviewer beside it ends.
 #[test]
-fn nobody_s_files_are_put_back_while_they_are_at_work() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn files_of_a_running_check_are_not_restored() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "good\n"))
-            .rule(Rule::role("review").wait_for("../../../../checking").say(APPROVED))
+            .rule(ScriptRule::role("implement").write("f.txt", "good\n"))
+            .rule(ScriptRule::role("review").wait_for("../../../../checking").say(APPROVED))
     });
     project.configure(
         "[agents.checks]\nkind = \"checks\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
@@ -170,11 +169,11 @@ fn nobody_s_files_are_put_back_while_they_are_at_work() {
 }
 
 #[test]
-fn a_task_that_builds_on_another_begins_at_what_was_approved() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_dependent_task_starts_from_the_approved_commit() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("{task}.txt", "x\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").write("{task}.txt", "x\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "First", "-a"]);
     project.run(&["work"]);
@@ -189,12 +188,12 @@ fn a_task_that_builds_on_another_begins_at_what_was_approved() {
 }
 
 #[test]
-fn what_is_committed_after_an_approval_voids_it() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_commit_after_the_approval_voids_it() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "x\n"))
-            .rule(Rule::role("fix").append("f.txt", "improved\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").write("f.txt", "x\n"))
+            .rule(ScriptRule::role("fix").append("f.txt", "improved\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "T", "-a"]);
     project.run(&["work"]);
@@ -217,24 +216,24 @@ fn what_is_committed_after_an_approval_voids_it() {
     let row = project.run(&["status", "--json"]).json()["tasks"][0].clone();
     assert!(row["final_verdict"].is_null());
     assert_eq!(row["outcome"], "completed_with_issues");
-    // What is there now is reviewed, and approved for both.
+    // The present commit is reviewed, and approved for both.
     project.run(&["review", "1"]);
     let rows = project.run(&["status", "--json"]).json()["tasks"].clone();
     assert_eq!([&rows[0]["final_verdict"], &rows[1]["final_verdict"]], ["APPROVED", "APPROVED"]);
-    // The program's own commits are no better.
+    // Commits that signoff makes void it, too.
     project.run(&["improve", "2"]);
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["reason"], "changed_after_review");
 }
 
-/// What has landed was approved, whatever is done to its branch later.
+/// A landed task was approved, whatever happens to its branch later.
 #[test]
-fn a_landed_task_stays_approved_when_its_branch_goes_on() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_landed_task_stays_approved_when_its_branch_moves_on() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "x\n"))
-            .rule(Rule::role("fix").append("f.txt", "improved\n"))
-            .rule(Rule::role("review").task("1").say(APPROVED))
-            .rule(Rule::role("review").say("- f.txt:2 wrong\n\n**Verdict: CHANGES_REQUESTED**\n"))
+            .rule(ScriptRule::role("implement").write("f.txt", "x\n"))
+            .rule(ScriptRule::role("fix").append("f.txt", "improved\n"))
+            .rule(ScriptRule::role("review").task("1").say(APPROVED))
+            .rule(ScriptRule::role("review").say("- f.txt:2 wrong\n\n**Verdict: CHANGES_REQUESTED**\n"))
     });
     project.run(&["add", "T", "-a"]);
     project.run(&["work"]);
@@ -243,15 +242,15 @@ fn a_landed_task_stays_approved_when_its_branch_goes_on() {
     assert_eq!(standings(&project)[0], APPROVAL);
 }
 
-/// Approves everything; every implementer writes a file of its own.
-fn content(script: Script) -> Script {
+/// Approves everything; every implementer writes its own file.
+fn content(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("task-{task}.txt", "x\n"))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("implement").write("task-{task}.txt", "x\n"))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-/// Status, verdict and reason of every task.
-fn standings(project: &Project) -> Vec<String> {
+/// Verdict and reason of every task.
+fn standings(project: &TestProject) -> Vec<String> {
     let rows = project.run(&["status", "--json"]).json()["tasks"].as_array().cloned().unwrap_or_default();
     rows.iter().map(|row| format!("{} {}", row["final_verdict"], row["reason"])).collect()
 }
@@ -260,15 +259,15 @@ const APPROVAL: &str = "\"APPROVED\" null";
 const VOID: &str = "null \"changed_after_review\"";
 
 #[test]
-fn what_a_person_approved_is_one_commit_too() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_persons_approval_is_for_one_commit_too() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "x\n"))
-            .rule(Rule::role("review").say("Which one?\n\n**Verdict: NEEDS_DISCUSSION**\n"))
+            .rule(ScriptRule::role("implement").write("f.txt", "x\n"))
+            .rule(ScriptRule::role("review").say("Which one?\n\n**Verdict: NEEDS_DISCUSSION**\n"))
     });
     project.run(&["add", "T", "-a"]);
     project.run(&["work"]);
-    // A person mends it and then says so: what they approve is what is there.
+    // A person repairs the work and then approves it: the approval is for the present commit.
     let commits = "cd .signoff/worktrees/task-1 && git commit -q --allow-empty -m more";
     project.env.shell(commits);
     project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "seen it"]);
@@ -280,8 +279,8 @@ fn what_a_person_approved_is_one_commit_too() {
 }
 
 #[test]
-fn the_branch_of_a_plan_may_not_move_on_either() {
-    let project = Project::with_agent(PROGRAM, content);
+fn a_new_commit_on_the_branch_of_a_plan_voids_the_last_approval() {
+    let project = TestProject::with_agent(PROGRAM, content);
     project.configure(TWO);
     project.env.write("plan.md", "# Plan\n\n- [ ] T001 First\n- [ ] T002 Second\n");
     project.commit("Plan");
@@ -292,25 +291,25 @@ fn the_branch_of_a_plan_may_not_move_on_either() {
 }
 
 #[test]
-fn an_approval_is_of_ones_own_branch() {
-    let project = Project::with_agent(PROGRAM, content);
+fn an_approval_is_for_the_tasks_own_branch() {
+    let project = TestProject::with_agent(PROGRAM, content);
     project.run(&["add", "First", "-a"]);
     project.run(&["add", "Second", "-a"]);
     project.run(&["work"]);
     assert_eq!(standings(&project), [APPROVAL, APPROVAL]);
     project.env.shell("git -C .signoff/worktrees/task-1 reset -q --hard signoff/task-2-second");
     assert_eq!(standings(&project), [VOID, APPROVAL]);
-    // Who merged it needs its branch no longer.
+    // A branch may be deleted after it was merged.
     project.git("worktree remove --force .signoff/worktrees/task-2");
     project.git("branch -q -D signoff/task-2-second");
     assert_eq!(standings(&project), [VOID, APPROVAL]);
 }
 
 #[test]
-fn wherever_a_repository_keeps_its_branches_they_are_looked_at() {
+fn branches_are_read_from_every_ref_storage() {
     for how in ["--separate-git-dir=../elsewhere.git", "--ref-format=reftable"] {
-        let project = Project::with_agent(PROGRAM, content);
-        // An older git knows no other form of refs.
+        let project = TestProject::with_agent(PROGRAM, content);
+        // An older git has no other ref format.
         let made = format!("rm -rf .git; git init -q -b main {how} && git add -A && git commit -q -m Start");
         if project.env.shell(&made).code != Some(0) {
             continue;
@@ -324,58 +323,57 @@ fn wherever_a_repository_keeps_its_branches_they_are_looked_at() {
 }
 
 #[test]
-fn two_tasks_of_one_branch_do_not_work_at_once() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn two_tasks_of_one_branch_do_not_run_at_once() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "x\n"))
+            .rule(ScriptRule::role("implement").write("f.txt", "x\n"))
             .rule(
-                Rule::role("fix")
+                ScriptRule::role("fix")
                     .append("f.txt", "improved\n")
                     .write("../../../../improving", "")
                     .wait_for("../../../../reviewed"),
             )
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "T", "-a"]);
     project.run(&["work"]);
     let improving = project.start(&["improve", "1"]);
     let root = project.env.root().to_owned();
-    until("it is being improved", || root.join("improving").exists());
+    wait_until("it is being improved", || root.join("improving").exists());
     let refused = project.run(&["review", "1"]);
     assert_eq!(refused.code, Some(1), "{refused}");
-    assert!(refused.stderr.contains("somebody else works in"), "{refused}");
+    assert!(refused.stderr.contains("is in use by another task"), "{refused}");
     std::fs::write(root.join("reviewed"), "").expect("a written file");
     assert_eq!(project.env.finish(improving).code, Some(0));
     assert_eq!(project.git("show signoff/task-1-t:f.txt"), "x\nimproved\n");
 }
 
 #[test]
-fn agents_do_not_inherit_what_git_tells_its_hooks() {
-    let project =
-        Project::with_agent(PROGRAM, |script| {
-            script.rule(Rule::role("implement").shell(
-                "echo x > f.txt; git add f.txt; git -c user.name=A -c user.email=a@b.c commit -qm agent",
-            ))
-        });
+fn agents_do_not_inherit_the_variables_of_git_hooks() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(
+            ScriptRule::role("implement")
+                .shell("echo x > f.txt; git add f.txt; git -c user.name=A -c user.email=a@b.c commit -qm agent"),
+        )
+    });
     project.run(&["add", "T"]);
     let (before, git) = (project.checkout(), project.env.work().join(".git").display().to_string());
-    let work =
-        project.env.run_with(&["work"], &[("GIT_DIR", &git), ("GIT_INDEX_FILE", &format!("{git}/index"))]);
+    let work = project.env.run_with(&["work"], &[("GIT_DIR", &git), ("GIT_INDEX_FILE", &format!("{git}/index"))]);
     assert_eq!(work.code, Some(0), "{work}");
     assert_eq!(project.checkout(), before);
     assert_eq!(project.subjects("signoff/task-1-t"), "agent\n");
 }
 
 #[test]
-fn a_pipe_in_place_of_a_file_is_not_waited_for() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").shell("echo x > f.txt; mkfifo \"$SIGNOFF_USAGE_FILE\""))
+fn a_pipe_in_place_of_a_file_does_not_block() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").shell("echo x > f.txt; mkfifo \"$SIGNOFF_USAGE_FILE\""))
     });
     project.run(&["add", "T"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
 }
 
-/// Tries to write wherever a reviewer has no business, says where it could, and approves all the same.
+/// Tries to write outside of its own directory, prints where it succeeded, and approves.
 const TRESPASSER: &str = "cat > /dev/null
 for place in f.txt new.txt \"$HOME/home.txt\" ../../../checkout.txt ../../reviews/forged.txt ../../signoff.db /dev/shm/signoff-$$; do
     (echo x >> \"$place\") 2> /dev/null && echo \"wrote $place\"
@@ -392,34 +390,33 @@ echo '**Verdict: APPROVED**'
 ";
 
 #[test]
-fn where_the_system_can_it_keeps_reviewers_from_writing() {
+fn the_sandbox_keeps_reviewers_from_writing() {
     let project =
-        Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").write("f.txt", "good\n")));
+        TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("implement").write("f.txt", "good\n")));
     project.env.write("reviewer.sh", TRESPASSER);
     project.configure(
         "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"reviewer.sh\"]\n\
          [roles]\nimplement = \"scripted\"\n[reviewers.general]\nkind = \"general\"\nagent = \"sh\"\ncontract = \"markdown\"\n",
     );
-    if !signoff_engine::confine::is_possible() {
-        // An older kernel: there it is undone, as other tests show.
+    if !signoff_engine::confine::has_landlock() {
+        // On an older kernel changes are undone instead, as other tests show.
         return;
     }
     project.run(&["add", "T", "-a"]);
     let work = project.run(&["work"]);
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
     assert_eq!(work.stderr, "", "nothing was changed");
-    let answer =
-        project.list(".signoff/reviews").into_iter().find(|name| name.ends_with(".txt")).unwrap_or_default();
+    let answer = project.list(".signoff/reviews").into_iter().find(|name| name.ends_with(".txt")).unwrap_or_default();
     assert_eq!(project.read(&format!(".signoff/reviews/{answer}")), "good\n\n**Verdict: APPROVED**\n");
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["cost_usd"], 0.25);
 }
 
-/// A task whose reviewer approves each time, the first time only when somebody lets it.
-fn with_a_pause(sandbox: bool) -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
+/// A task whose reviewer always approves, the first time only after the test lets it.
+fn with_a_pause(sandbox: bool) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "good\n"))
-            .rule(Rule::role("fix").say("Nothing to fix."))
+            .rule(ScriptRule::role("implement").write("f.txt", "good\n"))
+            .rule(ScriptRule::role("fix").say("Nothing to fix."))
     });
     let reviewer =
         "cat > /dev/null\n[ $SIGNOFF_ATTEMPT != 2 ] || cat pause > /dev/null\necho '**Verdict: APPROVED**'\n";
@@ -435,10 +432,10 @@ fn with_a_pause(sandbox: bool) -> Project {
     project
 }
 
-/// The person changes the repository's settings while the reviewer is at it.
-fn configured_meanwhile(project: &Project) -> Output {
+/// The person changes the repository's settings while the reviewer runs.
+fn configured_meanwhile(project: &TestProject) -> ProgramOutput {
     let program = project.env.start_group(&["work"]);
-    // Opens when the reviewer does.
+    // Opening blocks until the reviewer opens the pipe.
     let pause = std::fs::OpenOptions::new().write(true).open(project.env.root().join("pause")).unwrap();
     project.git("config color.ui never");
     drop(pause);
@@ -446,19 +443,19 @@ fn configured_meanwhile(project: &Project) -> Output {
 }
 
 #[test]
-fn a_change_of_the_repository_is_told_once_and_spoils_no_later_review() {
+fn a_change_of_the_repository_is_reported_once_and_later_reviews_count() {
     let project = with_a_pause(false);
     let work = configured_meanwhile(&project);
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
     assert!(work.stdout.contains("trying again"), "{work}");
     assert!(work.stdout.contains("APPROVED after 1 cycle"), "{work}");
-    let told = "while general was reviewing, somebody changed config of the repository; left so";
+    let told = "while general was reviewing, something changed config of the repository; not undone";
     assert_eq!(work.stderr.matches(told).count(), 1, "{work}");
 }
 
 #[test]
-fn who_was_held_did_not_change_the_repository() {
-    if !Power::probe(None).is_whole() {
+fn a_sandboxed_reviewer_is_not_blamed_for_a_change_of_the_repository() {
+    if !SandboxSupport::probe(None).is_complete() {
         eprintln!("SKIPPED: nobody can be held here");
         return;
     }
@@ -466,21 +463,20 @@ fn who_was_held_did_not_change_the_repository() {
     let work = configured_meanwhile(&project);
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
     assert!(work.stdout.contains("APPROVED after 1 cycle"), "{work}");
-    assert!(work.stderr.contains("somebody changed config of the repository; left so"), "{work}");
+    assert!(work.stderr.contains("something changed config of the repository; not undone"), "{work}");
 }
 
-/// Such a program asks the system to end it with its parent.
+/// With `--pdeathsig` the system ends a process together with its parent thread.
 #[test]
-fn a_confined_reviewer_has_a_parent_that_stays() {
+fn a_sandboxed_reviewer_has_a_parent_thread_that_stays() {
     let project =
-        Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").write("f.txt", "good\n")));
+        TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("implement").write("f.txt", "good\n")));
     if project.env.shell("command -v setpriv && ls /proc/self/task").code != Some(0) {
-        // Nothing of that kind here.
+        // Not available here.
         return;
     }
-    // The keeper's main thread, and the one that started this.
-    let counts =
-        "cat > /dev/null\nls /proc/$PPID/task | wc -l | grep -qx 2 && echo '**Verdict: APPROVED**'\n";
+    // The supervisor's main thread and the thread that started this process.
+    let counts = "cat > /dev/null\nls /proc/$PPID/task | wc -l | grep -qx 2 && echo '**Verdict: APPROVED**'\n";
     project.env.write("reviewer.sh", counts);
     project.configure(
         "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"setpriv\", \"--pdeathsig\", \"KILL\", \"sh\", \"reviewer.sh\"]\n\
@@ -491,12 +487,12 @@ fn a_confined_reviewer_has_a_parent_that_stays() {
     assert_eq!(verdict(&project), "\"APPROVED\"", "{work}");
 }
 
-/// A project with a task whose work was approved, and its branch deleted.
-fn without_its_branch() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
+/// A project with an approved task whose branch was deleted.
+fn without_its_branch() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "good\n"))
-            .rule(Rule::role("fix").append("f.txt", "improved\n"))
+            .rule(ScriptRule::role("implement").write("f.txt", "good\n"))
+            .rule(ScriptRule::role("fix").append("f.txt", "improved\n"))
             .rule(strict())
     });
     project.run(&["add", "One", "-a"]);
@@ -507,7 +503,7 @@ fn without_its_branch() -> Project {
 }
 
 #[test]
-fn a_branch_that_was_deleted_goes_on_at_its_last_commit() {
+fn a_deleted_branch_is_restored_at_its_last_commit() {
     let project = without_its_branch();
     insta::assert_snapshot!(project.run(&["diff", "1"]), @"
     exit 1
@@ -527,7 +523,7 @@ fn a_branch_that_was_deleted_goes_on_at_its_last_commit() {
 }
 
 #[test]
-fn and_not_at_all_where_git_has_that_commit_no_more() {
+fn a_deleted_branch_whose_commit_is_gone_is_an_error() {
     let project = without_its_branch();
     project.git("for-each-ref --format='delete %(refname)' refs/signoff | git update-ref --stdin");
     project.git("reflog expire --expire=now --all && git gc -q --prune=now");
@@ -546,12 +542,12 @@ fn and_not_at_all_where_git_has_that_commit_no_more() {
 }
 
 #[test]
-fn a_retry_goes_on_at_its_last_commit_too() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_retry_restores_a_deleted_branch_too() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "bad\n"))
-            .rule(Rule::role("fix").call(1).exit(1))
-            .rule(Rule::role("fix").append("f.txt", "good\n"))
+            .rule(ScriptRule::role("implement").write("f.txt", "bad\n"))
+            .rule(ScriptRule::role("fix").call(1).exit(1))
+            .rule(ScriptRule::role("fix").append("f.txt", "good\n"))
             .rule(strict())
     });
     project.run(&["add", "One", "-a"]);

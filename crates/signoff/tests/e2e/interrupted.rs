@@ -1,12 +1,12 @@
-//! Ctrl-C once, twice, three times; and being told to end in other ways.
+//! Ctrl-C once, twice, three times, and other termination signals.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr};
 
-use signoff_testkit::processes::{self, until};
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::processes::{self, wait_until};
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 use crate::actors::clean;
@@ -18,48 +18,48 @@ const TERM: i32 = 15;
 const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
 const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
 
-/// What comes after the first implementer, whatever that one does.
-fn agent(script: Script) -> Script {
+/// The rules after the first implementer.
+fn agent(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("work.txt", "work\n"))
-        .rule(Rule::role("review").cycle(1).say(REFUSED))
-        .rule(Rule::role("fix").append("work.txt", "fixed\n"))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("implement").write("work.txt", "work\n"))
+        .rule(ScriptRule::role("review").cycle(1).say(REFUSED))
+        .rule(ScriptRule::role("fix").append("work.txt", "fixed\n"))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
 /// The first implementer waits for the test.
-fn waits() -> Rule {
-    let first = Rule::role("implement").call(1).task("1").write("work.txt", "work\n");
+fn waits() -> ScriptRule {
+    let first = ScriptRule::role("implement").call(1).task("1").write("work.txt", "work\n");
     first.write("../../../../begun", "").wait_for("../../../../go")
 }
 
 struct Started {
-    project: Project,
+    project: TestProject,
     program: Child,
-    /// What is left of the errors once somebody listened to them.
+    /// The unread rest of the standard error stream.
     errors: Option<BufReader<ChildStderr>>,
 }
 
 impl Started {
-    /// Two tasks, one at a time; the agent of the first one is at work.
-    fn with(rule: Rule) -> Self {
-        let project = Project::with_agent(PROGRAM, |script| agent(script.rule(rule)));
+    /// Two tasks, one at a time; the agent of the first one is running.
+    fn with(rule: ScriptRule) -> Self {
+        let project = TestProject::with_agent(PROGRAM, |script| agent(script.rule(rule)));
         project.configure("[limits]\ngrace = \"10m\"\n");
         for title in ["One", "Two"] {
             project.run(&["add", title, "-a"]);
         }
         let program = project.env.start_group(&["work", "-j", "1"]);
-        until("the agent is at work", || project.env.root().join("begun").exists());
+        wait_until("the agent is at work", || project.env.root().join("begun").exists());
         Self { project, program, errors: None }
     }
 
-    /// A run of one task, all approved, whose landing is being checked.
+    /// A run of one approved task whose landing is being checked.
     fn landing(command: &[&str]) -> Self {
-        let project = Project::with_agent(PROGRAM, |script| {
+        let project = TestProject::with_agent(PROGRAM, |script| {
             script
-                .rule(Rule::role("implement").write("work.txt", "work\n").say("Done.\n"))
-                .rule(Rule::role("review").reviewer("spec").say(&clean("spec")))
-                .rule(Rule::role("review").reviewer("code").say(&clean("code")))
+                .rule(ScriptRule::role("implement").write("work.txt", "work\n").say("Done.\n"))
+                .rule(ScriptRule::role("review").reviewer("spec").say(&clean("spec")))
+                .rule(ScriptRule::role("review").reviewer("code").say(&clean("code")))
         });
         let waits = ": > ../../../../begun; until test -e ../../../../go; do sleep 0.01; done";
         let check = format!("case $PWD in */landing) {waits};; esac");
@@ -71,16 +71,16 @@ impl Started {
             assert_eq!(output.code, Some(0), "{output}");
         }
         let program = project.env.start_group(command);
-        until("the landing is checked", || project.env.root().join("begun").exists());
+        wait_until("the landing is checked", || project.env.root().join("begun").exists());
         Self { project, program, errors: None }
     }
 
-    /// Sends a signal as a terminal does: to all that stayed with the program.
+    /// Sends a signal as a terminal does: to the process group of the program.
     fn send(&self, signal: i32) {
         processes::signal_group(self.program.id(), signal);
     }
 
-    /// Presses Ctrl-C, and waits until it was heard.
+    /// Presses Ctrl-C and waits until the program has acknowledged it.
     fn interrupt(&mut self) {
         self.send(INT);
         let mut heard = String::new();
@@ -90,25 +90,25 @@ impl Started {
         assert_eq!(heard, "Finishing what is at work; press Ctrl-C again to stop the agents now.\n");
     }
 
-    fn end(self) -> (Project, Output) {
+    fn end(self) -> (TestProject, ProgramOutput) {
         let mut output = self.project.env.finish(self.program);
         if let Some(mut errors) = self.errors {
             errors.read_to_string(&mut output.stderr).unwrap();
         }
-        until("nothing of ours runs", || processes::of(self.project.env.root()).is_empty());
+        wait_until("nothing of ours runs", || processes::with_root(self.project.env.root()).is_empty());
         (self.project, output)
     }
 }
 
-/// The next `work` does what is left.
-fn goes_on(project: &Project) -> String {
+/// The next `work` completes the rest.
+fn goes_on(project: &TestProject) -> String {
     let output = project.run(&["work", "-j", "1"]);
     assert_eq!(output.code, Some(0), "{output}");
-    format!("{}---\n{}", project.calls().story(), project.run(&["status"]).stdout)
+    format!("{}---\n{}", project.calls().summary(), project.run(&["status"]).stdout)
 }
 
 #[test]
-fn once_lets_the_agent_finish_and_starts_no_other() {
+fn one_ctrl_c_lets_the_agent_finish_and_starts_no_other() {
     let mut started = Started::with(waits());
     started.interrupt();
     fs::write(started.project.env.root().join("go"), "").unwrap();
@@ -122,7 +122,7 @@ fn once_lets_the_agent_finish_and_starts_no_other() {
     --- stderr
     Interrupted: `signoff work` goes on where it was
     ");
-    insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
+    insta::assert_snapshot!(project.calls().summary(), @"implement task 1 cycle 0: exit 0");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     → 1. implement One    in_progress (cycle 1/3)
     · 2. implement Two    pending
@@ -152,7 +152,7 @@ fn once_lets_the_agent_finish_and_starts_no_other() {
 }
 
 #[test]
-fn twice_stops_the_agent() {
+fn two_ctrl_c_stop_the_agent() {
     let mut started = Started::with(waits());
     started.interrupt();
     started.send(INT);
@@ -183,13 +183,13 @@ fn twice_stops_the_agent() {
 }
 
 #[test]
-fn three_times_does_not_wait_for_an_agent_that_will_not_end() {
+fn three_ctrl_c_do_not_wait_for_an_agent_that_does_not_end() {
     let deaf = "trap ': > ../../../../asked' TERM; : > ../../../../begun; while :; do sleep 1; done";
-    let mut started = Started::with(Rule::role("implement").ignore_term().shell(deaf));
+    let mut started = Started::with(ScriptRule::role("implement").ignore_term().shell(deaf));
     started.interrupt();
     started.send(INT);
     let asked = started.project.env.root().join("asked");
-    until("the agent was asked to end", || asked.exists());
+    wait_until("the agent was asked to end", || asked.exists());
     started.send(INT);
     let (project, output) = started.end();
     assert_eq!(output.code, Some(130), "{output}");
@@ -200,7 +200,7 @@ fn three_times_does_not_wait_for_an_agent_that_will_not_end() {
 }
 
 #[test]
-fn being_told_to_end_stops_the_agent() {
+fn a_termination_signal_stops_the_agent() {
     for signal in [TERM, HUP] {
         let started = Started::with(waits());
         started.send(signal);
@@ -212,13 +212,13 @@ fn being_told_to_end_stops_the_agent() {
 }
 
 #[test]
-fn once_is_enough_where_nobody_works() {
-    let project = Project::with_agent(PROGRAM, agent);
+fn one_ctrl_c_is_enough_if_no_agent_runs() {
+    let project = TestProject::with_agent(PROGRAM, agent);
     project.run(&["add", "One", "-a"]);
     let program = project.env.start_group(&["work", "--watch"]);
     let started = Started { project, program, errors: None };
     let project = &started.project;
-    until("the task is done", || project.run(&["status"]).stdout.contains("APPROVED"));
+    wait_until("the task is done", || project.run(&["status"]).stdout.contains("APPROVED"));
     started.send(INT);
     let (_, output) = started.end();
     insta::assert_snapshot!(output, @"
@@ -240,18 +240,18 @@ fn once_is_enough_where_nobody_works() {
 }
 
 #[test]
-fn reviewers_that_had_answered_are_not_asked_again() {
-    let waits = Rule::role("review")
+fn reviewers_that_have_answered_are_not_called_again() {
+    let waits = ScriptRule::role("review")
         .reviewer("code")
         .call(1)
         .write("../../../../begun", "")
         .wait_for("../../../../go")
         .say(APPROVED);
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("work.txt", "work\n"))
+            .rule(ScriptRule::role("implement").write("work.txt", "work\n"))
             .rule(waits)
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.configure(
         "[reviewers.spec]\nkind = \"spec\"\ncontract = \"markdown\"\n[reviewers.code]\nkind = \"code\"\ncontract = \"markdown\"\n[gate]\nreviewers = [\"spec\", \"code\"]\n",
@@ -260,15 +260,15 @@ fn reviewers_that_had_answered_are_not_asked_again() {
     let program = project.env.start_group(&["work"]);
     let mut started = Started { project, program, errors: None };
     let root = started.project.env.root().to_owned();
-    // The agent is gone, not only about to go, when its answer is kept.
+    // When its answer is stored, the agent process has exited.
     let kept = |name: &String| name.ends_with(".spec.txt");
-    let answered = |project: &Project| project.list(".signoff/reviews").iter().any(kept);
-    until("one has answered", || root.join("begun").exists() && answered(&started.project));
+    let answered = |project: &TestProject| project.list(".signoff/reviews").iter().any(kept);
+    wait_until("one has answered", || root.join("begun").exists() && answered(&started.project));
     started.interrupt();
     started.send(INT);
     let (project, _) = started.end();
     assert_eq!(project.run(&["work"]).code, Some(0));
-    let story = project.calls().story();
+    let story = project.calls().summary();
     let mut lines: Vec<&str> = story.lines().collect();
     lines.sort_unstable();
     insta::assert_snapshot!(lines.join("\n"), @"
@@ -280,11 +280,11 @@ fn reviewers_that_had_answered_are_not_asked_again() {
 }
 
 #[test]
-fn a_plan_says_how_it_goes_on() {
-    let project = Project::with_agent(PROGRAM, |script| agent(script.rule(waits())));
+fn an_interrupted_plan_prints_how_to_continue() {
+    let project = TestProject::with_agent(PROGRAM, |script| agent(script.rule(waits())));
     project.env.write("plan.md", "# Plan\n\n### Task 1: One\n\nDo it.\n\n### Task 2: Two\n\nDo more.\n");
     let program = project.env.start_group(&["run", "plan.md"]);
-    until("the agent is at work", || project.env.root().join("begun").exists());
+    wait_until("the agent is at work", || project.env.root().join("begun").exists());
     let started = Started { project, program, errors: None };
     started.send(TERM);
     let (project, output) = started.end();
@@ -307,7 +307,7 @@ fn a_plan_says_how_it_goes_on() {
 }
 
 #[test]
-fn twice_stops_the_landing_of_a_run_and_it_lands_when_it_goes_on() {
+fn two_ctrl_c_stop_the_landing_of_a_run_and_it_lands_after_resuming() {
     let mut started = Started::landing(&["run", "plan.md", "--land"]);
     let before = started.project.git("rev-parse main");
     started.interrupt();
@@ -340,7 +340,7 @@ fn twice_stops_the_landing_of_a_run_and_it_lands_when_it_goes_on() {
 }
 
 #[test]
-fn once_lets_the_landing_of_a_run_finish() {
+fn one_ctrl_c_lets_the_landing_of_a_run_finish() {
     let mut started = Started::landing(&["run", "plan.md", "--land"]);
     started.interrupt();
     fs::write(started.project.env.root().join("go"), "").unwrap();
@@ -350,7 +350,7 @@ fn once_lets_the_landing_of_a_run_finish() {
 }
 
 #[test]
-fn a_person_s_own_landing_ends_at_once_and_leaves_nothing_running() {
+fn an_interrupted_land_command_ends_at_once_and_leaves_nothing_running() {
     for command in [&["land"][..], &["merge", "1"]] {
         let started = Started::landing(command);
         let before = started.project.git("rev-parse main");

@@ -1,36 +1,36 @@
-//! A mistake in the configuration starts nobody: one message with its place, exit 2, and nothing was made.
+//! An invalid configuration starts no agent: one error with its position, exit code 2, and no side effects.
 
 use std::fs;
 use std::path::Path;
 
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 
-fn agent(script: Script) -> Script {
+fn agent(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("work.txt", "work\n").say("Done.\n"))
-        .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+        .rule(ScriptRule::role("implement").write("work.txt", "work\n").say("Done.\n"))
+        .rule(ScriptRule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
 }
 
-/// A project with one task, whose agent stands in the person's own file.
-fn project() -> Project {
-    let project = Project::with_agent(PROGRAM, agent);
+/// A project with one task, whose agent is configured in the person's own file.
+fn project() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, agent);
     project.env.shell("mkdir -p ~/.config/signoff && mv signoff.toml ~/.config/signoff/config.toml");
     project.run(&["add", "Do it", "-a"]);
     project
 }
 
-/// The line of a corpus file that is wrong, as it says itself.
+/// The line with the error, which a corpus file marks itself.
 fn line(text: &str) -> usize {
     let marked = text.lines().position(|line| line.ends_with("# <-- here")).map(|at| at + 1);
     let named = || text.lines().find_map(|line| line.strip_prefix("# The mistake is in line "));
     marked.or_else(|| named()?.trim_end_matches('.').parse().ok()).expect("a marked line")
 }
 
-/// One error with its place and a hint, and no word about the program's insides.
-fn refused(output: &Output, place: &str) {
+/// Expects one error with its position and a hint, without internals.
+fn refused(output: &ProgramOutput, place: &str) {
     assert_eq!(output.code, Some(2), "{place}: {output}");
     assert_eq!(output.stdout, "", "{place}: {output}");
     let errors = output.stderr.lines().filter(|line| line.starts_with("error: ")).count();
@@ -39,8 +39,8 @@ fn refused(output: &Output, place: &str) {
     assert!(!output.stderr.contains("panicked"), "{place}: {output}");
 }
 
-/// Nothing but the task that was there; and once the file is mended, it is worked.
-fn untouched(project: &Project) {
+/// Expects only the original task; once the file is repaired, it is worked.
+fn untouched(project: &TestProject) {
     assert_eq!(project.calls().all().len(), 0);
     assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
     fs::remove_file(project.env.work().join("signoff.toml")).expect("the file");
@@ -68,13 +68,13 @@ fn no_invalid_file_starts_anything() {
     untouched(&project);
 }
 
-/// Where the mistake in the file is that was written last.
-fn place(project: &Project) -> String {
+/// The position of the error in the last written file.
+fn place(project: &TestProject) -> String {
     format!("signoff.toml:{}", line(&project.read("signoff.toml")))
 }
 
 #[test]
-fn what_is_no_text_is_refused_like_any_mistake() {
+fn a_file_that_is_not_text_is_refused() {
     let project = project();
     let deep = format!("x = {}1{}\n", "[".repeat(10_000), "]".repeat(10_000));
     let tables = format!("x = {}1{}\n", "{a=".repeat(10_000), "}".repeat(10_000));
@@ -99,9 +99,9 @@ fn what_is_no_text_is_refused_like_any_mistake() {
     untouched(&project);
 }
 
-/// A mark of editors before the text, and an empty file, are none.
+/// A byte order mark and an empty file are valid.
 #[test]
-fn what_looks_like_a_mistake_and_is_none() {
+fn unusual_but_valid_files_are_accepted() {
     for text in ["", "\u{feff}jobs = 2\r\n"] {
         let project = project();
         project.env.write("signoff.toml", text);
@@ -111,7 +111,7 @@ fn what_looks_like_a_mistake_and_is_none() {
 }
 
 #[test]
-fn a_prompt_that_is_not_there_is_told_before_anybody_starts() {
+fn a_missing_prompt_is_an_error_before_any_agent_starts() {
     let project = project();
     let told = |text: &str| {
         project.env.write("signoff.toml", text);
@@ -156,9 +156,9 @@ fn a_prompt_that_is_not_there_is_told_before_anybody_starts() {
     untouched(&project);
 }
 
-/// Also one that the work at hand does not need.
+/// Prompts that this command does not need are checked, too.
 #[test]
-fn every_prompt_that_is_named_has_to_be_there() {
+fn every_named_prompt_must_exist() {
     let project = project();
     for (text, place) in [
         ("[prompts]\nsimplify = \"pr/none.md\"\n", "signoff.toml:2"),
@@ -189,7 +189,7 @@ fn variables_and_flags_are_checked_as_well() {
     insta::assert_snapshot!(told("SIGNOFF_LIMITS_ATTEMPT=30 signoff work"), @r#"
     exit 2
     --- stderr
-    error: `attempt` is "30": expected a duration such as "90s", "30m" or "2h"
+    error: `attempt` is 30: expected a duration such as "90s", "30m" or "2h"
       --> SIGNOFF_LIMITS_ATTEMPT
     hint: give SIGNOFF_LIMITS_ATTEMPT another value, or leave it out
     "#);
@@ -218,16 +218,16 @@ fn variables_and_flags_are_checked_as_well() {
     untouched(&project);
 }
 
-/// Prompts that are there and cannot be read, with what is said of them.
+/// Prompts that exist and cannot be read, with their error messages.
 const UNREADABLE: [(&str, &str); 4] = [
     ("mkdir PROMPT", "the prompt PROMPT is not a regular file"),
     ("mkfifo PROMPT", "the prompt PROMPT is not a regular file"),
     ("printf 'caf\\351' > PROMPT", "the prompt PROMPT is not UTF-8 text"),
-    ("printf ' \\n' > PROMPT", "the prompt PROMPT says nothing"),
+    ("printf ' \\n' > PROMPT", "the prompt PROMPT is empty"),
 ];
 
 #[test]
-fn a_prompt_that_cannot_be_read_is_told_before_anybody_starts() {
+fn an_unreadable_prompt_is_an_error_before_any_agent_starts() {
     let project = project();
     let commands: [&[&str]; 4] = [&["work"], &["run", "plan.md"], &["iterate", "More"], &["review"]];
     project.env.write("plan.md", "### Task 1: One\n\nDo it.\n");
@@ -245,9 +245,9 @@ fn a_prompt_that_cannot_be_read_is_told_before_anybody_starts() {
     untouched(&project);
 }
 
-/// Other rules than the team's are never taken for them.
+/// The built-in prompt never replaces a shared one.
 #[test]
-fn a_shared_prompt_that_cannot_be_read_is_no_reason_for_the_built_in_one() {
+fn an_unreadable_shared_prompt_does_not_fall_back_to_the_built_in_one() {
     let project = project();
     project.env.write("signoff.toml", "");
     for name in ["review", "general"] {
@@ -266,20 +266,20 @@ fn a_shared_prompt_that_cannot_be_read_is_no_reason_for_the_built_in_one() {
     untouched(&project);
 }
 
-/// A prompt that goes away while its task is worked ends the attempt, and nobody reviews by other rules.
+/// A prompt that disappears while its task runs ends the attempt; no review uses other rules.
 #[test]
-fn a_prompt_that_goes_away_meanwhile_leaves_nobody_running() {
+fn a_prompt_that_disappears_during_the_run_leaves_no_agent_running() {
     let project = project();
     let gone = "printf '\\377' > ../../prompts/review.md";
     project.set_agent(|script| {
-        agent(script.rule(Rule::role("implement").write("work.txt", "work\n").shell(gone).say("Done.\n")))
+        agent(script.rule(ScriptRule::role("implement").write("work.txt", "work\n").shell(gone).say("Done.\n")))
     });
     project.env.write("signoff.toml", "");
     project.env.write(".signoff/prompts/review.md", "Be strict.\n");
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(1), "{worked}");
     assert!(worked.stdout.contains("✗ Task #1 failed"), "{worked}");
-    assert_eq!(project.calls().of_role("review").count(), 0);
+    assert_eq!(project.calls().with_role("review").count(), 0);
     let running = project.env.shell("signoff show 1 --json | grep -c '\"running\"'").stdout;
     assert_eq!(running.trim(), "0");
     refused(&project.run(&["retry", "1"]), ".signoff/prompts/review.md");
@@ -288,7 +288,7 @@ fn a_prompt_that_goes_away_meanwhile_leaves_nobody_running() {
     assert!(again.stdout.contains("✓ Task #1 completed"), "{again}");
 }
 
-/// The settings that keep a task from being reviewed, each with its place.
+/// Settings that prevent a review, each with its position.
 const UNREVIEWED: [(&str, &str); 4] = [
     ("[prompts]\nreview = \"no.md\"\n", "signoff.toml:2"),
     (
@@ -303,9 +303,9 @@ const UNREVIEWED: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_task_that_was_begun_stays_as_it_was() {
+fn a_started_task_stays_unchanged() {
     let project = project();
-    project.set_agent(|script| script.rule(Rule::role("implement").exit(1)));
+    project.set_agent(|script| script.rule(ScriptRule::role("implement").exit(1)));
     assert_eq!(project.run(&["work"]).code, Some(1));
     let calls = project.calls().all().len();
     project.set_agent(agent);
@@ -329,7 +329,7 @@ fn a_task_that_was_begun_stays_as_it_was() {
 }
 
 #[test]
-fn whoever_falls_in_for_another_is_looked_at_as_well() {
+fn fallback_agents_are_checked_too() {
     let project = project();
     let told = |other: &str| {
         let text = format!(
@@ -365,9 +365,9 @@ fn whoever_falls_in_for_another_is_looked_at_as_well() {
     untouched(&project);
 }
 
-/// Reading it would never end.
+/// Reading it would block forever.
 #[test]
-fn a_pipe_in_the_place_of_a_file_is_refused() {
+fn a_pipe_in_place_of_a_file_is_refused() {
     let project = project();
     for name in ["signoff.toml", "gza.yaml", ".claude/iterate-config.local.json"] {
         project.env.shell(&format!("mkdir -p .claude && mkfifo {name}"));
@@ -382,7 +382,7 @@ fn a_pipe_in_the_place_of_a_file_is_refused() {
     untouched(&project);
 }
 
-/// What holds is the main checkout's file, wherever one is.
+/// The main checkout's file applies in every worktree.
 #[test]
 fn all_worktrees_of_a_repository_share_one_file() {
     let project = project();

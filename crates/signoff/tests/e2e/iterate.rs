@@ -1,7 +1,7 @@
-//! The long way: think, plan, review the plan, implement, review, test, simplify, review the whole.
+//! `signoff iterate`: think, plan, review the plan, implement, review, test, simplify, final review.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 
@@ -9,7 +9,7 @@ pub const BRANCH: &str = "signoff/task-1-add-a-greeting";
 
 pub const BEGIN: [&str; 2] = ["iterate", "Add a greeting"];
 
-/// Two researchers think first, nobody looks into the plan first; the project's test is its own.
+/// Two researchers before the design, none before the plan; the project's test is a script.
 pub const SETTINGS: &str = "\
 [presets.phases.phase.1]
 researchers = 2
@@ -19,12 +19,13 @@ parallel = false
 test = \"sh test.sh\"
 ";
 
-/// What the project is tested with: the greeting has to be in the list of what there is.
-pub const TEST: &str = "test -f hello.txt || exit 0\ngrep -qs hello.txt list.txt && exit\necho 'hello.txt is not in list.txt'\nexit 1\n";
+/// The project's test: the list must contain the greeting.
+pub const TEST: &str =
+    "test -f hello.txt || exit 0\ngrep -qs hello.txt list.txt && exit\necho 'hello.txt is not in list.txt'\nexit 1\n";
 
-/// A team that needs three iterations. What an agent does depends on what it is told, so that it does the same again
-/// if it is asked again.
-pub fn team(script: Script) -> Script {
+/// A team that needs three iterations. The agents' actions depend only on their prompts, so a repeated call has the
+/// same result.
+pub fn team(script: AgentScript) -> AgentScript {
     let plan = |more: &str| {
         format!(
             "# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n\n### Task 2: Say goodbye\n\n\
@@ -32,55 +33,57 @@ pub fn team(script: Script) -> Script {
         )
     };
     script
-        .rule(Rule::role("brainstorm").asked_for("You are researcher 1").say("There is no greeting yet.\n"))
-        .rule(Rule::role("brainstorm").asked_for("You are researcher 2").say("It must be polite.\n"))
+        .rule(ScriptRule::role("brainstorm").prompt_contains("You are researcher 1").say("There is no greeting yet.\n"))
+        .rule(ScriptRule::role("brainstorm").prompt_contains("You are researcher 2").say("It must be polite.\n"))
         .rule(
-            Rule::role("brainstorm")
-                .asked_for("not in list.txt")
+            ScriptRule::role("brainstorm")
+                .prompt_contains("not in list.txt")
                 .say("# Design\n\nTwo files, on the list.\n"),
         )
-        .rule(Rule::role("brainstorm").asked_for("nobody can leave").say("# Design\n\nTwo files.\n"))
-        .rule(Rule::role("brainstorm").say("# Design\n\nOne file.\n"))
-        .rule(Rule::role("plan").asked_for("on the list").say(&plan(" Put both on the list.")))
-        .rule(Rule::role("plan").asked_for("Two files").say(&plan("")))
-        .rule(Rule::role("plan").say("# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n"))
-        .rule(Rule::role("review").reviewer("plan").asked_for("Say goodbye").say("NO ISSUES\n"))
+        .rule(ScriptRule::role("brainstorm").prompt_contains("nobody can leave").say("# Design\n\nTwo files.\n"))
+        .rule(ScriptRule::role("brainstorm").say("# Design\n\nOne file.\n"))
+        .rule(ScriptRule::role("plan").prompt_contains("on the list").say(&plan(" Put both on the list.")))
+        .rule(ScriptRule::role("plan").prompt_contains("Two files").say(&plan("")))
+        .rule(ScriptRule::role("plan").say("# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n"))
+        .rule(ScriptRule::role("review").reviewer("plan").prompt_contains("Say goodbye").say("NO ISSUES\n"))
         .rule(
-            Rule::role("review")
+            ScriptRule::role("review")
                 .reviewer("plan")
                 .say("HIGH plan.md:1 nobody can leave\nLOW plan.md:3 no word about the file\n"),
         )
-        .rule(Rule::role("implement").asked_for("number 1 of 2").write("hello.txt", "hello\n").say("Done.\n"))
         .rule(
-            Rule::role("implement")
-                .asked_for("on the list")
+            ScriptRule::role("implement").prompt_contains("number 1 of 2").write("hello.txt", "hello\n").say("Done.\n"),
+        )
+        .rule(
+            ScriptRule::role("implement")
+                .prompt_contains("on the list")
                 .write("list.txt", "hello.txt bye.txt\n")
                 .say("Done.\n"),
         )
-        .rule(Rule::role("implement").asked_for("number 2 of 2").write("bye.txt", "bye\n").say("Done.\n"))
-        .rule(Rule::role("review").reviewer("code").asked_for("fix-2.txt").say("NO ISSUES\n"))
-        .rule(Rule::role("review").reviewer("code").say("HIGH hello.txt:1 greets nobody\n"))
-        .rule(Rule::role("fix").write("fix-{cycle}.txt", "fixed\n").say("Fixed.\n"))
-        .rule(Rule::role("implement").write("hello.txt", "hello\n").say("Done.\n"))
-        .rule(Rule::role("simplify").write("simple.txt", "simple\n").say("Simpler.\n"))
-        .rule(Rule::role("review").say("NO ISSUES\n"))
+        .rule(ScriptRule::role("implement").prompt_contains("number 2 of 2").write("bye.txt", "bye\n").say("Done.\n"))
+        .rule(ScriptRule::role("review").reviewer("code").prompt_contains("fix-2.txt").say("NO ISSUES\n"))
+        .rule(ScriptRule::role("review").reviewer("code").say("HIGH hello.txt:1 greets nobody\n"))
+        .rule(ScriptRule::role("fix").write("fix-{cycle}.txt", "fixed\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("implement").write("hello.txt", "hello\n").say("Done.\n"))
+        .rule(ScriptRule::role("simplify").write("simple.txt", "simple\n").say("Simpler.\n"))
+        .rule(ScriptRule::role("review").say("NO ISSUES\n"))
 }
 
-pub fn project(agent: impl FnOnce(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, agent);
+pub fn project(agent: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, agent);
     project.env.write("test.sh", TEST);
     project.configure(SETTINGS);
     project
 }
 
-/// The names of the review files, with the day they were made on taken out.
-fn reviews(project: &Project) -> String {
+/// The names of the review files without their dates.
+fn reviews(project: &TestProject) -> String {
     let names = project.list(".signoff/reviews");
     names.iter().map(|name| name.get(9..).unwrap_or(name)).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn three_iterations_to_the_last_look() {
+fn three_iterations_until_the_final_review() {
     let project = project(team);
     let before = project.checkout();
     insta::assert_snapshot!(project.run(&BEGIN), @"
@@ -233,37 +236,33 @@ fn three_iterations_to_the_last_look() {
     assert_eq!(project.checkout(), before);
 }
 
-/// Who was called in which phase, in order.
-fn calls(project: &Project) -> String {
-    let line = |call: &signoff_testkit::calls::Call| {
+/// The calls of each phase, in order.
+fn calls(project: &TestProject) -> String {
+    let line = |call: &signoff_testkit::calls::AgentCall| {
         let start = &call.start;
-        let who = if start.reviewer.is_empty() {
-            start.role.clone()
-        } else {
-            format!("{} {}", start.role, start.reviewer)
-        };
+        let who =
+            if start.reviewer.is_empty() { start.role.clone() } else { format!("{} {}", start.role, start.reviewer) };
         format!("{:<16} {who} {}\n", start.phase, start.cycle)
     };
     project.calls().all().iter().map(line).collect()
 }
 
-/// Whoever works is content with it at once.
-fn content(script: Script) -> Script {
-    let script = script.rule(Rule::role("review").say("NO ISSUES\n"));
+/// All reviewers approve at once.
+fn content(script: AgentScript) -> AgentScript {
+    let script = script.rule(ScriptRule::role("review").say("NO ISSUES\n"));
     team(script)
 }
 
-const QUICK: &str =
-    "[presets.phases.phase.1]\nparallel = false\n[presets.phases.phase.2]\nparallel = false\n";
+const QUICK: &str = "[presets.phases.phase.1]\nparallel = false\n[presets.phases.phase.2]\nparallel = false\n";
 
-fn quick(agent: impl FnOnce(Script) -> Script, more: &str) -> Project {
-    let project = Project::with_agent(PROGRAM, agent);
+fn quick(agent: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, agent);
     project.configure(&format!("{more}{QUICK}"));
     project
 }
 
 #[test]
-fn the_short_way_has_no_last_look() {
+fn lite_has_no_final_review() {
     let project = quick(content, "");
     insta::assert_snapshot!(project.env.run_with_input(&["iterate", "--lite", "-"], "Add a greeting\n\nA short one."), @"
     exit 0
@@ -303,7 +302,7 @@ fn the_short_way_has_no_last_look() {
 }
 
 #[test]
-fn a_tool_that_no_agent_stands_for_is_told_and_the_short_way_needs_none() {
+fn a_tool_without_an_agent_is_an_error_except_with_lite() {
     let project = quick(content, "");
     let tool = "[presets.phases.phase.3]\ntool = \"mcp__codex__codex\"\n[presets.phases.phase.8]\ntool = \"mcp__codex__codex\"\n";
     project.configure(&format!("{QUICK}{tool}"));
@@ -312,7 +311,7 @@ fn a_tool_that_no_agent_stands_for_is_told_and_the_short_way_needs_none() {
     --- stderr
     error: phase `plan_review` names the tool `mcp__codex__codex`, which no agent stands for: configure an agent of kind "codex", or write `"mcp__codex__codex" = "AGENT"` in [presets.phases.tools]
       --> signoff.toml:8
-    hint: mend the file, then look at it with `signoff config`
+    hint: fix the file, then look at it with `signoff config`
     "#);
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"].as_array().map(Vec::len), Some(0));
     assert_eq!(project.calls().all().len(), 0);
@@ -320,7 +319,7 @@ fn a_tool_that_no_agent_stands_for_is_told_and_the_short_way_needs_none() {
 }
 
 #[test]
-fn the_main_agent_reviews_on_the_short_way_whoever_is_named() {
+fn lite_reviews_with_the_main_agent_even_if_another_is_configured() {
     let project = quick(content, "");
     let other = "[roles]\nimplement = \"scripted\"\n[agents.other]\nkind = \"command\"\ncommand = [\"false\"]\n[presets.phases.phase.8]\nagent = \"other\"\nmodel = \"its-own\"\n";
     project.configure(&format!("{QUICK}{other}"));
@@ -329,10 +328,9 @@ fn the_main_agent_reviews_on_the_short_way_whoever_is_named() {
 }
 
 #[test]
-fn the_iterations_end_and_that_is_no_pass() {
+fn running_out_of_iterations_is_not_a_pass() {
     let project = quick(team, "");
-    project
-        .set_agent(|script| team(script.rule(Rule::role("review").say("HIGH plan.md:1 nobody can leave\n"))));
+    project.set_agent(|script| team(script.rule(ScriptRule::role("review").say("HIGH plan.md:1 nobody can leave\n"))));
     insta::assert_snapshot!(project.run(&["iterate", "Add a greeting", "--max-iterations", "2"]), @"
     exit 1
     --- stdout
@@ -359,7 +357,7 @@ fn the_iterations_end_and_that_is_no_pass() {
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✗ 1. implement Add a greeting    failed     CHANGES_REQUESTED (2 iterations)  passes_exhausted");
     let task = project.run(&["status", "--json"]).json()["tasks"][0].clone();
     assert_eq!((&task["outcome"], &task["reason"]), (&"failed".into(), &"passes_exhausted".into()));
-    // A retry is one more.
+    // A retry adds one iteration.
     project.set_agent(content);
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
@@ -391,7 +389,7 @@ fn the_iterations_end_and_that_is_no_pass() {
 }
 
 #[test]
-fn how_often_is_a_number() {
+fn the_iteration_limit_must_be_a_number() {
     let project = quick(content, "");
     for wrong in ["0", "1001", "-1", "often", ""] {
         let output = project.run(&["iterate", "Add a greeting", &format!("--max-iterations={wrong}")]);
@@ -407,13 +405,12 @@ fn how_often_is_a_number() {
     assert_eq!(project.calls().all().len(), 0);
 }
 
-/// Stops at the code review after one fix, with the question what now.
-fn asking(answer: &str) -> (Project, String) {
+/// Stops at the code review after one fix with a question, and answers it.
+fn asking(answer: &str) -> (TestProject, String) {
     let project = quick(team, "[presets.phases.gates.code_review]\nmax_fixes = 1\non_exhausted = \"ask\"\n");
     project.set_agent(|script| {
-        let script = script.rule(Rule::role("review").reviewer("code").call(3).say("NO ISSUES\n"));
-        let script =
-            script.rule(Rule::role("review").reviewer("code").say("HIGH hello.txt:1 greets nobody\n"));
+        let script = script.rule(ScriptRule::role("review").reviewer("code").call(3).say("NO ISSUES\n"));
+        let script = script.rule(ScriptRule::role("review").reviewer("code").say("HIGH hello.txt:1 greets nobody\n"));
         content(script)
     });
     let asked = project.run(&BEGIN);
@@ -531,7 +528,7 @@ fn a_person_says_stop() {
 }
 
 #[test]
-fn an_agent_that_is_not_there_is_told_before_anything_begins() {
+fn a_missing_agent_is_an_error_before_anything_starts() {
     let project = quick(content, "");
     let missing = "[presets.phases.phase.7]\nagent = \"tidy\"\n[agents.tidy]\nkind = \"command\"\ncommand = [\"no-such-program\"]\n[roles]\nimplement = \"scripted\"\n";
     project.configure(&format!("{QUICK}{missing}"));
@@ -555,7 +552,7 @@ fn an_agent_that_is_not_there_is_told_before_anything_begins() {
 }
 
 #[test]
-fn it_can_wait_in_the_queue_and_be_called_off() {
+fn an_iterated_task_can_be_queued_and_cancelled() {
     let project = quick(content, "");
     insta::assert_snapshot!(project.run(&["iterate", "Add a greeting", "--queue"]), @"
     exit 0

@@ -1,34 +1,34 @@
-//! The program is killed at every boundary between two phases: nothing that was finished is done again, and what was
-//! counted stays counted.
+//! The program is killed at every boundary between two phases: finished work is not repeated, and counters are
+//! kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use serde_json::Value;
-use signoff_testkit::Project;
-use signoff_testkit::calls::Call;
-use signoff_testkit::processes::{self, until};
+use signoff_testkit::TestProject;
+use signoff_testkit::calls::AgentCall;
+use signoff_testkit::processes::{self, wait_until};
 
 use crate::iterate::{BEGIN, BRANCH, project, team};
 use crate::killed::{artifacts, ended_by_itself};
 
-/// All that must be the same however often the program was killed.
+/// Everything that must be equal however often the program was killed.
 #[derive(Debug, PartialEq)]
 struct Ending {
     status: String,
     commits: String,
     changes: String,
     artifacts: BTreeMap<String, String>,
-    /// How often each job was brought to its end.
+    /// The number of times each job was completed.
     jobs: BTreeMap<[String; 4], usize>,
-    /// Every finding with what became of it and where it was reported.
+    /// Every finding with its state and where it was reported.
     ledger: Value,
-    /// Retries, issues and standing of every phase of every iteration.
+    /// Retries, issues and status of every phase of every iteration.
     state: Value,
 }
 
 impl Ending {
-    fn of(project: &Project) -> Self {
+    fn of(project: &TestProject) -> Self {
         let shown = project.run(&["show", "1", "--json"]).json();
         Self {
             status: project.run(&["status"]).stdout,
@@ -42,8 +42,8 @@ impl Ending {
     }
 }
 
-/// The state as another program would be given it, without times.
-fn state(project: &Project) -> Value {
+/// The exported state without times.
+fn state(project: &TestProject) -> Value {
     let mut state = project.run(&["export", "1", "--format", "state-v4"]).json();
     state["startedAt"] = Value::Null;
     for iteration in state["iterations"].as_array_mut().into_iter().flatten() {
@@ -52,7 +52,7 @@ fn state(project: &Project) -> Value {
     state
 }
 
-/// Commits have times in them.
+/// Commit ids depend on times.
 fn without_commits(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(without_commits).collect(),
@@ -64,7 +64,7 @@ fn without_commits(value: Value) -> Value {
     }
 }
 
-fn finished(project: &Project) -> BTreeMap<[String; 4], usize> {
+fn finished(project: &TestProject) -> BTreeMap<[String; 4], usize> {
     let mut jobs = BTreeMap::new();
     let calls = project.calls();
     for call in calls.all().iter().filter(|call| call.end.is_some() && ended_by_itself(project, call)) {
@@ -73,12 +73,12 @@ fn finished(project: &Project) -> BTreeMap<[String; 4], usize> {
     jobs
 }
 
-fn job(call: &Call) -> [String; 4] {
+fn job(call: &AgentCall) -> [String; 4] {
     let start = call.start.clone();
     [start.role, start.reviewer, start.phase, start.cycle]
 }
 
-/// How often a place is passed when nobody is killed, and how it ends.
+/// How often a failpoint is passed without kills, and the result.
 fn undisturbed(place: &str) -> (usize, Ending) {
     let project = project(team);
     let log = project.env.root().join("passed");
@@ -88,8 +88,8 @@ fn undisturbed(place: &str) -> (usize, Ending) {
     (passed, Ending::of(&project))
 }
 
-/// `iteration 2 phase 5, 2 fixed, 1 open`: what another program would read about where it stands.
-fn told(state: &Value) -> String {
+/// `iteration 2 phase 5  3:0 5:1+2`: the position and the counters in the exported state.
+fn progress(state: &Value) -> String {
     let (iteration, phase) = (&state["currentIteration"], &state["currentPhase"]);
     let iterations = state["iterations"].as_array().unwrap();
     let phases = iterations.last().map(|last| last["phases"].clone()).unwrap_or_default();
@@ -100,8 +100,8 @@ fn told(state: &Value) -> String {
     format!("iteration {iteration} phase {phase}  {}\n", counted.join(" "))
 }
 
-/// Kills one project at every passing of a place, one after the other. Taking it up again passes as many of them once
-/// more as `again` says. Gives the state after each kill.
+/// Kills one project each time it passes a failpoint. Resuming passes the failpoint `again` more times.
+/// Returns the state after each kill.
 fn killed_at_every(place: &str, again: usize) -> String {
     let (passed, undisturbed) = undisturbed(place);
     let project = project(team);
@@ -118,13 +118,13 @@ fn killed_at_every(place: &str, again: usize) -> String {
         assert_eq!(output.signal, Some(9), "kill {number} at {trap}: {output}");
         states += &match project.run(&["status", "--json"]).json()["tasks"].as_array().map(Vec::len) {
             Some(0) | None => "nothing yet\n".to_owned(),
-            Some(_) => told(&state(&project)),
+            Some(_) => progress(&state(&project)),
         };
     }
     let output = project.run(&["work"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(Ending::of(&project), undisturbed, "killed at every {place}");
-    until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+    wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
     let doctor = project.run(&["doctor"]);
     assert_eq!(doctor.code, Some(0), "{doctor}");
     assert_eq!(project.checkout(), before);
@@ -159,7 +159,7 @@ fn killed_when_a_phase_has_begun() {
 }
 
 #[test]
-fn killed_when_a_phase_has_ended_and_nobody_wrote_it_down() {
+fn killed_when_a_phase_has_ended_before_it_is_recorded() {
     insta::assert_snapshot!(killed_at_every("phase", 1), @"
     iteration 1 phase 1  3:0+0 5:0+0 6:0 8:0+0
     iteration 1 phase 1  3:0+0 5:0+0 6:0 8:0+0
@@ -185,7 +185,7 @@ fn killed_when_a_phase_has_ended_and_nobody_wrote_it_down() {
     ");
 }
 
-/// Kills one project over and over, each time as a place is passed for the how manieth time, until nothing is left to do.
+/// Kills one project repeatedly, each time at the given passing of a failpoint, until it is done.
 fn killed_again_and_again(place: &str, count: usize) {
     let (_, undisturbed) = undisturbed(place);
     let project = project(team);
@@ -198,22 +198,22 @@ fn killed_again_and_again(place: &str, count: usize) {
             break;
         }
         assert_eq!(output.signal, Some(9), "{output}");
-        kills.insert(told(&state(&project)));
+        kills.insert(progress(&state(&project)));
         words = &["work"];
     }
     assert!(kills.len() > 5, "{kills:?}");
     assert_eq!(Ending::of(&project), undisturbed, "killed again and again at {trap}");
 }
 
-/// Whoever is at work is lost: their turn comes again, and the next one's is cut short.
+/// Running attempts are lost and repeated.
 #[test]
-fn killed_while_agents_are_at_work() {
+fn killed_while_agents_are_running() {
     killed_again_and_again("spawn", 3);
 }
 
 #[test]
 #[ignore = "takes minutes: scripts/soak"]
-fn killed_again_and_again_while_work_is_kept() {
+fn killed_repeatedly_while_work_is_committed() {
     for (place, count) in [("exit", 2), ("commit", 2), ("committed", 2), ("artifact", 3)] {
         killed_again_and_again(place, count);
     }

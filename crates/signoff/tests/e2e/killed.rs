@@ -1,17 +1,17 @@
-//! The program is killed wherever that could matter, and started again: all ends as if nothing had happened.
+//! The program is killed at its failpoints and started again: the result equals that of an undisturbed run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use signoff_testkit::calls::Call;
-use signoff_testkit::processes::{self, until};
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::calls::AgentCall;
+use signoff_testkit::processes::{self, wait_until};
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 
-/// Something that is killed in the middle.
+/// A set of commands and tasks that is killed on the way.
 #[derive(Clone, Copy)]
 struct Story {
     begin: &'static [&'static str],
@@ -25,11 +25,11 @@ const QUEUE: Story = Story { begin: &["work", "-j", "2"], resume: &["work", "-j"
 /// Three tasks of a plan, one after the other.
 const PLAN: Story = Story { begin: &["run", "plan.md"], resume: &["run", "--resume"], tasks: 3 };
 
-/// Three groups of three tasks, of which two change one file.
+/// Three groups of three tasks; two tasks change the same file.
 const GROUPS: Story =
     Story { begin: &["run", "SPEC.md", "-j", "3"], resume: &["run", "--resume", "-j", "3"], tasks: 9 };
 
-/// The places where the program can be killed.
+/// The failpoints at which the program is killed.
 const PLACES: [&str; 16] = [
     "append",
     "appended",
@@ -49,7 +49,7 @@ const PLACES: [&str; 16] = [
     "spawn",
 ];
 
-/// Where it can be killed besides while work lands.
+/// Further failpoints that are passed while work lands.
 const LANDING: [&str; 6] = ["given_back", "land_turn", "landed", "merged", "sent_back", "target_moved"];
 
 const REVIEWERS: &str = r#"
@@ -63,44 +63,43 @@ contract = "markdown"
 reviewers = ["spec", "code"]
 "#;
 
-/// Every other task needs a fix. What an agent does twice is as if it had done it once.
-fn agent(script: Script) -> Script {
+/// Every other task needs a fix. Every action is idempotent.
+fn agent(script: AgentScript) -> AgentScript {
     let refused = "- file.txt:1 [HIGH] task {task} lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
-    let refuses = |task| Rule::role("review").reviewer("code").cycle(1).task(task).say(refused);
+    let refuses = |task| ScriptRule::role("review").reviewer("code").cycle(1).task(task).say(refused);
     script
-        .rule(Rule::role("implement").write("task-{task}.txt", "work\n").say("Done.\n"))
-        .rule(Rule::role("fix").write("task-{task}-fix-{cycle}.txt", "fixed\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("implement").write("task-{task}.txt", "work\n").say("Done.\n"))
+        .rule(ScriptRule::role("fix").write("task-{task}-fix-{cycle}.txt", "fixed\n").say("Fixed.\n"))
         .rule(refuses("1"))
         .rule(refuses("3"))
         .rule(refuses("5"))
-        .rule(Rule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
+        .rule(ScriptRule::role("review").say("All is well.\n\n**Verdict: APPROVED**\n"))
 }
 
-/// The same for a specification: tasks 1 and 2 write one file, so the second to land is sent back.
-fn team(script: Script) -> Script {
+/// The same for a specification: tasks 1 and 2 write one file, so the second to land has a conflict.
+fn team(script: AgentScript) -> AgentScript {
     let ids = |group: u32| (1..=3).map(move |number| format!("\"t{}\"", 3 * group + number));
     let task = |id: String| format!("{{\"id\": {id}, \"title\": \"Part {}\"}}", &id[2..id.len() - 1]);
     let tasks: Vec<String> = (0..3).flat_map(ids).map(task).collect();
-    let groups: Vec<String> =
-        (0..3).map(|group| format!("[{}]", ids(group).collect::<Vec<_>>().join(", "))).collect();
+    let groups: Vec<String> = (0..3).map(|group| format!("[{}]", ids(group).collect::<Vec<_>>().join(", "))).collect();
     let shared = |task| {
-        let rule = Rule::role("implement").task(task).write("shared.txt", "task {task}\n");
+        let rule = ScriptRule::role("implement").task(task).write("shared.txt", "task {task}\n");
         rule.write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n")
     };
-    let resolves = Rule::role("fix")
-        .asked_for("shared.txt")
+    let resolves = ScriptRule::role("fix")
+        .prompt_contains("shared.txt")
         .shell("sed -i '/^<<<<<<</d;/^|||||||/d;/^=======/d;/^>>>>>>>/d' shared.txt");
     let script = script
-        .rule(Rule::role("enumerate").say(&format!("{{\"tasks\": [{}]}}\n", tasks.join(", "))))
-        .rule(Rule::role("plan").say(&format!("{{\"groups\": [{}]}}\n", groups.join(", "))))
+        .rule(ScriptRule::role("enumerate").say(&format!("{{\"tasks\": [{}]}}\n", tasks.join(", "))))
+        .rule(ScriptRule::role("plan").say(&format!("{{\"groups\": [{}]}}\n", groups.join(", "))))
         .rule(shared("1"))
         .rule(shared("2"))
         .rule(resolves.say("Both.\n"))
-        .rule(Rule::role("implement").write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"));
+        .rule(ScriptRule::role("implement").write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"));
     agent(script)
 }
 
-/// Reviewers of the tasks; the plan and the whole have one.
+/// Two reviewers for the tasks; the plan and the final review have one.
 const TEAM: &str = r#"
 [reviewers.spec]
 kind = "spec"
@@ -113,38 +112,37 @@ reviewers = ["spec", "code"]
 "#;
 
 impl Story {
-    fn set_up(self) -> Project {
+    fn set_up(self) -> TestProject {
         if self.begin == GROUPS.begin {
-            let project = Project::with_agent(PROGRAM, team);
+            let project = TestProject::with_agent(PROGRAM, team);
             project.configure(TEAM);
             project.env.write("SPEC.md", "# Nine parts\n");
             project.commit("Specify");
             return project;
         }
-        let project = Project::with_agent(PROGRAM, agent);
+        let project = TestProject::with_agent(PROGRAM, agent);
         project.configure(REVIEWERS);
         if self.begin == QUEUE.begin {
             for number in 1..=self.tasks {
                 assert_eq!(project.run(&["add", &format!("Part {number}"), "-a"]).code, Some(0));
             }
         } else {
-            let tasks =
-                (1..=self.tasks).map(|number| format!("### Task {number}: Part {number}\n\nDo it.\n\n"));
+            let tasks = (1..=self.tasks).map(|number| format!("### Task {number}: Part {number}\n\nDo it.\n\n"));
             project.env.write("plan.md", format!("# Plan\n\n{}", tasks.collect::<String>()));
             project.commit("Plan");
         }
         project
     }
 
-    /// Takes the work up until it is done. What was killed before it wrote anything is begun again.
-    fn go_on(self, project: &Project, variables: &[(&str, &str)]) -> Output {
+    /// Resumes until the work is done. If nothing was recorded before the kill, starts again.
+    fn go_on(self, project: &TestProject, variables: &[(&str, &str)]) -> ProgramOutput {
         let known = project.run(&["status", "--json"]).json();
         let any = |key: &str| known[key].as_array().is_some_and(|rows| !rows.is_empty());
         let begun = any("tasks") || any("runs");
         project.env.run_with(if begun { self.resume } else { self.begin }, variables)
     }
 
-    /// How often each place is passed when nobody is killed, and how it ends.
+    /// How often each failpoint is passed without kills, and the result.
     fn undisturbed(self) -> (BTreeMap<String, u64>, Ending) {
         let project = self.set_up();
         let log = project.env.root().join("passed");
@@ -158,7 +156,7 @@ impl Story {
         (passed, Ending::of(&project))
     }
 
-    /// Killed at these places one after the other, then left alone.
+    /// Killed at these failpoints one after the other, then left undisturbed.
     fn killed_at(self, places: &[(&str, u64)], undisturbed: &Ending) {
         let project = self.set_up();
         let before = project.checkout();
@@ -176,27 +174,27 @@ impl Story {
         assert_eq!(output.code, Some(0), "after a kill at {places:?}: {output}");
         assert_eq!(&Ending::of(&project), undisturbed, "after a kill at {places:?}");
         assert_eq!(finished_twice(&project), Vec::<String>::new(), "after a kill at {places:?}");
-        until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+        wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
         let doctor = project.run(&["doctor"]);
         assert_eq!(doctor.code, Some(0), "after a kill at {places:?}: {doctor}");
         assert_eq!(project.checkout(), before, "after a kill at {places:?}");
     }
 }
 
-/// All that must be the same however often the program was killed.
+/// Everything that must be equal however often the program was killed.
 #[derive(Debug, PartialEq)]
 struct Ending {
     status: String,
-    /// Each branch of ours with its commits and its changes.
+    /// Each signoff branch with its commits and its changes.
     branches: Vec<String>,
-    /// The reviews, without the day in their names.
+    /// The reviews, without the date in their names.
     artifacts: BTreeMap<String, String>,
-    /// Which jobs were done.
+    /// The jobs that were done.
     jobs: BTreeSet<[String; 5]>,
 }
 
 impl Ending {
-    fn of(project: &Project) -> Self {
+    fn of(project: &TestProject) -> Self {
         let names = project.git("for-each-ref --format='%(refname:short)' refs/heads/signoff");
         let told = |name: &str| {
             let changes = project.git(&format!("diff main {name}"));
@@ -212,7 +210,7 @@ impl Ending {
     }
 }
 
-pub fn artifacts(project: &Project) -> BTreeMap<String, String> {
+pub fn artifacts(project: &TestProject) -> BTreeMap<String, String> {
     let names = project.list(".signoff/reviews");
     let told = |name: String| {
         let text = project.read(&format!(".signoff/reviews/{name}"));
@@ -221,22 +219,22 @@ pub fn artifacts(project: &Project) -> BTreeMap<String, String> {
     names.into_iter().map(told).collect()
 }
 
-fn job(call: &Call) -> [String; 5] {
+fn job(call: &AgentCall) -> [String; 5] {
     let start = call.start.clone();
     [start.role, start.reviewer, start.task, start.phase, start.cycle]
 }
 
-/// Jobs that an agent brought to its own end more than once.
-fn finished_twice(project: &Project) -> Vec<String> {
+/// Jobs that an agent completed more than once.
+fn finished_twice(project: &TestProject) -> Vec<String> {
     let mut finished = BTreeSet::new();
     let calls = project.calls();
     let own = calls.all().iter().filter(|call| call.end.is_some() && ended_by_itself(project, call));
     own.map(job).filter(|job| !finished.insert(job.clone())).map(|job| job.join(" ")).collect()
 }
 
-/// An agent may be on its way out in the moment the program is killed: then it was ended with it, whatever it
-/// wrote down last.
-pub fn ended_by_itself(project: &Project, call: &Call) -> bool {
+/// An agent may be about to exit when the program is killed: then it was ended by the kill, even if it has already
+/// logged its end.
+pub fn ended_by_itself(project: &TestProject, call: &AgentCall) -> bool {
     let runs = project.env.work().join(".signoff/runs");
     let dirs = fs::read_dir(runs).unwrap().flatten();
     let serves = if call.start.phase == "final_review" { "final" } else { "plan" };
@@ -251,7 +249,7 @@ fn exit(result: &Path) -> serde_json::Value {
     ended["exit"].clone()
 }
 
-/// The first time a place is passed, some time in the middle, and the last time.
+/// The first passing of a failpoint, one in the middle, and the last.
 fn some(count: u64) -> BTreeSet<u64> {
     [1, count / 2 + 1, count].into()
 }
@@ -274,7 +272,7 @@ fn killed_at(story: Story, places: &[&str], counts: fn(u64) -> BTreeSet<u64>) {
 }
 
 #[test]
-fn undisturbed_every_place_is_passed() {
+fn undisturbed_every_failpoint_is_passed() {
     let (passed, undisturbed) = QUEUE.undisturbed();
     assert_eq!(passed.keys().map(String::as_str).collect::<Vec<_>>(), PLACES);
     insta::assert_snapshot!(undisturbed.status, @"
@@ -307,12 +305,12 @@ fn undisturbed_every_place_is_passed() {
 }
 
 #[test]
-fn killed_while_a_fact_is_recorded() {
+fn killed_while_an_event_is_recorded() {
     killed_at(QUEUE, &["append", "appended"], some);
 }
 
 #[test]
-fn killed_while_a_worktree_is_made() {
+fn killed_while_a_worktree_is_created() {
     killed_at(QUEUE, &["place", "branched", "registered", "marked", "owned", "placed"], some);
 }
 
@@ -322,17 +320,17 @@ fn killed_around_an_agent() {
 }
 
 #[test]
-fn killed_while_work_is_kept() {
+fn killed_while_work_is_committed() {
     killed_at(QUEUE, &["commit", "committed", "artifact"], some);
 }
 
 #[test]
-fn a_plan_is_taken_up_wherever_it_was_killed() {
+fn a_plan_resumes_after_a_kill_at_any_failpoint() {
     killed_at(PLAN, &PLACES, |count| [count / 2 + 1].into());
 }
 
 #[test]
-fn a_run_of_groups_passes_every_place_and_lands_all() {
+fn a_run_of_groups_passes_every_failpoint_and_lands_everything() {
     let (passed, undisturbed) = GROUPS.undisturbed();
     let mut places: Vec<&str> = PLACES.iter().chain(&LANDING).copied().collect();
     places.sort_unstable();
@@ -455,17 +453,17 @@ fn a_run_of_groups_passes_every_place_and_lands_all() {
 }
 
 #[test]
-fn a_run_of_groups_is_taken_up_wherever_it_was_killed() {
+fn a_run_of_groups_resumes_after_a_kill_at_any_failpoint() {
     killed_at(GROUPS, &PLACES, |count| [count / 2 + 1].into());
 }
 
 #[test]
-fn a_run_of_groups_is_taken_up_while_it_lands() {
+fn a_run_of_groups_resumes_after_a_kill_while_it_lands() {
     killed_at(GROUPS, &LANDING, some);
 }
 
 #[test]
-fn a_run_of_groups_is_taken_up_while_it_is_planned() {
+fn a_run_of_groups_resumes_after_a_kill_while_it_is_planned() {
     let (_, undisturbed) = GROUPS.undisturbed();
     for place in ["append", "appended", "prepare", "spawn", "exit", "placed", "registered"] {
         GROUPS.killed_at(&[(place, 2)], &undisturbed);
@@ -497,14 +495,14 @@ fn a_plan_killed_at_every_place_every_time() {
 #[ignore = "takes minutes: scripts/soak"]
 fn a_run_of_groups_killed_at_every_place_every_third_time() {
     killed_at(GROUPS, &LANDING, every);
-    // Killed before its first fact it is another run, and before its tasks are recorded they get other numbers: there
-    // the ends are alike but not the same.
+    // Killed before its first event it becomes another run, and before its tasks are recorded they get other numbers:
+    // then the results are equivalent, but not equal.
     assert_eq!(PLACES[0], "append");
     killed_at(GROUPS, &PLACES[1..], every_third);
 }
 
 #[test]
-fn a_plan_killed_before_it_was_recorded_is_begun_again() {
+fn a_plan_killed_before_it_was_recorded_is_started_again() {
     let project = PLAN.set_up();
     let killed = project.env.run_with(PLAN.begin, &[("SIGNOFF_FAILPOINT", "append:1")]);
     assert_eq!(killed.signal, Some(9));
@@ -521,12 +519,12 @@ fn a_plan_killed_before_it_was_recorded_is_begun_again() {
     assert_eq!(project.run(&["doctor"]).code, Some(0));
 }
 
-/// Agents that hang until there is a file, so that the program can be killed while they are at work.
-fn hanging() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
+/// Agents that hang until a file exists, so that the program can be killed while they run.
+fn hanging() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").call(1).write("half.txt", "half\n").daemon("{task}.daemon").hang())
-            .rule(Rule::role("implement").write("all.txt", "all\n").say("Done.\n"))
+            .rule(ScriptRule::role("implement").call(1).write("half.txt", "half\n").daemon("{task}.daemon").hang())
+            .rule(ScriptRule::role("implement").write("all.txt", "all\n").say("Done.\n"))
     });
     for title in ["One", "Two"] {
         project.run(&["add", title]);
@@ -538,15 +536,15 @@ fn hanging() -> Project {
 fn agents_end_with_the_program_that_is_killed() {
     let project = hanging();
     let mut program = project.start(&["work", "-j", "2"]);
-    let daemons = ["task-1/1.daemon", "task-2/2.daemon"]
-        .map(|name| project.env.work().join(".signoff/worktrees").join(name));
-    until("both agents hang", || daemons.iter().all(|path| path.exists()));
+    let daemons =
+        ["task-1/1.daemon", "task-2/2.daemon"].map(|name| project.env.work().join(".signoff/worktrees").join(name));
+    wait_until("both agents hang", || daemons.iter().all(|path| path.exists()));
     program.kill().unwrap();
     program.wait().unwrap();
-    until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+    wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
 
     assert_eq!(project.run(&["work"]).code, Some(0));
-    let story = project.calls().story();
+    let story = project.calls().summary();
     let mut lines: Vec<&str> = story.lines().collect();
     lines.sort_unstable();
     insta::assert_snapshot!(lines.join("\n"), @"

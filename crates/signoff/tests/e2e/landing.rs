@@ -1,45 +1,45 @@
-//! Approved work joins the default branch: `merge`, `land`, and what happens when it does not fit.
+//! `signoff merge` and `signoff land`: approved work joins the default branch; conflicts and failed checks are fixed.
 
 use std::fmt::Display;
 use std::fs;
 
-use signoff_testkit::Project;
-use signoff_testkit::processes::{self, until};
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::processes::{self, wait_until};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, changes};
 
-/// Agents that change the one line of `greeting.txt`, each in its own way.
-fn two_on_one_file(script: Script) -> Script {
+/// Agents that change the one line of `greeting.txt`, each differently.
+fn two_on_one_file(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").task("1").write("greeting.txt", "hello one\n").say("Done.\n"))
-        .rule(Rule::role("implement").task("2").write("greeting.txt", "hello two\n").say("Done.\n"))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("implement").task("1").write("greeting.txt", "hello one\n").say("Done.\n"))
+        .rule(ScriptRule::role("implement").task("2").write("greeting.txt", "hello two\n").say("Done.\n"))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-/// The same, with a fixer who brings them together.
-fn resolved(script: Script) -> Script {
-    let both = Rule::role("fix").write("greeting.txt", "hello one and two\n").say("Resolved.\n");
+/// The same, with a fixer that combines both changes.
+fn resolved(script: AgentScript) -> AgentScript {
+    let both = ScriptRule::role("fix").write("greeting.txt", "hello one and two\n").say("Resolved.\n");
     two_on_one_file(script).rule(both)
 }
 
-/// The second task begins beside the first, and is done when that has landed: who comes first is no accident.
-fn second_after_the_first(script: Script) -> Script {
+/// The second task starts beside the first and completes after the first has landed, so the order is fixed.
+fn second_after_the_first(script: AgentScript) -> AgentScript {
     let landed = "until git log --format=%s signoff/run-1 | grep -q 'Merge task 1'; do sleep 0.01; done";
-    let second = Rule::role("implement").task("2").shell(landed);
+    let second = ScriptRule::role("implement").task("2").shell(landed);
     script.rule(second.write("greeting.txt", "hello two\n").say("Done.\n"))
 }
 
-/// Agents that each add a file of their own.
-fn apart(script: Script) -> Script {
+/// Agents that each add their own file.
+fn apart(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-fn queued(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
-    let project = Project::with_agent(PROGRAM, script);
+fn queued(script: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, script);
     project.env.write("greeting.txt", "hello\n");
     project.configure(more);
     for title in ["Greet one", "Greet two"] {
@@ -48,8 +48,8 @@ fn queued(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
     project
 }
 
-/// A project whose two tasks are approved, each on its branch and in a run of its own.
-fn approved(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
+/// A project with two approved tasks, each on its branch and in its own run.
+fn approved(script: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestProject {
     let project = queued(script, more);
     for task in ["1", "2"] {
         let worked = project.run(&["work", task]);
@@ -58,8 +58,8 @@ fn approved(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
     project
 }
 
-/// What was printed, with the ids of commits taken out.
-fn told(output: impl Display) -> String {
+/// The output, with commit ids replaced.
+fn printed(output: impl Display) -> String {
     let text = output.to_string();
     let word = |word: &str| {
         let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit()) && part.len() >= 7;
@@ -72,14 +72,14 @@ fn told(output: impl Display) -> String {
         .join(" ")
 }
 
-fn graph(project: &Project, branch: &str) -> String {
+fn graph(project: &TestProject, branch: &str) -> String {
     project.git(&format!("log --topo-order --format=%s {branch}"))
 }
 
 #[test]
 fn a_conflict_is_resolved_by_the_task_s_own_fixer_and_reviewed_again() {
     let project = approved(resolved, "");
-    insta::assert_snapshot!(told(project.run(&["merge", "1"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "1"])), @"
     exit 0
     --- stdout
     Resuming task #1: Greet one
@@ -88,7 +88,7 @@ fn a_conflict_is_resolved_by_the_task_s_own_fixer_and_reviewed_again() {
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ✓ Task #1 is in main (ID)
     ");
-    insta::assert_snapshot!(told(project.run(&["merge", "2"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "2"])), @"
     exit 0
     --- stdout
     Resuming task #2: Greet two
@@ -117,7 +117,7 @@ fn a_conflict_is_resolved_by_the_task_s_own_fixer_and_reviewed_again() {
     Configure
     Start
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     implement task 2 cycle 0: exit 0
@@ -130,27 +130,27 @@ fn a_conflict_is_resolved_by_the_task_s_own_fixer_and_reviewed_again() {
 }
 
 #[test]
-fn the_fixer_is_told_the_file_the_line_and_both_sides() {
+fn the_fixer_gets_the_file_the_line_and_both_sides() {
     let project = approved(resolved, "");
     project.run(&["merge", "1"]);
     project.run(&["merge", "2"]);
     let calls = project.calls();
-    let prompt = calls.of_role("fix").next().unwrap().prompt.clone();
+    let prompt = calls.with_role("fix").next().unwrap().prompt.clone();
     let finding = prompt.lines().find(|line| line.contains("cannot be merged")).unwrap_or_default();
-    insta::assert_snapshot!(told(finding), @"   it cannot be merged with what landed on main before (ID): (content): Merge conflict in greeting.txt. Between the markers stands first this task's side (<<<<<<< ID), then what landed (>>>>>>> ID). Edit the file so that it does what both are for, and leave no marker");
+    insta::assert_snapshot!(printed(finding), @"   it cannot be merged with what landed on main before (ID): (content): Merge conflict in greeting.txt. Between the markers stands first this task's side (<<<<<<< ID), then what landed (>>>>>>> ID). Edit the file so that it does what both are for, and leave no marker");
     let shown = project.run(&["show", "2", "--json"]).json();
     let finding = &shown["ledger"][0];
     insta::assert_snapshot!(format!("{} {} {}", finding["file"], finding["line"], finding["state"]), @r#""greeting.txt" 1 "fixed""#);
-    // The reviewer is shown what the task adds to what landed, no more.
-    let review = calls.of_role("review").last().unwrap().prompt.clone();
+    // The reviewer is shown only what the task adds to the landed work.
+    let review = calls.with_role("review").last().unwrap().prompt.clone();
     assert!(review.contains("-hello one\n+hello one and two\n"), "{review}");
 }
 
 #[test]
-fn markers_that_nobody_takes_out_never_land() {
-    let project = approved(|script| two_on_one_file(script).rule(Rule::role("fix").say("Looks fine.\n")), "");
+fn conflict_markers_never_land() {
+    let project = approved(|script| two_on_one_file(script).rule(ScriptRule::role("fix").say("Looks fine.\n")), "");
     project.run(&["merge", "1"]);
-    insta::assert_snapshot!(told(project.run(&["merge", "2"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "2"])), @"
     exit 1
     --- stdout
     Resuming task #2: Greet two
@@ -195,36 +195,36 @@ fn markers_that_nobody_takes_out_never_land() {
     ");
 }
 
-/// Agents that change the one line of a file whose name is no text.
-fn two_on_one_strange_file(script: Script) -> Script {
+/// Agents that change the one line of a file whose name is not UTF-8.
+fn two_on_one_strange_file(script: AgentScript) -> AgentScript {
     let write = |text: &str| format!("printf 'hello {text}\\n' > \"$(printf 'caf\\351.txt')\"");
     script
-        .rule(Rule::role("implement").task("1").shell(&write("one")).say("Done.\n"))
-        .rule(Rule::role("implement").task("2").shell(&write("two")).say("Done.\n"))
-        .rule(Rule::role("fix").call(1).say("Looks fine.\n"))
-        .rule(Rule::role("fix").shell(&write("one and two")).say("Resolved.\n"))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("implement").task("1").shell(&write("one")).say("Done.\n"))
+        .rule(ScriptRule::role("implement").task("2").shell(&write("two")).say("Done.\n"))
+        .rule(ScriptRule::role("fix").call(1).say("Looks fine.\n"))
+        .rule(ScriptRule::role("fix").shell(&write("one and two")).say("Resolved.\n"))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
 #[test]
-fn a_conflict_in_a_file_whose_name_is_no_text_is_one_like_any_other() {
+fn a_conflict_in_a_file_whose_name_is_not_utf8_is_resolved_too() {
     let project = approved(two_on_one_strange_file, "");
     assert_eq!(project.run(&["merge", "1"]).code, Some(0));
     let killed = project.env.run_with(&["merge", "2"], &[("SIGNOFF_FAILPOINT", "given_back:1")]);
     assert_eq!(killed.signal, Some(9), "{killed}");
     let merged = project.run(&["merge", "2"]);
     assert_eq!(merged.code, Some(0), "{merged}");
-    // Once because both changed it, once because the markers were left.
+    // Once because both changed it, once because the markers remained.
     assert_eq!(merged.stdout.matches("SENT BACK - conflict in").count(), 2, "{merged}");
     assert_eq!(project.git("cat-file -p \"main:$(printf 'caf\\351.txt')\""), "hello one and two\n");
 }
 
-/// A check that fails when both parts are there and nobody has said how they go together.
+/// A check that fails if both parts exist and `together.txt` does not.
 const TOGETHER: &str = "[gate]\nreviewers = [\"general\"]\n[checks]\ntest = \"test ! -f part-1.txt || test ! -f part-2.txt || test -f together.txt\"\n";
 
 #[test]
-fn what_is_red_although_nothing_landed_is_just_red() {
-    let fixes = Rule::role("fix").write("tested.txt", "so\n").say("Fixed.\n");
+fn a_check_that_fails_on_the_task_alone_is_reported_as_a_plain_failure() {
+    let fixes = ScriptRule::role("fix").write("tested.txt", "so\n").say("Fixed.\n");
     let checks = "[gate]\nreviewers = [\"general\"]\n[checks]\ntest = \"test ! -f part-1.txt || test -f tested.txt\"\n";
     let project = queued(|script| apart(script).rule(fixes), "");
     project.configure(checks);
@@ -237,21 +237,19 @@ fn what_is_red_although_nothing_landed_is_just_red() {
 }
 
 #[test]
-fn checks_that_print_nothing_but_zeros_fail_all_the_same() {
-    let project = approved(|script| apart(script).rule(Rule::role("fix").exit(3)), "");
+fn checks_that_print_only_zeros_and_fail_have_failed() {
+    let project = approved(|script| apart(script).rule(ScriptRule::role("fix").exit(3)), "");
     let zeros = "test ! -f part-1.txt || { head -c 262144 /dev/zero; exit 1; }";
     let check = |number| format!("zeros-{number} = \"{zeros}\"\n");
-    project.configure(&format!(
-        "[gate]\nreviewers = [\"general\"]\n[checks]\n{}",
-        (1..=8).map(check).collect::<String>()
-    ));
+    project
+        .configure(&format!("[gate]\nreviewers = [\"general\"]\n[checks]\n{}", (1..=8).map(check).collect::<String>()));
     let merged = project.run(&["merge", "1"]);
     assert_eq!(merged.code, Some(1), "{merged}");
     assert!(merged.stdout.contains("checks fail: `zeros-1`"), "{merged}");
     assert_eq!(graph(&project, "main").lines().filter(|line| line.starts_with("Merge")).count(), 0);
 }
 
-/// Checks that note where they run. The one that fails on the base prints its finding, and another one with part-1.txt.
+/// Checks that log where they run. The one that fails on the base prints its finding, and another one with part-1.txt.
 const RED_BASE: &str = r#"[checks]
 test = """pwd >> $(git rev-parse --git-common-dir)/../ran; echo 'greeting.txt:1: error: no name'
   test ! -f bad.txt || echo 'bad.txt:1: error: bad'
@@ -269,17 +267,17 @@ fn checks_that_fail_on_the_target_too_do_not_send_work_back() {
         assert!(merged.stderr.contains("1 failure of the checks is on the base ("), "{merged}");
         assert!(merged.stderr.contains(" too, and does not count: no name"), "{merged}");
     }
-    assert_eq!(project.calls().of_role("fix").count(), 0);
+    assert_eq!(project.calls().with_role("fix").count(), 0);
     assert_eq!(project.list(".signoff/worktrees"), ["landing"]);
-    // Once for each tip of the target, once for each merge.
+    // Once for each commit of the target, once for each merge.
     assert_eq!(project.read("ran").lines().count(), 4);
 }
 
 #[test]
-fn a_new_failure_of_a_check_that_fails_on_the_target_too_is_sent_back_alone() {
-    let bad = Rule::role("implement").write("bad.txt", "bad\n").say("Done.\n");
-    let fixes = Rule::role("fix").delete("bad.txt").write("good.txt", "good\n").say("Fixed.\n");
-    let project = Project::with_agent(PROGRAM, |script| apart(script.rule(bad).rule(fixes)));
+fn only_new_failures_of_a_check_that_fails_on_the_target_are_sent_back() {
+    let bad = ScriptRule::role("implement").write("bad.txt", "bad\n").say("Done.\n");
+    let fixes = ScriptRule::role("fix").delete("bad.txt").write("good.txt", "good\n").say("Fixed.\n");
+    let project = TestProject::with_agent(PROGRAM, |script| apart(script.rule(bad).rule(fixes)));
     project.env.write("greeting.txt", "hello\n");
     project.run(&["add", "Greet", "-a"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
@@ -288,14 +286,14 @@ fn a_new_failure_of_a_check_that_fails_on_the_target_too_is_sent_back_alone() {
     assert_eq!(merged.code, Some(0), "{merged}");
     assert_eq!(merged.stdout.matches("SENT BACK").count(), 1, "{merged}");
     let calls = project.calls();
-    let fix = calls.of_role("fix").next().expect("a fix");
+    let fix = calls.with_role("fix").next().expect("a fix");
     assert!(fix.prompt.contains("checks fail: bad\n") && fix.prompt.contains("1 in all"), "{}", fix.prompt);
 }
 
 #[test]
 fn a_reviewer_of_kind_checks_does_not_blame_the_base_on_the_task() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        apart(script.rule(Rule::role("implement").task("2").write("bad.txt", "bad\n").say("Done.\n")))
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        apart(script.rule(ScriptRule::role("implement").task("2").write("bad.txt", "bad\n").say("Done.\n")))
     });
     let checks = "[agents.checks]\nkind = \"checks\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
                   [gate]\nreviewers = [\"tests\"]\nmax_cycles = 1\n";
@@ -311,18 +309,18 @@ fn a_reviewer_of_kind_checks_does_not_blame_the_base_on_the_task() {
     assert!(shown.contains("fails on the base too: no name"), "{shown}");
     let worked = project.run(&["work", "2"]);
     assert!(worked.stdout.contains("Review: CHANGES_REQUESTED - bad"), "{worked}");
-    // The base is the same for both tasks, and was asked once.
+    // The base is the same for both tasks and was checked once.
     assert_eq!(project.read("ran").lines().count(), 3, "{worked}");
 }
 
 #[test]
-fn green_alone_and_red_together_goes_back() {
+fn work_that_fails_only_together_is_sent_back() {
     let project = approved(
-        |script| apart(script).rule(Rule::role("fix").write("together.txt", "so\n").say("Fixed.\n")),
+        |script| apart(script).rule(ScriptRule::role("fix").write("together.txt", "so\n").say("Fixed.\n")),
         TOGETHER,
     );
     assert_eq!(project.run(&["merge", "1"]).code, Some(0));
-    insta::assert_snapshot!(told(project.run(&["merge", "2"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "2"])), @"
     exit 0
     --- stdout
     Resuming task #2: Greet two
@@ -346,14 +344,14 @@ fn green_alone_and_red_together_goes_back() {
 }
 
 #[test]
-fn only_what_is_approved_lands() {
+fn only_approved_work_lands() {
     let project = queued(
         |script| {
             script
-                .rule(Rule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
-                .rule(Rule::role("review").task("1").say(&changes("no")))
-                .rule(Rule::role("review").say(APPROVED))
-                .rule(Rule::role("fix").append("part-{task}.txt", "fix\n").say("Fixed.\n"))
+                .rule(ScriptRule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
+                .rule(ScriptRule::role("review").task("1").say(&changes("no")))
+                .rule(ScriptRule::role("review").say(APPROVED))
+                .rule(ScriptRule::role("fix").append("part-{task}.txt", "fix\n").say("Fixed.\n"))
         },
         "",
     );
@@ -376,7 +374,7 @@ fn only_what_is_approved_lands() {
     error: there is no task 9
     hint: `signoff status` lists the tasks
     ");
-    // What came after the approval was approved by nobody.
+    // The commit after the approval was not approved.
     project.git("checkout -q --detach signoff/task-2-greet-two && git commit -q --allow-empty -m foreign && git branch -f moved && git checkout -q main && git update-ref refs/heads/signoff/task-2-greet-two moved");
     insta::assert_snapshot!(project.run(&["merge", "2"]), @"
     exit 1
@@ -386,7 +384,7 @@ fn only_what_is_approved_lands() {
     ");
     assert_eq!(graph(&project, "main").lines().count(), 3);
     insta::assert_snapshot!(project.run(&["merge", "1", "--force"]).stderr.lines().next().unwrap_or_default(), @"error: the following required arguments were not provided:");
-    insta::assert_snapshot!(told(project.run(&["merge", "1", "--force", "--reason", "good enough"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "1", "--force", "--reason", "good enough"])), @"
     exit 0
     --- stdout
     Resuming task #1: Greet one
@@ -403,10 +401,10 @@ fn only_what_is_approved_lands() {
 }
 
 #[test]
-fn land_takes_all_in_order_and_goes_on_after_a_refusal() {
-    let project = approved(|script| two_on_one_file(script).rule(Rule::role("fix").exit(3)), "");
+fn land_lands_all_tasks_in_order_and_continues_after_a_refusal() {
+    let project = approved(|script| two_on_one_file(script).rule(ScriptRule::role("fix").exit(3)), "");
     project.run(&["add", "Apart", "-a"]);
-    project.set_agent(|script| apart(script).rule(Rule::role("fix").exit(3)));
+    project.set_agent(|script| apart(script).rule(ScriptRule::role("fix").exit(3)));
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["land", "--dry-run"]), @"
     exit 0
@@ -415,7 +413,7 @@ fn land_takes_all_in_order_and_goes_on_after_a_refusal() {
     Task #2 would land on main: Greet two
     Task #3 would land on main: Apart
     ");
-    insta::assert_snapshot!(told(project.run(&["land"])), @"
+    insta::assert_snapshot!(printed(project.run(&["land"])), @"
     exit 1
     --- stdout
     Resuming task #1: Greet one
@@ -451,10 +449,7 @@ fn land_takes_all_in_order_and_goes_on_after_a_refusal() {
     let report = project.run(&["land", "--json"]).json();
     assert_eq!(report, serde_json::json!({"version": 1, "target": "main", "tasks": []}));
     let report = project.run(&["merge", "3", "--json"]).json();
-    assert_eq!(
-        (&report["tasks"][0]["status"], &report["tasks"][0]["task_id"]),
-        (&"already".into(), &3.into())
-    );
+    assert_eq!((&report["tasks"][0]["status"], &report["tasks"][0]["task_id"]), (&"already".into(), &3.into()));
 }
 
 #[test]
@@ -477,10 +472,10 @@ fn a_checkout_with_changes_is_left_alone() {
 }
 
 #[test]
-fn with_rebase_the_same_changes_come_on_top() {
+fn with_rebase_the_changes_are_applied_on_top() {
     let project = approved(resolved, "landing = \"rebase\"\n");
     assert_eq!(project.run(&["merge", "1"]).code, Some(0));
-    insta::assert_snapshot!(told(project.run(&["merge", "2"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "2"])), @"
     exit 0
     --- stdout
     Resuming task #2: Greet two
@@ -516,11 +511,11 @@ fn with_rebase_the_same_changes_come_on_top() {
     ");
 }
 
-/// Work that joins the run's branch by itself.
+/// Work that lands on the run's branch automatically.
 const EACH: &str = "[presets.task]\nlanding = \"each\"\n";
 
 #[test]
-fn what_lands_on_the_run_s_branch_leaves_the_checkout_alone() {
+fn landing_on_the_runs_branch_leaves_the_checkout_alone() {
     let project = queued(|script| resolved(second_after_the_first(script)), EACH);
     let before = project.checkout();
     let worked = project.run(&["work", "-j", "2"]);
@@ -528,7 +523,7 @@ fn what_lands_on_the_run_s_branch_leaves_the_checkout_alone() {
     assert_eq!(project.checkout(), before);
     assert_eq!(project.git("show signoff/run-1:greeting.txt"), "hello one and two\n");
     assert_eq!(project.list(".signoff/worktrees"), [""; 0]);
-    insta::assert_snapshot!(told(project.run(&["land"])), @"
+    insta::assert_snapshot!(printed(project.run(&["land"])), @"
     exit 0
     --- stdout
     ✓ Task #1 is in main (ID)
@@ -547,22 +542,22 @@ fn foreign_work_is_reviewed_before_it_lands() {
     let project = queued(apart, EACH);
     let killed = project.env.run_with(&["work", "1"], &[("SIGNOFF_FAILPOINT", "merged:1")]);
     assert_eq!(killed.signal, Some(9));
-    // Somebody commits to the branch, and leaves something beside.
+    // A person commits to the branch and leaves an uncommitted file.
     project.git("-C .signoff/worktrees/task-1 commit -q --allow-empty -m foreign");
     project.env.write(".signoff/worktrees/task-1/mine.txt", "mine\n");
     let worked = project.run(&["work", "1"]);
-    insta::assert_snapshot!(told(worked), @"
+    insta::assert_snapshot!(printed(worked), @"
     exit 0
     --- stdout
     Resuming task #1: Greet one
-      Somebody committed to the branch: ID
+      New commit on the branch: ID
       [2/3] Running review...
       [2/3] Review: APPROVED
       Landing...
       Landed as ID
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
-    assert_eq!(project.calls().of_role("review").count(), 2, "the foreign commit was reviewed");
+    assert_eq!(project.calls().with_role("review").count(), 2, "the foreign commit was reviewed");
     let landed = project.git("log --format=%s main..signoff/run-1");
     insta::assert_snapshot!(landed, @"
     Merge task 1: Greet one
@@ -575,26 +570,23 @@ fn foreign_work_is_reviewed_before_it_lands() {
 
 #[test]
 fn a_plan_s_tasks_are_merged_by_their_approved_commits() {
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
-            .rule(Rule::role("review").reviewer("spec").say(&crate::actors::clean("spec")))
-            .rule(Rule::role("review").reviewer("code").say(&crate::actors::clean("code")))
+            .rule(ScriptRule::role("implement").write("part-{task}.txt", "part {task}\n").say("Done.\n"))
+            .rule(ScriptRule::role("review").reviewer("spec").say(&crate::actors::clean("spec")))
+            .rule(ScriptRule::role("review").reviewer("code").say(&crate::actors::clean("code")))
     });
-    project.env.write(
-        "plan.md",
-        "# Plan\n\n### Task 1: First\n\n- [ ] do it\n\n### Task 2: Second\n\n- [ ] do it\n",
-    );
+    project.env.write("plan.md", "# Plan\n\n### Task 1: First\n\n- [ ] do it\n\n### Task 2: Second\n\n- [ ] do it\n");
     project.commit("Plan");
     let worked = project.run(&["run", "plan.md"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    insta::assert_snapshot!(told(project.run(&["merge", "1"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "1"])), @"
     exit 0
     --- stdout
     ✓ Task #1 is in main (ID)
     ");
     assert_eq!(project.list("."), [".git", ".signoff", "README.md", "part-1.txt", "plan.md", "signoff.toml"]);
-    insta::assert_snapshot!(told(project.run(&["land"])), @"
+    insta::assert_snapshot!(printed(project.run(&["land"])), @"
     exit 0
     --- stdout
     ✓ Task #2 is in main (ID)
@@ -615,8 +607,7 @@ fn a_plan_s_tasks_are_merged_by_their_approved_commits() {
 
 #[test]
 fn two_programs_that_land_at_once_take_turns() {
-    let project =
-        queued(|script| apart(script).rule(Rule::role("fix").exit(3)), "[checks]\ntest = \"true\"\n");
+    let project = queued(|script| apart(script).rule(ScriptRule::role("fix").exit(3)), "[checks]\ntest = \"true\"\n");
     project.run(&["add", "Greet three", "-a"]);
     for task in ["1", "2", "3"] {
         project.run(&["work", task]);
@@ -633,15 +624,15 @@ fn two_programs_that_land_at_once_take_turns() {
     assert_eq!(project.git("log --merges --format=%s main").lines().count(), 3);
 }
 
-/// The run of a task is driven by one program at a time.
+/// Only one program at a time works on the run of a task.
 #[test]
-fn two_lands_at_once_take_turns() {
+fn two_concurrent_land_commands_take_turns() {
     let project = approved(apart, "");
     let (begun, go) = (project.env.root().join("begun"), project.env.root().join("go"));
     let check = format!("touch {}; until [ -e {} ]; do sleep 0.02; done", begun.display(), go.display());
     project.configure(&format!("[checks]\ntest = \"{check}\"\n"));
     let first = project.start(&["land"]);
-    until("the first one lands", || begun.exists());
+    wait_until("the first one lands", || begun.exists());
     let second = project.start(&["land"]);
     fs::write(go, "").unwrap();
     for program in [first, second] {
@@ -652,7 +643,7 @@ fn two_lands_at_once_take_turns() {
 }
 
 #[test]
-fn whoever_waits_for_another_landing_can_be_stopped() {
+fn a_program_that_waits_for_the_landing_lock_can_be_stopped() {
     let project = queued(apart, EACH);
     let lock = project.env.work().join(".git/signoff/landing.lock");
     fs::create_dir_all(lock.parent().unwrap()).unwrap();
@@ -664,7 +655,7 @@ fn whoever_waits_for_another_landing_can_be_stopped() {
         let attempts = serde_json::from_str::<serde_json::Value>(&shown.stdout).unwrap_or_default();
         attempts["attempts"].as_array().is_some_and(|all| all.iter().any(|one| one["role"] == "land"))
     };
-    until("it wants to land", lands);
+    wait_until("it wants to land", lands);
     processes::signal_group(program.id(), 15);
     assert_eq!(project.env.finish(program).code, Some(130));
     drop(held);
@@ -673,7 +664,7 @@ fn whoever_waits_for_another_landing_can_be_stopped() {
 }
 
 #[test]
-fn killed_at_any_place_it_lands_once() {
+fn killed_at_any_failpoint_it_lands_once() {
     let places = ["append:1", "merged:1", "target_moved:1", "landed:1", "sent_back:1", "given_back:1"];
     for place in places {
         let project = approved(resolved, "");
@@ -684,25 +675,24 @@ fn killed_at_any_place_it_lands_once() {
         assert_eq!(again.code, Some(0), "{place}: {again}");
         assert_eq!(project.read("greeting.txt"), "hello one and two\n", "{place}");
         assert_eq!(project.git("status --porcelain"), "", "{place}");
-        let merges =
-            graph(&project, "main").lines().filter(|line| *line == "Merge task 2: Greet two").count();
+        let merges = graph(&project, "main").lines().filter(|line| *line == "Merge task 2: Greet two").count();
         assert_eq!(merges, 2, "{place}: the conflict and the landing");
-        assert_eq!(project.calls().of_role("fix").count(), 1, "{place}");
+        assert_eq!(project.calls().with_role("fix").count(), 1, "{place}");
         assert!(!project.env.work().join(".git/signoff/forward.json").exists(), "{place}");
     }
 }
 
-/// Where it can be killed while a checkout follows its branch, which holds the lock of the index all the time.
+/// Failpoints that are passed while a checkout is updated, with the lock of the index held.
 const FOLLOWING: [&str; 4] = ["index_locked:1", "target_moved:1", "files_followed:1", "index_followed:1"];
 
 #[test]
-fn killed_while_a_checkout_follows_nothing_is_lost_and_any_command_repairs() {
+fn a_checkout_update_that_was_killed_loses_nothing_and_any_command_repairs_it() {
     for place in FOLLOWING {
         let project = approved(apart, "");
         project.env.write("notes.txt", "mine\n");
         let killed = project.env.run_with(&["merge", "1"], &[("SIGNOFF_FAILPOINT", place)]);
         assert_eq!(killed.signal, Some(9), "{place}: {killed}");
-        // A commit of the person's would undo what landed: git itself refuses it.
+        // A commit of the person's would revert the landed work: git refuses it because of the lock.
         let commit = "git add notes.txt && git commit -qm mine";
         let refused = project.env.shell(commit);
         assert!(refused.stderr.contains("index.lock': File exists"), "{place}: {refused}");
@@ -722,18 +712,18 @@ fn killed_while_a_checkout_follows_nothing_is_lost_and_any_command_repairs() {
 }
 
 #[test]
-fn a_file_changed_after_a_kill_stays_and_it_is_said_how_nothing_is_lost() {
+fn a_file_changed_after_a_kill_is_kept_and_a_hint_is_printed() {
     let project = approved(two_on_one_file, "");
     let killed = project.env.run_with(&["merge", "1"], &[("SIGNOFF_FAILPOINT", "target_moved:1")]);
     assert_eq!(killed.signal, Some(9), "{killed}");
     project.env.write("greeting.txt", "hello mi\n");
-    // Whoever looks is not told, and has not been told.
+    // A read-only command does not report it and does not mark it as reported.
     assert_eq!(project.run(&["status"]).code, Some(0));
     project.env.write("greeting.txt", "hello mine\n");
-    insta::assert_snapshot!(told(project.run(&["merge", "1"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "1"])), @"
     exit 1
     --- stderr
-    error: [ROOT]/work followed its branch, but for what was changed there meanwhile: greeting.txt
+    error: [ROOT]/work followed its branch, except for files that changed at the same time: greeting.txt
     hint: what landed is safe on the branch, but a commit of these files as they are would undo it in them. `git diff ID ID -- greeting.txt | git apply` brings it into them, and where it does not fit `git show HEAD:FILE` shows it; then type the same again
     ");
     assert_eq!(project.read("greeting.txt"), "hello mine\n");
@@ -745,7 +735,7 @@ fn a_file_changed_after_a_kill_stays_and_it_is_said_how_nothing_is_lost() {
 }
 
 #[test]
-fn killed_while_a_merge_is_checked_it_is_checked_again() {
+fn a_merge_killed_during_its_checks_is_checked_again() {
     for place in ["land_checks:1", "target_moved:1", "landed:1"] {
         let project = approved(apart, TOGETHER);
         let killed = project.env.run_with(&["merge", "1"], &[("SIGNOFF_FAILPOINT", place)]);
@@ -758,10 +748,10 @@ fn killed_while_a_merge_is_checked_it_is_checked_again() {
 }
 
 #[test]
-fn a_worktree_that_holds_more_stays() {
+fn a_worktree_with_uncommitted_files_is_kept() {
     let project = approved(apart, "");
     project.env.write(".signoff/worktrees/task-1/mine.txt", "mine\n");
-    insta::assert_snapshot!(told(project.run(&["merge", "1"])), @"
+    insta::assert_snapshot!(printed(project.run(&["merge", "1"])), @"
     exit 0
     --- stdout
     Resuming task #1: Greet one
@@ -776,14 +766,14 @@ fn a_worktree_that_holds_more_stays() {
     assert!(!fs::exists(project.env.work().join("mine.txt")).unwrap());
 }
 
-/// Reviewers of the second task are shown what it adds to the first one, which nobody approved.
+/// Reviewers of the second task see only what it adds to the first one, which is not approved.
 #[test]
-fn what_builds_on_unreviewed_work_does_not_land() {
+fn work_based_on_unreviewed_work_does_not_land() {
     let proceed = "[gate]\non_exhausted = \"proceed\"\n";
     for (first, more) in [(&["add", "One", "-a"][..], proceed), (&["add", "One"], "")] {
-        let project = Project::with_agent(PROGRAM, |script| {
-            let refuses = Rule::role("review").task("1").say(&changes("a back door"));
-            apart(script.rule(refuses)).rule(Rule::role("fix").append("part-1.txt", "fix\n").say("Fixed.\n"))
+        let project = TestProject::with_agent(PROGRAM, |script| {
+            let refuses = ScriptRule::role("review").task("1").say(&changes("a back door"));
+            apart(script.rule(refuses)).rule(ScriptRule::role("fix").append("part-1.txt", "fix\n").say("Fixed.\n"))
         });
         project.configure(more);
         project.run(first);
@@ -810,15 +800,13 @@ fn what_builds_on_unreviewed_work_does_not_land() {
     }
 }
 
-/// What was resolved comes as one commit, which is neither of those that were approved.
+/// A resolved conflict lands as one commit, which differs from the approved ones.
 #[test]
-fn what_was_put_on_top_of_the_run_s_branch_is_known_again() {
+fn work_rebased_onto_the_runs_branch_is_recognized_as_approved() {
     let first = "until git log --format=%s signoff/run-1 | grep -q 'Greet one'; do sleep 0.01; done";
-    let second = Rule::role("implement").task("2").shell(first).write("greeting.txt", "hello two\n");
-    let project = queued(
-        |script| resolved(script.rule(second.say("Done.\n"))),
-        &format!("landing = \"rebase\"\n{EACH}"),
-    );
+    let second = ScriptRule::role("implement").task("2").shell(first).write("greeting.txt", "hello two\n");
+    let project =
+        queued(|script| resolved(script.rule(second.say("Done.\n"))), &format!("landing = \"rebase\"\n{EACH}"));
     let worked = project.run(&["work", "-j", "2"]);
     assert_eq!(worked.code, Some(0), "{worked}");
     let landed = project.run(&["land"]);
@@ -827,18 +815,18 @@ fn what_was_put_on_top_of_the_run_s_branch_is_known_again() {
 }
 
 #[test]
-fn a_landing_that_was_cut_off_lands_with_the_others() {
-    let in_the_way = |project: &Project| {
+fn an_interrupted_landing_lands_with_the_others() {
+    let in_the_way = |project: &TestProject| {
         project.env.write("part-1.txt", "mine\n");
         let refused = project.run(&["land"]);
         assert_eq!(refused.code, Some(1), "{refused}");
         fs::remove_file(project.env.work().join("part-1.txt")).unwrap();
     };
-    let killed = |project: &Project| {
+    let killed = |project: &TestProject| {
         let killed = project.env.run_with(&["land"], &[("SIGNOFF_FAILPOINT", "merged:1")]);
         assert_eq!(killed.signal, Some(9), "{killed}");
     };
-    for cut_off in [in_the_way as fn(&Project), killed] {
+    for cut_off in [in_the_way as fn(&TestProject), killed] {
         let project = queued(apart, "");
         project.run(&["work", "1"]);
         cut_off(&project);
@@ -852,49 +840,46 @@ fn a_landing_that_was_cut_off_lands_with_the_others() {
     }
 }
 
-/// The person commits to main while the first task is worked.
+/// The person commits to main while the first task runs.
 const MEANWHILE: &str = "echo work > part-1.txt; git add -A; git commit -q -m Work; \
     (cd ../../.. && echo mended > greeting.txt && git commit -q -a -m Mend)";
 
-/// A project in which the agent then does something about that.
-fn meanwhile(then: &str) -> Project {
-    let agent = Rule::role("implement").shell(MEANWHILE).shell(then).say("Done.\n");
-    let project = queued(|script| script.rule(agent).rule(Rule::role("review").say(APPROVED)), "");
+/// A project whose agent reacts to that commit.
+fn meanwhile(then: &str) -> TestProject {
+    let agent = ScriptRule::role("implement").shell(MEANWHILE).shell(then).say("Done.\n");
+    let project = queued(|script| script.rule(agent).rule(ScriptRule::role("review").say(APPROVED)), "");
     let worked = project.run(&["work", "1"]);
     assert_eq!(worked.code, Some(0), "{worked}");
     project
 }
 
-/// From where the task began, nothing shows that it takes back what the person did.
+/// A diff against the start of the task does not show that it reverts the person's commit.
 #[test]
-fn what_takes_newer_commits_back_is_reviewed_as_that_before_it_lands() {
+fn work_that_reverts_newer_commits_is_reviewed_again_before_it_lands() {
     let project = meanwhile("git reset -q --soft main && git commit -q -m Squashed");
-    assert!(!project.calls().of_role("review").last().unwrap().prompt.contains("-mended"));
+    assert!(!project.calls().with_role("review").last().unwrap().prompt.contains("-mended"));
     let merged = project.run(&["merge", "1"]);
     assert_eq!(merged.code, Some(0), "{merged}");
     let calls = project.calls();
-    assert_eq!(calls.of_role("review").count(), 2, "{merged}");
-    assert!(calls.of_role("review").last().unwrap().prompt.contains("-mended\n+hello\n"));
+    assert_eq!(calls.with_role("review").count(), 2, "{merged}");
+    assert!(calls.with_role("review").last().unwrap().prompt.contains("-mended\n+hello\n"));
 }
 
 #[test]
-fn what_takes_newer_commits_in_lands_as_it_was_reviewed() {
+fn work_that_merges_newer_commits_lands_as_reviewed() {
     let project = meanwhile("git merge -q --no-edit main");
     let merged = project.run(&["merge", "1"]);
     assert_eq!(merged.code, Some(0), "{merged}");
-    assert_eq!(project.calls().of_role("review").count(), 1, "{merged}");
-    assert_eq!(
-        (project.read("greeting.txt"), project.read("part-1.txt")),
-        ("mended\n".into(), "work\n".into())
-    );
+    assert_eq!(project.calls().with_role("review").count(), 1, "{merged}");
+    assert_eq!((project.read("greeting.txt"), project.read("part-1.txt")), ("mended\n".into(), "work\n".into()));
 }
 
-/// The improvement takes the back door out again; what builds on the work before it still has it.
+/// The improvement removes the back door; a task based on the earlier work still contains it.
 #[test]
-fn without_its_end_nobody_approved_its_beginning() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let improves = Rule::role("fix").delete("part-1.txt").write("mended.txt", "mended\n").say("Fixed.\n");
-        apart(script.rule(Rule::role("review").task("2").say(&changes("a back door")))).rule(improves)
+fn work_based_on_the_first_part_of_an_approved_improvement_does_not_land() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let improves = ScriptRule::role("fix").delete("part-1.txt").write("mended.txt", "mended\n").say("Fixed.\n");
+        apart(script.rule(ScriptRule::role("review").task("2").say(&changes("a back door")))).rule(improves)
     });
     project.run(&["add", "One"]);
     project.run(&["work"]);
@@ -906,19 +891,16 @@ fn without_its_end_nobody_approved_its_beginning() {
     let before = project.git("rev-parse main");
     let merged = project.run(&["merge", "3"]);
     assert_eq!((merged.code, project.git("rev-parse main")), (Some(1), before), "{merged}");
-    // Once the improvement is in, there is nothing left to object to.
+    // Once the improvement has landed, the other task can land.
     assert_eq!(project.run(&["merge", "4"]).code, Some(0));
     let landed = project.run(&["land"]);
     assert_eq!(landed.code, Some(0), "{landed}");
     let files = project.git("ls-tree --name-only main");
-    assert!(
-        files.contains("mended.txt") && files.contains("part-3.txt") && !files.contains("part-1.txt"),
-        "{files}"
-    );
+    assert!(files.contains("mended.txt") && files.contains("part-3.txt") && !files.contains("part-1.txt"), "{files}");
 }
 
 #[test]
-fn what_keeps_another_task_from_landing_says_nothing_about_this_one() {
+fn an_obstacle_of_another_task_does_not_block_this_one() {
     let project = queued(apart, "");
     assert_eq!(project.run(&["work", "-j", "1"]).code, Some(0));
     project.env.write("part-1.txt", "mine\n");
@@ -930,14 +912,14 @@ fn what_keeps_another_task_from_landing_says_nothing_about_this_one() {
 }
 
 #[test]
-fn a_branch_that_was_rewritten_since_is_told_and_there_is_a_way_on() {
+fn a_rewritten_target_branch_is_reported_with_a_hint() {
     let project = queued(apart, "");
     project.env.write("README.md", "# Mine\n");
     project.commit("Mine");
     assert_eq!(project.run(&["work", "1"]).code, Some(0));
     let base = project.git("rev-parse --short=12 main");
     project.git("commit -q --amend -m Ours");
-    insta::assert_snapshot!(told(project.run(&["land"])), @r#"
+    insta::assert_snapshot!(printed(project.run(&["land"])), @r#"
     exit 1
     --- stderr
     error: task 1 did not land: it was begun on commit ID ("Mine"), which main does not have
@@ -950,7 +932,7 @@ fn a_branch_that_was_rewritten_since_is_told_and_there_is_a_way_on() {
 }
 
 #[test]
-fn an_approved_commit_that_git_removed_is_not_called_landed() {
+fn an_approved_commit_that_git_removed_is_not_reported_as_landed() {
     let project = approved(apart, "");
     let row = || project.run(&["status", "--json"]).json()["tasks"][0].clone();
     let commit = row()["approved_commit"].as_str().unwrap().to_owned();

@@ -1,19 +1,19 @@
-//! What stays on the disk when an agent has ended, and what of the repository reaches agents and checks.
+//! Files that remain on the disk after an attempt, and files of the repository that reach agents and checks.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use signoff_testkit::Project;
-use signoff_testkit::processes::until;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::processes::wait_until;
 
 use crate::PROGRAM;
 
-/// A key of the agent, which it writes wherever it can.
+/// A key of the agent, which it writes everywhere.
 const KEY: &str = "sk-canary-0f9e8d7c6b5a";
 
-/// Says what Codex says: hangs at first, and goes on if it finds its session.
+/// Imitates Codex: hangs at first, and resumes if it finds its session.
 const CODEX: &str = r#"#!/bin/sh
 if [ "$1" = --version ]; then echo "codex-cli 0.166.0"; exit; fi
 cat > /dev/null
@@ -39,15 +39,15 @@ echo '{"type":"item.completed","item":{"id":"i1","type":"agent_message","text":"
 echo '{"type":"turn.completed","usage":{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}'
 "#;
 
-fn program(project: &Project, name: &str, script: &str) -> PathBuf {
+fn program(project: &TestProject, name: &str, script: &str) -> PathBuf {
     let program = project.env.root().join(name);
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     program
 }
 
-fn codex(more: &str) -> Project {
-    let project = Project::new(PROGRAM);
+fn codex(more: &str) -> TestProject {
+    let project = TestProject::new(PROGRAM);
     let program = program(&project, "codex", CODEX);
     let text = format!(
         "sandbox = false\n{more}\n[roles]\nimplement = \"codex\"\n[agents.codex]\ncommand = [{:?}]\n",
@@ -59,7 +59,7 @@ fn codex(more: &str) -> Project {
     project
 }
 
-/// Every file and link below a directory, from there.
+/// The relative paths of all files and links below a directory.
 fn files(directory: &Path) -> Vec<String> {
     fn below(directory: &Path, root: &Path, all: &mut Vec<String>) {
         for path in fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path()) {
@@ -76,13 +76,13 @@ fn files(directory: &Path) -> Vec<String> {
     all
 }
 
-/// What is left in the homes of all attempts.
-fn homes(project: &Project) -> Vec<String> {
+/// The files in the homes of all attempts.
+fn homes(project: &TestProject) -> Vec<String> {
     let all = files(&project.env.work().join(".signoff/runs"));
     all.into_iter().filter(|file| file.contains("/home/")).collect()
 }
 
-fn assert_no_key(project: &Project) {
+fn assert_no_key(project: &TestProject) {
     let root = project.env.work().join(".signoff");
     for file in files(&root).iter().filter(|file| !file.starts_with("worktrees/")) {
         let text = fs::read(root.join(file)).unwrap_or_default();
@@ -90,10 +90,10 @@ fn assert_no_key(project: &Project) {
     }
 }
 
-/// Where its session is in the directory of an attempt.
+/// The path of the session in the directory of an attempt.
 const SESSION: &str = "home/codex/sessions/2099/01/01/rollout-s1.jsonl";
 
-fn assert_only_the_session_is_left(project: &Project) {
+fn assert_only_the_session_is_left(project: &TestProject) {
     let left = homes(project);
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].ends_with(SESSION), "{left:?}");
@@ -101,17 +101,14 @@ fn assert_only_the_session_is_left(project: &Project) {
     for line in session.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }
-    assert!(
-        session.contains("echo [redacted]") && session.contains("Permission denied [redacted]"),
-        "{session}"
-    );
+    assert!(session.contains("echo [redacted]") && session.contains("Permission denied [redacted]"), "{session}");
     let heard = project.read(&format!(".signoff/runs/{}", left[0].replace(SESSION, "heard.json")));
     assert!(heard.contains("echo [redacted]"), "{heard}");
     assert_no_key(project);
 }
 
 #[test]
-fn of_a_home_only_the_session_stays_and_that_until_the_end() {
+fn only_the_session_in_an_agents_home_is_kept_until_the_task_ends() {
     let project = codex("[limits]\nattempt = \"1s\"\n");
     let login = project.env.root().join("home/.codex/auth.json");
     fs::create_dir_all(login.parent().unwrap()).unwrap();
@@ -129,7 +126,7 @@ fn of_a_home_only_the_session_stays_and_that_until_the_end() {
 }
 
 #[test]
-fn a_login_is_not_in_the_session_that_stays() {
+fn the_kept_session_contains_no_login() {
     let project = codex("[limits]\nattempt = \"1s\"\n");
     let login = format!("{{\"tokens\":{{\"access_token\":\"{KEY}\"}}}}");
     project.env.write("../home/.codex/auth.json", login);
@@ -138,10 +135,10 @@ fn a_login_is_not_in_the_session_that_stays() {
 }
 
 #[test]
-fn a_killed_program_leaves_a_home_to_the_next_one() {
+fn the_next_program_cleans_the_home_of_a_killed_one() {
     let project = codex("");
     let mut child = project.env.start_with(&["work"], &[("OPENAI_API_KEY", KEY)]);
-    until("it hangs", || project.env.root().join("hangs").exists());
+    wait_until("it hangs", || project.env.root().join("hangs").exists());
     child.kill().unwrap();
     project.env.finish(child);
     let worked = project.env.run_with(&["work"], &[("OPENAI_API_KEY", KEY)]);
@@ -152,29 +149,29 @@ fn a_killed_program_leaves_a_home_to_the_next_one() {
 }
 
 #[test]
-fn the_copy_of_a_reviewer_that_was_killed_does_not_stay() {
+fn the_copy_of_a_killed_reviewer_is_removed() {
     let copy = "review_workspace = \"copy\"\n";
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").write("a.txt", "hello\n")).rule(Rule::role("review").hang())
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").write("a.txt", "hello\n")).rule(ScriptRule::role("review").hang())
     });
     project.configure(copy);
     project.run(&["add", "Greet", "-a"]);
     let mut child = project.env.start(&["work"]);
-    until("it reviews", || project.calls().of_role("review").count() > 0);
+    wait_until("it reviews", || project.calls().with_role("review").count() > 0);
     child.kill().unwrap();
     project.env.finish(child);
     assert_eq!(project.list(".signoff/worktrees"), ["task-1", "task-1-copy-general"]);
-    // Whoever reviews next needs no copy.
+    // The next reviewer needs no copy.
     project.configure("");
-    project.set_agent(|script| script.rule(Rule::role("review").say("**Verdict: APPROVED**\n")));
+    project.set_agent(|script| script.rule(ScriptRule::role("review").say("**Verdict: APPROVED**\n")));
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
     assert_eq!(project.list(".signoff/worktrees"), ["task-1"]);
     assert_eq!(project.git("worktree list --porcelain | grep -c ^worktree"), "2\n");
 }
 
-/// A project whose reviewer is opencode, and a file that is there when that was started.
-fn opencode(project: &Project) -> PathBuf {
+/// A project whose reviewer is opencode; returns a file that exists once opencode was started.
+fn opencode(project: &TestProject) -> PathBuf {
     let ran = project.env.root().join("ran");
     let script = format!(
         "#!/bin/sh\nif [ \"$1\" = --version ]; then echo 1.18.33; exit; fi\ncat > /dev/null\n: > {:?}\n",
@@ -190,20 +187,14 @@ fn opencode(project: &Project) -> PathBuf {
 }
 
 #[test]
-fn opencode_does_not_review_what_it_would_run() {
+fn opencode_does_not_review_files_that_it_would_run() {
     let hidden = "printf '.signoff/\\n.opencode\\n' > .gitignore; ";
     for (file, script) in [
         (".opencode/plugin/x.js", "mkdir -p .opencode/plugin; echo x > .opencode/plugin/x.js".to_owned()),
         ("opencode.json", "echo {} > opencode.json".to_owned()),
-        // What is in no commit lies there all the same.
-        (
-            ".opencode/plugin/x.js",
-            format!("{hidden}mkdir -p .opencode/plugin; echo x > .opencode/plugin/x.js"),
-        ),
-        (
-            ".opencode",
-            format!("{hidden}mkdir .plugins; echo .plugins >> .gitignore; ln -s .plugins .opencode"),
-        ),
+        // Ignored files are in no commit but in the worktree.
+        (".opencode/plugin/x.js", format!("{hidden}mkdir -p .opencode/plugin; echo x > .opencode/plugin/x.js")),
+        (".opencode", format!("{hidden}mkdir .plugins; echo .plugins >> .gitignore; ln -s .plugins .opencode")),
         (
             ".opencode/known.md",
             format!(
@@ -211,8 +202,8 @@ fn opencode_does_not_review_what_it_would_run() {
             ),
         ),
     ] {
-        let project = Project::with_agent(PROGRAM, |script_| {
-            script_.rule(Rule::role("implement").write("a.txt", "a\n").shell(&script).say("Done.\n"))
+        let project = TestProject::with_agent(PROGRAM, |script_| {
+            script_.rule(ScriptRule::role("implement").write("a.txt", "a\n").shell(&script).say("Done.\n"))
         });
         if script.contains("known.md") {
             project.env.write(".opencode/known.md", "known\n");
@@ -222,10 +213,7 @@ fn opencode_does_not_review_what_it_would_run() {
         project.run(&["add", "Add a plugin", "-a"]);
         let worked = project.run(&["work"]);
         assert!(!ran.exists(), "{worked}");
-        assert!(
-            worked.stdout.contains(&format!("could not be started: opencode would run `{file}`")),
-            "{worked}"
-        );
+        assert!(worked.stdout.contains(&format!("could not be started: opencode would run `{file}`")), "{worked}");
         let shown = project.run(&["show", "1", "--json"]);
         let next = "let another agent review it (`[reviewers.general] agent`), or take the file out";
         assert!(shown.stdout.contains(next), "{shown}");
@@ -234,9 +222,9 @@ fn opencode_does_not_review_what_it_would_run() {
 }
 
 #[test]
-fn opencode_reviews_where_its_files_are_as_they_were() {
+fn opencode_reviews_if_its_own_files_are_unchanged() {
     let project =
-        Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").write("a.txt", "a\n")));
+        TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("implement").write("a.txt", "a\n")));
     project.env.write(".opencode/command/it.md", "known\n");
     project.env.write("opencode.json", "{}\n");
     project.commit("Know");
@@ -247,13 +235,13 @@ fn opencode_reviews_where_its_files_are_as_they_were() {
 }
 
 #[test]
-fn writers_are_told_of_the_projects_own_instructions() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn writers_are_pointed_to_the_projects_own_instructions() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("a.txt", "hello\n"))
-            .rule(Rule::role("fix").append("a.txt", "name\n"))
-            .rule(Rule::role("review").cycle(1).say("- a.txt:1 no name\n\n**Verdict: CHANGES_REQUESTED**\n"))
-            .rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+            .rule(ScriptRule::role("implement").write("a.txt", "hello\n"))
+            .rule(ScriptRule::role("fix").append("a.txt", "name\n"))
+            .rule(ScriptRule::role("review").cycle(1).say("- a.txt:1 no name\n\n**Verdict: CHANGES_REQUESTED**\n"))
+            .rule(ScriptRule::role("review").say("**Verdict: APPROVED**\n"))
     });
     project.env.write("AGENTS.md", "Use tabs.\n");
     project.env.write("CONTRIBUTING.md", "Sign your commits.\n");
@@ -264,24 +252,23 @@ fn writers_are_told_of_the_projects_own_instructions() {
     let line = "Read first what the project asks of whoever changes it: `AGENTS.md`, `CONTRIBUTING.md`.";
     let calls = project.calls();
     for role in ["implement", "fix"] {
-        let prompt = &calls.of_role(role).next().expect("a call").prompt;
+        let prompt = &calls.with_role(role).next().expect("a call").prompt;
         assert!(prompt.contains(line) && !prompt.contains("Use tabs"), "{prompt}");
     }
-    assert!(calls.of_role("review").all(|call| !call.prompt.contains("Read first what the project")));
+    assert!(calls.with_role("review").all(|call| !call.prompt.contains("Read first what the project")));
 }
 
 #[test]
-fn checks_get_no_keys_of_agents_and_tell_none() {
+fn checks_get_no_keys_of_agents_and_print_none() {
     const OTHER: &str = "tok-canary-1a2b3c4d5e";
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("a.txt", "hello\n"))
-            .rule(Rule::role("fix").say("Nothing to fix.\n"))
+            .rule(ScriptRule::role("implement").write("a.txt", "hello\n"))
+            .rule(ScriptRule::role("fix").say("Nothing to fix.\n"))
     });
     let found = project.env.root().join("found");
     fs::write(&found, format!("{KEY}\n")).unwrap();
-    let command =
-        format!("echo \"key=$OPENAI_API_KEY.\"; echo \"other=$MY_API_KEY.\"; cat {}; false", found.display());
+    let command = format!("echo \"key=$OPENAI_API_KEY.\"; echo \"other=$MY_API_KEY.\"; cat {}; false", found.display());
     project.configure(&format!(
         "[agents.checks]\nkind = \"checks\"\n[roles]\nimplement = \"scripted\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
          [gate]\nreviewers = [\"tests\"]\nmax_cycles = 1\n[checks]\ntest = {command:?}\n"

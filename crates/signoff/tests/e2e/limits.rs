@@ -1,56 +1,56 @@
-//! Agents that have to wait: for a free place, for their provider, for money.
+//! Concurrency limits, rate limits, fallback agents and cost caps.
 
 use std::fs;
 
 use serde_json::{Value, json};
-use signoff_testkit::Project;
-use signoff_testkit::processes::{self, until};
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::processes::{self, wait_until};
 
 use crate::PROGRAM;
 use crate::actors::APPROVED;
 
 const INT: i32 = 2;
 
-/// So many tasks without a review.
-fn add(project: &Project, tasks: usize) {
+/// Adds this many tasks without a review.
+fn add(project: &TestProject, tasks: usize) {
     for number in 1..=tasks {
         project.run(&["add", &format!("Task {number}")]);
     }
 }
 
-/// Each agent waits until so many have begun.
-fn meeting(at_once: usize) -> Rule {
+/// Each agent waits until this many have started.
+fn meeting(at_once: usize) -> ScriptRule {
     let last = format!("[ $(ls ../../../.. | grep -c met-) -lt {at_once} ] || : > ../../../../all");
-    let begun = Rule::role("implement").write("../../../../met-{task}", "").shell(&last);
+    let begun = ScriptRule::role("implement").write("../../../../met-{task}", "").shell(&last);
     begun.wait_for("../../../../all").write("{task}.txt", "done\n")
 }
 
 #[test]
-fn no_more_agents_of_a_provider_run_than_are_allowed() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(meeting(2)));
+fn no_more_agents_of_a_provider_run_than_allowed() {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(meeting(2)));
     project.configure("jobs = 5\n[limits]\nagents_per_provider = 2\n");
     add(&project, 5);
     assert_eq!(project.run(&["work"]).code, Some(0));
-    assert_eq!((project.calls().all().len(), project.calls().most_at_once()), (5, 2));
+    assert_eq!((project.calls().all().len(), project.calls().max_concurrent()), (5, 2));
 }
 
 #[test]
-fn without_a_bound_all_work_at_once() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(meeting(5)));
+fn without_a_limit_all_agents_run_at_once() {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(meeting(5)));
     project.configure("jobs = 5\n");
     add(&project, 5);
     assert_eq!(project.run(&["work"]).code, Some(0));
-    assert_eq!(project.calls().most_at_once(), 5);
+    assert_eq!(project.calls().max_concurrent(), 5);
 }
 
-/// One agent at a time: attempts start in the order in which loops came to want them.
+/// One agent at a time: attempts start in the order in which they were requested.
 #[test]
-fn who_comes_first_is_served_first() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn attempts_start_in_the_order_of_their_requests() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("{task}.txt", "done\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").write("{task}.txt", "done\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.configure("jobs = 3\n[limits]\nagents_per_provider = 1\n");
     for title in ["One", "Two", "Three"] {
@@ -70,12 +70,12 @@ fn who_comes_first_is_served_first() {
         }
     }
     assert_eq!((started.len(), &started), (6, &wanted));
-    assert_eq!(project.calls().most_at_once(), 1);
+    assert_eq!(project.calls().max_concurrent(), 1);
 }
 
-/// Agents in a chain, each a shell script that writes down that it was asked.
-fn chain(agents: &[(&str, &str)]) -> Project {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("review").say(APPROVED)));
+/// Agents in a chain of fallbacks, each a shell script that logs its calls.
+fn chain(agents: &[(&str, &str)]) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("review").say(APPROVED)));
     let mut tables = "[roles]\nimplement = \"one\"\nreview = \"scripted\"\n".to_owned();
     for (number, (name, script)) in agents.iter().enumerate() {
         let fallback = agents.get(number + 1).map(|(next, _)| format!("fallback = \"{next}\"\n"));
@@ -89,25 +89,25 @@ fn chain(agents: &[(&str, &str)]) -> Project {
     project
 }
 
-fn asked(project: &Project) -> String {
+fn asked(project: &TestProject) -> String {
     fs::read_to_string(project.env.root().join("asked")).unwrap_or_default().replace('\n', " ")
 }
 
-/// Says how long it is to be waited for, and is refused.
-fn tells(seconds: u32) -> String {
+/// Reports a retry delay and exits as rate limited.
+fn rate_limited_for(seconds: u32) -> String {
     format!("echo '{{\"retry_after_seconds\": {seconds}}}' > $SIGNOFF_USAGE_FILE; exit 75")
 }
 
 #[test]
-fn who_is_free_first_is_waited_for_whoever_was_asked_last() {
+fn the_agent_that_is_available_first_is_waited_for() {
     let second_time = "grep -q two ../../../../asked && echo hi > a.txt || exit 75";
     for longest in [5 * 3600, 5 * 24 * 3600] {
-        let project = chain(&[("one", second_time), ("two", &tells(longest))]);
+        let project = chain(&[("one", second_time), ("two", &rate_limited_for(longest))]);
         project.run(&["add", "Try", "-a"]);
         let work = project.run(&["work"]);
         assert_eq!((work.code, asked(&project).as_str()), (Some(0), "one two one "), "{work}");
         let later = "[ $(grep -c two ../../../../asked) = 4 ] && echo hi > a.txt || exit 75";
-        let project = chain(&[("one", &tells(longest)), ("two", later)]);
+        let project = chain(&[("one", &rate_limited_for(longest)), ("two", later)]);
         project.run(&["add", "Try", "-a"]);
         let work = project.run(&["work"]);
         assert_eq!((work.code, asked(&project).as_str()), (Some(0), "one two two two two "), "{work}");
@@ -115,21 +115,21 @@ fn who_is_free_first_is_waited_for_whoever_was_asked_last() {
 }
 
 #[test]
-fn status_names_the_one_that_is_waited_for() {
-    let project = chain(&[("one", &tells(5 * 3600)), ("two", &tells(3600))]);
+fn status_names_the_agent_that_is_waited_for() {
+    let project = chain(&[("one", &rate_limited_for(5 * 3600)), ("two", &rate_limited_for(3600))]);
     project.run(&["add", "Try", "-a"]);
     let program = project.env.start_group(&["work"]);
     let status = || project.run(&["status", "--json"]).json()["tasks"][0].clone();
-    until("it waits", || status()["status"] == "paused");
+    wait_until("it waits", || status()["status"] == "paused");
     let wait = status()["wait"].clone();
     assert_eq!((&wait["agent"], &wait["fell_in"]), (&json!("two"), &json!(["one"])));
     processes::signal_group(program.id(), INT);
     assert_eq!(project.env.finish(program).code, Some(130));
 }
 
-/// Says what was recorded of Claude Code, and does not exit.
-fn hangs_after(recording: &str, more: &str) -> Project {
-    let project = Project::new(PROGRAM);
+/// Replays a recording of Claude Code and does not exit.
+fn hangs_after(recording: &str, more: &str) -> TestProject {
+    let project = TestProject::new(PROGRAM);
     let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
     let script = format!(
         "cat > /dev/null; echo claude >> ../../../../asked; echo hi > a.txt; \
@@ -146,19 +146,19 @@ fn hangs_after(recording: &str, more: &str) -> Project {
 }
 
 #[test]
-fn who_said_its_last_word_is_heard_though_it_does_not_exit() {
+fn a_final_message_counts_even_if_the_agent_does_not_exit() {
     for limit in ["silence = \"1s\"", "attempt = \"1s\""] {
         let project = hangs_after("work", limit);
         let work = project.run(&["work"]);
         assert_eq!((work.code, asked(&project).as_str()), (Some(0), "claude "), "{work}");
-        let note = "claude said that it had ended, and did not exit: it was ended, and what it did counts";
+        let note = "claude finished but did not exit; it was stopped, and its work counts";
         assert!(work.stderr.contains(note), "{work}");
         assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
     }
 }
 
 #[test]
-fn a_refusal_is_waited_out_though_its_agent_does_not_exit() {
+fn a_rate_limit_is_waited_out_even_if_the_agent_does_not_exit() {
     let project = hangs_after("status-429", "silence = \"1s\"");
     let work = project.run(&["work"]);
     assert_eq!((work.code, asked(&project).as_str()), (Some(0), "claude claude "), "{work}");
@@ -166,20 +166,20 @@ fn a_refusal_is_waited_out_though_its_agent_does_not_exit() {
 }
 
 #[test]
-fn who_is_cut_off_in_the_middle_has_failed() {
+fn an_agent_stopped_before_its_final_message_has_failed() {
     let project = hangs_after("hang", "silence = \"1s\"");
     let work = project.run(&["work"]);
     assert_eq!((work.code, asked(&project).as_str()), (Some(1), "claude "), "{work}");
 }
 
-/// What is printed, without the times.
+/// The output without times.
 fn timeless(text: &str) -> String {
     let line = |line: &str| line.split(" until ").next().unwrap_or_default().to_owned();
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
-fn those_who_fall_in_are_asked_in_turn_then_the_first_again() {
+fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
     let second_time = "grep -q three ../../../../asked && echo hi > a.txt || exit 75";
     let project = chain(&[
         ("one", second_time),
@@ -216,7 +216,7 @@ fn those_who_fall_in_are_asked_in_turn_then_the_first_again() {
 }
 
 #[test]
-fn refused_too_often_is_a_failure_that_says_so() {
+fn too_many_rate_limits_fail_the_attempt() {
     let project = chain(&[("one", "exit 75")]);
     project.run(&["add", "Try", "-a"]);
     let work = project.run(&["work"]);
@@ -245,9 +245,9 @@ fn refused_too_often_is_a_failure_that_says_so() {
     assert_eq!(shown["task"]["reason"], "implementer_failed");
 }
 
-/// Programs that say what real ones said: of each kind a recording. A delay of seconds in it becomes one of hours.
-fn recorded(more: &str, recordings: &[(&str, &str)]) -> Project {
-    let project = Project::new(PROGRAM);
+/// Agents that replay one recording each. A delay of seconds in it becomes one of hours.
+fn recorded(more: &str, recordings: &[(&str, &str)]) -> TestProject {
+    let project = TestProject::new(PROGRAM);
     let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
     let mut text = format!("sandbox = false\n{more}\n[roles]\nimplement = \"{}\"\n", recordings[0].0);
     for (number, (kind, name)) in recordings.iter().enumerate() {
@@ -265,7 +265,7 @@ fn recorded(more: &str, recordings: &[(&str, &str)]) -> Project {
 }
 
 #[test]
-fn what_is_refused_is_told_in_the_words_of_the_agent() {
+fn a_rate_limit_is_reported_in_the_agents_words() {
     let project = recorded(
         "[limits]\nbackoff = \"0s\"\nmax_rate_limits = 1\n",
         &[("claude", "status-529"), ("codex", "status-429")],
@@ -283,20 +283,20 @@ fn what_is_refused_is_told_in_the_words_of_the_agent() {
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     --- stderr
-    warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
-    warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it
+    warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
+    warning: agent codex is probably not logged in; `signoff agents --check codex` tries it
     ");
 }
 
 #[test]
-fn status_tells_which_agent_is_waited_for_and_who_fell_in() {
+fn status_names_the_agent_that_is_waited_for_and_the_fallbacks() {
     let project = recorded(
         "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n",
         &[("claude", "status-529"), ("codex", "limit-with-delay")],
     );
     let program = project.env.start_group(&["work"]);
     let status = || project.run(&["status", "--json"]).json()["tasks"][0].clone();
-    until("it waits", || status()["status"] == "paused");
+    wait_until("it waits", || status()["status"] == "paused");
     let mut wait = status()["wait"].clone();
     wait["until"] = "(later)".into();
     insta::assert_snapshot!(wait, @r#"{"agent":"claude","until":"(later)","overloaded":true,"why":"API Error: 529 Overloaded. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:18701).","fell_in":["codex"]}"#);
@@ -306,7 +306,7 @@ fn status_tells_which_agent_is_waited_for_and_who_fell_in() {
     assert_eq!(project.env.finish(program).code, Some(130));
 }
 
-/// A program that is refused the first time, as a real one was, and works the second time.
+/// A program that is rate limited in its first call, as recorded, and succeeds in its second.
 fn refused_once(kind: &str, refusal: &str, well: &str) -> String {
     let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../signoff-engine/testdata/agents");
     let script = format!(
@@ -314,20 +314,17 @@ fn refused_once(kind: &str, refusal: &str, well: &str) -> String {
          if [ $(grep -c {kind} ../../../../asked) = 1 ]; then {refusal}; exit 1; fi\n\
          echo hi > a.txt; cat {testdata}/{kind}/{well}.stdout"
     );
-    format!("[agents.{kind}]\ncommand = [\"sh\", \"-c\", {script:?}, \"{kind}\"]\n")
-        .replace("TESTDATA", testdata)
+    format!("[agents.{kind}]\ncommand = [\"sh\", \"-c\", {script:?}, \"{kind}\"]\n").replace("TESTDATA", testdata)
 }
 
 #[test]
-fn who_told_how_long_goes_on_when_that_is_over() {
-    let project = Project::new(PROGRAM);
+fn an_agent_resumes_after_the_stated_delay() {
+    let project = TestProject::new(PROGRAM);
     let shorter = |end: &str| format!("sed s/4s/1s/g TESTDATA/gemini/status_429.{end}");
     let refusal = format!("{}; {} >&2", shorter("stdout"), shorter("stderr"));
     let gemini = refused_once("gemini", &refusal, "tools");
     let limits = "[limits]\nbackoff = \"0s\"\n";
-    project
-        .env
-        .write("signoff.toml", format!("sandbox = false\n{limits}[roles]\nimplement = \"gemini\"\n{gemini}"));
+    project.env.write("signoff.toml", format!("sandbox = false\n{limits}[roles]\nimplement = \"gemini\"\n{gemini}"));
     project.commit("Configure");
     project.run(&["add", "Try"]);
     insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"
@@ -340,23 +337,20 @@ fn who_told_how_long_goes_on_when_that_is_over() {
       Implementation complete
     ○ Task #1 completed (not reviewed)
     --- stderr
-    warning: agent gemini is not logged in, as far as can be told; `signoff agents --check gemini` tries it
+    warning: agent gemini is probably not logged in; `signoff agents --check gemini` tries it
     ");
     assert_eq!(asked(&project), "gemini gemini ");
     assert_eq!(project.git("show signoff/task-1-try:a.txt"), "hi\n");
 }
 
 #[test]
-fn who_falls_in_does_not_wait_and_nothing_has_failed() {
-    let project = Project::new(PROGRAM);
+fn a_fallback_starts_without_a_wait_and_nothing_has_failed() {
+    let project = TestProject::new(PROGRAM);
     let claude = refused_once("claude", "cat TESTDATA/claude/status-429.stdout", "work");
     let codex = refused_once("codex", "echo hi > a.txt; cat TESTDATA/codex/work.stdout", "work");
     let limits = "[limits]\nbackoff = \"1h\"\nbackoff_max = \"1h\"\n";
     let roles = "[roles]\nimplement = \"claude\"\n";
-    project.env.write(
-        "signoff.toml",
-        format!("sandbox = false\n{limits}{roles}{claude}fallback = \"codex\"\n{codex}"),
-    );
+    project.env.write("signoff.toml", format!("sandbox = false\n{limits}{roles}{claude}fallback = \"codex\"\n{codex}"));
     project.commit("Configure");
     project.run(&["add", "Try"]);
     insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @r#"
@@ -368,9 +362,9 @@ fn who_falls_in_does_not_wait_and_nothing_has_failed() {
       Implementation complete
     ○ Task #1 completed (not reviewed)
     --- stderr
-    warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
-    warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it
-    codex does not say which model it used, so that counts as nothing: [agents.codex] model can name it
+    warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
+    warning: agent codex is probably not logged in; `signoff agents --check codex` tries it
+    codex does not report which model it used, so it counts as $0: set `model` in [agents.codex]
     "#);
     assert_eq!(asked(&project), "claude codex ");
     let status = project.run(&["status", "--json"]).json()["tasks"][0].clone();
@@ -379,7 +373,7 @@ fn who_falls_in_does_not_wait_and_nothing_has_failed() {
 }
 
 #[test]
-fn nobody_waits_for_longer_than_a_day() {
+fn a_delay_of_more_than_a_day_fails_the_attempt() {
     let project = chain(&[("one", "echo '429 Too Many Requests: retry after 200000 s'; exit 1")]);
     project.run(&["add", "Try", "-a"]);
     insta::assert_snapshot!(timeless(&project.run(&["work"]).to_string()), @"
@@ -394,22 +388,21 @@ fn nobody_waits_for_longer_than_a_day() {
 }
 
 #[test]
-fn a_failure_that_is_no_refusal_is_a_failure() {
-    let project =
-        chain(&[("one", "echo 'I could not add rate limiting'; exit 1"), ("two", "echo hi > a.txt")]);
+fn a_failure_without_a_rate_limit_uses_no_fallback() {
+    let project = chain(&[("one", "echo 'I could not add rate limiting'; exit 1"), ("two", "echo hi > a.txt")]);
     project.run(&["add", "Try", "-a"]);
     assert_eq!(project.run(&["work"]).code, Some(1));
     assert_eq!(asked(&project), "one ");
 }
 
-/// The first task's agent is refused for a long time; the other task is done meanwhile.
-fn waiting(seconds: u32) -> (Project, std::process::Child) {
+/// The first task's agent is rate limited for a long time; the other task completes in the meantime.
+fn waiting(seconds: u32) -> (TestProject, std::process::Child) {
     let refusal = json!({ "retry_after_seconds": seconds });
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").task("1").call(1).usage(refusal).exit(75))
-            .rule(Rule::role("implement").write("{task}.txt", "done\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").task("1").call(1).usage(refusal).exit(75))
+            .rule(ScriptRule::role("implement").write("{task}.txt", "done\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.configure("jobs = 2\n[limits]\nbackoff = \"0s\"\n");
     for title in ["One", "Two"] {
@@ -417,13 +410,13 @@ fn waiting(seconds: u32) -> (Project, std::process::Child) {
     }
     let program = project.env.start_group(&["work"]);
     let status = |task: usize| project.run(&["status", "--json"]).json()["tasks"][task].clone();
-    until("the other task is done", || status(1)["status"] == "completed");
-    until("the first one waits", || status(0)["status"] == "paused");
+    wait_until("the other task is done", || status(1)["status"] == "completed");
+    wait_until("the first one waits", || status(0)["status"] == "paused");
     (project, program)
 }
 
 #[test]
-fn others_go_on_while_one_waits_and_ctrl_c_ends_the_wait() {
+fn others_continue_while_one_waits_and_ctrl_c_ends_the_wait() {
     let (project, program) = waiting(3600);
     assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["reason"], "rate_limited");
     let status = project.run(&["status"]).stdout;
@@ -433,7 +426,7 @@ fn others_go_on_while_one_waits_and_ctrl_c_ends_the_wait() {
      (rate limit)
       ✓ 2. implement Two    completed  APPROVED (1 cycle)
     ");
-    // It goes on by itself: nobody has to do anything about it.
+    // It continues without a person, so it is listed as running.
     let needed = project.run(&[]).stdout;
     assert!(needed.starts_with("Running:\n  ‖ 1. implement One"), "{needed}");
     let shown = project.run(&["show", "1"]).stdout;
@@ -443,7 +436,7 @@ fn others_go_on_while_one_waits_and_ctrl_c_ends_the_wait() {
 }
 
 #[test]
-fn killed_while_it_waits_it_goes_on_when_the_time_has_come() {
+fn killed_while_waiting_it_resumes_when_the_wait_is_over() {
     let (project, program) = waiting(2);
     processes::signal_group(program.id(), 9);
     project.env.finish(program);
@@ -452,22 +445,22 @@ fn killed_while_it_waits_it_goes_on_when_the_time_has_come() {
     ✓ 1. implement One    completed  APPROVED (1 cycle)
     ✓ 2. implement Two    completed  APPROVED (1 cycle)
     ");
-    insta::assert_snapshot!(project.calls().of_role("implement").map(|call| call.start.task.as_str()).filter(|task| *task == "1").count(), @"2");
+    insta::assert_snapshot!(project.calls().with_role("implement").map(|call| call.start.task.as_str()).filter(|task| *task == "1").count(), @"2");
 }
 
-/// Four tasks at once, each attempt costs 40 cents.
-fn dear(cap: &str) -> Project {
+/// Four tasks at once; each attempt costs 40 cents.
+fn dear(cap: &str) -> TestProject {
     let usage = json!({"cost_usd": 0.4});
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").usage(usage).write("{task}.txt", "done\n"))
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").usage(usage).write("{task}.txt", "done\n"))
     });
     project.configure(&format!("jobs = 4\n[limits]\n{cap}\n"));
     add(&project, 4);
     project
 }
 
-/// How often each status stands in the list, with what all have cost.
-fn accounts(project: &Project) -> (Vec<String>, f64) {
+/// Status and reason of every task, and the total cost.
+fn accounts(project: &TestProject) -> (Vec<String>, f64) {
     let tasks = project.run(&["status", "--json"]).json()["tasks"].as_array().unwrap().clone();
     let mut standing: Vec<_> =
         tasks.iter().map(|task| format!("{} {}", task["status"], task["reason"]).replace('"', "")).collect();
@@ -476,7 +469,7 @@ fn accounts(project: &Project) -> (Vec<String>, f64) {
 }
 
 #[test]
-fn a_cap_on_the_run_holds_for_tasks_that_start_at_once() {
+fn a_cap_on_the_run_applies_to_tasks_that_start_at_once() {
     let project = dear("[limits.run]\nmax_cost_usd = 1.0");
     let work = project.run(&["work"]);
     assert_eq!(work.code, Some(3), "{work}");
@@ -488,18 +481,18 @@ fn a_cap_on_the_run_holds_for_tasks_that_start_at_once() {
 }
 
 #[test]
-fn what_is_reserved_lets_the_first_ones_start_together() {
+fn a_reservation_lets_the_first_tasks_start_together() {
     let project = dear("reserve_usd = 0.5\n[limits.run]\nmax_cost_usd = 1.0");
     assert_eq!(project.run(&["work"]).code, Some(3));
     let (standing, _) = accounts(&project);
     assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
 }
 
-/// All four tell what they use while they work, and never end by themselves.
+/// All four agents report their usage while they run, and never end.
 #[test]
 fn at_the_cap_agents_are_stopped_while_they_work() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let first = Rule::role("implement").call(1).usage(json!({"cost_usd": 0.6}));
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let first = ScriptRule::role("implement").call(1).usage(json!({"cost_usd": 0.6}));
         script.rule(first.write("{task}.txt", "begun\n").hang())
     });
     project.configure("jobs = 4\n[limits]\nreserve_usd = 0.1\n[limits.run]\nmax_cost_usd = 1.0\n");
@@ -512,11 +505,11 @@ fn at_the_cap_agents_are_stopped_while_they_work() {
     assert_eq!(project.calls().all().len(), 4);
 }
 
-/// It takes seconds until it is killed, and usage is looked at all the while.
+/// It takes seconds until the agent is killed, and usage is checked all the time.
 #[test]
-fn who_is_deaf_to_the_cap_is_told_of_once_and_a_planner_is_no_task() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("enumerate").ignore_term().usage(json!({"cost_usd": 1.5})).hang())
+fn an_agent_that_ignores_the_cap_is_reported_once_and_a_planner_is_not_a_task() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("enumerate").ignore_term().usage(json!({"cost_usd": 1.5})).hang())
     });
     project.configure("[limits]\ngrace = \"3s\"\n[limits.run]\nmax_cost_usd = 1.0\n");
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
@@ -525,24 +518,24 @@ fn who_is_deaf_to_the_cap_is_told_of_once_and_a_planner_is_no_task() {
     insta::assert_snapshot!(told, @"Run 1 (plan) is paused: in the whole run $1.50 of $1.00 is spent");
 }
 
-/// An account with odd numbers in it counts as far as it can be read, and a later one takes nothing back.
+/// Invalid numbers in a usage report are ignored, and a later report cannot lower the cost.
 #[test]
-fn what_was_used_counts_however_it_is_told() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn usage_counts_even_if_some_numbers_are_invalid() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         let odd = json!({"cost_usd": "0.6", "input_tokens": null, "output_tokens": 12.5});
-        let works = Rule::role("implement").usage(odd).wait_for("../../../../go");
+        let works = ScriptRule::role("implement").usage(odd).wait_for("../../../../go");
         script.rule(works.usage(json!({"cost_usd": 0.1, "input_tokens": -1})).write("{task}.txt", "done\n"))
     });
     project.configure("jobs = 1\n[limits.run]\nmax_cost_usd = 1.0\n");
     add(&project, 2);
     let program = project.start(&["work"]);
     let known = || accounts(&project).1 > 0.0;
-    until("what it used is on record", known);
+    wait_until("what it used is on record", known);
     fs::write(project.env.root().join("go"), "").unwrap();
     assert_eq!(project.env.finish(program).code, Some(3));
     let (standing, cost) = accounts(&project);
     assert!((cost - 0.6).abs() < 1e-9, "{cost}");
-    // The next one may cost as much, and there is not so much left.
+    // The next attempt may cost as much, which would exceed the cap.
     assert_eq!(standing, ["completed null", "paused budget"]);
     let used = &project.run(&["show", "1", "--json"]).json()["task"];
     assert_eq!((&used["input_tokens"], &used["output_tokens"]), (&json!(0), &json!(13)), "{used}");

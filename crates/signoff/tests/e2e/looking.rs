@@ -1,18 +1,18 @@
-//! Looking: status, show, logs, diff, doctor; what programs read; what agents are told.
+//! Read-only commands (status, show, logs, diff, doctor), their JSON, and the environment of agents.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use signoff_testkit::Project;
-use signoff_testkit::processes::until;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::processes::wait_until;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes, content, developer, strict_reviewer};
 
 /// A task that was approved at its third review.
-fn approved() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
+fn approved() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
     project.run(&["add", "Add user authentication", "-a"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
@@ -21,7 +21,7 @@ fn approved() -> Project {
 
 #[test]
 fn every_json_has_its_version_and_its_keys() {
-    let project = Project::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
+    let project = TestProject::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
     let added = project.run(&["add", "Add user authentication", "-a", "--json"]).json();
     assert_eq!(
         (&added["version"], &added["task"]["id"], &added["task"]["status"]),
@@ -65,7 +65,7 @@ fn every_json_has_its_version_and_its_keys() {
 }
 
 #[test]
-fn a_task_is_shown_with_all_there_is_to_know() {
+fn a_task_is_shown_with_all_details() {
     let project = approved();
     let shown = project.run(&["show", "1"]);
     let day = &project.list(".signoff/reviews")[0][..8];
@@ -115,8 +115,8 @@ fn a_task_is_shown_with_all_there_is_to_know() {
     ");
 }
 
-/// Without what differs from run to run: commits, times, places.
-fn plain(text: &str, project: &Project) -> String {
+/// Replaces what differs from run to run: commits, times, paths.
+fn plain(text: &str, project: &TestProject) -> String {
     let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let commits = project.git("log --all --format=%H");
     let word = |word: &str| {
@@ -140,7 +140,7 @@ fn plain(text: &str, project: &Project) -> String {
 }
 
 #[test]
-fn what_the_agents_said_can_be_read_again() {
+fn logs_print_what_the_agents_said() {
     let project = approved();
     insta::assert_snapshot!(project.run(&["logs", "1"]).stdout, @"
     ==> a1 implement (scripted), cycle 0: stdout
@@ -166,14 +166,8 @@ fn what_the_agents_said_can_be_read_again() {
     ==> a3 fix (scripted), cycle 1: stdout
     Fixed.
     ");
-    assert!(
-        project.run(&["logs", "1", "--attempt", "1", "--prompts"]).stdout.contains("Add user authentication")
-    );
-    assert_eq!(
-        project.run(&["logs", "1", "-f"]),
-        project.run(&["logs", "1"]),
-        "it is over: nothing to follow"
-    );
+    assert!(project.run(&["logs", "1", "--attempt", "1", "--prompts"]).stdout.contains("Add user authentication"));
+    assert_eq!(project.run(&["logs", "1", "-f"]), project.run(&["logs", "1"]), "it is over: nothing to follow");
 }
 
 #[test]
@@ -192,8 +186,7 @@ fn an_attempt_that_was_never_made_is_not_shown() {
 fn logs_as_json_are_lines() {
     let project = approved();
     let logs = project.run(&["logs", "1", "--json"]).stdout;
-    let lines: Vec<serde_json::Value> =
-        logs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines: Vec<serde_json::Value> = logs.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 6);
     insta::assert_snapshot!(format!("{:#}", lines[1]), @r#"
     {
@@ -212,33 +205,28 @@ fn logs_as_json_are_lines() {
 
 #[test]
 fn a_long_transcript_is_shown_to_its_end() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").write(FEATURE, "x\n").flood(5 << 20).say("\nThe end.\n"))
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").write(FEATURE, "x\n").flood(5 << 20).say("\nThe end.\n"))
     });
     project.run(&["add", "One"]);
     project.run(&["work"]);
     let said = project.env.work().join(".signoff/runs/1/1/a1/stdout").metadata().unwrap().len();
     assert!(said > 5 << 20);
     let logs = project.run(&["logs", "1"]);
-    assert!(
-        logs.stdout.ends_with("\nThe end.\n") && logs.stdout.len() as u64 > said,
-        "{}",
-        logs.stdout.len()
-    );
+    assert!(logs.stdout.ends_with("\nThe end.\n") && logs.stdout.len() as u64 > said, "{}", logs.stdout.len());
     let json = project.run(&["logs", "1", "--json"]).stdout;
-    let text =
-        |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["text"].as_str().unwrap().len();
+    let text = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["text"].as_str().unwrap().len();
     assert_eq!(json.lines().map(text).sum::<usize>() as u64, said);
 }
 
 #[test]
-fn following_ends_where_nobody_is_at_work() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").say("Beginning.\n").hang())
+fn following_ends_if_nothing_runs() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").say("Beginning.\n").hang())
     });
     project.run(&["add", "One"]);
     let mut work = project.start(&["work"]);
-    until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
+    wait_until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
     work.kill().unwrap();
     work.wait().unwrap();
     insta::assert_snapshot!(project.run(&["logs", "1", "-f"]), @"
@@ -247,17 +235,17 @@ fn following_ends_where_nobody_is_at_work() {
     ==> a1 implement (scripted), cycle 0: stdout
     Beginning.
     --- stderr
-    Nobody is at work: `signoff work 1` goes on
+    No signoff is running: `signoff work 1` continues
     ");
 }
 
 #[test]
-fn following_shows_what_is_said_until_the_task_is_over() {
-    let project = Project::new(PROGRAM);
+fn following_shows_output_until_the_task_is_over() {
+    let project = TestProject::new(PROGRAM);
     let go_on = project.state().with_file_name("go-on");
     project.set_agent(|script| {
         script.rule(
-            Rule::role("implement")
+            ScriptRule::role("implement")
                 .say("Beginning.\n")
                 .wait_for(&go_on.display().to_string())
                 .write(FEATURE, "x\n")
@@ -276,7 +264,7 @@ fn following_shows_what_is_said_until_the_task_is_over() {
 }
 
 #[test]
-fn the_changes_of_a_task_are_what_git_says() {
+fn diff_prints_the_diff_of_git() {
     let project = approved();
     let shown = project.run(&["diff", "1"]);
     assert_eq!(shown.stdout, project.git("diff main...signoff/task-1-add-user-authentication"));
@@ -295,12 +283,12 @@ fn the_changes_of_a_task_are_what_git_says() {
 }
 
 #[test]
-fn a_bare_call_says_what_needs_attention() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_bare_call_lists_what_needs_attention() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").task("1").say(&changes("more")))
-            .rule(Rule::role("review").task("2").exit(1))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").task("1").say(&changes("more")))
+            .rule(ScriptRule::role("review").task("2").exit(1))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     insta::assert_snapshot!(project.run(&[]).stdout, @r#"
     Nothing to do yet.
@@ -330,8 +318,8 @@ fn a_bare_call_says_what_needs_attention() {
 
 #[test]
 fn every_question_has_one_number_wherever_it_is_shown() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        content(developer(script).rule(Rule::role("review").reviewer("code").exit(1)))
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        content(developer(script).rule(ScriptRule::role("review").reviewer("code").exit(1)))
     });
     project.configure("preset = \"plan\"\n");
     project.run(&["add", "One"]);
@@ -353,9 +341,9 @@ fn every_question_has_one_number_wherever_it_is_shown() {
 }
 
 #[test]
-fn everything_that_is_recorded_can_be_followed_as_events() {
+fn every_recorded_event_can_be_followed() {
     let project =
-        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(APPROVED)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(APPROVED)));
     project.run(&["add", "One", "-a"]);
     let worked = project.run(&["work", "-j", "1", "--json-events"]);
     let events: Vec<Value> = worked.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -384,8 +372,8 @@ fn everything_that_is_recorded_can_be_followed_as_events() {
 }
 
 #[test]
-fn quiet_says_nothing_but_the_data() {
-    let project = Project::with_agent(PROGRAM, developer);
+fn quiet_prints_only_the_data() {
+    let project = TestProject::with_agent(PROGRAM, developer);
     insta::assert_snapshot!(project.run(&["-q", "add", "One"]), @"
     exit 0
     --- stdout
@@ -427,7 +415,7 @@ fn an_unknown_task_is_wrong_usage_everywhere() {
         assert!(refused.stderr.starts_with("error: there is no task 9"), "{words:?}\n{refused}");
         assert!(refused.stderr.contains("hint: `signoff status` lists the tasks"), "{words:?}\n{refused}");
         assert_eq!(refused.stdout, "", "{words:?}");
-        let fresh = Project::with_agent(PROGRAM, developer).run(words);
+        let fresh = TestProject::with_agent(PROGRAM, developer).run(words);
         assert_eq!(fresh.code, Some(2), "where nothing was ever added: {words:?}\n{fresh}");
     }
     for words in [&["show", "x"][..], &["show"], &["logs", "-1"]] {
@@ -436,7 +424,7 @@ fn an_unknown_task_is_wrong_usage_everywhere() {
 }
 
 #[test]
-fn outside_a_repository_it_says_so() {
+fn outside_a_repository_it_is_an_error() {
     let env = crate::test_env();
     for words in [&["status"][..], &["add", "x"], &["work"], &["show", "1"], &["doctor"], &["review"]] {
         let refused = env.run(words);
@@ -446,7 +434,7 @@ fn outside_a_repository_it_says_so() {
 }
 
 #[test]
-fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
+fn the_doctor_finds_wrong_tables_and_rebuilds_them() {
     let project = approved();
     insta::assert_snapshot!(project.run(&["doctor"]), @"
     exit 0
@@ -467,7 +455,7 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
     --- stdout
     ✓ repository: on branch main
     ✓ agents: scripted
-    ✗ store: table tasks: 1 row differs from the log: rebuild the tables; table loops: 1 row differs from the log: rebuild the tables; `signoff doctor --rebuild` tells the tables again
+    ✗ store: table tasks: 1 row differs from the log: rebuild the tables; table loops: 1 row differs from the log: rebuild the tables; `signoff doctor --rebuild` rebuilds the tables
     ✓ sandbox: switched off; what reviewers change is undone
     ");
     insta::assert_snapshot!(project.run(&["doctor", "--rebuild"]), @"
@@ -475,7 +463,7 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
     --- stdout
     ✓ repository: on branch main
     ✓ agents: scripted
-    ✓ rebuild: 1 runs, 36 facts told again
+    ✓ rebuild: 1 runs, 36 events replayed
     ✓ store: the log can be read and the tables agree with it
     ✓ sandbox: switched off; what reviewers change is undone
     ");
@@ -483,9 +471,9 @@ fn the_doctor_finds_what_is_wrong_and_tells_tables_again() {
 }
 
 #[test]
-fn the_doctor_looks_at_the_worktrees_of_what_is_not_over() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        developer(script).rule(Rule::role("review").say(&changes("more")))
+fn the_doctor_checks_the_worktrees_of_unfinished_tasks() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        developer(script).rule(ScriptRule::role("review").say(&changes("more")))
     });
     project.configure("[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n");
     project.run(&["add", "One", "-a"]);
@@ -497,7 +485,7 @@ fn the_doctor_looks_at_the_worktrees_of_what_is_not_over() {
     };
     insta::assert_snapshot!(worktrees(), @"
     exit Some(0)
-    ✓ worktrees: 1 of tasks that are not over, each on its branch
+    ✓ worktrees: 1 of unfinished tasks, each on its branch
     ");
     project.git("-C .signoff/worktrees/task-1 switch -q -c elsewhere");
     insta::assert_snapshot!(worktrees(), @"
@@ -516,8 +504,8 @@ fn the_doctor_looks_at_the_worktrees_of_what_is_not_over() {
 }
 
 #[test]
-fn the_doctor_names_an_agent_that_is_not_there() {
-    let project = Project::new(PROGRAM);
+fn the_doctor_names_a_missing_agent() {
+    let project = TestProject::new(PROGRAM);
     project.env.write("signoff.toml", "[agents.mine]\nkind = \"command\"\ncommand = [\"no-such-agent\"]\n");
     insta::assert_snapshot!(project.run(&["doctor"]), @"
     exit 1
@@ -548,22 +536,22 @@ fn completions_name_every_command() {
     assert_eq!(crate::test_env().run(&["completions", "tcl"]).code, Some(2));
 }
 
-/// The variables that the agent of an attempt was given, as it told them itself.
-fn told(project: &Project, attempt: &str) -> BTreeMap<String, String> {
+/// The `SIGNOFF_` variables of an attempt, as the agent printed them.
+fn agent_variables(project: &TestProject, attempt: &str) -> BTreeMap<String, String> {
     let said = project.run(&["logs", "1", "--attempt", attempt]).stdout;
     let pairs = said.lines().filter_map(|line| line.strip_prefix("SIGNOFF_")?.split_once('='));
     pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 #[test]
-fn agents_are_told_who_they_are_and_nothing_that_is_not_theirs() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn agents_get_their_own_variables_and_inherit_none() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         let tell = "env | grep ^SIGNOFF_";
         script
-            .rule(Rule::role("implement").shell(tell).write(FEATURE, "login\n"))
-            .rule(Rule::role("fix").shell(tell).append(FEATURE, "more\n"))
-            .rule(Rule::role("review").cycle(1).shell(tell).say("\n").say(&changes("more")))
-            .rule(Rule::role("review").shell(tell).say("\n").say(APPROVED))
+            .rule(ScriptRule::role("implement").shell(tell).write(FEATURE, "login\n"))
+            .rule(ScriptRule::role("fix").shell(tell).append(FEATURE, "more\n"))
+            .rule(ScriptRule::role("review").cycle(1).shell(tell).say("\n").say(&changes("more")))
+            .rule(ScriptRule::role("review").shell(tell).say("\n").say(APPROVED))
     });
     project.configure("[task_types.implement]\nmodel = \"opus\"\n");
     project.run(&["add", "One", "-a"]);
@@ -576,7 +564,7 @@ fn agents_are_told_who_they_are_and_nothing_that_is_not_theirs() {
     ];
     let worked = project.env.run_with(&["work"], &inherited);
     assert_eq!(worked.code, Some(0), "{worked}");
-    let told = ["1", "2", "3", "4"].map(|attempt| told(&project, attempt));
+    let told = ["1", "2", "3", "4"].map(|attempt| agent_variables(&project, attempt));
     let of = |call: usize, name: &str| told[call].get(name).cloned().unwrap_or("-".to_owned());
     let line = |call: usize| {
         [
@@ -613,12 +601,12 @@ fn agents_are_told_who_they_are_and_nothing_that_is_not_theirs() {
 }
 
 #[test]
-fn what_agents_say_they_cost_is_added_up() {
+fn the_reported_costs_of_agents_are_added_up() {
     let usage = |cost: f64| serde_json::json!({"cost_usd": cost, "input_tokens": 1000, "output_tokens": 10});
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write(FEATURE, "login\n").usage(usage(0.25)))
-            .rule(Rule::role("review").usage(usage(0.5)).say(APPROVED))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").usage(usage(0.25)))
+            .rule(ScriptRule::role("review").usage(usage(0.5)).say(APPROVED))
     });
     project.run(&["add", "One", "-a"]);
     project.run(&["work"]);

@@ -1,4 +1,4 @@
-//! The program as people meet it: the built binary in a place of its own.
+//! End-to-end tests: the built program in a temporary directory with its own home.
 
 mod actors;
 #[cfg(test)]
@@ -60,6 +60,7 @@ mod nothing_to_review;
 mod notify;
 #[cfg(test)]
 mod older_database;
+mod older_project;
 mod own_workflow;
 mod parse;
 mod phases_engine;

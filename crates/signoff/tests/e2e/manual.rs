@@ -1,8 +1,8 @@
-//! Manual mode: a person looks between work, review and improvement.
+//! Manual mode: a person decides between work, review and improvement.
 
-use signoff_testkit::Project;
-use signoff_testkit::calls::Call;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::calls::AgentCall;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, changes, developer, strict_reviewer};
@@ -10,11 +10,11 @@ use crate::actors::{APPROVED, changes, developer, strict_reviewer};
 const BRANCH: &str = "signoff/task-1-add-user-authentication";
 
 /// A task that was worked and not reviewed, by an agent whose work is approved at the third review.
-fn project() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn project() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").asked_for("+fixed 2").say(APPROVED))
-            .rule(Rule::role("review").say(&changes("missing input validation")))
+            .rule(ScriptRule::role("review").prompt_contains("+fixed 2").say(APPROVED))
+            .rule(ScriptRule::role("review").say(&changes("missing input validation")))
     });
     project.run(&["add", "Add user authentication"]);
     project
@@ -32,15 +32,12 @@ fn work_without_review_only_implements() {
     ○ Task #1 completed (not reviewed)
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ○ 1. implement Add user authentication    completed  not reviewed");
-    insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
-    assert_eq!(
-        project.run(&["show", "1", "--json"]).json()["task"]["final_verdict"],
-        serde_json::Value::Null
-    );
+    insta::assert_snapshot!(project.calls().summary(), @"implement task 1 cycle 0: exit 0");
+    assert_eq!(project.run(&["show", "1", "--json"]).json()["task"]["final_verdict"], serde_json::Value::Null);
 }
 
 #[test]
-fn a_person_goes_on_by_hand_from_review_to_review() {
+fn a_person_runs_reviews_and_improvements_by_hand() {
     let project = project();
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["review", "1"]), @"
@@ -112,8 +109,7 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     Address review feedback (cycle 2)
     ");
     let reviews = project.list(".signoff/reviews");
-    let numbers: Vec<_> =
-        reviews.iter().filter(|name| name.ends_with(".md")).map(|name| &name[8..]).collect();
+    let numbers: Vec<_> = reviews.iter().filter(|name| name.ends_with(".md")).map(|name| &name[8..]).collect();
     assert_eq!(numbers, ["-task-1-review-1.md", "-task-1-review-2.md", "-task-5-review-1.md"]);
     insta::assert_snapshot!(project.run(&["retry", "2"]), @"
     exit 2
@@ -123,8 +119,8 @@ fn a_person_goes_on_by_hand_from_review_to_review() {
     ");
 }
 
-/// A prompt without the places of this machine.
-fn prompt(project: &Project, call: &Call) -> String {
+/// A prompt without the paths of this machine.
+fn prompt(project: &TestProject, call: &AgentCall) -> String {
     call.prompt.replace(&project.env.work().display().to_string(), "[WORK]")
 }
 
@@ -145,7 +141,7 @@ fn an_improvement_knows_the_last_review_and_the_guidance() {
     assert_eq!((&json["task"]["id"], &json["task"]["continues"]), (&4.into(), &1.into()));
     project.run(&["work", "3"]);
     let calls = project.calls();
-    let fix = calls.of_role("fix").next().unwrap();
+    let fix = calls.with_role("fix").next().unwrap();
     insta::assert_snapshot!(prompt(&project, fix), @r"
     # FIX PHASE
 
@@ -206,18 +202,15 @@ fn an_improvement_knows_the_last_review_and_the_guidance() {
     use the parser we have
     ");
     let row = project.run(&["show", "3", "--json"]).json()["task"].clone();
-    assert_eq!(
-        (&row["type"], &row["branch"], &row["continues"]),
-        (&"improve".into(), &BRANCH.into(), &1.into())
-    );
+    assert_eq!((&row["type"], &row["branch"], &row["continues"]), (&"improve".into(), &BRANCH.into(), &1.into()));
 }
 
 #[test]
-fn improving_goes_on_after_the_cycles_were_used_up() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn improving_is_possible_after_the_last_cycle() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").asked_for("+fixed 3").say(APPROVED))
-            .rule(Rule::role("review").say(&changes("missing input validation")))
+            .rule(ScriptRule::role("review").prompt_contains("+fixed 3").say(APPROVED))
+            .rule(ScriptRule::role("review").say(&changes("missing input validation")))
     });
     project.run(&["add", "Add user authentication", "-a"]);
     project.run(&["work"]);
@@ -242,14 +235,14 @@ fn improving_goes_on_after_the_cycles_were_used_up() {
     Address review feedback (cycle 3)
     ");
     insta::assert_snapshot!(project.run(&[]).stdout, @"2 completed");
-    project.set_agent(|script| developer(script).rule(Rule::role("review").say(&changes("still slow"))));
+    project.set_agent(|script| developer(script).rule(ScriptRule::role("review").say(&changes("still slow"))));
     project.run(&["add", "Add logout", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     project.run(&["improve", "3", "--review"]);
-    project.set_agent(|script| developer(script).rule(Rule::role("review").say(APPROVED)));
+    project.set_agent(|script| developer(script).rule(ScriptRule::role("review").say(APPROVED)));
     project.run(&["improve", "3"]);
     let calls = project.calls();
-    let last = &calls.of_role("fix").last().unwrap().prompt;
+    let last = &calls.with_role("fix").last().unwrap().prompt;
     assert!(last.contains("still slow"), "the last review is not there:\n{last}");
 }
 
@@ -277,7 +270,7 @@ fn a_review_is_shown_in_every_format() {
 
 #[test]
 fn the_checkout_can_be_reviewed_without_any_task() {
-    let project = Project::with_agent(PROGRAM, strict_reviewer);
+    let project = TestProject::with_agent(PROGRAM, strict_reviewer);
     project.git("checkout -q -b feature");
     project.env.write("auth.txt", "login\n");
     project.commit("Add login");
@@ -319,11 +312,11 @@ fn the_checkout_can_be_reviewed_without_any_task() {
 }
 
 #[test]
-fn an_inconclusive_review_is_no_pass() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn an_inconclusive_review_is_not_a_pass() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").task("2").say("Looks nice.\n"))
-            .rule(Rule::role("review").complain("no network\n").exit(3))
+            .rule(ScriptRule::role("review").task("2").say("Looks nice.\n"))
+            .rule(ScriptRule::role("review").complain("no network\n").exit(3))
     });
     project.run(&["add", "Add user authentication"]);
     project.run(&["work"]);
@@ -367,15 +360,15 @@ fn an_inconclusive_review_is_no_pass() {
       [1/1] Running review...
       [1/1] Review: INCONCLUSIVE - general: exit code 3
     ✗ Review failed: a reviewer or check failed (reviewer_failed)
-    Not every reviewer was understood: what they said is in .signoff/runs/4/review; type the same again to ask them again
+    Not every reviewer gave a usable review: their output is in .signoff/runs/4/review; type the same again to repeat it
     ");
     insta::assert_snapshot!(project.list(".signoff/runs/4/review").join(" "), @"a1");
 }
 
 #[test]
-fn what_needs_a_look_is_told_by_the_exit_code() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+fn the_exit_code_says_whether_a_task_needs_a_person() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        developer(script).rule(ScriptRule::role("review").say(&changes("missing input validation")))
     });
     project.run(&["add", "One", "--max-cycles", "1"]);
     project.run(&["work"]);
@@ -390,7 +383,7 @@ fn what_needs_a_look_is_told_by_the_exit_code() {
 }
 
 #[test]
-fn what_cannot_be_improved_or_reviewed_is_refused() {
+fn tasks_that_cannot_be_improved_or_reviewed_are_refused() {
     let project = project();
     insta::assert_snapshot!(project.run(&["review", "1"]), @"
     exit 2
@@ -425,9 +418,9 @@ fn what_cannot_be_improved_or_reviewed_is_refused() {
     ");
 }
 
-/// The branch was approved later; the person took their word back after that.
+/// The branch was approved later; the person withdrew the approval after that.
 #[test]
-fn what_a_person_says_of_a_task_is_told_whatever_came_after_it() {
+fn a_persons_verdict_is_shown_whatever_came_after_it() {
     let project = project();
     project.run(&["work"]);
     project.run(&["review", "1"]);
@@ -438,10 +431,10 @@ fn what_a_person_says_of_a_task_is_told_whatever_came_after_it() {
     assert_eq!(told.code, Some(0));
 }
 
-/// A task whose one review objects to something, and the ids of its findings.
-fn objected(description: &str) -> (Project, Vec<String>) {
+/// A task whose review has findings, and their ids.
+fn objected(description: &str) -> (TestProject, Vec<String>) {
     let project =
-        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(description)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(description)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     let shown = project.run(&["show", "1", "--json"]).json();
@@ -450,21 +443,21 @@ fn objected(description: &str) -> (Project, Vec<String>) {
     (project, findings.iter().map(id).collect())
 }
 
-fn first_prompt(project: &Project, role: &str) -> String {
-    project.calls().of_role(role).next().expect(role).prompt.clone()
+fn first_prompt(project: &TestProject, role: &str) -> String {
+    project.calls().with_role(role).next().expect(role).prompt.clone()
 }
 
-fn last_prompt(project: &Project, role: &str) -> String {
-    project.calls().of_role(role).last().expect(role).prompt.clone()
+fn last_prompt(project: &TestProject, role: &str) -> String {
+    project.calls().with_role(role).last().expect(role).prompt.clone()
 }
 
 #[test]
-fn an_improvement_begins_with_what_is_open_on_the_branch() {
+fn an_improvement_starts_with_the_open_findings_of_the_branch() {
     let (project, ids) = objected(&changes("the migration deletes the users table"));
     project.set_agent(|script| {
         developer(script)
-            .rule(Rule::role("review").asked_for("deletes the users table").say(&changes("still deleted")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").prompt_contains("deletes the users table").say(&changes("still deleted")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     let improved = project.run(&["improve", "1", "--review"]);
     assert_eq!(improved.code, Some(3), "{improved}");
@@ -478,9 +471,9 @@ fn an_improvement_begins_with_what_is_open_on_the_branch() {
 }
 
 #[test]
-fn a_review_of_a_task_judges_what_is_open_on_its_branch() {
+fn a_review_of_a_task_judges_the_open_findings_of_its_branch() {
     let (project, ids) = objected(&changes("the migration deletes the users table"));
-    project.set_agent(|script| developer(script).rule(Rule::role("review").say(APPROVED)));
+    project.set_agent(|script| developer(script).rule(ScriptRule::role("review").say(APPROVED)));
     project.run(&["review", "1"]);
     let reviewer = last_prompt(&project, "review");
     assert!(reviewer.contains("This work was reviewed before."), "{reviewer}");
@@ -488,14 +481,14 @@ fn a_review_of_a_task_judges_what_is_open_on_its_branch() {
     let shown = project.run(&["show", "2", "--json"]).json();
     assert_eq!(shown["ledger"][0]["id"], ids[0].as_str());
     assert_eq!(shown["ledger"][0]["state"], "fixed");
-    // What is closed is not given to the next fixer.
+    // The next fixer does not get closed findings.
     project.run(&["improve", "1"]);
     let fixer = last_prompt(&project, "fix");
     assert!(!fixer.contains("## Findings to Fix"), "{fixer}");
 }
 
 #[test]
-fn what_was_disputed_stays_disputed_in_an_improvement() {
+fn a_disputed_finding_stays_disputed_in_an_improvement() {
     let two = changes("alpha problem").replace("\n\n", "\n- [Important] b.py:2 beta problem\n\n");
     let (project, ids) = objected(&two);
     assert_eq!(ids.len(), 2, "{two}");
@@ -516,14 +509,11 @@ fn what_was_disputed_stays_disputed_in_an_improvement() {
         found.expect(id)["state"].clone()
     };
     let states: Vec<_> = ids.iter().map(|id| (id == alpha, state(id))).collect();
-    assert!(
-        states.contains(&(true, "refuted".into())) && states.contains(&(false, "open".into())),
-        "{shown}"
-    );
+    assert!(states.contains(&(true, "refuted".into())) && states.contains(&(false, "open".into())), "{shown}");
 }
 
 #[test]
-fn a_disputed_finding_that_is_reported_again_is_not_the_headline() {
+fn a_disputed_finding_that_is_reported_again_is_not_the_summary() {
     let two = changes("alpha problem").replace("\n\n", "\n- [Important] b.py:2 beta problem\n\n");
     let (project, _) = objected(&two);
     let shown = project.run(&["show", "1", "--json"]).json();

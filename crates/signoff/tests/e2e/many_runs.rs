@@ -1,36 +1,36 @@
-//! Many runs of several loops at once: whatever was approved is in the target branch, every time.
+//! Many runs with several loops at once: every approved task is in the target branch.
 
 use std::collections::BTreeSet;
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 use crate::actors::APPROVED;
 
-/// So many runs are made in one repository.
+/// The number of runs in one repository.
 const RUNS: usize = 10;
 
-/// Four tasks, all at once.
-fn four(script: Script) -> Script {
+/// Four tasks in one group.
+fn four(script: AgentScript) -> AgentScript {
     let task = |id: u32| format!("{{\"id\": \"{id}\", \"title\": \"Part {id}\"}}");
     let tasks: Vec<String> = (1..=4).map(task).collect();
     script
-        .rule(Rule::role("enumerate").say(&format!("{{\"tasks\": [{}]}}", tasks.join(", "))))
-        .rule(Rule::role("plan").say(r#"{"groups": [["1", "2", "3", "4"]]}"#))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("enumerate").say(&format!("{{\"tasks\": [{}]}}", tasks.join(", "))))
+        .rule(ScriptRule::role("plan").say(r#"{"groups": [["1", "2", "3", "4"]]}"#))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-fn project(script: impl FnOnce(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, |own| script(four(own)));
+fn project(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |own| script(four(own)));
     project.env.write("SPEC.md", "# Four parts\n");
     project.env.write("shared.txt", "first\nlast\n");
     project.commit("Specify");
     project
 }
 
-/// Makes the runs; `lost` tells what of a run's approved tasks is not in its branch.
-fn run_them(project: &Project, lost: impl Fn(&str, &[u64]) -> Vec<String>) {
+/// Runs them all; `lost` returns what of a run's approved tasks is missing in its branch.
+fn run_them(project: &TestProject, lost: impl Fn(&str, &[u64]) -> Vec<String>) {
     let before = (project.checkout(), files(project));
     for run in 1..=RUNS {
         let output = project.run(&["run", "SPEC.md"]);
@@ -43,24 +43,20 @@ fn run_them(project: &Project, lost: impl Fn(&str, &[u64]) -> Vec<String>) {
             .map(|row| row["id"].as_u64().unwrap())
             .collect();
         assert_eq!(approved.len(), 4, "run {run}: {output}");
-        assert_eq!(
-            lost(&format!("signoff/run-{run}"), &approved),
-            Vec::<String>::new(),
-            "run {run}: {output}"
-        );
+        assert_eq!(lost(&format!("signoff/run-{run}"), &approved), Vec::<String>::new(), "run {run}: {output}");
     }
     assert_eq!((project.checkout(), files(project)), before);
 }
 
-/// Every file of the checkout that is not ours, with what is in it.
-fn files(project: &Project) -> BTreeSet<(String, String)> {
+/// Every file of the checkout that is not signoff's, with its content.
+fn files(project: &TestProject) -> BTreeSet<(String, String)> {
     let names = project.git("ls-files --cached --others --exclude-standard");
     names.lines().map(|name| (name.to_owned(), project.read(name))).collect()
 }
 
 fn different_files() {
     let project = project(|script| {
-        script.rule(Rule::role("implement").write("part-{task}.txt", "part {task}\n").say("TASK_COMPLETE\n"))
+        script.rule(ScriptRule::role("implement").write("part-{task}.txt", "part {task}\n").say("TASK_COMPLETE\n"))
     });
     run_them(&project, |branch, tasks| {
         let there = project.git(&format!("ls-tree --name-only {branch}"));
@@ -72,12 +68,12 @@ fn same_file() {
     let project = project(|script| {
         script
             .rule(
-                Rule::role("implement")
+                ScriptRule::role("implement")
                     .shell("sed -i \"1a part $SIGNOFF_TASK_ID\" shared.txt")
                     .say("TASK_COMPLETE\n"),
             )
             .rule(
-                Rule::role("fix")
+                ScriptRule::role("fix")
                     .shell("sed -i '/^<<<<<<</d;/^|||||||/d;/^=======/d;/^>>>>>>>/d' shared.txt")
                     .say("Both.\n"),
             )
@@ -91,7 +87,7 @@ fn same_file() {
     });
 }
 
-/// Ten runs a test, so that they can be made side by side.
+/// Ten runs per test, so that the tests can run in parallel.
 macro_rules! fifty {
     ($($name:ident: $runs:ident,)*) => {
         $(#[test]

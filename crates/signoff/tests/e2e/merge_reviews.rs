@@ -1,4 +1,4 @@
-//! `signoff merge-reviews`.
+//! `signoff merge-reviews`: merged reviews in every format, and invalid input.
 
 use signoff_testkit::TestEnv;
 
@@ -275,13 +275,12 @@ fn the_json_flag_means_the_json_format() {
 }
 
 #[test]
-fn other_reviewers_go_by_their_own_name() {
+fn other_reviewers_keep_their_own_name() {
     let env = reviewed();
     let issue = "ISSUES:\n- [Critical] src/login.rs:90 passwords are logged\n";
     let parsed = env.run_with_input(&["parse", "--contract", "prefix", "--role", "security"], issue);
     env.write("security.json", parsed.stdout);
-    let merged =
-        env.run(&["merge-reviews", "--code", "code.json", "--reviewer", "ada=security.json", "--json"]);
+    let merged = env.run(&["merge-reviews", "--code", "code.json", "--reviewer", "ada=security.json", "--json"]);
     assert_eq!(merged.json()["overall_verdict"], "CODE_CRITICAL", "{merged}");
     assert!(merged.stdout.contains("\"ada\""), "{merged}");
     assert!(!merged.stdout.contains("\"sources\": [\n        \"security\""), "{merged}");
@@ -329,7 +328,7 @@ fn the_flag_decides_which_review_it_is() {
 }
 
 #[test]
-fn files_that_are_no_reviews_are_named_with_their_place() {
+fn files_that_are_not_reviews_are_errors_with_their_position() {
     let env = test_env();
     env.write("broken.json", "{\n  \"version\": 1,\n  oops\n}\n");
     env.write("other.json", "{\n  \"name\": \"something else\"\n}\n");

@@ -1,81 +1,81 @@
-//! Findings that have nothing to do with each other are fixed side by side, and put together.
+//! Parallel fixes: independent findings are fixed in parallel worktrees and merged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use signoff_testkit::Project;
-use signoff_testkit::calls::Call;
-use signoff_testkit::processes::{self, until};
-use signoff_testkit::script::{Rule, Script, Trap};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, GitTrap, ScriptRule};
+use signoff_testkit::calls::AgentCall;
+use signoff_testkit::processes::{self, wait_until};
 
 use crate::PROGRAM;
 use crate::actors::APPROVED;
 
 const BRANCH: &str = "signoff/task-1-three-files";
 
-/// Everywhere all that are independent at once.
+/// All independent findings are fixed in parallel.
 const AT_ONCE: &str = "[gate]\nparallel_fixes = true\n";
 
 const TERM: i32 = 15;
 
-/// What all agents of a test can see.
+/// A directory that all agents of a test share.
 const YARD: &str = "../../../../yard";
 
-/// Wants something of each of these files.
+/// A review with a finding in each of these files.
 fn wants(files: &[&str]) -> String {
     let lines = files.iter().map(|file| format!("- {file} lacks the word of {}\n", &file[..1]));
     format!("{}\n**Verdict: CHANGES_REQUESTED**\n", lines.collect::<String>())
 }
 
-/// Three files, and a reviewer who wants something of each before it approves.
-fn three_files(script: Script) -> Script {
+/// Three files, and a reviewer that requests a change of each before it approves.
+fn three_files(script: AgentScript) -> AgentScript {
     wanting(script, &["a.txt:1", "b.txt:1", "c.txt:1"])
 }
 
-fn wanting(script: Script, files: &[&str]) -> Script {
+fn wanting(script: AgentScript, files: &[&str]) -> AgentScript {
     let implement = ["a.txt", "b.txt", "c.txt"]
         .into_iter()
-        .fold(Rule::role("implement"), |rule, file| rule.write(file, "one\n"));
+        .fold(ScriptRule::role("implement"), |rule, file| rule.write(file, "one\n"));
     script
         .rule(implement.say("Done.\n"))
-        .rule(Rule::role("review").cycle(1).say(&wants(files)))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("review").cycle(1).say(&wants(files)))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-/// Adds a line to a file. Done twice it is as if it had been done once.
+/// Adds a line to a file; idempotent.
 fn adds(file: &str, line: &str) -> String {
     format!("grep -qx '{line}' {file} || echo '{line}' >> {file}")
 }
 
-/// The fixer of a file, which is not done before all others have begun.
-fn fixer(own: &str, others: &[&str]) -> Rule {
+/// The fixer of a file, which waits until all others have started.
+fn fixer(own: &str, others: &[&str]) -> ScriptRule {
     let begun = |name: &str| format!("{YARD}/{name}.begun");
-    let rule = Rule::role("fix").asked_for(&format!("the word of {own}")).write(&begun(own), "");
+    let rule = ScriptRule::role("fix").prompt_contains(&format!("the word of {own}")).write(&begun(own), "");
     let rule = others.iter().fold(rule, |rule, other| rule.wait_for(&begun(other)));
     rule.shell(&adds(&format!("{own}.txt"), &format!("word of {own}")))
 }
 
-fn three_fixers(script: Script) -> Script {
+fn three_fixers(script: AgentScript) -> AgentScript {
     let script = script.rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
     let script = script.rule(fixer("b", &["a", "c"]).say("Fixed b.\n"));
     script.rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
 }
 
 /// A project with one task.
-fn project(agent: impl Fn(Script) -> Script) -> Project {
+fn project(agent: impl Fn(AgentScript) -> AgentScript) -> TestProject {
     configured(AT_ONCE, agent)
 }
 
-fn configured(settings: &str, agent: impl Fn(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, agent);
+fn configured(settings: &str, agent: impl Fn(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, agent);
     project.configure(settings);
     fs::create_dir_all(project.env.root().join("yard")).unwrap();
     project.run(&["add", "Three files", "--auto-review"]);
     project
 }
 
-/// The files of the branch, as they are there.
-fn files(project: &Project) -> String {
+/// The files of the branch with their lines.
+fn files(project: &TestProject) -> String {
     let file = |name: &str| {
         let text = project.git(&format!("show {BRANCH}:{name}"));
         format!("{name}: {}\n", text.trim_end().replace('\n', ", "))
@@ -83,8 +83,8 @@ fn files(project: &Project) -> String {
     ["a.txt", "b.txt", "c.txt"].map(file).concat()
 }
 
-/// Nothing is left of what was made for fixers.
-fn tidy(project: &Project) {
+/// Nothing remains of the fixers' worktrees and refs.
+fn tidy(project: &TestProject) {
     assert_eq!(project.list(".signoff/worktrees"), ["task-1"]);
     assert_eq!(project.git("for-each-ref refs/signoff/apart"), "");
     assert_eq!(project.git("worktree list --porcelain").matches("worktree ").count(), 2);
@@ -92,8 +92,8 @@ fn tidy(project: &Project) {
     assert_eq!(status, "");
 }
 
-fn fixers(project: &Project) -> Vec<Call> {
-    project.calls().of_role("fix").cloned().collect()
+fn fixers(project: &TestProject) -> Vec<AgentCall> {
+    project.calls().with_role("fix").cloned().collect()
 }
 
 #[test]
@@ -125,14 +125,14 @@ fn three_findings_in_three_files_are_fixed_by_three_at_once() {
     b.txt: one, word of b
     c.txt: one, word of c
     ");
-    assert_eq!(project.calls().most_at_once(), 3);
+    assert_eq!(project.calls().max_concurrent(), 3);
     assert_eq!(fixers(&project).len(), 3);
     assert_eq!(project.checkout(), before);
     tidy(&project);
 }
 
 #[test]
-fn each_fixer_is_told_of_its_own_findings_and_of_the_others() {
+fn each_fixer_gets_its_own_findings_and_a_list_of_the_others() {
     let project = project(|script| three_fixers(three_files(script)));
     project.run(&["work"]);
     for call in fixers(&project) {
@@ -148,7 +148,7 @@ fn two_findings_in_one_file_go_to_one_fixer() {
     let project = project(|script| {
         let twice = "- a.txt:1 lacks the word of a\n- a.txt:3 names nobody at all\n- b.txt:1 lacks the word of b\n\n\
                      **Verdict: CHANGES_REQUESTED**\n";
-        let script = script.rule(Rule::role("review").cycle(1).say(twice));
+        let script = script.rule(ScriptRule::role("review").cycle(1).say(twice));
         let script = wanting(script, &[]);
         let script = script.rule(fixer("a", &["b"]).say("Fixed.\n"));
         script.rule(fixer("b", &["a"]).say("Fixed.\n"))
@@ -160,12 +160,12 @@ fn two_findings_in_one_file_go_to_one_fixer() {
     let told: Vec<bool> = calls.iter().map(|call| call.prompt.contains("names nobody at all")).collect();
     let own: Vec<bool> = calls.iter().map(|call| call.prompt.contains("the word of a")).collect();
     assert_eq!(told, own);
-    assert_eq!(project.calls().most_at_once(), 2);
+    assert_eq!(project.calls().max_concurrent(), 2);
     tidy(&project);
 }
 
 #[test]
-fn who_touched_a_file_of_another_does_it_again_in_turn() {
+fn a_fixer_that_changed_another_fixers_file_is_repeated_alone() {
     let project = project(overlapping);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 0
@@ -205,18 +205,18 @@ fn who_touched_a_file_of_another_does_it_again_in_turn() {
     a.txt
     b.txt
     ");
-    let words = |call: &Call| call.prompt.contains("Others fix other findings").to_string();
+    let words = |call: &AgentCall| call.prompt.contains("Others fix other findings").to_string();
     assert_eq!(fixers(&project).iter().map(words).collect::<Vec<_>>(), ["true", "true", "true", "false"]);
     tidy(&project);
 }
 
 #[test]
-fn a_renamed_file_was_touched_under_both_names() {
+fn a_renamed_file_counts_under_both_names() {
     let project = project(|script| {
         let moves = fixer("a", &["b"]).shell("git mv b.txt d.txt").say("Fixed a.\n");
         let again = "test -f b.txt && echo 'word of b' >> b.txt || echo 'word of b' >> d.txt";
         let begun = fixer("b", &["a"]);
-        let begun = Rule { steps: begun.steps[..2].to_vec(), ..begun };
+        let begun = ScriptRule { steps: begun.steps[..2].to_vec(), ..begun };
         wanting(script, &["a.txt:1", "b.txt:1"]).rule(moves).rule(begun.shell(again).say("Fixed b.\n"))
     });
     let worked = project.run(&["work"]);
@@ -229,7 +229,7 @@ fn a_renamed_file_was_touched_under_both_names() {
 }
 
 #[test]
-fn what_does_not_fit_together_is_done_again_in_turn() {
+fn a_fix_that_conflicts_is_repeated_alone() {
     let project = project(|script| {
         let file = fixer("a", &["b"]).write("d", "a file\n").say("Fixed a.\n");
         let directory = fixer("b", &["a"]).shell("rm -rf d; mkdir d; echo word > d/b.txt");
@@ -250,10 +250,10 @@ fn what_does_not_fit_together_is_done_again_in_turn() {
 }
 
 #[test]
-fn who_changes_nothing_holds_nobody_up() {
+fn a_fixer_that_changes_nothing_does_not_block_the_others() {
     let project = project(|script| {
         let idle = fixer("b", &["a", "c"]);
-        let idle = Rule { steps: idle.steps[..3].to_vec(), ..idle }.say("It is there already.\n");
+        let idle = ScriptRule { steps: idle.steps[..3].to_vec(), ..idle }.say("It is there already.\n");
         let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n")).rule(idle);
         script.rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
     });
@@ -321,7 +321,7 @@ fn one_of_three_fails_and_a_person_is_asked() {
 }
 
 #[test]
-fn what_others_got_done_is_not_done_again_after_a_failure() {
+fn successful_fixes_are_not_repeated_after_a_failure() {
     let project = project(|script| {
         let fails = fixer("c", &["a", "b"]).say("I cannot go on.\n").exit(1);
         let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
@@ -331,9 +331,9 @@ fn what_others_got_done_is_not_done_again_after_a_failure() {
     assert_eq!(worked.code, Some(1), "{worked}");
     assert_eq!(project.list(".signoff/worktrees"), ["task-1"]);
     project.git("gc -q --prune=now");
-    // It begins where it got to.
+    // The retry starts from the unfinished work.
     project.set_agent(|script| {
-        let rest = Rule::role("fix").shell("grep -qx 'word of c' c.txt").say("It was done.\n");
+        let rest = ScriptRule::role("fix").shell("grep -qx 'word of c' c.txt").say("It was done.\n");
         three_files(script).rule(rest)
     });
     assert_eq!(project.run(&["retry", "1"]).code, Some(0));
@@ -355,18 +355,18 @@ fn what_others_got_done_is_not_done_again_after_a_failure() {
 }
 
 #[test]
-fn where_only_one_agent_may_run_they_come_one_after_the_other() {
+fn with_one_agent_at_a_time_fixers_run_one_after_the_other() {
     let one = "[limits]\nagents_per_provider = 1\n";
     let project = configured(&format!("{AT_ONCE}{one}"), |script| {
         let fixes = |own: &str| {
-            let rule = Rule::role("fix").asked_for(&format!("the word of {own}"));
+            let rule = ScriptRule::role("fix").prompt_contains(&format!("the word of {own}"));
             rule.shell(&adds(&format!("{own}.txt"), &format!("word of {own}"))).say("Fixed.\n")
         };
         three_files(script).rule(fixes("a")).rule(fixes("b")).rule(fixes("c"))
     });
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    assert_eq!((fixers(&project).len(), project.calls().most_at_once()), (3, 1));
+    assert_eq!((fixers(&project).len(), project.calls().max_concurrent()), (3, 1));
     insta::assert_snapshot!(files(&project), @"
     a.txt: one, word of a
     b.txt: one, word of b
@@ -376,7 +376,7 @@ fn where_only_one_agent_may_run_they_come_one_after_the_other() {
 }
 
 #[test]
-fn a_task_that_is_called_off_leaves_nothing_beside_its_worktree() {
+fn a_cancelled_task_leaves_no_worktrees_of_fixers() {
     let project = configured(&format!("{AT_ONCE}on_fixer_failure = \"ask\"\n"), |script| {
         let fails = fixer("c", &["a", "b"]).exit(1);
         let script = three_files(script).rule(fixer("a", &["b", "c"])).rule(fixer("b", &["a", "c"]));
@@ -389,42 +389,41 @@ fn a_task_that_is_called_off_leaves_nothing_beside_its_worktree() {
 }
 
 #[test]
-fn a_task_that_is_called_off_while_fixers_work_leaves_nothing_either() {
+fn a_task_cancelled_while_fixers_run_leaves_no_worktrees_either() {
     let project = project(|script| {
         let hangs = |own: &str, others: &[&str]| {
             let rule = fixer(own, others);
-            Rule { steps: rule.steps[..3].to_vec(), ..rule }.write(&format!("{YARD}/{own}.ready"), "").hang()
+            ScriptRule { steps: rule.steps[..3].to_vec(), ..rule }.write(&format!("{YARD}/{own}.ready"), "").hang()
         };
         let script = three_files(script).rule(hangs("a", &["b", "c"]));
         script.rule(hangs("b", &["a", "c"])).rule(hangs("c", &["a", "b"]))
     });
     let mut work = project.start(&["work"]);
     let ready = |name: &str| project.env.root().join(format!("yard/{name}.ready")).exists();
-    until("all are at work", || ["a", "b", "c"].into_iter().all(ready));
+    wait_until("all are at work", || ["a", "b", "c"].into_iter().all(ready));
     assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
     work.wait().unwrap();
-    until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+    wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
     tidy(&project);
 }
 
-/// How many fixers have ended, as far as it is on record.
-fn ended(project: &Project) -> usize {
+/// The number of fixers whose end is recorded.
+fn ended(project: &TestProject) -> usize {
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().cloned().unwrap_or_default();
     attempts.iter().filter(|one| one["role"] == "fix" && one["outcome"] == "complete").count()
 }
 
 #[test]
-fn after_an_interrupt_only_those_go_on_who_had_not_ended() {
+fn after_an_interrupt_only_unfinished_fixers_resume() {
     let project = project(|script| {
         let waits = fixer("c", &["a", "b"]);
-        let waits =
-            Rule { steps: waits.steps[..3].to_vec(), ..waits }.write(&format!("{YARD}/ready"), "").hang();
+        let waits = ScriptRule { steps: waits.steps[..3].to_vec(), ..waits }.write(&format!("{YARD}/ready"), "").hang();
         let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
         script.rule(fixer("b", &["a", "c"]).say("Fixed b.\n")).rule(waits)
     });
     let work = project.env.start_group(&["work"]);
-    until("two have ended", || ended(&project) == 2 && project.env.root().join("yard/ready").exists());
+    wait_until("two have ended", || ended(&project) == 2 && project.env.root().join("yard/ready").exists());
     processes::signal_group(work.id(), TERM);
     let output = project.env.finish(work);
     assert!(output.stderr.contains("Interrupted: `signoff work` goes on where it was"), "{output}");
@@ -441,14 +440,12 @@ fn after_an_interrupt_only_those_go_on_who_had_not_ended() {
 }
 
 #[test]
-fn what_somebody_did_on_the_branch_meanwhile_stays() {
+fn changes_made_on_the_branch_in_the_meantime_are_kept() {
     let project = project(|script| {
         let foreign = "cd ../task-1 && echo by hand >> b.txt && git add b.txt && git commit -qm 'By hand' && \
                        echo more > more.txt";
         let script = wanting(script, &["a.txt:1", "c.txt:1"]);
-        script
-            .rule(fixer("a", &["c"]).shell(foreign).say("Fixed a.\n"))
-            .rule(fixer("c", &["a"]).say("Fixed c.\n"))
+        script.rule(fixer("a", &["c"]).shell(foreign).say("Fixed a.\n")).rule(fixer("c", &["a"]).say("Fixed c.\n"))
     });
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
@@ -481,7 +478,7 @@ fn a_fixer_that_commits_to_the_branch_of_the_task_keeps_its_fix() {
         });
         let worked = project.run(&["work"]);
         assert_eq!(worked.code, Some(0), "{worked}");
-        let told = format!("somebody committed to {BRANCH} while fixes were made beside it");
+        let told = format!("{BRANCH} got other commits during parallel fixes");
         assert!(worked.to_string().contains(&told), "{worked}");
         insta::allow_duplicates! {
             insta::assert_snapshot!(files(&project), @"
@@ -523,7 +520,7 @@ fn a_lock_on_the_branch_is_waited_for_and_then_named() {
 }
 
 #[test]
-fn a_worktree_that_is_deleted_meanwhile_is_made_again() {
+fn a_worktree_deleted_in_the_meantime_is_created_again() {
     let project = project(|script| {
         let script = wanting(script, &["a.txt:1", "c.txt:1"]);
         let own = fixer("a", &["c"]).shell("rm -rf ../task-1").say("Fixed a.\n");
@@ -540,10 +537,9 @@ fn a_worktree_that_is_deleted_meanwhile_is_made_again() {
 }
 
 #[test]
-fn what_is_copied_into_worktrees_is_there_and_is_not_committed() {
+fn copied_files_are_in_the_worktrees_and_are_not_committed() {
     let project = configured(&format!("{AT_ONCE}[worktree]\ncopy = [\".env\"]\n"), |script| {
-        let reads =
-            |own: &str, other: &str| fixer(own, &[other]).shell("grep -q secret .env").say("Fixed.\n");
+        let reads = |own: &str, other: &str| fixer(own, &[other]).shell("grep -q secret .env").say("Fixed.\n");
         wanting(script, &["a.txt:1", "b.txt:1"]).rule(reads("a", "b")).rule(reads("b", "a"))
     });
     project.env.write(".env", "secret\n");
@@ -554,10 +550,10 @@ fn what_is_copied_into_worktrees_is_there_and_is_not_committed() {
 }
 
 #[test]
-fn nothing_that_a_fixer_planted_is_run() {
+fn hooks_planted_by_a_fixer_do_not_run() {
     let marker = "../../../../yard/sprung";
     let project = project(|script| {
-        let traps = [Trap::HooksPath, Trap::Hooks, Trap::Fsmonitor, Trap::Filter, Trap::Diff];
+        let traps = [GitTrap::HooksPath, GitTrap::Hooks, GitTrap::Fsmonitor, GitTrap::Filter, GitTrap::Diff];
         let planted = traps.into_iter().fold(fixer("a", &["b"]), |rule, trap| rule.plant(trap, marker));
         let script = wanting(script, &["a.txt:1", "b.txt:1"]).rule(planted.say("Fixed a.\n"));
         script.rule(fixer("b", &["a"]).say("Fixed b.\n"))
@@ -568,7 +564,7 @@ fn nothing_that_a_fixer_planted_is_run() {
 }
 
 #[test]
-fn a_fixer_that_left_its_line_of_work_has_failed() {
+fn a_fixer_that_leaves_its_history_has_failed() {
     let project = project(|script| {
         let strays = fixer("a", &["b"]).shell("git checkout -q --orphan other && git commit -qm Other");
         let script = wanting(script, &["a.txt:1", "b.txt:1"]).rule(strays.say("Fixed a.\n"));
@@ -585,8 +581,7 @@ fn every_attempt_is_shown() {
     project.run(&["work"]);
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().expect("attempts").iter();
-    let told =
-        attempts.map(|one| format!("{} {} {}", one["id"], one["role"], one["outcome"]).replace('"', ""));
+    let told = attempts.map(|one| format!("{} {} {}", one["id"], one["role"], one["outcome"]).replace('"', ""));
     insta::assert_snapshot!(told.collect::<Vec<_>>().join("\n"), @"
     a1 implement complete
     a2 review reviewed
@@ -598,8 +593,8 @@ fn every_attempt_is_shown() {
     ");
 }
 
-/// How the work is when nobody is killed, and how often each place is passed.
-fn undisturbed(agent: fn(Script) -> Script) -> (BTreeMap<String, u64>, String) {
+/// The result without kills, and how often each failpoint is passed.
+fn undisturbed(agent: fn(AgentScript) -> AgentScript) -> (BTreeMap<String, u64>, String) {
     let project = project(agent);
     let log = project.env.root().join("passed");
     let output = project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINTS", log.to_str().unwrap())]);
@@ -611,17 +606,16 @@ fn undisturbed(agent: fn(Script) -> Script) -> (BTreeMap<String, u64>, String) {
     (passed, ending(&project))
 }
 
-/// What must be the same however often the program was killed.
-fn ending(project: &Project) -> String {
+/// Everything that must be equal however often the program was killed.
+fn ending(project: &TestProject) -> String {
     let log = project.git(&format!("log --reverse --format=%s --name-only main..{BRANCH}"));
     format!("{}{}{log}", project.run(&["status"]).stdout, files(project))
 }
 
-fn killed_at(agent: fn(Script) -> Script, places: &[&str], numbers: fn(u64) -> BTreeSet<u64>) {
+fn killed_at(agent: fn(AgentScript) -> AgentScript, places: &[&str], numbers: fn(u64) -> BTreeSet<u64>) {
     let (passed, undisturbed) = undisturbed(agent);
     for place in places {
-        let count =
-            passed.get(*place).copied().unwrap_or_else(|| panic!("{place} is not passed: {passed:?}"));
+        let count = passed.get(*place).copied().unwrap_or_else(|| panic!("{place} is not passed: {passed:?}"));
         for number in numbers(count) {
             let project = project(agent);
             let trap = format!("{place}:{number}");
@@ -632,21 +626,19 @@ fn killed_at(agent: fn(Script) -> Script, places: &[&str], numbers: fn(u64) -> B
             assert_eq!(ending(&project), undisturbed, "after a kill at {trap}");
             assert_eq!(finished_twice(&project), Vec::<String>::new(), "after a kill at {trap}");
             tidy(&project);
-            until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+            wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
         }
     }
 }
 
-/// Fixers that an agent brought to their own end more than once, by the file they fix.
-fn finished_twice(project: &Project) -> Vec<String> {
+/// Fixers that an agent completed more than once, by the file they fix.
+fn finished_twice(project: &TestProject) -> Vec<String> {
     let mut finished = BTreeMap::<String, u32>::new();
     for call in fixers(project) {
         let result = format!(".signoff/runs/1/1/a{}/result.json", call.start.attempt);
-        let by_itself =
-            fs::read_to_string(project.env.work().join(result)).is_ok_and(|text| text.contains("\"code\""));
+        let by_itself = fs::read_to_string(project.env.work().join(result)).is_ok_and(|text| text.contains("\"code\""));
         if call.end.is_some() && by_itself && call.prompt.contains("Others fix other findings") {
-            let own =
-                ["a", "b", "c"].into_iter().find(|own| call.prompt.contains(&format!("the word of {own}")));
+            let own = ["a", "b", "c"].into_iter().find(|own| call.prompt.contains(&format!("the word of {own}")));
             *finished.entry(own.unwrap_or_default().to_owned()).or_default() += 1;
         }
     }
@@ -657,12 +649,12 @@ fn every(count: u64) -> BTreeSet<u64> {
     (1..=count).collect()
 }
 
-fn three_at_once(script: Script) -> Script {
+fn three_at_once(script: AgentScript) -> AgentScript {
     three_fixers(three_files(script))
 }
 
 #[test]
-fn killed_before_fixers_begin() {
+fn killed_before_fixers_start() {
     killed_at(three_at_once, &["prepare", "spawn"], every);
 }
 
@@ -672,44 +664,44 @@ fn killed_when_fixers_end() {
 }
 
 #[test]
-fn killed_while_worktrees_are_made() {
+fn killed_while_worktrees_are_created() {
     killed_at(three_at_once, &["registered", "owned"], every);
 }
 
 #[test]
-fn killed_while_fixes_are_put_together() {
+fn killed_while_fixes_are_merged() {
     killed_at(three_at_once, &["combine", "put_together", "moved", "combined"], every);
 }
 
 #[test]
-fn killed_while_facts_about_fixes_are_recorded() {
+fn killed_while_events_of_fixes_are_recorded() {
     killed_at(three_at_once, &["append", "appended"], |count| (2..=count).step_by(4).collect());
 }
 
-/// The second touches the file of the first.
-fn overlapping(script: Script) -> Script {
+/// The second fixer changes the file of the first.
+fn overlapping(script: AgentScript) -> AgentScript {
     let script = three_files(script).rule(fixer("a", &["b", "c"]).say("Fixed a.\n"));
     let both = fixer("b", &["a", "c"]).shell(&adds("a.txt", "and of b"));
     script.rule(both.say("Fixed b.\n")).rule(fixer("c", &["a", "b"]).say("Fixed c.\n"))
 }
 
 #[test]
-fn killed_while_fixes_that_overlap_are_put_together() {
+fn killed_while_overlapping_fixes_are_merged() {
     killed_at(overlapping, &["combine", "put_together", "moved", "combined"], every);
 }
 
 #[test]
-fn a_file_is_the_same_however_the_reviewer_names_it() {
+fn different_spellings_of_a_path_are_one_file() {
     let project = project(|script| {
         let found = "echo \"- $PWD/a.txt:1 lacks the word of a\"; echo '- ./a.txt:3 names nobody at all'\n\
                      echo \"- b/../b.txt:1 lacks the word of b\"; echo; echo '**Verdict: CHANGES_REQUESTED**'";
-        let script = script.rule(Rule::role("review").cycle(1).shell(found));
+        let script = script.rule(ScriptRule::role("review").cycle(1).shell(found));
         let script = wanting(script, &[]).rule(fixer("a", &["b"]).say("Fixed.\n"));
         script.rule(fixer("b", &["a"]).say("Fixed.\n"))
     });
     let worked = project.run(&["work"]);
     assert!(worked.stdout.contains("Improving (2 fixes at once)..."), "{worked}");
-    let only = |call: &Call| {
+    let only = |call: &AgentCall| {
         let files = call.prompt.split("Change only these files").nth(1).unwrap_or_default();
         files.lines().filter(|line| line.contains(".txt")).collect::<Vec<_>>().join(" ")
     };
@@ -726,10 +718,10 @@ fn a_file_is_the_same_however_the_reviewer_names_it() {
 }
 
 #[test]
-fn what_a_review_asks_for_beside_its_findings_is_told_to_the_first() {
+fn requests_outside_of_findings_go_to_the_first_fixer() {
     let project = project(|script| {
         let more = format!("The manual must name all of them.\n\n{}", wants(&["a.txt:1", "b.txt:1"]));
-        let script = script.rule(Rule::role("review").cycle(1).say(&more));
+        let script = script.rule(ScriptRule::role("review").cycle(1).say(&more));
         let script = wanting(script, &[]).rule(fixer("a", &["b"]).say("Fixed.\n"));
         script.rule(fixer("b", &["a"]).say("Fixed.\n"))
     });
@@ -743,7 +735,7 @@ fn what_a_review_asks_for_beside_its_findings_is_told_to_the_first() {
 }
 
 #[test]
-fn who_left_a_worktree_nobody_can_use_begins_in_a_new_one() {
+fn a_fixer_that_left_an_unusable_worktree_restarts_in_a_new_one() {
     let name = "git -c user.name=A -c user.email=a@example.org";
     let rebase = format!(
         "{name} commit -qam Mine && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' {name} rebase -q -i HEAD~1 2>/dev/null"
@@ -770,8 +762,8 @@ fn who_left_a_worktree_nobody_can_use_begins_in_a_new_one() {
     }
 }
 
-/// A task that failed while its fixers worked: their commits are kept.
-fn failed() -> Project {
+/// A task that failed while its fixers ran: their commits are kept.
+fn failed() -> TestProject {
     let project = project(|script| {
         let kept = "../../../.git/refs/signoff/apart/1/1/1.1.1.0";
         let fails = fixer("b", &["a"]).wait_for(kept).shell("rm -rf ../task-1-fix-1.1.1.0").exit(1);
@@ -782,15 +774,15 @@ fn failed() -> Project {
     project
 }
 
-/// What is kept of fixes that nobody goes on with: under which names, and what is in them.
-fn left(project: &Project) -> String {
+/// The refs of abandoned fixes, with the files they change.
+fn left(project: &TestProject) -> String {
     let names = project.git("for-each-ref --format='%(refname)' refs/signoff/left");
     let one = |name: &str| format!("{name}: {}", project.git(&format!("diff --name-only {BRANCH}...{name}")));
     names.lines().map(one).collect()
 }
 
 #[test]
-fn fixes_of_a_task_that_is_called_off_or_approved_are_kept_elsewhere_and_that_is_told() {
+fn fixes_of_a_cancelled_or_approved_task_are_kept_as_refs_and_reported() {
     for decision in [&["cancel", "1"] as &[&str], &["edit", "1", "--verdict", "APPROVED"]] {
         let project = failed();
         let output = project.run(decision);
@@ -807,7 +799,7 @@ fn fixes_of_a_task_that_is_called_off_or_approved_are_kept_elsewhere_and_that_is
 }
 
 #[test]
-fn fixes_that_are_done_are_kept_elsewhere_when_a_person_begins_again() {
+fn finished_fixes_are_kept_as_refs_when_a_person_restarts() {
     let asking = format!("{AT_ONCE}on_fixer_failure = \"ask\"\n");
     let project = configured(&asking, |script| {
         let fails = fixer("b", &["a", "c"]).exit(1);
@@ -831,22 +823,20 @@ fn fixes_that_are_done_are_kept_elsewhere_when_a_person_begins_again() {
     let shown = project.run(&["show", "1"]);
     assert!(shown.stdout.contains("kept as refs/signoff/left/1/1/fix-1.1.1.0"), "{shown}");
     tidy(&project);
-    let brought =
-        format!("-C .signoff/worktrees/task-1 cherry-pick {BRANCH}..refs/signoff/left/1/1/fix-1.1.1.0");
+    let brought = format!("-C .signoff/worktrees/task-1 cherry-pick {BRANCH}..refs/signoff/left/1/1/fix-1.1.1.0");
     project.git(&brought);
     assert_eq!(project.git(&format!("show {BRANCH}:a.txt")), "one\nword of a\n");
 }
 
 #[test]
-fn fixes_that_are_done_are_kept_elsewhere_when_a_task_is_called_off_while_others_are_at_work() {
+fn finished_fixes_are_kept_as_refs_when_a_task_is_cancelled_while_others_run() {
     let project = project(|script| {
         let rule = fixer("b", &["a"]);
-        let hangs =
-            Rule { steps: rule.steps[..2].to_vec(), ..rule }.write(&format!("{YARD}/ready"), "").hang();
+        let hangs = ScriptRule { steps: rule.steps[..2].to_vec(), ..rule }.write(&format!("{YARD}/ready"), "").hang();
         wanting(script, &["a.txt:1", "b.txt:1"]).rule(fixer("a", &["b"]).say("Fixed a.\n")).rule(hangs)
     });
     let work = project.env.start_group(&["work"]);
-    until("one has ended", || ended(&project) == 1 && project.env.root().join("yard/ready").exists());
+    wait_until("one has ended", || ended(&project) == 1 && project.env.root().join("yard/ready").exists());
     assert_eq!(project.run(&["cancel", "1"]).code, Some(0));
     let output = project.env.finish(work);
     assert!(output.to_string().contains("kept as refs/signoff/left/1/1/fix-1.1.1.0"), "{output}");

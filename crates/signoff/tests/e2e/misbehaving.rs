@@ -1,10 +1,10 @@
-//! Agents that do what they should not, and what becomes of it.
+//! Misbehaving agents: hangs, floods, and unwanted changes to files, branches and the repository.
 
 use std::fs;
 
-use signoff_testkit::processes::{self, until};
-use signoff_testkit::script::{Rule, Script, Trap};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, GitTrap, ScriptRule};
+use signoff_testkit::processes::{self, wait_until};
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 use crate::actors::changes;
@@ -15,33 +15,33 @@ const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_R
 /// Limits that are reached within a test.
 const SHORT: &str = "[limits]\nattempt = \"1s\"\ngrace = \"1s\"\n";
 
-fn works() -> Rule {
-    Rule::role("implement").write("work.txt", "work\n").say("Done.\n")
+fn works() -> ScriptRule {
+    ScriptRule::role("implement").write("work.txt", "work\n").say("Done.\n")
 }
 
-fn approves() -> Rule {
-    Rule::role("review").say(APPROVED)
+fn approves() -> ScriptRule {
+    ScriptRule::role("review").say(APPROVED)
 }
 
 /// A project with one task, whose agent follows these rules.
-fn project(rules: impl IntoIterator<Item = Rule>) -> Project {
-    let project = Project::with_agent(PROGRAM, |script| rules.into_iter().fold(script, Script::rule));
+fn project(rules: impl IntoIterator<Item = ScriptRule>) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| rules.into_iter().fold(script, AgentScript::rule));
     project.run(&["add", "Do it", "-a"]);
     project
 }
 
-/// The same, worked; the person's checkout stays as it was, and nothing is left running.
-fn worked(rules: impl IntoIterator<Item = Rule>, more: &str) -> (Project, Output) {
+/// Works the task; the person's checkout must be unchanged, and no process may remain.
+fn worked(rules: impl IntoIterator<Item = ScriptRule>, more: &str) -> (TestProject, ProgramOutput) {
     let project = project(rules);
     project.configure(more);
     let before = project.checkout();
     let output = project.run(&["work"]);
     assert_eq!(project.checkout(), before);
-    until("nothing of ours runs", || processes::of(project.env.root()).is_empty());
+    wait_until("nothing of ours runs", || processes::with_root(project.env.root()).is_empty());
     (project, output)
 }
 
-/// A text without the numbers of commits, which are never the same.
+/// A text without commit ids, which differ from run to run.
 fn unnumbered(text: &str) -> String {
     let mut out = String::new();
     for part in text.split_inclusive(|c: char| !c.is_ascii_hexdigit()) {
@@ -51,21 +51,21 @@ fn unnumbered(text: &str) -> String {
     out
 }
 
-/// What `show` notes about the attempts.
-fn notes(project: &Project) -> String {
+/// The notes about attempts that `show` prints.
+fn notes(project: &TestProject) -> String {
     let show = project.run(&["show", "1"]).stdout;
     let notes = show.split_once("\nNotes:\n").map(|(_, rest)| rest.split("\n\n").next().unwrap_or_default());
     notes.unwrap_or_default().to_owned()
 }
 
-fn branch(project: &Project) -> String {
+fn branch(project: &TestProject) -> String {
     let tree = project.git("ls-tree --name-only signoff/task-1-do-it");
     format!("{}---\n{tree}", project.subjects("signoff/task-1-do-it"))
 }
 
 #[test]
-fn one_that_hangs_is_ended_after_its_time() {
-    let (project, output) = worked([Rule::role("implement").write("work.txt", "half\n").hang()], SHORT);
+fn an_agent_that_hangs_is_stopped_after_its_time_limit() {
+    let (project, output) = worked([ScriptRule::role("implement").write("work.txt", "half\n").hang()], SHORT);
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -86,9 +86,9 @@ fn one_that_hangs_is_ended_after_its_time() {
 }
 
 #[test]
-fn one_that_is_silent_is_ended() {
+fn an_agent_that_is_silent_is_stopped() {
     let limits = "[limits]\nsilence = \"1s\"\ngrace = \"1s\"\n";
-    let (_, output) = worked([Rule::role("implement").say("Let me think.\n").hang()], limits);
+    let (_, output) = worked([ScriptRule::role("implement").say("Let me think.\n").hang()], limits);
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -102,8 +102,8 @@ fn one_that_is_silent_is_ended() {
 }
 
 #[test]
-fn one_that_ignores_being_asked_is_killed() {
-    let (_, output) = worked([Rule::role("implement").ignore_term().hang()], SHORT);
+fn an_agent_that_ignores_sigterm_is_killed() {
+    let (_, output) = worked([ScriptRule::role("implement").ignore_term().hang()], SHORT);
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -118,7 +118,7 @@ fn one_that_ignores_being_asked_is_killed() {
 
 #[test]
 fn a_daemon_does_not_outlive_its_attempt() {
-    let rule = works().daemon("../../../../one.pid").deaf_daemon("../../../../two.pid");
+    let rule = works().daemon("../../../../one.pid").term_ignoring_daemon("../../../../two.pid");
     let (project, output) = worked([rule, approves()], SHORT);
     insta::assert_snapshot!(output, @"
     exit 0
@@ -132,12 +132,12 @@ fn a_daemon_does_not_outlive_its_attempt() {
     ");
     for name in ["one.pid", "two.pid"] {
         let pid = fs::read_to_string(project.env.root().join(name)).unwrap();
-        assert!(!processes::lives(pid.parse().unwrap()));
+        assert!(!processes::is_alive(pid.parse().unwrap()));
     }
 }
 
 #[test]
-fn one_that_is_killed_fails_its_task() {
+fn an_agent_that_is_killed_fails_its_task() {
     let (project, output) = worked([works().die(9), approves()], "");
     insta::assert_snapshot!(output, @"
     exit 1
@@ -155,7 +155,7 @@ fn one_that_is_killed_fails_its_task() {
     signoff.toml
     work.txt
     ");
-    // The next attempt goes on with what there is.
+    // The next attempt continues with the existing work.
     project.set_agent(|script| script.rule(works()).rule(approves()));
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 0
@@ -170,8 +170,8 @@ fn one_that_is_killed_fails_its_task() {
 }
 
 #[test]
-fn one_that_does_nothing_has_not_done_the_task() {
-    let (_, output) = worked([Rule::role("implement").say("Done.\n"), approves()], "");
+fn an_agent_that_does_nothing_has_failed() {
+    let (_, output) = worked([ScriptRule::role("implement").say("Done.\n"), approves()], "");
     insta::assert_snapshot!(output, @"
     exit 1
     --- stdout
@@ -184,14 +184,14 @@ fn one_that_does_nothing_has_not_done_the_task() {
 }
 
 #[test]
-fn a_reviewer_that_edits_is_undone_and_its_review_counts() {
-    let meddles = Rule::role("review")
+fn a_reviewers_edits_are_undone_and_its_review_counts() {
+    let meddles = ScriptRule::role("review")
         .cycle(1)
         .write("work.txt", "mine\n")
         .write("more/new.txt", "new\n")
         .delete("README.md")
         .say(REFUSED);
-    let fix = Rule::role("fix").shell("cat work.txt; ls").append("work.txt", "fixed\n");
+    let fix = ScriptRule::role("fix").shell("cat work.txt; ls").append("work.txt", "fixed\n");
     let (project, output) = worked([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output, @"
     exit 0
@@ -224,9 +224,9 @@ fn a_reviewer_that_edits_is_undone_and_its_review_counts() {
 }
 
 #[test]
-fn a_reviewer_that_commits_is_undone() {
-    let meddles = Rule::role("review").cycle(1).write("mine.txt", "mine\n").commit("Mine").say(REFUSED);
-    let fix = Rule::role("fix").append("work.txt", "fixed\n");
+fn a_reviewers_commits_are_undone() {
+    let meddles = ScriptRule::role("review").cycle(1).write("mine.txt", "mine\n").commit("Mine").say(REFUSED);
+    let fix = ScriptRule::role("fix").append("work.txt", "fixed\n");
     let (project, output) = worked([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(unnumbered(&output.stderr), @"general changed files while reviewing; undone: moved the branch to [COMMIT], added mine.txt");
     insta::assert_snapshot!(branch(&project), @"
@@ -240,9 +240,9 @@ fn a_reviewer_that_commits_is_undone() {
 }
 
 #[test]
-fn a_reviewer_that_leaves_the_branch_is_brought_back() {
-    let meddles = Rule::role("review").cycle(1).shell("git checkout -q -b elsewhere").say(REFUSED);
-    let fix = Rule::role("fix").append("work.txt", "fixed\n");
+fn a_reviewer_that_switches_branches_is_undone() {
+    let meddles = ScriptRule::role("review").cycle(1).shell("git checkout -q -b elsewhere").say(REFUSED);
+    let fix = ScriptRule::role("fix").append("work.txt", "fixed\n");
     let (project, output) = worked([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output.stderr, @"general changed files while reviewing; undone: left the branch signoff/task-1-do-it");
     insta::assert_snapshot!(branch(&project), @"
@@ -256,21 +256,20 @@ fn a_reviewer_that_leaves_the_branch_is_brought_back() {
 }
 
 #[test]
-fn what_is_undone_and_what_is_only_told_are_told_apart() {
-    let meddles =
-        Rule::role("review").cycle(1).say(REFUSED).shell("git config core.pager x; echo x > work.txt");
-    let fix = Rule::role("fix").append("work.txt", "fixed\n");
+fn undone_changes_and_changes_that_are_only_reported_are_distinguished() {
+    let meddles = ScriptRule::role("review").cycle(1).say(REFUSED).shell("git config core.pager x; echo x > work.txt");
+    let fix = ScriptRule::role("fix").append("work.txt", "fixed\n");
     let (_, output) = worked([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output.stderr, @"
     general changed files while reviewing; undone: modified work.txt
-    while general was reviewing, somebody changed config of the repository; left so
+    while general was reviewing, something changed config of the repository; not undone
     ");
 }
 
 #[test]
-fn a_reviewer_that_deletes_the_worktree_gets_it_back() {
-    let meddles = Rule::role("review").cycle(1).say(REFUSED).shell("rm -rf \"$PWD\"");
-    let fix = Rule::role("fix").append("work.txt", "fixed\n");
+fn a_worktree_deleted_by_a_reviewer_is_restored() {
+    let meddles = ScriptRule::role("review").cycle(1).say(REFUSED).shell("rm -rf \"$PWD\"");
+    let fix = ScriptRule::role("fix").append("work.txt", "fixed\n");
     let (project, output) = worked([works(), meddles, fix, approves()], "");
     insta::assert_snapshot!(output, @"
     exit 0
@@ -297,12 +296,12 @@ fn a_reviewer_that_deletes_the_worktree_gets_it_back() {
     ");
 }
 
-/// What it left in the files is kept, and git knows the worktree again.
+/// The files are kept, and the worktree is registered in git again.
 #[test]
-fn one_that_deletes_the_git_directory_of_its_worktree() {
+fn an_agent_that_deletes_the_git_directory_of_its_worktree() {
     let deletes = "rm -rf \"$(git rev-parse --git-dir)\" && ! git status";
-    let meddles = Rule::role("review").cycle(1).say(REFUSED).shell(deletes);
-    let fix = Rule::role("fix").append("work.txt", "fixed\n").shell(&format!("{deletes}; rm .git"));
+    let meddles = ScriptRule::role("review").cycle(1).say(REFUSED).shell(deletes);
+    let fix = ScriptRule::role("fix").append("work.txt", "fixed\n").shell(&format!("{deletes}; rm .git"));
     let (project, output) = worked([works().shell(deletes), meddles, fix, approves()], "");
     insta::assert_snapshot!(output, @"
     exit 0
@@ -336,14 +335,13 @@ fn one_that_deletes_the_git_directory_of_its_worktree() {
 }
 
 #[test]
-fn what_is_planted_in_the_repository_never_runs() {
-    let traps = [Trap::HooksPath, Trap::Hooks, Trap::Fsmonitor, Trap::Filter, Trap::Diff];
-    let plants =
-        |rule: Rule| traps.into_iter().fold(rule, |rule, trap| rule.plant(trap, "../../../../sprung"));
+fn hooks_planted_in_the_repository_never_run() {
+    let traps = [GitTrap::HooksPath, GitTrap::Hooks, GitTrap::Fsmonitor, GitTrap::Filter, GitTrap::Diff];
+    let plants = |rule: ScriptRule| traps.into_iter().fold(rule, |rule, trap| rule.plant(trap, "../../../../sprung"));
     let rules = [
         plants(works()),
-        Rule::role("review").cycle(1).say(REFUSED),
-        Rule::role("fix").append("work.txt", "fixed\n"),
+        ScriptRule::role("review").cycle(1).say(REFUSED),
+        ScriptRule::role("fix").append("work.txt", "fixed\n"),
         approves(),
     ];
     let project = project(rules);
@@ -364,17 +362,17 @@ fn what_is_planted_in_the_repository_never_runs() {
     project.run(&["diff", "1"]);
     project.run(&["doctor"]);
     assert!(!project.env.root().join("sprung").exists());
-    // The trap works: the person's own git steps into it.
+    // The hook itself works: the person's own git runs it.
     project.env.shell("git status");
     assert!(project.env.root().join("sprung").exists());
 }
 
 #[test]
-fn a_lock_that_is_left_behind_holds_nobody_up() {
+fn a_leftover_lock_blocks_nothing() {
     let rules = [
         works().leave_index_lock(),
-        Rule::role("review").cycle(1).leave_index_lock().say(REFUSED),
-        Rule::role("fix").append("work.txt", "fixed\n").leave_index_lock(),
+        ScriptRule::role("review").cycle(1).leave_index_lock().say(REFUSED),
+        ScriptRule::role("fix").append("work.txt", "fixed\n").leave_index_lock(),
         approves(),
     ];
     let (project, output) = worked(rules, "");
@@ -402,11 +400,11 @@ fn a_lock_that_is_left_behind_holds_nobody_up() {
 }
 
 #[test]
-fn an_answer_of_more_than_ten_megabytes_is_no_answer() {
+fn an_answer_of_more_than_ten_megabytes_is_rejected() {
     let rules = [
         works(),
-        Rule::role("review").cycle(1).flood(10 * 1024 * 1024 + 1).say(APPROVED),
-        Rule::role("fix").append("work.txt", "fixed\n"),
+        ScriptRule::role("review").cycle(1).flood(10 * 1024 * 1024 + 1).say(APPROVED),
+        ScriptRule::role("fix").append("work.txt", "fixed\n"),
         approves(),
     ];
     let (_, output) = worked(rules, "");
@@ -428,18 +426,16 @@ fn an_answer_of_more_than_ten_megabytes_is_no_answer() {
 fn control_characters_do_not_reach_the_terminal() {
     let red = "\u{1b}[31mred\u{1b}[0m\u{7}\u{9b}2J\u{202e}";
     let rules = [
-        Rule::role("implement").write("work.txt", red).say(&format!("{red}\n")).complain(&format!("{red}\n")),
-        Rule::role("review")
+        ScriptRule::role("implement").write("work.txt", red).say(&format!("{red}\n")).complain(&format!("{red}\n")),
+        ScriptRule::role("review")
             .cycle(1)
             .say(&format!("- work.txt:1 {red} is missing\n\n**Verdict: CHANGES_REQUESTED**\n")),
-        Rule::role("fix").write("fix.txt", red).say(red),
+        ScriptRule::role("fix").write("fix.txt", red).say(red),
         approves(),
     ];
     let project = project(rules);
     project.run(&["add", &format!("Second {red}"), "-a"]);
-    for words in
-        [["work"].as_slice(), &["status"], &["show", "1"], &["show", "2"], &["logs", "1"], &[], &["doctor"]]
-    {
+    for words in [["work"].as_slice(), &["status"], &["show", "1"], &["show", "2"], &["logs", "1"], &[], &["doctor"]] {
         let output = project.run(words);
         for text in [&output.stdout, &output.stderr] {
             let steers = text.chars().find(|&c| c != '\n' && (c.is_control() || c == '\u{202e}'));
@@ -449,7 +445,7 @@ fn control_characters_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn one_that_commits_by_itself_is_taken_as_it_is() {
+fn commits_of_an_agent_are_kept() {
     let (project, output) = worked([works().commit("Mine").write("more.txt", "more\n"), approves()], "");
     assert_eq!(output.code, Some(0), "{output}");
     insta::assert_snapshot!(branch(&project), @"
@@ -464,7 +460,7 @@ fn one_that_commits_by_itself_is_taken_as_it_is() {
 }
 
 #[test]
-fn one_that_amends_what_was_there_before() {
+fn an_agent_that_amends_an_earlier_commit() {
     let name = "git -c user.name=A -c user.email=a@example.org";
     let amends = works().shell(&format!("git add -A && {name} commit -q --amend -m Amended"));
     let (project, output) = worked([amends, approves()], "");
@@ -488,11 +484,11 @@ fn one_that_amends_what_was_there_before() {
 }
 
 #[test]
-fn one_that_resets_its_branch_to_nothing() {
+fn an_agent_that_resets_its_branch() {
     let rules = [
         works(),
-        Rule::role("review").cycle(1).say(REFUSED),
-        Rule::role("fix").shell("git reset -q --hard HEAD~2 && echo other > other.txt"),
+        ScriptRule::role("review").cycle(1).say(REFUSED),
+        ScriptRule::role("fix").shell("git reset -q --hard HEAD~2 && echo other > other.txt"),
         approves(),
     ];
     let (project, output) = worked(rules, "");
@@ -521,30 +517,24 @@ fn one_that_resets_its_branch_to_nothing() {
 }
 
 #[test]
-fn what_one_takes_off_the_branch_is_kept_and_told() {
+fn commits_removed_from_the_branch_are_kept_and_reported() {
     let rules = [
         works(),
-        Rule::role("review").cycle(1).say(REFUSED),
-        Rule::role("fix").shell("git reset -q --hard HEAD~1 && echo other > other.txt"),
+        ScriptRule::role("review").cycle(1).say(REFUSED),
+        ScriptRule::role("fix").shell("git reset -q --hard HEAD~1 && echo other > other.txt"),
         approves(),
     ];
     let (project, output) = worked(rules, "");
     assert_eq!(output.code, Some(0), "{output}");
-    assert!(
-        output.to_string().contains("not on the branch any more; kept as refs/signoff/left/1/1/"),
-        "{output}"
-    );
+    assert!(output.to_string().contains("not on the branch any more; kept as refs/signoff/left/1/1/"), "{output}");
     project.git("reflog expire --expire=now --all");
     project.git("gc -q --prune=now");
     let kept = project.git("for-each-ref --format='%(refname)' refs/signoff/left");
-    assert_eq!(
-        project.git(&format!("log -1 --format=%s {}", kept.trim())),
-        "Do it - initial implementation\n"
-    );
+    assert_eq!(project.git(&format!("log -1 --format=%s {}", kept.trim())), "Do it - initial implementation\n");
 }
 
 #[test]
-fn one_that_goes_to_a_branch_of_its_own() {
+fn an_agent_that_switches_to_its_own_branch() {
     let goes = works().shell("git checkout -q -b mine").commit("Mine").write("more.txt", "more\n");
     let (project, output) = worked([goes, approves()], "");
     insta::assert_snapshot!(output, @"
@@ -569,7 +559,7 @@ fn one_that_goes_to_a_branch_of_its_own() {
 }
 
 #[test]
-fn one_that_goes_to_an_unrelated_branch() {
+fn an_agent_that_switches_to_an_unrelated_branch() {
     let goes = works()
         .call(1)
         .commit("Mine")
@@ -581,7 +571,7 @@ fn one_that_goes_to_an_unrelated_branch() {
     --- stdout
     Running task #1: Do it
       [1/3] Implementing...
-      [1/3] Implementation failed: left work nobody can go on from: [ROOT]/work/.signoff/worktrees/task-1 is at [COMMIT], which does not continue its branch signoff/task-1-do-it
+      [1/3] Implementation failed: left the branch in an unusable state: [ROOT]/work/.signoff/worktrees/task-1 is at [COMMIT], which does not continue its branch signoff/task-1-do-it
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -592,7 +582,7 @@ fn one_that_goes_to_an_unrelated_branch() {
     signoff.toml
     work.txt
     ");
-    // Once it is mended, the agent is asked again.
+    // After the repair, the agent is called again.
     let mended = project.env.shell("cd .signoff/worktrees/task-1 && git checkout -q signoff/task-1-do-it");
     assert_eq!(mended.code, Some(0), "{mended}");
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
@@ -605,7 +595,7 @@ fn one_that_goes_to_an_unrelated_branch() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -613,7 +603,7 @@ fn one_that_goes_to_an_unrelated_branch() {
 }
 
 #[test]
-fn one_that_leaves_a_rebase_half_done() {
+fn an_agent_that_leaves_an_unfinished_rebase() {
     let name = "git -c user.name=A -c user.email=a@example.org";
     let rebases = works().call(1).commit("One").shell(&format!(
         "echo two > work.txt && git add -A && {name} commit -qm Two && GIT_SEQUENCE_EDITOR='sed -i 1s/pick/edit/' {name} rebase -q -i HEAD~2 2>/dev/null"
@@ -624,7 +614,7 @@ fn one_that_leaves_a_rebase_half_done() {
     --- stdout
     Running task #1: Do it
       [1/3] Implementing...
-      [1/3] Implementation failed: left work nobody can go on from: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
+      [1/3] Implementation failed: left the branch in an unusable state: a rebase was left unfinished in [ROOT]/work/.signoff/worktrees/task-1
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -648,7 +638,7 @@ fn one_that_leaves_a_rebase_half_done() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -656,7 +646,7 @@ fn one_that_leaves_a_rebase_half_done() {
 }
 
 #[test]
-fn one_that_writes_into_the_checkout_is_told_of() {
+fn an_agent_that_writes_into_the_checkout_is_reported() {
     let strays = works()
         .write("../../../stray.txt", "stray\n")
         .append("../../../README.md", "mine\n")
@@ -677,7 +667,7 @@ fn one_that_writes_into_the_checkout_is_told_of() {
     your checkout changed while implement was at work, and is left so: README.md, stray.txt
     ");
     insta::assert_snapshot!(notes(&project), @"  a1  your checkout changed while implement was at work, and is left so: README.md, stray.txt");
-    // It is the person's to decide what becomes of it.
+    // The person decides what happens to the file.
     insta::assert_snapshot!(project.git("status --porcelain"), @"
      M README.md
     ?? mine.txt
@@ -686,7 +676,7 @@ fn one_that_writes_into_the_checkout_is_told_of() {
 }
 
 #[test]
-fn one_that_commits_in_the_checkout_is_told_of() {
+fn an_agent_that_commits_in_the_checkout_is_reported() {
     let strays = works().shell("cd ../../.. && git -c user.name=A -c user.email=a@b.c commit -q --allow-empty -m Mine && git checkout -q -b mine");
     let project = project([strays, approves()]);
     let output = project.run(&["work"]);
@@ -694,31 +684,31 @@ fn one_that_commits_in_the_checkout_is_told_of() {
     insta::assert_snapshot!(unnumbered(&output.stderr), @"your checkout changed while implement was at work, and is left so: it is on mine, it is at [COMMIT]");
 }
 
-/// The most memory a process ever had, in kilobytes.
+/// The peak memory of a process, in kilobytes.
 fn peak(pid: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.trim().strip_suffix(" kB")).map_or(0, |number| number.parse().unwrap())
 }
 
-/// A reviewer that prints so much; the peaks of signoff and of its keepers.
-fn flooded_with(bytes: u64) -> (Vec<u64>, Output) {
+/// A reviewer that prints this many bytes; returns the peak memory of signoff and its supervisors.
+fn flooded_with(bytes: u64) -> (Vec<u64>, ProgramOutput) {
     let measured = "../../../../measured-{role}";
-    let waits = |rule: Rule| rule.write("../../../../waits-{role}", "").wait_for(measured);
+    let waits = |rule: ScriptRule| rule.write("../../../../waits-{role}", "").wait_for(measured);
     let project = project([
         works(),
-        waits(Rule::role("review").call(1).flood(bytes)),
-        Rule::role("review").call(2).say(&changes("no name")),
-        waits(Rule::role("fix").append("work.txt", "fixed\n")),
+        waits(ScriptRule::role("review").call(1).flood(bytes)),
+        ScriptRule::role("review").call(2).say(&changes("no name")),
+        waits(ScriptRule::role("fix").append("work.txt", "fixed\n")),
         approves(),
     ]);
     let program = project.start(&["work"]);
     let mut peaks = Vec::new();
-    // While the flood is there, and after it was read.
+    // During the flood, and after it was parsed.
     for role in ["review", "fix"] {
         let at = |name: &str| project.env.root().join(format!("{name}-{role}"));
-        until("the agent waits", || at("waits").exists());
-        let ours = processes::of(project.env.root()).into_iter().filter(|line| line.contains("/signoff "));
+        wait_until("the agent waits", || at("waits").exists());
+        let ours = processes::with_root(project.env.root()).into_iter().filter(|line| line.contains("/signoff "));
         peaks.extend(ours.map(|line| peak(line.split(' ').next().unwrap_or_default())));
         fs::write(at("measured"), "").unwrap();
     }

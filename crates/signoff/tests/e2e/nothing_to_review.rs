@@ -1,12 +1,12 @@
 //! An empty diff is never an approval.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes, developer};
 
-fn ended(project: &Project, task: &str) -> String {
+fn ended(project: &TestProject, task: &str) -> String {
     let shown = project.run(&["show", task, "--json"]).json();
     let task = &shown["task"];
     format!("{} {} {} {}", task["status"], task["final_verdict"], task["outcome"], task["reason"])
@@ -14,13 +14,13 @@ fn ended(project: &Project, task: &str) -> String {
 
 const NOTHING: &str = r#""completed" null "nothing_to_review" "nothing_to_review""#;
 
-fn content(script: Script) -> Script {
-    developer(script).rule(Rule::role("review").say(APPROVED))
+fn content(script: AgentScript) -> AgentScript {
+    developer(script).rule(ScriptRule::role("review").say(APPROVED))
 }
 
 #[test]
 fn a_review_task_without_a_target_asks_no_reviewer() {
-    let project = Project::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, content);
     project.run(&["add", "Look at it", "--type", "review"]);
     let output = project.run(&["work", "--strict"]);
     assert_eq!(output.code, Some(3), "{output}");
@@ -34,7 +34,7 @@ fn a_review_task_without_a_target_asks_no_reviewer() {
 
 #[test]
 fn a_review_of_a_clean_checkout_asks_no_reviewer() {
-    let project = Project::with_agent(PROGRAM, content);
+    let project = TestProject::with_agent(PROGRAM, content);
     for words in [&["review"][..], &["review", "--json"], &["review", "--base", "main"]] {
         let output = project.run(words);
         assert_eq!(output.code, Some(3), "{output}");
@@ -47,12 +47,12 @@ fn a_review_of_a_clean_checkout_asks_no_reviewer() {
 
 #[test]
 fn a_fix_that_reverts_everything_is_not_approved_and_later_tasks_wait() {
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("fix").task("1").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
-            .rule(Rule::role("review").task("1").call(1).say(&changes("not wanted")))
-            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("fix").task("1").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
+            .rule(ScriptRule::role("review").task("1").call(1).say(&changes("not wanted")))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "Add login", "-a"]);
     project.run(&["add", "Add logout", "-a", "--depends-on", "1"]);
@@ -69,17 +69,17 @@ fn a_fix_that_reverts_everything_is_not_approved_and_later_tasks_wait() {
 }
 
 #[test]
-fn a_loop_that_says_it_is_complete_and_changed_nothing_blocks_its_group() {
+fn a_complete_loop_without_changes_blocks_its_group() {
     let tasks = r#"{"tasks": [
         {"id": "a", "title": "A", "description": "Write a.", "depends_on": []},
         {"id": "b", "title": "B", "description": "Write b.", "depends_on": ["a"]}]}"#;
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("enumerate").say(tasks))
-            .rule(Rule::role("plan").say(r#"{"groups": [["a"], ["b"]]}"#))
-            .rule(Rule::role("implement").task("1").call(1).say("Nothing to do.\nTASK_COMPLETE\n"))
-            .rule(Rule::role("implement").write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("enumerate").say(tasks))
+            .rule(ScriptRule::role("plan").say(r#"{"groups": [["a"], ["b"]]}"#))
+            .rule(ScriptRule::role("implement").task("1").call(1).say("Nothing to do.\nTASK_COMPLETE\n"))
+            .rule(ScriptRule::role("implement").write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.env.write("SPEC.md", "# Two files\n");
     project.commit("Specify");
@@ -92,12 +92,12 @@ fn a_loop_that_says_it_is_complete_and_changed_nothing_blocks_its_group() {
 }
 
 #[test]
-fn an_accepted_empty_task_lands_nothing_and_says_so() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn an_accepted_empty_task_has_nothing_to_land() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
-            .rule(Rule::role("fix").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
-            .rule(Rule::role("review").say(&changes("not wanted")))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("fix").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
+            .rule(ScriptRule::role("review").say(&changes("not wanted")))
     });
     project.run(&["add", "Add login", "-a"]);
     project.run(&["work"]);
@@ -110,15 +110,12 @@ fn an_accepted_empty_task_lands_nothing_and_says_so() {
         assert_eq!(output.stdout, "Task #1 changes nothing: there is nothing to land\n");
     }
     assert_eq!(project.git("rev-parse main"), before);
-    assert_eq!(
-        project.run(&["status", "--json"]).json()["tasks"][0]["landed_commit"],
-        serde_json::Value::Null
-    );
+    assert_eq!(project.run(&["status", "--json"]).json()["tasks"][0]["landed_commit"], serde_json::Value::Null);
 }
 
 #[test]
 fn an_accepted_task_without_a_commit_is_approved_and_not_landed() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").say("Done.\n")));
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("implement").say("Done.\n")));
     project.run(&["add", "Add login", "-a"]);
     project.run(&["work"]);
     project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "it was there"]);
@@ -130,11 +127,11 @@ fn an_accepted_task_without_a_commit_is_approved_and_not_landed() {
 
 #[test]
 fn a_task_of_a_plan_that_changed_nothing_needs_a_person() {
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").task("1").write(FEATURE, "login\n").say("Done.\n"))
-            .rule(Rule::role("fix").task("1").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
-            .rule(Rule::role("review").say("ISSUES:\n- [Critical] auth.txt:1 not wanted\n"))
+            .rule(ScriptRule::role("implement").task("1").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("fix").task("1").shell(&format!("rm {FEATURE}")).say("Taken back.\n"))
+            .rule(ScriptRule::role("review").say("ISSUES:\n- [Critical] auth.txt:1 not wanted\n"))
     });
     project.env.write("plan.md", "# Plan\n\n### Task 1: One\n\nDo it.\n\n### Task 2: Two\n\nDo it.\n");
     project.commit("Plan");
@@ -144,16 +141,16 @@ fn a_task_of_a_plan_that_changed_nothing_needs_a_person() {
     assert_eq!(project.run(&["run", "--resume"]).code, Some(3));
 }
 
-/// Design and plan are the program's own documents: they are no work.
+/// Design and plan are signoff's own documents and do not count as work.
 #[test]
-fn a_task_whose_work_was_taken_back_but_for_its_documents_is_not_approved() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_task_that_changes_only_its_documents_is_not_approved() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("brainstorm").say("# Design\n\nOne file.\n"))
-            .rule(Rule::role("plan").say("# Plan\n\n### Task 1: Login\n\nWrite it.\n"))
-            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
-            .rule(Rule::role("simplify").shell(&format!("rm {FEATURE}")).say("Simpler.\n"))
-            .rule(Rule::role("review").say("NO ISSUES\n"))
+            .rule(ScriptRule::role("brainstorm").say("# Design\n\nOne file.\n"))
+            .rule(ScriptRule::role("plan").say("# Plan\n\n### Task 1: Login\n\nWrite it.\n"))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("simplify").shell(&format!("rm {FEATURE}")).say("Simpler.\n"))
+            .rule(ScriptRule::role("review").say("NO ISSUES\n"))
     });
     let output = project.run(&["iterate", "Add login", "--max-iterations", "1"]);
     assert_eq!(output.code, Some(3), "{output}");

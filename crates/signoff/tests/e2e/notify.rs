@@ -1,47 +1,47 @@
-//! Who is not looking is told, once, and nothing that goes wrong there changes the work.
+//! Notifications: each is delivered once, and a failing channel does not affect the work.
 
 mod disturbing;
 mod layers;
 mod outlived;
-mod retold;
+mod redelivery;
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use signoff_testkit::server::{Reply, Server};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::server::{CannedReply, TestServer};
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes};
-use signoff_testkit::script::Rule;
+use signoff_testkit::agent_script::ScriptRule;
 
 const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
 const SECRET: &str = "/hook/s3cret";
 
-/// One task that comes to a question, whose answer is `proceed` or one more fix.
-fn project(notify: &str) -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
+/// A task that leads to a question, which can be answered with `proceed` or one more fix.
+fn project(notify: &str) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
-            .rule(Rule::role("fix").append(FEATURE, "fixed\n").say("Fixed.\n"))
-            .rule(Rule::role("review").cycle(1).say(&changes("missing input validation")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("fix").append(FEATURE, "fixed\n").say("Fixed.\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("missing input validation")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.configure(&format!("{ASKS}{notify}"));
     project.run(&["add", "Log in", "-a"]);
     project
 }
 
-fn to(server: &Server) -> String {
+fn to(server: &TestServer) -> String {
     format!(
         "[notify]\nquestion = [\"hook\"]\ndone = [\"hook\"]\n[notify.channels.hook]\nkind = \"webhook\"\nurl = \"{}{SECRET}\"\n",
         server.address()
     )
 }
 
-/// Nothing is waited for between tries.
-fn work(project: &Project) -> Output {
+/// Works without delays between delivery attempts.
+fn work(project: &TestProject) -> ProgramOutput {
     project.env.run_with(&["work"], &[("SIGNOFF_TEST_NOTIFY_MS", "1")])
 }
 
@@ -53,7 +53,8 @@ fn fits(message: &Value) {
 
 #[test]
 fn a_question_is_posted_once_and_the_end_once() {
-    let server = Server::replying([Reply::status(200), Reply::status(200), Reply::status(200)]);
+    let server =
+        TestServer::with_replies([CannedReply::status(200), CannedReply::status(200), CannedReply::status(200)]);
     let project = project(&to(&server));
     assert_eq!(work(&project).code, Some(3));
     let [asked] = server.requests().try_into().expect("one message");
@@ -88,7 +89,7 @@ fn a_question_is_posted_once_and_the_end_once() {
       "at": null
     }
     "#);
-    // Nothing new happens: nothing is told.
+    // Nothing new happened, so nothing is sent.
     work(&project);
     assert_eq!(server.requests().len(), 1);
     project.run(&["answer", "1", "continue"]);
@@ -99,24 +100,21 @@ fn a_question_is_posted_once_and_the_end_once() {
 }
 
 #[test]
-fn a_dead_webhook_changes_nothing_but_one_note() {
+fn a_dead_webhook_causes_only_one_note() {
     let quiet = work(&project("[notify]\nquestion = []\n"));
-    let server = Server::replying([Reply::status(404), Reply::status(404)]);
+    let server = TestServer::with_replies([CannedReply::status(404), CannedReply::status(404)]);
     let told = work(&project(&to(&server)));
     assert_eq!((told.code, &told.stdout), (quiet.code, &quiet.stdout));
-    let note =
-        format!("notify: hook: {} answered 404; look whether its address is still right\n", server.host());
+    let note = format!("notify: hook: {} answered 404; look whether its address is still right\n", server.host());
     assert_eq!(told.stderr.replace(&note, ""), quiet.stderr);
     assert_eq!(told.stderr.matches("notify:").count(), 1, "{}", told.stderr);
 }
 
 #[test]
 fn the_address_is_never_shown() {
-    let server = Server::replying([]);
+    let server = TestServer::with_replies([]);
     let project = project(&to(&server));
-    for words in
-        [&["config"][..], &["config", "--json"], &["config", "notify.channels.hook.url"], &["doctor"]]
-    {
+    for words in [&["config"][..], &["config", "--json"], &["config", "notify.channels.hook.url"], &["doctor"]] {
         let shown = project.run(words).to_string();
         assert!(!shown.contains("s3cret"), "{words:?}\n{shown}");
     }
@@ -126,26 +124,27 @@ fn the_address_is_never_shown() {
 }
 
 #[test]
-fn a_command_can_answer() {
+fn a_command_channel_can_answer() {
     let project = project(
         "[notify]\nquestion = [\"tell\"]\n[notify.channels.tell]\nkind = \"command\"\ncommand = [\"sh\", \"tell.sh\"]\n",
     );
     project.env.write("tell.sh", "signoff answer \"$SIGNOFF_QUESTION_ID\" proceed > answered.txt\n");
     project.commit("Tell");
     assert_eq!(work(&project).code, Some(3));
-    // Whether the program that asked still runs then is anyone's guess.
+    // The program that asked may have ended by then.
     assert_eq!(project.read("answered.txt").lines().next(), Some("q1 answered: proceed"));
 }
 
 #[test]
-fn channels_can_be_tried() {
-    let server = Server::replying([Reply::status(200), Reply::status(403), Reply::status(200)]);
+fn channels_can_be_tested() {
+    let server =
+        TestServer::with_replies([CannedReply::status(200), CannedReply::status(403), CannedReply::status(200)]);
     let project = project(&to(&server));
     let tried = |words: &[&str]| project.run(words).to_string().replace(&server.host(), "HOST");
     insta::assert_snapshot!(tried(&["notify", "hook"]), @"
     exit 0
     --- stdout
-    ✓ hook (webhook to HOST), on done, question: told
+    ✓ hook (webhook to HOST), on done, question: sent
     ");
     insta::assert_snapshot!(tried(&["notify", "hook", "--event", "question"]), @"
     exit 1
@@ -165,33 +164,30 @@ fn channels_can_be_tried() {
     assert_eq!(sent[1]["event"], "question");
 }
 
-/// The hook hangs, and the program ends without it: the question is still there.
+/// The webhook hangs, and the program ends before it is delivered; the question is still open.
 #[test]
-fn a_question_that_got_through_to_nobody_is_told_again_until_it_did() {
-    let server = Server::replying([Reply::hangs(), Reply::status(200), Reply::status(200)]);
+fn an_undelivered_question_is_sent_again_until_it_is_delivered() {
+    let server = TestServer::with_replies([CannedReply::hang(), CannedReply::status(200), CannedReply::status(200)]);
     let project = project(&to(&server));
     let worked = work(&project);
     assert!(worked.stderr.contains("notify: hook did not take one message in time"), "{worked}");
     assert_eq!(work(&project).code, Some(3));
     let [lost, told] = server.requests().try_into().expect("two messages");
-    assert_eq!(
-        (&told.json()["event"], told.json()["question"]["id"].clone()),
-        (&"question".into(), "q1".into())
-    );
+    assert_eq!((&told.json()["event"], told.json()["question"]["id"].clone()), (&"question".into(), "q1".into()));
     assert_eq!(lost.json()["at"], told.json()["at"]);
     work(&project);
     assert_eq!(server.requests().len(), 2, "it was taken");
 }
 
 #[test]
-fn agents_and_checks_know_no_address_of_a_channel_and_none_is_written_down() {
+fn agents_and_checks_do_not_get_a_channels_address_and_it_is_not_stored() {
     const ADDRESS: &str = "http://127.0.0.1:1/services/T0/hook-canary-0f9e8d7c6b5a";
     const HEADER: &str = "tok-canary-1a2b3c4d5e6f7a8b";
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         let told = format!("The address is {ADDRESS}, the key {HEADER}.\n");
         script
-            .rule(Rule::role("implement").shell("env > seen.txt").say(&told))
-            .rule(Rule::role("fix").say("Nothing to fix.\n"))
+            .rule(ScriptRule::role("implement").shell("env > seen.txt").say(&told))
+            .rule(ScriptRule::role("fix").say("Nothing to fix.\n"))
     });
     project.configure(&format!(
         "[agents.checks]\nkind = \"checks\"\n[roles]\nimplement = \"scripted\"\n[reviewers.tests]\nkind = \"tests\"\nagent = \"checks\"\n\
@@ -205,23 +201,19 @@ fn agents_and_checks_know_no_address_of_a_channel_and_none_is_written_down() {
     assert!(shown.stdout.contains("address=."), "{worked}\n{shown}");
     let seen = project.git("show signoff/task-1-greet:seen.txt");
     assert!(seen.contains("SIGNOFF_ROLE=implement") && !seen.contains("canary"), "{seen}");
-    // The configuration itself is committed, so worktrees have it.
-    let kept =
-        project.git("--no-pager grep --no-index -l -a canary -- .signoff ':!.signoff/worktrees'; true");
+    // The configuration itself is committed, so it is in the worktrees.
+    let kept = project.git("--no-pager grep --no-index -l -a canary -- .signoff ':!.signoff/worktrees'; true");
     assert_eq!(kept.trim(), "", "{worked}");
 }
 
 #[test]
 fn an_address_with_a_password_is_refused_and_never_shown() {
-    for address in [
-        "http://u:s3cret@127.0.0.1:1/x",
-        "http://u:s3cret/pw@127.0.0.1:1/x",
-        "http://127.0.0.1:18101;s3cret/x",
-    ] {
-        let project = Project::new(PROGRAM);
-        let notify = format!(
-            "[notify]\ndone = [\"hook\"]\n[notify.channels.hook]\nkind = \"webhook\"\nurl = \"{address}\"\n"
-        );
+    for address in
+        ["http://u:s3cret@127.0.0.1:1/x", "http://u:s3cret/pw@127.0.0.1:1/x", "http://127.0.0.1:18101;s3cret/x"]
+    {
+        let project = TestProject::new(PROGRAM);
+        let notify =
+            format!("[notify]\ndone = [\"hook\"]\n[notify.channels.hook]\nkind = \"webhook\"\nurl = \"{address}\"\n");
         project.env.write("signoff.toml", notify);
         for words in [&["config"][..], &["notify"], &["doctor"]] {
             let shown = project.run(words).to_string();
@@ -232,27 +224,27 @@ fn an_address_with_a_password_is_refused_and_never_shown() {
     }
 }
 
-/// The bell goes to a real terminal: in lines, on the whole screen, and after a person left it.
+/// The bell on a real terminal: in line mode, on the full screen, and after a person left it.
 #[test]
-fn a_question_rings_the_terminal_unless_it_is_to_be_quiet() {
+fn a_question_rings_the_bell_unless_quiet_is_set() {
     let rung = |words: &[&str]| {
         let project = project("");
         let terminal = project.env.terminal(words);
-        terminal.finish_and_rings()
+        terminal.finish_and_count_bells()
     };
     assert_eq!(rung(&["work", "--plain"]), 1);
     assert_eq!(rung(&["work", "--plain", "--quiet"]), 0);
 }
 
 #[test]
-fn who_left_the_screen_still_hears_the_bell() {
+fn the_bell_rings_after_a_person_left_the_screen() {
     let project = project("");
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").write(FEATURE, "login\n").say("Reading it.\n");
+    let waits = ScriptRule::role("implement").write(FEATURE, "login\n").say("Reading it.\n");
     project.set_agent(|script| {
         script
             .rule(waits.wait_for(&gate.display().to_string()))
-            .rule(Rule::role("review").say(&changes("missing input validation")))
+            .rule(ScriptRule::role("review").say(&changes("missing input validation")))
     });
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for("Reading it.");
@@ -260,14 +252,14 @@ fn who_left_the_screen_still_hears_the_bell() {
     terminal.wait_for("Leave the screen?");
     terminal.send("y");
     terminal.wait_until("lines", |screen| screen.contains("/1] Implementing..."));
-    assert_eq!(terminal.rings(), 0);
+    assert_eq!(terminal.bell_count(), 0);
     fs::write(&gate, "").expect("a written file");
-    assert_eq!(terminal.finish_and_rings(), 1);
+    assert_eq!(terminal.finish_and_count_bells(), 1);
 }
 
 #[test]
-fn the_screen_rings_when_it_asks() {
+fn the_bell_rings_when_the_screen_shows_a_question() {
     let project = project("");
     let terminal = project.env.terminal(&["work"]);
-    terminal.wait_until_it_rings();
+    terminal.wait_for_bell();
 }

@@ -1,4 +1,4 @@
-//! A database that an earlier version wrote: finished work is reported as before, except where that was untrue.
+//! A database of an earlier version: finished work is reported as before, except where that was wrong.
 //!
 //! `testdata/databases/finished-work.sql` is the dump of a queue (approved, out of cycles, failed, left for discussion,
 //! accepted by a person, not reviewed), a run of two loops with a checkpoint review that found something, and a task of
@@ -6,14 +6,14 @@
 
 use std::fs;
 
-use signoff_testkit::Project;
+use signoff_testkit::TestProject;
 
 use crate::PROGRAM;
 
 const DUMP: &str = include_str!("../../../../testdata/databases/finished-work.sql");
 
-fn project() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| script);
+fn project() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| script);
     let directory = project.env.work().join(".signoff");
     fs::create_dir_all(&directory).unwrap();
     let database = rusqlite::Connection::open(directory.join("signoff.db")).unwrap();
@@ -41,7 +41,7 @@ fn finished_work_is_reported_as_before() {
 }
 
 #[test]
-fn rebuilding_its_tables_gives_the_same_report() {
+fn rebuilding_the_tables_gives_the_same_report() {
     let project = project();
     let before = project.run(&["status", "--json"]);
     project.run(&["doctor", "--rebuild"]);

@@ -1,7 +1,7 @@
-//! A workflow of one's own: its phases, its reviewers with prompts of their own, models for roles.
+//! Custom workflows: phases, reviewers with their own prompts, and models for roles.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
 
 use crate::PROGRAM;
 
@@ -48,26 +48,24 @@ max_cycles = 2
 ";
 
 #[test]
-fn a_workflow_of_ones_own_is_worked_to_approval() {
-    let project = Project::with_agent(PROGRAM, |script| script);
+fn a_custom_workflow_runs_until_approval() {
+    let project = TestProject::with_agent(PROGRAM, |script| script);
     let log = project.state().with_file_name("models");
-    let noted = format!(
-        "echo \"$SIGNOFF_PHASE $SIGNOFF_ROLE $SIGNOFF_REVIEWER: $SIGNOFF_MODEL\" >> '{}'",
-        log.display()
-    );
+    let noted =
+        format!("echo \"$SIGNOFF_PHASE $SIGNOFF_ROLE $SIGNOFF_REVIEWER: $SIGNOFF_MODEL\" >> '{}'", log.display());
     project.set_agent(|script| {
         script
-            .rule(Rule::role("implement").shell(&noted).write("a.txt", "name: Ann\n").say("Written.\n"))
-            .rule(Rule::role("simplify").shell(&noted).say("It is simple.\n"))
+            .rule(ScriptRule::role("implement").shell(&noted).write("a.txt", "name: Ann\n").say("Written.\n"))
+            .rule(ScriptRule::role("simplify").shell(&noted).say("It is simple.\n"))
             .rule(
-                Rule::role("review")
+                ScriptRule::role("review")
                     .reviewer("privacy")
                     .cycle(1)
                     .shell(&noted)
                     .say("- a.txt:1 **HIGH** a name of a person\n\n**Verdict: CHANGES_REQUESTED**\n"),
             )
-            .rule(Rule::role("review").shell(&noted).say("**Verdict: APPROVED**\n"))
-            .rule(Rule::role("fix").shell(&noted).write("a.txt", "name: somebody\n").say("Fixed.\n"))
+            .rule(ScriptRule::role("review").shell(&noted).say("**Verdict: APPROVED**\n"))
+            .rule(ScriptRule::role("fix").shell(&noted).write("a.txt", "name: somebody\n").say("Fixed.\n"))
     });
     project.env.write("docs/privacy.md", "You guard what people want to keep to themselves.\n");
     project.env.write("docs/style.md", "You read like our most careful colleague.\n");
@@ -106,7 +104,7 @@ fn a_workflow_of_ones_own_is_worked_to_approval() {
     ");
     let noted = std::fs::read_to_string(log).unwrap();
     let mut noted: Vec<_> = noted.lines().collect();
-    // The reviewers of one round work at once.
+    // The reviewers of one round run in parallel.
     noted.sort_unstable();
     insta::assert_snapshot!(noted.join("\n"), @"
     read fix : small
@@ -119,7 +117,7 @@ fn a_workflow_of_ones_own_is_worked_to_approval() {
     ");
     let calls = project.calls();
     let prompts = |role: &str, reviewer: &str| -> Vec<String> {
-        let of = calls.of_role(role).filter(|call| call.start.reviewer == reviewer);
+        let of = calls.with_role(role).filter(|call| call.start.reviewer == reviewer);
         of.map(|call| call.prompt.lines().next().unwrap_or_default().to_owned()).collect()
     };
     let guard = "You guard what people want to keep to themselves.";
@@ -143,8 +141,8 @@ fn a_workflow_of_ones_own_is_worked_to_approval() {
 }
 
 #[test]
-fn one_setting_can_be_asked_for() {
-    let project = Project::with_agent(PROGRAM, |script| script);
+fn one_setting_can_be_queried() {
+    let project = TestProject::with_agent(PROGRAM, |script| script);
     project.configure("jobs = 2\n[limits]\nsilence = \"5m\"\n");
     insta::assert_snapshot!(project.run(&["config", "jobs"]), @"
     exit 0
@@ -178,12 +176,12 @@ fn one_setting_can_be_asked_for() {
 }
 
 #[test]
-fn the_schema_is_printed_and_kept_beside_the_documentation() {
-    let project = Project::new(PROGRAM);
+fn the_schema_is_printed_and_matches_the_documentation() {
+    let project = TestProject::new(PROGRAM);
     let printed = project.run(&["config", "--schema"]);
     let kept = include_str!("../../../../docs/schema/signoff.toml.schema.json");
     assert_eq!((printed.code, printed.stdout.as_str()), (Some(0), kept));
-    // A file that cannot be read is no reason not to help with it.
+    // An unreadable file does not prevent printing the schema.
     project.env.write("signoff.toml", "jobs =\n");
     assert_eq!(project.run(&["config", "--schema"]).stdout, kept);
 }
@@ -220,25 +218,25 @@ fail_on = \"LOW\"
 max_cycles = 2
 ";
 
-/// What a gate only notes stays there: nobody at the next one is told to do it, and its review says what it said.
+/// A finding that a gate only notes is not passed to the next gate, and the gate's review file is unchanged.
 #[test]
-fn the_review_of_a_gate_is_its_own() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn each_gate_has_its_own_review() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("a.txt", "a\n").say("Written.\n"))
+            .rule(ScriptRule::role("implement").write("a.txt", "a\n").say("Written.\n"))
             .rule(
-                Rule::role("review")
+                ScriptRule::role("review")
                     .reviewer("early")
                     .say("- a.txt:1 **HIGH** rewrite it all\n\n**Verdict: CHANGES_REQUESTED**\n"),
             )
             .rule(
-                Rule::role("review")
+                ScriptRule::role("review")
                     .reviewer("late")
                     .cycle(1)
                     .say("- a.txt:1 **HIGH** a typo\n\n**Verdict: CHANGES_REQUESTED**\n"),
             )
-            .rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
-            .rule(Rule::role("fix").write("a.txt", "b\n").say("Fixed.\n"))
+            .rule(ScriptRule::role("review").say("**Verdict: APPROVED**\n"))
+            .rule(ScriptRule::role("fix").write("a.txt", "b\n").say("Fixed.\n"))
     });
     project.configure(TWO_GATES);
     project.run(&["add", "Twice", "-a"]);
@@ -255,7 +253,7 @@ fn the_review_of_a_gate_is_its_own() {
     task-1-p1-second-review-2.md: **Verdict: APPROVED**
     ");
     let calls = project.calls();
-    let prompts: Vec<_> = calls.of_role("fix").map(|call| call.prompt.as_str()).collect();
+    let prompts: Vec<_> = calls.with_role("fix").map(|call| call.prompt.as_str()).collect();
     let [prompt] = prompts[..] else { panic!("there is one fix, not {}", prompts.len()) };
     assert!(prompt.contains("a typo") && !prompt.contains("rewrite it all"), "{prompt}");
 }

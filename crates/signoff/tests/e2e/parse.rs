@@ -1,4 +1,4 @@
-//! `signoff parse`.
+//! `signoff parse`: reviews in every contract, violations, and bounded memory.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -6,8 +6,9 @@ use std::io::Write;
 use crate::test_env;
 
 #[test]
-fn a_review_ends_with_zero() {
-    let answer = "ISSUES:\n- [Critical] src/auth.rs:52 tokens are compared with ==\n- [Minor] src/auth.rs:30 a magic number\n";
+fn a_valid_review_exits_with_zero() {
+    let answer =
+        "ISSUES:\n- [Critical] src/auth.rs:52 tokens are compared with ==\n- [Minor] src/auth.rs:30 a magic number\n";
     insta::assert_snapshot!(test_env().run_with_input(&["parse", "--contract", "prefix"], answer), @r#"
     exit 0
     --- stdout
@@ -59,8 +60,7 @@ fn a_review_ends_with_zero() {
 fn the_role_is_repeated_in_the_output() {
     let env = test_env();
     for role in ["spec", "code", "security", "tests", "general"] {
-        let parsed =
-            env.run_with_input(&["parse", "--contract", "prefix", "--role", role], "APPROVED: fine\n");
+        let parsed = env.run_with_input(&["parse", "--contract", "prefix", "--role", role], "APPROVED: fine\n");
         assert_eq!(parsed.code, Some(0), "{parsed}");
         assert_eq!(parsed.json()["reviewer"], role);
         assert_eq!(parsed.json()["role"], role);
@@ -92,7 +92,7 @@ fn every_contract_has_its_name() {
 }
 
 #[test]
-fn a_broken_contract_ends_with_one_and_names_the_violation() {
+fn a_violation_of_the_contract_exits_with_one_and_is_named() {
     insta::assert_snapshot!(test_env().run_with_input(&["parse", "--contract", "json"], "looks good to me"), @r#"
     exit 1
     --- stdout
@@ -120,16 +120,14 @@ fn the_schema_names_what_is_printed_and_nothing_else() {
     let issue = "ISSUES:\n- [Critical] src/auth.rs:52 tokens are compared with ==\n";
     let review = env.run_with_input(&["parse", "--contract", "prefix"], issue).json();
     let violated = env.run_with_input(&["parse", "-q", "--contract", "prefix"], "hm").json();
-    let keys =
-        |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
-    for (name, printed) in [("review", &review), ("finding", &review["findings"][0]), ("violated", &violated)]
-    {
+    let keys = |value: &serde_json::Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+    for (name, printed) in [("review", &review), ("finding", &review["findings"][0]), ("violated", &violated)] {
         assert_eq!(keys(&schema["$defs"][name]["properties"]), keys(printed), "{name}");
     }
 }
 
 #[test]
-fn quiet_leaves_only_the_data() {
+fn quiet_prints_only_the_data() {
     let quiet = test_env().run_with_input(&["parse", "-q", "--contract", "json"], "looks good to me");
     assert_eq!(quiet.json()["verdict"], "inconclusive");
     assert_eq!(quiet.stderr, "");
@@ -143,7 +141,7 @@ fn an_empty_answer_is_a_violation() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_a_violation_with_their_place() {
+fn bytes_that_are_not_utf8_are_a_violation_with_their_position() {
     let parsed = test_env().run_with_input(&["parse", "-q", "--contract", "prefix"], b"APPROVED: \xff\xfe");
     assert_eq!(parsed.code, Some(1));
     assert_eq!(parsed.json()["violation"]["code"], "not_utf8");
@@ -162,31 +160,27 @@ fn a_required_nonce_must_come_back() {
 
 #[test]
 fn an_answer_bound_to_another_commit_is_refused() {
-    let arguments =
-        ["parse", "-q", "--contract", "json", "--commit", "1234567890abcdef1234567890abcdef12345678"];
-    let other =
-        r#"{"verdict":"pass","followUpPrompt":"","commit":"fedcba0987654321fedcba0987654321fedcba09"}"#;
+    let arguments = ["parse", "-q", "--contract", "json", "--commit", "1234567890abcdef1234567890abcdef12345678"];
+    let other = r#"{"verdict":"pass","followUpPrompt":"","commit":"fedcba0987654321fedcba0987654321fedcba09"}"#;
     let parsed = test_env().run_with_input(&arguments, other);
     assert_eq!(parsed.code, Some(1));
     assert_eq!(parsed.json()["violation"]["code"], "commit_mismatch");
 }
 
 #[test]
-fn the_bar_decides_whether_findings_outrank_an_approval() {
+fn the_severity_threshold_decides_whether_findings_outrank_an_approval() {
     let env = test_env();
     let answer = "<code-review><verdict>APPROVED</verdict><confidence>high</confidence><issues><issue type=\"bug\" \
                   severity=\"important\"><location file=\"a.rs\" line=\"1\"/><description>off by one</description>\
                   <fix>add one</fix></issue></issues><summary>nearly</summary></code-review>";
-    for (bar, verdict) in
-        [("LOW", "changes_requested"), ("medium", "changes_requested"), ("HIGH", "approved")]
-    {
+    for (bar, verdict) in [("LOW", "changes_requested"), ("medium", "changes_requested"), ("HIGH", "approved")] {
         let parsed = env.run_with_input(&["parse", "--contract", "xml", "--fail-on", bar], answer);
         assert_eq!(parsed.json()["verdict"], verdict, "{bar}\n{parsed}");
     }
 }
 
 #[test]
-fn wrong_words_are_wrong_usage_and_name_the_right_ones() {
+fn invalid_values_are_wrong_usage_and_name_the_valid_ones() {
     let env = test_env();
     insta::assert_snapshot!(env.run(&["parse", "--contract", "markdwon"]), @r"
     exit 2
@@ -238,15 +232,15 @@ fn wrong_words_are_wrong_usage_and_name_the_right_ones() {
     ");
 }
 
-/// A hundred million bytes cannot be held in an address space of 96 MiB beside the program: that they are answered shows
-/// that they are not kept.
+/// A hundred million bytes do not fit into an address space of 96 MiB: an answer shows that the input
+/// is not kept in memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hundred_megabytes_of_garbage_are_answered_within_bounded_memory() {
     let env = test_env();
     for contract in ["markdown", "json", "xml", "prefix", "severity", "tool", "auto"] {
         let script = format!("ulimit -v 98304 && exec signoff parse -q --contract {contract}");
-        let parsed = env.shell_fed_by(&script, |mut stdin| {
+        let parsed = env.shell_with_stdin(&script, |mut stdin| {
             let garbage = b"{[<`*APPROVED:\x00\xff garbage\n".repeat(40_000);
             for _ in 0..100_000_000 / garbage.len() + 1 {
                 stdin.write_all(&garbage).expect("a program that reads to the end");

@@ -1,8 +1,8 @@
-//! The long way of a task: research, documents, items, checks.
+//! The phases of a task: research, documents, items, checks.
 
-use signoff_testkit::Project;
-use signoff_testkit::calls::Call;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::calls::AgentCall;
 
 use crate::PROGRAM;
 
@@ -14,7 +14,7 @@ const CLEAN: &str = "NO ISSUES\n";
 const TASKS: &str = "# Greeting\n\n### Task 1: Say hello\n\nWrite it to hello.txt.\n\n\
      **Acceptance Criteria:**\n- hello.txt says hello\n\n### Task 2: Say goodbye\n\nWrite it to bye.txt.\n";
 
-/// A workflow as short as one with documents and items can be.
+/// The shortest workflow with documents and items.
 const SHORT: &str = r#"
 preset = "short"
 [workflows.short]
@@ -31,45 +31,47 @@ plan = { kind = "general", contract = "severity" }
 code = { kind = "code", contract = "severity" }
 "#;
 
-/// Whoever researches.
-fn researchers(script: Script) -> Script {
+/// The researchers.
+fn researchers(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("brainstorm").asked_for("You are researcher 1").say("There is no greeting yet.\n"))
-        .rule(Rule::role("brainstorm").asked_for("You are researcher 2").say("It must be polite.\n"))
-        .rule(Rule::role("brainstorm").asked_for("You are researcher 3").say("It may offend.\n"))
-        .rule(Rule::role("plan").asked_for("You are researcher").say("Two files are enough.\n"))
+        .rule(ScriptRule::role("brainstorm").prompt_contains("You are researcher 1").say("There is no greeting yet.\n"))
+        .rule(ScriptRule::role("brainstorm").prompt_contains("You are researcher 2").say("It must be polite.\n"))
+        .rule(ScriptRule::role("brainstorm").prompt_contains("You are researcher 3").say("It may offend.\n"))
+        .rule(ScriptRule::role("plan").prompt_contains("You are researcher").say("Two files are enough.\n"))
 }
 
-/// Whoever thinks, plans and works.
-fn team(script: Script) -> Script {
+/// The agents that brainstorm, plan and implement.
+fn team(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("brainstorm").say("# Design\n\nOne file for each word.\n"))
-        .rule(Rule::role("plan").say(TASKS))
-        .rule(Rule::role("implement").asked_for("number 1 of 2").write("hello.txt", "hello\n").say("Done.\n"))
-        .rule(Rule::role("implement").asked_for("number 2 of 2").write("bye.txt", "bye\n").say("Done.\n"))
-        .rule(Rule::role("simplify").say("Nothing to simplify.\n"))
-        .rule(Rule::role("review").say(CLEAN))
+        .rule(ScriptRule::role("brainstorm").say("# Design\n\nOne file for each word.\n"))
+        .rule(ScriptRule::role("plan").say(TASKS))
+        .rule(
+            ScriptRule::role("implement").prompt_contains("number 1 of 2").write("hello.txt", "hello\n").say("Done.\n"),
+        )
+        .rule(ScriptRule::role("implement").prompt_contains("number 2 of 2").write("bye.txt", "bye\n").say("Done.\n"))
+        .rule(ScriptRule::role("simplify").say("Nothing to simplify.\n"))
+        .rule(ScriptRule::role("review").say(CLEAN))
 }
 
-fn project(more: &str, script: impl FnOnce(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, script);
+fn project(more: &str, script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, script);
     project.configure(more);
     project.run(&["add", "Add a greeting"]);
     project
 }
 
-/// A project with the whole workflow.
-fn whole(script: impl FnOnce(Script) -> Script) -> Project {
+/// A project with the full workflow.
+fn whole(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
     project("preset = \"phases\"\n", script)
 }
 
-fn calls(project: &Project, phase: &str) -> Vec<Call> {
+fn calls(project: &TestProject, phase: &str) -> Vec<AgentCall> {
     let calls = project.calls();
     calls.all().iter().filter(|call| call.start.phase == phase).cloned().collect()
 }
 
-/// What the branch has in a file.
-fn on_branch(project: &Project, file: &str) -> String {
+/// The content of a file on the branch.
+fn on_branch(project: &TestProject, file: &str) -> String {
     project.git(&format!("show {BRANCH}:{file}"))
 }
 
@@ -121,7 +123,7 @@ fn a_task_goes_through_all_phases() {
     hello.txt
     signoff.toml
     ");
-    let called = |call: &Call| format!("{} {}{}", call.start.phase, call.start.role, call.start.reviewer);
+    let called = |call: &AgentCall| format!("{} {}{}", call.start.phase, call.start.role, call.start.reviewer);
     let called: Vec<String> = project.calls().all().iter().map(called).collect();
     insta::assert_snapshot!(called.join("\n"), @"
     brainstorm brainstorm
@@ -147,7 +149,7 @@ fn a_task_goes_through_all_phases() {
 }
 
 #[test]
-fn everybody_is_told_what_was_found_out_before() {
+fn every_phase_gets_the_results_of_earlier_phases() {
     let project = whole(|script| team(researchers(script)));
     project.run(&["work"]);
     let prompt = |phase: &str, index: usize| calls(&project, phase)[index].prompt.clone();
@@ -161,8 +163,7 @@ fn everybody_is_told_what_was_found_out_before() {
         assert!(plan.contains(said), "{said}: {plan}");
     }
     let review = prompt("plan_review", 0);
-    for said in ["# PLAN REVIEW PHASE", "One file for each word.", "Say goodbye", PLAN, DESIGN, "diff --git"]
-    {
+    for said in ["# PLAN REVIEW PHASE", "One file for each word.", "Say goodbye", PLAN, DESIGN, "diff --git"] {
         assert!(review.contains(said), "{said}: {review}");
     }
     let (first, second) = (prompt("implement", 0), prompt("implement", 1));
@@ -180,9 +181,9 @@ fn everybody_is_told_what_was_found_out_before() {
 }
 
 #[test]
-fn a_restart_does_not_begin_blind() {
+fn a_restart_gets_the_findings_and_the_last_plan() {
     let project = project(SHORT, |script| {
-        let objects = Rule::role("review").reviewer("plan").call(1);
+        let objects = ScriptRule::role("review").reviewer("plan").call(1);
         team(script.rule(objects.say("HIGH: docs/plan.md:3 nobody greets the cat\n")))
     });
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -227,7 +228,7 @@ fn a_restart_does_not_begin_blind() {
 }
 
 #[test]
-fn each_item_is_judged_by_what_was_done_for_it() {
+fn each_item_is_reviewed_by_its_own_changes() {
     let project = project(SHORT, team);
     project.run(&["work"]);
     let reviews = calls(&project, "implement_review");
@@ -240,20 +241,18 @@ fn each_item_is_judged_by_what_was_done_for_it() {
 
 #[test]
 fn reviews_are_counted_for_each_item() {
-    let one = SHORT
-        .replace("per_item = true, max_fixes = 2", "per_item = true, max_fixes = 1, on_exhausted = \"ask\"");
+    let one = SHORT.replace("per_item = true, max_fixes = 2", "per_item = true, max_fixes = 1, on_exhausted = \"ask\"");
     let project = project(&one, |script| {
-        let objects = |call| Rule::role("review").reviewer("code").call(call);
+        let objects = |call| ScriptRule::role("review").reviewer("code").call(call);
         let script = script
             .rule(objects(1).say("HIGH: hello.txt:1 too short\n"))
             .rule(objects(3).say("HIGH: bye.txt:1 too short\n"))
             .rule(objects(4).say("HIGH: bye.txt:1 too short\n"))
-            .rule(Rule::role("fix").append("more.txt", "more\n").say("Fixed.\n"));
+            .rule(ScriptRule::role("fix").append("more.txt", "more\n").say("Fixed.\n"));
         team(script)
     });
     let worked = project.run(&["work"]).stdout;
-    let of_review: Vec<&str> =
-        worked.lines().filter(|line| line.contains("implement_review")).map(str::trim).collect();
+    let of_review: Vec<&str> = worked.lines().filter(|line| line.contains("implement_review")).map(str::trim).collect();
     insta::assert_snapshot!(of_review.join("\n"), @"
     [implement_review 1/2, item 1/2] Running review...
     [implement_review 1/2, item 1/2] Review: CHANGES_REQUESTED - too short
@@ -270,16 +269,18 @@ fn reviews_are_counted_for_each_item() {
 }
 
 #[test]
-fn a_plan_that_a_fix_changes_is_read_again() {
+fn a_plan_changed_by_a_fix_is_parsed_again() {
     let mended = TASKS.replace("### Task 2: Say goodbye", "### Task 2: Wave") + "\n### Task 3: Bow\n";
     let fixing = SHORT.replace("on_failure = \"restart\"", "on_failure = \"mini-loop\"");
     let project = project(&fixing, |script| {
-        let objects = Rule::role("review").reviewer("plan").call(1);
+        let objects = ScriptRule::role("review").reviewer("plan").call(1);
         let script = script
             .rule(objects.say("HIGH: docs/plan.md:3 nobody bows\n"))
-            .rule(Rule::role("fix").write(PLAN, &mended).say("Fixed.\n"))
-            .rule(Rule::role("implement").asked_for("number 3 of 3").write("bow.txt", "bow\n").say("Done.\n"))
-            .rule(Rule::role("implement").append("some.txt", "more\n").say("Done.\n"));
+            .rule(ScriptRule::role("fix").write(PLAN, &mended).say("Fixed.\n"))
+            .rule(
+                ScriptRule::role("implement").prompt_contains("number 3 of 3").write("bow.txt", "bow\n").say("Done.\n"),
+            )
+            .rule(ScriptRule::role("implement").append("some.txt", "more\n").say("Done.\n"));
         team(script)
     });
     project.run(&["work"]);
@@ -293,8 +294,8 @@ fn a_plan_that_a_fix_changes_is_read_again() {
     ");
 }
 
-/// Two fixers side by side, of whom one does this to the plan, and a review of that which never comes.
-fn changed_together(settings: &str, change: &str) -> Project {
+/// Two parallel fixers, one of which changes the plan, and a second review that fails.
+fn changed_together(settings: &str, change: &str) -> TestProject {
     let fixing = SHORT.replace(
         "on_failure = \"restart\", max_fixes = 1",
         &format!("on_failure = \"mini-loop\", parallel_fixes = true, {settings}"),
@@ -302,27 +303,30 @@ fn changed_together(settings: &str, change: &str) -> Project {
     project(&fixing, |script| {
         let objects = format!("HIGH: {DESIGN}:1 says too little\nHIGH: {PLAN}:3 nobody bows\n");
         let script = script
-            .rule(Rule::role("review").reviewer("plan").call(1).say(&objects))
-            .rule(Rule::role("review").reviewer("plan").exit(1))
+            .rule(ScriptRule::role("review").reviewer("plan").call(1).say(&objects))
+            .rule(ScriptRule::role("review").reviewer("plan").exit(1))
             .rule(
-                Rule::role("fix").asked_for("nobody bows").shell(&format!("{change} {PLAN}")).say("Fixed.\n"),
+                ScriptRule::role("fix")
+                    .prompt_contains("nobody bows")
+                    .shell(&format!("{change} {PLAN}"))
+                    .say("Fixed.\n"),
             )
-            .rule(Rule::role("fix").append(DESIGN, "More.\n").say("Fixed.\n"))
-            .rule(Rule::role("implement").append("some.txt", "more\n").say("Done.\n"));
+            .rule(ScriptRule::role("fix").append(DESIGN, "More.\n").say("Fixed.\n"))
+            .rule(ScriptRule::role("implement").append("some.txt", "more\n").say("Done.\n"));
         team(script)
     })
 }
 
 const ADDS: &str = "printf '\\n### Task 3: Bow\\n\\nDo it deeply.\\n' >>";
 
-/// What the items were called that were worked.
-fn items(project: &Project) -> String {
+/// The titles of the items that were worked.
+fn items(project: &TestProject) -> String {
     let subjects = project.subjects(BRANCH);
     subjects.lines().filter(|line| line.contains(" - item ")).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn a_plan_that_fixers_changed_together_is_worked_as_it_is_though_nobody_reviews_it() {
+fn a_plan_changed_by_parallel_fixers_is_parsed_again_even_without_a_review() {
     let worked = "Add a greeting - item 1 of 3: Say hello\nAdd a greeting - item 2 of 3: Say goodbye\n\
                   Add a greeting - item 3 of 3: Bow\n";
     let asked = changed_together("on_reviewer_failure = \"ask\", max_fixes = 2", ADDS);
@@ -340,9 +344,8 @@ fn a_plan_that_fixers_changed_together_is_worked_as_it_is_though_nobody_reviews_
 }
 
 #[test]
-fn an_item_that_fixers_changed_together_is_worked_as_it_reads_now() {
-    let project =
-        changed_together("on_reviewer_failure = \"ask\", max_fixes = 2", "sed -i 's/bye.txt/wave.txt/'");
+fn an_item_changed_by_parallel_fixers_is_worked_as_changed() {
+    let project = changed_together("on_reviewer_failure = \"ask\", max_fixes = 2", "sed -i 's/bye.txt/wave.txt/'");
     project.run(&["work"]);
     project.run(&["answer", "1", "skip"]);
     project.run(&["work"]);
@@ -352,15 +355,15 @@ fn an_item_that_fixers_changed_together_is_worked_as_it_reads_now() {
 }
 
 #[test]
-fn a_plan_that_a_person_changes_while_they_are_asked_is_worked_as_they_left_it() {
+fn a_plan_that_a_person_changes_during_a_question_is_worked_as_changed() {
     let asking = SHORT.replace(
         "on_failure = \"restart\", max_fixes = 1",
         "on_failure = \"mini-loop\", max_fixes = 0, on_exhausted = \"ask\"",
     );
     let objecting = || {
         project(&asking, |script| {
-            let objects = Rule::role("review").reviewer("plan").say("HIGH: docs/plan.md:3 nobody bows\n");
-            let more = Rule::role("implement").append("some.txt", "more\n").say("Done.\n");
+            let objects = ScriptRule::role("review").reviewer("plan").say("HIGH: docs/plan.md:3 nobody bows\n");
+            let more = ScriptRule::role("implement").append("some.txt", "more\n").say("Done.\n");
             team(script.rule(objects).rule(more))
         })
     };
@@ -378,7 +381,7 @@ fn a_plan_that_a_person_changes_while_they_are_asked_is_worked_as_they_left_it()
     Add a greeting - item 2 of 3: Say goodbye
     Add a greeting - item 3 of 3: Bow
     ");
-    // What is gone is no reason to do nothing.
+    // If the plan was deleted, the parsed items are worked.
     let project = objecting();
     project.run(&["work"]);
     project.git(&format!("-C .signoff/worktrees/task-1 rm -q {PLAN}"));
@@ -388,22 +391,22 @@ fn a_plan_that_a_person_changes_while_they_are_asked_is_worked_as_they_left_it()
     assert_eq!(items(&project).lines().count(), 2);
 }
 
-/// What becomes of a plan that a fixer changes like this, once or twice, and what the second fixer is told.
-fn mishandled(times: u32, fix: impl Fn(Rule) -> Rule) -> (Project, signoff_testkit::Output) {
+/// The result if a fixer changes the plan like this in its first one or two calls.
+fn mishandled(times: u32, fix: impl Fn(ScriptRule) -> ScriptRule) -> (TestProject, signoff_testkit::ProgramOutput) {
     let fixing = SHORT.replace("on_failure = \"restart\"", "on_failure = \"mini-loop\"");
     let project = project(&fixing, |script| {
-        let objects = Rule::role("review").reviewer("plan").call(1);
+        let objects = ScriptRule::role("review").reviewer("plan").call(1);
         let script = script.rule(objects.say("HIGH: docs/plan.md:3 nobody bows\n"));
-        let script = (1..=times).fold(script, |script, call| script.rule(fix(Rule::role("fix").call(call))));
-        let adds = Rule::role("fix").append(PLAN, "Bow.\n").say("Fixed.\n");
-        team(script.rule(adds).rule(Rule::role("implement").append("some.txt", "more\n").say("Done.\n")))
+        let script = (1..=times).fold(script, |script, call| script.rule(fix(ScriptRule::role("fix").call(call))));
+        let adds = ScriptRule::role("fix").append(PLAN, "Bow.\n").say("Fixed.\n");
+        team(script.rule(adds).rule(ScriptRule::role("implement").append("some.txt", "more\n").say("Done.\n")))
     });
     let worked = project.run(&["work", "--no-ask"]);
     (project, worked)
 }
 
 #[test]
-fn a_fixer_that_leaves_no_plan_has_failed_and_the_next_finds_it_again() {
+fn a_fixer_that_leaves_no_valid_plan_has_failed_and_the_plan_is_restored() {
     let ways: [(&str, String); 3] = [
         ("is not there any more", format!("rm {PLAN}")),
         ("is not a plain file", format!("ln -sf /etc/passwd {PLAN}")),
@@ -428,9 +431,9 @@ fn a_fixer_that_leaves_no_plan_has_failed_and_the_next_finds_it_again() {
 }
 
 #[test]
-fn documents_are_committed_where_the_project_ignores_them_and_nothing_else_is() {
+fn documents_are_committed_even_if_ignored_and_other_ignored_files_are_not() {
     let project = project(SHORT, |script| {
-        let plan = Rule::role("plan").write(PLAN, TASKS).write("docs/secret.txt", "mine\n").say("Written.\n");
+        let plan = ScriptRule::role("plan").write(PLAN, TASKS).write("docs/secret.txt", "mine\n").say("Written.\n");
         team(script.rule(plan))
     });
     project.env.write(".gitignore", "docs/\n*-plan.md\n");
@@ -444,16 +447,11 @@ fn documents_are_committed_where_the_project_ignores_them_and_nothing_else_is() 
 }
 
 #[test]
-fn a_plan_without_tasks_is_worked_as_a_whole() {
+fn a_plan_without_tasks_is_worked_as_one_item() {
     let project = project(SHORT, |script| {
         let script = script
-            .rule(
-                Rule::role("plan")
-                    .write(PLAN, "Just do it.\n")
-                    .write("stray.txt", "oops\n")
-                    .say("Written.\n"),
-            )
-            .rule(Rule::role("implement").write("hello.txt", "hello\n").say("Done.\n"));
+            .rule(ScriptRule::role("plan").write(PLAN, "Just do it.\n").write("stray.txt", "oops\n").say("Written.\n"))
+            .rule(ScriptRule::role("implement").write("hello.txt", "hello\n").say("Done.\n"));
         team(script)
     });
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -472,7 +470,7 @@ fn a_plan_without_tasks_is_worked_as_a_whole() {
       [implement_review 1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 reviews)
     --- stderr
-    whoever wrote the plan changed other files too, which are kept: stray.txt
+    the plan writer also changed other files, which are kept: stray.txt
     docs/signoff/task-1-add-a-greeting-plan.md has no tasks in a form that is known: it is worked as a whole
     ");
     assert_eq!(on_branch(&project, PLAN), "Just do it.\n");
@@ -484,26 +482,25 @@ fn a_plan_without_tasks_is_worked_as_a_whole() {
 }
 
 #[test]
-fn an_item_that_is_done_already_is_told_and_nothing_at_all_is_a_failure() {
+fn an_item_without_changes_is_reported_and_a_task_without_changes_fails() {
     let one_of_two = project(SHORT, |script| {
-        team(script.rule(Rule::role("implement").asked_for("number 1 of 2").say("It is there.\n")))
+        team(script.rule(ScriptRule::role("implement").prompt_contains("number 1 of 2").say("It is there.\n")))
     });
     let worked = one_of_two.run(&["work"]);
     assert!(worked.to_string().contains("item 1 of 2 changed nothing: Say hello"), "{worked}");
     assert_eq!(worked.code, Some(0), "{worked}");
-    let none = project(SHORT, |script| team(script.rule(Rule::role("implement").say("It is there.\n"))));
+    let none = project(SHORT, |script| team(script.rule(ScriptRule::role("implement").say("It is there.\n"))));
     let worked = none.run(&["work", "--no-ask"]);
     assert!(worked.to_string().contains("ended without changing anything"), "{worked}");
     assert_eq!(worked.code, Some(1), "{worked}");
 }
 
 #[test]
-fn a_researcher_that_fails_is_done_without_and_one_that_writes_is_undone() {
+fn a_failed_researcher_is_skipped_and_one_that_writes_is_undone() {
     let project = whole(|script| {
-        let second = || Rule::role("brainstorm").asked_for("You are researcher 2");
-        let third = Rule::role("brainstorm").asked_for("You are researcher 3");
-        let script =
-            script.rule(second().exit(3)).rule(third.write("planted.txt", "here\n").say("It may offend.\n"));
+        let second = || ScriptRule::role("brainstorm").prompt_contains("You are researcher 2");
+        let third = ScriptRule::role("brainstorm").prompt_contains("You are researcher 3");
+        let script = script.rule(second().exit(3)).rule(third.write("planted.txt", "here\n").say("It may offend.\n"));
         team(researchers(script))
     });
     let worked = project.run(&["work"]);
@@ -519,9 +516,9 @@ fn a_researcher_that_fails_is_done_without_and_one_that_writes_is_undone() {
 }
 
 #[test]
-fn finished_researchers_are_not_asked_again_after_a_kill() {
+fn finished_researchers_are_not_called_again_after_a_kill() {
     let project = whole(|script| team(researchers(script)));
-    // Three are prepared for research, the fourth brings their reports together.
+    // Three attempts for research; the fourth combines their reports.
     project.env.run_with(&["work"], &[("SIGNOFF_FAILPOINT", "prepare:4")]);
     assert_eq!(calls(&project, "brainstorm").len(), 3);
     let worked = project.run(&["work"]);
@@ -534,12 +531,12 @@ fn finished_researchers_are_not_asked_again_after_a_kill() {
 }
 
 #[test]
-fn checks_that_are_found_are_run_and_a_failing_one_begins_the_next_pass() {
+fn detected_checks_run_and_a_failing_one_starts_the_next_pass() {
     let project = whole(|script| {
         let makefile = "test:\n\t@test -f fixed.txt || { echo 'hello.txt:1: too loud'; exit 1; }\n";
         let script = script
-            .rule(Rule::role("implement").call(1).write("Makefile", makefile).say("Done.\n"))
-            .rule(Rule::role("implement").asked_for("too loud").write("fixed.txt", "f\n").say("Done.\n"));
+            .rule(ScriptRule::role("implement").call(1).write("Makefile", makefile).say("Done.\n"))
+            .rule(ScriptRule::role("implement").prompt_contains("too loud").write("fixed.txt", "f\n").say("Done.\n"));
         team(researchers(script))
     });
     let worked = project.run(&["work"]);
@@ -557,19 +554,18 @@ fn checks_that_are_found_are_run_and_a_failing_one_begins_the_next_pass() {
 }
 
 #[test]
-fn a_check_whose_program_is_not_there_could_not_run_and_begins_no_pass() {
+fn a_check_whose_program_is_missing_starts_no_pass() {
     let project = whole(|script| team(researchers(script)));
     project.configure("preset = \"phases\"\n[checks]\ntest = \"nosuchtool test ./...\"\n");
     let worked = project.run(&["work", "--no-ask"]);
     assert_eq!(worked.code, Some(1), "{worked}");
-    let said =
-        "Checks could not run: could not be started: check `test` needs `nosuchtool`, which is not installed";
+    let said = "Checks could not run: could not be started: check `test` needs `nosuchtool`, which is not installed";
     assert!(worked.stdout.contains(said), "{worked}");
     assert!(!worked.stdout.contains("Iteration 2/"), "{worked}");
 }
 
 #[test]
-fn prompts_of_ones_own_are_obeyed() {
+fn custom_prompts_are_used() {
     let project = project(SHORT, team);
     project.env.write(".signoff/prompts/brainstorm.md", "Think like a cat.\n");
     project.env.write("plan-prompt.md", "Plan like a cat.\n");
@@ -581,7 +577,7 @@ fn prompts_of_ones_own_are_obeyed() {
 }
 
 #[test]
-fn what_was_refused_is_not_in_the_way_of_the_next() {
+fn a_rejected_plan_does_not_block_the_next_attempt() {
     let ways = [
         "rm -rf docs && echo file > docs".to_owned(),
         "rm -rf docs && ln -s ../../../.. docs".to_owned(),
@@ -590,7 +586,7 @@ fn what_was_refused_is_not_in_the_way_of_the_next() {
         format!("mkdir -p docs/signoff && head -c 2000000 /dev/zero | tr '\\0' x > {PLAN}"),
     ];
     for script in &ways {
-        let bad = Rule::role("plan").call(1).shell(script).say("Done.\n");
+        let bad = ScriptRule::role("plan").call(1).shell(script).say("Done.\n");
         let project = project(SHORT, |all| team(all.rule(bad)));
         let worked = project.run(&["work", "--no-ask"]);
         assert_eq!(worked.code, Some(0), "{script}: {worked}");
@@ -598,9 +594,9 @@ fn what_was_refused_is_not_in_the_way_of_the_next() {
     }
 }
 
-/// What becomes of a plan that is written in this way; nothing outside of the worktree may change.
-fn hostile(plan: impl Fn(Rule) -> Rule) -> String {
-    let project = project(SHORT, |script| team(script.rule(plan(Rule::role("plan")))));
+/// The error for a plan written in this way; nothing outside of the worktree may change.
+fn hostile(plan: impl Fn(ScriptRule) -> ScriptRule) -> String {
+    let project = project(SHORT, |script| team(script.rule(plan(ScriptRule::role("plan")))));
     project.env.write("../outside.md", "mine\n");
     let before = project.checkout();
     let worked = project.run(&["work", "--no-ask"]);
@@ -616,17 +612,13 @@ fn hostile(plan: impl Fn(Rule) -> Rule) -> String {
 }
 
 #[test]
-fn a_hostile_plan_writes_nowhere_else_and_is_refused_in_words() {
+fn a_hostile_plan_writes_nothing_outside_and_is_rejected_with_a_reason() {
     let many: String = (1..=201).map(|number| format!("### Task {number}: Do it\n\nNow.\n\n")).collect();
     let said = [
         hostile(|rule| rule.shell("rm -rf docs && echo file > docs").say(TASKS)),
-        hostile(|rule| {
-            rule.shell(&format!("rm -f {PLAN}; ln -s ../../../../../outside.md {PLAN}")).say(TASKS)
-        }),
+        hostile(|rule| rule.shell(&format!("rm -f {PLAN}; ln -s ../../../../../outside.md {PLAN}")).say(TASKS)),
         hostile(|rule| rule.shell("rm -rf docs && ln -s ../../../.. docs").say(TASKS)),
-        hostile(|rule| {
-            rule.shell(&format!("head -c 10000000 /dev/zero | tr '\\0' x > {PLAN}")).say("Done.\n")
-        }),
+        hostile(|rule| rule.shell(&format!("head -c 10000000 /dev/zero | tr '\\0' x > {PLAN}")).say("Done.\n")),
         hostile(|rule| rule.say(&many)),
         hostile(|rule| rule.say(" \n")),
         hostile(|rule| rule.say("# Plan\n\n### Task 1: \u{0}\n")),
@@ -645,12 +637,12 @@ fn a_hostile_plan_writes_nowhere_else_and_is_refused_in_words() {
 }
 
 #[test]
-fn control_characters_in_a_plan_reach_no_terminal() {
+fn control_characters_in_a_plan_do_not_reach_the_terminal() {
     let project = project(SHORT, |script| {
         let plan = "### Task 1: Say \u{1b}[2Jhello\u{7}\n\nNow.\n";
         let script = script
-            .rule(Rule::role("plan").say(plan))
-            .rule(Rule::role("implement").say("It is there.\n").write("hello.txt", "hello\n"));
+            .rule(ScriptRule::role("plan").say(plan))
+            .rule(ScriptRule::role("implement").say("It is there.\n").write("hello.txt", "hello\n"));
         team(script)
     });
     let worked = project.run(&["work"]);

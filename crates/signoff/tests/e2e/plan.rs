@@ -1,7 +1,7 @@
-//! `signoff run PLAN`: the tasks of a plan in order, each reviewed twice at once.
+//! `signoff run PLAN`: the tasks of a plan in order, each reviewed by two reviewers in parallel.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 use crate::actors::{FEATURE, clean, content, issue, sees};
@@ -20,15 +20,15 @@ const PLAN: &str = "\
 - [ ] **Step 1: End the session**
 ";
 
-/// Writes a file of its own for each task.
-fn developer(script: Script) -> Script {
+/// Writes a separate file for each task.
+fn developer(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("task-{task}.txt", "one\n").write(FEATURE, "{task}\n"))
-        .rule(Rule::role("fix").append(FEATURE, "fixed {cycle}\n"))
+        .rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n").write(FEATURE, "{task}\n"))
+        .rule(ScriptRule::role("fix").append(FEATURE, "fixed {cycle}\n"))
 }
 
-fn project(script: impl FnOnce(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, script);
+fn project(script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, script);
     project.env.write("plan.md", PLAN);
     project.commit("Plan");
     project
@@ -92,64 +92,54 @@ fn the_tasks_follow_each_other_on_one_branch() {
     1 file changed, 1 insertion(+), 1 deletion(-)
     ");
     let calls = project.calls();
-    let second: Vec<_> = calls.of_role("review").filter(|call| call.start.task == "2").collect();
-    assert!(
-        second.iter().all(|call| !call.prompt.contains("task-1.txt")),
-        "only its own changes are reviewed"
-    );
+    let second: Vec<_> = calls.with_role("review").filter(|call| call.start.task == "2").collect();
+    assert!(second.iter().all(|call| !call.prompt.contains("task-1.txt")), "only its own changes are reviewed");
 }
 
-/// Each reviewer waits until the other one has begun: one after the other they would wait for ever.
+/// Each reviewer waits until the other one has started: run one after the other they would wait forever.
 #[test]
-fn both_reviews_run_at_once_on_the_same_commit() {
+fn both_reviews_run_in_parallel_on_the_same_commit() {
     let project = project(|script| {
         let state = script.state.clone().unwrap();
         let begun = |reviewer: &str| state.join(format!("{reviewer}-{{task}}")).display().to_string();
         let waits = |own: &str, other: &str| {
-            let rule = Rule::role("review").reviewer(own).write(&begun(own), "").wait_for(&begun(other));
+            let rule = ScriptRule::role("review").reviewer(own).write(&begun(own), "").wait_for(&begun(other));
             rule.say(&clean(own))
         };
         developer(script).rule(waits("spec", "code")).rule(waits("code", "spec"))
     });
     assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));
     let calls = project.calls();
-    assert_eq!(calls.most_at_once(), 2);
+    assert_eq!(calls.max_concurrent(), 2);
     let shown = project.run(&["show", "1", "--json"]).json();
     let reviews = shown["cycles"][0]["reviews"].as_array().unwrap();
     assert_eq!(reviews.len(), 2);
     assert_eq!(reviews[0]["commit"], reviews[1]["commit"]);
-    let diffs: Vec<_> = calls
-        .of_role("review")
-        .filter(|call| call.start.task == "1")
-        .map(|call| diff(&call.prompt))
-        .collect();
+    let diffs: Vec<_> =
+        calls.with_role("review").filter(|call| call.start.task == "1").map(|call| diff(&call.prompt)).collect();
     assert!(diffs[0].contains("+one"), "{}", diffs[0]);
     assert_eq!(diffs[0], diffs[1]);
 }
 
-/// Who was called, with reviewers who are called at once in the order of their names.
-fn story(project: &Project) -> String {
-    let story = project.calls().story();
+/// The calls, with parallel reviewers ordered by name.
+fn story(project: &TestProject) -> String {
+    let story = project.calls().summary();
     let mut lines: Vec<&str> = story.lines().collect();
     lines.chunk_by_mut(|a, b| a.starts_with("review") && b.starts_with("review")).for_each(<[&str]>::sort);
     lines.join("\n")
 }
 
-/// The changes as a reviewer's prompt shows them.
+/// The diff in a reviewer's prompt.
 fn diff(prompt: &str) -> &str {
     let from = &prompt[prompt.find("```diff").expect("a diff")..];
     &from[..from.find("\n```\n").expect("its end")]
 }
 
 #[test]
-fn what_both_say_is_shown_together_fixed_and_reviewed_by_both_again() {
+fn findings_of_both_reviewers_are_shown_together_fixed_and_reviewed_again() {
     let project = project(|script| {
         developer(script)
-            .rule(
-                sees("spec", &issue("spec", 45, "critical", "Missing OAuth flow implementation"))
-                    .task("1")
-                    .cycle(1),
-            )
+            .rule(sees("spec", &issue("spec", 45, "critical", "Missing OAuth flow implementation")).task("1").cycle(1))
             .rule(sees("code", &issue("code", 90, "important", "Errors are swallowed")).task("1").cycle(1))
             .rule(sees("spec", &clean("spec")))
             .rule(sees("code", &clean("code")))
@@ -230,11 +220,8 @@ fn what_both_say_is_shown_together_fixed_and_reviewed_by_both_again() {
     -task-2-p1-review-review-1.spec.txt
     ");
     let calls = project.calls();
-    let fix = &calls.of_role("fix").next().unwrap().prompt;
-    assert!(
-        fix.contains("Missing OAuth flow implementation") && fix.contains("Errors are swallowed"),
-        "{fix}"
-    );
+    let fix = &calls.with_role("fix").next().unwrap().prompt;
+    assert!(fix.contains("Missing OAuth flow implementation") && fix.contains("Errors are swallowed"), "{fix}");
     let block = "Review Results:
   Spec Review: ISSUES (high confidence)
   Code Review: ISSUES (high confidence)
@@ -259,8 +246,7 @@ fn minor_notes_do_not_block() {
     let notes = "<code-review><verdict>APPROVED_WITH_MINOR</verdict><confidence>medium</confidence><issues></issues>\
                  <minor><note><location file=\"auth.txt\" line=\"30\"/><description>Magic number could be constant\
                  </description></note></minor><summary>Fine.</summary></code-review>\n";
-    let project =
-        project(|script| developer(script).rule(sees("spec", &clean("spec"))).rule(sees("code", notes)));
+    let project = project(|script| developer(script).rule(sees("spec", &clean("spec"))).rule(sees("code", notes)));
     let ran = project.run(&["run", "plan.md"]);
     assert_eq!(ran.code, Some(0), "{ran}");
     insta::assert_snapshot!(ran.stdout.lines().take(16).collect::<Vec<_>>().join("\n"), @"
@@ -281,18 +267,14 @@ fn minor_notes_do_not_block() {
     Running task #2: Logout
       [1/3] Implementing...
     ");
-    assert_eq!(project.calls().of_role("fix").count(), 0);
+    assert_eq!(project.calls().with_role("fix").count(), 0);
 }
 
 #[test]
 fn findings_that_contradict_each_other_are_shown_to_the_fixer() {
     let project = project(|script| {
         developer(script)
-            .rule(
-                sees("spec", &issue("spec", 12, "important", "Add caching of the session lookup"))
-                    .task("1")
-                    .cycle(1),
-            )
+            .rule(sees("spec", &issue("spec", 12, "important", "Add caching of the session lookup")).task("1").cycle(1))
             .rule(
                 sees("code", &issue("code", 12, "important", "Remove the caching of the session lookup"))
                     .task("1")
@@ -303,7 +285,7 @@ fn findings_that_contradict_each_other_are_shown_to_the_fixer() {
     });
     project.run(&["run", "plan.md"]);
     let calls = project.calls();
-    let fix = &calls.of_role("fix").next().unwrap().prompt;
+    let fix = &calls.with_role("fix").next().unwrap().prompt;
     insta::assert_snapshot!(fix[fix.find("## Findings to Fix").unwrap()..], @"
     ## Findings to Fix
 
@@ -330,27 +312,23 @@ fn findings_that_contradict_each_other_are_shown_to_the_fixer() {
 }
 
 #[test]
-fn a_short_diff_is_in_the_prompt_and_a_long_one_only_its_figures() {
+fn a_short_diff_is_in_the_prompt_and_a_long_one_only_as_statistics() {
     let lines = |count: usize| "line\n".repeat(count);
     let project = project(|script| {
         content(
             script
-                .rule(Rule::role("implement").task("1").write("short.txt", &lines(480)))
-                .rule(Rule::role("implement").write("long.txt", &lines(600))),
+                .rule(ScriptRule::role("implement").task("1").write("short.txt", &lines(480)))
+                .rule(ScriptRule::role("implement").write("long.txt", &lines(600))),
         )
     });
     assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));
-    for call in project.calls().of_role("review") {
+    for call in project.calls().with_role("review") {
         let (inline, stat) = (call.prompt.contains("\n+line\n"), call.prompt.contains("long.txt | 600 ++"));
         match call.start.task.as_str() {
             "1" => assert!(inline, "{}", call.prompt),
             _ => {
                 assert!(!inline && stat, "{}", call.prompt);
-                assert!(
-                    call.prompt.contains("Diff is 606 lines. Fetch specific files as needed."),
-                    "{}",
-                    call.prompt
-                );
+                assert!(call.prompt.contains("Diff is 606 lines. Fetch specific files as needed."), "{}", call.prompt);
             }
         }
         assert!(call.prompt.contains("<verdict>"), "the answer's form is not asked for");
@@ -358,7 +336,7 @@ fn a_short_diff_is_in_the_prompt_and_a_long_one_only_its_figures() {
 }
 
 #[test]
-fn what_is_done_already_is_skipped() {
+fn completed_tasks_are_skipped() {
     let project = project(|script| content(developer(script)));
     project.env.write("plan.md", PLAN.replacen("- [ ]", "- [x]", 1));
     insta::assert_snapshot!(project.run(&["run", "plan.md", "--dry-run"]), @"
@@ -430,13 +408,13 @@ fn a_plan_without_tasks_is_wrong_usage() {
 #[test]
 fn with_land_a_plan_ends_on_the_default_branch() {
     let project =
-        project(|script| content(script.rule(Rule::role("implement").write("task-{task}.txt", "one\n"))));
+        project(|script| content(script.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n"))));
     let output = project.run(&["run", "plan.md", "--land"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(project.git("log -1 --format=%s main"), "Merge run 1\n");
     assert_eq!(project.read("task-1.txt"), "one\n");
     assert_eq!(project.git("status --porcelain"), "");
-    // With its last tick, or its last task would be worked again.
+    // The last tick lands, too; otherwise the last task would be worked again.
     assert_eq!(project.read("plan.md").matches("- [x]").count(), 2, "{}", project.read("plan.md"));
 }
 
@@ -447,20 +425,17 @@ fn a_plan_is_not_ticked_through_a_link() {
         ("rm -rf plans; ln -s ../../../plans plans", Some("plans/plan.md")),
     ] {
         let project = project(|rules| {
-            content(rules.rule(Rule::role("implement").write("task-{task}.txt", "one\n").shell(script)))
+            content(rules.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n").shell(script)))
         });
         let plan = more.unwrap_or("plan.md");
         if more.is_some() {
-            project.git(
-                "rm -q --cached plan.md; mkdir plans; mv plan.md plans; git add -A; git commit -qm Move",
-            );
+            project.git("rm -q --cached plan.md; mkdir plans; mv plan.md plans; git add -A; git commit -qm Move");
         }
         let before = project.read(plan);
         let output = project.run(&["run", plan]);
         assert_eq!(output.code, Some(0), "{output}");
         assert_eq!(project.read(plan), before, "{output}");
-        let note =
-            "done tasks were not ticked: their file is a link now, and nothing is written through links";
+        let note = "done tasks were not ticked: their file is a link now, and nothing is written through links";
         assert!(output.stdout.contains(note) || output.stderr.contains(note), "{output}");
         assert_eq!(project.git("status --porcelain"), "");
     }
@@ -470,7 +445,7 @@ fn a_plan_is_not_ticked_through_a_link() {
 fn the_tasks_of_a_plan_land_one_by_one_with_their_ticks() {
     for landing in ["merge", "rebase"] {
         let project =
-            project(|script| content(script.rule(Rule::role("implement").write("task-{task}.txt", "one\n"))));
+            project(|script| content(script.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n"))));
         project.configure(&format!("landing = \"{landing}\"\n"));
         assert_eq!(project.run(&["run", "plan.md"]).code, Some(0));
         for task in ["1", "2"] {
@@ -483,12 +458,12 @@ fn the_tasks_of_a_plan_land_one_by_one_with_their_ticks() {
 }
 
 #[test]
-fn after_a_task_that_stopped_the_later_ones_wait() {
+fn after_a_stopped_task_the_later_ones_wait() {
     let project = project(|script| {
         content(
             script
-                .rule(Rule::role("implement").call(1).task("1").exit(3))
-                .rule(Rule::role("implement").write("task-{task}.txt", "one\n")),
+                .rule(ScriptRule::role("implement").call(1).task("1").exit(3))
+                .rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n")),
         )
     });
     insta::assert_snapshot!(project.run(&["run", "plan.md", "--no-ask"]), @"
@@ -497,9 +472,9 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
     Running task #1: Session store
       [1/3] Implementing...
       [1/3] Implementation failed: exit code 3
-    ✗ Task #1 failed: a question came up and nobody may be asked (no_one_to_ask)
+    ✗ Task #1 failed: a question came up and asking is turned off (no_one_to_ask)
         Look at it: signoff show 1; go on: signoff retry 1
-    ▪ Run 1 is blocked by #1 (a question came up and nobody may be asked)
+    ▪ Run 1 is blocked by #1 (a question came up and asking is turned off)
         signoff retry 1, signoff edit 1 --verdict APPROVED, or signoff cancel 1
         then: signoff run --resume 1
     ");
@@ -554,11 +529,11 @@ fn after_a_task_that_stopped_the_later_ones_wait() {
     ");
 }
 
-/// Nobody approved what it left: it is kept, and nothing is built upon it.
+/// The work of a cancelled task is not approved: it is kept on a branch, and later tasks do not build on it.
 #[test]
-fn what_a_cancelled_task_left_is_set_aside() {
+fn the_work_of_a_cancelled_task_is_set_aside() {
     let project = project(|script| {
-        let fails = Rule::role("implement").task("1").write("junk.txt", "junk\n").exit(1);
+        let fails = ScriptRule::role("implement").task("1").write("junk.txt", "junk\n").exit(1);
         content(developer(script.rule(fails)))
     });
     assert_eq!(project.run(&["run", "plan.md", "--no-ask"]).code, Some(1));
@@ -592,10 +567,10 @@ fn what_a_cancelled_task_left_is_set_aside() {
 }
 
 #[test]
-fn what_several_cancelled_tasks_left_is_kept_apart() {
-    let fails = |task: &str| Rule::role("implement").task(task).write("junk-{task}.txt", "junk\n").exit(1);
+fn the_work_of_several_cancelled_tasks_is_kept_separately() {
+    let fails = |task: &str| ScriptRule::role("implement").task(task).write("junk-{task}.txt", "junk\n").exit(1);
     let project =
-        Project::with_agent(PROGRAM, |script| content(developer(script.rule(fails("1")).rule(fails("2")))));
+        TestProject::with_agent(PROGRAM, |script| content(developer(script.rule(fails("1")).rule(fails("2")))));
     let third = "\n### Task 3: Forget\n\n- [ ] **Step 1: Forget the session**\n";
     project.env.write("plan.md", format!("{PLAN}{third}"));
     project.commit("Plan");
@@ -611,7 +586,7 @@ fn what_several_cancelled_tasks_left_is_kept_apart() {
 }
 
 #[test]
-fn what_does_not_apply_is_refused_and_nothing_is_done() {
+fn options_that_do_not_apply_are_refused() {
     let project = project(content);
     project.env.write("SPEC.md", "People log in.\n");
     let mut told = String::new();
@@ -653,21 +628,21 @@ fn what_does_not_apply_is_refused_and_nothing_is_done() {
       --> queue
     hint: leave it out
     ");
-    assert_eq!(project.calls().story(), "");
+    assert_eq!(project.calls().summary(), "");
 }
 
-/// Who writes one line for every source is told, and not kept from it.
+/// `-j` is accepted with a note, so one command line works for every source.
 #[test]
-fn a_plan_is_worked_one_by_one_whatever_the_jobs() {
+fn a_plan_runs_sequentially_whatever_the_jobs() {
     let project = project(|script| content(developer(script)));
     let output = project.run(&["run", "plan.md", "-j", "4"]);
     assert_eq!(output.code, Some(0), "{output}");
     insta::assert_snapshot!(output.stderr, @"The tasks of a plan are worked one after the other, whatever -j says");
-    assert_eq!(project.calls().of_role("implement").count(), 2);
+    assert_eq!(project.calls().with_role("implement").count(), 2);
 }
 
 #[test]
-fn a_plan_may_be_called_like_a_source() {
+fn a_plan_can_have_the_name_of_a_source() {
     let project = project(content);
     project.env.write("queue", "### Task 1: One\n\nDo it.\n");
     insta::assert_snapshot!(project.run(&["run", "queue", "--as", "plan", "--dry-run"]), @"

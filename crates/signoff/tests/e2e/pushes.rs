@@ -1,18 +1,18 @@
-//! Agents that push, to a server that takes it.
+//! Agents that push to a server that accepts it.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use signoff_core::hold::Hold;
-use signoff_testkit::Project;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_testkit::TestProject;
 
 use crate::hold::{attempts, project, ways, work};
 
-/// A git server on this machine that lets anybody push; its port.
+/// Starts a git server on this machine that accepts every push; returns its port.
 #[expect(clippy::disallowed_methods, reason = "git's own server, one process for each connection")]
-fn serve(project: &Project) -> u16 {
+fn serve(project: &TestProject) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let base = project.env.root().to_owned();
@@ -33,7 +33,7 @@ fn serve(project: &Project) -> u16 {
     port
 }
 
-fn branches(project: &Project) -> String {
+fn branches(project: &TestProject) -> String {
     project.env.shell("git --git-dir=../remote.git for-each-ref --format='%(refname:short)'").stdout
 }
 
@@ -54,8 +54,8 @@ fn pushes(port: u16) -> String {
 
 #[test]
 fn every_push_of_an_agent_is_refused_and_noted() {
-    for way in [Hold::Nobody].into_iter().chain(ways()) {
-        let sandbox = if way == Hold::Nobody { "sandbox = false" } else { "sandbox = true" };
+    for way in [SandboxBackend::None].into_iter().chain(ways()) {
+        let sandbox = if way == SandboxBackend::None { "sandbox = false" } else { "sandbox = true" };
         let project = project(sandbox, &[("review", "echo '**Verdict: APPROVED**'\n")]);
         let port = serve(&project);
         project.env.write("write.sh", format!("cat > /dev/null\n{}", pushes(port)));

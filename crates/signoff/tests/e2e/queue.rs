@@ -1,26 +1,26 @@
-//! The queue: adding, waiting for others, working several at once, calling off, disputing.
+//! The queue: adding tasks, dependencies, parallel work, cancelling, disputing findings.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes, content, developer};
 
-fn project() -> Project {
-    Project::with_agent(PROGRAM, |script| {
+fn project() -> TestProject {
+    TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("task-{task}.txt", "done\n").say("Done.\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").write("task-{task}.txt", "done\n").say("Done.\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     })
 }
 
-fn status(project: &Project, task: &str) -> String {
+fn status(project: &TestProject, task: &str) -> String {
     let row = project.run(&["show", task, "--json"]).json()["task"].clone();
     format!("{} {}", row["status"].as_str().unwrap_or_default(), row["outcome"])
 }
 
 #[test]
-fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
+fn an_invalid_task_is_refused_and_not_stored() {
     let project = project();
     insta::assert_snapshot!(project.run(&["add", "  \n "]), @r#"
     exit 2
@@ -51,7 +51,7 @@ fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
     insta::assert_snapshot!(project.run(&["add", "Add it", "--depends-on", "one"]), @"
     exit 2
     --- stderr
-    error: invalid value 'one' for '--depends-on <ID>': `one` is no task number
+    error: invalid value 'one' for '--depends-on <ID>': `one` is not a task number
 
     For more information, try '--help'.
     ");
@@ -67,10 +67,9 @@ fn what_cannot_be_added_is_refused_and_nothing_is_kept() {
 }
 
 #[test]
-fn a_task_may_come_from_stdin() {
+fn a_task_can_come_from_stdin() {
     let project = project();
-    let added =
-        project.env.run_with_input(&["add", "-"], "\nAdd logout\n\nEnd the session and tell the person.\n");
+    let added = project.env.run_with_input(&["add", "-"], "\nAdd logout\n\nEnd the session and tell the person.\n");
     insta::assert_snapshot!(added, @"
     exit 0
     --- stdout
@@ -86,7 +85,7 @@ fn a_task_may_come_from_stdin() {
 }
 
 #[test]
-fn an_opening_of_ones_own_takes_the_place_of_the_built_in_one() {
+fn a_custom_prompt_replaces_the_built_in_one() {
     let project = project();
     project.env.write("opening.md", "You are a gardener.\n");
     project.run(&["add", "Add it", "--prompt-file", "opening.md"]);
@@ -98,11 +97,11 @@ fn an_opening_of_ones_own_takes_the_place_of_the_built_in_one() {
     assert!(calls.all()[1].prompt.starts_with("You are a carpenter."), "{}", calls.all()[1].prompt);
 }
 
-/// It is told to change no file: the plan is what it says.
+/// The agent is asked to change no file: its answer is the plan.
 #[test]
-fn a_plan_is_what_its_agent_says() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("plan").task("3")).rule(Rule::role("plan").say("# The plan\n\n1. Do it.\n"))
+fn the_answer_of_the_agent_is_the_plan() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("plan").task("3")).rule(ScriptRule::role("plan").say("# The plan\n\n1. Do it.\n"))
     });
     project.run(&["add", "Plan the thing", "-t", "plan"]);
     let work = project.run(&["work"]);
@@ -130,11 +129,11 @@ fn a_plan_is_what_its_agent_says() {
 }
 
 #[test]
-fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_task_waits_for_its_dependencies_and_starts_from_their_work() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").task("1").call(1).exit(1))
-            .rule(Rule::role("implement").write("task-{task}.txt", "done\n"))
+            .rule(ScriptRule::role("implement").task("1").call(1).exit(1))
+            .rule(ScriptRule::role("implement").write("task-{task}.txt", "done\n"))
     });
     project.run(&["add", "First"]);
     project.run(&["add", "Second", "--depends-on", "1"]);
@@ -179,9 +178,9 @@ fn a_task_waits_for_what_it_depends_on_and_starts_from_there() {
     assert_eq!(row["depends_on"], serde_json::json!([1]));
 }
 
-/// What it depends on was worked where nothing lands: it is on no branch of the run.
+/// The dependency did not land, so it is on no branch of the run.
 #[test]
-fn slots_begin_where_what_they_depend_on_ended() {
+fn slots_start_from_the_work_of_their_dependencies() {
     let project = project();
     project.run(&["add", "First"]);
     project.run(&["work"]);
@@ -202,9 +201,9 @@ fn slots_begin_where_what_they_depend_on_ended() {
     ");
 }
 
-/// No commit holds both: it begins with the first one, and says so.
+/// No commit contains both dependencies: the task starts from the first one and prints a note.
 #[test]
-fn two_ends_that_never_came_together() {
+fn dependencies_without_a_common_commit() {
     let project = project();
     project.run(&["add", "One"]);
     project.run(&["add", "Other"]);
@@ -217,7 +216,7 @@ fn two_ends_that_never_came_together() {
 }
 
 #[test]
-fn a_task_behind_a_cancelled_one_is_blocked() {
+fn a_task_that_depends_on_a_cancelled_one_is_blocked() {
     let project = project();
     project.run(&["add", "First"]);
     project.run(&["add", "Second", "--depends-on", "1"]);
@@ -231,8 +230,8 @@ fn a_task_behind_a_cancelled_one_is_blocked() {
 }
 
 #[test]
-fn what_failed_is_named_where_nothing_else_is_left() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").exit(1)));
+fn failed_tasks_are_named_if_nothing_else_is_left() {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("implement").exit(1)));
     project.run(&["add", "First"]);
     assert_eq!(project.run(&["work"]).code, Some(1));
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -271,14 +270,14 @@ fn only_the_named_tasks_are_worked_in_their_order() {
     ");
 }
 
-/// Each waits until the other one has begun.
+/// Each waits until the other one has started.
 #[test]
-fn several_tasks_are_worked_at_once() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn several_tasks_run_in_parallel() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         let state = script.state.clone().unwrap();
         let begun = |task: &str| state.join(format!("begun-{task}")).display().to_string();
         let waits = |own: &str, other: &str| {
-            let rule = Rule::role("implement").task(own).write("one.txt", "done\n");
+            let rule = ScriptRule::role("implement").task(own).write("one.txt", "done\n");
             rule.write(&begun(own), "").wait_for(&begun(other))
         };
         script.rule(waits("1", "2")).rule(waits("2", "1"))
@@ -286,11 +285,11 @@ fn several_tasks_are_worked_at_once() {
     project.run(&["add", "One"]);
     project.run(&["add", "Two"]);
     assert_eq!(project.run(&["work", "-j", "2"]).code, Some(0));
-    assert_eq!(project.calls().most_at_once(), 2);
+    assert_eq!(project.calls().max_concurrent(), 2);
 }
 
 #[test]
-fn whatever_keeps_a_task_from_beginning_is_told_of_each() {
+fn every_task_that_cannot_start_is_reported() {
     let project = project();
     for (title, place) in [("One", "task-1"), ("Two", "task-2")] {
         project.run(&["add", title]);
@@ -302,7 +301,7 @@ fn whatever_keeps_a_task_from_beginning_is_told_of_each() {
         let lines = output.stderr.lines().filter(|line| line.starts_with("error: ") && line.contains(place));
         assert_eq!(lines.count(), 1, "{output}");
     }
-    assert_eq!(project.calls().story(), "");
+    assert_eq!(project.calls().summary(), "");
 }
 
 #[test]
@@ -312,16 +311,16 @@ fn one_job_is_one_task_at_a_time() {
         project.run(&["add", title, "-a"]);
     }
     project.run(&["work", "-j", "1"]);
-    assert_eq!(project.calls().most_at_once(), 1);
+    assert_eq!(project.calls().max_concurrent(), 1);
 }
 
 #[test]
-fn a_task_that_fails_keeps_no_other_from_being_worked() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_failed_task_does_not_stop_the_others() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").task("1").exit(4))
-            .rule(Rule::role("implement").task("2").say("Nothing to do.\n"))
-            .rule(Rule::role("implement").write(FEATURE, "login\n"))
+            .rule(ScriptRule::role("implement").task("1").exit(4))
+            .rule(ScriptRule::role("implement").task("2").say("Nothing to do.\n"))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n"))
     });
     for title in ["One", "Two", "Three"] {
         project.run(&["add", title]);
@@ -349,7 +348,7 @@ fn a_task_that_fails_keeps_no_other_from_being_worked() {
 }
 
 #[test]
-fn a_pending_task_can_be_called_off() {
+fn a_pending_task_can_be_cancelled() {
     let project = project();
     project.run(&["add", "One"]);
     insta::assert_snapshot!(project.run(&["cancel", "1"]), @"
@@ -371,11 +370,11 @@ fn a_pending_task_can_be_called_off() {
     ");
 }
 
-/// The agent begins, then waits for ever.
+/// The agent starts and then waits forever.
 #[test]
-fn a_running_task_can_be_called_off() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").write("half.txt", "half\n").hang())
+fn a_running_task_can_be_cancelled() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").write("half.txt", "half\n").hang())
     });
     project.run(&["add", "One"]);
     let work = project.start(&["work"]);
@@ -403,8 +402,8 @@ fn a_running_task_can_be_called_off() {
 
 #[test]
 fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        developer(script).rule(ScriptRule::role("review").say(&changes("missing input validation")))
     });
     project.run(&["add", "One", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
@@ -422,7 +421,7 @@ fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
     ✓ Task #1 completed (APPROVED after 2 cycles, 1 finding overruled by a person)
     ");
     let calls = project.calls();
-    let last = &calls.of_role("review").last().unwrap().prompt;
+    let last = &calls.with_role("review").last().unwrap().prompt;
     assert!(last.contains("the caller validates"), "reviewers are not told why:\n{last}");
     assert_eq!(project.run(&["show", "1", "--json"]).json()["ledger"][0]["state"], "refuted");
     insta::assert_snapshot!(project.run(&["dispute", "f-unknown", "--reason", "no"]), @"
@@ -437,9 +436,9 @@ fn a_disputed_finding_is_not_opened_again_and_no_longer_blocks() {
 }
 
 #[test]
-fn a_finding_that_several_tasks_have_is_disputed_where_it_is_meant() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+fn a_finding_of_several_tasks_is_disputed_in_the_intended_task() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        developer(script).rule(ScriptRule::role("review").say(&changes("missing input validation")))
     });
     let state = |task: &str| project.run(&["show", task, "--json"]).json()["ledger"][0]["state"].clone();
     project.run(&["add", "One", "-a", "--max-cycles", "1"]);
@@ -450,10 +449,10 @@ fn a_finding_that_several_tasks_have_is_disputed_where_it_is_meant() {
         let words = ["dispute", &id, "--reason", "the caller validates"];
         project.run(&[&words[..], more].concat())
     };
-    // Both are of one branch: the later one is what the person sees.
+    // Both tasks share a branch: the later one is what the person sees.
     assert_eq!(dispute(&["--json"]).json()["task_id"], 2);
     assert_eq!((state("1"), state("2")), ("open".into(), "refuted".into()));
-    // What is refuted already is not meant.
+    // Refuted findings are not candidates.
     assert_eq!(dispute(&["--json"]).json()["task_id"], 1);
     project.run(&["add", "Another", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
@@ -474,19 +473,19 @@ fn a_finding_that_several_tasks_have_is_disputed_where_it_is_meant() {
 }
 
 #[test]
-fn side_by_side_every_line_says_whose_it_is() {
-    // The second task ends while the first is at work; the first has begun when the second begins.
-    let project = Project::with_agent(PROGRAM, |script| {
-        let waits = Rule::role("implement").task("1").write("1.txt", "1\n").write("../../../../begun", "");
+fn in_parallel_every_line_names_its_task() {
+    // The second task ends while the first runs; the first has started when the second starts.
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let waits = ScriptRule::role("implement").task("1").write("1.txt", "1\n").write("../../../../begun", "");
         script
             .rule(waits.wait_for("../../../../go"))
-            .rule(Rule::role("implement").wait_for("../../../../begun").write("2.txt", "2\n"))
+            .rule(ScriptRule::role("implement").wait_for("../../../../begun").write("2.txt", "2\n"))
     });
     project.run(&["add", "One"]);
     project.run(&["add", "Two"]);
     let program = project.start(&["work", "-j", "2"]);
     let second = || project.run(&["status"]).stdout.contains("○ 2.");
-    signoff_testkit::processes::until("the second is through", second);
+    signoff_testkit::processes::wait_until("the second is through", second);
     std::fs::write(project.env.root().join("go"), "").unwrap();
     let worked = project.env.finish(program);
     let mut lines: Vec<&str> = worked.stdout.lines().collect();
@@ -509,19 +508,19 @@ fn side_by_side_every_line_says_whose_it_is() {
     ");
 }
 
-/// Whatever way of working is configured: what `add` takes, `work` brings to an end. The long one has stories of its own.
+/// Every preset completes a task of the queue. The preset `phases` has its own tests.
 #[test]
-fn a_task_of_the_queue_ends_under_every_preset() {
+fn a_task_of_the_queue_completes_under_every_preset() {
     for (preset, answer) in [
         ("task", APPROVED),
         ("slots", "{\"verdict\": \"pass\", \"followUpPrompt\": \"\"}\n"),
         ("plan", ""),
         ("loops", APPROVED),
     ] {
-        let project = Project::with_agent(PROGRAM, |script| {
-            let works = Rule::role("implement").write(FEATURE, "login\n").say("Done.\nTASK_COMPLETE\n");
+        let project = TestProject::with_agent(PROGRAM, |script| {
+            let works = ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\nTASK_COMPLETE\n");
             let script = script.rule(works);
-            if preset == "plan" { content(script) } else { script.rule(Rule::role("review").say(answer)) }
+            if preset == "plan" { content(script) } else { script.rule(ScriptRule::role("review").say(answer)) }
         });
         project.configure(&format!("preset = \"{preset}\"\n"));
         project.run(&["add", "Log in", "-a"]);

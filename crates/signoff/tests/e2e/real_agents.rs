@@ -1,7 +1,7 @@
-//! The programs of real agents, driven by signoff, with a scripted model in the place of theirs.
+//! The programs of real agents, run by signoff with a scripted model instead of their own.
 //!
-//! They are installed by `scripts/agents prepare`, and these tests run with `scripts/agents`; what takes too long for every
-//! day is in `slow`, for `scripts/soak`.
+//! `scripts/agents prepare` installs them, and `scripts/agents` runs these tests; the long ones are in `slow`,
+//! for `scripts/soak`.
 
 mod bad_input;
 mod faults;

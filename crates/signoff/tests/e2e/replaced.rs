@@ -1,29 +1,28 @@
-//! Agents that delete what is ours, or put something else in its place.
+//! Agents that delete signoff's files or replace them by something else.
 
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 
 const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
 const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
 
-/// The worktree becomes a link to a repository of somebody else.
-const LINKED: &str =
-    "w=$PWD; other=$(cd ../../../../other; pwd); cd /; rm -rf \"$w\"; ln -s \"$other\" \"$w\"";
+/// Replaces the worktree by a link to another repository.
+const LINKED: &str = "w=$PWD; other=$(cd ../../../../other; pwd); cd /; rm -rf \"$w\"; ln -s \"$other\" \"$w\"";
 
-fn works() -> Rule {
-    Rule::role("implement").write("work.txt", "work\n").say("Done.\n")
+fn works() -> ScriptRule {
+    ScriptRule::role("implement").write("work.txt", "work\n").say("Done.\n")
 }
 
-fn approves() -> Rule {
-    Rule::role("review").say(APPROVED)
+fn approves() -> ScriptRule {
+    ScriptRule::role("review").say(APPROVED)
 }
 
-/// A project with a task that meets these rules, and another that is worked as it should be.
-fn project(rules: impl IntoIterator<Item = Rule>) -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let script = rules.into_iter().map(|rule| rule.task("1")).fold(script, Script::rule);
+/// A project with a task that follows these rules, and another one that succeeds.
+fn project(rules: impl IntoIterator<Item = ScriptRule>) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let script = rules.into_iter().map(|rule| rule.task("1")).fold(script, AgentScript::rule);
         script.rule(works()).rule(approves())
     });
     project.env.shell(
@@ -35,16 +34,13 @@ fn project(rules: impl IntoIterator<Item = Rule>) -> Project {
     project
 }
 
-/// All of the repository that is none of ours.
-fn other(project: &Project) -> String {
-    project
-        .env
-        .shell("cd ../other && ls -A && cat .git/HEAD *.txt && git log --format=%s && git status --short")
-        .stdout
+/// The state of the other repository.
+fn other(project: &TestProject) -> String {
+    project.env.shell("cd ../other && ls -A && cat .git/HEAD *.txt && git log --format=%s && git status --short").stdout
 }
 
-/// Works both tasks, of which the second must not notice anything. Nor may the repository that is none of ours.
-fn worked(project: &Project) -> Output {
+/// Works both tasks. The second task and the other repository must not be affected.
+fn worked(project: &TestProject) -> ProgramOutput {
     let (before, checkout) = (other(project), project.checkout());
     assert!(before.contains("more"), "{before}");
     let output = project.run(&["work", "-j", "1"]);
@@ -55,13 +51,13 @@ fn worked(project: &Project) -> Output {
     output
 }
 
-/// The first task as a list shows it.
-fn row(project: &Project) -> String {
+/// The first task as `status` shows it.
+fn row(project: &TestProject) -> String {
     project.run(&["status"]).stdout.lines().next().unwrap_or_default().to_owned()
 }
 
 #[test]
-fn a_link_in_place_of_the_worktree_leads_nowhere() {
+fn a_link_in_place_of_the_worktree_is_not_followed() {
     let project = project([works().shell(LINKED)]);
     insta::assert_snapshot!(worked(&project), @"
     exit 1
@@ -81,15 +77,15 @@ fn a_link_in_place_of_the_worktree_leads_nowhere() {
     --- stderr
     something else was put in place of the worktree; it is made again from its branch
     ");
-    // Nothing is lost that was committed, and the next attempt has its files.
+    // No commit is lost, and the next attempt has its files.
     project.set_agent(|script| script.rule(works()).rule(approves()));
     assert_eq!(project.run(&["retry", "1"]).code, Some(0));
     assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
 }
 
 #[test]
-fn nor_does_one_that_a_reviewer_put_there() {
-    let project = project([works(), Rule::role("review").say(APPROVED).shell(LINKED)]);
+fn a_link_that_a_reviewer_put_in_place_of_the_worktree_is_not_followed() {
+    let project = project([works(), ScriptRule::role("review").say(APPROVED).shell(LINKED)]);
     insta::assert_snapshot!(worked(&project).stderr, @"
     something else was put in place of the worktree; it is made again from its branch
     general changed files while reviewing; undone: modified .git, deleted README.md, deleted signoff.toml, deleted work.txt
@@ -109,11 +105,10 @@ fn a_file_in_place_of_the_worktree_is_removed() {
 }
 
 #[test]
-fn a_link_in_place_of_the_git_directory_leads_nowhere() {
-    let links =
-        "g=$(git rev-parse --git-dir); rm -rf \"$g\"; ln -s \"$(cd ../../../../other/.git; pwd)\" \"$g\"";
-    let again = Rule::role("review").cycle(1).say(REFUSED).shell(links);
-    let fix = Rule::role("fix").append("work.txt", "fixed\n").shell(links);
+fn a_link_in_place_of_the_git_directory_is_not_followed() {
+    let links = "g=$(git rev-parse --git-dir); rm -rf \"$g\"; ln -s \"$(cd ../../../../other/.git; pwd)\" \"$g\"";
+    let again = ScriptRule::role("review").cycle(1).say(REFUSED).shell(links);
+    let fix = ScriptRule::role("fix").append("work.txt", "fixed\n").shell(links);
     let project = project([works().shell(links), again, fix]);
     insta::assert_snapshot!(worked(&project), @"
     exit 0
@@ -154,7 +149,7 @@ fn a_link_in_place_of_all_worktrees_is_refused() {
     --- stdout
     Running task #1: Do it
       [1/3] Implementing...
-      [1/3] Implementation failed: left work nobody can go on from: [ROOT]/work/.signoff/worktrees is a link; worktrees are kept in real directories only
+      [1/3] Implementation failed: left the branch in an unusable state: [ROOT]/work/.signoff/worktrees is a link; worktrees are kept in real directories only
     ✗ Task #1 failed: the implementer failed (implementer_failed)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
@@ -171,9 +166,9 @@ fn a_link_in_place_of_all_worktrees_is_refused() {
     assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n");
 }
 
-/// What an implementer does to the git directory of its worktree, all of which can be mended.
+/// Damage to the git directory of a worktree that can be repaired.
 #[test]
-fn whatever_becomes_of_the_git_directory_the_work_is_kept() {
+fn work_is_kept_whatever_happens_to_the_git_directory() {
     let ways = [
         "g=$(git rev-parse --git-dir); b=$(git symbolic-ref HEAD); rm -rf \"$g\"; git -C ../../.. update-ref -d $b",
         "g=$(git rev-parse --git-dir); git update-ref -d $(git symbolic-ref HEAD); echo $g",
@@ -187,17 +182,13 @@ fn whatever_becomes_of_the_git_directory_the_work_is_kept() {
     for way in ways {
         let project = project([works().shell(way)]);
         let output = worked(&project);
-        assert_eq!(
-            row(&project),
-            "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)",
-            "{way}: {output}"
-        );
+        assert_eq!(row(&project), "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)", "{way}: {output}");
         assert_eq!(project.git("show signoff/task-1-do-it:work.txt"), "work\n", "{way}");
     }
 }
 
 #[test]
-fn a_worktree_of_the_person_with_the_same_name_is_none_of_ours() {
+fn a_persons_worktree_with_the_same_name_is_left_alone() {
     let project = project([works().shell("rm -rf \"$(git rev-parse --git-dir)\"")]);
     project.git("worktree add -q -b theirs ../elsewhere/task-1");
     worked(&project);
@@ -207,9 +198,9 @@ fn a_worktree_of_the_person_with_the_same_name_is_none_of_ours() {
 }
 
 #[test]
-fn a_directory_that_nobody_may_enter_is_opened_again() {
+fn an_inaccessible_directory_is_made_accessible_again() {
     use std::os::unix::fs::PermissionsExt;
-    let project = project([works(), Rule::role("review").say(APPROVED).shell("chmod 000 .")]);
+    let project = project([works(), ScriptRule::role("review").say(APPROVED).shell("chmod 000 .")]);
     worked(&project);
     assert_eq!(row(&project), "  ✓ 1. implement Do it    completed  APPROVED (1 cycle)");
     let found = std::fs::metadata(project.env.work().join(".signoff/worktrees/task-1")).unwrap();

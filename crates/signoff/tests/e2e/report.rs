@@ -1,24 +1,24 @@
-//! `signoff report`: one file about a task or a run, whatever became of it.
+//! `signoff report`: one file about a task or a run in every state.
 
-use signoff_testkit::Project;
-use signoff_testkit::processes::until;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::processes::wait_until;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes, clean, content, developer, issue, sees, strict_reviewer};
 
 const FORMATS: [&str; 5] = ["html", "markdown", "json", "sarif", "junit"];
 
-fn approved() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
+fn approved() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
     project.run(&["add", "Add user authentication", "-a"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
     project
 }
 
-/// A report in every form, each of which must be made, and hold these words.
-fn in_every_form(project: &Project, of: &[&str], words: &[&str]) {
+/// A report in every format, each of which must contain these words.
+fn in_every_form(project: &TestProject, of: &[&str], words: &[&str]) {
     for format in FORMATS {
         let arguments = [&["report"], of, &["--format", format]].concat();
         let report = project.run(&arguments);
@@ -32,8 +32,8 @@ fn in_every_form(project: &Project, of: &[&str], words: &[&str]) {
     }
 }
 
-/// What was fixed is told in every form but the one in which it would be listed as if it were there.
-fn as_fixed(project: &Project, of: &str, words: &str) {
+/// Fixed findings are in every format except the one that lists only open findings.
+fn as_fixed(project: &TestProject, of: &str, words: &str) {
     for format in FORMATS {
         let text = project.run(&["report", of, "--format", format]).stdout;
         assert_eq!(text.contains(words), format != "sarif", "{format}:\n{text}");
@@ -41,7 +41,7 @@ fn as_fixed(project: &Project, of: &str, words: &str) {
 }
 
 #[test]
-fn an_approved_task_in_every_form() {
+fn an_approved_task_in_every_format() {
     let project = approved();
     in_every_form(&project, &["1"], &["Add user authentication", "Approved after 3 reviews"]);
     as_fixed(&project, "1", "missing input validation");
@@ -71,7 +71,7 @@ fn an_approved_task_in_every_form() {
 }
 
 #[test]
-fn a_report_is_a_file_as_a_whole_or_not_at_all() {
+fn a_report_is_written_completely_or_not_at_all() {
     let project = approved();
     let written = project.run(&["report", "1", "--output", "report.md"]);
     assert_eq!((written.code, written.stdout.as_str()), (Some(0), ""), "{written}");
@@ -83,8 +83,8 @@ fn a_report_is_a_file_as_a_whole_or_not_at_all() {
 }
 
 #[test]
-fn what_does_not_exist_is_wrong_usage_with_the_next_step() {
-    let project = Project::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
+fn an_unknown_task_is_wrong_usage_with_a_hint() {
+    let project = TestProject::with_agent(PROGRAM, |script| strict_reviewer(developer(script)));
     insta::assert_snapshot!(project.run(&["report", "run-1"]), @"
     exit 2
     --- stderr
@@ -117,27 +117,23 @@ fn what_does_not_exist_is_wrong_usage_with_the_next_step() {
 }
 
 #[test]
-fn a_task_that_was_never_started_says_so() {
-    let project = Project::with_agent(PROGRAM, developer);
+fn a_task_that_was_never_started_is_reported_as_such() {
+    let project = TestProject::with_agent(PROGRAM, developer);
     project.run(&["add", "Later"]);
     in_every_form(&project, &["1"], &["Later", "Never started"]);
 }
 
 #[test]
-fn a_run_that_failed_halfway_says_what_became_of_each_task() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_run_that_failed_halfway_shows_the_result_of_each_task() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").task("1").say(APPROVED))
-            .rule(Rule::role("review").task("2").exit(1))
+            .rule(ScriptRule::role("review").task("1").say(APPROVED))
+            .rule(ScriptRule::role("review").task("2").exit(1))
     });
     project.run(&["add", "Fine", "-a"]);
     project.run(&["add", "Broken", "-a"]);
     assert_eq!(project.run(&["work"]).code, Some(1));
-    in_every_form(
-        &project,
-        &["run-1"],
-        &["Fine", "Broken", "Approved after 1 review", "a reviewer or check failed"],
-    );
+    in_every_form(&project, &["run-1"], &["Fine", "Broken", "Approved after 1 review", "a reviewer or check failed"]);
     assert_eq!(project.run(&["report", "run-1"]), project.run(&["report", "--run", "1"]));
     let xml = project.run(&["report", "run-1", "--format", "junit"]).stdout;
     assert!(xml.contains("<error message=\"Failed: a reviewer or check failed (reviewer_failed)\""), "{xml}");
@@ -146,13 +142,13 @@ fn a_run_that_failed_halfway_says_what_became_of_each_task() {
 }
 
 #[test]
-fn a_killed_run_says_that_nobody_is_at_work_and_one_under_way_that_somebody_is() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").write(FEATURE, "half\n").say("Beginning.\n").hang())
+fn a_killed_run_is_reported_as_interrupted_and_a_running_one_as_running() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").write(FEATURE, "half\n").say("Beginning.\n").hang())
     });
     project.run(&["add", "One"]);
     let mut work = project.start(&["work"]);
-    until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
+    wait_until("the agent is at work", || project.run(&["logs", "1"]).stdout.contains("Beginning."));
     in_every_form(&project, &["1"], &["Unfinished in phase implement; the work goes on"]);
     let half = project.run(&["report", "1", "--json"]).json();
     assert_eq!(half["tasks"][0]["changes"]["insertions"], 1, "what is not committed counts: {half:#}");
@@ -161,7 +157,7 @@ fn a_killed_run_says_that_nobody_is_at_work_and_one_under_way_that_somebody_is()
     in_every_form(
         &project,
         &["1"],
-        &["nobody is at work: `signoff work 1` goes on"].map(|_| "nobody is at work"),
+        &["no process is running: `signoff work 1` goes on"].map(|_| "no process is running"),
     );
     in_every_form(&project, &["run-1"], &["Left unfinished"]);
     for of in ["1", "run-1"] {
@@ -171,7 +167,7 @@ fn a_killed_run_says_that_nobody_is_at_work_and_one_under_way_that_somebody_is()
 }
 
 #[test]
-fn a_branch_that_is_gone_is_told_and_no_failure() {
+fn a_missing_branch_is_reported_and_not_an_error() {
     let project = approved();
     let branch = "signoff/task-1-add-user-authentication";
     project.git("worktree remove --force .signoff/worktrees/task-1");
@@ -180,10 +176,7 @@ fn a_branch_that_is_gone_is_told_and_no_failure() {
     let json = project.run(&["report", "1", "--json"]).json();
     let changes = &json["tasks"][0]["changes"];
     assert_eq!(changes["insertions"], 3, "git still has the commits: {changes:#}");
-    assert_eq!(
-        changes["note"],
-        format!("The branch {branch} is gone; this is what its last commit changed.")
-    );
+    assert_eq!(changes["note"], format!("The branch {branch} is gone; this is what its last commit changed."));
     for name in project.list(".git/refs/signoff/base/signoff") {
         project.git(&format!("update-ref -d refs/signoff/base/signoff/{name}"));
     }
@@ -192,24 +185,19 @@ fn a_branch_that_is_gone_is_told_and_no_failure() {
     let json = project.run(&["report", "1", "--json"]).json();
     let changes = &json["tasks"][0]["changes"];
     assert_eq!(changes["stat"], serde_json::Value::Null, "{changes:#}");
-    assert_eq!(
-        changes["note"],
-        format!("the branch {branch} is gone, and git does not have its commits any more")
-    );
+    assert_eq!(changes["note"], format!("the branch {branch} is gone, and git does not have its commits any more"));
 }
 
 #[test]
 fn the_tasks_of_a_plan_have_changes_of_their_own() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let script = script.rule(Rule::role("implement").write("task-{task}.txt", "one\n"));
-        let script = script.rule(Rule::role("fix").append("task-{task}.txt", "fixed\n"));
-        let refused = Rule::role("review").reviewer("code").task("1").cycle(1);
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let script = script.rule(ScriptRule::role("implement").write("task-{task}.txt", "one\n"));
+        let script = script.rule(ScriptRule::role("fix").append("task-{task}.txt", "fixed\n"));
+        let refused = ScriptRule::role("review").reviewer("code").task("1").cycle(1);
         let refused = refused.say(&issue("code", 1, "critical", "it leaks"));
         content(script.rule(refused))
     });
-    project
-        .env
-        .write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep\n\n### Task 2: Logout\n\n- [ ] End\n");
+    project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep\n\n### Task 2: Logout\n\n- [ ] End\n");
     project.commit("Plan");
     let worked = project.run(&["run", "plan.md"]);
     assert_eq!(worked.code, Some(0), "{worked}");
@@ -224,15 +212,14 @@ fn the_tasks_of_a_plan_have_changes_of_their_own() {
 }
 
 #[test]
-fn a_run_of_groups_tells_its_planning_and_its_final_review() {
-    let tasks =
-        r#"{"tasks": [{"id": "login", "title": "Log in", "description": "Write it.", "depends_on": []}]}"#;
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_run_of_groups_shows_its_planning_and_its_final_review() {
+    let tasks = r#"{"tasks": [{"id": "login", "title": "Log in", "description": "Write it.", "depends_on": []}]}"#;
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("enumerate").say(tasks))
-            .rule(Rule::role("plan").say(r#"{"groups": [["login"]]}"#))
-            .rule(Rule::role("implement").write("login.txt", "x\n").say("Done.\nTASK_COMPLETE\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("enumerate").say(tasks))
+            .rule(ScriptRule::role("plan").say(r#"{"groups": [["login"]]}"#))
+            .rule(ScriptRule::role("implement").write("login.txt", "x\n").say("Done.\nTASK_COMPLETE\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
@@ -243,8 +230,8 @@ fn a_run_of_groups_tells_its_planning_and_its_final_review() {
 
 #[test]
 fn a_failed_planning_is_a_report_without_tasks() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("enumerate").say("I cannot.")).rule(Rule::role("review").say(APPROVED))
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("enumerate").say("I cannot.")).rule(ScriptRule::role("review").say(APPROVED))
     });
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
@@ -253,10 +240,10 @@ fn a_failed_planning_is_a_report_without_tasks() {
 }
 
 #[test]
-fn what_agents_say_calls_nobody() {
+fn agents_text_creates_no_mentions_links_or_images() {
     let said = changes("@everyone see #1 <img src=x> https://evil.example/x ![x](y)");
     let project =
-        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(&said)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(&said)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     let markdown = project.run(&["report", "1"]).stdout;
@@ -273,8 +260,8 @@ fn what_agents_say_calls_nobody() {
 
 #[test]
 fn both_reviewers_are_named() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let script = script.rule(Rule::role("implement").write(FEATURE, "x\n"));
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let script = script.rule(ScriptRule::role("implement").write(FEATURE, "x\n"));
         script.rule(sees("spec", &clean("spec"))).rule(sees("code", &clean("code")))
     });
     project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep\n");
@@ -285,29 +272,26 @@ fn both_reviewers_are_named() {
 }
 
 #[test]
-fn a_run_that_nobody_signed_off_has_not_passed() {
+fn a_run_without_approval_has_not_passed() {
     let said = changes("it leaks");
     let project =
-        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(&said)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(&said)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     in_every_form(&project, &["run-1"], &["Ended with 1 task, 1 of them not signed off"]);
     let json = project.run(&["report", "run-1", "--json"]).json();
-    assert_eq!(
-        (&json["run"]["standing"]["kind"], &json["run"]["outcome"]),
-        (&"open".into(), &"attention".into())
-    );
+    assert_eq!((&json["run"]["standing"]["kind"], &json["run"]["outcome"]), (&"open".into(), &"attention".into()));
 }
 
 #[test]
-fn what_was_committed_after_the_review_is_counted_and_told() {
+fn commits_after_the_review_are_counted_and_reported() {
     let project = approved();
     let worktree = ".signoff/worktrees/task-1";
     project.env.write(&format!("{worktree}/late.txt"), "late\n");
     project.git(&format!("-C {worktree} add late.txt"));
     project.git(&format!("-C {worktree} commit -q -m Late"));
-    in_every_form(&project, &["1"], &["which nobody reviewed", "something was committed after the review"]);
-    in_every_form(&project, &["run-1"], &["which nobody reviewed", "1 of them not signed off"]);
+    in_every_form(&project, &["1"], &["which is not reviewed", "something was committed after the review"]);
+    in_every_form(&project, &["run-1"], &["which is not reviewed", "1 of them not signed off"]);
     let json = project.run(&["report", "1", "--json"]).json();
     let changes = &json["tasks"][0]["changes"];
     assert_eq!((&changes["files"], &changes["insertions"]), (&2.into(), &4.into()), "{changes:#}");
@@ -317,7 +301,7 @@ fn what_was_committed_after_the_review_is_counted_and_told() {
 }
 
 #[test]
-fn a_report_goes_to_stdout_or_into_a_directory_that_is_there() {
+fn a_report_goes_to_stdout_or_into_an_existing_directory() {
     let project = approved();
     insta::assert_snapshot!(project.run(&["report", "1", "--output", "no/such/report.md"]), @"
     exit 2
@@ -330,7 +314,7 @@ fn a_report_goes_to_stdout_or_into_a_directory_that_is_there() {
     assert!(!project.list(".").iter().any(|name| name == "-" || name == "no"));
 }
 
-/// Text as people read it, whatever form it is written in.
+/// The plain text of a report in any format.
 fn read(text: &str) -> String {
     let mut out = String::new();
     let mut within = false;
@@ -347,13 +331,11 @@ fn read(text: &str) -> String {
 
 #[test]
 fn markdown_and_html_hold_the_same_facts() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let script = script.rule(Rule::role("implement").write(FEATURE, "x\n"));
-        let script = script.rule(Rule::role("fix").append(FEATURE, "fixed\n"));
-        let spec =
-            Rule::role("review").reviewer("spec").cycle(1).say(&issue("spec", 1, "critical", "no OAuth"));
-        let code =
-            Rule::role("review").reviewer("code").cycle(1).say(&issue("code", 1, "critical", "it leaks"));
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let script = script.rule(ScriptRule::role("implement").write(FEATURE, "x\n"));
+        let script = script.rule(ScriptRule::role("fix").append(FEATURE, "fixed\n"));
+        let spec = ScriptRule::role("review").reviewer("spec").cycle(1).say(&issue("spec", 1, "critical", "no OAuth"));
+        let code = ScriptRule::role("review").reviewer("code").cycle(1).say(&issue("code", 1, "critical", "it leaks"));
         content(script.rule(spec).rule(code))
     });
     project.env.write("plan.md", "# Plan\n\n### Task 1: Store\n\n- [ ] Keep what is bought\n");
@@ -380,17 +362,12 @@ fn markdown_and_html_hold_the_same_facts() {
     .map(str::to_owned)
     .into();
     facts.push(
-        project.run(&["report", "run-1", "--json"]).json()["run"]["standing"]["text"]
-            .as_str()
-            .unwrap()
-            .to_owned(),
+        project.run(&["report", "run-1", "--json"]).json()["run"]["standing"]["text"].as_str().unwrap().to_owned(),
     );
     if told["decisions"].as_array().is_some_and(|all| !all.is_empty()) {
         facts.extend(["Decisions of people".to_owned(), "there is a lock".to_owned()]);
     }
-    facts.extend(
-        told["attempts"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()),
-    );
+    facts.extend(told["attempts"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap().to_owned()));
     for format in ["markdown", "html"] {
         let text = read(&project.run(&["report", "run-1", "--format", format]).stdout);
         for fact in &facts {
@@ -399,16 +376,16 @@ fn markdown_and_html_hold_the_same_facts() {
     }
 }
 
-/// A branch of a person's own, with one commit.
-fn on_a_branch(project: &Project) {
+/// A branch of a person with one commit.
+fn on_a_branch(project: &TestProject) {
     project.git("checkout -q -b feature");
     project.env.write("auth.txt", "login\n");
     project.commit("Add login");
 }
 
 #[test]
-fn a_review_of_the_checkout_in_every_form() {
-    let project = Project::with_agent(PROGRAM, strict_reviewer);
+fn a_review_of_the_checkout_in_every_format() {
+    let project = TestProject::with_agent(PROGRAM, strict_reviewer);
     on_a_branch(&project);
     assert_eq!(project.run(&["review", "--base", "main"]).code, Some(1));
     let words = ["Review of the checkout", "missing input validation", "Not approved after 1 review"];
@@ -435,22 +412,19 @@ fn a_review_of_the_checkout_in_every_form() {
 
 #[test]
 fn a_review_of_the_checkout_that_approved_has_passed() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("review").say(APPROVED)));
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("review").say(APPROVED)));
     on_a_branch(&project);
     assert_eq!(project.run(&["review"]).code, Some(0));
     in_every_form(&project, &["run-1"], &["Review of the checkout", "Approved after 1 review"]);
     let json = project.run(&["report", "run-1", "--json"]).json();
-    assert_eq!(
-        (&json["run"]["standing"]["kind"], &json["run"]["outcome"]),
-        (&"passed".into(), &"approved".into())
-    );
+    assert_eq!((&json["run"]["standing"]["kind"], &json["run"]["outcome"]), (&"passed".into(), &"approved".into()));
 }
 
 #[test]
-fn a_finding_without_a_file_has_a_place_too() {
+fn a_finding_without_a_file_has_a_location_too() {
     let said = "There are no tests\n\n**Verdict: CHANGES_REQUESTED**\n";
     let project =
-        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(said)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(said)));
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
     for command in ["report", "export"] {
@@ -463,9 +437,9 @@ fn a_finding_without_a_file_has_a_place_too() {
 }
 
 #[test]
-fn a_question_is_in_every_form_with_what_answers_it() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let mumbles = Rule::role("review").reviewer("code").say("Looks nice.\n");
+fn a_question_is_in_every_format_with_the_command_that_answers_it() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let mumbles = ScriptRule::role("review").reviewer("code").say("Looks nice.\n");
         developer(script).rule(mumbles).rule(sees("spec", &clean("spec")))
     });
     project.env.write("plan.md", "# Plan\n\n### Task 1: Login\n\nPeople log in.\n");
@@ -480,30 +454,29 @@ fn a_question_is_in_every_form_with_what_answers_it() {
     );
     let answered = project.run(&["answer", "1", "retry"]);
     assert_eq!(answered.code, Some(0), "{answered}");
-    in_every_form(&project, &["run-1"], &["and nobody is at work"]);
+    in_every_form(&project, &["run-1"], &["and no process is running"]);
 }
 
 #[test]
-fn a_report_into_a_pipe_that_is_closed_early_is_no_failure() {
+fn a_closed_pipe_is_not_an_error() {
     let project = approved();
     let shown = project.env.shell("signoff report 1 --output /dev/stdout | head -n 1");
     assert!(shown.stdout.starts_with("## ✓ Add user authentication"), "{shown}");
     assert_eq!(shown.stderr, "");
-    let unheard = project.env.run_unheard(&["report", "1", "--output", "/dev/stdout"], b"");
+    let unheard = project.env.run_with_closed_stdout(&["report", "1", "--output", "/dev/stdout"], b"");
     assert_eq!((unheard.code, unheard.stderr.as_str()), (Some(0), ""), "{unheard}");
 }
 
 #[test]
-fn nothing_is_called_gone_that_was_never_there() {
-    let tasks =
-        r#"{"tasks": [{"id": "login", "title": "Log in", "description": "Write it.", "depends_on": []}]}"#;
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_branch_that_never_existed_is_not_reported_as_gone() {
+    let tasks = r#"{"tasks": [{"id": "login", "title": "Log in", "description": "Write it.", "depends_on": []}]}"#;
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("enumerate").say(tasks))
-            .rule(Rule::role("plan").say(r#"{"groups": [["login"]]}"#))
-            .rule(Rule::role("implement").write("login.txt", "x\n").say("Done.\nTASK_COMPLETE\n"))
-            .rule(Rule::role("review").task("1").exit(1))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("enumerate").say(tasks))
+            .rule(ScriptRule::role("plan").say(r#"{"groups": [["login"]]}"#))
+            .rule(ScriptRule::role("implement").write("login.txt", "x\n").say("Done.\nTASK_COMPLETE\n"))
+            .rule(ScriptRule::role("review").task("1").exit(1))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");

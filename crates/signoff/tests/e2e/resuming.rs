@@ -1,16 +1,16 @@
-//! Agents that go on in a session they had.
+//! Agents that resume an earlier session.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use signoff_testkit::Project;
-use signoff_testkit::processes::{self, until};
+use signoff_testkit::TestProject;
+use signoff_testkit::processes::{self, wait_until};
 
 use crate::PROGRAM;
 
 const TERM: i32 = 15;
 
-/// Says what Claude Code says: hangs at first, goes on if it finds its session, and knows it no more otherwise.
+/// Imitates Claude Code: hangs at first, resumes its session if it exists, and reports an unknown session otherwise.
 const CLAUDE: &str = r#"#!/bin/sh
 root=$(cd ../../../.. && pwd)
 session=11111111-2222-4333-8444-555555555555
@@ -41,8 +41,8 @@ echo "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"$session\",\"mo
 echo "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"Done.\",\"session_id\":\"$session\",\"total_cost_usd\":9.0,\"model_usage_since_last_result\":{\"m\":{$tokens}}}"
 "#;
 
-fn project(more: &str) -> Project {
-    let project = Project::new(PROGRAM);
+fn project(more: &str) -> TestProject {
+    let project = TestProject::new(PROGRAM);
     let program = project.env.root().join("claude");
     fs::write(&program, CLAUDE).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
@@ -56,12 +56,12 @@ fn project(more: &str) -> Project {
     project
 }
 
-fn asked(project: &Project) -> String {
+fn asked(project: &TestProject) -> String {
     fs::read_to_string(project.env.root().join("asked")).unwrap_or_default().replace('\n', " ")
 }
 
-/// For each attempt how it ended, its session and the attempt whose session it went on with.
-fn attempts(project: &Project) -> String {
+/// Outcome and session of each attempt, and the attempt whose session it resumed.
+fn attempts(project: &TestProject) -> String {
     let shown = project.run(&["show", "1", "--json"]).json();
     let attempts = shown["attempts"].as_array().unwrap().iter();
     let line = |one: &serde_json::Value| {
@@ -72,12 +72,12 @@ fn attempts(project: &Project) -> String {
     attempts.map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn hung(project: &Project) {
-    until("it hangs", || project.env.root().join("hangs").exists());
+fn hung(project: &TestProject) {
+    wait_until("it hangs", || project.env.root().join("hangs").exists());
 }
 
-/// The program is told to end while it hangs.
-fn interrupted(project: &Project) {
+/// The program gets SIGTERM while the agent hangs.
+fn interrupted(project: &TestProject) {
     let child = project.env.start_group(&["work"]);
     hung(project);
     processes::signal_group(child.id(), TERM);
@@ -85,7 +85,7 @@ fn interrupted(project: &Project) {
 }
 
 #[test]
-fn who_timed_out_goes_on_when_it_is_tried_again() {
+fn an_attempt_that_timed_out_resumes_its_session_when_retried() {
     let project = project("[limits]\nattempt = \"1s\"\n");
     assert_eq!(project.run(&["work"]).code, Some(1));
     project.run(&["retry", "1"]);
@@ -103,7 +103,7 @@ fn who_timed_out_goes_on_when_it_is_tried_again() {
 }
 
 #[test]
-fn who_was_interrupted_goes_on() {
+fn an_interrupted_attempt_resumes_its_session() {
     let project = project("");
     interrupted(&project);
     let worked = project.run(&["work"]);
@@ -116,7 +116,7 @@ fn who_was_interrupted_goes_on() {
 }
 
 #[test]
-fn who_was_left_by_a_killed_program_goes_on() {
+fn an_attempt_of_a_killed_program_resumes_its_session() {
     let project = project("");
     let mut child = project.env.start_group(&["work"]);
     hung(&project);
@@ -128,7 +128,7 @@ fn who_was_left_by_a_killed_program_goes_on() {
 }
 
 #[test]
-fn a_session_that_is_gone_is_begun_anew_and_counts_as_no_failure() {
+fn a_missing_session_is_replaced_by_a_new_one_and_is_not_a_failure() {
     let project = project("");
     interrupted(&project);
     let homes = "find .signoff -type d -name projects -path '*home*' -prune -exec rm -r {} +";
@@ -146,7 +146,7 @@ fn a_session_that_is_gone_is_begun_anew_and_counts_as_no_failure() {
 }
 
 #[test]
-fn nobody_goes_on_where_all_are_to_begin_anew() {
+fn no_session_is_resumed_if_the_configuration_asks_for_fresh_ones() {
     let project = project("sessions = \"fresh\"\n");
     interrupted(&project);
     fs::write(project.env.root().join("well"), "").unwrap();
@@ -154,7 +154,7 @@ fn nobody_goes_on_where_all_are_to_begin_anew() {
     assert_eq!(asked(&project), "fresh fresh ");
 }
 
-/// Finds something the first time.
+/// Finds something in the first review.
 const REVIEWER: &str = r#"
 [gate]
 reviewers = ["code"]
@@ -168,10 +168,10 @@ command = ["sh", "-c", "cat > /dev/null; [ $SIGNOFF_CYCLE != 1 ] && echo 'APPROV
 "#;
 
 #[test]
-fn a_fixer_whose_session_is_gone_begins_anew_once() {
-    let project = Project::new(PROGRAM);
+fn a_fixer_whose_session_is_missing_restarts_once() {
+    let project = TestProject::new(PROGRAM);
     let program = project.env.root().join("claude");
-    // A fix has to change something.
+    // A fix must change something.
     let script = CLAUDE.replace("cp \"$kept\" kept.txt", "cat \"$root/asked\" > kept.txt");
     fs::write(&program, script).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,52 +1,52 @@
-//! The page, served by the program over a real project.
+//! `signoff serve`: the pages, their actions and live updates on a real project.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 
-use signoff_testkit::Project;
-use signoff_testkit::processes::until;
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::serve::Served;
-use signoff_testkit::visitor::Visitor;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::processes::wait_until;
+use signoff_testkit::serve::ServeProcess;
+use signoff_testkit::web_client::WebClient;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes, developer};
 
 const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
 
-/// A project whose reviewer is never content.
-fn refused() -> Project {
-    let script = |script| developer(script).rule(Rule::role("review").say(&changes("<b>no</b> validation")));
-    let project = Project::with_agent(PROGRAM, script);
+/// A project whose reviewer never approves.
+fn refused() -> TestProject {
+    let script = |script| developer(script).rule(ScriptRule::role("review").say(&changes("<b>no</b> validation")));
+    let project = TestProject::with_agent(PROGRAM, script);
     project.run(&["add", "Log in <i>safely</i>", "-a", "--max-cycles", "1"]);
     project
 }
 
 /// The implementer waits for the test.
-fn waits() -> Rule {
-    let begins = Rule::role("implement").write("work.txt", "work\n").say("Begun.\n");
+fn waits() -> ScriptRule {
+    let begins = ScriptRule::role("implement").write("work.txt", "work\n").say("Begun.\n");
     begins.write("../../../../begun-{task}", "").wait_for("../../../../go-{task}")
 }
 
-fn let_go(project: &Project, task: u64) {
+fn let_go(project: &TestProject, task: u64) {
     fs::write(project.env.root().join(format!("go-{task}")), "").expect("a file");
 }
 
-fn until_begun(project: &Project, task: u64) {
-    until("the agent is at work", || project.env.root().join(format!("begun-{task}")).exists());
+fn until_begun(project: &TestProject, task: u64) {
+    wait_until("the agent is at work", || project.env.root().join(format!("begun-{task}")).exists());
 }
 
-fn status(project: &Project, task: u64) -> String {
+fn status(project: &TestProject, task: u64) -> String {
     let shown = project.run(&["show", &task.to_string(), "--json"]).json();
     format!("{} {} {}", shown["task"]["status"], shown["task"]["final_verdict"], shown["task"]["outcome"])
 }
 
 #[test]
-fn every_page_tells_of_the_work_and_agents_words_are_text() {
+fn every_page_shows_the_work_and_escapes_agents_text() {
     let project = refused();
     project.run(&["work"]);
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     for (path, told) in [
         ("/", "Log in &lt;i&gt;safely&lt;/i&gt;"),
         ("/?all=1", "Log in &lt;i&gt;safely&lt;/i&gt;"),
@@ -77,16 +77,16 @@ fn every_page_tells_of_the_work_and_agents_words_are_text() {
 }
 
 #[test]
-fn looking_changes_nothing() {
+fn get_requests_change_nothing() {
     let project = refused();
     project.run(&["work"]);
     let (checkout, kept) = (project.checkout(), project.list(".signoff/worktrees"));
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     for path in ["/", "/tasks/1", "/tasks/1/diff", "/runs/1", "/stats"] {
         assert_eq!(page.get(path).status, 200, "{path}");
     }
     assert_eq!((project.checkout(), project.list(".signoff/worktrees")), (checkout, kept));
-    // A worktree that is gone is not made again only to look; what its branch holds is told all the same.
+    // A missing worktree is not created again for a diff; the diff of its branch is shown.
     fs::remove_dir_all(project.env.work().join(".signoff/worktrees/task-1")).expect("a worktree");
     project.run(&["edit", "1", "--verdict", "APPROVED"]);
     assert!(page.get("/tasks/1/diff").body.contains(FEATURE));
@@ -94,7 +94,7 @@ fn looking_changes_nothing() {
 }
 
 #[test]
-fn looking_at_a_diff_writes_nothing_and_names_what_it_does_not_show() {
+fn a_diff_page_writes_nothing_and_names_omitted_files() {
     let project = refused();
     project.run(&["work"]);
     let worktree = project.env.work().join(".signoff/worktrees/task-1");
@@ -102,7 +102,7 @@ fn looking_at_a_diff_writes_nothing_and_names_what_it_does_not_show() {
     fs::write(worktree.join("logo.png"), b"\0png").expect("a file");
     fs::File::create(worktree.join("<b>dump")).and_then(|file| file.set_len(1 << 38)).expect("a file");
     let objects = project.git("count-objects -v");
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     for path in ["/tasks/1/diff", "/tasks/1"] {
         let body = page.get(path).body;
         assert!(body.contains("not committed"), "{path}: {body}");
@@ -110,15 +110,15 @@ fn looking_at_a_diff_writes_nothing_and_names_what_it_does_not_show() {
         assert!(body.contains("&lt;b&gt;dump") && body.contains("too large to be shown: 274877906944 bytes"));
     }
     assert_eq!(project.git("count-objects -v"), objects);
-    // Why there is no diff is told where it would be.
+    // The reason for a missing diff is shown in its place.
     fs::write(project.env.work().join(".git/worktrees/task-1/index"), "no index").expect("a file");
-    until("what git says is told", || page.get("/tasks/1/diff").body.contains("No diff: "));
+    wait_until("what git says is told", || page.get("/tasks/1/diff").body.contains("No diff: "));
 }
 
 #[test]
-fn a_store_that_is_thrown_away_or_broken_is_noticed() {
+fn a_deleted_or_broken_store_is_detected() {
     let project = refused();
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     let mut listening = page.listen();
     listening.next();
     let own = project.env.work().join(".signoff");
@@ -126,7 +126,7 @@ fn a_store_that_is_thrown_away_or_broken_is_noticed() {
     fs::remove_dir_all(&own).expect("a store");
     assert!(listening.next().expect("a change")["tasks"].is_null(), "everything");
     assert!(!page.get("/").body.contains("Log in"));
-    // Once the new one is noticed, what happens in it is told as ever.
+    // Once the new store is detected, its events are sent as usual.
     loop {
         project.run(&["add", "Anew"]);
         let change = listening.next().expect("a change");
@@ -137,15 +137,14 @@ fn a_store_that_is_thrown_away_or_broken_is_noticed() {
     for file in ["signoff.db", "signoff.db-wal", "signoff.db-shm"] {
         fs::remove_file(own.join(file)).ok();
     }
-    fs::write(own.join("signoff.db"), "no store at all, whatever its name says\n".repeat(100))
-        .expect("a file");
+    fs::write(own.join("signoff.db"), "no store at all, whatever its name says\n".repeat(100)).expect("a file");
     while page.get("/").status != 500 || !listening.next().expect("a change")["tasks"].is_null() {}
 }
 
 #[test]
-fn without_a_store_there_is_an_empty_page_and_the_first_task_makes_one() {
-    let project = Project::with_agent(PROGRAM, |script| script);
-    let page = Served::start(&project);
+fn without_a_store_the_page_is_empty_and_the_first_task_creates_one() {
+    let project = TestProject::with_agent(PROGRAM, |script| script);
+    let page = ServeProcess::start(&project);
     assert_eq!(page.get("/").status, 200);
     assert_eq!(page.get("/stats").status, 200);
     assert_eq!(page.get("/tasks/1").status, 404);
@@ -164,9 +163,9 @@ fn without_a_store_there_is_an_empty_page_and_the_first_task_makes_one() {
 }
 
 #[test]
-fn the_form_for_a_task_is_ticked_as_the_settings_say_and_unticking_it_counts() {
-    let project = Project::with_agent(PROGRAM, |script| script);
-    let page = Served::start(&project);
+fn the_form_for_a_task_has_the_configured_default_and_unticking_it_counts() {
+    let project = TestProject::with_agent(PROGRAM, |script| script);
+    let page = ServeProcess::start(&project);
     let is_ticked = |body: &str| body.contains("value=\"true\" checked");
     assert!(!is_ticked(&page.get("/add").body));
     project.configure("[defaults]\nauto_review = true\n");
@@ -178,27 +177,27 @@ fn the_form_for_a_task_is_ticked_as_the_settings_say_and_unticking_it_counts() {
 }
 
 #[test]
-fn an_answer_resumes_the_loop_of_the_one_at_work() {
-    let script = |script: Script| {
+fn an_answer_resumes_the_loop_of_the_running_program() {
+    let script = |script: AgentScript| {
         script
-            .rule(Rule::role("implement").task("1").write("work.txt", "work\n"))
+            .rule(ScriptRule::role("implement").task("1").write("work.txt", "work\n"))
             .rule(waits())
-            .rule(Rule::role("review").task("1").cycle(1).say(&changes("lacks a check")))
-            .rule(Rule::role("fix").append("work.txt", "fixed\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").task("1").cycle(1).say(&changes("lacks a check")))
+            .rule(ScriptRule::role("fix").append("work.txt", "fixed\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     };
-    let project = Project::with_agent(PROGRAM, script);
+    let project = TestProject::with_agent(PROGRAM, script);
     project.configure(ASKS);
     project.run(&["add", "Part 1", "-a"]);
     project.run(&["add", "Part 2", "-a"]);
     let program = project.start(&["work", "-j", "2"]);
-    let page = Served::start(&project);
-    until("the question is on the page", || page.get("/").body.contains("/questions/q1/answer"));
+    let page = ServeProcess::start(&project);
+    wait_until("the question is on the page", || page.get("/").body.contains("/questions/q1/answer"));
     until_begun(&project, 2);
     let answered = page.submit("/questions/q1/answer", "choice=continue&back=/tasks/1");
     assert!(answered.body.contains("q1 answered: continue"), "{}", answered.body);
     assert!(!answered.body.contains("`signoff work` goes on"), "somebody is at work");
-    until("the answer is taken in", || project.calls().of_role("fix").count() == 1);
+    wait_until("the answer is taken in", || project.calls().with_role("fix").count() == 1);
     let again = page.post("/questions/q1/answer", "choice=continue");
     assert_eq!(again.status, 409, "{}", again.body);
     let_go(&project, 2);
@@ -207,16 +206,16 @@ fn an_answer_resumes_the_loop_of_the_one_at_work() {
 }
 
 #[test]
-fn an_answer_is_recorded_when_nobody_is_at_work() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn an_answer_is_recorded_if_no_program_runs() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").cycle(1).say(&changes("lacks a check")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("lacks a check")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.configure(ASKS);
     project.run(&["add", "Part 1", "-a"]);
     project.run(&["work"]);
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     let wrong = page.post("/questions/q1/answer", "choice=maybe");
     assert_eq!(wrong.status, 409);
     assert!(wrong.body.contains("choose one of continue, proceed, stop, restart"), "{}", wrong.body);
@@ -227,7 +226,7 @@ fn an_answer_is_recorded_when_nobody_is_at_work() {
     assert_eq!(status(&project, 1), r#""completed" "APPROVED" "approved""#);
 }
 
-/// What a form of a page sends without any script: where, and its hidden fields with the button that is pressed.
+/// What a form of a page sends without script: its action, hidden fields and the pressed button.
 fn sends(html: &str, action: &str, button: &str) -> String {
     let form = html.split("<form").find(|form| form.contains(&format!("action=\"{action}\""))).expect(action);
     let form = form.split("</form>").next().expect("a form");
@@ -245,15 +244,15 @@ fn sends(html: &str, action: &str, button: &str) -> String {
 
 #[test]
 fn a_question_is_answered_without_script() {
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").cycle(1).say(&changes("lacks a check")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("lacks a check")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.configure(ASKS);
     project.run(&["add", "Part 1", "-a"]);
     project.run(&["work"]);
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     for path in ["/", "/tasks/1"] {
         assert_eq!(
             sends(&page.get(path).body, "/questions/q1/answer", "Continue"),
@@ -269,15 +268,15 @@ fn a_question_is_answered_without_script() {
 }
 
 #[test]
-fn a_verdict_can_be_set_where_it_is_offered_and_what_was_typed_is_kept_where_not() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(waits()));
+fn a_verdict_can_be_set_if_it_is_offered_and_a_refused_form_keeps_its_text() {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(waits()));
     project.run(&["add", "Part 1"]);
     project.run(&["add", "Part 2"]);
     let program = project.start(&["work"]);
     until_begun(&project, 1);
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     assert!(!page.get("/tasks/1").body.contains("Set the verdict"), "{}", page.get("/tasks/1").body);
-    // Somebody had the page open before.
+    // The page was opened before.
     let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&reason=seen&back=/tasks/1").body;
     assert!(refused.contains("role=\"alert\"") && refused.contains("task 1 is being worked on"), "{refused}");
     assert!(refused.contains("You wrote: <bdi>seen</bdi>"), "{refused}");
@@ -289,14 +288,14 @@ fn a_verdict_can_be_set_where_it_is_offered_and_what_was_typed_is_kept_where_not
 }
 
 #[test]
-fn no_verdict_can_be_set_of_what_a_killed_program_left() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(waits()));
+fn no_verdict_can_be_set_for_a_task_of_a_killed_program() {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(waits()));
     project.run(&["add", "Part 1"]);
     let mut program = project.start(&["work"]);
     until_begun(&project, 1);
     program.kill().expect("a program");
     program.wait().expect("its end");
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     let shown = page.get("/tasks/1").body;
     assert!(shown.contains("it was interrupted") && !shown.contains("Set the verdict"), "{shown}");
     let refused = page.submit("/tasks/1/edit", "verdict=APPROVED&back=/tasks/1").body;
@@ -305,15 +304,14 @@ fn no_verdict_can_be_set_of_what_a_killed_program_left() {
 }
 
 #[test]
-fn findings_are_disputed_and_tasks_retried_and_called_off() {
+fn findings_are_disputed_and_tasks_retried_and_cancelled() {
     let project = refused();
     project.run(&["add", "Later"]);
     project.run(&["work", "1"]);
-    let page = Served::start_with(&project, &[("SIGNOFF_USER", "ann")]);
+    let page = ServeProcess::start_with(&project, &[("SIGNOFF_USER", "ann")]);
     let shown = project.run(&["show", "1", "--json"]).json();
     let finding = shown["ledger"][0]["id"].as_str().expect("a finding").to_owned();
-    let disputed =
-        page.submit(&format!("/findings/{finding}/dispute"), "reason=it+is+checked&task=1&back=/tasks/1");
+    let disputed = page.submit(&format!("/findings/{finding}/dispute"), "reason=it+is+checked&task=1&back=/tasks/1");
     assert!(disputed.body.contains(&format!("Finding {finding} is refuted by ann")), "{}", disputed.body);
     let unknown = page.post("/findings/f-none/dispute", "reason=so");
     assert_eq!(unknown.status, 409);
@@ -338,7 +336,7 @@ fn findings_are_disputed_and_tasks_retried_and_called_off() {
 fn a_verdict_is_set_by_a_person() {
     let project = refused();
     project.run(&["work"]);
-    let page = Served::start_with(&project, &[("SIGNOFF_USER", "ann")]);
+    let page = ServeProcess::start_with(&project, &[("SIGNOFF_USER", "ann")]);
     let odd = page.post("/tasks/1/edit", "verdict=FINE");
     assert_eq!(odd.status, 409, "{}", odd.body);
     let edited = page.submit("/tasks/1/edit", "verdict=approved&reason=seen&back=/tasks/1");
@@ -347,23 +345,23 @@ fn a_verdict_is_set_by_a_person() {
 }
 
 #[test]
-fn what_others_record_and_agents_say_is_told_at_once() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(waits()));
+fn events_of_other_programs_and_agents_output_are_sent_at_once() {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(waits()));
     project.run(&["add", "First"]);
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     let mut listening = page.listen();
     listening.next();
     project.run(&["add", "Second"]);
-    listening.hears_of_task(2);
+    listening.wait_for_task(2);
     let program = project.start(&["work", "1"]);
-    listening.hears_of_task(1);
+    listening.wait_for_task(1);
     until_begun(&project, 1);
     let mut said = page.listen_after(Some(0)).expect("a place");
-    // Where everything may be new, nothing is named.
+    // If everything may have changed, no task is named.
     let of_first = |list: &serde_json::Value| list.as_array().is_none_or(|all| all.contains(&1.into()));
     while !of_first(&said.next().expect("a change")["said"]) {}
-    until("what it says is on the page", || page.get("/tasks/1/transcript/a1").body.contains("Begun."));
-    // A browser that is closed costs nothing.
+    wait_until("what it says is on the page", || page.get("/tasks/1/transcript/a1").body.contains("Begun."));
+    // A closed connection has no effect.
     drop(said);
     let_go(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));
@@ -373,46 +371,46 @@ fn what_others_record_and_agents_say_is_told_at_once() {
 }
 
 #[test]
-fn two_serve_one_repository_and_know_only_their_own_visitors() {
+fn two_servers_of_one_repository_accept_only_their_own_tokens() {
     let project = refused();
-    let (one, other) = (Served::start(&project), Served::start(&project));
+    let (one, other) = (ServeProcess::start(&project), ServeProcess::start(&project));
     assert_ne!((one.port, &one.token), (other.port, &other.token));
-    let astray = other.asks("/").with("Cookie", Some(&format!("signoff-{}={}", other.port, one.token)));
+    let astray = other.get_request("/").with("Cookie", Some(&format!("signoff-{}={}", other.port, one.token)));
     assert_eq!(other.request(&astray).status, 401);
     let mut listening = other.listen();
     listening.next();
     assert_eq!(one.post("/tasks", "text=Both").status, 303);
-    listening.hears_of_task(2);
+    listening.wait_for_task(2);
     assert!(other.get("/tasks/2").body.contains("Both"));
 }
 
 #[test]
-fn it_ends_at_once_whoever_listens() {
+fn it_ends_at_once_even_with_open_connections() {
     for signal in [1, 2, 15] {
         let project = refused();
-        let page = Served::start(&project);
+        let page = ServeProcess::start(&project);
         let mut listening = page.listen();
         listening.next();
-        let output = page.end_by(&project, signal);
+        let output = page.end_with_signal(&project, signal);
         assert_eq!((output.code, output.signal), (Some(0), None), "{output}");
         assert_eq!(listening.next(), None);
     }
 }
 
 #[test]
-fn the_address_is_the_data_and_the_token_is_said_nowhere_else() {
+fn the_token_is_printed_only_in_the_address() {
     let project = refused();
-    let page = Served::start(&project);
+    let page = ServeProcess::start(&project);
     assert_eq!(page.get("/").status, 200);
     assert_eq!(page.get("/?token=wrong").status, 401);
     let token = page.token.clone();
-    let output = page.end_by(&project, 15);
+    let output = page.end_with_signal(&project, 15);
     assert!(!output.stderr.contains(&token), "{output}");
-    insta::assert_snapshot!(output.stderr, @"Open it in a browser. Whoever has it may decide everything. Ctrl-C ends it");
+    insta::assert_snapshot!(output.stderr, @"Open it in a browser. Anyone with this address can decide everything. Ctrl-C stops it");
 }
 
 #[test]
-fn a_port_that_is_taken_is_an_error_with_the_next_step() {
+fn a_port_in_use_is_an_error_with_a_hint() {
     let project = refused();
     let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = taken.local_addr().expect("an address").port().to_string();
@@ -420,32 +418,32 @@ fn a_port_that_is_taken_is_an_error_with_the_next_step() {
     insta::assert_snapshot!(output.to_string().replace(&port, "PORT"), @"
     exit 1
     --- stderr
-    error: port PORT is taken by another program
-    hint: `signoff serve --port 0` takes a free one
+    error: port PORT is in use by another program
+    hint: `signoff serve --port 0` selects a free one
     ");
 }
 
 #[test]
-fn nobody_lets_the_world_in_by_a_slip() {
+fn remote_access_needs_an_explicit_flag() {
     let project = refused();
     insta::assert_snapshot!(project.run(&["serve", "--host", "0.0.0.0", "--port", "0"]), @"
     exit 2
     --- stderr
-    error: others than this machine would reach 0.0.0.0
-    hint: leave --host out; or add --allow-remote if that is meant: whoever sees the address on its way may decide everything. `ssh -L` brings the page to another machine safely
+    error: other machines could reach 0.0.0.0
+    hint: leave --host out; or add --allow-remote if you want that: anyone who sees the address on the network can decide everything. `ssh -L` brings the page to another machine safely
     ");
     let open = ["serve", "--host", "0.0.0.0", "--allow-remote", "--port", "0", "--quiet"];
     let mut child = project.start(&open);
     let mut url = String::new();
     BufReader::new(child.stdout.as_mut().expect("a piped stdout")).read_line(&mut url).expect("a line");
-    assert_eq!(Visitor::of(&url).get("/").status, 200);
+    assert_eq!(WebClient::from_url(&url).get("/").status, 200);
     child.kill().expect("a process that is there");
     let output = project.env.finish(child);
-    assert!(output.stderr.starts_with("warning: others than this machine can reach this page"), "{output}");
+    assert!(output.stderr.starts_with("warning: other machines can reach this page"), "{output}");
 }
 
 #[test]
-fn outside_of_a_repository_there_is_nothing_to_serve() {
+fn outside_of_a_repository_it_is_an_error() {
     let env = signoff_testkit::TestEnv::new(PROGRAM);
     insta::assert_snapshot!(env.run(&["serve", "--port", "0"]), @"
     exit 2

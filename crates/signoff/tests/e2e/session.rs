@@ -1,7 +1,7 @@
-//! The everyday session: add, work, look at what came of it.
+//! A typical session: add a task, work on it, look at the result.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes, developer, strict_reviewer};
@@ -9,15 +9,14 @@ use crate::actors::{APPROVED, FEATURE, changes, developer, strict_reviewer};
 const BRANCH: &str = "signoff/task-1-add-user-authentication";
 
 /// An agent whose work is approved at the third review.
-fn project() -> Project {
-    Project::with_agent(PROGRAM, |script| strict_reviewer(developer(script)))
+fn project() -> TestProject {
+    TestProject::with_agent(PROGRAM, |script| strict_reviewer(developer(script)))
 }
 
 #[test]
 fn a_task_is_improved_until_it_is_approved() {
     let project = project();
-    let words =
-        ["add", "Add user authentication", "--type", "implement", "--auto-review", "--max-cycles", "3"];
+    let words = ["add", "Add user authentication", "--type", "implement", "--auto-review", "--max-cycles", "3"];
     insta::assert_snapshot!(project.run(&words).stdout, @"Added task #1: Add user authentication");
     let before = project.checkout();
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -45,8 +44,8 @@ fn a_task_is_improved_until_it_is_approved() {
     assert_eq!(project.checkout(), before);
 }
 
-/// The names of the review files, with the day they were made on taken out.
-fn reviews(project: &Project) -> String {
+/// The names of the review files without their dates.
+fn reviews(project: &TestProject) -> String {
     let day = |name: &String| {
         let (day, rest) = name.split_at(8);
         assert!(day.bytes().all(|byte| byte.is_ascii_digit()), "{name}");
@@ -56,7 +55,7 @@ fn reviews(project: &Project) -> String {
 }
 
 #[test]
-fn every_review_leaves_a_file_and_the_raw_answer_beside_it() {
+fn every_review_is_stored_with_the_raw_answer() {
     let project = project();
     project.run(&["add", "Add user authentication", "-a"]);
     project.run(&["work"]);
@@ -106,21 +105,18 @@ fn every_review_leaves_a_file_and_the_raw_answer_beside_it() {
 
 #[test]
 fn the_fixer_gets_findings_and_a_summary_never_earlier_prose() {
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
             .rule(
-                Rule::role("review")
-                    .cycle(1)
-                    .say("A long story.\n\n")
-                    .say(&changes("missing input validation")),
+                ScriptRule::role("review").cycle(1).say("A long story.\n\n").say(&changes("missing input validation")),
             )
-            .rule(Rule::role("review").cycle(2).say(&changes("add rate limiting")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").cycle(2).say(&changes("add rate limiting")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "Add user authentication", "-a"]);
     project.run(&["work"]);
     let calls = project.calls();
-    let fixes: Vec<_> = calls.of_role("fix").map(|call| call.prompt.as_str()).collect();
+    let fixes: Vec<_> = calls.with_role("fix").map(|call| call.prompt.as_str()).collect();
     assert!(fixes[0].contains("missing input validation") && !fixes[0].contains("add rate limiting"));
     insta::assert_snapshot!(fixes[1].replace(&project.env.work().display().to_string(), "[WORK]"), @"
     # FIX PHASE
@@ -187,7 +183,7 @@ fn the_fixer_gets_findings_and_a_summary_never_earlier_prose() {
     Overall: CODE_CRITICAL. Action: Fix issues and re-run reviews.
     ```
     ");
-    let reviews: Vec<_> = calls.of_role("review").map(|call| call.prompt.as_str()).collect();
+    let reviews: Vec<_> = calls.with_role("review").map(|call| call.prompt.as_str()).collect();
     assert!(!reviews[0].contains("missing input validation"));
     assert!(reviews[1].contains("missing input validation"), "open findings are not shown:\n{}", reviews[1]);
     assert!(fixes[0].contains("A long story"), "the fixer reads the review it answers");
@@ -201,14 +197,14 @@ fn every_review_judges_the_whole_change() {
     project.run(&["add", "Add user authentication", "-a"]);
     project.run(&["work"]);
     let calls = project.calls();
-    let last = calls.of_role("review").last().unwrap();
+    let last = calls.with_role("review").last().unwrap();
     for line in ["+login", "+fixed 1", "+fixed 2"] {
         assert!(last.prompt.contains(line), "{line} is not in\n{}", last.prompt);
     }
 }
 
 #[test]
-fn the_work_is_compared_with_its_plan() {
+fn the_work_is_reviewed_against_its_plan() {
     let project = project();
     project.env.write("plan.md", "Passwords are hashed with argon2.\n");
     project.run(&["add", "Add user authentication", "-a", "--plan", "plan.md"]);
@@ -220,9 +216,9 @@ fn the_work_is_compared_with_its_plan() {
 }
 
 #[test]
-fn how_many_reviews_there_are_can_be_set_in_many_places() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        developer(script).rule(Rule::role("review").say(&changes("again")))
+fn the_number_of_reviews_can_be_set_in_many_places() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        developer(script).rule(ScriptRule::role("review").say(&changes("again")))
     });
     let bound = |words: &[&str]| {
         let added = project.run(&[&["add", "Add it", "--json"], words].concat()).json();
@@ -234,13 +230,15 @@ fn how_many_reviews_there_are_can_be_set_in_many_places() {
     assert_eq!(bound(&[]).0, false);
     project.configure("[defaults]\nauto_review = true\nmax_review_cycles = 2\n");
     assert_eq!(bound(&[]), (true.into(), 2.into()));
-    project.configure("[task_types.implement]\nauto_review = true\nmax_review_cycles = 4\n[defaults]\nmax_review_cycles = 2\n");
+    project.configure(
+        "[task_types.implement]\nauto_review = true\nmax_review_cycles = 4\n[defaults]\nmax_review_cycles = 2\n",
+    );
     assert_eq!(bound(&[]), (true.into(), 4.into()));
     assert_eq!(bound(&["--max-cycles", "1"]), (true.into(), 1.into()));
     assert_eq!(bound(&["-t", "improve"]).0, false);
     let last = project.run(&["work", "7", "--json"]).json();
     assert_eq!(last["tasks"][0]["review_cycle"], 1);
-    assert_eq!(project.calls().of_role("review").count(), 1);
+    assert_eq!(project.calls().with_role("review").count(), 1);
 }
 
 #[test]
@@ -249,14 +247,12 @@ fn work_and_review_have_their_own_models() {
     project.set_agent(|script| {
         let tell = "echo \"$SIGNOFF_ROLE $SIGNOFF_MODEL\" >> ../../../models";
         script
-            .rule(Rule::role("implement").shell(tell).write(FEATURE, "login\n"))
-            .rule(Rule::role("fix").shell(tell).append(FEATURE, "more\n"))
-            .rule(Rule::role("review").cycle(1).complain("").say("model {role}\n").say(&changes("more")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").shell(tell).write(FEATURE, "login\n"))
+            .rule(ScriptRule::role("fix").shell(tell).append(FEATURE, "more\n"))
+            .rule(ScriptRule::role("review").cycle(1).complain("").say("model {role}\n").say(&changes("more")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
-    project.configure(
-        "[task_types.implement]\nauto_review = true\nmodel = \"opus\"\nreview_model = \"sonnet\"\n",
-    );
+    project.configure("[task_types.implement]\nauto_review = true\nmodel = \"opus\"\nreview_model = \"sonnet\"\n");
     project.run(&["add", "Add user authentication"]);
     project.run(&["work"]);
     assert_eq!(project.read("models"), "implement opus\nfix opus\n");
@@ -265,9 +261,7 @@ fn work_and_review_have_their_own_models() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|attempt| {
-            format!("{} {}", attempt["role"].as_str().unwrap(), attempt["model"].as_str().unwrap())
-        })
+        .map(|attempt| format!("{} {}", attempt["role"].as_str().unwrap(), attempt["model"].as_str().unwrap()))
         .collect();
     assert_eq!(models, ["implement opus", "review sonnet", "fix opus", "review sonnet"]);
     project.run(&["add", "Add logout", "--model", "haiku"]);

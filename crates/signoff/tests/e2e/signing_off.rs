@@ -1,40 +1,39 @@
-//! What is approved by default: review without being asked for, the project's checks, and an exit code that scripts can
-//! trust.
+//! Approval by default: reviews without a flag, the project's checks, and exit codes that scripts can
+//! rely on.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::actors::{APPROVED, changes, developer};
 use crate::{PROGRAM, hold};
 
-/// A reviewer is configured, played by the scripted agent.
+/// Configures a reviewer, the scripted agent.
 const REVIEWER: &str = "[reviewers.general]\nagent = \"scripted\"\n";
 
-fn project(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
-    let project = Project::with_agent(PROGRAM, script);
+fn project(script: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, script);
     project.configure(more);
     project
 }
 
-fn says(answer: &str) -> impl FnOnce(Script) -> Script {
-    let rule = Rule::role("review").say(answer);
+fn says(answer: &str) -> impl FnOnce(AgentScript) -> AgentScript {
+    let rule = ScriptRule::role("review").say(answer);
     move |script| developer(script).rule(rule)
 }
 
-fn state(project: &Project, task: usize) -> String {
+fn state(project: &TestProject, task: usize) -> String {
     let row = project.run(&["status", "--json"]).json()["tasks"][task - 1].clone();
     format!("{} {} {}", row["state"].as_str().unwrap(), row["final_verdict"], row["outcome"])
 }
 
-/// What a script prints that pushes whatever `signoff work` was content with.
-fn pushed(project: &Project, work: &str) -> String {
-    let said =
-        project.env.shell(&format!("{PROGRAM} {work} >/dev/null 2>&1 && echo pushed || echo stopped: $?"));
+/// The output of a script that pushes if `signoff work` succeeds.
+fn pushed(project: &TestProject, work: &str) -> String {
+    let said = project.env.shell(&format!("{PROGRAM} {work} >/dev/null 2>&1 && echo pushed || echo stopped: $?"));
     said.stdout.trim().to_owned()
 }
 
 /// One outcome: its name, what the agents do, and how the task is added.
-type Outcome = (&'static str, fn(Script) -> Script, &'static [&'static str]);
+type Outcome = (&'static str, fn(AgentScript) -> AgentScript, &'static [&'static str]);
 
 const OUTCOMES: [Outcome; 10] = [
     ("approved", |script| says(APPROVED)(script), &[]),
@@ -42,13 +41,13 @@ const OUTCOMES: [Outcome; 10] = [
     ("MAX_CYCLES_REACHED", |script| says(&changes("wrong"))(script), &["--max-cycles", "1"]),
     ("NEEDS_DISCUSSION", |script| says("Why?\n\n**Verdict: NEEDS_DISCUSSION**\n")(script), &[]),
     ("unreadable reviews", |script| says("Nice.\n")(script), &["--max-cycles", "1"]),
-    ("reviewer failed", |script| developer(script).rule(Rule::role("review").exit(3)), &[]),
-    ("implementer failed", |script| script.rule(Rule::role("implement").exit(3)), &[]),
-    ("nothing changed", |script| script.rule(Rule::role("implement").say("Done.\n")), &[]),
+    ("reviewer failed", |script| developer(script).rule(ScriptRule::role("review").exit(3)), &[]),
+    ("implementer failed", |script| script.rule(ScriptRule::role("implement").exit(3)), &[]),
+    ("nothing changed", |script| script.rule(ScriptRule::role("implement").say("Done.\n")), &[]),
     (
         "fixer failed",
         |script| {
-            let script = script.rule(Rule::role("fix").exit(3));
+            let script = script.rule(ScriptRule::role("fix").exit(3));
             says(&changes("wrong"))(script)
         },
         &[],
@@ -86,7 +85,7 @@ fn work_and_then_push_pushes_only_what_is_approved() {
     "#);
 }
 
-/// A person lets work go on that no reviewer approved: every later command exits 3.
+/// A person lets unapproved work proceed: every later command exits with 3.
 #[test]
 fn work_that_a_person_lets_proceed_is_never_pushed() {
     let asks: [(&str, String); 3] = [
@@ -111,7 +110,7 @@ fn work_that_a_person_lets_proceed_is_never_pushed() {
 }
 
 #[test]
-fn a_run_with_a_task_that_needs_a_person_is_no_success_later() {
+fn a_run_with_a_task_that_needs_a_person_does_not_succeed_later() {
     let project = project(says(&changes("wrong")), &format!("{REVIEWER}[gate]\nmax_cycles = 1\n"));
     project.run(&["add", "Add login"]);
     project.run(&["add", "Add logout", "--depends-on", "1"]);
@@ -124,7 +123,7 @@ fn a_run_with_a_task_that_needs_a_person_is_no_success_later() {
 }
 
 #[test]
-fn land_names_what_was_changed_after_its_review() {
+fn land_names_work_that_changed_after_its_review() {
     let project = project(says(APPROVED), REVIEWER);
     project.run(&["add", "Add login"]);
     project.run(&["work"]);
@@ -134,19 +133,19 @@ fn land_names_what_was_changed_after_its_review() {
     assert!(landed.to_string().contains("changed after its review: task 1"), "{landed}");
 }
 
-/// The first review approves, and one that a person asks for later refuses the same commit.
+/// The first review approves; a later review that a person requests rejects the same commit.
 #[test]
-fn a_later_review_that_refuses_voids_the_approval() {
-    let refuses = |script: Script| {
-        let first = Rule::role("review").task("1").say(APPROVED);
-        developer(script).rule(first).rule(Rule::role("review").say(&changes("it loses money")))
+fn a_later_review_that_rejects_voids_the_approval() {
+    let refuses = |script: AgentScript| {
+        let first = ScriptRule::role("review").task("1").say(APPROVED);
+        developer(script).rule(first).rule(ScriptRule::role("review").say(&changes("it loses money")))
     };
     let project = project(refuses, REVIEWER);
     project.run(&["add", "Add login"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
     let review = project.run(&["review", "1"]);
     assert_eq!(review.code, Some(1), "{review}");
-    assert!(review.stderr.contains("Task #1 is not approved any more"), "{review}");
+    assert!(review.stderr.contains("Task #1 is no longer approved"), "{review}");
     assert!(state(&project, 1).contains("CHANGES_REQUESTED"), "{}", state(&project, 1));
     let shown = project.run(&["show", "1"]).stdout;
     assert!(shown.contains("the review of run 2: edit CHANGES_REQUESTED"), "{shown}");
@@ -156,21 +155,21 @@ fn a_later_review_that_refuses_voids_the_approval() {
     project.run(&["land"]);
     assert!(!project.git("log --oneline").contains("login"), "it landed");
     assert!(pushed(&project, "work").starts_with("stopped: "));
-    // What it found is improved, and a person's word still counts.
+    // Its findings are fixed, and a person's verdict still counts.
     assert_eq!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "no"]).code, Some(0));
     assert_eq!(project.run(&["merge", "1"]).code, Some(0));
 }
 
-/// A refusal is a finding of the task: `retry` fixes it before the work is reviewed again.
+/// A rejection is a finding of the task: `retry` fixes it before the work is reviewed again.
 #[test]
-fn what_a_later_review_or_a_person_refuses_is_fixed_by_retry() {
+fn findings_of_a_later_review_or_a_person_are_fixed_by_retry() {
     for refusal in
         [&["review", "1"][..], &["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "it loses money"]]
     {
-        let script = |script: Script| {
+        let script = |script: AgentScript| {
             developer(script)
-                .rule(Rule::role("review").task("1").say(APPROVED))
-                .rule(Rule::role("review").say(&changes("it loses money")))
+                .rule(ScriptRule::role("review").task("1").say(APPROVED))
+                .rule(ScriptRule::role("review").say(&changes("it loses money")))
         };
         let project = project(script, REVIEWER);
         project.run(&["add", "Add login"]);
@@ -187,12 +186,12 @@ fn what_a_later_review_or_a_person_refuses_is_fixed_by_retry() {
 }
 
 #[test]
-fn a_later_review_that_approves_or_cannot_be_read_leaves_the_approval() {
+fn a_later_review_that_approves_or_is_unreadable_keeps_the_approval() {
     for answer in [APPROVED, "Nice.\n"] {
-        let script = |script: Script| {
+        let script = |script: AgentScript| {
             developer(script)
-                .rule(Rule::role("review").task("1").say(APPROVED))
-                .rule(Rule::role("review").say(answer))
+                .rule(ScriptRule::role("review").task("1").say(APPROVED))
+                .rule(ScriptRule::role("review").say(answer))
         };
         let project = project(script, REVIEWER);
         project.run(&["add", "Add login"]);
@@ -207,10 +206,10 @@ fn every_type_that_changes_code_is_reviewed() {
     let project = project(
         |script| {
             script
-                .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
-                .rule(Rule::role("fix").task("2").say("Nothing to do.\n"))
-                .rule(Rule::role("fix").append("auth.txt", "more\n").say("Improved.\n"))
-                .rule(Rule::role("review").say(APPROVED))
+                .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+                .rule(ScriptRule::role("fix").task("2").say("Nothing to do.\n"))
+                .rule(ScriptRule::role("fix").append("auth.txt", "more\n").say("Improved.\n"))
+                .rule(ScriptRule::role("review").say(APPROVED))
         },
         REVIEWER,
     );
@@ -224,12 +223,12 @@ fn every_type_that_changes_code_is_reviewed() {
     assert_eq!(state(&project, 3), "unreviewed null null");
     assert_eq!(project.run(&["improve", "1"]).code, Some(0));
     assert_eq!(state(&project, 4), r#"approved "APPROVED" "approved""#);
-    // Where it is asked for and cannot be done, that is said.
+    // If a review is requested and not possible, it is an error.
     assert_eq!(project.run(&["add", "Plan it", "-t", "plan", "-a"]).code, Some(2));
 }
 
 #[test]
-fn review_is_on_where_a_reviewer_is_configured() {
+fn review_is_on_if_a_reviewer_is_configured() {
     let project = project(says(APPROVED), REVIEWER);
     project.run(&["add", "Add login"]);
     project.run(&["add", "Add logout", "--no-review"]);
@@ -237,7 +236,7 @@ fn review_is_on_where_a_reviewer_is_configured() {
     assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
     assert_eq!(state(&project, 2), "unreviewed null null");
     assert_eq!(project.run(&["add", "Add it", "-a", "--no-review"]).code, Some(2));
-    // What the configuration turns off, a task can still ask for.
+    // A task can request a review that the configuration turns off.
     project.configure(&format!("{REVIEWER}[defaults]\nauto_review = false\n"));
     project.run(&["add", "Add tea"]);
     project.run(&["add", "Add coffee", "-a"]);
@@ -247,7 +246,7 @@ fn review_is_on_where_a_reviewer_is_configured() {
 }
 
 #[test]
-fn where_there_is_neither_a_reviewer_nor_a_check_nothing_is_reviewed() {
+fn without_a_reviewer_or_a_check_nothing_is_reviewed() {
     let project = project(says(APPROVED), "");
     project.run(&["add", "Add login"]);
     let worked = project.run(&["work"]);
@@ -256,22 +255,20 @@ fn where_there_is_neither_a_reviewer_nor_a_check_nothing_is_reviewed() {
 }
 
 /// A project whose `make test` fails if the file `broken` exists.
-fn checked(script: impl FnOnce(Script) -> Script, more: &str) -> Project {
-    let project = Project::with_agent(PROGRAM, script);
-    project
-        .env
-        .write("Makefile", "test:\n\t@test ! -f broken || { echo 'broken:1: it is broken'; exit 1; }\n");
+fn checked(script: impl FnOnce(AgentScript) -> AgentScript, more: &str) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, script);
+    project.env.write("Makefile", "test:\n\t@test ! -f broken || { echo 'broken:1: it is broken'; exit 1; }\n");
     project.configure(more);
     project
 }
 
 #[test]
-fn a_check_that_is_found_in_the_base_is_the_gate_where_no_reviewer_is() {
+fn a_check_detected_in_the_base_is_the_gate_if_there_is_no_reviewer() {
     let project = checked(
         |script| {
             script
-                .rule(Rule::role("implement").write("broken", "yes\n").say("Done.\n"))
-                .rule(Rule::role("fix").shell("git rm -q broken && echo fixed > auth.txt").say("Fixed.\n"))
+                .rule(ScriptRule::role("implement").write("broken", "yes\n").say("Done.\n"))
+                .rule(ScriptRule::role("fix").shell("git rm -q broken && echo fixed > auth.txt").say("Fixed.\n"))
         },
         "",
     );
@@ -290,16 +287,16 @@ fn a_check_that_is_found_in_the_base_is_the_gate_where_no_reviewer_is() {
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
     assert_eq!(state(&project, 1), r#"approved "APPROVED" "approved""#);
-    assert!(project.calls().of_role("review").next().is_none());
+    assert!(project.calls().with_role("review").next().is_none());
 }
 
 #[test]
 fn a_task_with_a_failing_test_is_not_approved_whatever_its_reviewer_says() {
-    let broken = |script: Script| {
+    let broken = |script: AgentScript| {
         script
-            .rule(Rule::role("implement").write("broken", "yes\n").say("Done.\n"))
-            .rule(Rule::role("fix").append("broken", "still\n").say("Fixed.\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").write("broken", "yes\n").say("Done.\n"))
+            .rule(ScriptRule::role("fix").append("broken", "still\n").say("Fixed.\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     };
     let project = checked(broken, REVIEWER);
     project.run(&["add", "Add login", "--max-cycles", "2"]);
@@ -309,18 +306,18 @@ fn a_task_with_a_failing_test_is_not_approved_whatever_its_reviewer_says() {
 
 /// The branch under review cannot change the checks of its own gate.
 #[test]
-fn what_the_branch_says_about_checks_does_not_count() {
-    let disarms = |script: Script| {
-        let disarm = Rule::role("implement").write("broken", "yes\n").write("Makefile", "test:\n\t@true\n");
-        script.rule(disarm.say("Done.\n")).rule(Rule::role("fix").append("broken", "still\n").say("Fixed.\n"))
+fn checks_configured_on_the_branch_do_not_count() {
+    let disarms = |script: AgentScript| {
+        let disarm = ScriptRule::role("implement").write("broken", "yes\n").write("Makefile", "test:\n\t@true\n");
+        script.rule(disarm.say("Done.\n")).rule(ScriptRule::role("fix").append("broken", "still\n").say("Fixed.\n"))
     };
-    // The commands are those of the base; what `make` reads is the work's.
+    // The commands are those of the base; the Makefile is that of the work.
     let project = checked(disarms, "[checks]\ntest = \"test ! -f broken\"\n");
     project.run(&["add", "Add login", "--max-cycles", "1"]);
     assert_eq!(project.run(&["work"]).code, Some(3));
-    // A check that the work adds does not judge it.
-    let brings = |script: Script| {
-        script.rule(Rule::role("implement").write("Makefile", "test:\n\t@false\n").say("Done.\n"))
+    // A check that the work adds is not run.
+    let brings = |script: AgentScript| {
+        script.rule(ScriptRule::role("implement").write("Makefile", "test:\n\t@false\n").say("Done.\n"))
     };
     let project = self::project(brings, "");
     project.run(&["add", "Add login"]);
@@ -329,7 +326,7 @@ fn what_the_branch_says_about_checks_does_not_count() {
 }
 
 #[test]
-fn checks_work_in_a_copy_that_is_thrown_away() {
+fn checks_run_in_a_copy_that_is_deleted() {
     let project = checked(developer, "");
     project.env.write("Makefile", "test:\n\t@touch made-by-the-check && test -f auth.txt\n");
     project.commit("Check more");
@@ -342,28 +339,28 @@ fn checks_work_in_a_copy_that_is_thrown_away() {
 
 /// The sandbox stops a check from writing outside its copy.
 #[test]
-fn checks_are_held_by_the_sandbox() {
+fn checks_run_in_the_sandbox() {
     for way in hold::ways() {
-        let project = Project::with_agent(PROGRAM, developer);
+        let project = TestProject::with_agent(PROGRAM, developer);
         project.env.write("Makefile", "test:\n\t@! touch ../../../trespass 2>/dev/null && touch mine\n");
         project.configure("sandbox = true\n");
         project.run(&["add", "Add login"]);
         let worked = hold::work(&project, way);
         assert_eq!(worked.code, Some(0), "{way:?}: {worked}");
         assert!(!project.env.work().join("trespass").exists(), "{way:?}");
-        assert!(hold::attempts(&project, "hold").contains(&format!("review {:?}", way.word())));
+        assert!(hold::attempts(&project, "hold").contains(&format!("review {:?}", way.as_str())));
     }
 }
 
 #[test]
-fn retry_exits_by_the_task_that_was_asked_for() {
+fn retry_exits_by_the_result_of_the_named_task() {
     let project = project(
         |script| {
             script
-                .rule(Rule::role("implement").task("1").call(1).exit(3))
-                .rule(Rule::role("implement").task("2").exit(3))
-                .rule(Rule::role("implement").write("auth-{task}.txt", "login\n").say("Done.\n"))
-                .rule(Rule::role("review").say(APPROVED))
+                .rule(ScriptRule::role("implement").task("1").call(1).exit(3))
+                .rule(ScriptRule::role("implement").task("2").exit(3))
+                .rule(ScriptRule::role("implement").write("auth-{task}.txt", "login\n").say("Done.\n"))
+                .rule(ScriptRule::role("review").say(APPROVED))
         },
         REVIEWER,
     );
@@ -379,7 +376,7 @@ fn retry_exits_by_the_task_that_was_asked_for() {
 }
 
 #[test]
-fn work_that_has_landed_says_so_and_suggests_nothing_more() {
+fn landed_work_is_reported_as_landed_without_further_suggestions() {
     let project = project(says(APPROVED), REVIEWER);
     project.run(&["add", "Add login"]);
     project.run(&["work"]);
@@ -401,18 +398,15 @@ fn an_approval_names_the_number_of_open_findings() {
     project.run(&["add", "Add login"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    assert!(
-        worked.stdout.contains("✓ Task #1 completed (APPROVED after 1 cycle, 1 open finding)"),
-        "{worked}"
-    );
+    assert!(worked.stdout.contains("✓ Task #1 completed (APPROVED after 1 cycle, 1 open finding)"), "{worked}");
     let status = project.run(&["status"]).stdout;
     assert!(status.contains("completed  APPROVED (1 cycle), 1 open finding"), "{status}");
 }
 
-/// `work` is asked for everything in the queue, and says what it could not begin.
+/// `work` covers the whole queue and names the tasks it could not start.
 #[test]
-fn work_does_not_succeed_while_a_task_of_the_queue_is_blocked() {
-    let project = project(|script| developer(script).rule(Rule::role("review").say(APPROVED)), REVIEWER);
+fn work_fails_while_a_task_of_the_queue_is_blocked() {
+    let project = project(|script| developer(script).rule(ScriptRule::role("review").say(APPROVED)), REVIEWER);
     project.run(&["add", "First"]);
     project.run(&["add", "Second", "--depends-on", "1"]);
     project.run(&["add", "Third"]);
@@ -424,9 +418,9 @@ fn work_does_not_succeed_while_a_task_of_the_queue_is_blocked() {
     assert_eq!(project.run(&["work", "3"]).code, Some(0));
 }
 
-/// A minor note beside a pass is shown and kept.
+/// A minor note of an approving review is shown and stored.
 #[test]
-fn minor_notes_are_shown_and_kept() {
+fn minor_notes_are_shown_and_stored() {
     let answer = "Fine.\n\n- auth.txt:1 a shorter name would do\n\n**Verdict: APPROVED**\n";
     let project = project(says(answer), REVIEWER);
     project.run(&["add", "Add login"]);

@@ -1,4 +1,4 @@
-//! `run beads` and `run queue`: slots that are filled from a tracker or the queue.
+//! `run beads` and `run queue`: slots that take tasks from a tracker or the queue.
 
 mod claims;
 mod failures;
@@ -8,16 +8,16 @@ mod tracker;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use crate::PROGRAM;
 
 const PASS: &str = r#"Looked at all of it. {"verdict": "pass", "followUpPrompt": "All is well."}"#;
 const DRIFT: &str = r#"{"verdict": "drift", "followUpPrompt": "work.txt lacks a check"}"#;
 
-/// A tracker with a program of its own. A bead is a file, which is moved when it is claimed and when it is closed: who
-/// comes second finds none. Every call is noted.
+/// A tracker program. A bead is a file, which is moved when it is claimed and when it is closed: a second
+/// claim fails. Every call is logged.
 const BD: &str = r#"#!/bin/sh
 cd "$(dirname "$0")/../beads" || exit 9
 echo "$@" >> calls
@@ -38,16 +38,16 @@ fn bead(id: &str, title: &str, priority: u8) -> String {
     format!(r#"{{"id":"{id}","title":"{title}","status":"open","priority":{priority}}}"#)
 }
 
-/// A tracker whose program does this.
-fn install(project: &Project, program: &str) {
+/// Installs this tracker program.
+fn install(project: &TestProject, program: &str) {
     let path = project.env.root().join("bin/bd");
     fs::write(&path, program).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A project with a tracker that holds these beads, all with the priority 2.
-fn tracked(titles: &[&str], script: impl FnOnce(Script) -> Script) -> Project {
-    let project = Project::with_agent(PROGRAM, script);
+/// A project with a tracker that has these beads, all with priority 2.
+fn tracked(titles: &[&str], script: impl FnOnce(AgentScript) -> AgentScript) -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, script);
     install(&project, BD);
     for directory in ["open", "begun", "closed"] {
         fs::create_dir_all(project.env.root().join("beads").join(directory)).unwrap();
@@ -59,13 +59,13 @@ fn tracked(titles: &[&str], script: impl FnOnce(Script) -> Script) -> Project {
     project
 }
 
-/// What the tracker was asked.
-fn asked(project: &Project) -> String {
+/// The calls of the tracker.
+fn asked(project: &TestProject) -> String {
     fs::read_to_string(project.env.root().join("beads/calls")).unwrap_or_default()
 }
 
-/// The beads that are in this state, in order.
-fn beads(project: &Project, state: &str) -> Vec<String> {
+/// The beads in this state, in order.
+fn beads(project: &TestProject, state: &str) -> Vec<String> {
     let directory = fs::read_dir(project.env.root().join("beads").join(state)).unwrap();
     let mut ids: Vec<String> =
         directory.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
@@ -73,24 +73,24 @@ fn beads(project: &Project, state: &str) -> Vec<String> {
     ids
 }
 
-/// Every task has a file of its own.
-fn works() -> Rule {
-    Rule::role("implement").write("{task}.txt", "work\n").say("Wrote {task}.txt.\n")
+/// Every task writes its own file.
+fn works() -> ScriptRule {
+    ScriptRule::role("implement").write("{task}.txt", "work\n").say("Wrote {task}.txt.\n")
 }
 
-/// What the program said, without the ids of commits.
-fn said(output: &Output) -> String {
+/// The output without commit ids.
+fn said(output: &ProgramOutput) -> String {
     let is_id = |word: &str| word.len() == 40 && word.chars().all(|char| char.is_ascii_hexdigit());
     let word = |word: &str| if is_id(word.trim_end()) { "[COMMIT]\n".to_owned() } else { word.to_owned() };
     output.to_string().split_inclusive(' ').flat_map(|part| part.split_inclusive('\n')).map(word).collect()
 }
 
-fn well(script: Script) -> Script {
-    script.rule(works()).rule(Rule::role("review").say(PASS))
+fn well(script: AgentScript) -> AgentScript {
+    script.rule(works()).rule(ScriptRule::role("review").say(PASS))
 }
 
 #[test]
-fn the_work_on_a_bead_can_be_reviewed_once_more() {
+fn the_work_on_a_bead_can_be_reviewed_again() {
     let project = tracked(&["Log in"], well);
     project.configure("preset = \"slots\"\n");
     assert_eq!(project.run(&["run", "beads", "--review"]).code, Some(0));

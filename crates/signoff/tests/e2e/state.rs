@@ -1,11 +1,11 @@
-//! `signoff export` and `signoff import`: a task in the words of other programs.
+//! `signoff export` and `signoff import`: tasks in the formats of other programs.
 
 use std::fs;
 
 use serde_json::{Value, json};
-use signoff_testkit::Project;
-use signoff_testkit::processes::until;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::processes::wait_until;
 
 use crate::PROGRAM;
 use crate::actors::{changes, developer};
@@ -20,11 +20,10 @@ fn reviewed(status: &str, retries: u32, issues: Value) -> Value {
     json!({ "status": status, "retryCount": retries, "lastIssues": issues })
 }
 
-/// The second iteration, in the middle of fixing what the code review found.
+/// The second iteration, while the findings of the code review are being fixed.
 fn begun_elsewhere() -> Value {
     let plan = json!([{ "severity": "HIGH", "message": "nobody can leave", "location": "" }]);
-    let code =
-        json!([{ "severity": "MEDIUM", "message": "the login is not checked", "location": "auth.txt:1" }]);
+    let code = json!([{ "severity": "MEDIUM", "message": "the login is not checked", "location": "auth.txt:1" }]);
     let first = json!({
         "1": phase("completed"), "2": phase("completed"), "3": reviewed("failed", 1, plan),
         "4": phase("pending"), "5": reviewed("pending", 0, json!([])),
@@ -53,29 +52,29 @@ fn begun_elsewhere() -> Value {
     })
 }
 
-/// The code review finds something once more; then all are content.
-fn team(script: Script) -> Script {
+/// The code review finds something once more; then all reviews approve.
+fn team(script: AgentScript) -> AgentScript {
     script
         .rule(
-            Rule::role("review")
+            ScriptRule::role("review")
                 .reviewer("code")
                 .cycle(3)
                 .say("- [MEDIUM] auth.txt:1 the login is not checked\n"),
         )
-        .rule(Rule::role("fix").append("auth.txt", "checked\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("fix").append("auth.txt", "checked\n").say("Fixed.\n"))
         .rule(
-            Rule::role("simplify")
+            ScriptRule::role("simplify")
                 .write("../../../../begun", "")
                 .wait_for("../../../../go")
                 .write("simple.txt", "simple\n")
                 .say("Simpler.\n"),
         )
-        .rule(Rule::role("review").say("NO ISSUES\n"))
+        .rule(ScriptRule::role("review").say("NO ISSUES\n"))
 }
 
-/// A branch with the work done so far, and the state beside it.
-fn project() -> Project {
-    let project = Project::with_agent(PROGRAM, team);
+/// A branch with the work so far, and the state file.
+fn project() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, team);
     project.configure("[checks]\ntest = \"test -f auth.txt\"\n");
     project.git("checkout -q -b feature");
     project.env.write("auth.txt", "login\n");
@@ -84,16 +83,16 @@ fn project() -> Project {
     project
 }
 
-fn let_go(project: &Project) {
+fn let_go(project: &TestProject) {
     fs::write(project.env.root().join("go"), "").expect("written");
 }
 
-fn state(project: &Project) -> Value {
+fn state(project: &TestProject) -> Value {
     project.run(&["export", "1", "--format", "state-v4"]).json()
 }
 
 #[test]
-fn an_iteration_goes_on_where_another_program_left_it() {
+fn an_iteration_continues_where_another_program_left_it() {
     let project = project();
     let_go(&project);
     let before = project.checkout();
@@ -139,12 +138,12 @@ fn an_iteration_goes_on_where_another_program_left_it() {
     --- stderr
     error: this iteration is finished: every phase is completed or skipped
       --> stdin
-    hint: there is nothing to go on with; `signoff iterate "…"` begins anew
+    hint: there is nothing to continue; `signoff iterate "…"` starts a new one
     "#);
 }
 
 #[test]
-fn reviewers_see_the_work_done_so_far_and_what_was_found() {
+fn reviewers_see_the_work_and_the_findings_so_far() {
     let project = project();
     let_go(&project);
     project.run(&["import", "state.json"]);
@@ -152,11 +151,11 @@ fn reviewers_see_the_work_done_so_far_and_what_was_found() {
     assert!(prompts.contains("+login"), "{prompts}");
     assert!(prompts.contains("the login is not checked"), "{prompts}");
     assert!(prompts.contains("after fix attempt 2"), "{prompts}");
-    // Nobody here wrote them.
+    // The documents were not written here.
     assert!(!prompts.contains("docs/signoff/"), "{prompts}");
 }
 
-/// A state at an early phase: nobody knows what the plan was called.
+/// A state at an early phase, without the name of the plan.
 fn at(phase: u32) -> Value {
     let mut state = begun_elsewhere();
     state["currentPhase"] = json!(phase);
@@ -168,29 +167,29 @@ fn at(phase: u32) -> Value {
 }
 
 #[test]
-fn the_whole_task_is_one_item_where_the_plan_is_not_known() {
+fn without_a_known_plan_the_whole_task_is_one_item() {
     for phase in [3, 4] {
         let project = project();
         project.set_agent(|script| {
-            let implements = Rule::role("implement").append("auth.txt", "more\n").say("Done.\n");
+            let implements = ScriptRule::role("implement").append("auth.txt", "more\n").say("Done.\n");
             team(script.rule(implements))
         });
         let_go(&project);
         let ended = project.env.run_with_input(&["import", "-"], at(phase).to_string());
         assert_eq!(ended.code, Some(0), "{ended}");
         let calls = project.calls();
-        assert_eq!(calls.of_role("implement").count(), 1, "{}", calls.story());
-        assert_eq!(calls.of_role("plan").count(), 0, "{}", calls.story());
+        assert_eq!(calls.with_role("implement").count(), 1, "{}", calls.summary());
+        assert_eq!(calls.with_role("plan").count(), 0, "{}", calls.summary());
     }
 }
 
 const PLAN: &str = "docs/signoff/task-7-add-user-authentication-plan.md";
 
-/// The same with a plan of two tasks among the work done so far, and the plan of another task.
-fn planned() -> Project {
+/// The same with a plan of two tasks in the work so far, and the plan of another task.
+fn planned() -> TestProject {
     let project = project();
     project.set_agent(|script| {
-        let implements = Rule::role("implement").append("auth.txt", "more\n").say("Done.\n");
+        let implements = ScriptRule::role("implement").append("auth.txt", "more\n").say("Done.\n");
         team(script.rule(implements))
     });
     project.env.write(PLAN, "# Plan\n\n### Task 1: Log in\n\nAsk.\n\n### Task 2: Log out\n\nForget.\n");
@@ -202,7 +201,7 @@ fn planned() -> Project {
 }
 
 #[test]
-fn the_plan_on_the_branch_is_reviewed_and_worked_whatever_number_it_has() {
+fn the_plan_on_the_branch_is_reviewed_and_worked_whatever_its_number() {
     for phase in [3, 4] {
         let project = planned();
         let ended = project.env.run_with_input(&["import", "-"], at(phase).to_string());
@@ -210,7 +209,7 @@ fn the_plan_on_the_branch_is_reviewed_and_worked_whatever_number_it_has() {
         assert_eq!(ended.stdout.matches("Running task #1").count(), 1, "{ended}");
         assert!(!ended.stdout.contains("items planned"), "{ended}");
         let calls = project.calls();
-        assert_eq!(calls.of_role("implement").count(), 2, "{}", calls.story());
+        assert_eq!(calls.with_role("implement").count(), 2, "{}", calls.summary());
         let prompts = project.run(&["logs", "1", "--prompts"]).stdout;
         assert!(prompts.contains(PLAN) && prompts.contains("number 2 of 2"), "{prompts}");
         assert_eq!(prompts.contains("# PLAN REVIEW PHASE"), phase == 3, "{prompts}");
@@ -220,11 +219,11 @@ fn the_plan_on_the_branch_is_reviewed_and_worked_whatever_number_it_has() {
 }
 
 #[test]
-fn whoever_thinks_anew_is_told_why_the_last_iteration_failed() {
+fn a_new_brainstorm_gets_the_findings_of_the_last_iteration() {
     let project = project();
     project.set_agent(|script| {
-        let plans = Rule::role("plan").say("# Plan\n\n### Task 1: Log in\n\nAsk.\n");
-        let implements = Rule::role("implement").append("auth.txt", "more\n").say("Done.\n");
+        let plans = ScriptRule::role("plan").say("# Plan\n\n### Task 1: Log in\n\nAsk.\n");
+        let implements = ScriptRule::role("implement").append("auth.txt", "more\n").say("Done.\n");
         team(script.rule(plans).rule(implements))
     });
     let_go(&project);
@@ -235,7 +234,7 @@ fn whoever_thinks_anew_is_told_why_the_last_iteration_failed() {
 }
 
 #[test]
-fn what_went_on_without_approval_elsewhere_is_not_approved_here() {
+fn a_phase_that_was_not_approved_elsewhere_is_not_approved_here() {
     let imported = |fixes: u32| {
         let project = project();
         let_go(&project);
@@ -243,7 +242,7 @@ fn what_went_on_without_approval_elsewhere_is_not_approved_here() {
         state["iterations"][1]["phases"]["5"]["retryCount"] = json!(fixes);
         project.env.run_with_input(&["import", "-"], state.to_string())
     };
-    // No fix was made that anybody could have approved.
+    // Without a fix, no commit could have been approved.
     let ended = imported(0);
     assert!(ended.stdout.contains("Task #1 completed with issues (CHANGES_REQUESTED"), "{ended}");
     let ended = imported(2);
@@ -252,7 +251,7 @@ fn what_went_on_without_approval_elsewhere_is_not_approved_here() {
 }
 
 #[test]
-fn a_plan_that_nobody_finds_is_still_what_the_review_of_the_plan_is_about() {
+fn the_plan_review_runs_even_if_the_plan_is_not_found() {
     let project = project();
     let_go(&project);
     project.env.run_with_input(&["import", "-"], at(3).to_string());
@@ -261,7 +260,7 @@ fn a_plan_that_nobody_finds_is_still_what_the_review_of_the_plan_is_about() {
 }
 
 #[test]
-fn the_branch_of_the_same_task_from_elsewhere_is_not_in_the_way() {
+fn an_existing_branch_of_the_same_task_is_not_overwritten() {
     let project = project();
     project.git(&format!("checkout -q -b {BRANCH}"));
     let_go(&project);
@@ -272,7 +271,7 @@ fn the_branch_of_the_same_task_from_elsewhere_is_not_in_the_way() {
 }
 
 #[test]
-fn what_is_queued_is_exported_as_it_was_and_worked_later() {
+fn a_queued_task_is_exported_unchanged_and_worked_later() {
     let project = project();
     insta::assert_snapshot!(project.run(&["import", "state.json", "--queue"]), @"
     exit 0
@@ -282,7 +281,7 @@ fn what_is_queued_is_exported_as_it_was_and_worked_later() {
     `signoff work` works it
     ");
     assert_eq!(state(&project), begun_elsewhere());
-    // The branch begins at the commit that was checked out then.
+    // The branch starts at the commit that was checked out at the import.
     project.git("checkout -q main");
     let_go(&project);
     let worked = project.run(&["work"]);
@@ -293,10 +292,10 @@ fn what_is_queued_is_exported_as_it_was_and_worked_later() {
 }
 
 #[test]
-fn an_iteration_is_exported_while_another_program_works_it() {
+fn an_iteration_is_exported_while_another_program_works_on_it() {
     let project = project();
     let program = project.start(&["import", "state.json"]);
-    until("somebody simplifies", || project.env.root().join("begun").exists());
+    wait_until("somebody simplifies", || project.env.root().join("begun").exists());
     let now = state(&project);
     assert_eq!(now["currentPhase"], 7);
     insta::assert_snapshot!(now["iterations"][1]["phases"], @r#"{"1":{"status":"completed"},"2":{"status":"completed"},"3":{"status":"completed","retryCount":1,"lastIssues":[]},"4":{"status":"completed"},"5":{"status":"completed","retryCount":3,"lastIssues":[{"severity":"MEDIUM","message":"the login is not checked","location":"auth.txt:1"}]},"6":{"status":"completed","retryCount":0},"7":{"status":"in_progress"},"8":{"status":"pending","retryCount":0,"lastIssues":[]}}"#);
@@ -305,11 +304,11 @@ fn an_iteration_is_exported_while_another_program_works_it() {
 }
 
 #[test]
-fn a_workflow_of_ones_own_can_be_exported_if_its_phases_have_numbers() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_custom_workflow_can_be_exported_if_its_phases_have_numbers() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").cycle(1).say(&changes("missing input validation")))
-            .rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("missing input validation")))
+            .rule(ScriptRule::role("review").say("**Verdict: APPROVED**\n"))
     });
     project.configure(OWN);
     project.run(&["add", "Add user authentication", "-a"]);
@@ -338,10 +337,10 @@ kind = "gate"
 reviewers = ["general"]
 "#;
 
-/// A task whose last review left something open.
-fn refused() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
-        developer(script).rule(Rule::role("review").say(&changes("missing input validation")))
+/// A task whose last review left an open finding.
+fn refused() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        developer(script).rule(ScriptRule::role("review").say(&changes("missing input validation")))
     });
     project.run(&["add", "Add user authentication", "-a", "--max-cycles", "2"]);
     project
@@ -367,7 +366,7 @@ fn open_findings_are_exported_for_code_scanning() {
 }
 
 #[test]
-fn all_that_was_recorded_is_exported_line_by_line() {
+fn all_events_are_exported_line_by_line() {
     let project = refused();
     project.run(&["add", "Something else"]);
     let queued = project.run(&["export", "1", "--format", "jsonl"]).stdout;
@@ -381,7 +380,7 @@ fn all_that_was_recorded_is_exported_line_by_line() {
 }
 
 #[test]
-fn what_cannot_be_exported_is_said() {
+fn a_task_that_cannot_be_exported_is_an_error() {
     let project = refused();
     let export = |words: &[&str]| project.run(&[&["export"], words].concat());
     insta::assert_snapshot!(export(&["7", "--format", "state-v4"]), @"
@@ -420,7 +419,7 @@ fn what_cannot_be_exported_is_said() {
     insta::assert_snapshot!(export(&["1", "--format", "state-v4"]), @"
     exit 2
     --- stderr
-    error: task 1 is no iteration: its workflow `task` does not number its phases from 1 to 9
+    error: task 1 is not an iteration: its workflow `task` does not number its phases from 1 to 9
     hint: --format state-v4 is for what `signoff iterate` began; --format jsonl is for every task
     ");
     let nowhere = export(&["1", "--format", "jsonl", "--output", "README.md/place"]);
@@ -435,10 +434,10 @@ fn a_half_written_file_never_replaces_a_good_one() {
     let export = ["export", "1", "--format", "state-v4", "--output", "good.json"];
     let killed = project.env.run_with(&export, &[("SIGNOFF_FAILPOINT", "half_written:1")]);
     assert_eq!((killed.code, project.read("good.json").as_str()), (None, "good\n"));
-    // No file may grow: what is written fails in the middle.
-    let full = project.env.shell(&format!(
-        "trap '' XFSZ; ulimit -f 1; exec {PROGRAM} export 1 --format state-v4 --output good.json"
-    ));
+    // The file size is limited to one block, so writing fails in the middle.
+    let full = project
+        .env
+        .shell(&format!("trap '' XFSZ; ulimit -f 1; exec {PROGRAM} export 1 --format state-v4 --output good.json"));
     assert_eq!((full.code, project.read("good.json").as_str()), (Some(1), "good\n"), "{full}");
     let whole = project.run(&export);
     assert_eq!(whole.code, Some(0), "{whole}");
@@ -447,8 +446,8 @@ fn a_half_written_file_never_replaces_a_good_one() {
 }
 
 #[test]
-fn a_file_that_does_not_fit_makes_nothing() {
-    let project = Project::new(PROGRAM);
+fn an_invalid_file_creates_nothing() {
+    let project = TestProject::new(PROGRAM);
     let mut old = begun_elsewhere();
     old["version"] = json!(3);
     project.env.write("old.json", serde_json::to_string_pretty(&old).unwrap());
@@ -457,7 +456,7 @@ fn a_file_that_does_not_fit_makes_nothing() {
     --- stderr
     error: version: version 3 is too old: only version 4 can be taken over
       --> old.json:2
-    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    hint: fix the file: docs/schema/state-v4.schema.json describes its format
     ");
     let mut worse = begun_elsewhere();
     worse["iterations"][1]["phases"]["5"]["lastIssues"][0]["severity"] = json!("BAD");
@@ -467,21 +466,21 @@ fn a_file_that_does_not_fit_makes_nothing() {
     --- stderr
     error: iterations[1].phases.5.lastIssues[0].severity: one of HIGH, MEDIUM, LOW is expected, not "BAD"
       --> stdin:76
-    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    hint: fix the file: docs/schema/state-v4.schema.json describes its format
     "#);
     insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], &worse[..700]), @"
     exit 2
     --- stderr
     error: the file: breaks off: EOF while parsing a string
       --> stdin:32
-    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    hint: fix the file: docs/schema/state-v4.schema.json describes its format
     ");
     insta::assert_snapshot!(project.env.run_with_input(&["import", "-"], " ".repeat(2_000_000)), @"
     exit 2
     --- stderr
     error: the file: is longer than 1000000 bytes: it is no state file
       --> stdin:1
-    hint: mend the file: docs/schema/state-v4.schema.json says what it holds
+    hint: fix the file: docs/schema/state-v4.schema.json describes its format
     ");
     insta::assert_snapshot!(project.run(&["import", "nowhere.json"]), @"
     exit 2
@@ -494,7 +493,7 @@ fn a_file_that_does_not_fit_makes_nothing() {
 }
 
 #[test]
-fn where_nothing_is_left_that_looks_at_it_nothing_begins() {
+fn a_state_without_remaining_phases_is_an_error() {
     let project = project();
     project.configure("[presets.phases.gates.codex_final]\nenabled = false\n");
     let mut last = begun_elsewhere();
@@ -511,14 +510,14 @@ fn where_nothing_is_left_that_looks_at_it_nothing_begins() {
 }
 
 #[test]
-fn an_import_that_is_killed_goes_on() {
+fn a_killed_import_can_be_resumed() {
     for place in ["append:1", "branched:1", "registered:1", "placed:1", "spawn:1", "exit:1", "append:6"] {
         let project = project();
         let_go(&project);
         let killed = project.env.run_with(&["import", "state.json"], &[("SIGNOFF_FAILPOINT", place)]);
         assert_eq!(killed.code, None, "{place}: {killed}");
         if project.run(&["status"]).stdout.is_empty() {
-            // Nothing was recorded: nothing was begun.
+            // Nothing was recorded, so nothing was started.
             assert_eq!(place, "append:1");
             continue;
         }

@@ -1,16 +1,16 @@
-//! `signoff stats`: what all runs of a repository tell.
+//! `signoff stats`: statistics of all runs of a repository.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, developer, strict_reviewer};
 
-/// One task approved at its third review, one that nobody could review, one that was approved at once.
-fn worked() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
-        let script = developer(script).rule(Rule::role("review").task("2").exit(1));
-        strict_reviewer(script.rule(Rule::role("review").task("3").say(APPROVED)))
+/// One task approved at its third review, one whose review failed, one approved at once.
+fn worked() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        let script = developer(script).rule(ScriptRule::role("review").task("2").exit(1));
+        strict_reviewer(script.rule(ScriptRule::role("review").task("3").say(APPROVED)))
     });
     for title in ["Add login", "Break it", "Add logout"] {
         project.run(&["add", title, "-a"]);
@@ -20,8 +20,8 @@ fn worked() -> Project {
 }
 
 #[test]
-fn nothing_was_done_yet() {
-    let project = Project::with_agent(PROGRAM, developer);
+fn without_runs_it_prints_the_next_command() {
+    let project = TestProject::with_agent(PROGRAM, developer);
     insta::assert_snapshot!(project.run(&["stats"]), @"
     exit 0
     --- stdout
@@ -78,7 +78,7 @@ fn all_runs_are_counted() {
 }
 
 #[test]
-fn what_counts_can_be_narrowed() {
+fn statistics_can_be_filtered() {
     let project = worked();
     assert_eq!(project.run(&["stats", "--since", "1d", "--json"]).json()["runs"], 3);
     assert_eq!(project.run(&["stats", "--since", "2999-01-01", "--json"]).json()["runs"], 0);

@@ -1,8 +1,8 @@
-//! What the configuration puts around a task: the project's checks, files that git does not know, caps on cost.
+//! The configured environment of a task: the project's checks, copied files that git does not track, cost caps.
 
 use serde_json::json;
-use signoff_testkit::Project;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
 
 use crate::PROGRAM;
 
@@ -24,12 +24,12 @@ reviewers = [\"tests\"]
 test = \"sh test.sh\"
 ";
 
-/// A project whose test wants a file to say `right`, and notes every run in an ignored file.
-fn checked_project() -> Project {
-    let project = Project::with_agent(PROGRAM, |script| {
+/// A project whose test expects a file to say `right`, and logs every run in an ignored file.
+fn checked_project() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("answer.txt", "wrong\n"))
-            .rule(Rule::role("fix").write("answer.txt", "right\n"))
+            .rule(ScriptRule::role("implement").write("answer.txt", "wrong\n"))
+            .rule(ScriptRule::role("fix").write("answer.txt", "right\n"))
     });
     project.env.write(".gitignore", "runs.txt\n");
     project.env.write(
@@ -61,17 +61,17 @@ fn the_project_s_own_commands_review_the_work() {
     tests changed files while reviewing; undone: modified README.md
     tests changed files while reviewing; undone: modified README.md
     ");
-    let prompt = project.calls().of_role("fix").next().map(|call| call.prompt.clone()).unwrap_or_default();
+    let prompt = project.calls().with_role("fix").next().map(|call| call.prompt.clone()).unwrap_or_default();
     assert!(prompt.contains("answer.txt:1") && prompt.contains("this is wrong"), "{prompt}");
-    // What a check changes in files that git knows is undone; what git ignores is the project's own.
+    // A check's changes to tracked files are undone; ignored files are kept.
     assert_eq!(project.git("show signoff/task-1-answer:README.md"), "# A project\n");
     assert_eq!(project.read(".signoff/worktrees/task-1/runs.txt"), "run\nrun\n");
 }
 
 #[test]
-fn files_that_git_does_not_know_come_along_and_are_never_committed() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").shell("cat .env > seen.txt; echo more >> .env"))
+fn untracked_files_are_copied_and_never_committed() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").shell("cat .env > seen.txt; echo more >> .env"))
     });
     project.configure("[worktree]\ncopy = [\".env\", \"not-there.txt\"]\n");
     project.env.write(".env", "KEY=1\n");
@@ -83,13 +83,12 @@ fn files_that_git_does_not_know_come_along_and_are_never_committed() {
     assert_eq!(project.read(".env"), "KEY=1\n");
 }
 
-/// What says that they were copied goes with the git directory.
+/// The list of copied files is in the git directory.
 #[test]
-fn nor_when_the_git_directory_of_the_worktree_is_deleted() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn copied_files_are_not_committed_if_the_git_directory_was_deleted() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         let deletes = "rm -rf \"$(git rev-parse --git-dir)\"";
-        script
-            .rule(Rule::role("implement").write("a.txt", "a\n").append("README.md", "more\n").shell(deletes))
+        script.rule(ScriptRule::role("implement").write("a.txt", "a\n").append("README.md", "more\n").shell(deletes))
     });
     project.configure("[worktree]\ncopy = [\".env\", \"README.md\"]\n");
     project.env.write(".env", "KEY=1\n");
@@ -102,17 +101,15 @@ fn nor_when_the_git_directory_of_the_worktree_is_deleted() {
     assert_eq!(project.read(".signoff/worktrees/task-1/.env"), "KEY=1\n");
 }
 
-/// Git does not ignore them, so they look like something that was added.
+/// Git does not ignore them, so they look like new files.
 #[test]
-fn files_that_no_commit_holds_are_not_a_reviewer_s_doing() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn uncommitted_files_are_not_attributed_to_a_reviewer() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(
-                Rule::role("implement").write("a.txt", "a\n").shell("mkdir .signoff; echo x > .signoff/note"),
-            )
-            .rule(Rule::role("fix").shell("cat .env .signoff/note > a.txt"))
-            .rule(Rule::role("review").cycle(1).say("- a.txt:1 no\n\n**Verdict: CHANGES_REQUESTED**\n"))
-            .rule(Rule::role("review").say("**Verdict: APPROVED**\n"))
+            .rule(ScriptRule::role("implement").write("a.txt", "a\n").shell("mkdir .signoff; echo x > .signoff/note"))
+            .rule(ScriptRule::role("fix").shell("cat .env .signoff/note > a.txt"))
+            .rule(ScriptRule::role("review").cycle(1).say("- a.txt:1 no\n\n**Verdict: CHANGES_REQUESTED**\n"))
+            .rule(ScriptRule::role("review").say("**Verdict: APPROVED**\n"))
     });
     project.configure("[worktree]\ncopy = [\".env\"]\n");
     project.env.write(".env", "KEY=1\n");
@@ -124,27 +121,27 @@ fn files_that_no_commit_holds_are_not_a_reviewer_s_doing() {
     insta::assert_snapshot!(project.git("diff --name-only main signoff/task-1-t"), @"a.txt");
 }
 
-/// Every attempt says it cost 40 cents.
-fn dear_project(cap: &str) -> Project {
+/// Every attempt costs 40 cents.
+fn dear_project(cap: &str) -> TestProject {
     let usage = json!({"cost_usd": 0.4, "input_tokens": 100, "output_tokens": 50});
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("a.txt", "a\n").usage(usage.clone()))
-            .rule(Rule::role("fix").append("a.txt", "b\n").usage(usage.clone()))
+            .rule(ScriptRule::role("implement").write("a.txt", "a\n").usage(usage.clone()))
+            .rule(ScriptRule::role("fix").append("a.txt", "b\n").usage(usage.clone()))
             .rule(
-                Rule::role("review")
+                ScriptRule::role("review")
                     .cycle(1)
                     .usage(usage.clone())
                     .say("- a.txt:1 no\n\n**Verdict: CHANGES_REQUESTED**\n"),
             )
-            .rule(Rule::role("review").usage(usage).say("**Verdict: APPROVED**\n"))
+            .rule(ScriptRule::role("review").usage(usage).say("**Verdict: APPROVED**\n"))
     });
     project.configure(&format!("[limits]\nmax_cost_usd = {cap}\n"));
     project
 }
 
 #[test]
-fn no_launch_may_lead_over_the_cap() {
+fn no_attempt_starts_that_may_exceed_the_cap() {
     let project = dear_project("1.0");
     project.run(&["add", "Dear", "-a"]);
     let work = project.run(&["work"]);
@@ -168,7 +165,7 @@ fn no_launch_may_lead_over_the_cap() {
     project.configure("[limits]\nmax_cost_usd = 2.0\n");
     assert_eq!(project.run(&["work", "--strict"]).code, Some(0));
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Dear    completed  APPROVED (2 cycles)");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     fix task 1 cycle 1: exit 0

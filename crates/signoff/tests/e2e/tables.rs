@@ -1,12 +1,11 @@
-//! What stands in the tables, for those who query them.
+//! Queries on the tables of the store.
 
 use rusqlite::types::Value;
-use signoff_testkit::Project;
+use signoff_testkit::TestProject;
 
-/// The rows of a query, one a line, with a bar between the cells.
-pub fn query(project: &Project, sql: &str) -> String {
-    let database =
-        rusqlite::Connection::open(project.env.work().join(".signoff/signoff.db")).expect("a database");
+/// The rows of a query, one per line, with a bar between the cells.
+pub fn query(project: &TestProject, sql: &str) -> String {
+    let database = rusqlite::Connection::open(project.env.work().join(".signoff/signoff.db")).expect("a database");
     let mut statement = database.prepare(sql).expect("a query");
     let columns = statement.column_count();
     let cell = |value: Value| match value {
@@ -17,9 +16,7 @@ pub fn query(project: &Project, sql: &str) -> String {
         Value::Blob(_) => "(blob)".to_owned(),
     };
     let rows = statement
-        .query_map([], |row| {
-            (0..columns).map(|column| row.get(column).map(cell)).collect::<Result<Vec<_>, _>>()
-        })
+        .query_map([], |row| (0..columns).map(|column| row.get(column).map(cell)).collect::<Result<Vec<_>, _>>())
         .expect("rows");
     rows.map(|row| row.expect("a row").join("|")).collect::<Vec<_>>().join("\n")
 }

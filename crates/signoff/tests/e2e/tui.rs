@@ -1,11 +1,11 @@
-//! The screen on a real terminal: its keys, watching others, replaying, and leaving the terminal as it was.
+//! The terminal UI on a real terminal: keys, watching, replaying, and restoring the terminal.
 
 use std::fs;
 
-use signoff_testkit::Project;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::processes::signal_group;
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::terminal::{Terminal, key};
+use signoff_testkit::terminal::{TestTerminal, key};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, changes};
@@ -18,36 +18,36 @@ const ASKED: &str = "Esc leaves it for later";
 const ASKS: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n";
 
 /// The first review finds something, the second nothing.
-fn strict(script: Script) -> Script {
+fn strict(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
-        .rule(Rule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
-        .rule(Rule::role("review").cycle(1).say(&changes("missing input validation")))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(ScriptRule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("review").cycle(1).say(&changes("missing input validation")))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-/// One task whose implementer waits until it is let go.
-fn waiting() -> (Project, impl Fn()) {
-    let project = Project::with_agent(PROGRAM, strict);
+/// One task whose implementer waits until the test lets it continue.
+fn waiting() -> (TestProject, impl Fn()) {
+    let project = TestProject::with_agent(PROGRAM, strict);
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
+    let waits = ScriptRule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
     project.set_agent(|script| strict(script.rule(waits.wait_for(&gate.display().to_string()))));
     project.run(&["add", "Log in", "-a"]);
     (project, move || fs::write(&gate, "").expect("a file"))
 }
 
-/// One task that was worked, and what was printed of it.
-fn worked() -> (Project, String) {
-    let project = Project::with_agent(PROGRAM, strict);
+/// One completed task, and its output.
+fn worked() -> (TestProject, String) {
+    let project = TestProject::with_agent(PROGRAM, strict);
     project.run(&["add", "Log in", "-a"]);
     let output = project.run(&["work", "--plain"]);
     assert_eq!(output.code, Some(0), "{output}");
     (project, output.stdout)
 }
 
-/// One task that came to a question, which nobody answered.
-fn asking() -> Project {
-    let project = Project::with_agent(PROGRAM, strict);
+/// One task with an unanswered question.
+fn asking() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, strict);
     project.configure(ASKS);
     project.run(&["add", "Log in", "-a"]);
     project.run(&["work", "--plain"]);
@@ -55,20 +55,20 @@ fn asking() -> Project {
 }
 
 /// A terminal that shows the question of another program's task.
-fn asked(project: &Project) -> Terminal {
+fn asked(project: &TestProject) -> TestTerminal {
     let terminal = project.env.terminal(&["watch"]);
     terminal.wait_for(ASKED);
     terminal
 }
 
-fn left(terminal: Terminal, code: i32) {
+fn left(terminal: TestTerminal, code: i32) {
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(code), true), "{end}");
     assert!(!end.screen.contains("Log in  "), "something of the screen is left:\n{end}");
 }
 
 #[test]
-fn keys_open_panes_and_help_and_leave_the_work_as_lines() {
+fn keys_open_panes_and_help_and_leaving_the_screen_continues_in_line_mode() {
     let (project, let_go) = waiting();
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for("Reading it.");
@@ -107,8 +107,8 @@ fn keys_open_panes_and_help_and_leave_the_work_as_lines() {
 }
 
 #[test]
-fn what_is_answered_while_watching_goes_on_in_the_other_program() {
-    let project = Project::with_agent(PROGRAM, strict);
+fn an_answer_while_watching_resumes_the_other_program() {
+    let project = TestProject::with_agent(PROGRAM, strict);
     project.configure(ASKS);
     project.run(&["add", "Log in", "-a"]);
     let worker = project.env.start_group(&["work", "--watch"]);
@@ -154,8 +154,8 @@ fn findings_are_disputed_and_verdicts_edited_with_keys() {
 }
 
 #[test]
-fn an_empty_queue_is_watched_until_something_comes() {
-    let project = Project::with_agent(PROGRAM, strict);
+fn an_empty_queue_is_watched_until_a_task_is_added() {
+    let project = TestProject::with_agent(PROGRAM, strict);
     let terminal = project.env.terminal(&["watch"]);
     terminal.wait_for("q leave");
     project.run(&["add", "Log in", "-a"]);
@@ -167,13 +167,12 @@ fn an_empty_queue_is_watched_until_something_comes() {
 }
 
 #[test]
-fn a_terminal_may_become_tiny_and_large_again() {
+fn a_terminal_can_become_tiny_and_large_again() {
     let (project, let_go) = waiting();
     let terminal = project.env.terminal(&["work"]);
     terminal.wait_for("Reading it.");
     terminal.resize((20, 5));
-    terminal
-        .wait_until("a small screen", |screen| screen.contains("WORK") && !screen.contains("Reading it."));
+    terminal.wait_until("a small screen", |screen| screen.contains("WORK") && !screen.contains("Reading it."));
     terminal.resize((80, 24));
     terminal.wait_for("Reading it.");
     let_go();
@@ -182,11 +181,11 @@ fn a_terminal_may_become_tiny_and_large_again() {
 }
 
 #[test]
-fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
+fn a_dumb_terminal_gets_line_output() {
     for kind in ["dumb", ""] {
         let (project, let_go) = waiting();
         let_go();
-        let end = project.env.terminal_of((80, 24), &["work"], &[("TERM", kind)]).finish();
+        let end = project.env.terminal_with((80, 24), &["work"], &[("TERM", kind)]).finish();
         assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
         assert!(end.screen.text().starts_with("Running task #1: Log in\n  [1/3] Implementing..."), "{end}");
     }
@@ -196,16 +195,16 @@ fn a_terminal_that_cannot_be_drawn_on_gets_lines() {
 fn without_colours_there_are_none() {
     let project = asking();
     for (variables, coloured) in [(&[][..], true), (&[("NO_COLOR", "1")][..], false)] {
-        let terminal = project.env.terminal_of((80, 24), &["watch"], variables);
+        let terminal = project.env.terminal_with((80, 24), &["watch"], variables);
         terminal.wait_for(ASKED);
-        assert_eq!(terminal.is_coloured(), coloured, "{}", terminal.screen());
+        assert_eq!(terminal.has_colour(), coloured, "{}", terminal.screen());
         terminal.send(&format!("{}q", key::ESC));
         left(terminal, 0);
     }
 }
 
 #[test]
-fn whoever_ends_it_the_terminal_is_given_back() {
+fn a_signal_restores_the_terminal() {
     let (project, _) = worked();
     for command in [&["watch"][..], &["replay", "1"]] {
         for signal in [HUP, TERM, INT] {
@@ -222,7 +221,7 @@ fn whoever_ends_it_the_terminal_is_given_back() {
 }
 
 #[test]
-fn a_window_that_is_closed_has_seen_enough() {
+fn a_closed_window_ends_the_program_normally() {
     let (project, _) = worked();
     for command in [&["watch"][..], &["replay", "1"]] {
         let terminal = project.env.terminal(command);
@@ -232,7 +231,7 @@ fn a_window_that_is_closed_has_seen_enough() {
 }
 
 #[test]
-fn a_terminal_that_takes_nothing_keeps_nobody_from_ending() {
+fn a_stalled_terminal_does_not_prevent_the_end() {
     let (project, _) = waiting();
     for command in [&["work"][..], &["watch"], &["replay", "1"]] {
         let terminal = project.env.terminal(command);
@@ -244,7 +243,7 @@ fn a_terminal_that_takes_nothing_keeps_nobody_from_ending() {
 }
 
 #[test]
-fn what_is_pasted_is_a_reason_and_no_keys() {
+fn pasted_text_is_input_and_not_keys() {
     let (project, _) = worked();
     let terminal = project.env.terminal(&["watch", "1"]);
     terminal.wait_for("> DONE");
@@ -260,20 +259,20 @@ fn what_is_pasted_is_a_reason_and_no_keys() {
 }
 
 #[test]
-fn a_panic_leaves_a_terminal_on_which_it_can_be_read() {
+fn a_panic_restores_the_terminal_and_is_readable() {
     let project = asking();
     for (place, code) in [("drawing", 1), ("watching", 101)] {
-        let terminal = project.env.terminal_of((80, 24), &["watch"], &[("SIGNOFF_TEST_PANIC", place)]);
+        let terminal = project.env.terminal_with((80, 24), &["watch"], &[("SIGNOFF_TEST_PANIC", place)]);
         let end = terminal.finish();
         assert_eq!((end.code, end.sane), (Some(code), true), "{place}: {end}");
-        assert!(end.screen.contains("a test wants to see this"), "{place}: {end}");
+        assert!(end.screen.contains("panic requested by a test"), "{place}: {end}");
     }
 }
 
 #[test]
-fn work_whose_screen_breaks_goes_on_as_lines() {
+fn work_continues_in_line_mode_after_a_panic_of_the_screen() {
     let (project, let_go) = waiting();
-    let terminal = project.env.terminal_of((80, 24), &["work"], &[("SIGNOFF_TEST_PANIC", "drawing")]);
+    let terminal = project.env.terminal_with((80, 24), &["work"], &[("SIGNOFF_TEST_PANIC", "drawing")]);
     terminal.wait_for("[1/3] Implementing...");
     let_go();
     let end = terminal.finish();
@@ -282,7 +281,7 @@ fn work_whose_screen_breaks_goes_on_as_lines() {
 }
 
 #[test]
-fn a_replay_prints_what_was_printed() {
+fn a_replay_prints_the_original_output() {
     let (project, printed) = worked();
     for run in ["1", "run-1"] {
         let output = project.run(&["replay", run, "--speed", "max"]);
@@ -294,10 +293,10 @@ fn a_replay_prints_what_was_printed() {
     assert!(events.lines().all(|line| line.starts_with("{\"version\":1,\"run_id\":1,\"seq\":")), "{events}");
 }
 
-/// Nothing is open any more, but somebody has to do something.
+/// Nothing is running, but the task needs a person.
 #[test]
-fn what_failed_in_a_run_that_is_over_is_watched() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").exit(3)));
+fn a_failed_task_of_a_finished_run_is_shown() {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("implement").exit(3)));
     project.run(&["add", "Log in", "-a"]);
     project.run(&["work", "--plain"]);
     let terminal = project.env.terminal(&["watch"]);
@@ -307,7 +306,7 @@ fn what_failed_in_a_run_that_is_over_is_watched() {
     left(terminal, 0);
 }
 
-/// What is still in the queue counts too.
+/// Queued tasks count, too.
 #[test]
 fn work_shows_the_queue() {
     let (project, let_go) = waiting();
@@ -321,7 +320,7 @@ fn work_shows_the_queue() {
 }
 
 #[test]
-fn a_replay_on_the_screen_stays_until_it_is_left() {
+fn a_replay_on_the_screen_stays_until_it_is_closed() {
     let (project, _) = worked();
     let terminal = project.env.terminal(&["replay", "1", "--speed", "max"]);
     terminal.wait_until("the end", |screen| screen.contains("DONE") && screen.contains("at its end"));
@@ -334,7 +333,7 @@ fn a_replay_on_the_screen_stays_until_it_is_left() {
 }
 
 #[test]
-fn a_replay_is_paused_and_goes_at_any_speed() {
+fn a_replay_can_be_paused_and_has_any_speed() {
     let (project, _) = worked();
     let terminal = project.env.terminal(&["replay", "1", "--speed", "0.1"]);
     terminal.wait_for("0.1×");
@@ -351,7 +350,7 @@ fn a_replay_is_paused_and_goes_at_any_speed() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough_is_no_failure() {
+fn a_closed_pipe_is_not_an_error() {
     let (project, _) = worked();
     let output = project.env.shell("{ signoff replay 1 --speed max --plain; echo $? >&2; } | head -n 1");
     insta::assert_snapshot!(output, @"
@@ -364,8 +363,8 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
 }
 
 #[test]
-fn what_was_never_run_cannot_be_shown_again() {
-    let project = Project::with_agent(PROGRAM, strict);
+fn an_unknown_run_cannot_be_replayed() {
+    let project = TestProject::with_agent(PROGRAM, strict);
     insta::assert_snapshot!(project.run(&["replay", "1"]), @"
     exit 2
     --- stderr
@@ -383,7 +382,7 @@ fn what_was_never_run_cannot_be_shown_again() {
     insta::assert_snapshot!(project.run(&["replay", "x"]), @"
     exit 2
     --- stderr
-    error: invalid value 'x' for '<RUN>': `x` is no number of a run
+    error: invalid value 'x' for '<RUN>': `x` is not a run number
 
     For more information, try '--help'.
     ");
@@ -404,6 +403,6 @@ fn what_was_never_run_cannot_be_shown_again() {
     exit 2
     --- stderr
     error: --json is for commands that end with a result
-    hint: --json-events prints every recorded fact as a line of JSON
+    hint: --json-events prints every recorded event as a line of JSON
     ");
 }

@@ -1,12 +1,12 @@
-//! Two programs on one repository, and commands that are typed while one of them works.
+//! Two programs on one repository, and commands that run while one of them works.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Child;
 
-use signoff_testkit::Project;
-use signoff_testkit::processes::until;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+use signoff_testkit::processes::wait_until;
 
 use crate::PROGRAM;
 
@@ -14,54 +14,54 @@ const APPROVED: &str = "All is well.\n\n**Verdict: APPROVED**\n";
 const REFUSED: &str = "- work.txt:1 [HIGH] lacks a check\n\n**Verdict: CHANGES_REQUESTED**\n";
 
 /// The implementer of each task waits for the test.
-fn waits() -> Rule {
-    let begins = Rule::role("implement").write("work.txt", "work\n").write("../../../../begun-{task}", "");
+fn waits() -> ScriptRule {
+    let begins = ScriptRule::role("implement").write("work.txt", "work\n").write("../../../../begun-{task}", "");
     begins.wait_for("../../../../go-{task}")
 }
 
-fn agent(script: Script) -> Script {
-    script.rule(waits()).rule(Rule::role("review").say(APPROVED))
+fn agent(script: AgentScript) -> AgentScript {
+    script.rule(waits()).rule(ScriptRule::role("review").say(APPROVED))
 }
 
-fn begun(project: &Project, task: u64) -> bool {
+fn begun(project: &TestProject, task: u64) -> bool {
     project.env.root().join(format!("begun-{task}")).exists()
 }
 
-fn let_go(project: &Project, task: u64) {
+fn let_go(project: &TestProject, task: u64) {
     fs::write(project.env.root().join(format!("go-{task}")), "").unwrap();
 }
 
-fn queue(project: &Project, tasks: u64) {
+fn queue(project: &TestProject, tasks: u64) {
     for number in 1..=tasks {
         project.run(&["add", &format!("Part {number}"), "-a"]);
     }
 }
 
-/// One task, whose implementer is at work.
-fn at_work(script: impl FnOnce(Script) -> Script) -> (Project, Child) {
-    let project = Project::with_agent(PROGRAM, script);
+/// One task whose implementer is running.
+fn at_work(script: impl FnOnce(AgentScript) -> AgentScript) -> (TestProject, Child) {
+    let project = TestProject::with_agent(PROGRAM, script);
     queue(&project, 1);
     let program = project.start(&["work"]);
-    until("the agent is at work", || begun(&project, 1));
+    wait_until("the agent is at work", || begun(&project, 1));
     (project, program)
 }
 
 #[test]
 fn two_share_the_queue_and_no_task_is_worked_twice() {
-    let project = Project::with_agent(PROGRAM, agent);
+    let project = TestProject::with_agent(PROGRAM, agent);
     queue(&project, 6);
     let programs = [project.start(&["work", "-j", "1"]), project.start(&["work", "-j", "1"])];
-    // Both are at work at the same time.
+    // Both are running at the same time.
     let at_once = || (1..=6).filter(|&task| begun(&project, task)).count();
-    until("both have a task", || at_once() == 2);
+    wait_until("both have a task", || at_once() == 2);
     (1..=6).for_each(|task| let_go(&project, task));
     for program in programs {
         let output = project.env.finish(program);
         assert_eq!(output.code, Some(0), "{output}");
     }
     let calls = project.calls();
-    let worked: Vec<_> = calls.of_role("implement").map(|call| call.start.task.clone()).collect();
-    assert_eq!((worked.len(), worked.iter().collect::<BTreeSet<_>>().len()), (6, 6), "{}", calls.story());
+    let worked: Vec<_> = calls.with_role("implement").map(|call| call.start.task.clone()).collect();
+    assert_eq!((worked.len(), worked.iter().collect::<BTreeSet<_>>().len()), (6, 6), "{}", calls.summary());
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
     ✓ 1. implement Part 1    completed  APPROVED (1 cycle)
     ✓ 2. implement Part 2    completed  APPROVED (1 cycle)
@@ -74,8 +74,8 @@ fn two_share_the_queue_and_no_task_is_worked_twice() {
 }
 
 #[test]
-fn many_at_once_lose_nothing() {
-    let project = Project::with_agent(PROGRAM, agent);
+fn many_concurrent_programs_lose_nothing() {
+    let project = TestProject::with_agent(PROGRAM, agent);
     (1..=12).for_each(|task| let_go(&project, task));
     queue(&project, 8);
     let programs: Vec<_> = (0..4).map(|_| project.start(&["work", "-j", "2"])).collect();
@@ -88,12 +88,12 @@ fn many_at_once_lose_nothing() {
     assert_eq!(output.code, Some(0), "{output}");
     let status = project.run(&["status"]).stdout;
     assert_eq!(status.matches("completed").count(), 12, "{status}");
-    assert_eq!(project.calls().of_role("implement").count(), 12);
+    assert_eq!(project.calls().with_role("implement").count(), 12);
     assert_eq!(project.run(&["doctor"]).code, Some(0));
 }
 
 #[test]
-fn the_second_says_that_another_is_at_work() {
+fn the_second_program_reports_that_another_is_running() {
     let (project, program) = at_work(agent);
     insta::assert_snapshot!(project.run(&["work"]), @"
     exit 3
@@ -110,7 +110,7 @@ fn the_second_says_that_another_is_at_work() {
 }
 
 #[test]
-fn status_while_one_works() {
+fn status_while_a_program_runs() {
     let (project, program) = at_work(agent);
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  → 1. implement Part 1    in_progress (implement)");
     assert_eq!(project.run(&["show", "1"]).code, Some(0));
@@ -121,7 +121,7 @@ fn status_while_one_works() {
 }
 
 #[test]
-fn a_task_is_called_off_while_it_is_worked() {
+fn a_task_is_cancelled_while_it_runs() {
     let (project, program) = at_work(agent);
     insta::assert_snapshot!(project.run(&["cancel", "1"]), @"
     exit 0
@@ -136,7 +136,7 @@ fn a_task_is_called_off_while_it_is_worked() {
     - Task #1 cancelled
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  - 1. implement Part 1    cancelled");
-    insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: did not end");
+    insta::assert_snapshot!(project.calls().summary(), @"implement task 1 cycle 0: did not end");
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn a_verdict_is_not_set_while_files_are_being_changed() {
       [1/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 1 cycle)
     ");
-    // What the agent did is on the branch.
+    // The agent's work is on the branch.
     insta::assert_snapshot!(project.git("show --format= --name-only signoff/task-1-part-1"), @"work.txt");
 }
 
@@ -182,10 +182,10 @@ fn a_verdict_is_not_set_after_a_writer_was_killed_with_its_program() {
 #[test]
 fn a_verdict_is_set_while_a_review_runs() {
     let (project, program) = at_work(|script| {
-        script.rule(waits()).rule(Rule::role("review").wait_for("../../../../go-review").say(APPROVED))
+        script.rule(waits()).rule(ScriptRule::role("review").wait_for("../../../../go-review").say(APPROVED))
     });
     let_go(&project, 1);
-    until("it is reviewed", || project.calls().of_role("review").count() == 1);
+    wait_until("it is reviewed", || project.calls().with_role("review").count() == 1);
     let reason = ["edit", "1", "--verdict", "APPROVED", "--reason", "seen"];
     insta::assert_snapshot!(project.env.run_with(&reason, &[("SIGNOFF_USER", "ann")]), @"
     exit 0
@@ -206,23 +206,21 @@ fn a_verdict_is_set_while_a_review_runs() {
 }
 
 #[test]
-fn a_question_is_answered_while_others_are_worked() {
-    let script = |script: Script| {
+fn a_question_is_answered_while_others_run() {
+    let script = |script: AgentScript| {
         script
-            .rule(Rule::role("implement").task("1").write("work.txt", "work\n"))
+            .rule(ScriptRule::role("implement").task("1").write("work.txt", "work\n"))
             .rule(waits())
-            .rule(Rule::role("review").task("1").cycle(1).say(REFUSED))
-            .rule(Rule::role("fix").append("work.txt", "fixed\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").task("1").cycle(1).say(REFUSED))
+            .rule(ScriptRule::role("fix").append("work.txt", "fixed\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     };
-    let project = Project::with_agent(PROGRAM, script);
+    let project = TestProject::with_agent(PROGRAM, script);
     project.configure("[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n");
     queue(&project, 2);
     let program = project.start(&["work", "-j", "2"]);
-    let asked = || {
-        project.run(&["status", "--json"]).json()["questions"].as_array().is_some_and(|all| all.len() == 1)
-    };
-    until("the question is asked and the other one is at work", || begun(&project, 2) && asked());
+    let asked = || project.run(&["status", "--json"]).json()["questions"].as_array().is_some_and(|all| all.len() == 1);
+    wait_until("the question is asked and the other one is at work", || begun(&project, 2) && asked());
     let question = project.run(&["status", "--json"]).json()["questions"][0].clone();
     insta::assert_snapshot!(question["choices"], @r#"["continue","proceed","stop","restart"]"#);
     insta::assert_snapshot!(project.run(&["answer", "1", "continue"]), @"
@@ -230,7 +228,7 @@ fn a_question_is_answered_while_others_are_worked() {
     --- stdout
     q1 answered: continue
     ");
-    until("the answer is taken in", || project.calls().of_role("fix").count() == 1);
+    wait_until("the answer is taken in", || project.calls().with_role("fix").count() == 1);
     let_go(&project, 2);
     assert_eq!(project.env.finish(program).code, Some(0));
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"
@@ -240,7 +238,7 @@ fn a_question_is_answered_while_others_are_worked() {
 }
 
 #[test]
-fn what_is_refused_is_refused_by_the_one_at_work() {
+fn the_running_program_refuses_an_invalid_command() {
     let (project, program) = at_work(agent);
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 2
@@ -253,15 +251,15 @@ fn what_is_refused_is_refused_by_the_one_at_work() {
 }
 
 #[test]
-fn a_task_that_is_added_is_taken_by_the_one_that_watches() {
-    let project = Project::with_agent(PROGRAM, agent);
+fn an_added_task_is_picked_up_by_a_watching_program() {
+    let project = TestProject::with_agent(PROGRAM, agent);
     let mut program = project.start(&["work", "--watch"]);
     let_go(&project, 1);
     queue(&project, 1);
-    until("the task is done", || project.run(&["status"]).stdout.contains("APPROVED"));
+    wait_until("the task is done", || project.run(&["status"]).stdout.contains("APPROVED"));
     let_go(&project, 2);
     project.run(&["add", "Second"]);
-    until("the second is done", || project.run(&["status"]).stdout.contains("not reviewed"));
+    wait_until("the second is done", || project.run(&["status"]).stdout.contains("not reviewed"));
     program.kill().unwrap();
     program.wait().unwrap();
 }

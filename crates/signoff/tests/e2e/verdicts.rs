@@ -1,26 +1,26 @@
-//! The five ways a loop ends, and how it goes on from there.
+//! The five results of a loop, and how to continue from each.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Step};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{ScriptRule, ScriptStep};
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FEATURE, changes, developer};
 
-fn verdict(project: &Project, task: &str) -> String {
+fn verdict(project: &TestProject, task: &str) -> String {
     let shown = project.run(&["show", task, "--json"]).json();
     let task = &shown["task"];
     format!("{} {} {} {}", task["status"], task["final_verdict"], task["outcome"], task["reason"])
 }
 
-fn with_review(says: &str) -> Project {
+fn with_review(says: &str) -> TestProject {
     let project =
-        Project::with_agent(PROGRAM, |script| developer(script).rule(Rule::role("review").say(says)));
+        TestProject::with_agent(PROGRAM, |script| developer(script).rule(ScriptRule::role("review").say(says)));
     project.run(&["add", "Add feature Y", "-a"]);
     project
 }
 
 #[test]
-fn the_cycles_may_be_used_up() {
+fn the_cycles_can_be_used_up() {
     let project = with_review(&changes("still wrong"));
     assert_eq!(verdict(&project, "1"), r#""pending" null null null"#);
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -63,18 +63,18 @@ fn a_discussion_stops_at_once() {
     ");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ! 1. implement Add feature Y    completed  NEEDS_DISCUSSION (1 cycle)");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "NEEDS_DISCUSSION" "discussion" "discussion""#);
-    assert_eq!(project.calls().of_role("fix").count(), 0);
+    assert_eq!(project.calls().with_role("fix").count(), 0);
     project.run(&["add", "Add feature Z", "-a"]);
     assert_eq!(project.run(&["work", "--strict"]).code, Some(3));
 }
 
 #[test]
-fn an_answer_without_a_verdict_after_a_readable_one_goes_to_the_fixer_as_it_is() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn an_answer_without_a_verdict_after_a_readable_one_goes_to_the_fixer_unparsed() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").cycle(1).say(&changes("more")))
-            .rule(Rule::role("review").cycle(2).say("The passwords are stored in the clear!\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("more")))
+            .rule(ScriptRule::role("review").cycle(2).say("The passwords are stored in the clear!\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "Add feature Y", "-a"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -95,7 +95,7 @@ fn an_answer_without_a_verdict_after_a_readable_one_goes_to_the_fixer_as_it_is()
     ✓ Task #1 completed (APPROVED after 3 cycles)
     ");
     let calls = project.calls();
-    let fix = calls.of_role("fix").nth(1).unwrap();
+    let fix = calls.with_role("fix").nth(1).unwrap();
     assert!(fix.prompt.contains("The passwords are stored in the clear!"), "{}", fix.prompt);
     let mut headings: Vec<&str> = fix.prompt.lines().filter(|line| line.starts_with("## ")).collect();
     headings.sort_unstable();
@@ -105,11 +105,11 @@ fn an_answer_without_a_verdict_after_a_readable_one_goes_to_the_fixer_as_it_is()
 
 #[test]
 fn a_reviewer_that_fails_stops_the_loop_and_retry_resumes_there() {
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").call(1).say(&changes("more")))
-            .rule(Rule::role("review").call(2).complain("no network\n").exit(7))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").call(1).say(&changes("more")))
+            .rule(ScriptRule::role("review").call(2).complain("no network\n").exit(7))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "Add feature Y", "-a"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -137,7 +137,7 @@ fn a_reviewer_that_fails_stops_the_loop_and_retry_resumes_there() {
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "APPROVED" "approved" null"#);
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     fix task 1 cycle 1: exit 0
@@ -157,13 +157,13 @@ fn a_reviewer_that_fails_stops_the_loop_and_retry_resumes_there() {
 
 #[test]
 fn a_fixer_that_fails_keeps_what_it_wrote() {
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write(FEATURE, "login\n"))
-            .rule(Rule::role("fix").call(1).append(FEATURE, "half\n").exit(1))
-            .rule(Rule::role("fix").append(FEATURE, "whole\n"))
-            .rule(Rule::role("review").cycle(1).say(&changes("more")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n"))
+            .rule(ScriptRule::role("fix").call(1).append(FEATURE, "half\n").exit(1))
+            .rule(ScriptRule::role("fix").append(FEATURE, "whole\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("more")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "Add feature Y", "-a"]);
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -189,7 +189,7 @@ fn a_fixer_that_fails_keeps_what_it_wrote() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     fix task 1 cycle 1: exit 1
@@ -208,31 +208,31 @@ fn a_fixer_that_fails_keeps_what_it_wrote() {
     ");
 }
 
-/// A phase that hangs when it is called for the first time.
-fn hanging(role: &str) -> Project {
-    let project = Project::new(PROGRAM);
+/// A role that hangs in its first call.
+fn hanging(role: &str) -> TestProject {
+    let project = TestProject::new(PROGRAM);
     project.set_agent(|script| {
         script
-            .rule(Rule::role(role).call(1).step(half_done(role)).hang())
-            .rule(Rule::role("implement").write(FEATURE, "login\n"))
-            .rule(Rule::role("fix").append(FEATURE, "whole\n"))
-            .rule(Rule::role("review").cycle(1).say(&changes("more")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role(role).call(1).step(half_done(role)).hang())
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n"))
+            .rule(ScriptRule::role("fix").append(FEATURE, "whole\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("more")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project
 }
 
 /// Reviewers leave nothing behind, the others do.
-fn half_done(role: &str) -> Step {
+fn half_done(role: &str) -> ScriptStep {
     if role == "review" {
-        Step::Complain("thinking\n".to_owned())
+        ScriptStep::Complain("thinking\n".to_owned())
     } else {
-        Step::Write { path: "half.txt".to_owned(), text: "half\n".to_owned() }
+        ScriptStep::Write { path: "half.txt".to_owned(), text: "half\n".to_owned() }
     }
 }
 
 #[test]
-fn an_implementation_that_takes_too_long_is_ended_and_resumed() {
+fn an_implementation_that_times_out_is_stopped_and_resumed() {
     let project = hanging("implement");
     project.configure("[limits]\nattempt = \"1s\"\n");
     project.run(&["add", "Add feature Y", "-a"]);
@@ -262,7 +262,7 @@ fn an_implementation_that_takes_too_long_is_ended_and_resumed() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: did not end
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
@@ -272,7 +272,7 @@ fn an_implementation_that_takes_too_long_is_ended_and_resumed() {
 }
 
 #[test]
-fn a_review_that_takes_too_long_is_ended_and_resumed() {
+fn a_review_that_times_out_is_stopped_and_resumed() {
     let project = hanging("review");
     project.configure("[reviewers.general]\ntimeout = \"1s\"\n");
     project.run(&["add", "Add feature Y", "-a"]);
@@ -301,7 +301,7 @@ fn a_review_that_takes_too_long_is_ended_and_resumed() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: did not end
     review general task 1 cycle 1: exit 0
@@ -311,7 +311,7 @@ fn a_review_that_takes_too_long_is_ended_and_resumed() {
 }
 
 #[test]
-fn an_improvement_that_takes_too_long_is_ended_and_resumed() {
+fn an_improvement_that_times_out_is_stopped_and_resumed() {
     let project = hanging("fix");
     project.configure("[gate]\nfix_timeout = \"1s\"\n");
     project.run(&["add", "Add feature Y", "-a"]);
@@ -339,7 +339,7 @@ fn an_improvement_that_takes_too_long_is_ended_and_resumed() {
       [2/3] Review: APPROVED
     ✓ Task #1 completed (APPROVED after 2 cycles)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     fix task 1 cycle 1: did not end
@@ -357,7 +357,9 @@ fn an_improvement_that_takes_too_long_is_ended_and_resumed() {
 #[test]
 fn the_limits_of_a_task_type_are_minutes() {
     let project = with_review(APPROVED);
-    project.configure("[task_types.implement]\ntimeout_minutes = 7\nreview_timeout_minutes = 2\nimprove_timeout_minutes = 3\n");
+    project.configure(
+        "[task_types.implement]\ntimeout_minutes = 7\nreview_timeout_minutes = 2\nimprove_timeout_minutes = 3\n",
+    );
     let shown = project.env.shell("signoff config --show | grep _minutes");
     insta::assert_snapshot!(shown.stdout, @"
     task_types.implement.timeout_minutes = 7                      # signoff.toml:4
@@ -367,13 +369,13 @@ fn the_limits_of_a_task_type_are_minutes() {
 }
 
 #[test]
-fn a_person_may_approve_what_no_reviewer_did() {
+fn a_person_can_approve_what_no_reviewer_approved() {
     let project = with_review(&changes("still wrong"));
     project.run(&["work"]);
     insta::assert_snapshot!(project.run(&["edit", "1", "--verdict", "APPROVED", "--reason", "it is generated code"]).stdout, @"Task #1 is APPROVED by a person");
     insta::assert_snapshot!(project.run(&["status"]).stdout, @"  ✓ 1. implement Add feature Y    completed  APPROVED (by a person), 1 open finding");
     insta::assert_snapshot!(verdict(&project, "1"), @r#""completed" "APPROVED" "accepted" "edited_by_person""#);
-    assert_eq!(project.calls().of_role("review").count(), 3, "edit runs no review");
+    assert_eq!(project.calls().with_role("review").count(), 3, "edit runs no review");
     assert_eq!(project.run(&["edit", "1", "--verdict", "approved"]).code, Some(2));
     insta::assert_snapshot!(project.run(&["edit", "1", "--verdict", "FINE"]), @"
     exit 2
@@ -382,15 +384,12 @@ fn a_person_may_approve_what_no_reviewer_did() {
     hint: `signoff show ID` shows where the task stands
     ");
     for word in ["CHANGES_REQUESTED", "MAX_CYCLES_REACHED", "NEEDS_DISCUSSION"] {
-        assert_eq!(
-            project.run(&["edit", "1", "--verdict", word, "--json"]).json()["task"]["final_verdict"],
-            word
-        );
+        assert_eq!(project.run(&["edit", "1", "--verdict", word, "--json"]).json()["task"]["final_verdict"], word);
     }
 }
 
 #[test]
-fn retry_is_refused_where_there_is_nothing_to_retry() {
+fn retry_is_refused_if_there_is_nothing_to_retry() {
     let project = with_review(APPROVED);
     insta::assert_snapshot!(project.run(&["retry", "1"]), @"
     exit 2
@@ -407,23 +406,22 @@ fn retry_is_refused_where_there_is_nothing_to_retry() {
     ");
 }
 
-/// What was said in a review stays, also when the same review is held again.
+/// Review files are kept, even if the same review is repeated.
 #[test]
-fn no_review_takes_the_place_of_another() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn no_review_file_is_overwritten() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("f.txt", "x\n"))
-            .rule(Rule::role("review").call(1).say("I do not know.\n"))
-            .rule(Rule::role("review").call(2).say("Which one?\n\n**Verdict: NEEDS_DISCUSSION**\n"))
-            .rule(Rule::role("review").say("Well done.\n\n**Verdict: APPROVED**\n"))
+            .rule(ScriptRule::role("implement").write("f.txt", "x\n"))
+            .rule(ScriptRule::role("review").call(1).say("I do not know.\n"))
+            .rule(ScriptRule::role("review").call(2).say("Which one?\n\n**Verdict: NEEDS_DISCUSSION**\n"))
+            .rule(ScriptRule::role("review").say("Well done.\n\n**Verdict: APPROVED**\n"))
     });
     project.configure("[gate]\non_unclear = \"retry\"\n");
     project.run(&["add", "T", "-a"]);
     project.run(&["work"]);
     assert_eq!(project.run(&["retry", "1"]).code, Some(0));
     let reviews = project.list(".signoff/reviews");
-    let read =
-        |name: &String| format!("{}: {}", &name[9..], project.read(&format!(".signoff/reviews/{name}")));
+    let read = |name: &String| format!("{}: {}", &name[9..], project.read(&format!(".signoff/reviews/{name}")));
     insta::assert_snapshot!(reviews.iter().map(read).collect::<Vec<_>>().join("---\n"), @"
     task-1-review-1.earlier-1.md: # Review
 
@@ -455,7 +453,7 @@ fn no_review_takes_the_place_of_another() {
 
     Overall: APPROVED. Action: Proceed.
     ");
-    // The log points to what was said then.
+    // The log points to the earlier answer.
     let rows = project.run(&["show", "1", "--json"]).json();
     let raw = |cycle: usize| rows["cycles"][cycle]["reviews"][0]["raw"].as_str().unwrap().to_owned();
     assert!(project.read(&raw(0)).starts_with("Which one?"), "{rows}");
@@ -463,12 +461,12 @@ fn no_review_takes_the_place_of_another() {
 }
 
 #[test]
-fn a_stop_before_the_cycles_are_used_up_is_no_matter_of_cycles() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_stop_before_the_last_cycle_is_not_reported_as_exhausted_cycles() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("work.txt", "work\n"))
-            .rule(Rule::role("fix").say("There is nothing to do.\n"))
-            .rule(Rule::role("review").say(&changes("still wrong")))
+            .rule(ScriptRule::role("implement").write("work.txt", "work\n"))
+            .rule(ScriptRule::role("fix").say("There is nothing to do.\n"))
+            .rule(ScriptRule::role("review").say(&changes("still wrong")))
     });
     project.configure("[gate]\nmax_noop_fixes = 1\n");
     project.run(&["add", "Add feature Y", "-a"]);
@@ -489,10 +487,10 @@ fn a_stop_before_the_cycles_are_used_up_is_no_matter_of_cycles() {
 }
 
 #[test]
-fn a_run_ends_as_what_was_retried_ends() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        developer(script.rule(Rule::role("implement").call(1).exit(7)))
-            .rule(Rule::role("review").say(APPROVED))
+fn a_run_has_the_result_of_its_retried_task() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        developer(script.rule(ScriptRule::role("implement").call(1).exit(7)))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "Add feature Y", "-a"]);
     let worked = project.run(&["work", "--json"]).json();
@@ -506,16 +504,16 @@ fn a_run_ends_as_what_was_retried_ends() {
 }
 
 #[test]
-fn a_second_try_tells_the_reviewer_what_could_not_be_read() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn a_second_try_contains_the_parse_error() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").call(1).say("It is a mess.\n\nI would not merge this.\n"))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("review").call(1).say("It is a mess.\n\nI would not merge this.\n"))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["add", "Add feature Y", "-a"]);
     assert_eq!(project.run(&["work"]).code, Some(0));
     let calls = project.calls();
-    let prompts: Vec<_> = calls.of_role("review").map(|call| call.prompt.clone()).collect();
+    let prompts: Vec<_> = calls.with_role("review").map(|call| call.prompt.clone()).collect();
     assert_eq!(prompts.len(), 2);
     assert!(!prompts[0].contains("Your Last Answer Could Not Be Read"), "{}", prompts[0]);
     for words in ["## Your Last Answer Could Not Be Read", "there is no line", "I would not merge this."] {
@@ -529,12 +527,12 @@ fn unreadable_reviews_start_no_fix() {
     let output = project.run(&["work", "--strict"]);
     assert_eq!(output.code, Some(3), "{output}");
     assert_eq!(verdict(&project, "1"), r#""completed" null "exhausted" "unclear_review""#);
-    assert_eq!(project.calls().of_role("review").count(), 2);
-    assert_eq!(project.calls().of_role("fix").count(), 0);
+    assert_eq!(project.calls().with_role("review").count(), 2);
+    assert_eq!(project.calls().with_role("fix").count(), 0);
 }
 
 #[test]
-fn what_a_fixer_says_about_a_finding_is_shown_as_a_claim() {
+fn a_fixers_statement_about_a_finding_is_shown_as_a_claim() {
     let project = with_review(&changes("not checked"));
     project.run(&["add", "Learn the id", "-a", "--max-cycles", "1"]);
     project.run(&["work", "2"]);
@@ -543,10 +541,10 @@ fn what_a_fixer_says_about_a_finding_is_shown_as_a_claim() {
     let account = format!("I looked at it.\n\n- `{id}` refuted: line 1 is checked by the caller\n");
     project.set_agent(|script| {
         script
-            .rule(Rule::role("fix").append(FEATURE, "fixed\n").say(&account))
-            .rule(Rule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
-            .rule(Rule::role("review").cycle(1).say(&changes("not checked")))
-            .rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("fix").append(FEATURE, "fixed\n").say(&account))
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("not checked")))
+            .rule(ScriptRule::role("review").say(APPROVED))
     });
     project.run(&["work", "1"]);
     let claim = &finding("1")["claims"][0];
@@ -557,15 +555,15 @@ fn what_a_fixer_says_about_a_finding_is_shown_as_a_claim() {
     let shown = project.run(&["show", "1"]).stdout;
     assert!(shown.contains("says refuted: line 1 is checked by the caller"), "{shown}");
     let calls = project.calls();
-    let prompt = calls.of_role("review").last().map(|call| call.prompt.clone()).unwrap_or_default();
+    let prompt = calls.with_role("review").last().map(|call| call.prompt.clone()).unwrap_or_default();
     let line = format!("- {id} refuted: line 1 is checked by the caller");
     assert!(prompt.contains("## What the Fixer Says") && prompt.contains(&line), "{prompt}");
 }
 
-/// What a person refuses is improved, not retried.
+/// Work that a person rejected is improved, not retried.
 #[test]
-fn no_hint_names_a_retry_of_what_a_person_refused() {
-    let project = Project::with_agent(PROGRAM, developer);
+fn no_hint_suggests_a_retry_of_work_that_a_person_rejected() {
+    let project = TestProject::with_agent(PROGRAM, developer);
     project.run(&["add", "Add feature Y", "--no-review"]);
     project.run(&["work"]);
     project.run(&["edit", "1", "--verdict", "CHANGES_REQUESTED", "--reason", "it loses money"]);
@@ -577,13 +575,13 @@ fn no_hint_names_a_retry_of_what_a_person_refused() {
     assert!(project.run(&["merge", "1"]).stderr.contains("`signoff improve 1 --review`"));
 }
 
-/// The review says "approved" and repeats an open finding as a note: the gate stays shut, and the artifact says so.
+/// The review says "approved" and repeats an open finding as a note: the gate stays closed, and the artifact says so.
 #[test]
-fn the_artifact_of_a_review_names_the_findings_that_keep_the_gate_shut() {
-    let project = Project::with_agent(PROGRAM, |script| {
+fn the_artifact_of_a_review_names_the_findings_that_keep_the_gate_closed() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         developer(script)
-            .rule(Rule::role("review").cycle(1).say(&changes("the total is negative")))
-            .rule(Rule::role("review").say("- auth.txt:1 the total is negative\n\n**Verdict: APPROVED**\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("the total is negative")))
+            .rule(ScriptRule::role("review").say("- auth.txt:1 the total is negative\n\n**Verdict: APPROVED**\n"))
     });
     project.run(&["add", "Add feature Y", "-a", "--max-cycles", "2"]);
     assert_eq!(project.run(&["work"]).code, Some(3));

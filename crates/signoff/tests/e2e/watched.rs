@@ -1,41 +1,41 @@
-//! What others do, watched on a real terminal: programs that die, stores that are replaced, what needs somebody.
+//! `signoff watch` on a real terminal: killed programs, replaced stores, and tasks that need a person.
 
 use std::fs;
 
-use signoff_testkit::Project;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 use signoff_testkit::processes::signal_group;
-use signoff_testkit::script::{Rule, Script};
-use signoff_testkit::terminal::Terminal;
+use signoff_testkit::terminal::TestTerminal;
 
 use crate::PROGRAM;
 use crate::actors::{APPROVED, changes};
 
 const KILL: i32 = 9;
 
-fn content(script: Script) -> Script {
+fn content(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
-        .rule(Rule::role("review").say(APPROVED))
+        .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(ScriptRule::role("review").say(APPROVED))
 }
 
-fn strict(script: Script) -> Script {
+fn strict(script: AgentScript) -> AgentScript {
     script
-        .rule(Rule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
-        .rule(Rule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
-        .rule(Rule::role("review").say(&changes("missing input validation")))
+        .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\n"))
+        .rule(ScriptRule::role("fix").append("auth.txt", "fixed\n").say("Fixed.\n"))
+        .rule(ScriptRule::role("review").say(&changes("missing input validation")))
 }
 
-fn leave(terminal: Terminal) {
+fn leave(terminal: TestTerminal) {
     terminal.send("q");
     let end = terminal.finish();
     assert_eq!((end.code, end.sane), (Some(0), true), "{end}");
 }
 
 #[test]
-fn a_killed_program_is_seen_to_be_gone_and_another_one_to_go_on() {
-    let project = Project::with_agent(PROGRAM, content);
+fn a_killed_program_is_detected_and_its_successor_is_shown() {
+    let project = TestProject::with_agent(PROGRAM, content);
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
+    let waits = ScriptRule::role("implement").write("auth.txt", "login\n").say("Reading it.\n");
     project.set_agent(|script| content(script.rule(waits.wait_for(&gate.display().to_string()))));
     project.run(&["add", "Log in", "-a"]);
     let worker = project.env.start_group(&["work"]);
@@ -43,12 +43,12 @@ fn a_killed_program_is_seen_to_be_gone_and_another_one_to_go_on() {
     terminal.wait_until("work", |screen| screen.contains("Reading it.") && screen.contains("1 at work"));
     signal_group(worker.id(), KILL);
     project.env.finish(worker);
-    let gone = |screen: &signoff_testkit::terminal::Screen| {
+    let gone = |screen: &signoff_testkit::terminal::TerminalScreen| {
         screen.contains("interrupted: signoff work 1") && screen.contains("! 1 needs you")
     };
     let screen = terminal.wait_until("nobody at work", gone);
     assert!(screen.contains("1 begun") && !screen.contains("at work"), "{screen}");
-    // Whoever begins to watch now sees the same.
+    // A new `watch` shows the same.
     let other = project.env.terminal(&["watch"]);
     other.wait_until("nobody at work", gone);
     leave(other);
@@ -59,8 +59,8 @@ fn a_killed_program_is_seen_to_be_gone_and_another_one_to_go_on() {
 }
 
 #[test]
-fn what_a_later_task_has_settled_needs_nobody_on_the_screen_either() {
-    let project = Project::with_agent(PROGRAM, strict);
+fn a_task_settled_by_a_later_one_no_longer_needs_a_person() {
+    let project = TestProject::with_agent(PROGRAM, strict);
     project.configure("[gate]\nmax_cycles = 1\n");
     project.run(&["add", "Log in", "-a"]);
     project.run(&["work", "--plain"]);
@@ -77,8 +77,8 @@ fn what_a_later_task_has_settled_needs_nobody_on_the_screen_either() {
 }
 
 #[test]
-fn another_store_in_the_same_place_is_watched_from_its_beginning() {
-    let project = Project::with_agent(PROGRAM, content);
+fn a_replaced_store_is_read_from_its_beginning() {
+    let project = TestProject::with_agent(PROGRAM, content);
     project.run(&["add", "Log in", "-a"]);
     let terminal = project.env.terminal(&["watch"]);
     terminal.wait_for("Log in");
@@ -93,32 +93,30 @@ fn another_store_in_the_same_place_is_watched_from_its_beginning() {
 }
 
 #[test]
-fn whoever_reads_no_more_lines_is_noticed_though_none_come() {
-    let project = Project::with_agent(PROGRAM, content);
+fn a_closed_pipe_is_detected_without_further_output() {
+    let project = TestProject::with_agent(PROGRAM, content);
     let output = project.env.shell("{ signoff watch --plain; echo $? >&2; } | true");
     assert_eq!(output.stderr.lines().last(), Some("0"), "{output}");
 }
 
 #[test]
-fn a_specification_is_run_on_the_screen() {
-    let planned = |script: Script| {
+fn a_specification_runs_on_the_screen() {
+    let planned = |script: AgentScript| {
         let tasks = r#"{"tasks": [{"id": "login", "title": "Log in", "description": "Write it.", "depends_on": []}]}"#;
         let plan = script
-            .rule(Rule::role("enumerate").say(tasks))
-            .rule(Rule::role("plan").say(r#"{"groups": [["login"]]}"#));
-        plan.rule(Rule::role("review").say(APPROVED))
+            .rule(ScriptRule::role("enumerate").say(tasks))
+            .rule(ScriptRule::role("plan").say(r#"{"groups": [["login"]]}"#));
+        plan.rule(ScriptRule::role("review").say(APPROVED))
     };
-    let project = Project::with_agent(PROGRAM, planned);
+    let project = TestProject::with_agent(PROGRAM, planned);
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").write("auth.txt", "login\n").say("Done.\nTASK_COMPLETE\n");
+    let waits = ScriptRule::role("implement").write("auth.txt", "login\n").say("Done.\nTASK_COMPLETE\n");
     project.set_agent(|script| planned(script.rule(waits.wait_for(&gate.display().to_string()))));
     project.env.write("SPEC.md", "# Accounts\n\nPeople log in.\n");
     project.commit("Specify");
     let terminal = project.env.terminal(&["run", "SPEC.md"]);
-    let shows = |screen: &signoff_testkit::terminal::Screen| {
-        screen.contains("TASK_COMPLETE")
-            && screen.contains("group 1/1")
-            && screen.contains("Planning SPEC.md")
+    let shows = |screen: &signoff_testkit::terminal::TerminalScreen| {
+        screen.contains("TASK_COMPLETE") && screen.contains("group 1/1") && screen.contains("Planning SPEC.md")
     };
     terminal.wait_until("the task at work", shows);
     fs::write(&gate, "").expect("a file");
@@ -127,18 +125,18 @@ fn a_specification_is_run_on_the_screen() {
 }
 
 #[test]
-fn a_task_is_iterated_on_the_screen() {
-    let team = |script: Script| {
+fn iterate_runs_on_the_screen() {
+    let team = |script: AgentScript| {
         script
-            .rule(Rule::role("brainstorm").say("# Design\n\nOne file.\n"))
-            .rule(Rule::role("plan").say("# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n"))
-            .rule(Rule::role("implement").write("hello.txt", "hello\n").say("Done.\n"))
-            .rule(Rule::role("simplify").say("Nothing to do.\n"))
-            .rule(Rule::role("review").say("NO ISSUES\n"))
+            .rule(ScriptRule::role("brainstorm").say("# Design\n\nOne file.\n"))
+            .rule(ScriptRule::role("plan").say("# Greeting\n\n### Task 1: Say hello\n\nWrite hello.txt.\n"))
+            .rule(ScriptRule::role("implement").write("hello.txt", "hello\n").say("Done.\n"))
+            .rule(ScriptRule::role("simplify").say("Nothing to do.\n"))
+            .rule(ScriptRule::role("review").say("NO ISSUES\n"))
     };
-    let project = Project::with_agent(PROGRAM, team);
+    let project = TestProject::with_agent(PROGRAM, team);
     let gate = project.state().with_file_name("go-on");
-    let waits = Rule::role("implement").write("hello.txt", "hello\n").say("Reading it.\n");
+    let waits = ScriptRule::role("implement").write("hello.txt", "hello\n").say("Reading it.\n");
     project.set_agent(|script| team(script.rule(waits.wait_for(&gate.display().to_string()))));
     let terminal = project.env.terminal(&["iterate", "Add a greeting"]);
     terminal.wait_until("the phase at work", |screen| {

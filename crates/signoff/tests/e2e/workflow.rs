@@ -1,6 +1,6 @@
-//! `signoff workflow`.
+//! `signoff workflow`: presets, and errors in workflow files.
 
-use signoff_testkit::Output;
+use signoff_testkit::ProgramOutput;
 
 use crate::test_env;
 
@@ -106,13 +106,13 @@ fn a_workflow_file_that_cannot_be_read_is_named() {
 }
 
 #[test]
-fn a_sound_workflow_of_ones_own_is_told_so() {
+fn a_valid_workflow_file_is_reported_as_valid() {
     let env = test_env();
     env.write("mine.toml", MINE);
     insta::assert_snapshot!(env.run(&["workflow", "check", "mine.toml"]), @r"
     exit 0
     --- stdout
-    mine.toml: workflow mine is sound: write, read
+    mine.toml: workflow mine is valid: write, read
     ");
     let checked = env.run(&["workflow", "check", "mine.toml", "--json"]).json();
     assert_eq!(checked["workflows"][0]["name"], "mine");
@@ -164,8 +164,8 @@ fn mistakes_in_a_workflow_are_named_with_their_line() {
     ");
 }
 
-/// Checks the workflow below with one thing changed.
-fn check_with(from: &str, to: &str) -> Output {
+/// Checks the workflow below with one change.
+fn check_with(from: &str, to: &str) -> ProgramOutput {
     let env = test_env();
     env.write("mine.toml", MINE.replacen(from, to, 1));
     env.run(&["workflow", "check", "mine.toml"])

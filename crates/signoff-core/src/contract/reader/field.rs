@@ -1,8 +1,8 @@
 //! The fields of a finding: `**File:** a.rs:1`, `- Severity: Minor`.
 
-use crate::contract::place;
+use crate::contract::location;
 
-/// `**File:** a.rs:1`, `- Severity: Minor`: the name in lower case and the value.
+/// Parses `**File:** a.rs:1` or `- Severity: Minor` into the lower-case name and the value.
 pub(super) fn field_of(line: &str) -> Option<(String, &str)> {
     const LONGEST: usize = 12;
     let bare = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '-' | '+'));
@@ -12,23 +12,12 @@ pub(super) fn field_of(line: &str) -> Option<(String, &str)> {
 }
 
 pub(super) fn is_field(line: &str) -> bool {
-    const FIELDS: [&str; 11] = [
-        "file",
-        "files",
-        "location",
-        "locations",
-        "path",
-        "where",
-        "line",
-        "lines",
-        "severity",
-        "priority",
-        "level",
-    ];
+    const FIELDS: [&str; 11] =
+        ["file", "files", "location", "locations", "path", "where", "line", "lines", "severity", "priority", "level"];
     field_of(line).is_some_and(|(name, _)| FIELDS.contains(&name.as_str()))
 }
 
-/// How much of an item comes before its fields.
+/// The length of an item's text before its fields.
 pub(super) fn head_length(text: &str) -> usize {
     let mut length = 0;
     for (number, line) in text.split_inclusive('\n').enumerate() {
@@ -40,11 +29,11 @@ pub(super) fn head_length(text: &str) -> usize {
     length
 }
 
-/// `File: src/a.rs`, whose line may be the next field.
-pub(super) fn named_file(line: &str) -> Option<place::Place> {
+/// Parses `File: src/a.rs`, whose line may be in the next field.
+pub(super) fn named_file(line: &str) -> Option<location::LocationMention> {
     let (name, value) = field_of(line)?;
     let is_place = ["file", "location", "path", "where"].iter().any(|place| name.starts_with(place));
-    is_place.then(|| place::file(value)).flatten()
+    is_place.then(|| location::find_file(value)).flatten()
 }
 
 pub(super) fn number(value: &str) -> Option<u32> {

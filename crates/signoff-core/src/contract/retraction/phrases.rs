@@ -1,9 +1,9 @@
-//! The phrases by which a sentence contradicts an approval.
+//! The phrases with which a sentence contradicts an approval.
 
-/// Phrases that contradict an approval wherever they stand: words in order, where `a|b` is one of several, `a*` a word
-/// that begins so, `~` up to four [`FILLERS`], `%` up to 16 words that do not settle a finding, `^` the begin of the
-/// sentence, `$` its end, and a capital letter one of the [`LISTS`].
-pub(super) const ANYWHERE: [&str; 46] = [
+/// Phrases that contradict an approval anywhere in the text. A phrase is a sequence of words: `a|b` is one of
+/// several, `a*` a word with this prefix, `~` up to four [`FILLERS`], `%` up to 16 words that do not settle a
+/// finding, `^` the start of the sentence, `$` its end, and a capital letter one of the [`LISTS`].
+pub(super) const CONTRADICTIONS: [&str; 46] = [
     "T",
     "^ f-* $",
     "f-* ~ still|remain*|persist*|reproduc*",
@@ -52,8 +52,8 @@ pub(super) const ANYWHERE: [&str; 46] = [
     "^ ~ N ~ approve|approved|lgtm|merge|land|ship this|it|that|yet|until|as|before|in|$",
 ];
 
-/// Phrases that take back an approval which comes before them.
-pub(super) const AFTERWARDS: [&str; 30] = [
+/// Phrases that withdraw an approval before them.
+pub(super) const WITHDRAWALS: [&str; 30] = [
     "I ~ W it|that|this|$",
     "^ W $",
     "I ~ take|taking ~ back",
@@ -86,8 +86,9 @@ pub(super) const AFTERWARDS: [&str; 30] = [
     "^ ~ hold off|this|it",
 ];
 
-/// The same for words about findings, and for a prefix that denies itself: `APPROVED: NO`.
-pub(super) const REMAINING: [&str; 6] = [
+/// Phrases about remaining findings that withdraw an approval before them, and prefixes that negate themselves:
+/// `APPROVED: NO`.
+pub(super) const REMAINING_FINDINGS: [&str; 6] = [
     "I ~ found|missed|overlooked ~ critical|blocking|serious|severe",
     "there is|are ~ critical|blocking|serious bug|bugs|issue|issues|problem|problems|defect|defects",
     "critical|blocking|serious issue|issues|bug|bugs|problem|problems|finding|findings ~ remain|remains|left|open",
@@ -115,7 +116,7 @@ pub(super) const LISTS: [(&str, &str); 13] = [
     ("W", "retract* withdraw* withdrew revok* rescind* recant* overturn* unapprov* revers* cancel*"),
 ];
 
-/// Words that change nothing about a phrase: "I must *therefore* reject it", "*the* approval *is hereby* withdrawn".
+/// Words that do not change a phrase: "I must *therefore* reject it", "*the* approval *is hereby* withdrawn".
 pub(super) const FILLERS: &str = "a above actually again am an and any are as be been but can could do earlier final \
                                   first further had has have having hereby i initial is it just like longer more \
                                   must my need now of off on one overall please previous prior reason should so \

@@ -1,48 +1,48 @@
-//! The words the rule knows. Verbs are given in their base form.
+//! The vocabulary of the conflict rule. Verbs are in their base form.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// What a finding can ask for. `Verb` is any other verb, by its stem: wanted or not wanted.
+/// What a finding can request. `Verb` is any other verb, by its stem.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Action {
-    /// That something is there.
+pub(super) enum RequestedAction {
+    /// Something exists.
     Presence,
-    /// That something is switched on or let through.
+    /// Something is enabled or allowed.
     Enabled,
-    /// That something is in one piece.
+    /// Something is in one piece.
     Whole,
-    /// That something is larger.
+    /// Something is larger.
     Larger,
-    /// That something can be reached from outside.
+    /// Something is reachable from outside.
     Exposed,
-    /// That something is strict.
+    /// Something is strict.
     Strict,
-    /// That a failure is passed on.
+    /// A failure is propagated.
     PassedOn,
     Verb(String),
 }
 
-/// Verbs that are the two ends of one line: `add` wants presence, `remove` does not.
-const POLES: [(Action, &str, &str); 7] = [
+/// Pairs of opposite verbs: `add` wants presence, `remove` does not.
+const POLES: [(RequestedAction, &str, &str); 7] = [
     (
-        Action::Presence,
+        RequestedAction::Presence,
         "add introduce include implement keep retain preserve restore support use provide insert create have prefer",
         "remove delete drop omit strip discard eliminate exclude replace",
     ),
     (
-        Action::Enabled,
+        RequestedAction::Enabled,
         "enable activate allow permit accept",
         "disable deactivate forbid disallow prohibit reject deny block",
     ),
-    (Action::Whole, "inline merge combine join", "extract split separate"),
-    (Action::Larger, "increase extend lengthen expand", "decrease reduce lower shorten shrink"),
-    (Action::Exposed, "expose export publish public", "hide encapsulate private"),
-    (Action::Strict, "tighten", "loosen relax"),
-    (Action::PassedOn, "propagate rethrow throw", "swallow ignore suppress"),
+    (RequestedAction::Whole, "inline merge combine join", "extract split separate"),
+    (RequestedAction::Larger, "increase extend lengthen expand", "decrease reduce lower shorten shrink"),
+    (RequestedAction::Exposed, "expose export publish public", "hide encapsulate private"),
+    (RequestedAction::Strict, "tighten", "loosen relax"),
+    (RequestedAction::PassedOn, "propagate rethrow throw", "swallow ignore suppress"),
 ];
 
-static ACTIONS: LazyLock<HashMap<String, (Action, bool)>> = LazyLock::new(|| {
+static ACTIONS: LazyLock<HashMap<String, (RequestedAction, bool)>> = LazyLock::new(|| {
     let mut actions = HashMap::new();
     for (action, wanted, unwanted) in &POLES {
         actions.extend(wanted.split(' ').map(|word| (stem(word), (action.clone(), true))));
@@ -51,25 +51,25 @@ static ACTIONS: LazyLock<HashMap<String, (Action, bool)>> = LazyLock::new(|| {
     actions
 });
 
-/// What a verb asks for. One the table does not know stands for itself.
-pub(super) fn action_of(verb: &str) -> (Action, bool) {
+/// The action that a verb requests. An unknown verb is its own action.
+pub(super) fn action_of(verb: &str) -> (RequestedAction, bool) {
     let stem = stem(verb);
-    ACTIONS.get(&stem).cloned().unwrap_or((Action::Verb(stem), true))
+    ACTIONS.get(&stem).cloned().unwrap_or((RequestedAction::Verb(stem), true))
 }
 
-/// What a word does in a thought; some do several things. One bit each, so that a word is looked up once.
-type Role = u16;
+/// The roles of a word in a clause, one bit each.
+type WordRole = u16;
 
-const ABSENT: Role = 1;
-const SUPERFLUOUS: Role = 1 << 1;
-const NEGATION: Role = 1 << 2;
-const DEMAND: Role = 1 << 3;
-const FILLER: Role = 1 << 4;
-const OPENING: Role = 1 << 5;
-const SUBORDINATION: Role = 1 << 6;
-const EMPTY: Role = 1 << 7;
+const ABSENT: WordRole = 1;
+const SUPERFLUOUS: WordRole = 1 << 1;
+const NEGATION: WordRole = 1 << 2;
+const DEMAND: WordRole = 1 << 3;
+const FILLER: WordRole = 1 << 4;
+const OPENING: WordRole = 1 << 5;
+const SUBORDINATION: WordRole = 1 << 6;
+const EMPTY: WordRole = 1 << 7;
 
-const ROLES: [(Role, &str); 8] = [
+const ROLES: [(WordRole, &str); 8] = [
     (ABSENT, "missing lacks lacking lack absent required needed necessary mandatory allowed"),
     (
         SUPERFLUOUS,
@@ -94,7 +94,7 @@ const ROLES: [(Role, &str); 8] = [
     ),
 ];
 
-static ROLES_BY_WORD: LazyLock<HashMap<&str, Role>> = LazyLock::new(|| {
+static ROLES_BY_WORD: LazyLock<HashMap<&str, WordRole>> = LazyLock::new(|| {
     let mut roles = HashMap::new();
     for (role, words) in ROLES {
         words.split_whitespace().for_each(|word| *roles.entry(word).or_default() |= role);
@@ -102,16 +102,16 @@ static ROLES_BY_WORD: LazyLock<HashMap<&str, Role>> = LazyLock::new(|| {
     roles
 });
 
-fn plays(word: &str, roles: Role) -> bool {
+fn has_role(word: &str, roles: WordRole) -> bool {
     ROLES_BY_WORD.get(word).is_some_and(|role| role & roles != 0)
 }
 
-/// Words that complain of something absent (it is wanted) or of something present (it is not).
+/// Whether a word complains about something absent (it is wanted) or present (it is not).
 pub(super) fn complaint(word: &str) -> Option<bool> {
-    plays(word, ABSENT | SUPERFLUOUS).then(|| plays(word, ABSENT))
+    has_role(word, ABSENT | SUPERFLUOUS).then(|| has_role(word, ABSENT))
 }
 
-/// What the kind of a finding asks for where its words do not say.
+/// What the kind of a finding requests if its words do not.
 pub(super) fn wanted_by_kind(kind: &str) -> Option<bool> {
     match kind {
         "missing_requirement" => Some(true),
@@ -120,43 +120,43 @@ pub(super) fn wanted_by_kind(kind: &str) -> Option<bool> {
     }
 }
 
-/// A word that turns the one after it around.
+/// Whether a word negates the one after it.
 pub(super) fn negates(word: &str) -> bool {
-    plays(word, NEGATION)
+    has_role(word, NEGATION)
 }
 
-/// A word that makes what follows a wish or a ban, wherever it stands.
+/// Whether a word makes what follows a demand or a prohibition.
 pub(super) fn demands(word: &str) -> bool {
-    plays(word, DEMAND)
+    has_role(word, DEMAND)
 }
 
-/// A word that may stand between a demand and its verb.
+/// Whether a word may come between a demand and its verb.
 pub(super) fn leads(word: &str) -> bool {
-    plays(word, DEMAND | NEGATION | FILLER)
+    has_role(word, DEMAND | NEGATION | FILLER)
 }
 
-/// A word an order may begin with, before its verb: "please remove", "never log". Not "not": "not closed"
-/// tells, and asks for the opposite.
+/// Whether an imperative may begin with this word before its verb: "please remove", "never log". "Not" is excluded,
+/// because "not closed" describes and requests the opposite.
 pub(super) fn opens_order(word: &str) -> bool {
-    plays(word, DEMAND | OPENING)
+    has_role(word, DEMAND | OPENING)
 }
 
-/// A word after which `-ing` is a demand: "consider removing".
+/// Whether a word makes a following `-ing` form a demand: "consider removing".
 pub(super) fn takes_gerund(word: &str) -> bool {
     matches!(word, "consider" | "avoid" | "stop" | "suggest" | "recommend")
 }
 
-/// A word that begins a condition or a reason.
+/// Whether a word begins a condition or a reason.
 pub(super) fn subordinates(word: &str) -> bool {
-    plays(word, SUBORDINATION)
+    has_role(word, SUBORDINATION)
 }
 
-/// A word that says nothing about what a finding is about, or only how it is said.
+/// Whether a word says nothing about the subject of a finding.
 pub(super) fn is_empty(word: &str) -> bool {
-    plays(word, EMPTY | DEMAND | NEGATION | FILLER | ABSENT | SUPERFLUOUS)
+    has_role(word, EMPTY | DEMAND | NEGATION | FILLER | ABSENT | SUPERFLUOUS)
 }
 
-/// One spelling for the forms of a word: `removed`, `removing` and `remove` are `remov`.
+/// The stem of a word: `removed`, `removing` and `remove` are `remov`.
 pub(super) fn stem(word: &str) -> String {
     let cut = cut_ending(word);
     let mut chars: Vec<char> = cut.chars().collect();

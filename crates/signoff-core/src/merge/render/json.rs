@@ -1,27 +1,29 @@
-//! The merged review as JSON, version 1. Also what `Merged` serialises as.
+//! The merged review as JSON, version 1. `MergedReview` serializes to it.
 
 use serde::Serialize;
 
 use super::{plain_text, reason};
 use crate::ids::{FindingId, ReviewerName};
-use crate::merge::{Action, Conflict, Group, Issue, Merged, Overall, SeatResult, SourcedNote};
+use crate::merge::{
+    FindingConflict, IssueGroup, MergeAction, MergedIssue, MergedReview, Overall, SeatResult, SourcedNote,
+};
 use crate::review::{Confidence, Severity};
 
 /// The whole document.
 #[derive(Debug, Serialize)]
-pub struct Document<'a> {
+pub struct MergedReviewJson<'a> {
     version: u32,
     overall_verdict: Overall,
-    action: Action,
-    reviews: Vec<ReviewLine<'a>>,
-    issues: Vec<IssueLine<'a>>,
-    groups: Vec<GroupLine<'a>>,
-    minor: Vec<NoteLine<'a>>,
-    conflicts: Vec<ConflictLine<'a>>,
+    action: MergeAction,
+    reviews: Vec<SeatJson<'a>>,
+    issues: Vec<IssueJson<'a>>,
+    groups: Vec<GroupJson<'a>>,
+    minor: Vec<NoteJson<'a>>,
+    conflicts: Vec<ConflictJson<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct ReviewLine<'a> {
+struct SeatJson<'a> {
     reviewer: &'a ReviewerName,
     role: &'static str,
     verdict: &'static str,
@@ -32,7 +34,7 @@ struct ReviewLine<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct IssueLine<'a> {
+struct IssueJson<'a> {
     id: &'a FindingId,
     aliases: &'a [FindingId],
     sources: &'a [ReviewerName],
@@ -48,12 +50,12 @@ struct IssueLine<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct GroupLine<'a> {
+struct GroupJson<'a> {
     issues: Vec<&'a FindingId>,
 }
 
 #[derive(Debug, Serialize)]
-struct NoteLine<'a> {
+struct NoteJson<'a> {
     source: &'a ReviewerName,
     file: Option<&'a str>,
     line: Option<u32>,
@@ -61,32 +63,32 @@ struct NoteLine<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ConflictLine<'a> {
+struct ConflictJson<'a> {
     issues: Vec<&'a FindingId>,
     about: &'a str,
 }
 
-impl<'a> Document<'a> {
-    pub fn of(merged: &'a Merged) -> Self {
+impl<'a> MergedReviewJson<'a> {
+    pub fn new(merged: &'a MergedReview) -> Self {
         Self {
             version: 1,
             overall_verdict: merged.overall,
             action: merged.action,
-            reviews: merged.seats.iter().map(ReviewLine::of).collect(),
-            issues: merged.issues.iter().map(IssueLine::of).collect(),
-            groups: merged.groups.iter().map(|group| GroupLine::of(merged, group)).collect(),
-            minor: merged.minor.iter().map(NoteLine::of).collect(),
-            conflicts: merged.conflicts.iter().map(|conflict| ConflictLine::of(merged, conflict)).collect(),
+            reviews: merged.seats.iter().map(SeatJson::new).collect(),
+            issues: merged.issues.iter().map(IssueJson::new).collect(),
+            groups: merged.groups.iter().map(|group| GroupJson::new(merged, group)).collect(),
+            minor: merged.minor.iter().map(NoteJson::new).collect(),
+            conflicts: merged.conflicts.iter().map(|conflict| ConflictJson::new(merged, conflict)).collect(),
         }
     }
 }
 
-impl<'a> ReviewLine<'a> {
-    fn of(seat: &'a SeatResult) -> Self {
+impl<'a> SeatJson<'a> {
+    fn new(seat: &'a SeatResult) -> Self {
         Self {
             reviewer: &seat.reviewer,
-            role: seat.kind.word(),
-            verdict: seat.verdict.word(),
+            role: seat.kind.as_str(),
+            verdict: seat.verdict.as_str(),
             confidence: seat.confidence,
             summary: &seat.summary,
             reason: reason(seat),
@@ -94,8 +96,8 @@ impl<'a> ReviewLine<'a> {
     }
 }
 
-impl<'a> IssueLine<'a> {
-    fn of(issue: &'a Issue) -> Self {
+impl<'a> IssueJson<'a> {
+    fn new(issue: &'a MergedIssue) -> Self {
         let finding = &issue.finding;
         Self {
             id: &finding.id,
@@ -114,33 +116,28 @@ impl<'a> IssueLine<'a> {
     }
 }
 
-impl<'a> GroupLine<'a> {
-    fn of(merged: &'a Merged, group: &Group) -> Self {
+impl<'a> GroupJson<'a> {
+    fn new(merged: &'a MergedReview, group: &IssueGroup) -> Self {
         Self { issues: group.issues.iter().map(|&index| &merged.issues[index].finding.id).collect() }
     }
 }
 
-impl<'a> NoteLine<'a> {
-    fn of(sourced: &'a SourcedNote) -> Self {
+impl<'a> NoteJson<'a> {
+    fn new(sourced: &'a SourcedNote) -> Self {
         let note = &sourced.note;
-        Self {
-            source: &sourced.source,
-            file: note.file.as_deref(),
-            line: note.line,
-            description: &note.description,
-        }
+        Self { source: &sourced.source, file: note.file.as_deref(), line: note.line, description: &note.description }
     }
 }
 
-impl<'a> ConflictLine<'a> {
-    fn of(merged: &'a Merged, conflict: &'a Conflict) -> Self {
+impl<'a> ConflictJson<'a> {
+    fn new(merged: &'a MergedReview, conflict: &'a FindingConflict) -> Self {
         let issues = [conflict.a, conflict.b].map(|index| &merged.issues[index].finding.id);
         Self { issues: issues.to_vec(), about: &conflict.about }
     }
 }
 
-pub(super) fn json(merged: &Merged) -> String {
-    let json = serde_json::to_string_pretty(&Document::of(merged)).expect("plain data always serialises");
+pub(super) fn json(merged: &MergedReview) -> String {
+    let json = serde_json::to_string_pretty(&MergedReviewJson::new(merged)).expect("plain data always serialises");
     let mut json = plain_text::escaped_json(&json);
     json.push('\n');
     json

@@ -1,17 +1,15 @@
-//! A report for people: the review artifact, a comment on a pull request.
+//! Renders the Markdown report: the review artifact, or a comment on a pull request.
 //!
-//! It can be read back: the verdict line is ours, stands before anything an agent wrote, and nothing an
-//! agent wrote can look like one. It can be read as plain text too: what agents wrote is not escaped. A text
-//! that Markdown would make something of stands as code.
+//! It can be parsed again: our verdict line comes before any text of agents, and no such text can look like one. It
+//! is also readable as plain text: text of agents is not escaped. A text that Markdown would change is shown as
+//! code.
 
 use super::plain_text::{one_line, visible};
-use super::{
-    issues_heading, label, location, reason, related, severity, standing_action, title, verdict_word,
-};
-use crate::merge::{Action, Issue, Merged, Overall, SeatResult};
-use crate::review::{Bar, Confidence};
+use super::{issues_heading, label, location, reason, related, severity, standing_action, title, verdict_word};
+use crate::merge::{MergeAction, MergedIssue, MergedReview, Overall, SeatResult};
+use crate::review::{Confidence, FailThreshold};
 
-pub(super) fn markdown(merged: &Merged, bar: Bar) -> String {
+pub(super) fn markdown(merged: &MergedReview, bar: FailThreshold) -> String {
     let mut out = format!("# Review\n\n{}\n\n", verdict(merged));
     merged.seats.iter().for_each(|one| seat(&mut out, one));
     issues(&mut out, merged, bar);
@@ -19,37 +17,33 @@ pub(super) fn markdown(merged: &Merged, bar: Bar) -> String {
     still_open(&mut out, merged);
     notes(&mut out, merged);
     let action = merged.advice().map(|action| format!(" Action: {}.", action.sentence()));
-    out.push_str(&format!("\nOverall: {}.{}\n", merged.overall.word(), action.unwrap_or_default()));
+    out.push_str(&format!("\nOverall: {}.{}\n", merged.overall.as_str(), action.unwrap_or_default()));
     out
 }
 
 fn seat(out: &mut String, seat: &SeatResult) {
     out.push_str(&format!("- {} Review: {}", inline(&title(&seat.reviewer)), verdict_word(&seat.verdict)));
     if seat.confidence != Confidence::Unstated {
-        out.push_str(&format!(" ({} confidence)", seat.confidence.word()));
+        out.push_str(&format!(" ({} confidence)", seat.confidence.as_str()));
     }
     out.push_str(&reason(seat).map(|reason| format!(" - {}", inline(&reason))).unwrap_or_default());
     out.push('\n');
-    seat.interpreted_intent
-        .iter()
-        .for_each(|intent| paragraph(out, "- ".len(), "Interpreted intent: ", intent));
+    seat.interpreted_intent.iter().for_each(|intent| paragraph(out, "- ".len(), "Interpreted intent: ", intent));
     paragraph(out, "- ".len(), "", &seat.summary);
 }
 
-/// What the bar makes of the panel, in the words of the markdown contract. Without a verdict of every
-/// reviewer there is none, and nothing that could be taken for one.
-fn verdict(merged: &Merged) -> &'static str {
+/// The verdict under the bar, in the words of the Markdown contract. If a reviewer has no verdict, the text
+/// contains none and nothing similar.
+fn verdict(merged: &MergedReview) -> &'static str {
     match (merged.overall, merged.action) {
-        (Overall::Inconclusive, _) => {
-            "This review is inconclusive: at least one reviewer gave no usable answer."
-        }
+        (Overall::Inconclusive, _) => "This review is inconclusive: at least one reviewer gave no usable answer.",
         (Overall::NeedsDiscussion, _) => "**Verdict: NEEDS_DISCUSSION**",
-        (_, Action::FixAndRereview) => "**Verdict: CHANGES_REQUESTED**",
-        (_, Action::Proceed | Action::ProceedWithNotes) => "**Verdict: APPROVED**",
+        (_, MergeAction::FixAndRereview) => "**Verdict: CHANGES_REQUESTED**",
+        (_, MergeAction::Proceed | MergeAction::ProceedWithNotes) => "**Verdict: APPROVED**",
     }
 }
 
-fn issues(out: &mut String, merged: &Merged, bar: Bar) {
+fn issues(out: &mut String, merged: &MergedReview, bar: FailThreshold) {
     let Some(heading) = issues_heading(merged, bar) else { return };
     out.push_str(&format!("\n## {heading}\n"));
     for (index, issue) in merged.issues.iter().enumerate() {
@@ -57,7 +51,7 @@ fn issues(out: &mut String, merged: &Merged, bar: Bar) {
     }
 }
 
-fn item(out: &mut String, merged: &Merged, bar: Bar, (number, issue): (usize, &Issue)) {
+fn item(out: &mut String, merged: &MergedReview, bar: FailThreshold, (number, issue): (usize, &MergedIssue)) {
     let finding = &issue.finding;
     let head = format!("{number}. ");
     let place = location(finding.file.as_deref(), finding.line).map(|place| format!(" {}", code(&place)));
@@ -77,11 +71,11 @@ fn item(out: &mut String, merged: &Merged, bar: Bar, (number, issue): (usize, &I
 }
 
 /// The label, with names that Markdown would change as code.
-fn label_text(issue: &Issue, bar: Bar) -> String {
+fn label_text(issue: &MergedIssue, bar: FailThreshold) -> String {
     inline(&label(issue, bar))
 }
 
-fn conflicts(out: &mut String, merged: &Merged) {
+fn conflicts(out: &mut String, merged: &MergedReview) {
     if merged.conflicts.is_empty() {
         return;
     }
@@ -92,21 +86,20 @@ fn conflicts(out: &mut String, merged: &Merged) {
     }
 }
 
-fn still_open(out: &mut String, merged: &Merged) {
+fn still_open(out: &mut String, merged: &MergedReview) {
     if merged.still_open.is_empty() {
         return;
     }
     out.push_str(&format!("\n## Still open from earlier reviews ({})\n\n", merged.still_open.len()));
     for finding in &merged.still_open {
-        let place =
-            location(finding.file.as_deref(), finding.line).map(|place| format!("{} - ", code(&place)));
+        let place = location(finding.file.as_deref(), finding.line).map(|place| format!("{} - ", code(&place)));
         let (id, place) = (inline(finding.id.as_str()), place.unwrap_or_default());
         let (label, text) = (severity(finding.severity), inline(&finding.description));
         out.push_str(&format!("- [{label}] {place}{text} ({id})\n"));
     }
 }
 
-fn notes(out: &mut String, merged: &Merged) {
+fn notes(out: &mut String, merged: &MergedReview) {
     if merged.minor.is_empty() {
         return;
     }
@@ -119,7 +112,7 @@ fn notes(out: &mut String, merged: &Merged) {
     }
 }
 
-/// A text of a list item: a paragraph for each of its own, or a block of code where Markdown would change it.
+/// Writes a text of a list item as paragraphs, or as a code block if Markdown would change it.
 fn paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
     let text = visible(text);
     let is_plain = |line: &str| escaped_line(line, true) == line;
@@ -158,18 +151,18 @@ fn code_paragraph(out: &mut String, indent: usize, name: &str, text: &str) {
     }
 }
 
-/// A path as code.
+/// Formats a path as code.
 fn code(place: &str) -> String {
     span(&one_line(place))
 }
 
-/// Text of one line, as code where Markdown would change it.
+/// Formats text on one line, as code if Markdown would change it.
 fn inline(text: &str) -> String {
     let text = one_line(text);
     if escaped_line(&text, true) == text { text } else { span(&text) }
 }
 
-/// A line as a code span, with more backticks around it than any run of backticks in it has.
+/// Formats a line as a code span, with more backticks around it than any run of backticks in it.
 fn span(line: &str) -> String {
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let ticks = "`".repeat(longest + 1);
@@ -177,17 +170,14 @@ fn span(line: &str) -> String {
     if line.is_empty() { String::new() } else { format!("{ticks}{gap}{line}{gap}{ticks}") }
 }
 
-/// The answer of a reviewer that could not be read, in a fence of which no line can get out. The lines around it
-/// keep a machine-readable answer from being all the fence holds: that would be an answer.
+/// Renders an answer that could not be parsed inside a fence that no line of it can close. The lines around it
+/// prevent that the fence contains only a machine-readable answer, which would be parsed as an answer.
 pub(super) fn answer(reviewer: &str, text: &str, whole: &str) -> String {
     const LONGEST: usize = 16 * 1024;
     let text = visible(text);
     let end = (0..=text.len().min(LONGEST)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
-    let cut = if end < text.len() {
-        format!("[cut: the whole answer is in {}]\n", one_line(whole))
-    } else {
-        String::new()
-    };
+    let cut =
+        if end < text.len() { format!("[cut: the whole answer is in {}]\n", one_line(whole)) } else { String::new() };
     let shown = &text[..end];
     let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -199,8 +189,8 @@ pub(super) fn answer(reviewer: &str, text: &str, whole: &str) -> String {
     )
 }
 
-/// Text of one line that Markdown shows as it is: no emphasis, link, HTML, code, heading or list. A word
-/// that announces a verdict loses its colon's meaning, even to readers that do not know Markdown.
+/// Escapes text on one line, so that Markdown renders it unchanged: no emphasis, link, HTML, code, heading or list.
+/// The colon after a word that announces a verdict is escaped too, for readers without Markdown.
 fn escaped_line(line: &str, starts_line: bool) -> String {
     let digits = line.chars().take_while(char::is_ascii_digit).count();
     let mut out = String::with_capacity(line.len() + 8);

@@ -1,7 +1,7 @@
-//! Text of unknown origin, made fit for a terminal.
+//! Makes untrusted text safe for a terminal.
 
-/// Keeps line breaks and tabs; every other control character, and everything that reorders text on the
-/// screen or hides in it, is replaced by something that can be seen.
+/// Keeps line breaks and tabs. Replaces all other control characters, and invisible or reordering characters, by
+/// visible ones.
 pub fn visible(text: &str) -> String {
     text.replace("\r\n", "\n").chars().map(visible_char).collect()
 }
@@ -14,33 +14,32 @@ pub fn one_line(text: &str) -> String {
 fn visible_char(c: char) -> char {
     match c {
         '\n' | '\t' => c,
-        // The picture of each control character: ␛ for escape.
+        // The symbol of each control character: ␛ for escape.
         '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
         '\x7f' => '\u{2421}',
         '\u{80}'..='\u{9f}' => char::REPLACEMENT_CHARACTER,
-        _ if misleads(c) => char::REPLACEMENT_CHARACTER,
+        _ if is_misleading(c) => char::REPLACEMENT_CHARACTER,
         _ => c,
     }
 }
 
-/// Whether a character shows text in another order than it is written, or is there without being seen. Those that join
-/// letters and pictures are part of honest writing.
-pub fn misleads(c: char) -> bool {
-    let reorders =
-        matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+/// Whether a character reorders text or is invisible. Characters that join letters and emoji are legitimate and not
+/// included.
+pub fn is_misleading(c: char) -> bool {
+    let reorders = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let hides = matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
     reorders || hides
 }
 
-/// A JSON document whose strings say with `\\u` what a terminal would obey: only strings can hold such
-/// characters, so the document stays the same.
+/// Escapes control characters in a JSON document with `\\u`. Only strings can contain them, so the document stays
+/// equivalent.
 pub fn escaped_json(json: &str) -> String {
     let units = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
     escaped(json, units)
 }
 
-/// The same for XML, with character references. Only text and attributes can hold such characters.
+/// The same for XML, with character references. Only text and attributes can contain such characters.
 pub fn escaped_xml(xml: &str) -> String {
     escaped(xml, |c| format!("&#x{:X};", u32::from(c)))
 }
@@ -48,7 +47,7 @@ pub fn escaped_xml(xml: &str) -> String {
 fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if steers(c) {
+        if needs_escape(c) {
             escaped.push_str(&escape(c));
         } else {
             escaped.push(c);
@@ -57,9 +56,9 @@ fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
     escaped
 }
 
-/// Characters that JSON and XML allow as they are, and that steer a terminal or mislead whoever reads it.
-fn steers(c: char) -> bool {
-    matches!(c, '\x7f'..='\u{9f}') || misleads(c)
+/// Whether JSON and XML allow a character that controls a terminal or misleads a reader.
+fn needs_escape(c: char) -> bool {
+    matches!(c, '\x7f'..='\u{9f}') || is_misleading(c)
 }
 
 #[cfg(test)]
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_is_not_driven_by_what_an_agent_wrote() {
+    fn escape_sequences_of_agents_are_made_visible() {
         let text = "red \x1b[31m\u{9b}2J\r\nbell\x07\tdel\x7f \u{202e}txet\u{2066} é 漢";
         insta::assert_snapshot!(visible(text), @"
         red ␛[31m�2J
@@ -79,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_is_seen_and_what_joins_is_left() {
+    fn invisible_characters_are_shown_and_joiners_are_kept() {
         let hidden = "a\u{200b}b\u{feff}c\u{2028}d\u{61c}e\u{200f}f\u{e0041}g";
         insta::assert_snapshot!(visible(hidden), @"a�b�c�d�e�f�g");
         let json = escaped_json(&serde_json::Value::from(hidden).to_string());

@@ -1,28 +1,28 @@
-//! SARIF 2.1.0, for code scanning services.
+//! Renders SARIF 2.1.0 for code scanning services.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
 use super::{plain_text, reason};
-use crate::merge::{Issue, Merged, Overall, SourcedNote};
+use crate::merge::{MergedIssue, MergedReview, Overall, SourcedNote};
 use crate::review::{Finding, Severity};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
-/// The rule of findings whose reviewer named no kind, and of minor notes.
+/// The rule id of findings without a kind, and of minor notes.
 const UNNAMED: &str = "finding";
 const NOTE: &str = "note";
 
-/// Where a finding is that names no file. Any file that is there would be a guess that marks innocent lines, and a
-/// directory is no file to a service; a name that no file has is taken, and reads as what it says.
-const NOWHERE: &str = "no-file-was-named";
+/// The file of a finding that names none. An existing file would mark unrelated lines and services reject a
+/// directory, so this is a name that no file has.
+const PLACEHOLDER_FILE: &str = "no-file-was-named";
 
-pub(super) fn sarif(merged: &Merged) -> String {
+pub(super) fn sarif(merged: &MergedReview) -> String {
     document(vec![run(merged)])
 }
 
-/// The document that holds these runs, with one line break at its end.
+/// Serializes a document with these runs, followed by one line break.
 pub fn document(runs: Vec<Value>) -> String {
     let document = json!({ "$schema": SCHEMA, "version": "2.1.0", "runs": runs });
     let sarif = serde_json::to_string_pretty(&document).expect("a JSON value always serialises");
@@ -31,7 +31,7 @@ pub fn document(runs: Vec<Value>) -> String {
     sarif
 }
 
-fn run(merged: &Merged) -> Value {
+fn run(merged: &MergedReview) -> Value {
     let results: Vec<Value> = merged.issues.iter().map(issue).chain(merged.minor.iter().map(note)).collect();
     let kinds = merged.issues.iter().map(|issue| issue.finding.kind.as_str());
     json!({
@@ -42,8 +42,8 @@ fn run(merged: &Merged) -> Value {
     })
 }
 
-/// A review that did not take place must not read as one without results.
-fn invocation(merged: &Merged) -> Value {
+/// The invocation. It marks an inconclusive review as failed, so that it does not look like one without results.
+fn invocation(merged: &MergedReview) -> Value {
     let unheard: Vec<Value> = merged
         .seats
         .iter()
@@ -58,28 +58,28 @@ fn invocation(merged: &Merged) -> Value {
     })
 }
 
-/// This program as the one that found it, with every rule that a result names.
+/// This program as the tool, with every rule that a result refers to.
 pub fn tool<'a>(rules: impl Iterator<Item = &'a str>) -> Value {
     let ids: BTreeSet<&str> = rules.collect();
     let rules: Vec<Value> = ids.into_iter().map(|id| json!({ "id": id })).collect();
     json!({ "driver": { "name": "signoff", "version": env!("CARGO_PKG_VERSION"), "rules": rules } })
 }
 
-/// The rule of a finding of this kind.
+/// The rule id for findings of this kind.
 pub fn rule(kind: &str) -> &str {
     if kind.trim().is_empty() { UNNAMED } else { kind }
 }
 
-fn issue(issue: &Issue) -> Value {
+fn issue(issue: &MergedIssue) -> Value {
     let finding = &issue.finding;
-    let mut result = of_finding(finding);
+    let mut result = finding_result(finding);
     let properties = json!({ "sources": finding.sources, "priority": issue.priority, "group": issue.group });
     result.insert("properties".into(), properties);
     result.into()
 }
 
-/// What was found: rule, level, message, place and fingerprint.
-pub fn of_finding(finding: &Finding) -> Map<String, Value> {
+/// The result of a finding: rule, level, message, location and fingerprint.
+pub fn finding_result(finding: &Finding) -> Map<String, Value> {
     let mut result = result(rule(&finding.kind), level(finding.severity), &finding.description);
     result.extend([locations(finding.file.as_deref(), finding.line)]);
     result.insert("partialFingerprints".into(), json!({ "signoff/v1": finding.id }));
@@ -95,7 +95,7 @@ fn note(sourced: &SourcedNote) -> Value {
 }
 
 fn result(rule: &str, level: &str, description: &str) -> Map<String, Value> {
-    // Services refuse a message without text.
+    // Services reject an empty message.
     let text = if description.trim().is_empty() { rule } else { description };
     let fields = [("ruleId", json!(rule)), ("level", json!(level)), ("message", json!({ "text": text }))];
     fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
@@ -109,18 +109,18 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// Every result has a place: GitHub refuses a whole file in which one has none.
+/// The location of a result. GitHub rejects a file in which a result has none.
 fn locations(file: Option<&str>, line: Option<u32>) -> (String, Value) {
     let named = file.map(uri).filter(|uri| !uri.is_empty());
     let line = line.filter(|line| *line >= 1 && named.is_some()).or(named.is_none().then_some(1));
-    let mut physical = json!({ "artifactLocation": { "uri": named.as_deref().unwrap_or(NOWHERE) } });
+    let mut physical = json!({ "artifactLocation": { "uri": named.as_deref().unwrap_or(PLACEHOLDER_FILE) } });
     if let Some(line) = line {
         physical["region"] = json!({ "startLine": line });
     }
     ("locations".to_owned(), json!([{ "physicalLocation": physical }]))
 }
 
-/// A path as a URI reference: relative ones stay relative to the repository.
+/// A path as a URI reference. Relative paths stay relative to the repository.
 fn uri(file: &str) -> String {
     let path = file.replace('\\', "/");
     let path = path.strip_prefix("./").unwrap_or(&path);

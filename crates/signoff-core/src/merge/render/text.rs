@@ -1,16 +1,16 @@
-//! The block shown to whoever fixes.
+//! Renders the text format, which fixers get.
 
 use std::fmt::Write;
 
 use super::plain_text::{one_line, visible};
 use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
-use crate::merge::{Action, Issue, Merged, SeatResult};
-use crate::review::{Bar, Confidence};
+use crate::merge::{MergeAction, MergedIssue, MergedReview, SeatResult};
+use crate::review::{Confidence, FailThreshold};
 
-pub(super) fn text(merged: &Merged, bar: Bar, action: Option<Action>) -> String {
+pub(super) fn text(merged: &MergedReview, bar: FailThreshold, action: Option<MergeAction>) -> String {
     let mut out = String::from("Review Results:\n");
     for seat in &merged.seats {
-        line(&mut out, &format!("  {} Review: {}", one_line(&title(&seat.reviewer)), standing(seat)));
+        line(&mut out, &format!("  {} Review: {}", one_line(&title(&seat.reviewer)), seat_status(seat)));
     }
     issues(&mut out, merged, bar);
     conflicts(&mut out, merged);
@@ -26,10 +26,10 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-fn standing(seat: &SeatResult) -> String {
+fn seat_status(seat: &SeatResult) -> String {
     let mut standing = verdict_word(&seat.verdict).to_owned();
     if seat.confidence != Confidence::Unstated {
-        let _ = write!(standing, " ({} confidence)", seat.confidence.word());
+        let _ = write!(standing, " ({} confidence)", seat.confidence.as_str());
     }
     if let Some(reason) = reason(seat) {
         let _ = write!(standing, " - {}", one_line(&reason));
@@ -37,7 +37,7 @@ fn standing(seat: &SeatResult) -> String {
     standing
 }
 
-fn issues(out: &mut String, merged: &Merged, bar: Bar) {
+fn issues(out: &mut String, merged: &MergedReview, bar: FailThreshold) {
     let Some(heading) = issues_heading(merged, bar) else { return };
     line(out, &format!("\n{heading}:"));
     for (index, issue) in merged.issues.iter().enumerate() {
@@ -46,7 +46,7 @@ fn issues(out: &mut String, merged: &Merged, bar: Bar) {
     }
 }
 
-fn item(out: &mut String, merged: &Merged, bar: Bar, (number, issue): (usize, &Issue)) {
+fn item(out: &mut String, merged: &MergedReview, bar: FailThreshold, (number, issue): (usize, &MergedIssue)) {
     let finding = &issue.finding;
     let head = format!("  {number}. ");
     let indent = " ".repeat(head.len());
@@ -67,7 +67,7 @@ fn item(out: &mut String, merged: &Merged, bar: Bar, (number, issue): (usize, &I
     }
 }
 
-/// Every line of a text, indented; never at the margin, where our own words stand.
+/// Writes every line of a text indented, because only our own text starts at the margin.
 fn block(out: &mut String, indent: &str, text: &str) {
     for each in visible(text.trim()).lines() {
         line(out, format!("{indent}{each}").trim_end());
@@ -79,7 +79,7 @@ fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text)
 }
 
-fn conflicts(out: &mut String, merged: &Merged) {
+fn conflicts(out: &mut String, merged: &MergedReview) {
     if merged.conflicts.is_empty() {
         return;
     }
@@ -90,7 +90,7 @@ fn conflicts(out: &mut String, merged: &Merged) {
     }
 }
 
-fn notes(out: &mut String, merged: &Merged) {
+fn notes(out: &mut String, merged: &MergedReview) {
     if merged.minor.is_empty() {
         return;
     }

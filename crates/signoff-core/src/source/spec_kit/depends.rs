@@ -1,11 +1,11 @@
-//! `(depends on T012, T013-T015)` and `after T012` in a task's text.
+//! Parses `(depends on T012, T013-T015)` and `after T012` in the text of a task.
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::{Source, SourceError, SourceTask, TaskFile};
+use super::super::{SourceError, SourceInput, SourceTask, TaskFile};
 use super::Places;
 
-/// More than any task names in earnest. It keeps a file of ranges from growing without bound.
+/// Maximum dependencies per task. It bounds the expansion of ranges.
 const MAX_DEPENDENCIES: usize = 256;
 
 /// The length of an id such as `T012` or `T012a` at the start of `text`.
@@ -19,12 +19,12 @@ pub fn id_length(text: &str) -> usize {
     if suffix > 1 { 0 } else { 1 + count + suffix }
 }
 
-/// Fills in what each task depends on.
-pub fn resolve(source: &Source<'_>, file: &mut TaskFile) -> Result<(), SourceError> {
+/// Fills in the dependencies of each task.
+pub fn resolve(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<(), SourceError> {
     let places: Places = file.tasks.iter().map(|task| (key(&task.id), task.id.clone())).collect();
     let places: Vec<((u64, String), String)> = places.into_iter().collect();
     for task in &mut file.tasks {
-        let mut found = Found::default();
+        let mut found = DependencySet::default();
         for range in ranges(&task.title) {
             add(source, task, &places, (range, &mut found))?;
         }
@@ -33,16 +33,16 @@ pub fn resolve(source: &Source<'_>, file: &mut TaskFile) -> Result<(), SourceErr
     Ok(())
 }
 
-/// What one task depends on, each id once, in the order it is named.
+/// The dependencies of one task, without duplicates, in the order they are named.
 #[derive(Default)]
-struct Found {
+struct DependencySet {
     ids: Vec<String>,
     known: HashSet<String>,
-    /// For a place that a range has covered, the place after that range: no range is walked twice.
+    /// For a position covered by a range, the position after that range, so that no range is expanded twice.
     after: HashMap<usize, usize>,
 }
 
-impl Found {
+impl DependencySet {
     fn insert(&mut self, id: &str) {
         if !self.known.contains(id) {
             self.known.insert(id.to_owned());
@@ -65,10 +65,10 @@ impl Found {
 }
 
 fn add(
-    source: &Source<'_>,
+    source: &SourceInput<'_>,
     task: &SourceTask,
     places: &[((u64, String), String)],
-    ((first, last), found): ((&str, &str), &mut Found),
+    ((first, last), found): ((&str, &str), &mut DependencySet),
 ) -> Result<(), SourceError> {
     let known = |id| {
         let place = places.binary_search_by(|(other, _)| other.cmp(&key(id))).ok();
@@ -95,14 +95,14 @@ fn add(
     Ok(())
 }
 
-/// What orders ids and makes `T12` equal `T012`.
+/// The sort key of an id, which makes `T12` equal `T012`.
 pub fn key(id: &str) -> (u64, String) {
     let digits = id.trim_start_matches(['T', 't']);
     let count = digits.bytes().take_while(u8::is_ascii_digit).count();
     (digits[..count].parse().unwrap_or(u64::MAX), digits[count..].to_owned())
 }
 
-/// The ids and ranges of ids that follow `depends on` or `after`.
+/// The ids and ranges of ids after `depends on` or `after`.
 fn ranges(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -117,19 +117,17 @@ fn ranges(text: &str) -> Vec<(&str, &str)> {
     found
 }
 
-/// The length of the words at `at` that a list of ids may follow.
+/// The length of the words at `at` that may introduce a list of ids.
 fn introduces(text: &str, at: usize) -> Option<usize> {
     let begins = !text[..at].chars().next_back().is_some_and(char::is_alphanumeric);
     let is = |word: &str| {
         begins
-            && text.as_bytes()[at..]
-                .get(..word.len())
-                .is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
+            && text.as_bytes()[at..].get(..word.len()).is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
     };
     ["depends on", "depend on", "after"].into_iter().find(|word| is(word)).map(str::len)
 }
 
-/// Reads `T012, T013-T015 and T020`; returns how much of `text` that was.
+/// Parses `T012, T013-T015 and T020`. Returns the length parsed.
 fn id_list<'a>(text: &'a str, found: &mut Vec<(&'a str, &'a str)>) -> usize {
     let mut rest = text.strip_prefix(':').unwrap_or(text);
     loop {
@@ -158,13 +156,11 @@ fn after_separators(text: &str) -> &str {
     }
 }
 
-/// `-T015` after the first id of a range.
+/// Parses `-T015` after the first id of a range.
 fn range_end(text: &str) -> Option<(&str, &str)> {
     let dash = text.trim_start_matches([' ', '`', '*']);
-    let after = dash
-        .strip_prefix(['-', '–', '—'])
-        .or_else(|| dash.strip_prefix(".."))
-        .or_else(|| dash.strip_prefix("to "))?;
+    let after =
+        dash.strip_prefix(['-', '–', '—']).or_else(|| dash.strip_prefix("..")).or_else(|| dash.strip_prefix("to "))?;
     let last = after.trim_start_matches([' ', '`', '*']);
     let length = id_length(last);
     (length > 0).then(|| last.split_at(length))
@@ -176,8 +172,7 @@ mod tests {
 
     #[test]
     fn ids_are_found_where_they_are_depended_on_and_nowhere_else() {
-        let found =
-            |text| ranges(text).into_iter().map(|(a, b)| format!("{a}..{b}")).collect::<Vec<_>>().join(" ");
+        let found = |text| ranges(text).into_iter().map(|(a, b)| format!("{a}..{b}")).collect::<Vec<_>>().join(" ");
         insta::assert_snapshot!(found("x (depends on T012, T013-T015)"), @"T012..T012 T013..T015");
         insta::assert_snapshot!(found("Depends on: T1 and T2"), @"T1..T1 T2..T2");
         insta::assert_snapshot!(found("run after T012, after T013"), @"T012..T012 T013..T013");

@@ -1,23 +1,24 @@
-//! Whatever happens, what is exported can be imported, and gives the same again.
+//! Properties of state files: every exported state can be imported and is exported unchanged.
 
 use jiff::Timestamp;
 use proptest::prelude::*;
 use signoff_core::machine::{CheckReport, Effect, Job, JobKind, Stage, outstanding};
 use signoff_core::state_v4::{
-    Issue, Iteration, LAST, Level, Mode, Phases, Plain, State, StateError, Status, VERSION, read,
+    AgentPhase, FINAL_PHASE, IssueSeverity, Iteration, IterationMode, IterationState, PhaseStates, PhaseStatus,
+    ReviewIssue, StateError, VERSION, read,
 };
 
 use super::{policy, state, taken_over};
 use crate::story::Story;
 
-/// One more thing happens, chosen by a number.
+/// Applies one more event, chosen by a number.
 fn happens(story: Story, choice: u8) -> Story {
     if let Stage::Waiting { question, .. } = &story.state.stage {
         let answer = question.choices[usize::from(choice) % question.choices.len()];
         return story.answer(answer);
     }
     let mut jobs = outstanding(&story.state, &story.policy).into_iter();
-    let job = jobs.find_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None });
+    let job = jobs.find_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
     match job {
         Some(job) => ends(story, &job, choice),
         None if choice.is_multiple_of(3) => story.retry(),
@@ -32,7 +33,7 @@ fn ends(story: Story, job: &Job, choice: u8) -> Story {
             _ => story.works(),
         },
         JobKind::Review { reviewer, .. } => match choice % 8 {
-            0 => story.mumbles(reviewer.as_str()),
+            0 => story.unreadable(reviewer.as_str()),
             1 => story.objects(reviewer.as_str(), &["a.rs"]),
             2 => story.objects(reviewer.as_str(), &["a.rs", "b.rs"]),
             3 => story.discusses(reviewer.as_str()),
@@ -54,14 +55,14 @@ fn ends(story: Story, job: &Job, choice: u8) -> Story {
     }
 }
 
-/// The same as it stands where it goes on.
-fn settled(mut state: State) -> State {
+/// The same state, with its current phase in progress.
+fn settled(mut state: IterationState) -> IterationState {
     let place = match state.current_phase {
-        LAST => Some(&mut state.phase9.status),
+        FINAL_PHASE => Some(&mut state.phase9.status),
         number => state.iterations.last_mut().and_then(|last| last.phases.status_mut(number)),
     };
     if let Some(status) = place {
-        *status = Status::InProgress;
+        *status = PhaseStatus::InProgress;
     }
     state
 }
@@ -70,36 +71,36 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_moment_can_be_exported_and_taken_over(lite: bool, choices in proptest::collection::vec(any::<u8>(), 0..60)) {
-        let mode = if lite { Mode::Lite } else { Mode::Full };
+    fn every_state_can_be_exported_and_imported(lite: bool, choices in proptest::collection::vec(any::<u8>(), 0..60)) {
+        let mode = if lite { IterationMode::Lite } else { IterationMode::Full };
         let mut story = Story::of(policy(mode));
         for choice in choices {
             story = happens(story, choice);
-            let told = state(&story.policy, &story.events);
-            match read(told.to_json().as_bytes()) {
+            let exported = state(&story.policy, &story.events);
+            match read(exported.to_json().as_bytes()) {
                 Ok(file) => {
-                    prop_assert_eq!(&file, &settled(told));
+                    prop_assert_eq!(&file, &settled(exported));
                     prop_assert_eq!(&taken_over(&file), &file);
                 }
-                Err(StateError::Finished) => prop_assert!(told.is_finished() && story.state.is_done()),
-                Err(error) => prop_assert!(false, "{}\n{}", error, told.to_json()),
+                Err(StateError::Finished) => prop_assert!(exported.is_finished() && story.state.is_done()),
+                Err(error) => prop_assert!(false, "{}\n{}", error, exported.to_json()),
             }
         }
     }
 
     #[test]
-    fn what_is_imported_is_exported_unchanged(state in a_state()) {
+    fn an_imported_state_is_exported_unchanged(state in a_state()) {
         prop_assert_eq!(&read(state.to_json().as_bytes()), &Ok(state.clone()));
         prop_assert_eq!(taken_over(&state), state);
     }
 
     #[test]
-    fn reading_is_total(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_can_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         read(&bytes).ok();
     }
 
     #[test]
-    fn a_state_that_is_cut_anywhere_is_refused(state in a_state(), cut in any::<prop::sample::Index>()) {
+    fn a_truncated_state_is_refused(state in a_state(), cut in any::<prop::sample::Index>()) {
         let json = state.to_json();
         let whole = json.trim_end().len();
         prop_assert!(read(&json.as_bytes()[..cut.index(whole)]).is_err());
@@ -110,20 +111,20 @@ fn a_time() -> impl Strategy<Value = Timestamp> {
     (0_i64..4_000_000_000).prop_map(|second| Timestamp::from_second(second).expect("a time"))
 }
 
-fn issues() -> impl Strategy<Value = Vec<Issue>> {
-    let level = prop::sample::select(Level::ALL.to_vec());
+fn issues() -> impl Strategy<Value = Vec<ReviewIssue>> {
+    let level = prop::sample::select(IssueSeverity::ALL.to_vec());
     let issue = (level, any::<String>(), any::<String>());
-    let issue = issue.prop_map(|(severity, message, location)| Issue { severity, message, location });
+    let issue = issue.prop_map(|(severity, message, location)| ReviewIssue { severity, message, location });
     proptest::collection::vec(issue, 0..3)
 }
 
-fn phases() -> impl Strategy<Value = Phases> {
-    let status = prop::sample::select(Status::ALL.to_vec());
+fn phases() -> impl Strategy<Value = PhaseStates> {
+    let status = prop::sample::select(PhaseStatus::ALL.to_vec());
     let count = || 0_u32..=1_000_000;
     let counts = [count(), count(), count(), count()];
     (proptest::collection::vec(status, 8), counts, [issues(), issues(), issues()]).prop_map(
         |(statuses, [three, five, six, eight], [plan, code, whole])| {
-            let mut phases = Phases::default();
+            let mut phases = PhaseStates::default();
             for (number, status) in (1..).zip(statuses) {
                 *phases.status_mut(number).expect("a phase") = status;
             }
@@ -136,33 +137,32 @@ fn phases() -> impl Strategy<Value = Phases> {
     )
 }
 
-/// A state as it stands where it goes on: in the current iteration what is before is over, what comes is pending.
-fn a_state() -> impl Strategy<Value = State> {
+/// A state that can be resumed: in the current iteration, earlier phases are over and later ones are pending.
+fn a_state() -> impl Strategy<Value = IterationState> {
     let iterations = proptest::collection::vec((a_time(), phases()), 1..4);
-    (any::<bool>(), "[a-z][ -~]{0,20}", a_time(), iterations, 1..=LAST, 0_u32..5).prop_map(
+    (any::<bool>(), "[a-z][ -~]{0,20}", a_time(), iterations, 1..=FINAL_PHASE, 0_u32..5).prop_map(
         |(lite, task, started_at, iterations, phase, more)| {
-            let current_phase = if lite { phase.min(LAST - 1) } else { phase };
+            let current_phase = if lite { phase.min(FINAL_PHASE - 1) } else { phase };
             let number = (1..).zip(iterations);
-            let iterations: Vec<Iteration> = number
-                .map(|(iteration, (started_at, phases))| Iteration { iteration, started_at, phases })
-                .collect();
+            let iterations: Vec<Iteration> =
+                number.map(|(iteration, (started_at, phases))| Iteration { iteration, started_at, phases }).collect();
             let current_iteration = u32::try_from(iterations.len()).expect("few");
-            let mut state = State {
+            let mut state = IterationState {
                 version: VERSION,
                 task,
-                mode: if lite { Mode::Lite } else { Mode::Full },
+                mode: if lite { IterationMode::Lite } else { IterationMode::Full },
                 max_iterations: current_iteration + more,
                 current_iteration,
                 current_phase,
                 started_at,
                 iterations,
-                phase9: Plain { status: if lite { Status::Skipped } else { Status::Pending } },
+                phase9: AgentPhase { status: if lite { PhaseStatus::Skipped } else { PhaseStatus::Pending } },
             };
             let phases = &mut state.iterations.last_mut().expect("one at least").phases;
-            for number in 1..LAST {
+            for number in 1..FINAL_PHASE {
                 let status = phases.status_mut(number).expect("a phase");
-                let over = if status.is_over() { *status } else { Status::Completed };
-                *status = if number < current_phase { over } else { Status::Pending };
+                let over = if status.is_over() { *status } else { PhaseStatus::Completed };
+                *status = if number < current_phase { over } else { PhaseStatus::Pending };
             }
             settled(state)
         },

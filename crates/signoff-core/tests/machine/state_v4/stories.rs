@@ -1,10 +1,10 @@
-//! What the JSON says at several moments of an iteration.
+//! The state file at several moments of an iteration.
 
 use signoff_core::ids::LoopId;
-use signoff_core::machine::{CheckReport, Choice, Event, Left, Outcome, Position, Stage};
+use signoff_core::machine::{CheckReport, Choice, Event, ImportedProgress, Outcome, Position, Stage};
 use signoff_core::policy::OnExhausted;
 use signoff_core::review::Severity;
-use signoff_core::state_v4::{LAST, Mode, State, read, resume, told};
+use signoff_core::state_v4::{FINAL_PHASE, IterationMode, IterationState, export, read, resume};
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::preset;
 
@@ -16,17 +16,17 @@ fn to_code_review(story: Story) -> Story {
     story.works().works().approves("plan").works()
 }
 
-fn now(story: &Story) -> State {
+fn now(story: &Story) -> IterationState {
     state(&story.policy, &story.events)
 }
 
 /// A line for each iteration: status, count and number of issues of every phase.
-fn short(state: &State) -> String {
+fn short(state: &IterationState) -> String {
     let mut lines = format!("iteration {}, phase {}\n", state.current_iteration, state.current_phase);
     for iteration in &state.iterations {
         lines.push_str(&format!("{}:", iteration.iteration));
-        for number in 1..LAST {
-            let status = iteration.phases.status(number).map_or("", |status| status.word());
+        for number in 1..FINAL_PHASE {
+            let status = iteration.phases.status(number).map_or("", |status| status.as_str());
             let count = iteration.phases.retries(number).filter(|count| *count > 0);
             let count = count.map(|count| format!(" ×{count}")).unwrap_or_default();
             let issues = match iteration.phases.issues(number).len() {
@@ -37,13 +37,13 @@ fn short(state: &State) -> String {
         }
         lines.push('\n');
     }
-    lines.push_str(&format!("9 {}", state.phase9.status.word()));
+    lines.push_str(&format!("9 {}", state.phase9.status.as_str()));
     lines
 }
 
 #[test]
 fn the_json_in_the_middle_of_a_mini_loop() {
-    let story = to_code_review(Story::of(policy(Mode::Full))).objects("code", &["a.rs"]).works();
+    let story = to_code_review(Story::of(policy(IterationMode::Full))).objects("code", &["a.rs"]).works();
     let story = story.objects("code", &["a.rs", "b.rs"]);
     insta::assert_snapshot!(now(&story).to_json(), @r#"
     {
@@ -113,7 +113,7 @@ fn the_json_in_the_middle_of_a_mini_loop() {
 
 #[test]
 fn restarts_are_counted_over_all_iterations() {
-    let story = Story::of(policy(Mode::Full)).works().works().objects("plan", &["plan.md"]);
+    let story = Story::of(policy(IterationMode::Full)).works().works().objects("plan", &["plan.md"]);
     insta::assert_snapshot!(short(&now(&story)), @"
     iteration 2, phase 1
     1: 1 completed; 2 completed; 3 failed ×1 (1 issues); 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
@@ -147,7 +147,7 @@ fn restarts_are_counted_over_all_iterations() {
 
 #[test]
 fn a_lite_iteration_without_checks() {
-    let story = to_code_review(Story::of(policy(Mode::Lite))).approves("code");
+    let story = to_code_review(Story::of(policy(IterationMode::Lite))).approves("code");
     let attempt = story.job("check", |_| true).attempt;
     let story = story.then("no checks", Event::CheckEnded { attempt, report: CheckReport::NothingToCheck });
     insta::assert_snapshot!(short(&now(&story.works().approves("final"))), @"
@@ -159,9 +159,9 @@ fn a_lite_iteration_without_checks() {
 
 #[test]
 fn a_gate_that_is_switched_off_is_skipped() {
-    let mut policy = policy(Mode::Full);
+    let mut policy = policy(IterationMode::Full);
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "plan_review") {
-        phase.judge_mut().expect("a gate").gate.enabled = false;
+        phase.policy_mut().expect("a gate").gate.enabled = false;
     }
     insta::assert_snapshot!(short(&now(&Story::of(policy.clone()))), @"
     iteration 1, phase 1
@@ -177,7 +177,7 @@ fn a_gate_that_is_switched_off_is_skipped() {
 
 #[test]
 fn an_iteration_that_stopped_failed_where_it_stopped() {
-    let mut policy = policy(Mode::Full);
+    let mut policy = policy(IterationMode::Full);
     policy.workflow.limits.max_passes = 1;
     let stopped = Story::of(policy).works().works().objects("plan", &["plan.md"]);
     insta::assert_snapshot!(short(&now(&stopped)), @"
@@ -194,10 +194,10 @@ fn an_iteration_that_stopped_failed_where_it_stopped() {
 }
 
 #[test]
-fn a_review_that_nobody_gave_is_not_completed() {
-    let mut policy = policy(Mode::Full);
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
-        judge.gate.on_reviewer_failure = signoff_core::policy::Ladder::of(&[signoff_core::policy::Rung::Ask]);
+fn a_skipped_review_is_not_completed() {
+    let mut policy = policy(IterationMode::Full);
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        judge.gate.on_reviewer_failure = signoff_core::policy::Ladder::new(&[signoff_core::policy::Rung::Ask]);
         judge.gate.on_exhausted = OnExhausted::Ask;
     }
     let story = Story::of(policy).works().works().times_out("plan").answer(Choice::Skip);
@@ -209,9 +209,9 @@ fn a_review_that_nobody_gave_is_not_completed() {
 }
 
 #[test]
-fn what_a_person_approves_needs_no_further_phase() {
-    let story = to_code_review(Story::of(policy(Mode::Full)));
-    let story = story.edit(signoff_core::machine::FinalWord::Approved);
+fn an_approval_by_a_person_skips_the_remaining_phases() {
+    let story = to_code_review(Story::of(policy(IterationMode::Full)));
+    let story = story.edit(signoff_core::machine::FinalVerdict::Approved);
     insta::assert_snapshot!(short(&now(&story)), @"
     iteration 1, phase 5
     1: 1 completed; 2 completed; 3 completed; 4 completed; 5 completed; 6 skipped; 7 skipped; 8 skipped;
@@ -220,8 +220,8 @@ fn what_a_person_approves_needs_no_further_phase() {
 }
 
 #[test]
-fn nothing_has_begun() {
-    insta::assert_snapshot!(short(&state(&policy(Mode::Lite), &[])), @"
+fn a_loop_that_has_not_begun_is_pending() {
+    insta::assert_snapshot!(short(&state(&policy(IterationMode::Lite), &[])), @"
     iteration 1, phase 1
     1: 1 pending; 2 pending; 3 pending; 4 pending; 5 pending; 6 pending; 7 pending; 8 pending;
     9 skipped
@@ -229,71 +229,74 @@ fn nothing_has_begun() {
 }
 
 #[test]
-fn a_workflow_whose_phases_nobody_counts_has_no_state() {
-    let policy = signoff_core::machine::Policy::of(preset("task").expect("shipped"));
-    let error = told(&log(&policy, &[]), &LoopId::new("1"), &TaskSpec::of("Add login")).unwrap_err();
+fn a_workflow_without_numbered_phases_has_no_state() {
+    let policy = signoff_core::machine::Policy::new(preset("task").expect("shipped"));
+    let error = export(&log(&policy, &[]), &LoopId::new("1"), &TaskSpec::from_text("Add login")).unwrap_err();
     insta::assert_snapshot!(error, @"its workflow `task` does not number its phases from 1 to 9");
 }
 
-/// The state of the design, with its example's counters.
+/// The example of the design document.
 const EXAMPLE: &str = include_str!("../../../../../testdata/state-v4/good/example.json");
 
 #[test]
-fn an_iteration_goes_on_from_a_file() {
+fn an_iteration_resumes_from_a_file() {
     let state = read(EXAMPLE.as_bytes()).expect("a state");
     assert_eq!(state.to_json(), EXAMPLE);
     assert_eq!(taken_over(&state), state);
-    let policy = policy(Mode::Full);
+    let policy = policy(IterationMode::Full);
     let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
-    insta::assert_snapshot!(story.objects("plan", &["plan.md"]).told(), @"
+    insta::assert_snapshot!(story.objects("plan", &["plan.md"]).transcript(), @"
     taken over                         → a1 review 1 of c9 by plan [plan_review]
     plan objects to plan.md            → a2 brainstorm [brainstorm pass 2]
     ");
 }
 
 #[test]
-fn the_fixes_of_a_mini_loop_are_counted_on() {
-    let mut state = now(&to_code_review(Story::of(policy(Mode::Full))));
+fn the_fix_count_of_a_mini_loop_is_imported() {
+    let mut state = now(&to_code_review(Story::of(policy(IterationMode::Full))));
     state.iterations[0].phases.code_review.retry_count = 10;
-    let policy = policy(Mode::Full);
+    let policy = policy(IterationMode::Full);
     let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
-    insta::assert_snapshot!(story.objects("code", &["a.rs"]).told(), @"
+    insta::assert_snapshot!(story.objects("code", &["a.rs"]).transcript(), @"
     taken over                         → a1 review 11 of c9 by code [code_review]
     code objects to a.rs               → END failed (cycles_exhausted), CHANGES_REQUESTED
     ");
 }
 
 #[test]
-fn checks_that_are_fixed_in_place_are_counted_on_too() {
-    let mut policy = policy(Mode::Full);
+fn the_fix_count_of_checks_is_imported() {
+    let mut policy = policy(IterationMode::Full);
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "test") {
-        phase.judge_mut().expect("a check").gate.on_failure = signoff_core::policy::OnFailure::MiniLoop;
+        phase.policy_mut().expect("a check").gate.on_failure = signoff_core::policy::OnFailure::MiniLoop;
     }
     let mut state = now(&to_code_review(Story::of(policy.clone())).approves("code"));
     state.iterations[0].phases.test.retry_count = 10;
     let story = Story::queued(policy.clone()).then("taken over", resume(&state, say::head(9), &policy));
-    insta::assert_snapshot!(story.check_fails().told(), @"
+    insta::assert_snapshot!(story.check_fails().transcript(), @"
     taken over                         → a1 check 11 [test]
     the checks fail                    → END failed (cycles_exhausted), no verdict
     ");
 }
 
 #[test]
-fn counters_of_a_gate_that_is_off_here_are_not_anothers() {
-    let mut policy = policy(Mode::Full);
+fn counters_of_a_disabled_gate_do_not_apply_to_another_gate() {
+    let mut policy = policy(IterationMode::Full);
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "code_review") {
-        phase.judge_mut().expect("a gate").gate.enabled = false;
+        phase.policy_mut().expect("a gate").gate.enabled = false;
     }
     let at = Position { pass: 1, phase: 5, item: 0 };
     let findings = vec![say::finding("old.rs", Severity::Important)];
-    let imported =
-        Event::Imported { head: say::head(9), at, left: Left { fixes: 10, findings, ..Left::default() } };
+    let imported = Event::Imported {
+        head: say::head(9),
+        at,
+        left: ImportedProgress { fixes: 10, findings, ..ImportedProgress::default() },
+    };
     let story = Story::queued(policy).then("taken over", imported);
     assert_eq!((story.state.tally.fixes, story.state.ledger.entries().len()), (0, 0));
 }
 
-/// What goes on elsewhere from where a story stands.
-fn elsewhere(story: &Story) -> Story {
+/// Exports the state of a story and resumes it in a new loop.
+fn exported_and_resumed(story: &Story) -> Story {
     let state = read(now(story).to_json().as_bytes()).expect("a state");
     assert_eq!(taken_over(&state), state);
     let policy = story.policy.clone();
@@ -301,82 +304,79 @@ fn elsewhere(story: &Story) -> Story {
 }
 
 fn open(story: &Story) -> Vec<(u32, String)> {
-    let all = story.state.ledger.findings_for_fix(signoff_core::review::Bar::Low).into_iter();
+    let all = story.state.ledger.findings_for_fix(signoff_core::review::FailThreshold::Low).into_iter();
     all.map(|entry| (entry.seen[0].pass, entry.finding.description.clone())).collect()
 }
 
 #[test]
-fn what_sent_an_iteration_back_is_open_until_that_phase_is_content() {
-    let story = to_code_review(Story::of(policy(Mode::Full))).approves("code").check_passes().works();
+fn findings_that_restart_an_iteration_stay_open_until_their_phase_passes() {
+    let story = to_code_review(Story::of(policy(IterationMode::Full))).approves("code").check_passes().works();
     let story = story.objects("final", &["a.rs"]);
     assert_eq!((story.state.at.pass, open(&story).len()), (2, 1));
-    assert_eq!(open(&elsewhere(&story)), open(&story));
+    assert_eq!(open(&exported_and_resumed(&story)), open(&story));
     let story = story.works().works().objects("plan", &["plan.md"]);
     assert_eq!((story.state.at.pass, open(&story).len()), (3, 2));
-    assert_eq!(open(&elsewhere(&story)), open(&story));
+    assert_eq!(open(&exported_and_resumed(&story)), open(&story));
     let story = to_code_review(story);
     assert_eq!(open(&story).len(), 1);
-    assert_eq!(open(&elsewhere(&story)), open(&story));
-    let story = elsewhere(&story).approves("code").check_passes().works().approves("final");
+    assert_eq!(open(&exported_and_resumed(&story)), open(&story));
+    let story = exported_and_resumed(&story).approves("code").check_passes().works().approves("final");
     assert_eq!(open(&story), []);
     assert!(matches!(&story.approves("codex").state.stage, Stage::Done(end) if end.outcome.is_approval()));
 }
 
 #[test]
-fn checks_that_sent_an_iteration_back_are_known_to_have_failed() {
-    let story = to_code_review(Story::of(policy(Mode::Full))).approves("code").check_fails();
-    let story = elsewhere(&story);
+fn failed_checks_that_restart_an_iteration_are_imported() {
+    let story = to_code_review(Story::of(policy(IterationMode::Full))).approves("code").check_fails();
+    let story = exported_and_resumed(&story);
     let failed = "the project's checks failed in iteration 1; what they reported is not known";
     assert_eq!(open(&story), [(1, failed.to_owned())]);
     assert_eq!(open(&to_code_review(story).approves("code").check_passes()), []);
 }
 
-/// Whatever is left open is gone on from.
+/// A policy that proceeds with open findings.
 fn lenient(fixes: u32) -> signoff_core::machine::Policy {
-    let mut policy = policy(Mode::Full);
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+    let mut policy = policy(IterationMode::Full);
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.on_exhausted = OnExhausted::Proceed;
         judge.gate.bound = signoff_core::policy::Bound::MaxFixes(fixes);
-        judge.gate.on_reviewer_failure = signoff_core::policy::Ladder::of(&[signoff_core::policy::Rung::Ask]);
+        judge.gate.on_reviewer_failure = signoff_core::policy::Ladder::new(&[signoff_core::policy::Rung::Ask]);
     }
     policy
 }
 
-/// How it ends if nobody finds anything from the tests on.
+/// The end of a story in which all phases pass from the tests on.
 fn end_from_tests(story: Story) -> String {
     let story = if story.state.at.phase == 6 { story.check_passes() } else { story };
     let story = story.works().approves("final").approves("codex");
     let Stage::Done(end) = story.state.stage else { panic!("it ends") };
-    let outcome = if let Outcome::Approved { .. } = end.outcome {
-        "approved".to_owned()
-    } else {
-        format!("{:?}", end.outcome)
-    };
+    let outcome =
+        if let Outcome::Approved { .. } = end.outcome { "approved".to_owned() } else { format!("{:?}", end.outcome) };
     format!("{outcome} {:?}", end.reason)
 }
 
 #[test]
-fn what_went_on_without_approval_is_not_approved_elsewhere() {
+fn an_iteration_that_proceeded_without_approval_is_not_approved_after_import() {
     for fixes in [0, 2] {
         let mut story = to_code_review(Story::of(lenient(fixes))).objects("code", &["a.rs"]);
         for _ in 0..fixes {
             story = story.works().objects("code", &["a.rs"]);
         }
-        assert_eq!(open(&elsewhere(&story)), open(&story));
-        assert_eq!(end_from_tests(elsewhere(&story)), "CompletedWithIssues Some(CyclesExhausted)");
+        assert_eq!(open(&exported_and_resumed(&story)), open(&story));
+        assert_eq!(end_from_tests(exported_and_resumed(&story)), "CompletedWithIssues Some(CyclesExhausted)");
         assert_eq!(end_from_tests(story), "CompletedWithIssues Some(CyclesExhausted)");
     }
     let skipped = Story::of(lenient(1)).works().works().times_out("plan").answer(Choice::Skip);
-    let skipped = elsewhere(&skipped).works().approves("code");
+    let skipped = exported_and_resumed(&skipped).works().approves("code");
     assert_eq!(end_from_tests(skipped), "CompletedWithIssues Some(ReviewSkipped)");
 }
 
 #[test]
-fn a_review_that_was_content_after_a_fix_is_taken_as_that() {
-    let story = to_code_review(Story::of(policy(Mode::Full))).objects("code", &["a.rs"]).works();
+fn a_review_that_passed_after_a_fix_is_imported_as_passed() {
+    let story = to_code_review(Story::of(policy(IterationMode::Full))).objects("code", &["a.rs"]).works();
     let story = story.approves("code");
-    assert_eq!(signoff_core::state_v4::unsure(&now(&story), &story.policy.workflow), [5]);
-    assert_eq!(end_from_tests(elsewhere(&story)), "approved None");
-    let content = to_code_review(Story::of(policy(Mode::Full))).approves("code");
-    assert!(signoff_core::state_v4::unsure(&now(&content), &content.policy.workflow).is_empty());
+    assert_eq!(signoff_core::state_v4::uncertain_phases(&now(&story), &story.policy.workflow), [5]);
+    assert_eq!(end_from_tests(exported_and_resumed(&story)), "approved None");
+    let content = to_code_review(Story::of(policy(IterationMode::Full))).approves("code");
+    assert!(signoff_core::state_v4::uncertain_phases(&now(&content), &content.policy.workflow).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Convergence and re-review, as a new project has them.
+//! Convergence and re-review with the settings of a new project.
 
 use signoff_core::machine::Policy;
 use signoff_core::workflow::new_project;
@@ -6,14 +6,14 @@ use signoff_core::workflow::new_project;
 use crate::story::Story;
 
 fn story() -> Story {
-    Story::of(Policy::of(new_project().expect("shipped"))).works()
+    Story::of(Policy::new(new_project().expect("shipped"))).works()
 }
 
 #[test]
 fn a_scoped_review_that_passes_is_confirmed_by_a_full_one_in_the_same_cycle() {
     let story = story().objects("spec", &["a.rs"]).approves("code").works();
     let story = story.approves("spec").approves("code").approves("spec").approves("code");
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec objects to a.rs               → –
@@ -29,7 +29,7 @@ fn a_scoped_review_that_passes_is_confirmed_by_a_full_one_in_the_same_cycle() {
 #[test]
 fn a_fix_that_changes_nothing_ends_the_loop() {
     let story = story().objects("spec", &["a.rs"]).approves("code").changes_nothing();
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec objects to a.rs               → –
@@ -40,14 +40,14 @@ fn a_fix_that_changes_nothing_ends_the_loop() {
 
 #[test]
 fn the_same_finding_three_times_ends_the_loop() {
-    let mut policy = Policy::of(new_project().expect("shipped"));
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+    let mut policy = Policy::new(new_project().expect("shipped"));
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = signoff_core::policy::Bound::MaxCycles(9);
     }
     let mut story = Story::of(policy).works();
     for _ in 0..2 {
         story = story.objects("spec", &["a.rs"]).approves("code").works();
     }
-    let told = story.objects("spec", &["a.rs"]).approves("code").told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"code approves                      → END exhausted (same_finding), CHANGES_REQUESTED");
+    let transcript = story.objects("spec", &["a.rs"]).approves("code").transcript();
+    insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"code approves                      → END exhausted (same_finding), CHANGES_REQUESTED");
 }

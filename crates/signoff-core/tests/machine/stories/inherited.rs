@@ -1,7 +1,7 @@
-//! A loop that goes on with a branch begins with the findings that earlier tasks on it left.
+//! A loop on an existing branch starts with the open findings of earlier tasks on that branch.
 
 use signoff_core::ids::{FindingId, TaskId};
-use signoff_core::ledger::{DecidedBy, Decision, Ledger, State};
+use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState, Ledger};
 use signoff_core::machine::{Event, Stage};
 
 use crate::say::{self, reviewed};
@@ -19,7 +19,7 @@ fn id(ledger: &Ledger, file: &str) -> FindingId {
 
 fn dispute(story: Story, file: &str) -> Story {
     let (by, evidence) = (DecidedBy::Person("ann".into()), "it is wanted".to_owned());
-    let decision = Decision { state: State::Refuted, by, commit: None, evidence };
+    let decision = FindingDecision { state: FindingState::Refuted, by, commit: None, evidence };
     let finding = id(&story.state.ledger, file);
     story.then("disputed", Event::FindingDecided { finding, decision })
 }
@@ -31,7 +31,7 @@ fn after(left: Ledger) -> Story {
     story.then("started", Event::Started { head: say::head(0) })
 }
 
-fn states(story: &Story) -> Vec<(FindingId, State)> {
+fn states(story: &Story) -> Vec<(FindingId, FindingState)> {
     let entries = story.state.ledger.entries().iter();
     entries.map(|entry| (entry.finding.id.clone(), entry.state)).collect()
 }
@@ -39,72 +39,72 @@ fn states(story: &Story) -> Vec<(FindingId, State)> {
 #[test]
 fn open_and_disputed_findings_keep_their_ids_and_states() {
     let before = dispute(earlier(), "b.rs");
-    let story = after(Ledger::left_by([(TaskId(1), &before.state.ledger)]));
+    let story = after(Ledger::from_earlier_tasks([(TaskId(1), &before.state.ledger)]));
     assert_eq!(states(&story), states(&before));
     let seen = &story.state.ledger.entries()[0].seen;
     assert_eq!(seen.iter().map(|round| round.task).collect::<Vec<_>>(), [Some(TaskId(1))]);
 }
 
 #[test]
-fn fixed_findings_and_claims_stay_with_the_task_that_has_them() {
+fn fixed_findings_and_claims_are_not_inherited() {
     let before = earlier().works().approves("general");
-    assert!(Ledger::left_by([(TaskId(1), &before.state.ledger)]).is_empty());
+    assert!(Ledger::from_earlier_tasks([(TaskId(1), &before.state.ledger)]).is_empty());
 }
 
 #[test]
-fn an_approval_closes_what_was_inherited_and_a_repeated_finding_keeps_the_gate_shut() {
-    let left = || Ledger::left_by([(TaskId(1), &earlier().state.ledger)]);
+fn an_approval_closes_inherited_findings_and_a_repeated_one_blocks_the_gate() {
+    let left = || Ledger::from_earlier_tasks([(TaskId(1), &earlier().state.ledger)]);
     let story = after(left()).works().approves("general");
     assert!(matches!(story.state.stage, Stage::Done(_)));
-    assert!(states(&story).iter().all(|(_, state)| *state == State::Fixed));
+    assert!(states(&story).iter().all(|(_, state)| *state == FindingState::Fixed));
     let story = after(left()).works().objects("general", &["a.rs"]);
     assert!(matches!(story.state.stage, Stage::Fixing { .. }));
     assert_eq!(states(&story).len(), 2, "the same finding is not counted twice");
-    assert!(states(&story).iter().all(|(_, state)| *state == State::Open));
+    assert!(states(&story).iter().all(|(_, state)| *state == FindingState::Open));
 }
 
 #[test]
 fn another_finding_does_not_hide_an_inherited_one() {
-    let story = after(Ledger::left_by([(TaskId(1), &earlier().state.ledger)]));
+    let story = after(Ledger::from_earlier_tasks([(TaskId(1), &earlier().state.ledger)]));
     let story = story.works().objects("general", &["c.rs"]).works().objects("general", &["c.rs"]);
-    let open = states(&story).iter().filter(|(_, state)| *state == State::Open).count();
+    let open = states(&story).iter().filter(|(_, state)| *state == FindingState::Open).count();
     assert_eq!(open, 3);
 }
 
 #[test]
-fn a_finding_of_a_reviewer_that_is_gone_is_closed_by_one_that_sits() {
-    let mut left = serde_json::to_value(Ledger::left_by([(TaskId(1), &earlier().state.ledger)])).unwrap();
+fn another_reviewer_closes_a_finding_of_a_removed_reviewer() {
+    let mut left = serde_json::to_value(Ledger::from_earlier_tasks([(TaskId(1), &earlier().state.ledger)])).unwrap();
     left["entries"][0]["finding"]["sources"] = serde_json::json!(["gone"]);
     let story = after(serde_json::from_value(left).unwrap()).works();
-    assert!(states(&story).iter().all(|(_, state)| *state == State::Open));
+    assert!(states(&story).iter().all(|(_, state)| *state == FindingState::Open));
     let story = story.approves("general");
-    assert!(states(&story).iter().all(|(_, state)| *state == State::Fixed));
+    assert!(states(&story).iter().all(|(_, state)| *state == FindingState::Fixed));
 }
 
 #[test]
-fn a_disputed_finding_that_is_reported_again_does_not_keep_the_gate_shut() {
+fn a_disputed_finding_that_is_reported_again_does_not_block_the_gate() {
     let before = dispute(dispute(earlier(), "a.rs"), "b.rs");
-    let story = after(Ledger::left_by([(TaskId(1), &before.state.ledger)]));
+    let story = after(Ledger::from_earlier_tasks([(TaskId(1), &before.state.ledger)]));
     let story = story.works().objects("general", &["a.rs"]);
     assert!(matches!(story.state.stage, Stage::Done(_)), "{:?}", story.state.stage);
-    assert!(states(&story).iter().all(|(_, state)| *state == State::Refuted));
+    assert!(states(&story).iter().all(|(_, state)| *state == FindingState::Refuted));
 }
 
 #[test]
 fn the_last_task_that_has_a_finding_decides_its_state() {
     let first = earlier();
-    let second = after(Ledger::left_by([(TaskId(1), &first.state.ledger)])).works().approves("general");
+    let second = after(Ledger::from_earlier_tasks([(TaskId(1), &first.state.ledger)])).works().approves("general");
     let ledgers = [(TaskId(1), &first.state.ledger), (TaskId(2), &second.state.ledger)];
-    assert!(Ledger::left_by(ledgers).is_empty());
-    let disputed = dispute(after(Ledger::left_by([(TaskId(1), &first.state.ledger)])), "a.rs");
-    let left = Ledger::left_by([(TaskId(1), &first.state.ledger), (TaskId(2), &disputed.state.ledger)]);
-    assert_eq!(left.get(&id(&left, "a.rs")).unwrap().state, State::Refuted);
+    assert!(Ledger::from_earlier_tasks(ledgers).is_empty());
+    let disputed = dispute(after(Ledger::from_earlier_tasks([(TaskId(1), &first.state.ledger)])), "a.rs");
+    let left = Ledger::from_earlier_tasks([(TaskId(1), &first.state.ledger), (TaskId(2), &disputed.state.ledger)]);
+    assert_eq!(left.get(&id(&left, "a.rs")).unwrap().state, FindingState::Refuted);
     assert_eq!(left.entries()[0].seen[0].task, Some(TaskId(1)), "where it was reported");
 }
 
 #[test]
 fn a_loop_that_has_begun_inherits_nothing() {
-    let left = Ledger::left_by([(TaskId(1), &earlier().state.ledger)]);
+    let left = Ledger::from_earlier_tasks([(TaskId(1), &earlier().state.ledger)]);
     let story = Story::of(reviewed("task")).then("too late", Event::FindingsInherited { left });
     assert!(story.state.ledger.is_empty());
 }

@@ -15,7 +15,7 @@ fn story() -> Story {
 #[test]
 fn a_conflict_is_fixed_reviewed_and_landed_again() {
     let story = story().may_land().conflicts().works().approves("general");
-    insta::assert_snapshot!(story.may_land().lands().told(), @"
+    insta::assert_snapshot!(story.may_land().lands().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group
@@ -34,14 +34,14 @@ fn conflicts_are_bounded() {
     for _ in 0..3 {
         story = story.may_land().conflicts().works().approves("general");
     }
-    let told = story.may_land().conflicts().told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"landing meets a conflict           → END stuck (conflict_unresolved), CHANGES_REQUESTED");
+    let transcript = story.may_land().conflicts().transcript();
+    insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"landing meets a conflict           → END stuck (conflict_unresolved), CHANGES_REQUESTED");
 }
 
 #[test]
 fn a_commit_after_the_approval_voids_it() {
     let story = story().then("somebody commits", Event::HeadMoved { head: head(40) });
-    insta::assert_snapshot!(story.approves("general").told(), @"
+    insta::assert_snapshot!(story.approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group
@@ -53,7 +53,7 @@ fn a_commit_after_the_approval_voids_it() {
 #[test]
 fn a_commit_during_the_review_starts_it_again() {
     let story = Story::of(reviewed("plan")).works().approves("spec");
-    insta::assert_snapshot!(story.then("somebody commits", Event::HeadMoved { head: head(40) }).told(), @"
+    insta::assert_snapshot!(story.then("somebody commits", Event::HeadMoved { head: head(40) }).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec approves                      → –
@@ -62,7 +62,7 @@ fn a_commit_during_the_review_starts_it_again() {
 }
 
 #[test]
-fn retrying_after_too_many_foreign_commits_reviews_what_is_there() {
+fn retrying_after_too_many_foreign_commits_reviews_the_current_commit() {
     let mut story = story();
     for number in 0..4 {
         story = story.then("somebody commits", Event::HeadMoved { head: head(40 + number) });
@@ -70,21 +70,21 @@ fn retrying_after_too_many_foreign_commits_reviews_what_is_there() {
             story = story.approves("general");
         }
     }
-    let told = story.retry().told();
-    insta::assert_snapshot!(told.lines().skip(9).collect::<Vec<_>>().join("\n"), @"
+    let transcript = story.retry().transcript();
+    insta::assert_snapshot!(transcript.lines().skip(9).collect::<Vec<_>>().join("\n"), @"
     somebody commits                   → END failed (changed_after_review), CHANGES_REQUESTED
     a person retries                   → a6 review 5 of c43 by general [review]
     ");
 }
 
 #[test]
-fn checks_that_fail_where_it_lands_are_no_conflict() {
+fn failing_checks_at_landing_do_not_count_as_conflicts() {
     let mut story = story();
     for _ in 0..3 {
         story = story.may_land().lands_red().works().approves("general");
     }
-    let told = story.may_land().lands_red().told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"the checks fail where it lands     → END stuck (landing_checks_failed), CHANGES_REQUESTED");
+    let transcript = story.may_land().lands_red().transcript();
+    insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"the checks fail where it lands     → END stuck (landing_checks_failed), CHANGES_REQUESTED");
 }
 
 #[test]
@@ -93,8 +93,8 @@ fn retrying_an_unresolved_conflict_fixes_it_first() {
     for _ in 0..3 {
         story = story.may_land().conflicts().works().approves("general");
     }
-    let told = story.may_land().conflicts().retry().told();
-    insta::assert_snapshot!(told.lines().skip(16).collect::<Vec<_>>().join("\n"), @"
+    let transcript = story.may_land().conflicts().retry().transcript();
+    insta::assert_snapshot!(transcript.lines().skip(16).collect::<Vec<_>>().join("\n"), @"
     landing meets a conflict           → END stuck (conflict_unresolved), CHANGES_REQUESTED
     a person retries                   → a13 fix 4 (shared.rs) [review]
     ");
@@ -102,13 +102,13 @@ fn retrying_an_unresolved_conflict_fixes_it_first() {
 
 #[test]
 fn without_a_gate_a_conflict_whose_fixer_fails_can_be_retried() {
-    let mut policy = Policy::of(signoff_core::workflow::preset("slots").expect("shipped"));
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+    let mut policy = Policy::new(signoff_core::workflow::preset("slots").expect("shipped"));
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = signoff_core::policy::Bound::MaxFixes(1);
-        judge.gate.on_fixer_failure = Ladder::of(&[Rung::NextAttempt]);
+        judge.gate.on_fixer_failure = Ladder::new(&[Rung::NextAttempt]);
     }
     let story = Story::of(policy).works().conflicts().writer_fails().writer_fails();
-    insta::assert_snapshot!(story.retry().works().told(), @"
+    insta::assert_snapshot!(story.retry().works().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 land
     landing meets a conflict           → a3 fix 0 (shared.rs) [landing]
@@ -122,7 +122,7 @@ fn without_a_gate_a_conflict_whose_fixer_fails_can_be_retried() {
 #[test]
 fn a_finished_task_can_be_landed_by_a_person() {
     let story = Story::of(reviewed("task")).works().approves("general").may_land().conflicts();
-    insta::assert_snapshot!(story.works().approves("general").may_land().lands().told(), @"
+    insta::assert_snapshot!(story.works().approves("general").may_land().lands().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → END approved, APPROVED

@@ -1,7 +1,7 @@
-//! The loops preset.
+//! Stories of the loops preset.
 
-use signoff_core::ledger::State;
-use signoff_core::machine::{Event, FinalWord, Policy, Stage};
+use signoff_core::ledger::FindingState;
+use signoff_core::machine::{Event, FinalVerdict, Policy, Stage};
 use signoff_core::policy::Effort;
 
 use crate::say::reviewed;
@@ -15,7 +15,7 @@ fn effort(effort: Effort) -> Policy {
 #[test]
 fn attempts_follow_until_the_agent_says_it_is_done() {
     let story = Story::of(effort(Effort::Low)).goes_on().goes_on().works().approves("general");
-    insta::assert_snapshot!(story.may_land().lands().told(), @"
+    insta::assert_snapshot!(story.may_land().lands().transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
     the agent is not done yet          → a3 implement [implement]
@@ -27,16 +27,16 @@ fn attempts_follow_until_the_agent_says_it_is_done() {
 }
 
 #[test]
-fn giving_up_is_stuck_at_once() {
-    insta::assert_snapshot!(Story::of(effort(Effort::Low)).gives_up().told(), @"
+fn an_agent_that_gives_up_makes_the_loop_stuck() {
+    insta::assert_snapshot!(Story::of(effort(Effort::Low)).gives_up().transcript(), @"
     started                            → a1 implement [implement]
     the agent gives up                 → END stuck (task_stuck), no verdict
     ");
 }
 
 #[test]
-fn a_failed_attempt_is_spent_and_the_next_one_follows() {
-    insta::assert_snapshot!(Story::of(effort(Effort::Low)).writer_fails().works().told(), @"
+fn a_failed_attempt_counts_and_the_next_one_follows() {
+    insta::assert_snapshot!(Story::of(effort(Effort::Low)).writer_fails().works().transcript(), @"
     started                            → a1 implement [implement]
     the agent fails                    → a2 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by general [review]
@@ -49,7 +49,7 @@ fn two_fixes_at_low_effort_then_stuck() {
     for _ in 0..2 {
         story = story.objects("general", &["a.rs"]).works();
     }
-    insta::assert_snapshot!(story.objects("general", &["a.rs"]).told(), @"
+    insta::assert_snapshot!(story.objects("general", &["a.rs"]).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to a.rs            → a3 fix 1 (a.rs) [review]
@@ -61,9 +61,9 @@ fn two_fixes_at_low_effort_then_stuck() {
 }
 
 #[test]
-fn a_reviewer_nobody_understands_twice_costs_a_cycle() {
-    let story = Story::of(effort(Effort::Low)).works().mumbles("general").mumbles("general");
-    insta::assert_snapshot!(story.approves("general").told(), @"
+fn two_unreadable_reviews_cost_a_cycle() {
+    let story = Story::of(effort(Effort::Low)).works().unreadable("general").unreadable("general");
+    insta::assert_snapshot!(story.approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general is not understood          → a3 review 1 of c1 by general [review]
@@ -75,7 +75,7 @@ fn a_reviewer_nobody_understands_twice_costs_a_cycle() {
 #[test]
 fn a_checkpoint_review_goes_into_the_next_attempt() {
     let story = Story::of(effort(Effort::High)).goes_on().goes_on().goes_on();
-    insta::assert_snapshot!(story.checkpoint(&["a.rs"]).goes_on().told(), @"
+    insta::assert_snapshot!(story.checkpoint(&["a.rs"]).goes_on().transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
     the agent is not done yet          → a3 implement [implement]
@@ -91,8 +91,8 @@ fn at_most_fifty_attempts() {
     for _ in 0..50 {
         story = story.goes_on();
     }
-    let told = story.told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"the agent is not done yet          → END stuck (attempts_exhausted), no verdict");
+    let transcript = story.transcript();
+    insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"the agent is not done yet          → END stuck (attempts_exhausted), no verdict");
 }
 
 #[test]
@@ -101,17 +101,17 @@ fn a_checkpoint_finding_is_in_the_ledger_and_the_fixers_prompt() {
     let this = story.objects("general", &["b.rs"]).state;
     let entry = this.ledger.entries().iter().find(|entry| entry.finding.file.as_deref() == Some("a.rs"));
     let entry = entry.expect("a.rs is in the ledger");
-    assert_eq!((entry.state, entry.finding.sources.len()), (State::Open, 1));
+    assert_eq!((entry.state, entry.finding.sources.len()), (FindingState::Open, 1));
     assert_eq!((entry.seen[0].checkpoint, entry.seen[0].phase, entry.seen[0].cycle), (Some(1), 1, 0));
     let Stage::Fixing { fixes, .. } = &this.stage else { panic!("{:?}", this.stage) };
     assert!(fixes[0].findings.contains(&entry.finding.id), "{fixes:?}");
 }
 
 #[test]
-fn a_checkpoint_finding_that_comes_during_the_completion_review_keeps_the_gate_shut() {
+fn a_checkpoint_finding_during_the_completion_review_blocks_the_gate() {
     let story = Story::of(effort(Effort::High)).goes_on().looked_at().works();
     let story = story.checkpoint(&["a.rs"]).approves("general").works().approves("general");
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
     a checkpoint review starts         → –
@@ -124,10 +124,10 @@ fn a_checkpoint_finding_that_comes_during_the_completion_review_keeps_the_gate_s
 }
 
 #[test]
-fn a_checkpoint_finding_that_comes_after_the_completion_review_reopens_the_loop() {
+fn a_checkpoint_finding_after_the_completion_review_reopens_the_loop() {
     let story = Story::of(effort(Effort::High)).goes_on().looked_at().works().approves("general");
     let story = story.checkpoint(&["a.rs"]).works().approves("general");
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
     a checkpoint review starts         → –
@@ -140,9 +140,9 @@ fn a_checkpoint_finding_that_comes_after_the_completion_review_reopens_the_loop(
 }
 
 #[test]
-fn a_loop_that_is_signed_off_waits_for_the_checkpoint_review_under_way() {
+fn an_approved_loop_waits_for_the_running_checkpoint_review() {
     let story = Story::of(effort(Effort::High)).goes_on().looked_at().works().approves("general");
-    insta::assert_snapshot!(story.checkpoint(&[]).told(), @"
+    insta::assert_snapshot!(story.checkpoint(&[]).transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
     a checkpoint review starts         → –
@@ -153,12 +153,12 @@ fn a_loop_that_is_signed_off_waits_for_the_checkpoint_review_under_way() {
 }
 
 #[test]
-fn checkpoint_findings_that_come_again_and_again_are_bounded_by_the_fixes_of_the_gate() {
+fn repeated_checkpoint_findings_are_bounded_by_the_fixes_of_the_gate() {
     let mut story = Story::of(effort(Effort::Low)).works().approves("general");
     for file in ["a.rs", "b.rs"] {
         story = story.checkpoint(&[file]).works().approves("general");
     }
-    insta::assert_snapshot!(story.checkpoint(&["c.rs"]).told(), @"
+    insta::assert_snapshot!(story.checkpoint(&["c.rs"]).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group
@@ -173,11 +173,11 @@ fn checkpoint_findings_that_come_again_and_again_are_bounded_by_the_fixes_of_the
 }
 
 #[test]
-fn checkpoint_findings_of_older_logs_change_no_ending() {
+fn checkpoint_findings_in_older_logs_do_not_change_the_outcome() {
     let story = Story::of(effort(Effort::High)).goes_on();
     let story = story.then("an older checkpoint review is in", older("a.rs")).works();
     let story = story.then("an older checkpoint review is in", older("b.rs")).approves("general");
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent is not done yet          → a2 implement [implement]
     an older checkpoint review is in   → –
@@ -192,12 +192,12 @@ fn older(file: &str) -> Event {
     serde_json::from_value(body).expect("older logs have no number")
 }
 
-/// A person refuses what waits for its group: `retry` fixes it and reviews it again.
+/// A person refuses work that waits for its group. `retry` fixes and reviews it again.
 #[test]
 fn refused_work_that_waits_for_its_group_is_fixed_on_retry() {
     let story = Story::of(effort(Effort::Low)).works().approves("general");
-    let story = story.edit(FinalWord::ChangesRequested).retry().works().approves("general");
-    insta::assert_snapshot!(story.told(), @"
+    let story = story.edit(FinalVerdict::ChangesRequested).retry().works().approves("general");
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → wait for the group

@@ -1,16 +1,16 @@
-//! What people decide.
+//! Decisions of people.
 
-use signoff_core::machine::{Choice, Event, FinalWord, Left, Position};
+use signoff_core::machine::{Choice, Event, FinalVerdict, ImportedProgress, Position};
 use signoff_core::policy::{Ladder, Rung};
 
 use crate::say::reviewed;
 use crate::story::Story;
 
 #[test]
-fn forcing_approval_is_recorded_as_a_persons() {
+fn a_forced_approval_is_recorded_as_a_decision_of_a_person() {
     let story = Story::of(reviewed("task")).works();
-    let story = story.objects("general", &["a.rs"]).edit(FinalWord::Approved);
-    insta::assert_snapshot!(story.told(), @"
+    let story = story.objects("general", &["a.rs"]).edit(FinalVerdict::Approved);
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to a.rs            → a3 fix 1 (a.rs) [review]
@@ -22,7 +22,7 @@ fn forcing_approval_is_recorded_as_a_persons() {
 fn cancelling_kills_and_is_final() {
     let story = Story::of(reviewed("plan")).works();
     let story = story.then("a person cancels", Event::Cancelled { by: "ann".into() });
-    insta::assert_snapshot!(story.retry().told(), @"
+    insta::assert_snapshot!(story.retry().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     a person cancels                   → kill a3; kill a2; END cancelled (cancelled_by_person), no verdict
@@ -34,8 +34,8 @@ fn cancelling_kills_and_is_final() {
 fn retry_of_an_exhausted_loop_grants_one_more_fix_and_review() {
     let story = Story::of(reviewed("task")).works();
     let story = story.objects("general", &["a.rs"]).works().objects("general", &["a.rs"]).works();
-    let told = story.objects("general", &["a.rs"]).retry().works().approves("general").told();
-    insta::assert_snapshot!(told.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
+    let transcript = story.objects("general", &["a.rs"]).retry().works().approves("general").transcript();
+    insta::assert_snapshot!(transcript.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
     general objects to a.rs            → END exhausted (cycles_exhausted), MAX_CYCLES_REACHED
     a person retries                   → a7 fix 3 (a.rs) [review]
     the agent completes its work       → a8 review 4 of c4 by general [review]
@@ -44,13 +44,13 @@ fn retry_of_an_exhausted_loop_grants_one_more_fix_and_review() {
 }
 
 #[test]
-fn a_discussion_can_be_tried_again_before_somebody_is_asked() {
+fn a_discussion_can_be_retried_before_a_person_is_asked() {
     let mut policy = reviewed("task");
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
-        judge.gate.on_discussion = Ladder::of(&[Rung::Retry, Rung::Ask]);
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        judge.gate.on_discussion = Ladder::new(&[Rung::Retry, Rung::Ask]);
     }
     let story = Story::of(policy).works().discusses("general").discusses("general");
-    insta::assert_snapshot!(story.answer(Choice::Fix).told(), @"
+    insta::assert_snapshot!(story.answer(Choice::Fix).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general wants to discuss           → a3 review 1 of c1 by general [review]
@@ -60,10 +60,10 @@ fn a_discussion_can_be_tried_again_before_somebody_is_asked() {
 }
 
 #[test]
-fn setting_anything_but_approved_stops_the_work_and_retry_takes_it_up() {
+fn any_verdict_except_approved_stops_the_work_and_retry_resumes_it() {
     let story = Story::of(reviewed("loops")).works().objects("general", &["a.rs"]);
-    let story = story.edit(FinalWord::ChangesRequested).retry();
-    insta::assert_snapshot!(story.told(), @"
+    let story = story.edit(FinalVerdict::ChangesRequested).retry();
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to a.rs            → a3 fix 1 (a.rs) [review]
@@ -73,11 +73,11 @@ fn setting_anything_but_approved_stops_the_work_and_retry_takes_it_up() {
 }
 
 #[test]
-fn one_more_fix_gets_the_text_that_nobody_could_read() {
+fn a_granted_fix_gets_the_unreadable_review() {
     let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
-    let story = story.mumbles("general").mumbles("general").works();
-    let told = story.mumbles("general").mumbles("general").retry().told();
-    insta::assert_snapshot!(told.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
+    let story = story.unreadable("general").unreadable("general").works();
+    let transcript = story.unreadable("general").unreadable("general").retry().transcript();
+    insta::assert_snapshot!(transcript.lines().skip(6).collect::<Vec<_>>().join("\n"), @"
     the agent completes its work       → a7 review 3 of c3 by general [review]
     general is not understood          → a8 review 3 of c3 by general [review]
     general is not understood          → END exhausted (cycles_exhausted), MAX_CYCLES_REACHED
@@ -86,22 +86,22 @@ fn one_more_fix_gets_the_text_that_nobody_could_read() {
 }
 
 #[test]
-fn with_nobody_to_ask_retry_still_means_one_more_fix() {
+fn without_a_person_to_ask_retry_grants_one_more_fix() {
     let mut policy = reviewed("plan");
     policy.no_ask = true;
     let mut story = Story::of(policy).works();
     for _ in 0..2 {
         story = story.objects("spec", &["a.rs"]).approves("code").works();
     }
-    let told = story.objects("spec", &["a.rs"]).approves("code").retry().told();
-    insta::assert_snapshot!(told.lines().skip(9).collect::<Vec<_>>().join("\n"), @"
+    let transcript = story.objects("spec", &["a.rs"]).approves("code").retry().transcript();
+    insta::assert_snapshot!(transcript.lines().skip(9).collect::<Vec<_>>().join("\n"), @"
     code approves                      → END failed (no_one_to_ask), CHANGES_REQUESTED
     a person retries                   → a10 fix 3 (a.rs) [review]
     ");
 }
 
 #[test]
-fn what_the_others_found_is_kept_when_one_is_missing() {
+fn findings_are_kept_when_one_reviewer_is_missing() {
     let story = Story::of(reviewed("plan")).works().objects("spec", &["a.rs"]);
     let story = story.times_out("code").times_out("code").answer(Choice::Restart);
     assert_eq!(story.state.ledger.entries().len(), 1);
@@ -116,18 +116,18 @@ fn a_review_that_was_skipped_once_is_not_forgotten_by_a_restart() {
         }
         if phase.name == "plan_review" {
             phase.once = true;
-            phase.judge_mut().expect("a gate").gate.on_reviewer_failure = Ladder::of(&[Rung::Ask]);
+            phase.policy_mut().expect("a gate").gate.on_reviewer_failure = Ladder::new(&[Rung::Ask]);
         }
     }
     let story = Story::of(policy).works().works().times_out("plan").answer(Choice::Skip);
     let story = story.works().approves("code").approves("code").check_fails();
     let story = story.works().works().works().approves("code").approves("code").check_passes().works();
-    let told = story.approves("final").approves("codex").told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"codex approves                     → END completed_with_issues (review_skipped), no verdict");
+    let transcript = story.approves("final").approves("codex").transcript();
+    insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"codex approves                     → END completed_with_issues (review_skipped), no verdict");
 }
 
 #[test]
-fn a_loop_begun_elsewhere_goes_on_where_it_was() {
+fn an_imported_loop_resumes_at_its_position() {
     let policy = reviewed("phases");
     let at = policy.workflow.phases.iter().position(|phase| phase.name == "code_review").expect("a phase");
     let story = Story::queued(policy).then(
@@ -135,15 +135,15 @@ fn a_loop_begun_elsewhere_goes_on_where_it_was() {
         Event::Imported {
             head: crate::say::head(9),
             at: Position { pass: 2, phase: at, item: 0 },
-            left: Left {
+            left: ImportedProgress {
                 fixes: 10,
                 findings: vec![crate::say::finding("old.rs", signoff_core::review::Severity::Important)],
-                ..Left::default()
+                ..ImportedProgress::default()
             },
         },
     );
-    let told = story.objects("code", &["a.rs"]).told();
-    insta::assert_snapshot!(told, @"
+    let transcript = story.objects("code", &["a.rs"]).transcript();
+    insta::assert_snapshot!(transcript, @"
     imported at the code review        → a1 review 11 of c9 by code [code_review pass 2]
     code objects to a.rs               → END failed (cycles_exhausted), CHANGES_REQUESTED
     ");

@@ -1,6 +1,6 @@
 //! The phases preset: mini-loops, restarts, checks and parallel fixes.
 
-use signoff_core::ledger::State;
+use signoff_core::ledger::FindingState;
 use signoff_core::machine::{Event, Job, JobKind, Policy};
 use signoff_core::policy::{Bound, Ladder, OnExhausted, OnFailure, Rung};
 use signoff_core::workflow::preset;
@@ -8,7 +8,7 @@ use signoff_core::workflow::preset;
 use crate::story::Story;
 
 fn policy() -> Policy {
-    let mut policy = Policy::of(preset("phases").expect("shipped"));
+    let mut policy = Policy::new(preset("phases").expect("shipped"));
     for phase in &mut policy.workflow.phases {
         if let signoff_core::workflow::PhaseKind::Agent { researchers, .. } = &mut phase.kind {
             *researchers = 0;
@@ -27,7 +27,7 @@ fn a_whole_iteration_with_a_restart_mini_loops_and_a_failing_test() {
     let story = to_code_review(story).objects("code", &["a.rs"]).works().objects("code", &["a.rs"]).works();
     let story = story.approves("code").check_fails();
     let story = to_code_review(story).approves("code").check_passes().works();
-    insta::assert_snapshot!(story.approves("final").approves("codex").told(), @"
+    insta::assert_snapshot!(story.approves("final").approves("codex").transcript(), @"
     started                            → a1 brainstorm [brainstorm]
     the agent completes its work       → a2 plan [plan]
     the agent completes its work       → a3 review 1 of c2 by plan [plan_review]
@@ -55,10 +55,10 @@ fn a_whole_iteration_with_a_restart_mini_loops_and_a_failing_test() {
 }
 
 #[test]
-fn researchers_come_first_and_a_missing_one_is_done_without() {
-    let policy = Policy::of(preset("phases").expect("shipped"));
+fn researchers_come_first_and_a_failed_one_is_skipped() {
+    let policy = Policy::new(preset("phases").expect("shipped"));
     let story = Story::of(policy).works().writer_fails().writer_fails().works();
-    insta::assert_snapshot!(story.works().told(), @"
+    insta::assert_snapshot!(story.works().transcript(), @"
     started                            → a1 research 0 for brainstorm [brainstorm]; a2 research 1 for brainstorm [brainstorm]; a3 research 2 for brainstorm [brainstorm]
     the agent completes its work       → –
     the agent fails                    → a4 research 1 for brainstorm [brainstorm]
@@ -69,18 +69,18 @@ fn researchers_come_first_and_a_missing_one_is_done_without() {
 }
 
 #[test]
-fn the_last_look_notes_its_findings_and_goes_on() {
+fn the_last_review_notes_its_findings_and_proceeds() {
     let story = to_code_review(Story::of(policy())).approves("code").check_passes().works();
-    let told = story.approves("final").objects("codex", &["a.rs"]).told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"codex objects to a.rs              → END completed_with_issues (findings_noted), CHANGES_REQUESTED");
+    let transcript = story.approves("final").objects("codex", &["a.rs"]).transcript();
+    insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"codex objects to a.rs              → END completed_with_issues (findings_noted), CHANGES_REQUESTED");
 }
 
 #[test]
-fn lite_mode_has_no_last_look() {
+fn lite_mode_has_no_last_review() {
     let lite = policy().workflow.in_mode("lite").expect("a mode");
-    let story = to_code_review(Story::of(Policy::of(lite))).approves("code").check_passes().works();
-    let told = story.approves("final").told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"final approves                     → END approved, APPROVED");
+    let story = to_code_review(Story::of(Policy::new(lite))).approves("code").check_passes().works();
+    let transcript = story.approves("final").transcript();
+    insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"final approves                     → END approved, APPROVED");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn restarts_end_with_the_passes() {
     for _ in 0..2 {
         story = story.works().works().objects("plan", &["plan.md"]);
     }
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 brainstorm [brainstorm]
     the agent completes its work       → a2 plan [plan]
     the agent completes its work       → a3 review 1 of c2 by plan [plan_review]
@@ -102,13 +102,13 @@ fn restarts_end_with_the_passes() {
     ");
 }
 
-/// What happens at the plan review when it objects once more than its bound on restarts allows.
+/// The result when the plan review objects once more than its bound on restarts allows.
 #[test]
 fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
     let end = |bounds_restarts: bool, on_exhausted: OnExhausted| {
         let mut policy = policy();
         policy.workflow.limits.bounds_restarts = bounds_restarts;
-        for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+        for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
             judge.gate.bound = Bound::MaxFixes(1);
             judge.gate.on_exhausted = on_exhausted;
         }
@@ -119,14 +119,14 @@ fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
         story
     };
     let last = |story: Story| {
-        let told = story.told();
-        let last = told.lines().last().unwrap_or_default();
+        let transcript = story.transcript();
+        let last = transcript.lines().last().unwrap_or_default();
         last.split_once("→ ").map(|(_, effects)| effects.to_owned()).unwrap_or_default()
     };
     let ways = [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed];
-    let told: Vec<_> =
+    let transcript: Vec<_> =
         ways.iter().map(|way| format!("{:8} {}", crate::story::text(way), last(end(true, *way)))).collect();
-    insta::assert_snapshot!(told.join("\n"), @"
+    insta::assert_snapshot!(transcript.join("\n"), @"
     stop     END failed (cycles_exhausted), CHANGES_REQUESTED
     ask      q1 exhausted: continue|proceed|stop|restart
     restart  a7 brainstorm [brainstorm pass 3]
@@ -139,11 +139,11 @@ fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
 }
 
 #[test]
-fn findings_in_three_files_are_fixed_side_by_side() {
+fn findings_in_three_files_are_fixed_in_parallel() {
     let story = to_code_review(Story::of(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
     let story = story.works().works().works().combines();
-    let told = story.told();
-    insta::assert_snapshot!(told.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
+    let transcript = story.transcript();
+    insta::assert_snapshot!(transcript.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
     code objects to a.rs b.rs c.rs     → a6 fix 1 (a.rs) [code_review]; a7 fix 1 (b.rs) [code_review]; a8 fix 1 (c.rs) [code_review]
     the agent completes its work       → –
     the agent completes its work       → –
@@ -153,11 +153,11 @@ fn findings_in_three_files_are_fixed_side_by_side() {
 }
 
 #[test]
-fn fixes_that_overlap_are_made_again_one_after_the_other() {
+fn overlapping_fixes_are_repeated_sequentially() {
     let story = to_code_review(Story::of(policy())).objects("code", &["a.rs", "b.rs", "c.rs"]);
     let story = story.works().works().works().overlaps(&[0]).works().works();
-    let told = story.told();
-    insta::assert_snapshot!(told.lines().skip(8).collect::<Vec<_>>().join("\n"), @"
+    let transcript = story.transcript();
+    insta::assert_snapshot!(transcript.lines().skip(8).collect::<Vec<_>>().join("\n"), @"
     the agent completes its work       → a9 combine
     the fixes overlap                  → a10 fix 1 (b.rs) [code_review]
     the agent completes its work       → a11 fix 1 (c.rs) [code_review]
@@ -169,13 +169,13 @@ fn fixes_that_overlap_are_made_again_one_after_the_other() {
 fn each_item_of_the_plan_is_implemented_and_reviewed() {
     let mut policy = policy();
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "implement_review") {
-        phase.judge_mut().expect("a gate").gate.enabled = true;
+        phase.policy_mut().expect("a gate").gate.enabled = true;
     }
     let story = Story::of(policy).works().then("the plan has two items", Event::ItemsPlanned { count: 2 });
     let story = story.works().approves("plan");
     let story = story.works().approves("code").works().objects("code", &["b.rs"]).works().approves("code");
-    let told = story.told();
-    insta::assert_snapshot!(told.lines().skip(4).collect::<Vec<_>>().join("\n"), @"
+    let transcript = story.transcript();
+    insta::assert_snapshot!(transcript.lines().skip(4).collect::<Vec<_>>().join("\n"), @"
     plan approves                      → a4 implement [implement]
     the agent completes its work       → a5 review 1 of c3 by code [implement_review]
     code approves                      → a6 implement [implement]
@@ -187,19 +187,19 @@ fn each_item_of_the_plan_is_implemented_and_reviewed() {
 }
 
 #[test]
-fn what_was_noted_of_one_item_is_no_business_of_the_next() {
+fn notes_on_one_item_do_not_affect_the_next() {
     let mut policy = policy();
     for phase in policy.workflow.phases.iter_mut().filter(|phase| phase.name == "implement_review") {
-        let gate = &mut phase.judge_mut().expect("a gate").gate;
+        let gate = &mut phase.policy_mut().expect("a gate").gate;
         (gate.enabled, gate.bound, gate.on_exhausted) = (true, Bound::MaxFixes(0), OnExhausted::Proceed);
     }
     let story = Story::of(policy).works().then("the plan has two items", Event::ItemsPlanned { count: 2 });
     let story = story.works().approves("plan").works().objects("code", &["a.rs"]).works();
     let story = story.approves("code");
     let [entry] = story.state.ledger.entries() else { panic!("there is one finding") };
-    assert_eq!(entry.state, State::Open, "who judged b.rs alone said nothing of a.rs");
-    let told = story.told();
-    insta::assert_snapshot!(told.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
+    assert_eq!(entry.state, FindingState::Open, "who judged b.rs alone said nothing of a.rs");
+    let transcript = story.transcript();
+    insta::assert_snapshot!(transcript.lines().skip(5).collect::<Vec<_>>().join("\n"), @"
     the agent completes its work       → a5 review 1 of c3 by code [implement_review]
     code objects to a.rs               → a6 implement [implement]
     the agent completes its work       → a7 review 2 of c4 by code [implement_review]
@@ -207,15 +207,14 @@ fn what_was_noted_of_one_item_is_no_business_of_the_next() {
     ");
 }
 
-/// What happens at the code review for every `on_failure` and `on_exhausted`, with one fix allowed.
+/// The result at the code review for every `on_failure` and `on_exhausted`, with one fix allowed.
 #[test]
 fn every_combination_of_failure_and_exhaustion() {
     let mut table = String::new();
     for on_failure in [OnFailure::MiniLoop, OnFailure::Restart, OnFailure::Proceed, OnFailure::Stop] {
-        for on_exhausted in [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed]
-        {
+        for on_exhausted in [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed] {
             let mut policy = policy();
-            for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+            for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
                 judge.gate.on_failure = on_failure;
                 judge.gate.on_exhausted = on_exhausted;
                 judge.gate.bound = Bound::MaxFixes(1);
@@ -224,9 +223,8 @@ fn every_combination_of_failure_and_exhaustion() {
             if on_failure == OnFailure::MiniLoop {
                 story = story.works().objects("code", &["a.rs"]);
             }
-            let told = story.told();
-            let last =
-                told.lines().last().and_then(|line| line.split_once(" → ")).map_or("", |(_, what)| what);
+            let transcript = story.transcript();
+            let last = transcript.lines().last().and_then(|line| line.split_once(" → ")).map_or("", |(_, what)| what);
             let words = (crate::story::text(&on_failure), crate::story::text(&on_exhausted));
             table.push_str(&format!("{:<10} {:<8} {last}\n", words.0, words.1));
         }
@@ -255,24 +253,24 @@ fn every_combination_of_failure_and_exhaustion() {
 fn unlimited_retries_end_with_the_attempts() {
     let mut policy = policy();
     policy.workflow.limits.max_attempts = 4;
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = Bound::Unlimited;
     }
     let mut story = to_code_review(Story::of(policy));
     for _ in 0..3 {
         story = story.objects("code", &["a.rs"]).works();
     }
-    let told = story.objects("code", &["a.rs"]).told();
-    insta::assert_snapshot!(told.lines().last().unwrap_or_default(), @"code objects to a.rs               → END failed (attempts_exhausted), CHANGES_REQUESTED");
+    let transcript = story.objects("code", &["a.rs"]).transcript();
+    insta::assert_snapshot!(transcript.lines().last().unwrap_or_default(), @"code objects to a.rs               → END failed (attempts_exhausted), CHANGES_REQUESTED");
 }
 
 #[test]
-fn looking_again_without_a_fix_ends_with_the_attempts_too() {
+fn repeated_reviews_without_a_fix_end_with_the_attempts() {
     let mut policy = policy();
     policy.workflow.limits.max_attempts = 4;
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = Bound::Unlimited;
-        judge.gate.on_reviewer_failure = Ladder::of(&[Rung::NotPassed]);
+        judge.gate.on_reviewer_failure = Ladder::new(&[Rung::NotPassed]);
     }
     let mut story = to_code_review(Story::of(policy));
     for _ in 0..5 {
@@ -297,11 +295,11 @@ fn a_list_of_tasks_is_made_again_by_one_planner() {
     let mut workflow = preset("loops").expect("shipped");
     workflow.phases = workflow.before.clone();
     for phase in &mut workflow.phases {
-        if let Some(judge) = phase.judge_mut() {
+        if let Some(judge) = phase.policy_mut() {
             judge.gate.parallel_fixes = true;
         }
     }
-    let story = Story::of(Policy::of(workflow)).works();
+    let story = Story::of(Policy::new(workflow)).works();
     let [Job { kind: JobKind::Review { reviewer, .. }, .. }] = &story.jobs()[..] else {
         panic!("no reviewer is at work")
     };
@@ -310,15 +308,15 @@ fn a_list_of_tasks_is_made_again_by_one_planner() {
     assert_eq!(story.jobs().len(), 1);
 }
 
-/// What the last steps of a story were.
+/// The last lines of a transcript.
 fn last(story: Story, lines: usize) -> String {
-    let told = story.told();
-    let all: Vec<_> = told.lines().collect();
+    let transcript = story.transcript();
+    let all: Vec<_> = transcript.lines().collect();
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
 #[test]
-fn a_plan_of_many_items_and_fixes_side_by_side_use_up_no_attempts() {
+fn many_items_or_parallel_fixes_count_as_one_attempt() {
     let mut policy = policy();
     policy.workflow.limits.max_attempts = 4;
     let mut story = Story::of(policy).works().works();
@@ -354,19 +352,18 @@ fn a_fix_that_never_began_is_not_counted() {
 }
 
 #[test]
-fn a_fixer_that_fails_beside_others_has_another_go_after_them() {
+fn a_fixer_that_fails_in_parallel_is_retried_after_the_others() {
     let mut policy = policy();
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
-        judge.gate.on_fixer_failure =
-            signoff_core::policy::Ladder::of(&[signoff_core::policy::Rung::NextAttempt]);
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
+        judge.gate.on_fixer_failure = signoff_core::policy::Ladder::new(&[signoff_core::policy::Rung::NextAttempt]);
     }
     let story = to_code_review(Story::of(policy)).objects("code", &["a.rs", "b.rs"]);
-    let told = last(story.writer_fails().works().combines(), 1);
-    assert!(told.contains("fix 1 ("), "{told}");
+    let transcript = last(story.writer_fails().works().combines(), 1);
+    assert!(transcript.contains("fix 1 ("), "{transcript}");
 }
 
 #[test]
-fn another_pass_is_offered_only_where_one_is_left() {
+fn another_pass_is_offered_only_if_one_is_left() {
     let asked = |passes: u32| {
         let mut policy = policy();
         policy.workflow.limits.max_passes = passes;

@@ -12,7 +12,7 @@ fn story() -> Story {
 #[test]
 fn both_review_at_once_and_both_again_after_a_fix() {
     let story = story().objects("spec", &["a.rs"]).approves("code").works();
-    insta::assert_snapshot!(story.approves("code").approves("spec").told(), @"
+    insta::assert_snapshot!(story.approves("code").approves("spec").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec objects to a.rs               → –
@@ -26,7 +26,7 @@ fn both_review_at_once_and_both_again_after_a_fix() {
 #[test]
 fn one_review_times_out_retry_once_then_ask() {
     let story = story().approves("spec").times_out("code").times_out("code");
-    insta::assert_snapshot!(story.answer(Choice::Retry).approves("code").told(), @"
+    insta::assert_snapshot!(story.answer(Choice::Retry).approves("code").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec approves                      → –
@@ -39,8 +39,8 @@ fn one_review_times_out_retry_once_then_ask() {
 
 #[test]
 fn invalid_output_retry_once_then_ask() {
-    let story = story().approves("spec").mumbles("code").mumbles("code");
-    insta::assert_snapshot!(story.answer(Choice::Stop).told(), @"
+    let story = story().approves("spec").unreadable("code").unreadable("code");
+    insta::assert_snapshot!(story.answer(Choice::Stop).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec approves                      → –
@@ -53,7 +53,7 @@ fn invalid_output_retry_once_then_ask() {
 #[test]
 fn both_reviews_fail_ask_to_retry_skip_or_stop() {
     let story = story().times_out("spec").times_out("spec").times_out("code").times_out("code");
-    insta::assert_snapshot!(story.answer(Choice::Skip).told(), @"
+    insta::assert_snapshot!(story.answer(Choice::Skip).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec times out                     → a4 review 1 of c1 by spec [review]
@@ -67,7 +67,7 @@ fn both_reviews_fail_ask_to_retry_skip_or_stop() {
 #[test]
 fn proceeding_with_partial_results_is_never_an_approval() {
     let story = story().approves("spec").times_out("code").times_out("code");
-    insta::assert_snapshot!(story.answer(Choice::Proceed).told(), @"
+    insta::assert_snapshot!(story.answer(Choice::Proceed).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec approves                      → –
@@ -78,10 +78,10 @@ fn proceeding_with_partial_results_is_never_an_approval() {
 }
 
 #[test]
-fn partial_results_with_findings_are_fixed_and_the_whole_panel_sits_again() {
+fn partial_results_with_findings_are_fixed_and_all_reviewers_review_again() {
     let story = story().objects("spec", &["a.rs"]).times_out("code").times_out("code");
     let story = story.answer(Choice::Proceed).works();
-    insta::assert_snapshot!(story.approves("spec").approves("code").told(), @"
+    insta::assert_snapshot!(story.approves("spec").approves("code").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec objects to a.rs               → –
@@ -102,8 +102,8 @@ fn three_reviews_without_approval_ask() {
         story.objects("spec", &["a.rs"]).approves("code")
     };
     let last = |story: Story| {
-        let told = story.told();
-        told.lines().skip(9).collect::<Vec<_>>().join("\n")
+        let transcript = story.transcript();
+        transcript.lines().skip(9).collect::<Vec<_>>().join("\n")
     };
     insta::assert_snapshot!(last(story().answer(Choice::Continue).works().approves("spec").approves("code")), @"
     code approves                      → q1 exhausted: continue|proceed|stop|restart
@@ -127,9 +127,9 @@ fn three_reviews_without_approval_ask() {
 }
 
 #[test]
-fn an_implementer_that_fails_is_asked_about() {
+fn a_failed_implementer_asks_a_person() {
     let story = Story::of(reviewed("plan")).writer_fails();
-    insta::assert_snapshot!(story.answer(Choice::Retry).works().told(), @"
+    insta::assert_snapshot!(story.answer(Choice::Retry).works().transcript(), @"
     started                            → a1 implement [implement]
     the agent fails                    → q1 implementer_failed: retry|stop
     a person answers retry             → a2 implement [implement]
@@ -138,11 +138,11 @@ fn an_implementer_that_fails_is_asked_about() {
 }
 
 #[test]
-fn nobody_to_ask_stops() {
+fn without_a_person_to_ask_the_loop_stops() {
     let mut policy = reviewed("plan");
     policy.no_ask = true;
     let story = Story::of(policy).works().times_out("spec").times_out("spec").approves("code");
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec times out                     → a4 review 1 of c1 by spec [review]

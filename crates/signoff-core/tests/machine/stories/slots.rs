@@ -1,4 +1,4 @@
-//! The slots preset.
+//! Stories of the slots preset.
 
 use crate::say::reviewed;
 use crate::story::Story;
@@ -9,7 +9,7 @@ fn story() -> Story {
 
 #[test]
 fn pass_lands() {
-    insta::assert_snapshot!(story().works().approves("general").lands().told(), @"
+    insta::assert_snapshot!(story().works().approves("general").lands().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general approves                   → a3 land
@@ -19,7 +19,7 @@ fn pass_lands() {
 
 #[test]
 fn a_contract_violation_fails_the_slot_and_nothing_is_fixed() {
-    insta::assert_snapshot!(story().works().mumbles("general").told(), @"
+    insta::assert_snapshot!(story().works().unreadable("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general is not understood          → END failed (unclear_review), no verdict
@@ -28,7 +28,7 @@ fn a_contract_violation_fails_the_slot_and_nothing_is_fixed() {
 
 #[test]
 fn a_reviewer_that_fails_fails_the_slot() {
-    insta::assert_snapshot!(story().works().times_out("general").told(), @"
+    insta::assert_snapshot!(story().works().times_out("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general times out                  → END failed (reviewer_failed), CHANGES_REQUESTED
@@ -37,7 +37,7 @@ fn a_reviewer_that_fails_fails_the_slot() {
 
 #[test]
 fn a_fixer_that_fails_fails_the_slot() {
-    insta::assert_snapshot!(story().works().objects("general", &["a.rs"]).writer_fails().told(), @"
+    insta::assert_snapshot!(story().works().objects("general", &["a.rs"]).writer_fails().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to a.rs            → a3 fix 1 (a.rs) [review]
@@ -47,7 +47,7 @@ fn a_fixer_that_fails_fails_the_slot() {
 
 #[test]
 fn an_implementation_that_fails_is_not_reviewed() {
-    insta::assert_snapshot!(story().writer_fails().told(), @"
+    insta::assert_snapshot!(story().writer_fails().transcript(), @"
     started                            → a1 implement [implement]
     the agent fails                    → END failed (implementer_failed), no verdict
     ");
@@ -59,7 +59,7 @@ fn drift_after_five_fixes_fails_the_slot() {
     for _ in 0..5 {
         story = story.objects("general", &["a.rs"]).works();
     }
-    insta::assert_snapshot!(story.objects("general", &["a.rs"]).told(), @"
+    insta::assert_snapshot!(story.objects("general", &["a.rs"]).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to a.rs            → a3 fix 1 (a.rs) [review]

@@ -1,4 +1,4 @@
-//! The task preset.
+//! Stories of the task preset.
 
 use signoff_core::machine::Policy;
 use signoff_core::workflow::preset;
@@ -11,7 +11,7 @@ fn three_cycles_to_approval() {
     let story = Story::of(reviewed("task")).works();
     let story = story.objects("general", &["input.rs"]).works();
     let story = story.objects("general", &["rate.rs"]).works().approves("general");
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to input.rs        → a3 fix 1 (input.rs) [review]
@@ -26,7 +26,7 @@ fn three_cycles_to_approval() {
 fn three_reviews_without_approval_need_attention() {
     let story = Story::of(reviewed("task")).works();
     let story = story.objects("general", &["a.rs"]).works().objects("general", &["a.rs"]).works();
-    insta::assert_snapshot!(story.objects("general", &["a.rs"]).told(), @"
+    insta::assert_snapshot!(story.objects("general", &["a.rs"]).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to a.rs            → a3 fix 1 (a.rs) [review]
@@ -39,7 +39,7 @@ fn three_reviews_without_approval_need_attention() {
 
 #[test]
 fn a_discussion_stops_the_loop_at_once() {
-    insta::assert_snapshot!(Story::of(reviewed("task")).works().discusses("general").told(), @"
+    insta::assert_snapshot!(Story::of(reviewed("task")).works().discusses("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general wants to discuss           → END discussion (discussion), NEEDS_DISCUSSION
@@ -47,10 +47,10 @@ fn a_discussion_stops_the_loop_at_once() {
 }
 
 #[test]
-fn an_unclear_review_after_a_readable_one_goes_to_the_fixer_as_it_is() {
+fn an_unclear_review_after_a_readable_one_goes_to_the_fixer_unchanged() {
     let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).works();
-    let story = story.mumbles("general").mumbles("general").works().approves("general");
-    insta::assert_snapshot!(story.told(), @"
+    let story = story.unreadable("general").unreadable("general").works().approves("general");
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to a.rs            → a3 fix 1 (a.rs) [review]
@@ -65,7 +65,7 @@ fn an_unclear_review_after_a_readable_one_goes_to_the_fixer_as_it_is() {
 #[test]
 fn a_failed_fix_keeps_its_progress_and_retry_resumes_it() {
     let story = Story::of(reviewed("task")).works().objects("general", &["a.rs"]).writer_fails();
-    insta::assert_snapshot!(story.retry().works().approves("general").told(), @"
+    insta::assert_snapshot!(story.retry().works().approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general objects to a.rs            → a3 fix 1 (a.rs) [review]
@@ -79,7 +79,7 @@ fn a_failed_fix_keeps_its_progress_and_retry_resumes_it() {
 #[test]
 fn a_review_that_times_out_fails_and_retry_runs_only_the_review() {
     let story = Story::of(reviewed("task")).works().times_out("general").retry();
-    insta::assert_snapshot!(story.approves("general").told(), @"
+    insta::assert_snapshot!(story.approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general times out                  → END failed (reviewer_failed), CHANGES_REQUESTED
@@ -90,7 +90,7 @@ fn a_review_that_times_out_fails_and_retry_runs_only_the_review() {
 
 #[test]
 fn a_failed_implementation_has_no_verdict() {
-    insta::assert_snapshot!(Story::of(reviewed("task")).writer_fails().retry().works().told(), @"
+    insta::assert_snapshot!(Story::of(reviewed("task")).writer_fails().retry().works().transcript(), @"
     started                            → a1 implement [implement]
     the agent fails                    → END failed (implementer_failed), no verdict
     a person retries                   → a2 implement [implement]
@@ -100,8 +100,8 @@ fn a_failed_implementation_has_no_verdict() {
 
 #[test]
 fn without_auto_review_nothing_is_called_approved() {
-    let unreviewed = Policy::of(preset("task").expect("shipped"));
-    insta::assert_snapshot!(Story::of(unreviewed).works().told(), @"
+    let unreviewed = Policy::new(preset("task").expect("shipped"));
+    insta::assert_snapshot!(Story::of(unreviewed).works().transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → END unreviewed, no verdict
     ");

@@ -1,4 +1,4 @@
-//! Reviews that could not be read: nothing is fixed for them alone.
+//! Unreadable reviews alone do not lead to a fix.
 
 use signoff_core::machine::{Choice, Policy};
 use signoff_core::policy::Effort;
@@ -12,9 +12,9 @@ fn loops() -> Policy {
 }
 
 #[test]
-fn a_task_is_asked_once_more_and_then_stops() {
-    let story = Story::of(reviewed("task")).works().mumbles("general").mumbles("general");
-    insta::assert_snapshot!(story.retry().approves("general").told(), @"
+fn a_task_repeats_the_review_once_and_then_stops() {
+    let story = Story::of(reviewed("task")).works().unreadable("general").unreadable("general");
+    insta::assert_snapshot!(story.retry().approves("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general is not understood          → a3 review 1 of c1 by general [review]
@@ -26,8 +26,8 @@ fn a_task_is_asked_once_more_and_then_stops() {
 
 #[test]
 fn a_second_answer_that_can_be_read_counts() {
-    let story = Story::of(reviewed("task")).works().mumbles("general").approves("general");
-    insta::assert_snapshot!(story.told(), @"
+    let story = Story::of(reviewed("task")).works().unreadable("general").approves("general");
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general is not understood          → a3 review 1 of c1 by general [review]
@@ -37,7 +37,7 @@ fn a_second_answer_that_can_be_read_counts() {
 
 #[test]
 fn a_slot_fails_at_once_without_a_verdict() {
-    insta::assert_snapshot!(Story::of(reviewed("slots")).works().mumbles("general").told(), @"
+    insta::assert_snapshot!(Story::of(reviewed("slots")).works().unreadable("general").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general is not understood          → END failed (unclear_review), no verdict
@@ -47,8 +47,8 @@ fn a_slot_fails_at_once_without_a_verdict() {
 #[test]
 fn a_plan_that_may_not_ask_fails_with_the_reason_unclear_review() {
     let policy = Policy { no_ask: true, ..reviewed("plan") };
-    let story = Story::of(policy).works().mumbles("spec").mumbles("spec").mumbles("code").mumbles("code");
-    insta::assert_snapshot!(story.told(), @"
+    let story = Story::of(policy).works().unreadable("spec").unreadable("spec").unreadable("code").unreadable("code");
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec is not understood             → a4 review 1 of c1 by spec [review]
@@ -59,9 +59,9 @@ fn a_plan_that_may_not_ask_fails_with_the_reason_unclear_review() {
 }
 
 #[test]
-fn one_readable_review_of_a_plan_is_a_partial_one() {
-    let story = Story::of(reviewed("plan")).works().approves("spec").mumbles("code").mumbles("code");
-    insta::assert_snapshot!(story.answer(Choice::Stop).told(), @"
+fn one_readable_review_of_a_plan_is_a_partial_result() {
+    let story = Story::of(reviewed("plan")).works().approves("spec").unreadable("code").unreadable("code");
+    insta::assert_snapshot!(story.answer(Choice::Stop).transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a3 review 1 of c1 by code [review]; a2 review 1 of c1 by spec [review]
     spec approves                      → –
@@ -72,12 +72,12 @@ fn one_readable_review_of_a_plan_is_a_partial_one() {
 }
 
 #[test]
-fn a_loop_looks_again_until_its_cycles_are_used_up() {
+fn a_loop_repeats_the_review_until_its_cycles_are_exhausted() {
     let mut story = Story::of(loops()).works();
     for _ in 0..3 {
-        story = story.mumbles("general").mumbles("general");
+        story = story.unreadable("general").unreadable("general");
     }
-    insta::assert_snapshot!(story.told(), @"
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general is not understood          → a3 review 1 of c1 by general [review]
@@ -93,7 +93,7 @@ fn a_loop_looks_again_until_its_cycles_are_used_up() {
 fn phases_stop_without_a_verdict() {
     let mut policy = reviewed("phases");
     policy.workflow.phases.retain(|phase| ["implement", "code_review"].contains(&phase.name.as_str()));
-    insta::assert_snapshot!(Story::of(policy).works().mumbles("code").mumbles("code").told(), @"
+    insta::assert_snapshot!(Story::of(policy).works().unreadable("code").unreadable("code").transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by code [code_review]
     code is not understood             → a3 review 1 of c1 by code [code_review]
@@ -102,10 +102,10 @@ fn phases_stop_without_a_verdict() {
 }
 
 #[test]
-fn logs_of_older_programs_keep_their_fixes() {
+fn logs_of_older_versions_keep_their_fixes() {
     let policy = Policy { fix_needs_review: false, ..reviewed("task") };
-    let story = Story::of(policy).works().mumbles("general").mumbles("general").works().approves("general");
-    insta::assert_snapshot!(story.told(), @"
+    let story = Story::of(policy).works().unreadable("general").unreadable("general").works().approves("general");
+    insta::assert_snapshot!(story.transcript(), @"
     started                            → a1 implement [implement]
     the agent completes its work       → a2 review 1 of c1 by general [review]
     general is not understood          → a3 review 1 of c1 by general [review]

@@ -1,14 +1,15 @@
-//! What `signoff __acp` prints of a conversation: a JSON line for each thing.
+//! The JSON lines that `signoff __acp` prints.
 
 use serde::{Deserialize, Serialize};
 
+/// One line of output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub enum Line {
+pub enum AcpLine {
     Session {
         id: String,
     },
-    /// A part of a message, which goes on with the next one unless that begins another.
+    /// A part of a message. The next part continues it unless it begins a new one.
     Text {
         text: String,
         begins: bool,
@@ -28,11 +29,11 @@ pub enum Line {
         written: u64,
         output: u64,
     },
-    /// All that was spent since it began, in dollars.
+    /// Total cost so far, in dollars.
     Cost {
         usd: f64,
     },
-    /// Whether it knows the server that it is to report to.
+    /// Whether the agent can use the report server.
     Reports {
         found: bool,
     },
@@ -40,15 +41,16 @@ pub enum Line {
         code: Option<i32>,
         message: String,
     },
-    /// It did not answer the greeting as the protocol wants it: what it said first, if anything.
-    Unspoken {
+    /// The agent did not complete the handshake. Contains its first output, if any.
+    #[serde(rename = "unspoken")]
+    HandshakeFailed {
         said: Option<String>,
     },
-    /// The beginning of a line that may be a part of a message, and could not be read.
+    /// The beginning of a line that may be part of a message and could not be parsed.
     Unread {
         line: String,
     },
-    /// Why it stopped, in the protocol's word.
+    /// The protocol's stop reason.
     End {
         reason: String,
     },

@@ -1,7 +1,7 @@
-//! What Claude Code keeps of its sessions: files with a JSON object a line, in which each answer stands with its tokens, also
-//! those of the agents that it started, and where it was killed.
+//! Reads token usage from Claude Code's session files, which contain every answer, including those of
+//! sub-agents and of a killed process.
 //!
-//! A session that was resumed is continued in its file, so only what is younger than the attempt counts.
+//! A resumed session continues in its file, so only entries newer than the start of the attempt count.
 
 use std::borrow::Cow;
 
@@ -9,39 +9,39 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::SESSIONS;
-use super::spent::{Ledger, Usage};
-use crate::agent::{Closing, session_file};
+use super::usage::{ClaudeUsage, ClaudeUsageLedger};
+use crate::agent::{AgentExit, session_file};
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct ClaudeSessionLine<'a> {
     timestamp: Timestamp,
     r#type: &'a str,
     #[serde(borrow)]
-    message: Message<'a>,
+    message: ClaudeSessionMessage<'a>,
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ClaudeSessionMessage<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow)]
     model: Cow<'a, str>,
-    usage: Usage,
+    usage: ClaudeUsage,
 }
 
-/// Reads what this attempt spent out of its files: `PROJECT/SESSION.jsonl`, and `PROJECT/SESSION/subagents/AGENT.jsonl` of
-/// each agent that it started.
-pub fn read(closing: &Closing<'_>, ledger: &mut Ledger) {
-    for path in session_file::below(&closing.home.join(SESSIONS), 4) {
-        session_file::lines(&path, |line| {
-            if let Some(Message { id, model, usage }) = answer(line, closing.started_at) {
-                ledger.kept(&id, &model, usage);
+/// Reads the usage of this attempt from `PROJECT/SESSION.jsonl` and, for each sub-agent,
+/// `PROJECT/SESSION/subagents/AGENT.jsonl`.
+pub fn read_usage(exit: &AgentExit<'_>, ledger: &mut ClaudeUsageLedger) {
+    for path in session_file::jsonl_files(&exit.home.join(SESSIONS), 4) {
+        session_file::for_each_line(&path, |line| {
+            if let Some(ClaudeSessionMessage { id, model, usage }) = parse_answer(line, exit.started_at) {
+                ledger.record_from_file(&id, &model, usage);
             }
         });
     }
 }
 
-fn answer(line: &[u8], since: Timestamp) -> Option<Message<'_>> {
-    let Line { timestamp, r#type, message } = serde_json::from_slice(line).ok()?;
+fn parse_answer(line: &[u8], since: Timestamp) -> Option<ClaudeSessionMessage<'_>> {
+    let ClaudeSessionLine { timestamp, r#type, message } = serde_json::from_slice(line).ok()?;
     (timestamp >= since && r#type == "assistant").then_some(message)
 }

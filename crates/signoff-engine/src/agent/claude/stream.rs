@@ -1,80 +1,80 @@
-//! What Claude Code writes: a JSON object a line, of which only some say something to us.
+//! Parses Claude Code's output, one JSON object per line.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::agent_output::{AgentSummary, DeniedTool, OutputLine};
 use signoff_core::contract::Blocks;
-use signoff_core::heard::{Denied, Heard, Said};
 
-use super::end::{self, Outcome, Refusal};
+use super::outcome::{self, ClaudeOutcome, ClaudeRefusal};
 use super::session;
-use super::spent::{Ledger, Usage};
-use crate::agent::bounded::{self, Calls, REFUSALS};
-use crate::agent::line::{note_unread, whole};
-use crate::agent::{Account, Closing, Listener, SERVER, glance};
+use super::usage::{ClaudeUsage, ClaudeUsageLedger};
+use crate::agent::bounded::{self, MAX_DENIED, OpenCalls};
+use crate::agent::json_line::{record_unparsed, sanitize};
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line};
 
-/// The type of its messages.
-const MESSAGE: &str = "assistant";
+/// Type of the agent's messages.
+const MESSAGE_TYPE: &str = "assistant";
 
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct ClaudeStream {
     session: Option<String>,
     found_reports: Option<bool>,
-    /// What its tools were called for, by the name of the call.
-    calls: Calls,
-    denied: Vec<(String, Denied)>,
-    spent: Ledger,
-    refusal: Refusal,
-    /// What it said since it last used a tool.
+    /// Tool calls by id.
+    calls: OpenCalls,
+    denied: Vec<(String, DeniedTool)>,
+    usage: ClaudeUsageLedger,
+    refusal: ClaudeRefusal,
+    /// Text since the last tool use.
     message: Blocks,
     /// The text of its `result` line, which repeats only the last block.
     last_block: String,
-    /// How it ended. It may begin again after that.
-    result: Option<Outcome>,
+    /// The last result. The agent may continue after it.
+    result: Option<ClaudeOutcome>,
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct ClaudeLine<'a> {
     r#type: &'a str,
     subtype: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
-struct Init {
+struct ClaudeInit {
     session_id: String,
     model: Option<String>,
     #[serde(default)]
-    mcp_servers: Vec<Server>,
+    mcp_servers: Vec<ClaudeMcpServer>,
 }
 
 #[derive(Deserialize)]
-struct Server {
+struct ClaudeMcpServer {
     name: String,
     status: String,
 }
 
 #[derive(Deserialize)]
-struct Turn<'a> {
+struct ClaudeTurn<'a> {
     #[serde(borrow)]
-    message: Message<'a>,
-    /// The call that it answers, where another agent was asked to do it.
+    message: ClaudeMessage<'a>,
+    /// The tool call that started the sub-agent this message belongs to.
     parent_tool_use_id: Option<String>,
-    /// A word for what its provider answered instead.
+    /// Name of the provider's error, if the message is one.
     error: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct ClaudeMessage<'a> {
     id: Option<String>,
     model: Option<String>,
     #[serde(borrow)]
-    content: Vec<Block<'a>>,
-    usage: Option<Usage>,
+    content: Vec<ClaudeBlock<'a>>,
+    usage: Option<ClaudeUsage>,
 }
 
 #[derive(Deserialize)]
-struct Block<'a> {
+struct ClaudeBlock<'a> {
     r#type: &'a str,
     text: Option<String>,
     id: Option<String>,
@@ -89,19 +89,19 @@ struct Block<'a> {
 }
 
 #[derive(Deserialize)]
-struct Retry {
+struct ClaudeRetry {
     retry_delay_ms: Option<f64>,
     error_status: Option<u16>,
     error: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Limit {
-    rate_limit_info: LimitInfo,
+struct ClaudeRateLimit {
+    rate_limit_info: ClaudeRateLimitInfo,
 }
 
 #[derive(Deserialize)]
-struct LimitInfo {
+struct ClaudeRateLimitInfo {
     status: String,
     #[serde(rename = "resetsAt")]
     resets_at: Option<i64>,
@@ -110,83 +110,87 @@ struct LimitInfo {
 }
 
 #[derive(Deserialize)]
-struct Refused {
+struct ClaudeDeniedTool {
     tool_name: String,
     tool_use_id: String,
 }
 
-impl Listener for Stream {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let line = whole(line);
-        self.understood(&line).unwrap_or_else(|| {
-            note_unread(&line, MESSAGE, &mut self.message);
+impl OutputParser for ClaudeStream {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        let line = sanitize(line);
+        self.parse(&line).unwrap_or_else(|| {
+            record_unparsed(&line, MESSAGE_TYPE, &mut self.message);
             Vec::new()
         })
     }
 
-    fn ended(&mut self, closing: &Closing<'_>) -> Account {
+    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
         let trouble = match &self.result {
-            Some(result) => result.trouble(&self.refusal, closing),
-            None => Some(end::without_result(closing)),
+            Some(result) => result.error(&self.refusal, exit),
+            None => Some(outcome::missing_result_error(exit)),
         };
         let mut message = std::mem::take(&mut self.message);
         if !message.ends_with(&self.last_block) {
             message.add(&self.last_block);
         }
         if self.result.is_none() {
-            session::read(closing, &mut self.spent);
+            session::read_usage(exit, &mut self.usage);
         }
-        let heard = Heard {
+        let summary = AgentSummary {
             session: self.session.take(),
-            spent: std::mem::take(&mut self.spent).all(closing.resumed),
-            trouble,
+            spent: std::mem::take(&mut self.usage).into_usage(exit.resumed),
+            error: trouble,
             denied: std::mem::take(&mut self.denied).into_iter().map(|(_, denied)| denied).collect(),
-            found_reports: self.found_reports,
-            unreadable: None,
+            reached_report_server: self.found_reports,
+            unread_line: None,
         };
-        Account::new(message, heard)
+        AgentResult::new(message, summary)
     }
 }
 
-impl Stream {
-    /// What a line says; none if it may be a message and is not understood.
-    fn understood(&mut self, line: &[u8]) -> Option<Vec<Said>> {
-        let Line { r#type, subtype } = serde_json::from_slice(line).ok()?;
+impl ClaudeStream {
+    /// Parses a line. Returns `None` if it may be a message and cannot be parsed.
+    fn parse(&mut self, line: &[u8]) -> Option<Vec<OutputLine>> {
+        let ClaudeLine { r#type, subtype } = serde_json::from_slice(line).ok()?;
         match (r#type, subtype) {
-            (MESSAGE, _) => self.speaks(serde_json::from_slice(line).ok()?),
+            (MESSAGE_TYPE, _) => self.apply_message(serde_json::from_slice(line).ok()?),
             ("system" | "user" | "rate_limit_event", _) => {
-                Some(self.noted(line, (r#type, subtype)).unwrap_or_default())
+                Some(self.parse_event(line, (r#type, subtype)).unwrap_or_default())
             }
-            ("result", _) => Some(self.ends(line)),
+            ("result", _) => Some(self.apply_result(line)),
             _ => None,
         }
     }
 
-    /// What a line says that is no message; none if it is not understood.
-    fn noted(&mut self, line: &[u8], kind: (&str, Option<&str>)) -> Option<Vec<Said>> {
+    /// Parses a line that is not a message.
+    fn parse_event(&mut self, line: &[u8], kind: (&str, Option<&str>)) -> Option<Vec<OutputLine>> {
         match kind {
-            ("system", Some("init")) => self.begins(serde_json::from_slice(line).ok()?),
-            ("system", Some("api_retry")) => return Some(self.retries(&serde_json::from_slice(line).ok()?)),
-            ("system", Some("permission_denied")) => {
-                let Refused { tool_name, tool_use_id } = serde_json::from_slice(line).ok()?;
-                return Some(self.denies(tool_use_id, tool_name, None));
+            ("system", Some("init")) => self.apply_init(serde_json::from_slice(line).ok()?),
+            ("system", Some("api_retry")) => {
+                return Some(self.apply_retry(&serde_json::from_slice(line).ok()?));
             }
-            ("user", _) => return Some(self.answered(serde_json::from_slice(line).ok()?)),
-            ("rate_limit_event", _) => return Some(self.limited(serde_json::from_slice(line).ok()?)),
+            ("system", Some("permission_denied")) => {
+                let ClaudeDeniedTool { tool_name, tool_use_id } = serde_json::from_slice(line).ok()?;
+                return Some(self.record_denial(tool_use_id, tool_name, None));
+            }
+            ("user", _) => return Some(self.apply_tool_results(serde_json::from_slice(line).ok()?)),
+            ("rate_limit_event", _) => {
+                return Some(self.apply_rate_limit(serde_json::from_slice(line).ok()?));
+            }
             _ => {}
         }
         None
     }
 
-    fn begins(&mut self, init: Init) {
-        let found = init.mcp_servers.iter().any(|one| one.name == SERVER && one.status == "connected");
+    fn apply_init(&mut self, init: ClaudeInit) {
+        let found = init.mcp_servers.iter().any(|one| one.name == REPORT_SERVER && one.status == "connected");
         self.found_reports = Some(found || self.found_reports == Some(true));
         self.session = Some(init.session_id);
-        self.spent.model = init.model;
+        self.usage.model = init.model;
         self.result = None;
     }
 
-    fn retries(&mut self, retry: &Retry) -> Vec<Said> {
+    fn apply_retry(&mut self, retry: &ClaudeRetry) -> Vec<OutputLine> {
         let seconds = retry.retry_delay_ms.map(|ms| (ms / 1000.0).ceil());
         let delay = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         if retry.error_status == Some(429) {
@@ -194,46 +198,46 @@ impl Stream {
         }
         let word = retry.error.as_deref().unwrap_or("an error").replace('_', " ");
         let why = retry.error_status.map_or(word.clone(), |status| format!("{word}, status {status}"));
-        vec![Said::Waits { why, delay }]
+        vec![OutputLine::Waits { why, delay }]
     }
 
-    fn limited(&mut self, limit: Limit) -> Vec<Said> {
-        let LimitInfo { status, resets_at, window } = limit.rate_limit_info;
+    fn apply_rate_limit(&mut self, limit: ClaudeRateLimit) -> Vec<OutputLine> {
+        let ClaudeRateLimitInfo { status, resets_at, window } = limit.rate_limit_info;
         if status != "rejected" {
             return Vec::new();
         }
         self.refusal.resets_at = resets_at;
         let window = window.map_or_else(|| "a".to_owned(), |window| window.replace('_', " "));
-        vec![Said::Waits { why: format!("{window} limit of the subscription"), delay: None }]
+        vec![OutputLine::Waits { why: format!("{window} limit of the subscription"), delay: None }]
     }
 
-    /// What a message says; none if a text in it is missing.
-    fn speaks(&mut self, turn: Turn<'_>) -> Option<Vec<Said>> {
-        let Turn { message, parent_tool_use_id, error } = turn;
+    /// Applies a message. Returns `None` if a text block has no text.
+    fn apply_message(&mut self, turn: ClaudeTurn<'_>) -> Option<Vec<OutputLine>> {
+        let ClaudeTurn { message, parent_tool_use_id, error } = turn;
         if let (Some(id), Some(usage)) = (message.id, message.usage) {
-            self.spent.begun(&id, message.model.as_deref(), usage);
+            self.usage.record_message(&id, message.model.as_deref(), usage);
         }
         let failed = error.is_some();
-        self.refusal.word = error;
+        self.refusal.error_name = error;
         let mut said = Vec::new();
         for block in message.content {
             match (block.r#type, block.text, block.name) {
-                (_, Some(text), _) if failed => said.push(Said::Error(text)),
-                // Also in a block of another type: it is said to us.
+                (_, Some(text), _) if failed => said.push(OutputLine::Error(text)),
+                // Also in a block of another type, because it is addressed to us.
                 (_, Some(text), _) if parent_tool_use_id.is_none() => {
                     self.message.add(&text);
-                    said.push(Said::Text(text));
+                    said.push(OutputLine::Text(text));
                 }
                 ("text", None, _) => return None,
                 ("tool_use", _, Some(name)) => {
                     if parent_tool_use_id.is_none() {
                         self.message.clear();
                     }
-                    let about = block.input.map(about).unwrap_or_default();
+                    let about = block.input.map(summarize_input).unwrap_or_default();
                     if let Some(id) = block.id {
-                        self.calls.begin(&id, &bounded::tool(&name, about.clone()));
+                        self.calls.begin(&id, &bounded::tool_call(&name, about.clone()));
                     }
-                    said.push(Said::Tool { name, about });
+                    said.push(OutputLine::Tool { name, about });
                 }
                 _ => {}
             }
@@ -241,53 +245,54 @@ impl Stream {
         Some(said)
     }
 
-    /// Tools that it was not given at all are refused only in the answer to the call.
-    fn answered(&mut self, turn: Turn<'_>) -> Vec<Said> {
+    /// Applies tool results. Calls of unavailable tools are denied only here.
+    fn apply_tool_results(&mut self, turn: ClaudeTurn<'_>) -> Vec<OutputLine> {
         let mut said = Vec::new();
         for block in turn.message.content {
-            let missing = block.is_error
-                && block.content.is_some_and(|answer| answer.get().contains("No such tool available"));
+            let missing =
+                block.is_error && block.content.is_some_and(|answer| answer.get().contains("No such tool available"));
             let Some(call) = block.tool_use_id else { continue };
-            if let Some(Denied { tool, .. }) = self.calls.get(&call).filter(|_| missing) {
+            if let Some(DeniedTool { tool, .. }) = self.calls.get(&call).filter(|_| missing) {
                 let tool = tool.clone();
-                said.extend(self.denies(call, tool, None));
+                said.extend(self.record_denial(call, tool, None));
             }
         }
         said
     }
 
-    /// Notes a refused call, once.
-    fn denies(&mut self, call: String, tool: String, input: Option<&RawValue>) -> Vec<Said> {
-        let call = glance(&call);
-        if self.denied.iter().any(|(known, _)| *known == call) || self.denied.len() == REFUSALS {
+    /// Records a denied call once.
+    fn record_denial(&mut self, call: String, tool: String, input: Option<&RawValue>) -> Vec<OutputLine> {
+        let call = first_line(&call);
+        if self.denied.iter().any(|(known, _)| *known == call) || self.denied.len() == MAX_DENIED {
             return Vec::new();
         }
-        let about = || input.map(about).unwrap_or_default();
+        let about = || input.map(summarize_input).unwrap_or_default();
         let known = self.calls.get(&call).map(|call| call.about.clone());
-        let denied = bounded::tool(&tool, known.unwrap_or_else(about));
+        let denied = bounded::tool_call(&tool, known.unwrap_or_else(about));
         self.denied.push((call, denied.clone()));
-        vec![Said::Denied(denied)]
+        vec![OutputLine::Denied(denied)]
     }
 
-    fn ends(&mut self, line: &[u8]) -> Vec<Said> {
-        // Another result is the last word, also if it cannot be read or is empty.
+    fn apply_result(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        // The last result counts, even if it is empty or cannot be parsed.
         (self.result, self.last_block) = (None, String::new());
-        let Some(mut result) = Outcome::read(line) else { return Vec::new() };
-        self.spent.closed(&result.bill);
+        let Some(mut result) = ClaudeOutcome::parse(line) else { return Vec::new() };
+        self.usage.record_bill(&result.bill);
         self.session = result.session.take().or(self.session.take());
         result.message().unwrap_or_default().clone_into(&mut self.last_block);
         let refused = std::mem::take(&mut result.denials);
         self.result = Some(result);
-        let say = |one: end::Denial| self.denies(one.tool_use_id, one.tool_name, one.tool_input.as_deref());
+        let say =
+            |one: outcome::ClaudeDenial| self.record_denial(one.tool_use_id, one.tool_name, one.tool_input.as_deref());
         refused.into_iter().flat_map(say).collect()
     }
 }
 
-/// What a tool is called with, as far as it tells people what it is about.
-fn about(input: &RawValue) -> String {
+/// Summarizes the arguments of a tool call.
+fn summarize_input(input: &RawValue) -> String {
     #[derive(Deserialize, Default)]
     #[serde(default)]
-    struct Input {
+    struct ClaudeToolInput {
         command: Option<String>,
         file_path: Option<String>,
         notebook_path: Option<String>,
@@ -297,7 +302,7 @@ fn about(input: &RawValue) -> String {
         query: Option<String>,
         description: Option<String>,
     }
-    let input: Input = serde_json::from_str(input.get()).unwrap_or_default();
+    let input: ClaudeToolInput = serde_json::from_str(input.get()).unwrap_or_default();
     let known = [
         input.command,
         input.file_path,
@@ -308,5 +313,5 @@ fn about(input: &RawValue) -> String {
         input.query,
         input.description,
     ];
-    known.into_iter().flatten().next().map(|text| glance(&text)).unwrap_or_default()
+    known.into_iter().flatten().next().map(|text| first_line(&text)).unwrap_or_default()
 }

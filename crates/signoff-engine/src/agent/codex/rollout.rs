@@ -1,7 +1,7 @@
-//! What Codex keeps of its sessions: files with a JSON object a line, in which each answer's tokens are counted, also where
-//! a turn failed or was killed, and for the agents that it started itself.
+//! Reads Codex's session files, which contain the token usage of every answer, including failed and killed
+//! turns and sub-agents.
 //!
-//! A session that was resumed is continued in its file, so only what is younger than the attempt counts.
+//! A resumed session continues in its file, so only entries newer than the start of the attempt count.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,81 +10,81 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::heard::{Denied, Spent};
+use signoff_core::agent_output::{DeniedTool, ModelSpend};
 
-use super::SETTINGS;
-use super::end::is_refusal;
-use super::stream::Usage;
-use crate::agent::bounded::{self, Calls};
-use crate::agent::{Closing, glance, session_file};
+use super::CONFIG_DIR;
+use super::outcome::is_write_denied;
+use super::stream::CodexUsage;
+use crate::agent::bounded::{self, OpenCalls};
+use crate::agent::{AgentExit, first_line, session_file};
 
-/// What the files of an attempt say.
+/// Usage and denied calls from the session files of an attempt.
 #[derive(Debug, Default)]
 pub struct Rollout {
-    pub spent: Vec<Spent>,
-    pub denied: Vec<Denied>,
-    /// When a window of the subscription that is used up opens again, in seconds since 1970.
+    pub spent: Vec<ModelSpend>,
+    pub denied: Vec<DeniedTool>,
+    /// When an exhausted rate limit window resets, in seconds since 1970.
     resets_at: Option<i64>,
 }
 
-/// So many files; each agent that it started has one.
-const FILES: usize = 256;
+/// Maximum number of files. Every sub-agent has one.
+const MAX_FILES: usize = 256;
 
 impl Rollout {
-    pub fn read(closing: &Closing<'_>) -> Self {
+    pub fn read(exit: &AgentExit<'_>) -> Self {
         let mut rollout = Self::default();
-        for path in files(&closing.home.join(SETTINGS).join("sessions")) {
-            let mut reading = Reading { since: closing.started_at, ..Reading::default() };
-            session_file::lines(&path, |line| {
-                reading.line(line);
+        for path in session_files(&exit.home.join(CONFIG_DIR).join("sessions")) {
+            let mut reading = RolloutReader { since: exit.started_at, ..RolloutReader::default() };
+            session_file::for_each_line(&path, |line| {
+                reading.parse_line(line);
             });
-            rollout.take(reading);
+            rollout.merge(reading);
         }
         rollout
     }
 
-    pub fn resets_in(&self, closing: &Closing<'_>) -> Option<Duration> {
-        let seconds = self.resets_at?.saturating_sub(closing.ended_at.as_second());
+    pub fn resets_in(&self, exit: &AgentExit<'_>) -> Option<Duration> {
+        let seconds = self.resets_at?.saturating_sub(exit.ended_at.as_second());
         u64::try_from(seconds).ok().map(Duration::from_secs)
     }
 
-    fn take(&mut self, reading: Reading) {
-        for Spent { model, tokens, .. } in reading.spent {
-            bounded::add(&mut self.spent, model.as_deref(), tokens);
+    fn merge(&mut self, reader: RolloutReader) {
+        for ModelSpend { model, tokens, .. } in reader.spent {
+            bounded::add_tokens(&mut self.spent, model.as_deref(), tokens);
         }
-        for denied in &reading.denied {
-            bounded::deny(&mut self.denied, denied);
+        for denied in &reader.denied {
+            bounded::push_denied(&mut self.denied, denied);
         }
-        self.resets_at = self.resets_at.max(reading.resets_at);
+        self.resets_at = self.resets_at.max(reader.resets_at);
     }
 }
 
-/// The files below `sessions/YEAR/MONTH/DAY`, by name.
-fn files(sessions: &Path) -> Vec<PathBuf> {
+/// The files below `sessions/YEAR/MONTH/DAY`, sorted by name.
+fn session_files(sessions: &Path) -> Vec<PathBuf> {
     let mut level = vec![sessions.to_owned()];
     for _ in 0..4 {
         let below = level.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten();
-        level = below.map(|entry| entry.path()).take(FILES).collect();
+        level = below.map(|entry| entry.path()).take(MAX_FILES).collect();
     }
-    level.retain(|path| session_file::is_one(path));
+    level.retain(|path| session_file::is_plain_file(path));
     level.sort();
     level
 }
 
-/// One file, as far as it was read.
+/// State of the parser for one file.
 #[derive(Default)]
-struct Reading {
+struct RolloutReader {
     since: Timestamp,
     model: Option<String>,
-    spent: Vec<Spent>,
-    /// Calls that are not answered yet.
-    calls: Calls,
-    denied: Vec<Denied>,
+    spent: Vec<ModelSpend>,
+    /// Calls without a result yet.
+    calls: OpenCalls,
+    denied: Vec<DeniedTool>,
     resets_at: Option<i64>,
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct RolloutLine<'a> {
     timestamp: Timestamp,
     r#type: &'a str,
     #[serde(borrow)]
@@ -92,21 +92,21 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Context {
+struct RolloutContext {
     model: String,
 }
 
 #[derive(Deserialize)]
-struct Record {
-    usage: Usage,
+struct RolloutUsage {
+    usage: CodexUsage,
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct RolloutItem<'a> {
     r#type: &'a str,
     call_id: Option<String>,
     name: Option<String>,
-    /// JSON as a text.
+    /// JSON in a string.
     arguments: Option<String>,
     input: Option<String>,
     #[serde(borrow)]
@@ -114,58 +114,58 @@ struct Item<'a> {
 }
 
 #[derive(Deserialize)]
-struct Event {
+struct RolloutEvent {
     rate_limits: Option<RateLimits>,
 }
 
 #[derive(Deserialize)]
 struct RateLimits {
-    primary: Option<Window>,
-    secondary: Option<Window>,
+    primary: Option<RateLimitWindow>,
+    secondary: Option<RateLimitWindow>,
 }
 
 #[derive(Deserialize)]
-struct Window {
+struct RateLimitWindow {
     used_percent: f64,
     resets_at: Option<i64>,
 }
 
-impl Reading {
-    /// Takes in a line; none if it says nothing, whatever the reason.
-    fn line(&mut self, line: &[u8]) -> Option<()> {
-        let Line { timestamp, r#type, payload } = serde_json::from_slice(line).ok()?;
+impl RolloutReader {
+    /// Parses a line. Returns `None` if it contains nothing of interest.
+    fn parse_line(&mut self, line: &[u8]) -> Option<()> {
+        let RolloutLine { timestamp, r#type, payload } = serde_json::from_slice(line).ok()?;
         let payload = payload.get();
         if timestamp < self.since {
             return None;
         }
         match r#type {
-            "turn_context" => self.model = Some(serde_json::from_str::<Context>(payload).ok()?.model),
+            "turn_context" => self.model = Some(serde_json::from_str::<RolloutContext>(payload).ok()?.model),
             "token_usage_record" => {
-                let Record { usage } = serde_json::from_str(payload).ok()?;
-                bounded::add(&mut self.spent, self.model.as_deref(), usage.tokens());
+                let RolloutUsage { usage } = serde_json::from_str(payload).ok()?;
+                bounded::add_tokens(&mut self.spent, self.model.as_deref(), usage.tokens());
             }
-            "response_item" => self.item(serde_json::from_str(payload).ok()?)?,
-            "event_msg" => self.event(serde_json::from_str::<Event>(payload).ok()?.rate_limits?),
+            "response_item" => self.parse_item(serde_json::from_str(payload).ok()?)?,
+            "event_msg" => self.apply_rate_limits(serde_json::from_str::<RolloutEvent>(payload).ok()?.rate_limits?),
             _ => {}
         }
         Some(())
     }
 
-    fn item(&mut self, item: Item<'_>) -> Option<()> {
+    fn parse_item(&mut self, item: RolloutItem<'_>) -> Option<()> {
         let call = item.call_id?;
         match item.r#type {
             "function_call" => {
-                let about = glance(&command(&item.arguments?));
-                self.calls.begin(&call, &bounded::tool(&tool(item.name?), about));
+                let about = first_line(&parse_command(&item.arguments?));
+                self.calls.begin(&call, &bounded::tool_call(&tool_name(item.name?), about));
             }
             "custom_tool_call" => {
-                let about = glance(&patched(&item.input?));
-                self.calls.begin(&call, &bounded::tool(&tool(item.name?), about));
+                let about = first_line(&patched_files(&item.input?));
+                self.calls.begin(&call, &bounded::tool_call(&tool_name(item.name?), about));
             }
             "function_call_output" | "custom_tool_call_output" => {
                 let denied = self.calls.end(&call)?;
-                if kept_from(&denied.tool, item.output?.get()) {
-                    bounded::deny(&mut self.denied, &denied);
+                if is_denied(&denied.tool, item.output?.get()) {
+                    bounded::push_denied(&mut self.denied, &denied);
                 }
             }
             _ => {}
@@ -173,26 +173,26 @@ impl Reading {
         Some(())
     }
 
-    fn event(&mut self, limits: RateLimits) {
+    fn apply_rate_limits(&mut self, limits: RateLimits) {
         let windows = [limits.primary, limits.secondary].into_iter().flatten();
         let full = windows.filter(|window| window.used_percent >= 100.0);
         self.resets_at = full.filter_map(|window| window.resets_at).max();
     }
 }
 
-fn kept_from(tool: &str, output: &str) -> bool {
+fn is_denied(tool: &str, output: &str) -> bool {
     let failed = output.contains("Process exited with code") && !output.contains("exited with code 0");
     match tool {
-        "shell" => failed && is_refusal(output),
-        "patch" => output.contains("Failed to write file") || is_refusal(output),
+        "shell" => failed && is_write_denied(output),
+        "patch" => output.contains("Failed to write file") || is_write_denied(output),
         // Some models write scripts that use the other tools.
-        "exec" => is_refusal(output),
+        "exec" => is_write_denied(output),
         _ => false,
     }
 }
 
-/// Its names for them differ from model to model.
-fn tool(name: String) -> String {
+/// A common name for tools that different models name differently.
+fn tool_name(name: String) -> String {
     match name.as_str() {
         "exec_command" | "shell_command" | "local_shell" => "shell".to_owned(),
         "apply_patch" => "patch".to_owned(),
@@ -200,17 +200,17 @@ fn tool(name: String) -> String {
     }
 }
 
-fn command(arguments: &str) -> String {
+fn parse_command(arguments: &str) -> String {
     #[derive(Deserialize)]
-    struct Arguments {
+    struct ShellArguments {
         #[serde(alias = "command")]
         cmd: String,
     }
-    serde_json::from_str(arguments).map_or_else(|_| String::new(), |Arguments { cmd }| cmd)
+    serde_json::from_str(arguments).map_or_else(|_| String::new(), |ShellArguments { cmd }| cmd)
 }
 
 /// The files that a patch names.
-fn patched(patch: &str) -> String {
+fn patched_files(patch: &str) -> String {
     let names = ["*** Add File: ", "*** Update File: ", "*** Delete File: "];
     let named = patch.lines().filter_map(|line| names.iter().find_map(|name| line.strip_prefix(name)));
     named.collect::<Vec<_>>().join(", ")

@@ -1,67 +1,67 @@
-//! What Codex writes: a JSON object a line.
+//! Parses Codex's output, one JSON object per line.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::agent_output::{AgentSummary, DeniedTool, ModelSpend, OutputLine, TokenCounts};
 use signoff_core::contract::Blocks;
-use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens};
 
-use super::end;
+use super::outcome;
 use super::rollout::Rollout;
 use crate::agent::bounded;
-use crate::agent::line::{loose, note_unread, whole};
-use crate::agent::{Account, Closing, Listener, SERVER, glance};
+use crate::agent::json_line::{loose, record_unparsed, sanitize};
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line};
 
-/// The type of its messages.
-const MESSAGE: &str = "agent_message";
+/// Type of the agent's messages.
+const MESSAGE_TYPE: &str = "agent_message";
 
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct CodexStream {
     session: Option<String>,
     found_reports: Option<bool>,
-    denied: Vec<Denied>,
-    /// What it said since it last used a tool.
+    denied: Vec<DeniedTool>,
+    /// Text since the last tool use.
     message: Blocks,
     /// A message that is not completed yet.
     partial: String,
-    /// What it counts itself: all of its session, where that was resumed.
-    total: Option<Usage>,
-    end: Option<End>,
+    /// Codex's own count, which covers the whole session after a resume.
+    total: Option<CodexUsage>,
+    end: Option<CodexEnd>,
 }
 
-/// How its turn ended.
+/// How the turn ended.
 #[derive(Debug)]
-enum End {
-    Well,
-    Badly(String),
+enum CodexEnd {
+    Success,
+    Failure(String),
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct CodexLine<'a> {
     r#type: &'a str,
     #[serde(default, deserialize_with = "loose")]
     thread_id: Option<String>,
     #[serde(default, deserialize_with = "loose")]
     message: Option<String>,
     #[serde(default, deserialize_with = "loose")]
-    error: Option<Words>,
+    error: Option<CodexErrorMessage>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "loose")]
-    usage: Option<Usage>,
+    usage: Option<CodexUsage>,
 }
 
 #[derive(Deserialize)]
-struct Words {
+struct CodexErrorMessage {
     message: String,
 }
 
-/// Counts of one answer, or of several.
+/// Token counts of one or several answers.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-pub struct Usage {
-    /// All of them.
+pub struct CodexUsage {
+    /// All input, including cached.
     input_tokens: u64,
     cached_input_tokens: u64,
     cache_write_input_tokens: u64,
@@ -69,7 +69,7 @@ pub struct Usage {
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct CodexItem<'a> {
     r#type: &'a str,
     #[serde(borrow, default, deserialize_with = "loose")]
     status: Option<Cow<'a, str>>,
@@ -82,7 +82,7 @@ struct Item<'a> {
     #[serde(borrow)]
     aggregated_output: Option<&'a RawValue>,
     #[serde(default, deserialize_with = "loose")]
-    changes: Vec<Change>,
+    changes: Vec<CodexFileChange>,
     #[serde(default, deserialize_with = "loose")]
     server: Option<String>,
     #[serde(default, deserialize_with = "loose")]
@@ -90,109 +90,109 @@ struct Item<'a> {
     #[serde(default, deserialize_with = "loose")]
     query: Option<String>,
     #[serde(default, deserialize_with = "loose")]
-    error: Option<Words>,
+    error: Option<CodexErrorMessage>,
 }
 
 #[derive(Deserialize)]
-struct Change {
+struct CodexFileChange {
     path: String,
 }
 
-impl Listener for Stream {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let line = whole(line);
-        self.understood(&line).unwrap_or_else(|| {
-            note_unread(&line, MESSAGE, &mut self.message);
+impl OutputParser for CodexStream {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        let line = sanitize(line);
+        self.parse(&line).unwrap_or_else(|| {
+            record_unparsed(&line, MESSAGE_TYPE, &mut self.message);
             Vec::new()
         })
     }
 
-    fn ended(&mut self, closing: &Closing<'_>) -> Account {
-        let rollout = Rollout::read(closing);
+    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
+        let rollout = Rollout::read(exit);
         let trouble = match self.end.take() {
-            Some(End::Well) => None,
-            Some(End::Badly(words)) => Some(end::trouble(&words, rollout.resets_in(closing))),
-            None => Some(end::without_end(closing)),
+            Some(CodexEnd::Success) => None,
+            Some(CodexEnd::Failure(words)) => Some(outcome::parse_error(&words, rollout.resets_in(exit))),
+            None => Some(outcome::missing_end_error(exit)),
         };
-        if trouble.as_ref().is_some_and(end::is_about_reports) {
+        if trouble.as_ref().is_some_and(outcome::is_about_reports) {
             self.found_reports = Some(false);
         }
-        let heard = Heard {
+        let summary = AgentSummary {
             session: self.session.take(),
-            spent: if rollout.spent.is_empty() && !closing.resumed { self.counted() } else { rollout.spent },
-            // The stream leaves out what its own sandbox refuses quickly.
+            spent: if rollout.spent.is_empty() && !exit.resumed { self.own_count() } else { rollout.spent },
+            // The stream omits some calls that Codex's own sandbox denies.
             denied: if rollout.denied.is_empty() { std::mem::take(&mut self.denied) } else { rollout.denied },
-            found_reports: self.found_reports,
-            unreadable: None,
-            trouble,
+            reached_report_server: self.found_reports,
+            unread_line: None,
+            error: trouble,
         };
-        self.completes("");
-        Account::new(std::mem::take(&mut self.message), heard)
+        self.complete_message("");
+        AgentResult::new(std::mem::take(&mut self.message), summary)
     }
 }
 
-impl Stream {
-    /// What a line says; none if it may be a message and is not understood.
-    fn understood(&mut self, line: &[u8]) -> Option<Vec<Said>> {
-        let line: Line<'_> = serde_json::from_slice(line).ok()?;
+impl CodexStream {
+    /// Parses a line. Returns `None` if it may be a message and cannot be parsed.
+    fn parse(&mut self, line: &[u8]) -> Option<Vec<OutputLine>> {
+        let line: CodexLine<'_> = serde_json::from_slice(line).ok()?;
         match line.r#type {
             "thread.started" => self.session = line.thread_id,
             "turn.started" => self.end = None,
             "turn.completed" => {
                 self.total = line.usage;
-                self.end = Some(End::Well);
+                self.end = Some(CodexEnd::Success);
             }
-            // However odd its reason, it failed.
+            // The turn failed even if the reason cannot be parsed.
             "turn.failed" => {
                 let words = line.error.map(|error| error.message);
-                self.end = Some(End::Badly(words.unwrap_or_default()));
+                self.end = Some(CodexEnd::Failure(words.unwrap_or_default()));
             }
             step @ ("item.started" | "item.updated" | "item.completed") => {
-                return self.item(step, line.item?.get());
+                return self.apply_item(step, line.item?.get());
             }
-            // The last of them is said again when the turn fails.
-            "error" => return Some(line.message.map(went_wrong).into_iter().collect()),
+            // The last error is repeated when the turn fails.
+            "error" => return Some(line.message.map(parse_error_line).into_iter().collect()),
             _ => return None,
         }
         Some(Vec::new())
     }
 
-    fn item(&mut self, step: &str, raw: &str) -> Option<Vec<Said>> {
+    fn apply_item(&mut self, step: &str, raw: &str) -> Option<Vec<OutputLine>> {
         #[derive(Deserialize)]
-        struct Kind<'a> {
+        struct CodexItemKind<'a> {
             r#type: &'a str,
         }
-        let Kind { r#type } = serde_json::from_str(raw).ok()?;
-        if is_work(r#type, step) {
+        let CodexItemKind { r#type } = serde_json::from_str(raw).ok()?;
+        if is_tool_call(r#type, step) {
             self.message.clear();
             self.partial.clear();
         }
-        let item: Option<Item<'_>> = serde_json::from_str(raw).ok();
+        let item: Option<CodexItem<'_>> = serde_json::from_str(raw).ok();
         match (r#type, step) {
-            (MESSAGE, "item.completed") => self.says(item?.text?),
-            (MESSAGE, _) => self.goes_on(item?.text?),
-            (_, "item.started") => Some(item.and_then(|item| self.begins(item)).unwrap_or_default()),
-            (_, "item.completed") => Some(item.and_then(|item| self.done(item)).unwrap_or_default()),
+            (MESSAGE_TYPE, "item.completed") => self.apply_message(item?.text?),
+            (MESSAGE_TYPE, _) => self.apply_partial(item?.text?),
+            (_, "item.started") => Some(item.and_then(|item| self.item_started(item)).unwrap_or_default()),
+            (_, "item.completed") => Some(item.and_then(|item| self.item_completed(item)).unwrap_or_default()),
             _ => Some(Vec::new()),
         }
     }
 
-    fn says(&mut self, text: String) -> Option<Vec<Said>> {
-        self.completes(&text);
-        Some(vec![Said::Text(text)])
+    fn apply_message(&mut self, text: String) -> Option<Vec<OutputLine>> {
+        self.complete_message(&text);
+        Some(vec![OutputLine::Text(text)])
     }
 
-    /// A message that may be completed with more.
-    fn goes_on(&mut self, text: String) -> Option<Vec<Said>> {
+    /// Stores a message that may be extended.
+    fn apply_partial(&mut self, text: String) -> Option<Vec<OutputLine>> {
         if !text.starts_with(&self.partial) {
-            self.completes("");
+            self.complete_message("");
         }
         self.partial = text;
         Some(Vec::new())
     }
 
-    /// Adds a message. What was said in part and is no part of it stands beside it.
-    fn completes(&mut self, text: &str) {
+    /// Adds a message. Keeps a partial message that it does not extend.
+    fn complete_message(&mut self, text: &str) {
         let partial = std::mem::take(&mut self.partial);
         if !text.starts_with(&partial) {
             self.message.add(&partial);
@@ -200,52 +200,52 @@ impl Stream {
         self.message.add(text);
     }
 
-    fn begins(&mut self, item: Item<'_>) -> Option<Vec<Said>> {
+    fn item_started(&mut self, item: CodexItem<'_>) -> Option<Vec<OutputLine>> {
         let (name, about) = match item.r#type {
-            "command_execution" => ("shell".to_owned(), command(&item.command?)),
+            "command_execution" => ("shell".to_owned(), strip_shell(&item.command?)),
             "file_change" => ("patch".to_owned(), paths(&item.changes)),
             "mcp_tool_call" => (item.tool?, item.server?),
             "web_search" => ("web_search".to_owned(), item.query.unwrap_or_default()),
             _ => return None,
         };
-        Some(vec![Said::Tool { name, about: glance(&about) }])
+        Some(vec![OutputLine::Tool { name, about: first_line(&about) }])
     }
 
-    fn done(&mut self, item: Item<'_>) -> Option<Vec<Said>> {
+    fn item_completed(&mut self, item: CodexItem<'_>) -> Option<Vec<OutputLine>> {
         let failed = item.status.as_deref() == Some("failed");
         let denied = match item.r#type {
             "reasoning" | "todo_list" => return None,
-            "error" => return Some(vec![Said::Error(item.message?)]),
+            "error" => return Some(vec![OutputLine::Error(item.message?)]),
             "mcp_tool_call" => {
-                if item.server.as_deref() == Some(SERVER) && !failed {
+                if item.server.as_deref() == Some(REPORT_SERVER) && !failed {
                     self.found_reports = Some(true);
                 }
                 item.error.filter(|error| error.message.contains("requires approval"))?;
-                bounded::tool(&item.tool?, glance(&item.server?))
+                bounded::tool_call(&item.tool?, first_line(&item.server?))
             }
-            "command_execution" if failed && end::is_refusal(item.aggregated_output?.get()) => {
-                Denied { tool: "shell".to_owned(), about: glance(&command(&item.command?)) }
+            "command_execution" if failed && outcome::is_write_denied(item.aggregated_output?.get()) => {
+                DeniedTool { tool: "shell".to_owned(), about: first_line(&strip_shell(&item.command?)) }
             }
             "file_change" if failed => {
-                Denied { tool: "patch".to_owned(), about: glance(&paths(&item.changes)) }
+                DeniedTool { tool: "patch".to_owned(), about: first_line(&paths(&item.changes)) }
             }
             "command_execution" | "file_change" | "collab_tool_call" | "web_search" => return None,
-            // What an unknown item says counts: it is said to us.
-            _ => return self.says(item.text?),
+            // The text of an unknown item counts, because it is addressed to us.
+            _ => return self.apply_message(item.text?),
         };
-        bounded::deny(&mut self.denied, &denied);
-        Some(vec![Said::Denied(denied)])
+        bounded::push_denied(&mut self.denied, &denied);
+        Some(vec![OutputLine::Denied(denied)])
     }
 
-    fn counted(&self) -> Vec<Spent> {
-        let spent = |usage: Usage| Spent { tokens: usage.tokens(), ..Spent::default() };
+    fn own_count(&self) -> Vec<ModelSpend> {
+        let spent = |usage: CodexUsage| ModelSpend { tokens: usage.tokens(), ..ModelSpend::default() };
         self.total.map(spent).into_iter().collect()
     }
 }
 
-impl Usage {
-    pub fn tokens(self) -> Tokens {
-        Tokens {
+impl CodexUsage {
+    pub fn tokens(self) -> TokenCounts {
+        TokenCounts {
             input: self.input_tokens,
             cached: self.cached_input_tokens,
             written: self.cache_write_input_tokens,
@@ -254,31 +254,31 @@ impl Usage {
     }
 }
 
-/// Whether this is a tool, so that what it said before was not its last word.
-fn is_work(kind: &str, step: &str) -> bool {
+/// Whether this is a tool call, so that earlier text is not the final message.
+fn is_tool_call(kind: &str, step: &str) -> bool {
     match kind {
         "command_execution" | "file_change" | "mcp_tool_call" | "collab_tool_call" | "web_search" => true,
-        // The list of what is to do is closed when all is done.
+        // The to-do list is completed at the end.
         "todo_list" => step != "item.completed",
-        // What it said stays where it is not known what it does.
+        // Unknown items do not clear the text.
         _ => false,
     }
 }
 
-/// `Reconnecting... 1/5 (why)` is no end yet.
-fn went_wrong(words: String) -> Said {
-    let Some(again) = words.strip_prefix("Reconnecting...") else { return Said::Error(words) };
+/// Parses an error. `Reconnecting... 1/5 (why)` is only a retry.
+fn parse_error_line(words: String) -> OutputLine {
+    let Some(again) = words.strip_prefix("Reconnecting...") else { return OutputLine::Error(words) };
     let why = again.split_once('(').map_or(again, |(_, why)| why.trim_end_matches(')'));
-    Said::Waits { why: why.trim().to_owned(), delay: None }
+    OutputLine::Waits { why: why.trim().to_owned(), delay: None }
 }
 
-/// A command without the shell that it is given to.
-fn command(words: &str) -> String {
+/// A command without the shell that runs it.
+fn strip_shell(words: &str) -> String {
     let inner = words.split_once(" -lc ").map_or(words, |(_, inner)| inner);
     let quoted = |quote| inner.strip_prefix(quote).and_then(|inner| inner.strip_suffix(quote));
     quoted('\'').or_else(|| quoted('"')).unwrap_or(inner).to_owned()
 }
 
-fn paths(changes: &[Change]) -> String {
+fn paths(changes: &[CodexFileChange]) -> String {
     changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>().join(", ")
 }

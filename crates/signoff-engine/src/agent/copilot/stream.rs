@@ -1,6 +1,6 @@
-//! What `copilot --output-format json` prints, and the file it leaves about what it used.
+//! Parses the output of `copilot --output-format json`, and its usage file.
 //!
-//! The closing line says 0 also of an answer that was broken off; a line before it says so.
+//! The final line contains exit code 0 even if the answer was aborted; an earlier line shows that.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,40 +8,42 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::agent_output::{
+    AgentError, AgentErrorKind, AgentSummary, DeniedTool, ModelSpend, OutputLine, TokenCounts,
+};
 use signoff_core::contract::Blocks;
-use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
-use super::{SESSIONS, USAGE, USED_BEFORE};
-use crate::agent::about::about;
-use crate::agent::bounded::{self, Calls};
-use crate::agent::line::{loose, note_unread, whole};
-use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
-use crate::attempt::start_of;
+use super::{SESSIONS, USAGE_BEFORE_FILE, USAGE_FILE};
+use crate::agent::bounded::{self, OpenCalls};
+use crate::agent::json_line::{loose, record_unparsed, sanitize};
+use crate::agent::tool_summary::summarize_arguments;
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line, refusal};
+use crate::attempt::read_start;
 
-/// The type of its messages.
-const MESSAGE: &str = "assistant.message";
+/// Type of the agent's messages.
+const MESSAGE_TYPE: &str = "assistant.message";
 
-/// What was said so far.
+/// State of the parser.
 #[derive(Debug, Default)]
-pub struct Stream {
-    /// What it said since it last used a tool.
+pub struct CopilotStream {
+    /// Text since the last tool use.
     message: Blocks,
-    /// What tools are used for that did not end yet.
-    tools: Calls,
+    /// Open tool calls.
+    tools: OpenCalls,
     session: Option<String>,
-    denied: Vec<Denied>,
+    denied: Vec<DeniedTool>,
     found_reports: Option<bool>,
-    trouble: Option<Trouble>,
-    /// The exit code that its closing line names.
-    closed: Option<i64>,
+    trouble: Option<AgentError>,
+    /// The exit code in its final line.
+    final_code: Option<i64>,
 }
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct CopilotLine<'a> {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: CopilotEvent,
     #[serde(default, borrow)]
-    data: Data<'a>,
+    data: CopilotData<'a>,
     #[serde(rename = "sessionId")]
     session: Option<String>,
     #[serde(rename = "exitCode")]
@@ -49,7 +51,7 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-enum Kind {
+enum CopilotEvent {
     #[serde(rename = "assistant.message")]
     Message,
     #[serde(rename = "assistant.turn_retry")]
@@ -70,10 +72,10 @@ enum Kind {
     Unknown,
 }
 
-/// What a line is about; which of it is there depends on its kind.
+/// Fields of all kinds of lines.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Data<'a> {
+struct CopilotData<'a> {
     #[serde(deserialize_with = "loose")]
     content: Option<String>,
     #[serde(deserialize_with = "loose")]
@@ -84,7 +86,7 @@ struct Data<'a> {
     tool_name: String,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
-    error: Failure,
+    error: CopilotFailure,
     #[serde(deserialize_with = "loose")]
     server_name: String,
     #[serde(deserialize_with = "loose")]
@@ -99,10 +101,10 @@ struct Data<'a> {
     status_code: Option<u16>,
 }
 
-/// Of a server it is a text, of a tool an object.
+/// A string for a server, an object for a tool.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Failure {
+enum CopilotFailure {
     Object {
         #[serde(default)]
         code: String,
@@ -110,98 +112,100 @@ enum Failure {
     Other(serde::de::IgnoredAny),
 }
 
-impl Default for Failure {
+impl Default for CopilotFailure {
     fn default() -> Self {
         Self::Object { code: String::new() }
     }
 }
 
-impl Failure {
+impl CopilotFailure {
     fn is_denied(&self) -> bool {
         matches!(self, Self::Object { code } if code == "denied")
     }
 }
 
-impl Listener for Stream {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let raw = whole(line);
+impl OutputParser for CopilotStream {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        let raw = sanitize(line);
         match serde_json::from_slice(&raw) {
-            Ok(Line { kind: Kind::Message, data: Data { content: None, .. }, .. }) | Err(_) => {
-                note_unread(&raw, MESSAGE, &mut self.message);
+            Ok(CopilotLine { kind: CopilotEvent::Message, data: CopilotData { content: None, .. }, .. }) | Err(_) => {
+                record_unparsed(&raw, MESSAGE_TYPE, &mut self.message);
                 Vec::new()
             }
-            Ok(line) => self.take(line).into_iter().collect(),
+            Ok(line) => self.apply(line).into_iter().collect(),
         }
     }
 
-    fn ended(&mut self, end: &Closing<'_>) -> Account {
-        let trouble = self.trouble.take().or_else(|| self.unfinished(end));
-        let heard = Heard {
-            session: self.session.clone().or_else(|| begun(end.home)),
-            spent: spent(end.home),
-            trouble,
+    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
+        let trouble = self.trouble.take().or_else(|| self.missing_end(exit));
+        let summary = AgentSummary {
+            session: self.session.clone().or_else(|| find_session(exit.home)),
+            spent: read_usage(exit.home),
+            error: trouble,
             denied: self.denied.clone(),
-            found_reports: self.found_reports,
-            unreadable: None,
+            reached_report_server: self.found_reports,
+            unread_line: None,
         };
-        Account::new(std::mem::take(&mut self.message), heard)
+        AgentResult::new(std::mem::take(&mut self.message), summary)
     }
 }
 
-impl Stream {
-    fn take(&mut self, line: Line<'_>) -> Option<Said> {
-        let Line { kind, data, session, code } = line;
+impl CopilotStream {
+    fn apply(&mut self, line: CopilotLine<'_>) -> Option<OutputLine> {
+        let CopilotLine { kind, data, session, code } = line;
         match kind {
-            Kind::Message => self.message(data),
-            Kind::Retry => Some(Said::Waits { why: data.reason, delay: None }),
-            Kind::ToolStart => Some(self.tool(data)),
-            Kind::ToolEnd => {
+            CopilotEvent::Message => self.apply_message(data),
+            CopilotEvent::Retry => Some(OutputLine::Waits { why: data.reason, delay: None }),
+            CopilotEvent::ToolStart => Some(self.apply_tool_start(data)),
+            CopilotEvent::ToolEnd => {
                 self.message.clear();
                 let tool = self.tools.end(&data.tool_call_id)?;
                 data.error.is_denied().then(|| {
-                    bounded::deny(&mut self.denied, &tool);
-                    Said::Denied(tool)
+                    bounded::push_denied(&mut self.denied, &tool);
+                    OutputLine::Denied(tool)
                 })
             }
-            Kind::Server => {
-                self.server(&data);
+            CopilotEvent::Server => {
+                self.apply_server_status(&data);
                 None
             }
-            Kind::Error => Some(Said::Error(self.failed(&data))),
-            Kind::Abort => {
-                self.trouble
-                    .get_or_insert_with(|| Trouble::new(TroubleKind::Other, "its answer was broken off"));
+            CopilotEvent::Error => Some(OutputLine::Error(self.apply_error(&data))),
+            CopilotEvent::Abort => {
+                self.trouble.get_or_insert_with(|| AgentError::new(AgentErrorKind::Other, "its answer was broken off"));
                 None
             }
-            Kind::Result => {
+            CopilotEvent::Result => {
                 self.session = session;
-                self.closed = code;
+                self.final_code = code;
                 None
             }
-            Kind::Unknown => None,
+            CopilotEvent::Unknown => None,
         }
     }
 
     /// Text in a message that also calls tools counts as text before the tool use.
-    fn message(&mut self, Data { content, tool_requests, .. }: Data<'_>) -> Option<Said> {
+    fn apply_message(&mut self, CopilotData { content, tool_requests, .. }: CopilotData<'_>) -> Option<OutputLine> {
         let content = content?;
         if tool_requests.is_empty() {
             self.message.add(&content);
         } else {
             self.message.clear();
         }
-        (!content.is_empty()).then_some(Said::Text(content))
+        (!content.is_empty()).then_some(OutputLine::Text(content))
     }
 
-    fn tool(&mut self, Data { tool_call_id, tool_name, arguments, .. }: Data<'_>) -> Said {
+    fn apply_tool_start(
+        &mut self,
+        CopilotData { tool_call_id, tool_name, arguments, .. }: CopilotData<'_>,
+    ) -> OutputLine {
         self.message.clear();
-        let about = about(arguments);
-        self.tools.begin(&tool_call_id, &bounded::tool(&tool_name, about.clone()));
-        Said::Tool { name: tool_name, about }
+        let about = summarize_arguments(arguments);
+        self.tools.begin(&tool_call_id, &bounded::tool_call(&tool_name, about.clone()));
+        OutputLine::Tool { name: tool_name, about }
     }
 
-    fn server(&mut self, Data { server_name, status, .. }: &Data<'_>) {
-        if server_name == SERVER {
+    fn apply_server_status(&mut self, CopilotData { server_name, status, .. }: &CopilotData<'_>) {
+        if server_name == REPORT_SERVER {
             match status.as_str() {
                 "connected" => self.found_reports = Some(true),
                 "failed" | "needs-auth" => self.found_reports = Some(false),
@@ -210,88 +214,86 @@ impl Stream {
         }
     }
 
-    fn failed(&mut self, Data { error_type, message, status_code, .. }: &Data<'_>) -> String {
-        let kind = match (error_type.as_str(), refusal::kind(*status_code, message, None)) {
-            ("authentication", _) => TroubleKind::NotLoggedIn,
-            (_, TroubleKind::Other) if status_code.is_none() && is_broken(message) => TroubleKind::Broken,
+    fn apply_error(&mut self, CopilotData { error_type, message, status_code, .. }: &CopilotData<'_>) -> String {
+        let kind = match (error_type.as_str(), refusal::classify(*status_code, message, None)) {
+            ("authentication", _) => AgentErrorKind::NotLoggedIn,
+            (_, AgentErrorKind::Other) if status_code.is_none() && is_broken(message) => AgentErrorKind::Broken,
             (_, kind) => kind,
         };
-        let message = glance_all(message);
-        self.trouble.get_or_insert_with(|| Trouble::new(kind, &message));
+        let message = join_lines(message);
+        self.trouble.get_or_insert_with(|| AgentError::new(kind, &message));
         message
     }
 
-    fn unfinished(&self, end: &Closing<'_>) -> Option<Trouble> {
-        match self.closed {
+    fn missing_end(&self, end: &AgentExit<'_>) -> Option<AgentError> {
+        match self.final_code {
             Some(0) if end.code == Some(0) => None,
-            Some(0) | None => Some(without_a_word(end)),
-            Some(code) => Some(Trouble::new(TroubleKind::Other, format!("exit code {code}"))),
+            Some(0) | None => Some(missing_result_error(end)),
+            Some(code) => Some(AgentError::new(AgentErrorKind::Other, format!("exit code {code}"))),
         }
     }
 }
 
-/// Why it said nothing at all: only its stderr tells that nobody is logged in, or that it does not know a flag.
-fn without_a_word(end: &Closing<'_>) -> Trouble {
+/// The error of a process without a result. Only stderr shows a missing login or an unknown flag.
+fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
     let stderr = String::from_utf8_lossy(end.stderr);
-    let first = glance(&stderr);
+    let first = first_line(&stderr);
     if first.starts_with("Error: No session") {
-        return Trouble::new(TroubleKind::Session, first);
+        return AgentError::new(AgentErrorKind::SessionGone, first);
     }
     if first.contains("unknown option") {
-        return Trouble::new(TroubleKind::Version, first);
+        return AgentError::new(AgentErrorKind::Version, first);
     }
-    if refusal::kind(None, &first, None) == TroubleKind::NotLoggedIn {
-        return Trouble::new(TroubleKind::NotLoggedIn, first);
+    if refusal::classify(None, &first, None) == AgentErrorKind::NotLoggedIn {
+        return AgentError::new(AgentErrorKind::NotLoggedIn, first);
     }
-    end.without_a_word()
+    end.missing_result_error()
 }
 
 fn is_broken(message: &str) -> bool {
-    ["error decoding response body", "Failed to parse", "HTTP request"]
-        .iter()
-        .any(|words| message.contains(words))
+    ["error decoding response body", "Failed to parse", "HTTP request"].iter().any(|words| message.contains(words))
 }
 
-/// All lines as one.
-fn glance_all(message: &str) -> String {
+/// Joins all lines.
+fn join_lines(message: &str) -> String {
     message.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }
 
-/// The session that it did not get to name. Each has a directory of its own, and its home is new.
-fn begun(home: &Path) -> Option<String> {
+/// The only session in the agent's new home, if the output did not name one.
+fn find_session(home: &Path) -> Option<String> {
     let mut sessions = fs::read_dir(home.join(SESSIONS)).ok()?.flatten();
     let session = sessions.next()?.file_name().into_string().ok()?;
     sessions.next().is_none().then_some(session)
 }
 
-/// A longer file of what it used is none that it wrote.
-const LONGEST: u64 = 1024 * 1024;
+/// Maximum size of the usage file.
+const MAX_USAGE_FILE: u64 = 1024 * 1024;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Used {
-    model_metrics: BTreeMap<String, Model>,
+struct CopilotUsageFile {
+    model_metrics: BTreeMap<String, CopilotModel>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Model {
-    usage: Usage,
+struct CopilotModel {
+    usage: CopilotUsage,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Usage {
-    /// With what came out of a cache.
+struct CopilotUsage {
+    /// Including cache reads.
     input_tokens: u64,
     output_tokens: u64,
     cache_read_tokens: u64,
     cache_write_tokens: u64,
 }
 
-impl Usage {
-    fn tokens(&self) -> Tokens {
-        Tokens {
+impl CopilotUsage {
+    fn tokens(&self) -> TokenCounts {
+        TokenCounts {
             input: self.input_tokens,
             cached: self.cache_read_tokens,
             written: self.cache_write_tokens,
@@ -300,17 +302,17 @@ impl Usage {
     }
 }
 
-/// What it used, by its own file, which counts on from one attempt of a session to the next. It tells no cost in money.
-fn spent(home: &Path) -> Vec<Spent> {
-    let before = used(&home.join(USED_BEFORE));
-    let spent = |(model, Model { usage }): (String, Model)| {
+/// The usage of this attempt. Copilot's file counts the whole session and contains no cost.
+fn read_usage(home: &Path) -> Vec<ModelSpend> {
+    let before = read_usage_file(&home.join(USAGE_BEFORE_FILE));
+    let spent = |(model, CopilotModel { usage }): (String, CopilotModel)| {
         let before = before.get(&model).map(|model| model.usage.tokens()).unwrap_or_default();
-        Spent { model: Some(model), tokens: usage.tokens().less(before), cost_micro_usd: None }
+        ModelSpend { model: Some(model), tokens: usage.tokens().minus(before), cost_micro_usd: None }
     };
-    used(&home.join(USAGE)).into_iter().map(spent).collect()
+    read_usage_file(&home.join(USAGE_FILE)).into_iter().map(spent).collect()
 }
 
-fn used(file: &Path) -> BTreeMap<String, Model> {
-    let used: Used = serde_json::from_slice(&start_of(file, LONGEST)).unwrap_or_default();
+fn read_usage_file(file: &Path) -> BTreeMap<String, CopilotModel> {
+    let used: CopilotUsageFile = serde_json::from_slice(&read_start(file, MAX_USAGE_FILE)).unwrap_or_default();
     used.model_metrics
 }

@@ -1,57 +1,56 @@
-//! What Gemini CLI keeps of its sessions: files with a JSON object a line, in which each answer stands with its tokens, also
-//! where it was killed.
+//! Reads token usage from Gemini CLI's session files, which contain every answer, even of a killed process.
 //!
-//! A session that was resumed is continued in its file, so only what is younger than the attempt counts.
+//! A resumed session continues in its file, so only entries newer than the start of the attempt count.
 
 use std::borrow::Cow;
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use signoff_core::heard::{Spent, Tokens};
+use signoff_core::agent_output::{ModelSpend, TokenCounts};
 
 use super::SESSIONS;
-use crate::agent::bounded::Answers;
-use crate::agent::{Closing, session_file};
+use crate::agent::bounded::AnswerTokens;
+use crate::agent::{AgentExit, session_file};
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct GeminiChatLine<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     timestamp: Timestamp,
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
-    tokens: Counted,
+    tokens: GeminiChatTokens,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Counted {
+struct GeminiChatTokens {
     input: u64,
     output: u64,
     cached: u64,
-    /// With what it thought.
+    /// Including reasoning.
     total: u64,
 }
 
-/// What this attempt spent by its files: `PROJECT/chats/SESSION.jsonl`, and those of the agents that it started beside or
-/// below it. An answer stands there again when its tools were used.
-pub fn spent(closing: &Closing<'_>) -> Vec<Spent> {
-    let mut answers = Answers::default();
-    for path in session_file::below(&closing.home.join(SESSIONS), 4) {
-        session_file::lines(&path, |line| {
-            note(&mut answers, line, closing.started_at);
+/// The usage of this attempt from `PROJECT/chats/SESSION.jsonl` and the files of sub-agents beside or below it.
+/// An answer is repeated after its tool calls.
+pub fn read_usage(exit: &AgentExit<'_>) -> Vec<ModelSpend> {
+    let mut answers = AnswerTokens::default();
+    for path in session_file::jsonl_files(&exit.home.join(SESSIONS), 4) {
+        session_file::for_each_line(&path, |line| {
+            record(&mut answers, line, exit.started_at);
         });
     }
-    answers.all()
+    answers.into_totals()
 }
 
-/// Takes in a line; none if it says nothing, whatever the reason.
-fn note(answers: &mut Answers, line: &[u8], since: Timestamp) -> Option<()> {
-    let Line { id, timestamp, model, tokens } = serde_json::from_slice(line).ok()?;
-    let Counted { input, output, cached, total } = tokens;
+/// Records a line. Returns `None` if it contains nothing of interest.
+fn record(answers: &mut AnswerTokens, line: &[u8], since: Timestamp) -> Option<()> {
+    let GeminiChatLine { id, timestamp, model, tokens } = serde_json::from_slice(line).ok()?;
+    let GeminiChatTokens { input, output, cached, total } = tokens;
     if timestamp >= since {
         let output = total.saturating_sub(input).max(output);
-        answers.note(&id, model.as_deref(), Tokens { input, cached, written: 0, output });
+        answers.record(&id, model.as_deref(), TokenCounts { input, cached, written: 0, output });
     }
     Some(())
 }

@@ -1,28 +1,28 @@
-//! What Gemini CLI says with `-o stream-json`.
+//! Parses Gemini CLI's output with `-o stream-json`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, ModelSpend, OutputLine, TokenCounts};
 use signoff_core::contract::Blocks;
-use signoff_core::heard::{Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
 use super::chat;
-use crate::agent::about::about;
-use crate::agent::bounded::{self, Calls};
-use crate::agent::line::{loose, note_unread, whole};
-use crate::agent::{Account, Closing, Listener, SERVER, api_error, clip};
+use crate::agent::bounded::{self, OpenCalls};
+use crate::agent::json_line::{loose, record_unparsed, sanitize};
+use crate::agent::tool_summary::summarize_arguments;
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, api_error, truncate};
 
-/// Whose messages are the agent's.
+/// Role of the agent's messages.
 const ROLE: &str = "assistant";
 
-/// A line that goes on for longer is shown in parts.
-const LONGEST: usize = 4096;
+/// A longer line is shown in parts.
+const MAX_LINE: usize = 4096;
 
-/// A line; which of the keys there are depends on its type.
+/// A line. Its type decides which fields are set.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct GeminiLine<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -44,14 +44,14 @@ struct Line<'a> {
     #[serde(borrow, default)]
     severity: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "loose")]
-    error: Option<Failure<'a>>,
+    error: Option<GeminiFailure<'a>>,
     #[serde(borrow, default)]
     stats: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Failure<'a> {
+struct GeminiFailure<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow)]
@@ -60,52 +60,52 @@ struct Failure<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Stats {
+struct GeminiStats {
     total_tokens: u64,
     input_tokens: u64,
     output_tokens: u64,
     cached: u64,
-    models: BTreeMap<String, Counted>,
+    models: BTreeMap<String, GeminiTokens>,
 }
 
 #[derive(Deserialize, Default, Clone, Copy)]
 #[serde(default)]
-struct Counted {
+struct GeminiTokens {
     total_tokens: u64,
     input_tokens: u64,
     output_tokens: u64,
     cached: u64,
 }
 
-/// Hears a run of Gemini CLI.
+/// Parser for one run of Gemini CLI.
 #[derive(Default)]
-pub struct Stream {
-    heard: Heard,
-    /// What it said since it last used a tool.
+pub struct GeminiStream {
+    summary: AgentSummary,
+    /// Text since the last tool use.
     message: Blocks,
-    /// What of that is not yet shown: a line that goes on.
-    unshown: String,
-    /// The tools in use, by their ids.
-    tools: Calls,
-    /// What it called an error since it last said or used anything: if that is the last, it stopped there.
-    error: Option<Failed>,
-    end: Option<End>,
+    /// The part of it that is not shown yet: an incomplete line.
+    pending: String,
+    /// Open tool calls by id.
+    tools: OpenCalls,
+    /// The last error, unless text or a tool call follows. If it stays the last, the agent stopped there.
+    last_error: Option<GeminiErrorLine>,
+    end: Option<GeminiEnd>,
 }
 
-/// What it calls an error before its last line.
-struct Failed {
-    severe: bool,
+/// An error line before the final line.
+struct GeminiErrorLine {
+    is_severe: bool,
     message: String,
 }
 
-/// Its last line.
-enum End {
-    Well,
-    Badly { kind: String, message: String },
+/// The final line.
+enum GeminiEnd {
+    Success,
+    Failure { kind: String, message: String },
 }
 
-/// Tools that are taken away from those who may only read.
-const WRITING: [&str; 8] = [
+/// Tools that readers do not get.
+const WRITE_TOOLS: [&str; 8] = [
     "write_file",
     "replace",
     "run_shell_command",
@@ -116,237 +116,236 @@ const WRITING: [&str; 8] = [
     "web_fetch",
 ];
 
-impl Listener for Stream {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let raw = whole(line);
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(&raw) else {
-            note_unread(&raw, ROLE, &mut self.message);
+impl OutputParser for GeminiStream {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        let raw = sanitize(line);
+        let Ok(line) = serde_json::from_slice::<GeminiLine<'_>>(&raw) else {
+            record_unparsed(&raw, ROLE, &mut self.message);
             return Vec::new();
         };
-        // Where it goes on, it has not ended.
+        // The agent continues, so it has not ended.
         if matches!(line.kind.as_ref(), "init" | "message" | "tool_use" | "tool_result") {
             self.end = None;
         }
         match line.kind.as_ref() {
-            "init" => self.heard.session = line.session_id.map(Cow::into_owned),
+            "init" => self.summary.session = line.session_id.map(Cow::into_owned),
             "message" if line.role.as_deref() == Some("user") => {}
             "message" => match line.content.as_deref().filter(|_| line.role.as_deref() == Some(ROLE)) {
-                Some(content) => return self.says(content),
-                None => self.message.add_unreadable(clip(&String::from_utf8_lossy(&raw), 160)),
+                Some(content) => return self.apply_text(content),
+                None => self.message.add_unreadable(truncate(&String::from_utf8_lossy(&raw), 160)),
             },
-            "tool_use" => return self.uses(line),
-            "tool_result" => return self.used(&line),
-            "error" => return vec![self.fails(&line)],
-            "result" => return self.closes(line),
-            _ => note_unread(&raw, ROLE, &mut self.message),
+            "tool_use" => return self.apply_tool_use(line),
+            "tool_result" => return self.apply_tool_result(&line),
+            "error" => return vec![self.apply_error(&line)],
+            "result" => return self.apply_result(line),
+            _ => record_unparsed(&raw, ROLE, &mut self.message),
         }
         Vec::new()
     }
 
-    fn ended(&mut self, end: &Closing<'_>) -> Account {
+    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
         let answer = std::mem::take(&mut self.message);
-        let mut heard = std::mem::take(&mut self.heard);
-        let stderr = String::from_utf8_lossy(end.stderr);
+        let mut summary = std::mem::take(&mut self.summary);
+        let stderr = String::from_utf8_lossy(exit.stderr);
         if stderr.contains("MCP issues detected") {
-            heard.found_reports = Some(false);
+            summary.reached_report_server = Some(false);
         }
-        let error = self.error.take();
-        heard.trouble = match self.end.take() {
-            Some(End::Well) if error.as_ref().is_some_and(Failed::is_stop) => error.map(Failed::trouble),
-            // A prompt that is too long for the model it does not even send.
-            Some(End::Well) if answer.is_empty() && heard.spent.is_empty() => Some(unasked(&stderr)),
-            Some(End::Well) => None,
-            Some(End::Badly { message, .. }) if message.is_empty() => {
-                let unknown = || Trouble::new(TroubleKind::Other, String::new());
-                Some(error.map_or_else(unknown, Failed::trouble))
+        let error = self.last_error.take();
+        summary.error = match self.end.take() {
+            Some(GeminiEnd::Success) if error.as_ref().is_some_and(GeminiErrorLine::is_stop) => {
+                error.map(GeminiErrorLine::into_error)
             }
-            Some(End::Badly { kind, message }) => Some(trouble(&kind, message, end.code)),
+            // Gemini CLI does not send a prompt that is too long for the model.
+            Some(GeminiEnd::Success) if answer.is_empty() && summary.spent.is_empty() => Some(not_sent_error(&stderr)),
+            Some(GeminiEnd::Success) => None,
+            Some(GeminiEnd::Failure { message, .. }) if message.is_empty() => {
+                let unknown = || AgentError::new(AgentErrorKind::Other, String::new());
+                Some(error.map_or_else(unknown, GeminiErrorLine::into_error))
+            }
+            Some(GeminiEnd::Failure { kind, message }) => Some(parse_error(&kind, message, exit.code)),
             None => {
-                let kept = chat::spent(end);
-                heard.spent = if kept.is_empty() { heard.spent } else { kept };
-                Some(unclosed(end, &stderr))
+                let kept = chat::read_usage(exit);
+                summary.spent = if kept.is_empty() { summary.spent } else { kept };
+                Some(missing_result_error(exit, &stderr))
             }
         };
-        Account::new(answer, heard)
+        AgentResult::new(answer, summary)
     }
 }
 
-impl Stream {
-    fn says(&mut self, text: &str) -> Vec<Said> {
+impl GeminiStream {
+    fn apply_text(&mut self, text: &str) -> Vec<OutputLine> {
         if text.is_empty() {
             return Vec::new();
         }
-        self.error = None;
+        self.last_error = None;
         self.message.push(text);
-        self.unshown.push_str(text);
-        match self.unshown.rfind('\n') {
+        self.pending.push_str(text);
+        match self.pending.rfind('\n') {
             Some(end) => {
-                let rest = self.unshown.split_off(end + 1);
+                let rest = self.pending.split_off(end + 1);
                 self.show(rest)
             }
-            None if self.unshown.len() > LONGEST => self.show(String::new()),
+            None if self.pending.len() > MAX_LINE => self.show(String::new()),
             None => Vec::new(),
         }
     }
 
-    /// Shows the lines that are whole.
-    fn show(&mut self, rest: String) -> Vec<Said> {
-        let shown = std::mem::replace(&mut self.unshown, rest);
+    /// Shows the complete lines.
+    fn show(&mut self, rest: String) -> Vec<OutputLine> {
+        let shown = std::mem::replace(&mut self.pending, rest);
         let text = shown.trim_end();
-        if text.is_empty() { Vec::new() } else { vec![Said::Text(text.to_owned())] }
+        if text.is_empty() { Vec::new() } else { vec![OutputLine::Text(text.to_owned())] }
     }
 
-    fn uses(&mut self, line: Line<'_>) -> Vec<Said> {
+    fn apply_tool_use(&mut self, line: GeminiLine<'_>) -> Vec<OutputLine> {
         let mut said = self.show(String::new());
         self.message.clear();
-        self.error = None;
+        self.last_error = None;
         let name = line.tool_name.unwrap_or_default().into_owned();
-        let about = about(line.parameters);
-        self.tools.begin(&line.tool_id.unwrap_or_default(), &bounded::tool(&name, about.clone()));
-        said.push(Said::Tool { name, about });
+        let about = summarize_arguments(line.parameters);
+        self.tools.begin(&line.tool_id.unwrap_or_default(), &bounded::tool_call(&name, about.clone()));
+        said.push(OutputLine::Tool { name, about });
         said
     }
 
-    fn used(&mut self, line: &Line<'_>) -> Vec<Said> {
+    fn apply_tool_result(&mut self, line: &GeminiLine<'_>) -> Vec<OutputLine> {
         self.message.clear();
         let Some(tool) = self.tools.end(line.tool_id.as_deref().unwrap_or_default()) else {
             return Vec::new();
         };
         let failure = line.error.as_ref().filter(|_| line.status.as_deref() == Some("error"));
-        if failure.is_none() && tool.tool.starts_with(&format!("mcp_{SERVER}_")) {
-            self.heard.found_reports = Some(true);
+        if failure.is_none() && tool.tool.starts_with(&format!("mcp_{REPORT_SERVER}_")) {
+            self.summary.reached_report_server = Some(true);
         }
         if !failure.is_some_and(|failure| is_denied(&tool.tool, failure)) {
             return Vec::new();
         }
-        bounded::deny(&mut self.heard.denied, &tool);
-        vec![Said::Denied(tool)]
+        bounded::push_denied(&mut self.summary.denied, &tool);
+        vec![OutputLine::Denied(tool)]
     }
 
-    fn fails(&mut self, line: &Line<'_>) -> Said {
+    fn apply_error(&mut self, line: &GeminiLine<'_>) -> OutputLine {
         let message = line.message.as_deref().unwrap_or_default();
         let severe = line.severity.as_deref() == Some("error");
-        self.error = Some(Failed { severe, message: clip(message, LONGEST) });
-        Said::Error(message.to_owned())
+        self.last_error = Some(GeminiErrorLine { is_severe: severe, message: truncate(message, MAX_LINE) });
+        OutputLine::Error(message.to_owned())
     }
 
-    fn closes(&mut self, line: Line<'_>) -> Vec<Said> {
-        // How it ended holds, however odd the rest of the line is.
-        let stats: Stats =
-            line.stats.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-        self.heard.spent = spent(&stats);
+    fn apply_result(&mut self, line: GeminiLine<'_>) -> Vec<OutputLine> {
+        // The status counts even if the statistics cannot be parsed.
+        let stats: GeminiStats = line.stats.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+        self.summary.spent = usage_by_model(&stats);
         let mut said = self.show(String::new());
         self.end = Some(if line.status.as_deref() == Some("success") {
-            End::Well
+            GeminiEnd::Success
         } else {
-            let Failure { kind, message } = line.error.unwrap_or_default();
-            said.push(Said::Error(message.clone().into_owned()));
-            End::Badly { kind: kind.into_owned(), message: message.into_owned() }
+            let GeminiFailure { kind, message } = line.error.unwrap_or_default();
+            said.push(OutputLine::Error(message.clone().into_owned()));
+            GeminiEnd::Failure { kind: kind.into_owned(), message: message.into_owned() }
         });
         said
     }
 }
 
-/// What it says of ends that it closes as a success all the same, in small letters.
-const STOPS: [(&str, TroubleKind); 4] = [
-    ("loop detected", TroubleKind::Bound),
-    ("maximum session turns", TroubleKind::Bound),
-    ("agent execution blocked", TroubleKind::Other),
-    ("agent execution stopped", TroubleKind::Other),
+/// Lower-case phrases of errors after which Gemini CLI still reports success.
+const STOP_PHRASES: [(&str, AgentErrorKind); 4] = [
+    ("loop detected", AgentErrorKind::OwnLimit),
+    ("maximum session turns", AgentErrorKind::OwnLimit),
+    ("agent execution blocked", AgentErrorKind::Other),
+    ("agent execution stopped", AgentErrorKind::Other),
 ];
 
-/// What it says of answers that it could not use.
-const ANSWERS: [(&str, TroubleKind); 4] = [
-    ("exceeded the token limit", TroubleKind::Bound),
-    ("empty response", TroubleKind::Broken),
-    ("no final response text", TroubleKind::Broken),
-    ("malformed tool call", TroubleKind::Broken),
+/// Lower-case phrases about unusable answers.
+const ANSWER_PHRASES: [(&str, AgentErrorKind); 4] = [
+    ("exceeded the token limit", AgentErrorKind::OwnLimit),
+    ("empty response", AgentErrorKind::Broken),
+    ("no final response text", AgentErrorKind::Broken),
+    ("malformed tool call", AgentErrorKind::Broken),
 ];
 
-impl Failed {
-    /// Whether it stopped because of this, if nothing came after it. Of the rest it only warns.
+impl GeminiErrorLine {
+    /// Whether the agent stopped because of this error. Other lines are only warnings.
     fn is_stop(&self) -> bool {
         let message = self.message.to_lowercase();
-        self.severe || STOPS.iter().any(|(words, _)| message.contains(words))
+        self.is_severe || STOP_PHRASES.iter().any(|(words, _)| message.contains(words))
     }
 
-    fn trouble(self) -> Trouble {
+    fn into_error(self) -> AgentError {
         let message = self.message.to_lowercase();
-        let known = STOPS.iter().chain(&ANSWERS).find(|(words, _)| message.contains(words));
+        let known = STOP_PHRASES.iter().chain(&ANSWER_PHRASES).find(|(words, _)| message.contains(words));
         match known {
-            Some((_, kind)) => Trouble::new(*kind, self.message),
-            None => api_error::trouble(&self.message, None),
+            Some((_, kind)) => AgentError::new(*kind, self.message),
+            None => api_error::parse_error(&self.message, None),
         }
     }
 }
 
-/// Whether a tool failed because it may not be used: one that is there for writers is not even known to readers.
-fn is_denied(tool: &str, failure: &Failure<'_>) -> bool {
+/// Whether a tool call was denied. Readers get no write tools, so calls of them fail as unknown.
+fn is_denied(tool: &str, failure: &GeminiFailure<'_>) -> bool {
     match failure.kind.as_ref() {
         "policy_violation" => true,
-        "tool_not_registered" => WRITING.contains(&tool),
+        "tool_not_registered" => WRITE_TOOLS.contains(&tool),
         _ => failure.message.starts_with("Access denied: plan path"),
     }
 }
 
-/// By model, where it says so. What it thought is in the whole alone.
-fn spent(stats: &Stats) -> Vec<Spent> {
+/// Usage by model, if reported. Only the total includes reasoning.
+fn usage_by_model(stats: &GeminiStats) -> Vec<ModelSpend> {
     let by_model = stats.models.iter().map(|(model, counted)| (Some(model.clone()), *counted));
-    let Stats { total_tokens, input_tokens, output_tokens, cached, .. } = *stats;
-    let whole = (None, Counted { total_tokens, input_tokens, output_tokens, cached });
+    let GeminiStats { total_tokens, input_tokens, output_tokens, cached, .. } = *stats;
+    let whole = (None, GeminiTokens { total_tokens, input_tokens, output_tokens, cached });
     let all = by_model.chain(stats.models.is_empty().then_some(whole));
     let used = all.filter(|(_, counted)| counted.total_tokens > 0);
-    used.map(|(model, counted)| Spent { model, tokens: tokens(counted), cost_micro_usd: None }).collect()
+    used.map(|(model, counted)| ModelSpend { model, tokens: tokens(counted), cost_micro_usd: None }).collect()
 }
 
-fn tokens(counted: Counted) -> Tokens {
-    let Counted { total_tokens, input_tokens, output_tokens, cached } = counted;
+fn tokens(counted: GeminiTokens) -> TokenCounts {
+    let GeminiTokens { total_tokens, input_tokens, output_tokens, cached } = counted;
     let output = total_tokens.saturating_sub(input_tokens).max(output_tokens);
-    Tokens { input: input_tokens, cached, written: 0, output }
+    TokenCounts { input: input_tokens, cached, written: 0, output }
 }
 
-fn trouble(kind: &str, message: String, code: Option<i32>) -> Trouble {
+fn parse_error(kind: &str, message: String, code: Option<i32>) -> AgentError {
     match kind {
-        "FatalTurnLimitedError" => Trouble::new(TroubleKind::Bound, message),
-        "FatalAuthenticationError" => Trouble::new(TroubleKind::NotLoggedIn, message),
-        _ => api_error::trouble(&message, code),
+        "FatalTurnLimitedError" => AgentError::new(AgentErrorKind::OwnLimit, message),
+        "FatalAuthenticationError" => AgentError::new(AgentErrorKind::NotLoggedIn, message),
+        _ => api_error::parse_error(&message, code),
     }
 }
 
-fn unasked(stderr: &str) -> Trouble {
+fn not_sent_error(stderr: &str) -> AgentError {
     let cut = stderr.lines().find(|line| line.contains("stdin input truncated"));
     match cut {
-        Some(line) => Trouble::new(TroubleKind::TooLong, line.trim()),
-        None => Trouble::new(
-            TroubleKind::Other,
-            "it says that it succeeded, but it asked no model and said nothing",
-        ),
+        Some(line) => AgentError::new(AgentErrorKind::PromptTooLong, line.trim()),
+        None => {
+            AgentError::new(AgentErrorKind::Other, "it says that it succeeded, but it asked no model and said nothing")
+        }
     }
 }
 
-/// Its stderr without what it always says.
-fn telling(stderr: &str) -> String {
+/// Stderr without Gemini CLI's usual messages.
+fn strip_usual_lines(stderr: &str) -> String {
     const USUAL: [&str; 5] = ["Warning: ", "YOLO mode", "Ripgrep", "[STARTUP]", "(Use `node"];
     let lines = stderr.lines().filter(|line| !USUAL.iter().any(|usual| line.starts_with(usual)));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What it only says on stderr, with an exit code of its own.
-fn unclosed(end: &Closing<'_>, stderr: &str) -> Trouble {
-    let line =
-        |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
+/// The error of a process without a final line, from stderr and the exit code.
+fn missing_result_error(exit: &AgentExit<'_>, stderr: &str) -> AgentError {
+    let line = |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
     if let Some(unknown) = line("Unknown argument").or_else(|| line("Invalid values:")) {
-        return Trouble::new(TroubleKind::Version, unknown);
+        return AgentError::new(AgentErrorKind::Version, unknown);
     }
-    let trouble = Closing { stderr: telling(stderr).as_bytes(), ..*end }.without_a_word();
-    match end.code {
+    let trouble = AgentExit { stderr: strip_usual_lines(stderr).as_bytes(), ..*exit }.missing_result_error();
+    match exit.code {
         Some(41) => {
             let said = line("you must specify").or_else(|| line("Auth method"));
-            Trouble::new(TroubleKind::NotLoggedIn, said.unwrap_or(trouble.message))
+            AgentError::new(AgentErrorKind::NotLoggedIn, said.unwrap_or(trouble.message))
         }
-        Some(53) => Trouble { kind: TroubleKind::Bound, ..trouble },
+        Some(53) => AgentError { kind: AgentErrorKind::OwnLimit, ..trouble },
         Some(42) => match line("Error resuming session") {
-            Some(said) => Trouble::new(TroubleKind::Session, said),
+            Some(said) => AgentError::new(AgentErrorKind::SessionGone, said),
             None => trouble,
         },
         _ => trouble,

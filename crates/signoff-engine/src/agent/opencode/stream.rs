@@ -1,51 +1,53 @@
-//! What `opencode run --format json` prints.
+//! Parses the output of `opencode run --format json`.
 //!
-//! There is no closing line: it ended well if its last step says `stop` and no line is an error.
+//! There is no final line: the run succeeded if its last step ended with `stop` and no line is an error.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use signoff_core::agent_output::{
+    AgentError, AgentErrorKind, AgentSummary, DeniedTool, ModelSpend, OutputLine, TokenCounts,
+};
 use signoff_core::contract::Blocks;
-use signoff_core::heard::{Denied, Heard, Said, Spent, Tokens, Trouble, TroubleKind};
 
 use crate::agent::bounded;
-use crate::agent::line::{loose, note_unread, whole};
-use crate::agent::{Account, Closing, Listener, SERVER, glance, refusal};
+use crate::agent::json_line::{loose, record_unparsed, sanitize};
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line, refusal};
 
-/// The type of its messages, and the key of what they say.
-const MESSAGE: &str = "text";
+/// Type of the agent's messages, and key of their text.
+const MESSAGE_TYPE: &str = "text";
 
-/// What was said so far.
+/// State of the parser.
 #[derive(Debug, Default)]
-pub struct Stream {
+pub struct OpencodeStream {
     session: Option<String>,
-    /// What it said since it last used a tool.
+    /// Text since the last tool use.
     texts: Blocks,
-    /// How the last step ended; none while one runs.
-    reason: Option<String>,
+    /// Why the last step ended. `None` while a step runs.
+    finish_reason: Option<String>,
     steps: u32,
-    tokens: Tokens,
+    tokens: TokenCounts,
     dollars: f64,
-    denied: Vec<Denied>,
+    denied: Vec<DeniedTool>,
     found_reports: Option<bool>,
-    trouble: Option<Trouble>,
+    trouble: Option<AgentError>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct OpencodeLine {
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: OpencodeEvent,
     #[serde(rename = "sessionID", default)]
     session: String,
     #[serde(default)]
-    part: Part,
+    part: OpencodePart,
     #[serde(default, deserialize_with = "loose")]
-    error: Option<Failure>,
+    error: Option<OpencodeFailure>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum OpencodeEvent {
     StepStart,
     Text,
     Reasoning,
@@ -56,16 +58,16 @@ enum Kind {
     Unknown,
 }
 
-/// What a line is about; which of it is there depends on its kind.
+/// Fields of all kinds of lines.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Part {
+struct OpencodePart {
     #[serde(deserialize_with = "loose")]
     text: Option<String>,
     #[serde(deserialize_with = "loose")]
     tool: String,
     #[serde(deserialize_with = "loose")]
-    state: State,
+    state: OpencodeToolState,
     #[serde(deserialize_with = "loose")]
     reason: String,
     #[serde(deserialize_with = "loose")]
@@ -76,31 +78,31 @@ struct Part {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct State {
+struct OpencodeToolState {
     #[serde(deserialize_with = "loose")]
     title: String,
     #[serde(deserialize_with = "loose")]
     error: String,
     #[serde(deserialize_with = "loose")]
-    input: Input,
+    input: OpencodeToolInput,
 }
 
-/// The arguments of a tool, as far as people want to know them; for a tool that is not there, which it was.
+/// The arguments of a tool that are shown. For an unknown tool, its name.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Input {
-    tool: Word,
-    error: Word,
-    command: Word,
+struct OpencodeToolInput {
+    tool: LenientString,
+    error: LenientString,
+    command: LenientString,
     #[serde(rename = "filePath")]
-    file: Word,
+    file: LenientString,
 }
 
-/// A text; what is none is passed over, for models give tools whatever they like.
+/// A string, or empty for any other value, because models pass anything to tools.
 #[derive(Default)]
-struct Word(String);
+struct LenientString(String);
 
-impl<'de> Deserialize<'de> for Word {
+impl<'de> Deserialize<'de> for LenientString {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         loose(deserializer).map(Self)
     }
@@ -109,7 +111,7 @@ impl<'de> Deserialize<'de> for Word {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct StepTokens {
-    /// Without what came out of a cache or went into one.
+    /// Without cache reads and writes.
     #[serde(deserialize_with = "loose")]
     input: u64,
     /// Without reasoning.
@@ -118,12 +120,12 @@ struct StepTokens {
     #[serde(deserialize_with = "loose")]
     reasoning: u64,
     #[serde(deserialize_with = "loose")]
-    cache: Cache,
+    cache: OpencodeCacheTokens,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Cache {
+struct OpencodeCacheTokens {
     #[serde(deserialize_with = "loose")]
     read: u64,
     #[serde(deserialize_with = "loose")]
@@ -132,96 +134,96 @@ struct Cache {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Failure {
+struct OpencodeFailure {
     name: String,
-    data: FailureData,
+    data: OpencodeFailureData,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct FailureData {
+struct OpencodeFailureData {
     message: String,
     status_code: Option<u16>,
-    response_headers: BTreeMap<String, Word>,
+    response_headers: BTreeMap<String, LenientString>,
     response_body: String,
-    metadata: Metadata,
+    metadata: OpencodeErrorMetadata,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Metadata {
-    code: Word,
+struct OpencodeErrorMetadata {
+    code: LenientString,
 }
 
-impl Listener for Stream {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let raw = whole(line);
+impl OutputParser for OpencodeStream {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        let raw = sanitize(line);
         match serde_json::from_slice(&raw) {
-            Ok(Line { kind: Kind::Text, part: Part { text: None, .. }, .. }) | Err(_) => {
-                note_unread(&raw, MESSAGE, &mut self.texts);
+            Ok(OpencodeLine { kind: OpencodeEvent::Text, part: OpencodePart { text: None, .. }, .. }) | Err(_) => {
+                record_unparsed(&raw, MESSAGE_TYPE, &mut self.texts);
                 Vec::new()
             }
-            Ok(line) => self.take(line).into_iter().collect(),
+            Ok(line) => self.apply(line).into_iter().collect(),
         }
     }
 
-    fn ended(&mut self, end: &Closing<'_>) -> Account {
-        let trouble = self.trouble.take().or_else(|| self.unfinished(end));
-        let heard = Heard {
+    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
+        let trouble = self.trouble.take().or_else(|| self.missing_end(exit));
+        let summary = AgentSummary {
             session: self.session.clone(),
             spent: self.spent().into_iter().collect(),
-            trouble,
+            error: trouble,
             denied: self.denied.clone(),
-            found_reports: self.found_reports,
-            unreadable: None,
+            reached_report_server: self.found_reports,
+            unread_line: None,
         };
-        Account::new(std::mem::take(&mut self.texts), heard)
+        AgentResult::new(std::mem::take(&mut self.texts), summary)
     }
 }
 
-impl Stream {
-    fn take(&mut self, line: Line) -> Option<Said> {
-        let Line { kind, session, part, error } = line;
+impl OpencodeStream {
+    fn apply(&mut self, line: OpencodeLine) -> Option<OutputLine> {
+        let OpencodeLine { kind, session, part, error } = line;
         let own = self.is_own(session);
         match kind {
-            Kind::StepStart => {
+            OpencodeEvent::StepStart => {
                 self.steps += 1;
                 if own {
-                    self.reason = None;
+                    self.finish_reason = None;
                 }
                 None
             }
-            // What a line of an unknown kind says counts: it is said to us.
-            Kind::Text | Kind::Unknown => {
+            // The text of an unknown line counts, because it is addressed to us.
+            OpencodeEvent::Text | OpencodeEvent::Unknown => {
                 let text = part.text?;
                 if own {
                     self.texts.add(&text);
                 }
-                Some(Said::Text(text))
+                Some(OutputLine::Text(text))
             }
-            Kind::Reasoning => None,
-            Kind::ToolUse => {
+            OpencodeEvent::Reasoning => None,
+            OpencodeEvent::ToolUse => {
                 if own {
                     self.texts.clear();
                 }
-                Some(self.tool(part.tool, part.state))
+                Some(self.apply_tool(part.tool, part.state))
             }
-            Kind::StepFinish => {
+            OpencodeEvent::StepFinish => {
                 self.count(&part);
                 if own {
                     // opencode prints no line for calls of unknown tools; only this reason shows that one happened.
                     if part.reason == "tool-calls" {
                         self.texts.clear();
                     }
-                    self.reason = Some(part.reason);
+                    self.finish_reason = Some(part.reason);
                 }
                 None
             }
-            Kind::Error => Some(Said::Error(self.failed(error.unwrap_or_default()))),
+            OpencodeEvent::Error => Some(OutputLine::Error(self.apply_error(error.unwrap_or_default()))),
         }
     }
 
-    /// Whether a line is about the session that was asked, and not about one of its helpers'.
+    /// Whether a line belongs to the main session and not to a sub-agent's.
     fn is_own(&mut self, session: String) -> bool {
         match &self.session {
             Some(own) => *own == session,
@@ -232,9 +234,9 @@ impl Stream {
         }
     }
 
-    fn count(&mut self, step: &Part) {
+    fn count(&mut self, step: &OpencodePart) {
         let StepTokens { input, output, reasoning, cache } = &step.tokens;
-        self.tokens = self.tokens.and(Tokens {
+        self.tokens = self.tokens.plus(TokenCounts {
             input: input.saturating_add(cache.read).saturating_add(cache.write),
             cached: cache.read,
             written: cache.write,
@@ -243,83 +245,79 @@ impl Stream {
         self.dollars += step.cost.max(0.0);
     }
 
-    fn spent(&self) -> Option<Spent> {
-        // Without a price of its own it says 0.
+    fn spent(&self) -> Option<ModelSpend> {
+        // The cost is 0 if opencode has no price.
         let micro = (self.dollars * 1e6).round() as u64;
         let cost_micro_usd = (micro > 0).then_some(micro);
-        (self.tokens != Tokens::default()).then_some(Spent {
+        (self.tokens != TokenCounts::default()).then_some(ModelSpend {
             model: None,
             tokens: self.tokens,
             cost_micro_usd,
         })
     }
 
-    fn tool(&mut self, tool: String, State { title, error, input }: State) -> Said {
-        let Input { tool: meant, error: wrong, command, file } = input;
+    fn apply_tool(&mut self, tool: String, OpencodeToolState { title, error, input }: OpencodeToolState) -> OutputLine {
+        let OpencodeToolInput { tool: meant, error: wrong, command, file } = input;
         if tool == "invalid" {
             return if wrong.0.contains("unavailable tool") {
-                self.deny(bounded::tool(&meant.0, String::new()))
+                self.record_denial(bounded::tool_call(&meant.0, String::new()))
             } else {
-                Said::Tool { name: meant.0, about: glance(&wrong.0) }
+                OutputLine::Tool { name: meant.0, about: first_line(&wrong.0) }
             };
         }
-        let about = [title, command.0, file.0].iter().find(|text| !text.is_empty()).map(|text| glance(text));
+        let about = [title, command.0, file.0].iter().find(|text| !text.is_empty()).map(|text| first_line(text));
         let about = about.unwrap_or_default();
         if error.contains("rejected permission") || error.contains("specified a rule") {
-            return self.deny(bounded::tool(&tool, about));
+            return self.record_denial(bounded::tool_call(&tool, about));
         }
-        if error.is_empty() && tool.strip_prefix(SERVER).is_some_and(|rest| rest.starts_with('_')) {
+        if error.is_empty() && tool.strip_prefix(REPORT_SERVER).is_some_and(|rest| rest.starts_with('_')) {
             self.found_reports = Some(true);
         }
-        Said::Tool { name: tool, about }
+        OutputLine::Tool { name: tool, about }
     }
 
-    fn deny(&mut self, denied: Denied) -> Said {
-        bounded::deny(&mut self.denied, &denied);
-        Said::Denied(denied)
+    fn record_denial(&mut self, denied: DeniedTool) -> OutputLine {
+        bounded::push_denied(&mut self.denied, &denied);
+        OutputLine::Denied(denied)
     }
 
-    fn failed(&mut self, Failure { name, data }: Failure) -> String {
-        let message = if data.message.is_empty() { name } else { glance(&data.message) };
+    fn apply_error(&mut self, OpencodeFailure { name, data }: OpencodeFailure) -> String {
+        let message = if data.message.is_empty() { name } else { first_line(&data.message) };
         let message = if self.steps == 0 && message.starts_with("Unexpected server error") {
-            // A model that it does not know is all that it is known to say this about.
+            // The only known cause of this error is an unknown model.
             format!("{message} (before its first step: `opencode models` lists the models that it knows)")
         } else {
             message
         };
-        let kind = kind_of(&data, &message);
-        self.trouble.get_or_insert_with(|| Trouble::new(kind, message.clone()));
+        let kind = error_kind(&data, &message);
+        self.trouble.get_or_insert_with(|| AgentError::new(kind, message.clone()));
         message
     }
 
-    fn unfinished(&self, end: &Closing<'_>) -> Option<Trouble> {
-        match self.reason.as_deref() {
+    fn missing_end(&self, end: &AgentExit<'_>) -> Option<AgentError> {
+        match self.finish_reason.as_deref() {
             Some("stop") => None,
-            Some("length") => {
-                Some(Trouble::new(TroubleKind::Bound, "its last answer was cut at its longest"))
-            }
-            Some("tool-calls" | "") | None => Some(without_a_word(end)),
-            Some(reason) => {
-                Some(Trouble::new(TroubleKind::Other, format!("its last step ended with {reason}")))
-            }
+            Some("length") => Some(AgentError::new(AgentErrorKind::OwnLimit, "its last answer was cut at its longest")),
+            Some("tool-calls" | "") | None => Some(missing_result_error(end)),
+            Some(reason) => Some(AgentError::new(AgentErrorKind::Other, format!("its last step ended with {reason}"))),
         }
     }
 }
 
-/// Why it did not end: only its stderr tells that it does not know a session.
-fn without_a_word(end: &Closing<'_>) -> Trouble {
-    let trouble = end.without_a_word();
+/// The error of a process without a final step. Only stderr shows an unknown session.
+fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
+    let trouble = end.missing_result_error();
     if trouble.message.contains("Session not found") {
-        return Trouble { kind: TroubleKind::Session, ..trouble };
+        return AgentError { kind: AgentErrorKind::SessionGone, ..trouble };
     }
     trouble
 }
 
-fn kind_of(data: &FailureData, message: &str) -> TroubleKind {
+fn error_kind(data: &OpencodeFailureData, message: &str) -> AgentErrorKind {
     let seconds = data.response_headers.get("retry-after").and_then(|word| word.0.trim().parse().ok());
-    // A connection that broke has a code of its own.
+    // A broken connection has a code of its own.
     let broken = !data.metadata.code.0.is_empty();
-    let kind = refusal::kind(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
-    let unknown = kind == TroubleKind::Other && data.status_code.is_none();
-    if broken && unknown { TroubleKind::Broken } else { kind }
+    let kind = refusal::classify(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
+    let unknown = kind == AgentErrorKind::Other && data.status_code.is_none();
+    if broken && unknown { AgentErrorKind::Broken } else { kind }
 }

@@ -1,7 +1,7 @@
-//! What Qwen Code keeps of a session: a file with a JSON object a line, in which each answer's tokens are counted, also
-//! those of the agents that it started itself, and where it was killed.
+//! Reads token usage from Qwen Code's session file, which contains every answer, including those of sub-agents
+//! and of a killed process.
 //!
-//! A session that was resumed is continued in its file, so only what is younger than the attempt counts.
+//! A resumed session continues in its file, so only entries newer than the start of the attempt count.
 
 use std::borrow::Cow;
 use std::fs;
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::heard::{Spent, Tokens};
+use signoff_core::agent_output::{ModelSpend, TokenCounts};
 
-use crate::agent::{Closing, bounded, session_file};
+use crate::agent::{AgentExit, bounded, session_file};
 
 #[derive(Deserialize)]
-struct Line<'a> {
+struct QwenChatLine<'a> {
     timestamp: Timestamp,
     #[serde(borrow, default)]
     subtype: Option<Cow<'a, str>>,
@@ -24,13 +24,13 @@ struct Line<'a> {
 }
 
 #[derive(Deserialize)]
-struct Payload<'a> {
+struct QwenPayload<'a> {
     #[serde(rename = "uiEvent", borrow)]
-    event: Event<'a>,
+    event: QwenEvent<'a>,
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct QwenEvent<'a> {
     #[serde(rename = "event.name", borrow)]
     name: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -43,37 +43,37 @@ struct Event<'a> {
     cached_content_token_count: u64,
 }
 
-/// What this attempt spent in a session; nothing where that cannot be told.
-pub fn spent(closing: &Closing<'_>, session: &str) -> Vec<Spent> {
+/// The usage of this attempt in a session. Empty if it is unknown.
+pub fn read_usage(exit: &AgentExit<'_>, session: &str) -> Vec<ModelSpend> {
     let mut spent = Vec::new();
-    for path in files(&closing.home.join(".qwen/projects"), session) {
-        session_file::lines(&path, |line| {
-            if let Some((model, tokens)) = answer(line, closing.started_at) {
-                bounded::add(&mut spent, model.as_deref(), tokens);
+    for path in session_files(&exit.home.join(".qwen/projects"), session) {
+        session_file::for_each_line(&path, |line| {
+            if let Some((model, tokens)) = parse_answer(line, exit.started_at) {
+                bounded::add_tokens(&mut spent, model.as_deref(), tokens);
             }
         });
     }
     spent
 }
 
-/// `PROJECT/chats/SESSION.jsonl`; there is one project, under a name made of its path.
-fn files(projects: &Path, session: &str) -> Vec<PathBuf> {
+/// The files `PROJECT/chats/SESSION.jsonl`. There is one project, named after its path.
+fn session_files(projects: &Path, session: &str) -> Vec<PathBuf> {
     if !session.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
         return Vec::new();
     }
     let below = fs::read_dir(projects).into_iter().flatten().flatten().take(16);
     let files = below.map(|entry| entry.path().join("chats").join(format!("{session}.jsonl")));
-    files.filter(|path| session_file::is_one(path)).collect()
+    files.filter(|path| session_file::is_plain_file(path)).collect()
 }
 
 /// The model and the tokens of an answer.
-fn answer(line: &[u8], since: Timestamp) -> Option<(Option<Cow<'_, str>>, Tokens)> {
-    let line: Line<'_> = serde_json::from_slice(line).ok()?;
+fn parse_answer(line: &[u8], since: Timestamp) -> Option<(Option<Cow<'_, str>>, TokenCounts)> {
+    let line: QwenChatLine<'_> = serde_json::from_slice(line).ok()?;
     if line.timestamp < since || line.subtype.as_deref() != Some("ui_telemetry") {
         return None;
     }
-    let Payload { event } = serde_json::from_str(line.payload?.get()).ok()?;
-    let tokens = Tokens {
+    let QwenPayload { event } = serde_json::from_str(line.payload?.get()).ok()?;
+    let tokens = TokenCounts {
         input: event.input_token_count,
         cached: event.cached_content_token_count,
         written: 0,

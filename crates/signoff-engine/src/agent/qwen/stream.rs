@@ -1,22 +1,22 @@
-//! What Qwen Code says with `-o stream-json`.
+//! Parses Qwen Code's output with `-o stream-json`.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, OutputLine, TokenCounts};
 use signoff_core::contract::Blocks;
-use signoff_core::heard::{Heard, Said, Tokens, Trouble, TroubleKind};
 
 use super::chat;
-use crate::agent::about::about;
-use crate::agent::bounded::{self, REFUSALS};
-use crate::agent::line::{loose, note_unread, whole};
-use crate::agent::{Account, Closing, Listener, SERVER, api_error};
+use crate::agent::bounded::{self, MAX_DENIED};
+use crate::agent::json_line::{loose, record_unparsed, sanitize};
+use crate::agent::tool_summary::summarize_arguments;
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, api_error};
 
-/// A line; which of the keys there are depends on its type.
+/// A line. Its type decides which fields are set.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct QwenLine<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -27,7 +27,7 @@ struct Line<'a> {
     mcp_servers: Option<&'a RawValue>,
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
-    /// The call that another agent was asked with, whose line it is.
+    /// The tool call that started the sub-agent this line belongs to.
     #[serde(borrow, default)]
     parent_tool_use_id: Option<Cow<'a, str>>,
     #[serde(default)]
@@ -35,26 +35,26 @@ struct Line<'a> {
     #[serde(borrow, default, deserialize_with = "loose")]
     result: Option<Cow<'a, str>>,
     #[serde(borrow, default, deserialize_with = "loose")]
-    error: Option<Failure<'a>>,
+    error: Option<QwenFailure<'a>>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
     #[serde(borrow, default)]
     permission_denials: Option<&'a RawValue>,
 }
 
-/// A part of a line: what is odd in it leaves the rest as it is.
-fn read<'a, T: Deserialize<'a>>(part: Option<&'a RawValue>) -> Option<T> {
+/// Parses a field. An invalid one does not affect the rest of the line.
+fn parse_part<'a, T: Deserialize<'a>>(part: Option<&'a RawValue>) -> Option<T> {
     part.and_then(|raw| serde_json::from_str(raw.get()).ok())
 }
 
 #[derive(Deserialize)]
-struct Retry {
+struct QwenRetry {
     #[serde(rename = "delayMs")]
     delay_ms: Option<u64>,
 }
 
 #[derive(Deserialize)]
-struct Server<'a> {
+struct QwenMcpServer<'a> {
     #[serde(borrow)]
     name: Cow<'a, str>,
     #[serde(borrow)]
@@ -62,17 +62,17 @@ struct Server<'a> {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct QwenMessage<'a> {
     #[serde(borrow, default)]
     model: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    content: Vec<Part<'a>>,
+    content: Vec<QwenPart<'a>>,
     #[serde(default)]
-    usage: Usage,
+    usage: QwenUsage,
 }
 
 #[derive(Deserialize)]
-struct Part<'a> {
+struct QwenPart<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -85,8 +85,8 @@ struct Part<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Usage {
-    /// With what came out of the cache.
+struct QwenUsage {
+    /// Including cache reads.
     input_tokens: u64,
     output_tokens: u64,
     cache_read_input_tokens: u64,
@@ -94,205 +94,199 @@ struct Usage {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Failure<'a> {
+struct QwenFailure<'a> {
     #[serde(borrow)]
     message: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
-struct Denial<'a> {
+struct QwenDenial<'a> {
     #[serde(borrow)]
     tool_name: Cow<'a, str>,
     #[serde(borrow, default)]
     tool_input: Option<&'a RawValue>,
 }
 
-/// The type of its messages.
-const MESSAGE: &str = "assistant";
+/// Type of the agent's messages.
+const MESSAGE_TYPE: &str = "assistant";
 
-impl Message<'_> {
-    /// Whether every text is there.
-    fn is_whole(&self) -> bool {
+impl QwenMessage<'_> {
+    /// Whether every text part has a text.
+    fn is_complete(&self) -> bool {
         self.content.iter().all(|part| part.kind != "text" || part.text.is_some())
     }
 }
 
-/// Hears a run of Qwen Code.
+/// Parser for one run of Qwen Code.
 #[derive(Default)]
-pub struct Stream {
-    heard: Heard,
-    /// What it said since it last used a tool.
+pub struct QwenStream {
+    summary: AgentSummary,
+    /// Text since the last tool use.
     message: Blocks,
-    /// Whether its provider was asked again, and nothing came of it yet.
-    asks_again: bool,
-    end: Option<End>,
+    /// Whether the provider was asked again, without an answer yet.
+    retrying: bool,
+    end: Option<QwenEnd>,
 }
 
-/// Its last line.
-enum End {
+/// The final line.
+enum QwenEnd {
     /// `last_block` is the text of its `result` line. It repeats the last message, or one before a tool use.
-    Well {
+    Success {
         last_block: String,
     },
-    /// It had no answer in the end, however often it asked.
+    /// All retries failed.
     Unanswered,
-    Badly {
+    Failure {
         message: String,
     },
 }
 
-impl Listener for Stream {
-    fn line(&mut self, line: &[u8]) -> Vec<Said> {
-        let raw = whole(line);
-        let Ok(line) = serde_json::from_slice::<Line<'_>>(&raw) else {
-            note_unread(&raw, MESSAGE, &mut self.message);
+impl OutputParser for QwenStream {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        let raw = sanitize(line);
+        let Ok(line) = serde_json::from_slice::<QwenLine<'_>>(&raw) else {
+            record_unparsed(&raw, MESSAGE_TYPE, &mut self.message);
             return Vec::new();
         };
-        // Where it goes on, it has not ended.
-        if matches!(
-            (line.kind.as_ref(), line.subtype.as_deref()),
-            ("system", Some("init")) | ("assistant" | "user", _)
-        ) {
+        // The agent continues, so it has not ended.
+        if matches!((line.kind.as_ref(), line.subtype.as_deref()), ("system", Some("init")) | ("assistant" | "user", _))
+        {
             self.end = None;
         }
         match (line.kind.as_ref(), line.subtype.as_deref()) {
-            ("system", Some("init")) => self.begins(line),
+            ("system", Some("init")) => self.apply_init(line),
             ("system", Some("retry")) => {
-                self.asks_again = true;
+                self.retrying = true;
                 let delay =
-                    read(line.data).and_then(|Retry { delay_ms }| delay_ms).map(Duration::from_millis);
-                return vec![Said::Waits { why: "its provider is asked again".to_owned(), delay }];
+                    parse_part(line.data).and_then(|QwenRetry { delay_ms }| delay_ms).map(Duration::from_millis);
+                return vec![OutputLine::Waits { why: "its provider is asked again".to_owned(), delay }];
             }
-            (MESSAGE, _) => {
+            (MESSAGE_TYPE, _) => {
                 let own = line.parent_tool_use_id.is_none();
-                match read(line.message).filter(Message::is_whole) {
-                    Some(message) => return self.says(message, own),
-                    None => note_unread(&raw, MESSAGE, &mut self.message),
+                match parse_part(line.message).filter(QwenMessage::is_complete) {
+                    Some(message) => return self.apply_message(message, own),
+                    None => record_unparsed(&raw, MESSAGE_TYPE, &mut self.message),
                 }
             }
-            ("result", _) => return self.closes(line),
+            ("result", _) => return self.apply_result(line),
             ("system" | "user", _) => {}
-            _ => note_unread(&raw, MESSAGE, &mut self.message),
+            _ => record_unparsed(&raw, MESSAGE_TYPE, &mut self.message),
         }
         Vec::new()
     }
 
-    fn ended(&mut self, end: &Closing<'_>) -> Account {
-        let mut heard = std::mem::take(&mut self.heard);
-        let kept = heard.session.as_deref().map(|session| chat::spent(end, session)).unwrap_or_default();
+    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
+        let mut summary = std::mem::take(&mut self.summary);
+        let kept = summary.session.as_deref().map(|session| chat::read_usage(exit, session)).unwrap_or_default();
         if !kept.is_empty() {
-            heard.spent = kept;
+            summary.spent = kept;
         }
         let mut message = std::mem::take(&mut self.message);
-        heard.trouble = match self.end.take() {
-            Some(End::Well { .. }) if message.is_empty() && heard.spent.is_empty() => {
+        summary.error = match self.end.take() {
+            Some(QwenEnd::Success { .. }) if message.is_empty() && summary.spent.is_empty() => {
                 let words = "it says that it succeeded, but it asked no model and said nothing";
-                Some(Trouble::new(TroubleKind::Other, words))
+                Some(AgentError::new(AgentErrorKind::Other, words))
             }
-            Some(End::Well { last_block }) => {
+            Some(QwenEnd::Success { last_block }) => {
                 // If the message is empty, the result line repeats text from before a tool use, which is no answer.
                 if !message.is_empty() && !message.ends_with(&last_block) {
                     message.add(&last_block);
                 }
                 None
             }
-            Some(End::Unanswered) => {
+            Some(QwenEnd::Unanswered) => {
                 let words = "its provider was asked again and again, and answered nothing";
-                Some(Trouble::new(TroubleKind::Broken, words))
+                Some(AgentError::new(AgentErrorKind::Broken, words))
             }
-            Some(End::Badly { message }) => Some(api_error::trouble(&message, None)),
-            None => Some(unclosed(end)),
+            Some(QwenEnd::Failure { message }) => Some(api_error::parse_error(&message, None)),
+            None => Some(missing_result_error(exit)),
         };
-        Account::new(message, heard)
+        AgentResult::new(message, summary)
     }
 }
 
-impl Stream {
-    fn begins(&mut self, line: Line<'_>) {
-        self.heard.session = line.session_id.map(Cow::into_owned);
-        let servers: Vec<Server<'_>> = read(line.mcp_servers).unwrap_or_default();
-        let server = servers.iter().find(|server| server.name == SERVER);
-        self.heard.found_reports = server.map(|server| server.status == "connected");
+impl QwenStream {
+    fn apply_init(&mut self, line: QwenLine<'_>) {
+        self.summary.session = line.session_id.map(Cow::into_owned);
+        let servers: Vec<QwenMcpServer<'_>> = parse_part(line.mcp_servers).unwrap_or_default();
+        let server = servers.iter().find(|server| server.name == REPORT_SERVER);
+        self.summary.reached_report_server = server.map(|server| server.status == "connected");
     }
 
-    fn says(&mut self, message: Message<'_>, own: bool) -> Vec<Said> {
-        self.counts(&message);
-        let said: Vec<Said> = message.content.into_iter().filter_map(part).collect();
+    fn apply_message(&mut self, message: QwenMessage<'_>, own: bool) -> Vec<OutputLine> {
+        self.count_tokens(&message);
+        let said: Vec<OutputLine> = message.content.into_iter().filter_map(parse_output_part).collect();
         for one in said.iter().filter(|_| own) {
-            self.asks_again = false;
+            self.retrying = false;
             match one {
-                Said::Text(text) => self.message.add(text),
-                Said::Tool { .. } => self.message.clear(),
-                Said::Denied(_) | Said::Error(_) | Said::Waits { .. } => {}
+                OutputLine::Text(text) => self.message.add(text),
+                OutputLine::Tool { .. } => self.message.clear(),
+                OutputLine::Denied(_) | OutputLine::Error(_) | OutputLine::Waits { .. } => {}
             }
         }
         said
     }
 
-    /// The end that its `result` line reports as a success.
-    fn well(&self, result: &str) -> End {
-        if self.asks_again {
-            return End::Unanswered;
+    /// The end of a run whose `result` line reports success.
+    fn success_end(&self, result: &str) -> QwenEnd {
+        if self.retrying {
+            return QwenEnd::Unanswered;
         }
-        End::Well { last_block: result.to_owned() }
+        QwenEnd::Success { last_block: result.to_owned() }
     }
 
-    /// Each turn by itself: the last line counts the whole session, also what was before it was resumed.
-    fn counts(&mut self, message: &Message<'_>) {
-        let Usage { input_tokens, output_tokens, cache_read_input_tokens } = message.usage;
+    /// Counts each turn separately, because the final line counts the whole session, including earlier processes.
+    fn count_tokens(&mut self, message: &QwenMessage<'_>) {
+        let QwenUsage { input_tokens, output_tokens, cache_read_input_tokens } = message.usage;
         if input_tokens == 0 && output_tokens == 0 {
             return;
         }
-        let tokens = Tokens {
-            input: input_tokens,
-            cached: cache_read_input_tokens,
-            written: 0,
-            output: output_tokens,
-        };
-        bounded::add(&mut self.heard.spent, message.model.as_deref(), tokens);
+        let tokens =
+            TokenCounts { input: input_tokens, cached: cache_read_input_tokens, written: 0, output: output_tokens };
+        bounded::add_tokens(&mut self.summary.spent, message.model.as_deref(), tokens);
     }
 
-    fn closes(&mut self, line: Line<'_>) -> Vec<Said> {
-        let denied = |denial: Denial<'_>| bounded::tool(&denial.tool_name, about(denial.tool_input));
-        let denials: Vec<Denial<'_>> = read(line.permission_denials).unwrap_or_default();
-        self.heard.denied = denials.into_iter().take(REFUSALS).map(denied).collect();
-        if self.heard.session.is_none() {
-            self.heard.session = line.session_id.map(Cow::into_owned);
+    fn apply_result(&mut self, line: QwenLine<'_>) -> Vec<OutputLine> {
+        let denied =
+            |denial: QwenDenial<'_>| bounded::tool_call(&denial.tool_name, summarize_arguments(denial.tool_input));
+        let denials: Vec<QwenDenial<'_>> = parse_part(line.permission_denials).unwrap_or_default();
+        self.summary.denied = denials.into_iter().take(MAX_DENIED).map(denied).collect();
+        if self.summary.session.is_none() {
+            self.summary.session = line.session_id.map(Cow::into_owned);
         }
-        let mut said: Vec<Said> = self.heard.denied.iter().cloned().map(Said::Denied).collect();
+        let mut said: Vec<OutputLine> = self.summary.denied.iter().cloned().map(OutputLine::Denied).collect();
         self.end = Some(if line.is_error || line.subtype.as_deref() != Some("success") {
             let message = line.error.unwrap_or_default().message.into_owned();
-            said.push(Said::Error(message.clone()));
-            End::Badly { message }
+            said.push(OutputLine::Error(message.clone()));
+            QwenEnd::Failure { message }
         } else {
-            self.well(&line.result.unwrap_or_default())
+            self.success_end(&line.result.unwrap_or_default())
         });
         said
     }
 }
 
-fn part(part: Part<'_>) -> Option<Said> {
+fn parse_output_part(part: QwenPart<'_>) -> Option<OutputLine> {
     if part.kind == "tool_use" {
         let name = part.name.unwrap_or_default().into_owned();
-        return Some(Said::Tool { name, about: about(part.input) });
+        return Some(OutputLine::Tool { name, about: summarize_arguments(part.input) });
     }
-    // Also in a part of another type: it is said to us.
-    part.text.map(|text| Said::Text(text.into_owned()))
+    // Also in a part of another type, because it is addressed to us.
+    part.text.map(|text| OutputLine::Text(text.into_owned()))
 }
 
-/// What it only says on stderr, with an exit code of its own.
-fn unclosed(end: &Closing<'_>) -> Trouble {
-    let stderr = String::from_utf8_lossy(end.stderr);
-    let line =
-        |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
+/// The error of a process without a final line, from stderr.
+fn missing_result_error(exit: &AgentExit<'_>) -> AgentError {
+    let stderr = String::from_utf8_lossy(exit.stderr);
+    let line = |words: &str| stderr.lines().find(|line| line.contains(words)).map(|line| line.trim().to_owned());
     if let Some(unknown) = line("Unknown argument").or_else(|| line("Invalid values:")) {
-        return Trouble::new(TroubleKind::Version, unknown);
+        return AgentError::new(AgentErrorKind::Version, unknown);
     }
     if let Some(bound) = line("Reached max session turns").or_else(|| line("Run aborted:")) {
-        return Trouble::new(TroubleKind::Bound, bound);
+        return AgentError::new(AgentErrorKind::OwnLimit, bound);
     }
     if let Some(unknown) = line("No saved session found") {
-        return Trouble::new(TroubleKind::Session, unknown);
+        return AgentError::new(AgentErrorKind::SessionGone, unknown);
     }
-    end.without_a_word()
+    exit.missing_result_error()
 }

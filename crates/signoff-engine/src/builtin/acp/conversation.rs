@@ -1,4 +1,4 @@
-//! A whole conversation with an agent: it is greeted, given a session, a model and the prompt.
+//! One conversation with an agent: handshake, session, model and prompt.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,12 +9,12 @@ use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     CancelNotification, ContentBlock, HttpHeader, Implementation, InitializeRequest, InitializeResponse,
     LoadSessionRequest, McpServer, McpServerHttp, NewSessionRequest, PromptRequest, RequestPermissionRequest,
-    RequestPermissionResponse, SessionConfigOption, SessionConfigOptionCategory, SessionId,
-    SessionNotification, SetSessionConfigOptionRequest, TextContent,
+    RequestPermissionResponse, SessionConfigOption, SessionConfigOptionCategory, SessionId, SessionNotification,
+    SetSessionConfigOptionRequest, TextContent,
 };
 use agent_client_protocol::{
-    Agent, Client, Error, Lines, is_connection_terminated, is_incoming_transport_closed,
-    on_receive_notification, on_receive_request,
+    Agent, Client, Error, Lines, is_connection_terminated, is_incoming_transport_closed, on_receive_notification,
+    on_receive_request,
 };
 use futures_util::{Sink, Stream, StreamExt};
 use serde::Deserialize;
@@ -22,56 +22,56 @@ use serde::de::IgnoredAny;
 use signoff_core::contract::Blocks;
 use tokio::time::timeout;
 
-use super::order::Job;
-use super::teller::Teller;
-use super::{Stop, permission};
-use crate::agent::acp::line::Line;
-use crate::agent::{SERVER, note_unread};
+use super::args::AcpJob;
+use super::printer::LinePrinter;
+use super::{StopFuture, permission};
+use crate::agent::acp::line::AcpLine;
+use crate::agent::{REPORT_SERVER, record_unparsed};
 
 /// How a conversation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// With a word that is printed, well or not.
-    Said,
-    /// The agent went away.
-    Broken,
-    /// It did not answer the greeting.
-    Unspoken,
+pub enum ConversationEnd {
+    /// The agent answered or reported an error, and the line was printed.
+    Answered,
+    /// The connection broke.
+    Disconnected,
+    /// The agent did not complete the handshake.
+    HandshakeFailed,
 }
 
-/// Lines are told by those who answer and by those who ask.
-struct Shared<W>(Arc<Mutex<Teller<W>>>);
+/// The line printer, shared by the handlers and the conversation.
+struct SharedPrinter<W>(Arc<Mutex<LinePrinter<W>>>);
 
-impl<W> Clone for Shared<W> {
+impl<W> Clone for SharedPrinter<W> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<W> Shared<W> {
-    fn lock(&self) -> MutexGuard<'_, Teller<W>> {
+impl<W> SharedPrinter<W> {
+    fn lock(&self) -> MutexGuard<'_, LinePrinter<W>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Speaks with an agent over its pipes until it has answered the prompt, or until it is to stop.
-pub async fn converse<W: Write + Send + 'static>(
-    told: impl Sink<String, Error = io::Error> + Send + 'static,
-    said: impl Stream<Item = io::Result<String>> + Send + 'static,
-    job: Job,
-    (out, stop): (W, Stop),
-) -> Ended {
-    let opening = Arc::new(Mutex::new(Opening::default()));
-    let teller = Shared(Arc::new(Mutex::new(Teller::new(out, job.order.resumes.is_some()))));
-    let said = overheard(said, (Arc::clone(&opening), teller.clone()));
-    let (hears, answers, asks) = (teller.clone(), teller.clone(), teller.clone());
-    let reads = job.order.reads;
+/// Runs a conversation over the agent's pipes until the prompt is answered or `stop` resolves.
+pub async fn run_conversation<W: Write + Send + 'static>(
+    to_agent: impl Sink<String, Error = io::Error> + Send + 'static,
+    from_agent: impl Stream<Item = io::Result<String>> + Send + 'static,
+    job: AcpJob,
+    (out, stop): (W, StopFuture),
+) -> ConversationEnd {
+    let first_lines = Arc::new(Mutex::new(FirstLines::default()));
+    let printer = SharedPrinter(Arc::new(Mutex::new(LinePrinter::new(out, job.args.resume_session.is_some()))));
+    let from_agent = observe(from_agent, (Arc::clone(&first_lines), printer.clone()));
+    let (hears, answers, asks) = (printer.clone(), printer.clone(), printer.clone());
+    let reads = job.args.read_only;
     let outcome = Client
         .v1()
-        .name(SERVER)
+        .name(REPORT_SERVER)
         .on_receive_notification(
             async move |notification: SessionNotification, _| {
-                hears.lock().take(notification.update);
+                hears.lock().apply(notification.update);
                 Ok(())
             },
             on_receive_notification!(),
@@ -80,173 +80,175 @@ pub async fn converse<W: Write + Send + 'static>(
             async move |request: RequestPermissionRequest, responder, _| {
                 let allowed = permission::is_allowed(&request, reads);
                 let (id, fields) = (request.tool_call.tool_call_id.clone(), &request.tool_call.fields);
-                answers.lock().asked_for(id, fields, allowed);
+                answers.lock().print_permission(id, fields, allowed);
                 responder.respond(RequestPermissionResponse::new(permission::answer(&request, allowed)))
             },
             on_receive_request!(),
         )
-        .connect_with(Lines::new(told, said), async move |agent| {
-            Conversation { agent, teller: asks, job }.run(stop).await
+        .connect_with(Lines::new(to_agent, from_agent), async move |agent| {
+            Conversation { agent, printer: asks, job }.run(stop).await
         })
         .await;
-    close(&mut teller.lock(), outcome, &opening.lock().unwrap_or_else(PoisonError::into_inner))
+    finish(&mut printer.lock(), outcome, &first_lines.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What is known of an agent from its first lines.
+/// What an agent's first lines show.
 #[derive(Debug, Default)]
-struct Opening {
-    /// The first line that it said.
+struct FirstLines {
+    /// The first line.
     first: Option<String>,
-    /// Whether it said something that the protocol knows. Who says again what it was told does not.
-    speaks: Option<bool>,
+    /// Whether the agent speaks the protocol. `false` if it echoes its input. `None` if unknown.
+    speaks_protocol: Option<bool>,
 }
 
-impl Opening {
-    fn hear(&mut self, line: &str) {
-        if self.speaks.is_none() && !line.trim().is_empty() {
-            self.speaks = is_spoken(line);
+impl FirstLines {
+    fn record(&mut self, line: &str) {
+        if self.speaks_protocol.is_none() && !line.trim().is_empty() {
+            self.speaks_protocol = is_protocol_message(line);
             self.first.get_or_insert_with(|| line.trim().to_owned());
         }
     }
 }
 
-/// Whether a line is a message of the protocol, and not the greeting come back; nobody knows of other lines.
-fn is_spoken(line: &str) -> Option<bool> {
+/// Whether a line is a protocol message and not an echo of the handshake. `None` for any other line.
+fn is_protocol_message(line: &str) -> Option<bool> {
     #[derive(Deserialize)]
-    struct Message<'a> {
+    struct JsonRpcMessage<'a> {
         #[serde(borrow, rename = "jsonrpc")]
         _version: Cow<'a, str>,
         #[serde(borrow, default)]
         method: Option<Cow<'a, str>>,
     }
-    let Message { method, .. } = serde_json::from_str(line).ok()?;
+    let JsonRpcMessage { method, .. } = serde_json::from_str(line).ok()?;
     Some(method.as_deref() != Some("initialize"))
 }
 
-/// Hands on what is said, hears how it opens, and tells what the protocol cannot read of a message.
-fn overheard<W: Write + Send + 'static>(
-    said: impl Stream<Item = io::Result<String>> + Send + 'static,
-    (opening, teller): (Arc<Mutex<Opening>>, Shared<W>),
+/// Passes lines on, records the first ones, and reports messages that cannot be parsed.
+fn observe<W: Write + Send + 'static>(
+    from_agent: impl Stream<Item = io::Result<String>> + Send + 'static,
+    (first_lines, printer): (Arc<Mutex<FirstLines>>, SharedPrinter<W>),
 ) -> impl Stream<Item = io::Result<String>> + Send + 'static {
-    said.inspect(move |line| {
+    from_agent.inspect(move |line| {
         if let Ok(line) = line {
-            opening.lock().unwrap_or_else(PoisonError::into_inner).hear(line);
-            if let Some(line) = unread(line) {
-                teller.lock().unread(line);
+            first_lines.lock().unwrap_or_else(PoisonError::into_inner).record(line);
+            if let Some(line) = unparsed(line) {
+                printer.lock().print_unparsed(line);
             }
         }
     })
 }
 
-/// The beginning of a line that may be a part of a message and is not read as one.
-fn unread(line: &str) -> Option<String> {
+/// The beginning of a line that may be part of a message and cannot be parsed.
+fn unparsed(line: &str) -> Option<String> {
     #[derive(Deserialize)]
-    struct Update {
+    struct SessionUpdateMessage {
         #[serde(rename = "params")]
         _params: SessionNotification,
     }
     const MESSAGE: &str = "agent_message_chunk";
-    let is_read = !line.contains(MESSAGE) || serde_json::from_str::<Update>(line).is_ok();
-    let mut noted = Blocks::default();
+    let is_read = !line.contains(MESSAGE) || serde_json::from_str::<SessionUpdateMessage>(line).is_ok();
+    let mut unparsed_lines = Blocks::default();
     if !is_read || serde_json::from_str::<IgnoredAny>(line).is_err() {
-        note_unread(line.as_bytes(), MESSAGE, &mut noted);
+        record_unparsed(line.as_bytes(), MESSAGE, &mut unparsed_lines);
     }
-    noted.join().unreadable
+    unparsed_lines.join().unreadable
 }
 
-/// How an error of ours begins.
-const UNANSWERED: &str = "it did not answer the greeting";
+/// Prefix of our own error for a missing handshake.
+const NO_HANDSHAKE: &str = "it did not complete the handshake";
 
-fn close<W: Write>(teller: &mut Teller<W>, outcome: Result<(), Error>, opening: &Opening) -> Ended {
-    teller.close();
+fn finish<W: Write>(
+    printer: &mut LinePrinter<W>,
+    outcome: Result<(), Error>,
+    first_lines: &FirstLines,
+) -> ConversationEnd {
+    printer.close();
     match outcome {
-        Ok(()) => Ended::Said,
-        Err(error) if opening.speaks != Some(true) => {
-            let late = || error.message.starts_with(UNANSWERED).then(|| error.message.clone());
-            let echoes = opening.speaks.map(|_| "it says again what it is told".to_owned());
-            teller.tell(&Line::Unspoken { said: echoes.or_else(|| opening.first.clone()).or_else(late) });
-            Ended::Unspoken
+        Ok(()) => ConversationEnd::Answered,
+        Err(error) if first_lines.speaks_protocol != Some(true) => {
+            let late = || error.message.starts_with(NO_HANDSHAKE).then(|| error.message.clone());
+            let echoes = first_lines.speaks_protocol.map(|_| "it echoes its input".to_owned());
+            printer
+                .print(&AcpLine::HandshakeFailed { said: echoes.or_else(|| first_lines.first.clone()).or_else(late) });
+            ConversationEnd::HandshakeFailed
         }
         Err(error) if is_connection_terminated(&error) || is_incoming_transport_closed(&error) => {
-            Ended::Broken
+            ConversationEnd::Disconnected
         }
         Err(error) => {
-            let message = words(&error);
-            let code = status(&error, &message).unwrap_or(error.code.value());
-            teller.tell(&Line::Error { code: Some(code), message });
-            Ended::Said
+            let message = error_text(&error);
+            let code = provider_status(&error, &message).unwrap_or(error.code.value());
+            printer.print(&AcpLine::Error { code: Some(code), message });
+            ConversationEnd::Answered
         }
     }
 }
 
-/// An error's own words: agents put them into one of two places, and what breaks on our side into a third.
-fn words(error: &Error) -> String {
+/// The text of an error. Agents put it into one of two fields, and our own errors into a third.
+fn error_text(error: &Error) -> String {
     let data = error.data.as_ref();
     let details = data.and_then(|data| data.as_str().or_else(|| data.get("details")?.as_str()));
     details.unwrap_or(&error.message).to_owned()
 }
 
-/// The status that a provider answered with, where an agent tells its words alone: opencode says whose error it is.
-fn status(error: &Error, words: &str) -> Option<i32> {
-    let whose = error.data.as_ref().and_then(|data| data.get("errorName")?.as_str());
-    let statuses =
-        words.split(|char: char| !char.is_ascii_alphanumeric()).filter_map(|word| word.parse().ok());
-    whose
-        .filter(|whose| *whose == "APIError")
-        .and(statuses.into_iter().find(|status| (400..600).contains(status)))
+/// The provider's HTTP status, if the agent reports only its text. opencode marks these errors.
+fn provider_status(error: &Error, text: &str) -> Option<i32> {
+    let error_name = error.data.as_ref().and_then(|data| data.get("errorName")?.as_str());
+    let statuses = text.split(|char: char| !char.is_ascii_alphanumeric()).filter_map(|word| word.parse().ok());
+    error_name.filter(|whose| *whose == "APIError").and(statuses.into_iter().find(|status| (400..600).contains(status)))
 }
 
 struct Conversation<W> {
     agent: ConnectionTo<Agent>,
-    teller: Shared<W>,
-    job: Job,
+    printer: SharedPrinter<W>,
+    job: AcpJob,
 }
 
 impl<W: Write> Conversation<W> {
-    async fn run(self, stop: Stop) -> Result<(), Error> {
-        let version = Implementation::new(SERVER, env!("CARGO_PKG_VERSION"));
-        let greeting = InitializeRequest::new(ProtocolVersion::V1).client_info(version);
-        let Ok(capable) = timeout(self.job.greeting, self.agent.send_request(greeting).block_task()).await
+    async fn run(self, stop: StopFuture) -> Result<(), Error> {
+        let version = Implementation::new(REPORT_SERVER, env!("CARGO_PKG_VERSION"));
+        let request = InitializeRequest::new(ProtocolVersion::V1).client_info(version);
+        let Ok(response) = timeout(self.job.handshake_timeout, self.agent.send_request(request).block_task()).await
         else {
-            let message = format!("{UNANSWERED} within {:?}", self.job.greeting);
+            let message = format!("{NO_HANDSHAKE} within {:?}", self.job.handshake_timeout);
             return Err(Error::new(-32603, message));
         };
-        let capable = capable?;
-        if capable.protocol_version != ProtocolVersion::V1 {
+        let response = response?;
+        if response.protocol_version != ProtocolVersion::V1 {
             return Err(Error::new(-32600, "it speaks another version of the protocol"));
         }
-        let servers = self.servers(&capable);
-        let (session, options) = self.session(&capable, servers).await?;
-        self.teller.lock().tell(&Line::Session { id: session.to_string() });
-        self.choose_model(&session, &options).await?;
-        self.teller.lock().ask();
+        let servers = self.servers(&response);
+        let (session, options) = self.session(&response, servers).await?;
+        self.printer.lock().print(&AcpLine::Session { id: session.to_string() });
+        self.select_model(&session, &options).await?;
+        self.printer.lock().start_answer();
         self.prompt(session, stop).await
     }
 
-    /// The server that it reports to. The token is sent to the agent alone.
-    fn servers(&self, capable: &InitializeResponse) -> Vec<McpServer> {
-        let Some((url, token)) = &self.job.order.report else { return Vec::new() };
-        if !capable.agent_capabilities.mcp_capabilities.http {
-            self.teller.lock().tell(&Line::Reports { found: false });
+    /// The report server. The token is sent only to the agent.
+    fn servers(&self, response: &InitializeResponse) -> Vec<McpServer> {
+        let Some((url, token)) = &self.job.args.report else { return Vec::new() };
+        if !response.agent_capabilities.mcp_capabilities.http {
+            self.printer.lock().print(&AcpLine::Reports { found: false });
             return Vec::new();
         }
         let header = HttpHeader::new("Authorization", format!("Bearer {token}"));
-        vec![McpServer::Http(McpServerHttp::new(SERVER, url).headers(vec![header]))]
+        vec![McpServer::Http(McpServerHttp::new(REPORT_SERVER, url).headers(vec![header]))]
     }
 
     async fn session(
         &self,
-        capable: &InitializeResponse,
+        response: &InitializeResponse,
         servers: Vec<McpServer>,
     ) -> Result<(SessionId, Vec<SessionConfigOption>), Error> {
         let directory = &self.job.directory;
-        let Some(session) = &self.job.order.resumes else {
+        let Some(session) = &self.job.args.resume_session else {
             let new = NewSessionRequest::new(directory).mcp_servers(servers);
             let new = self.agent.send_request(new).block_task().await?;
             return Ok((new.session_id, new.config_options.unwrap_or_default()));
         };
-        if !capable.agent_capabilities.load_session {
-            return Err(Error::new(-32601, "it cannot go on with a session"));
+        if !response.agent_capabilities.load_session {
+            return Err(Error::new(-32601, "it cannot resume a session"));
         }
         let session = SessionId::from(session.clone());
         let load = LoadSessionRequest::new(session.clone(), directory).mcp_servers(servers);
@@ -254,13 +256,12 @@ impl<W: Write> Conversation<W> {
         Ok((session, loaded.config_options.unwrap_or_default()))
     }
 
-    /// Another model than the one that was asked for is never used.
-    async fn choose_model(&self, session: &SessionId, options: &[SessionConfigOption]) -> Result<(), Error> {
-        let Some(model) = &self.job.order.model else { return Ok(()) };
-        let is_model =
-            |option: &&SessionConfigOption| option.category == Some(SessionConfigOptionCategory::Model);
+    /// Selects the model. Fails rather than using another model than the requested one.
+    async fn select_model(&self, session: &SessionId, options: &[SessionConfigOption]) -> Result<(), Error> {
+        let Some(model) = &self.job.args.model else { return Ok(()) };
+        let is_model = |option: &&SessionConfigOption| option.category == Some(SessionConfigOptionCategory::Model);
         let Some(option) = options.iter().find(is_model) else {
-            let message = format!("model not found: it lets nobody choose {model}; its own arguments may");
+            let message = format!("model not found: it does not let clients choose {model}; its own arguments may");
             return Err(Error::new(-32602, message));
         };
         let choice = SetSessionConfigOptionRequest::new(session.clone(), option.id.clone(), model.as_str());
@@ -268,7 +269,7 @@ impl<W: Write> Conversation<W> {
         Ok(())
     }
 
-    async fn prompt(self, session: SessionId, stop: Stop) -> Result<(), Error> {
+    async fn prompt(self, session: SessionId, stop: StopFuture) -> Result<(), Error> {
         let text = ContentBlock::Text(TextContent::new(self.job.prompt));
         let asked = self.agent.send_request(PromptRequest::new(session.clone(), vec![text]));
         let mut answer = Box::pin(asked.block_task());
@@ -279,9 +280,9 @@ impl<W: Write> Conversation<W> {
                 answer.await?
             }
         };
-        let mut teller = self.teller.lock();
+        let mut teller = self.printer.lock();
         teller.close();
-        teller.end(&response);
+        teller.print_end(&response);
         Ok(())
     }
 }

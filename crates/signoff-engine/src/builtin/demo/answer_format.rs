@@ -1,21 +1,21 @@
-//! A review in the format the prompt asks for.
+//! Writes a review in the format the prompt asks for.
 
 use super::flaw::Flaw;
 
-/// The format, with what the prompt wants copied into it.
+/// The format, with the values the prompt asks to copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum AnswerFormat {
-    /// `<code-review nonce="…" commit="…">`: the name of the root and its whole first tag.
+    /// `<code-review nonce="…" commit="…">`: the root's name and its whole opening tag.
     Xml { name: String, tag: String, nonce: String },
     /// The comment line below the verdict.
     Markdown { comment: String },
 }
 
 impl AnswerFormat {
-    /// Instructions stand at the end of a prompt, behind any material that may look like them.
-    pub(super) fn asked_for(prompt: &str, nonce: &str) -> Self {
-        let tag =
-            prompt.lines().rfind(|line| line.starts_with("<code-review") || line.starts_with("<spec-review"));
+    /// Finds the requested format. The instructions are at the end of a prompt, after material that may look
+    /// like them.
+    pub(super) fn from_prompt(prompt: &str, nonce: &str) -> Self {
+        let tag = prompt.lines().rfind(|line| line.starts_with("<code-review") || line.starts_with("<spec-review"));
         let name = tag.and_then(|tag| tag.trim_start_matches('<').split([' ', '>']).next());
         if let (Some(tag), Some(name)) = (tag, name) {
             return Self::Xml { name: name.to_owned(), tag: tag.to_owned(), nonce: nonce.to_owned() };
@@ -26,8 +26,8 @@ impl AnswerFormat {
 
     pub(super) fn write(&self, flaws: &[(Flaw, usize)]) -> String {
         match self {
-            // The XML format has no word for what only a person can decide.
-            Self::Xml { nonce, .. } if flaws.iter().any(|(flaw, _)| flaw.needs_a_person()) => {
+            // The XML format cannot express that a person has to decide.
+            Self::Xml { nonce, .. } if flaws.iter().any(|(flaw, _)| flaw.needs_decision()) => {
                 markdown(&comment(nonce), flaws)
             }
             Self::Xml { name, tag, .. } => xml(name, tag, flaws),
@@ -43,20 +43,20 @@ fn comment(nonce: &str) -> String {
 fn markdown(comment: &str, flaws: &[(Flaw, usize)]) -> String {
     let verdict = match flaws {
         [] => "APPROVED",
-        flaws if flaws.iter().any(|(flaw, _)| flaw.needs_a_person()) => "NEEDS_DISCUSSION",
+        flaws if flaws.iter().any(|(flaw, _)| flaw.needs_decision()) => "NEEDS_DISCUSSION",
         _ => "CHANGES_REQUESTED",
     };
     let list: String = flaws
         .iter()
         .map(|(flaw, line)| format!("- [Important] {}:{line} {}\n", flaw.file(), flaw.description()))
         .collect();
-    let said = if list.is_empty() { "All that the task asks for is there.\n" } else { &list };
-    format!("{said}\n**Verdict: {verdict}**\n{comment}\n")
+    let body = if list.is_empty() { "All that the task asks for is there.\n" } else { &list };
+    format!("{body}\n**Verdict: {verdict}**\n{comment}\n")
 }
 
 fn xml(name: &str, tag: &str, flaws: &[(Flaw, usize)]) -> String {
     let verdict = if flaws.is_empty() { "APPROVED" } else { "ISSUES" };
-    let issues: String = flaws.iter().map(|(flaw, line)| issue(name, *flaw, *line)).collect();
+    let issues: String = flaws.iter().map(|(flaw, line)| xml_issue(name, *flaw, *line)).collect();
     let summary = if flaws.is_empty() { "The scripts do what they should." } else { "Not yet." };
     format!(
         "{tag}\n  <verdict>{verdict}</verdict>\n  <confidence>high</confidence>\n  <issues>\n{issues}  </issues>\n  \
@@ -65,8 +65,8 @@ fn xml(name: &str, tag: &str, flaws: &[(Flaw, usize)]) -> String {
     )
 }
 
-/// Both kinds of reviewers say what is wrong; what else they say is told in an element of their own.
-fn issue(root: &str, flaw: Flaw, line: usize) -> String {
+/// Both kinds of reviewers describe the flaw. The second element depends on the kind.
+fn xml_issue(root: &str, flaw: Flaw, line: usize) -> String {
     let more = if root == "spec-review" { "requirement" } else { "fix" };
     format!(
         "    <issue type=\"{}\" severity=\"important\">\n      <location file=\"{}\" line=\"{line}\"/>\n      \

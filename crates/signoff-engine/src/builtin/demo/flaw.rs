@@ -1,18 +1,18 @@
-//! What can be wrong with the work: how it shows in the files, what is said about it, and the repair.
+//! The flaws the demo knows: detection, description and repair.
 
-use super::Files;
+use super::DemoFiles;
 
-/// Who is asked to look.
+/// The reviewer's role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reviewer {
+pub(super) enum DemoReviewer {
     Spec,
     Code,
-    /// Anybody else looks at everything.
+    /// Any other reviewer checks everything.
     General,
 }
 
-impl Reviewer {
-    pub(super) fn named(name: &str) -> Self {
+impl DemoReviewer {
+    pub(super) fn from_name(name: &str) -> Self {
         match name {
             "spec" => Self::Spec,
             "code" => Self::Code,
@@ -23,11 +23,11 @@ impl Reviewer {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// `greet.sh` without a name greets nobody and succeeds.
+    /// `greet.sh` without a name prints an empty greeting and succeeds.
     NameUnchecked,
-    /// The README does not say how to greet by name.
+    /// The README does not show how to greet by name.
     ReadmeSilent,
-    /// Nobody said where the visitor's language comes from.
+    /// The task does not say where the visitor's language comes from.
     LanguageOpen,
 }
 
@@ -42,33 +42,33 @@ impl Flaw {
         }
     }
 
-    /// The line where the flaw shows, if it is there.
-    pub(super) fn line(self, files: &Files) -> Option<usize> {
+    /// The line of the flaw, if it exists.
+    pub(super) fn line(self, files: &DemoFiles) -> Option<usize> {
         let text = files.get(self.file())?;
         let greets_by_name = || files.get("greet.sh").is_some_and(|script| script.contains("name=$1"));
         match self {
             Self::NameUnchecked if text.contains("[ -z ") => None,
-            Self::NameUnchecked => find(text, "name=$1"),
+            Self::NameUnchecked => find_line(text, "name=$1"),
             Self::ReadmeSilent if !greets_by_name() => None,
-            Self::ReadmeSilent => find(text, "    sh greet.sh"),
+            Self::ReadmeSilent => find_line(text, "    sh greet.sh"),
             Self::LanguageOpen if text.contains("LANG") => None,
-            Self::LanguageOpen => find(text, "echo \"Goodbye, $name!\""),
+            Self::LanguageOpen => find_line(text, "echo \"Goodbye, $name!\""),
         }
     }
 
-    /// Requirements are the specification's business, code the other's.
-    pub(super) fn is_business_of(self, reviewer: Reviewer) -> bool {
+    /// Whether a reviewer checks for this flaw: requirements for the specification's, code for the other.
+    pub(super) fn is_checked_by(self, reviewer: DemoReviewer) -> bool {
         match (self, reviewer) {
-            (_, Reviewer::General) => true,
-            (Self::NameUnchecked, Reviewer::Code) => true,
-            (Self::ReadmeSilent | Self::LanguageOpen, Reviewer::Spec) => true,
-            (Self::NameUnchecked, Reviewer::Spec) => false,
-            (Self::ReadmeSilent | Self::LanguageOpen, Reviewer::Code) => false,
+            (_, DemoReviewer::General) => true,
+            (Self::NameUnchecked, DemoReviewer::Code) => true,
+            (Self::ReadmeSilent | Self::LanguageOpen, DemoReviewer::Spec) => true,
+            (Self::NameUnchecked, DemoReviewer::Spec) => false,
+            (Self::ReadmeSilent | Self::LanguageOpen, DemoReviewer::Code) => false,
         }
     }
 
-    /// Whether only a person can say what is right.
-    pub(super) fn needs_a_person(self) -> bool {
+    /// Whether only a person can decide.
+    pub(super) fn needs_decision(self) -> bool {
         match self {
             Self::LanguageOpen => true,
             Self::NameUnchecked | Self::ReadmeSilent => false,
@@ -104,10 +104,10 @@ impl Flaw {
         }
     }
 
-    /// The files that change, and nothing in them that is not about this flaw.
-    pub(super) fn repair(self, files: &Files) -> Files {
+    /// The files changed by the repair of this flaw alone.
+    pub(super) fn repair(self, files: &DemoFiles) -> DemoFiles {
         let (Some(line), Some(text)) = (self.line(files), files.get(self.file())) else {
-            return Files::new();
+            return DemoFiles::new();
         };
         let mut lines: Vec<_> = text.lines().collect();
         match self {
@@ -115,7 +115,7 @@ impl Flaw {
             Self::ReadmeSilent => lines[line - 1] = "    sh greet.sh NAME",
             Self::LanguageOpen => lines[line - 1] = include_str!("work/languages.sh").trim_end(),
         }
-        let mut changed = Files::from([(self.file(), lines.join("\n") + "\n")]);
+        let mut changed = DemoFiles::from([(self.file(), lines.join("\n") + "\n")]);
         if self == Self::NameUnchecked {
             let tests = files.get("test_greet.sh").map_or("", String::as_str);
             changed.insert("test_greet.sh", format!("{tests}{}", include_str!("work/test_no_name.sh")));
@@ -124,7 +124,7 @@ impl Flaw {
     }
 }
 
-/// The number of the line that is the one looked for.
-fn find(text: &str, wanted: &str) -> Option<usize> {
+/// The number of the first line that equals `wanted`.
+fn find_line(text: &str, wanted: &str) -> Option<usize> {
     text.lines().position(|line| line == wanted).map(|index| index + 1)
 }

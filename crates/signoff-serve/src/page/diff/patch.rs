@@ -1,22 +1,22 @@
-//! A unified patch as git prints it, read into files, hunks and lines.
+//! Parses a unified diff, as git prints it, into files, hunks and lines.
 
-/// What changed in one file.
+/// The changes of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct File<'a> {
-    /// Its path after the change; before it, where it is gone.
+pub struct PatchFile<'a> {
+    /// The new path; the old one if the file was deleted.
     pub path: String,
-    pub change: Change,
-    /// What it is, as git numbers that: `100755`. None where it is what it was and git does not say.
+    pub change: PatchChange,
+    /// The git file mode, such as `100755`; `None` if git prints none.
     pub mode: Option<&'a str>,
-    /// What it was, where that changed.
+    /// The previous mode, if it changed.
     pub old_mode: Option<&'a str>,
-    /// Nothing of it can be shown.
+    /// Binary files have no hunks.
     pub is_binary: bool,
-    pub hunks: Vec<Hunk<'a>>,
+    pub hunks: Vec<PatchHunk<'a>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Change {
+pub enum PatchChange {
     #[default]
     Changed,
     Added,
@@ -26,24 +26,24 @@ pub enum Change {
     },
 }
 
-/// Some lines that stand together.
+/// A group of adjacent lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hunk<'a> {
-    /// What git names as the place: `fn login()`.
-    pub within: &'a str,
-    pub lines: Vec<Line<'a>>,
+pub struct PatchHunk<'a> {
+    /// The context from git's hunk header: `fn login()`.
+    pub context: &'a str,
+    pub lines: Vec<PatchLine<'a>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'a> {
-    pub mark: Mark,
+pub struct PatchLine<'a> {
+    pub mark: PatchMark,
     pub old: Option<u32>,
     pub new: Option<u32>,
     pub text: &'a str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mark {
+pub enum PatchMark {
     Kept,
     Added,
     Removed,
@@ -51,9 +51,9 @@ pub enum Mark {
     Remark,
 }
 
-impl File<'_> {
-    /// How many lines have this mark.
-    pub fn count(&self, mark: Mark) -> usize {
+impl PatchFile<'_> {
+    /// Number of lines with this mark.
+    pub fn count(&self, mark: PatchMark) -> usize {
         self.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.mark == mark).count()
     }
 
@@ -61,62 +61,62 @@ impl File<'_> {
         self.hunks.iter().map(|hunk| hunk.lines.len()).sum()
     }
 
-    /// Whether a line of the file as it is now can be seen.
+    /// Whether the diff shows this line of the new version.
     pub fn shows(&self, number: u32) -> bool {
         self.hunks.iter().flat_map(|hunk| &hunk.lines).any(|line| line.new == Some(number))
     }
 }
 
-/// Where the next lines of a hunk belong, and how many are still to come.
+/// The line numbers of the next line in a hunk, and how many lines are left.
 #[derive(Default)]
-struct Position {
+struct HunkPosition {
     old: u32,
     new: u32,
     old_left: u32,
     new_left: u32,
 }
 
-/// All files of a patch. What cannot be understood is left out.
-pub fn read(patch: &str) -> Vec<File<'_>> {
-    let mut files: Vec<File> = Vec::new();
-    let mut at = Position::default();
+/// Parses a patch. Unknown lines are skipped.
+pub fn parse(patch: &str) -> Vec<PatchFile<'_>> {
+    let mut files: Vec<PatchFile> = Vec::new();
+    let mut at = HunkPosition::default();
     for line in patch.split('\n') {
         if at.old_left + at.new_left > 0 || line.starts_with('\\') {
             let hunk = files.last_mut().and_then(|file| file.hunks.last_mut());
-            if let (Some(hunk), Some(line)) = (hunk, at.take(line)) {
+            if let (Some(hunk), Some(line)) = (hunk, at.parse_line(line)) {
                 hunk.lines.push(line);
             }
         } else if let Some(named) = line.strip_prefix("diff --git ") {
-            files.push(File { path: named_twice(named), ..File::default() });
+            files.push(PatchFile { path: named_twice(named), ..PatchFile::default() });
         } else if let Some(file) = files.last_mut() {
-            match hunk(line) {
+            match parse_hunk_header(line) {
                 Some((position, within)) => {
                     at = position;
-                    file.hunks.push(Hunk { within, lines: Vec::new() });
+                    file.hunks.push(PatchHunk { context: within, lines: Vec::new() });
                 }
-                None => header(file, line),
+                None => parse_file_header(file, line),
             }
         }
     }
     files
 }
 
-impl Position {
-    fn take<'a>(&mut self, line: &'a str) -> Option<Line<'a>> {
+impl HunkPosition {
+    fn parse_line<'a>(&mut self, line: &'a str) -> Option<PatchLine<'a>> {
         let (mark, old, new) = match line.as_bytes().first() {
-            Some(b'+') => (Mark::Added, false, true),
-            Some(b'-') => (Mark::Removed, true, false),
-            Some(b'\\') => (Mark::Remark, false, false),
-            Some(b' ') | None => (Mark::Kept, true, true),
+            Some(b'+') => (PatchMark::Added, false, true),
+            Some(b'-') => (PatchMark::Removed, true, false),
+            Some(b'\\') => (PatchMark::Remark, false, false),
+            Some(b' ') | None => (PatchMark::Kept, true, true),
             Some(_) => {
-                // No line of a hunk: the patch was cut off.
+                // Not a line of a hunk: the patch was cut off.
                 *self = Self::default();
                 return None;
             }
         };
         let text = line.get(1..).unwrap_or_default();
         let text = text.strip_suffix('\r').unwrap_or(text);
-        let taken = Line { mark, old: old.then_some(self.old), new: new.then_some(self.new), text };
+        let taken = PatchLine { mark, old: old.then_some(self.old), new: new.then_some(self.new), text };
         self.old = self.old.saturating_add(u32::from(old));
         self.new = self.new.saturating_add(u32::from(new));
         self.old_left = self.old_left.saturating_sub(u32::from(old));
@@ -126,28 +126,28 @@ impl Position {
 }
 
 /// `@@ -1,4 +1,6 @@ fn login()`.
-fn hunk(line: &str) -> Option<(Position, &str)> {
+fn parse_hunk_header(line: &str) -> Option<(HunkPosition, &str)> {
     let (places, within) = line.strip_prefix("@@ -")?.split_once(" @@")?;
     let (old, new) = places.split_once(" +")?;
-    let ((old, old_left), (new, new_left)) = (range(old)?, range(new)?);
-    // Nobody has that many lines, and they are added up.
-    let sane = |number: u32| number.min(u32::MAX / 4);
-    let position = Position { old, new, old_left: sane(old_left), new_left: sane(new_left) };
+    let ((old, old_left), (new, new_left)) = (parse_range(old)?, parse_range(new)?);
+    // The counts are added up; cap them to avoid an overflow.
+    let capped = |number: u32| number.min(u32::MAX / 4);
+    let position = HunkPosition { old, new, old_left: capped(old_left), new_left: capped(new_left) };
     Some((position, within.trim()))
 }
 
-fn range(text: &str) -> Option<(u32, u32)> {
+fn parse_range(text: &str) -> Option<(u32, u32)> {
     match text.split_once(',') {
         Some((from, count)) => Some((from.parse().ok()?, count.parse().ok()?)),
         None => Some((text.parse().ok()?, 1)),
     }
 }
 
-fn header<'a>(file: &mut File<'a>, line: &'a str) {
+fn parse_file_header<'a>(file: &mut PatchFile<'a>, line: &'a str) {
     if let Some(mode) = line.strip_prefix("new file mode ") {
-        (file.change, file.mode) = (Change::Added, Some(mode));
+        (file.change, file.mode) = (PatchChange::Added, Some(mode));
     } else if let Some(mode) = line.strip_prefix("deleted file mode ") {
-        (file.change, file.mode) = (Change::Deleted, Some(mode));
+        (file.change, file.mode) = (PatchChange::Deleted, Some(mode));
     } else if let Some(mode) = line.strip_prefix("old mode ") {
         file.old_mode = Some(mode);
     } else if let Some(mode) = line.strip_prefix("new mode ") {
@@ -155,7 +155,7 @@ fn header<'a>(file: &mut File<'a>, line: &'a str) {
     } else if let Some((_, mode)) = line.strip_prefix("index ").and_then(|rest| rest.split_once(' ')) {
         file.mode = Some(mode);
     } else if let Some(from) = line.strip_prefix("rename from ") {
-        file.change = Change::Renamed { from: path(from) };
+        file.change = PatchChange::Renamed { from: path(from) };
     } else if let Some(to) = line.strip_prefix("rename to ") {
         file.path = path(to);
     } else if line.starts_with("Binary files ") || line.starts_with("GIT binary patch") {
@@ -168,28 +168,28 @@ fn header<'a>(file: &mut File<'a>, line: &'a str) {
     }
 }
 
-/// The path in `a/PATH b/PATH`, as long as it is twice the same.
+/// The path in `a/PATH b/PATH`, assuming both are the same.
 fn named_twice(named: &str) -> String {
     let half = path(named.get(named.len() / 2 + 1..).unwrap_or(named));
     half.strip_prefix("b/").unwrap_or(&half).to_owned()
 }
 
-/// A path as git quotes it.
+/// Unquotes a path that git may have quoted.
 fn path(text: &str) -> String {
     let text = text.strip_suffix('\t').unwrap_or(text);
     let Some(quoted) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else {
         return text.to_owned();
     };
     let (mut bytes, mut rest) = (Vec::new(), quoted.as_bytes());
-    while let Some((byte, after)) = unquoted(rest) {
+    while let Some((byte, after)) = unquote_byte(rest) {
         bytes.push(byte);
         rest = after;
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The first byte of a quoted text: as it is, `\n` or `\303`.
-fn unquoted(text: &[u8]) -> Option<(u8, &[u8])> {
+/// Decodes the first byte of a quoted text: literal, `\n` or `\303`.
+fn unquote_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     let (first, rest) = text.split_first()?;
     if *first != b'\\' {
         return Some((*first, rest));

@@ -1,4 +1,4 @@
-//! Suites and cases as XML.
+//! Writes JUnit suites and cases as XML.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,11 +10,11 @@ use signoff_core::merge::render::plain_text::{escaped_xml, one_line, visible};
 
 use crate::fit::shorten;
 
-/// How long a name or a message may be: lists of failures show it in one line.
+/// Maximum length of a name or a message; lists of failures show it in one line.
 const NAME: usize = 240;
 
-type Out = Writer<Vec<u8>>;
-type Attributes = Vec<(&'static str, Cow<'static, str>)>;
+type XmlWriter = Writer<Vec<u8>>;
+type XmlAttributes = Vec<(&'static str, Cow<'static, str>)>;
 
 pub struct Suite {
     pub name: String,
@@ -28,20 +28,20 @@ pub struct Case {
     pub name: String,
     pub file: Option<String>,
     pub took_ms: u64,
-    pub end: End,
+    pub outcome: CaseOutcome,
 }
 
-/// How a case ended. What passed may say something all the same.
-pub enum End {
+/// The result of a case. A passed case may have output.
+pub enum CaseOutcome {
     Passed(Option<String>),
     Failed { kind: String, message: String, body: String },
     Error { kind: String, message: String },
     Skipped(String),
 }
 
-/// The numbers that stand with a suite and with all of them.
+/// The count attributes of a suite or of the whole document.
 #[derive(Default)]
-struct Counts {
+struct SuiteCounts {
     tests: usize,
     failures: usize,
     errors: usize,
@@ -49,23 +49,23 @@ struct Counts {
     took_ms: u64,
 }
 
-impl Counts {
-    fn of<'a>(cases: impl Iterator<Item = &'a Case>) -> Self {
+impl SuiteCounts {
+    fn new<'a>(cases: impl Iterator<Item = &'a Case>) -> Self {
         let mut counts = Self::default();
         for case in cases {
             counts.tests += 1;
             counts.took_ms += case.took_ms;
-            match case.end {
-                End::Passed(_) => {}
-                End::Failed { .. } => counts.failures += 1,
-                End::Error { .. } => counts.errors += 1,
-                End::Skipped(_) => counts.skipped += 1,
+            match case.outcome {
+                CaseOutcome::Passed(_) => {}
+                CaseOutcome::Failed { .. } => counts.failures += 1,
+                CaseOutcome::Error { .. } => counts.errors += 1,
+                CaseOutcome::Skipped(_) => counts.skipped += 1,
             }
         }
         counts
     }
 
-    fn attributes(&self) -> Attributes {
+    fn attributes(&self) -> XmlAttributes {
         let Self { tests, failures, errors, skipped, took_ms } = self;
         let numbers = [("tests", tests), ("failures", failures), ("errors", errors), ("skipped", skipped)];
         let numbers = numbers.map(|(name, number)| (name, number.to_string().into()));
@@ -77,30 +77,30 @@ fn seconds(milliseconds: u64) -> String {
     format!("{}.{:03}", milliseconds / 1000, milliseconds % 1000)
 }
 
-/// The document, with one line break at its end.
+/// The document, with a final line break.
 pub fn document(suites: &[Suite]) -> String {
     let mut out = Writer::new_with_indent(Vec::new(), b' ', 2);
     write(&mut out, suites).expect("writing to memory does not fail");
     escaped_xml(&String::from_utf8_lossy(&out.into_inner())) + "\n"
 }
 
-fn write(out: &mut Out, suites: &[Suite]) -> io::Result<()> {
+fn write(out: &mut XmlWriter, suites: &[Suite]) -> io::Result<()> {
     out.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
-    let counts = Counts::of(suites.iter().flat_map(|suite| &suite.cases));
+    let counts = SuiteCounts::new(suites.iter().flat_map(|suite| &suite.cases));
     let attributes = [("name", "signoff".into())].into_iter().chain(counts.attributes()).collect();
     element(out, "testsuites", attributes, |out| suites.iter().try_for_each(|one| suite(out, one)))
 }
 
-fn suite(out: &mut Out, suite: &Suite) -> io::Result<()> {
-    let counts = Counts::of(suite.cases.iter());
-    let mut attributes: Attributes = vec![("name", named(&suite.name))];
+fn suite(out: &mut XmlWriter, suite: &Suite) -> io::Result<()> {
+    let counts = SuiteCounts::new(suite.cases.iter());
+    let mut attributes: XmlAttributes = vec![("name", attribute(&suite.name))];
     attributes.extend(counts.attributes());
-    attributes.extend(suite.timestamp.as_ref().map(|at| ("timestamp", named(at))));
+    attributes.extend(suite.timestamp.as_ref().map(|at| ("timestamp", attribute(at))));
     element(out, "testsuite", attributes, |out| {
         if !suite.properties.is_empty() {
             element(out, "properties", Vec::new(), |out| {
                 suite.properties.iter().try_for_each(|(name, value)| {
-                    start(out, "property", vec![("name", named(name)), ("value", named(value))])
+                    start(out, "property", vec![("name", attribute(name)), ("value", attribute(value))])
                         .write_empty()?;
                     Ok(())
                 })
@@ -110,62 +110,62 @@ fn suite(out: &mut Out, suite: &Suite) -> io::Result<()> {
     })
 }
 
-fn case(out: &mut Out, case: &Case) -> io::Result<()> {
-    let mut attributes: Attributes = vec![("classname", named(&case.class)), ("name", named(&case.name))];
-    attributes.extend(case.file.as_ref().map(|file| ("file", named(file))));
+fn case(out: &mut XmlWriter, case: &Case) -> io::Result<()> {
+    let mut attributes: XmlAttributes = vec![("classname", attribute(&case.class)), ("name", attribute(&case.name))];
+    attributes.extend(case.file.as_ref().map(|file| ("file", attribute(file))));
     attributes.push(("time", seconds(case.took_ms).into()));
-    match &case.end {
-        End::Passed(None) => {
+    match &case.outcome {
+        CaseOutcome::Passed(None) => {
             start(out, "testcase", attributes).write_empty()?;
             Ok(())
         }
-        End::Passed(Some(text)) => {
+        CaseOutcome::Passed(Some(text)) => {
             element(out, "testcase", attributes, |out| leaf(out, "system-out", Vec::new(), text))
         }
-        End::Failed { kind, message, body } => element(out, "testcase", attributes, |out| {
-            leaf(out, "failure", vec![("message", named(message)), ("type", named(kind))], body)
+        CaseOutcome::Failed { kind, message, body } => element(out, "testcase", attributes, |out| {
+            leaf(out, "failure", vec![("message", attribute(message)), ("type", attribute(kind))], body)
         }),
-        End::Error { kind, message } => element(out, "testcase", attributes, |out| {
-            leaf(out, "error", vec![("message", named(message)), ("type", named(kind))], "")
+        CaseOutcome::Error { kind, message } => element(out, "testcase", attributes, |out| {
+            leaf(out, "error", vec![("message", attribute(message)), ("type", attribute(kind))], "")
         }),
-        End::Skipped(message) => element(out, "testcase", attributes, |out| {
-            leaf(out, "skipped", vec![("message", named(message))], "")
-        }),
+        CaseOutcome::Skipped(message) => {
+            element(out, "testcase", attributes, |out| leaf(out, "skipped", vec![("message", attribute(message))], ""))
+        }
     }
 }
 
 fn element(
-    out: &mut Out,
+    out: &mut XmlWriter,
     name: &'static str,
-    attributes: Attributes,
-    inner: impl FnOnce(&mut Out) -> io::Result<()>,
+    attributes: XmlAttributes,
+    inner: impl FnOnce(&mut XmlWriter) -> io::Result<()>,
 ) -> io::Result<()> {
     start(out, name, attributes).write_inner_content(inner)?;
     Ok(())
 }
 
-fn leaf(out: &mut Out, name: &'static str, attributes: Attributes, text: &str) -> io::Result<()> {
+fn leaf(out: &mut XmlWriter, name: &'static str, attributes: XmlAttributes, text: &str) -> io::Result<()> {
     let element = start(out, name, attributes);
     if text.is_empty() {
         element.write_empty()?;
     } else {
-        let text = carried(text);
+        let text = sanitize(text);
         element.write_text_content(BytesText::from_escaped(partial_escape(text.as_str())))?;
     }
     Ok(())
 }
 
-fn start<'a>(out: &'a mut Out, name: &'static str, attributes: Attributes) -> ElementWriter<'a, Vec<u8>> {
+fn start<'a>(out: &'a mut XmlWriter, name: &'static str, attributes: XmlAttributes) -> ElementWriter<'a, Vec<u8>> {
     out.create_element(name).with_attributes(attributes)
 }
 
-/// One line that an attribute can hold.
-fn named(text: &str) -> Cow<'static, str> {
-    Cow::Owned(shorten(one_line(&carried(text)), NAME))
+/// The text as one line for an attribute.
+fn attribute(text: &str) -> Cow<'static, str> {
+    Cow::Owned(shorten(one_line(&sanitize(text)), NAME))
 }
 
-/// XML has no way to write control characters and those that are none, not even as references.
-fn carried(text: &str) -> String {
-    let is_none = |c: char| matches!(c, '\u{fffe}' | '\u{ffff}');
-    visible(text).chars().map(|c| if is_none(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
+/// Replaces control characters and noncharacters, which XML cannot represent even as references.
+fn sanitize(text: &str) -> String {
+    let is_noncharacter = |c: char| matches!(c, '\u{fffe}' | '\u{ffff}');
+    visible(text).chars().map(|c| if is_noncharacter(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

@@ -1,24 +1,25 @@
-//! A page that never grows beyond what GitHub takes, and says what it had to leave out.
+//! A Markdown page that stays below GitHub's size limit, and lists what it had to omit.
 
 use super::escape;
 
-/// The most that the body of a pull request may hold. GitHub counts characters; bytes are never fewer.
+/// Maximum size of the body of a pull request. GitHub counts characters; we count bytes, which are never fewer.
 pub const LIMIT: usize = 65_536;
 
-/// Kept for the end of the page.
+/// Bytes reserved for the end of the page.
 const RESERVED: usize = 1_000;
 
+/// A Markdown page with a size limit.
 #[derive(Default)]
-pub struct Page {
+pub struct MarkdownPage {
     text: String,
-    /// What comes last and is never left out.
+    /// The end of the page, which is never omitted.
     last: String,
-    left_out: Vec<(&'static str, usize)>,
+    omitted: Vec<(&'static str, usize)>,
 }
 
-impl Page {
-    /// A page that ends with this one.
-    pub fn before(last: Self) -> Self {
+impl MarkdownPage {
+    /// An empty page that ends with the text of `last`.
+    pub fn with_ending(last: Self) -> Self {
         Self { last: last.text, ..Self::default() }
     }
 
@@ -26,15 +27,15 @@ impl Page {
         self.text.len() + more + self.last.len() + RESERVED <= LIMIT
     }
 
-    /// Puts something of ours that is short.
-    pub fn put(&mut self, text: &str) {
+    /// Appends a short text, if there is room.
+    pub fn push(&mut self, text: &str) {
         if self.has_room(text.len()) {
             self.text.push_str(text);
         }
     }
 
-    /// As many of these as there is room for, between a head and a foot; nothing where there are none. Each says how far
-    /// it may fill the page.
+    /// Appends as many items as fit, between a head and a foot; nothing if there are none. Each item has the page
+    /// size up to which it may be added.
     pub fn list(
         &mut self,
         what: &'static str,
@@ -58,17 +59,17 @@ impl Page {
             self.text.push_str(foot);
         }
         if left > 0 {
-            self.left_out.push((what, left));
+            self.omitted.push((what, left));
         }
     }
 
-    /// The same, folded away under a title.
-    pub fn folded(&mut self, what: &'static str, title: &str, items: impl IntoIterator<Item = String>) {
-        self.folded_table(what, title, "", items);
+    /// A list in a collapsed section with a title.
+    pub fn collapsed(&mut self, what: &'static str, title: &str, items: impl IntoIterator<Item = String>) {
+        self.collapsed_table(what, title, "", items);
     }
 
-    /// The same with the head of a table.
-    pub fn folded_table(
+    /// A table in a collapsed section with a title.
+    pub fn collapsed_table(
         &mut self,
         what: &'static str,
         title: &str,
@@ -81,12 +82,12 @@ impl Page {
         self.list(what, (&head, "\n</details>\n\n"), items);
     }
 
-    /// The page with its end: what is missing, and where all of it is.
-    pub fn end(mut self, elsewhere: &str) -> String {
+    /// Finishes the page: lists what was omitted, and the command that prints everything.
+    pub fn finish(mut self, command: &str) -> String {
         self.text.push_str(&self.last);
-        if !self.left_out.is_empty() {
+        if !self.omitted.is_empty() {
             let mut sums: Vec<(&str, usize)> = Vec::new();
-            for (what, number) in &self.left_out {
+            for (what, number) in &self.omitted {
                 match sums.iter_mut().find(|(known, _)| known == what) {
                     Some((_, sum)) => *sum += number,
                     None => sums.push((what, *number)),
@@ -94,7 +95,7 @@ impl Page {
             }
             let missing: Vec<_> = sums.iter().map(|(what, number)| format!("{what} ({number})")).collect();
             self.text.push_str(&format!(
-                "**Left out**, because a pull request holds 65,536 characters: {}. `{elsewhere} --format json` has all.\n\n",
+                "**Left out**, because a pull request holds 65,536 characters: {}. `{command} --format json` has all.\n\n",
                 missing.join(", ")
             ));
         }

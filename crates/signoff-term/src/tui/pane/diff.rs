@@ -1,38 +1,38 @@
-//! What a task changed, as a diff: coloured where it is looked at, with findings at their lines.
+//! The diff pane: the changes of a task, highlighted on demand, with findings at their lines.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use ratatui::text::{Line, Span};
 
-use super::colour::Reader;
+use super::highlight::Highlighter;
 use super::reviews::place;
-use super::scroll::Page;
+use super::scroll::Scroll;
 use crate::fit::cut;
-use crate::show::Report;
-use crate::tui::ink::Ink;
-use crate::tui::sheet::{Sheet, clean, span};
+use crate::show::TaskReport;
+use crate::tui::canvas::{Canvas, sanitize, span};
+use crate::tui::theme::Theme;
 
-/// How far back in a piece of a file the colours are made from: nobody waits for what they do not see.
+/// Maximum number of lines before a visible line that are parsed for highlighting.
 const BEFORE: usize = 400;
 
-/// What a line of a diff is.
+/// The kind of a line in a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DiffLineKind {
     File,
     Hunk,
     Same,
     Added,
     Removed,
     Other,
-    /// A finding, by its place in the ledger.
+    /// A finding, by its index in the ledger.
     Finding(usize),
 }
 
 #[derive(Debug, Clone)]
 struct DiffLine {
-    kind: Kind,
-    /// Where its text is in the patch, without its sign.
+    kind: DiffLineKind,
+    /// The range of its text in the patch, without the sign.
     text: Range<usize>,
     /// Its number in the new file.
     number: Option<u32>,
@@ -40,45 +40,44 @@ struct DiffLine {
     file: usize,
 }
 
-/// A diff, read once; the lines that were shown are kept in colours.
+/// A parsed diff, with a cache of highlighted lines.
 #[derive(Debug, Default)]
-pub struct Diff {
+pub struct DiffPane {
     patch: String,
     stat: String,
     files: Vec<String>,
-    read: Vec<DiffLine>,
-    /// The lines with the findings between them.
+    lines: Vec<DiffLine>,
+    /// The lines with the findings in between.
     shown: Vec<DiffLine>,
     coloured: BTreeMap<usize, Vec<Span<'static>>>,
-    pub page: Page,
+    pub page: Scroll,
 }
 
-impl Diff {
-    pub fn of(patch: String, stat: &str) -> Self {
-        let (files, read) = read(&patch);
+impl DiffPane {
+    pub fn new(patch: String, stat: &str) -> Self {
+        let (files, read) = parse(&patch);
         let stat = stat.lines().last().map(|line| cut(line, 200)).unwrap_or_default();
-        Self { shown: read.clone(), patch, stat, files, read, ..Self::default() }
+        Self { shown: read.clone(), patch, stat, files, lines: read, ..Self::default() }
     }
 
-    /// Puts findings beneath the lines that they are about; those about other lines beneath the name of their file.
-    pub fn mark(&mut self, report: Option<&Report>) {
+    /// Inserts findings below their lines, or below the name of their file if the line is not in the diff.
+    pub fn mark(&mut self, report: Option<&TaskReport>) {
         self.coloured.clear();
         let mut marks: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (index, line) in report.into_iter().flat_map(|report| report.ledger.iter().enumerate()) {
             let Some(file) = &line.finding.file else { continue };
             let Some(file) = self.files.iter().position(|name| name == file) else { continue };
-            let about =
-                |one: &DiffLine| one.file == file && one.number.is_some() && one.number == line.finding.line;
-            let name = |one: &DiffLine| one.file == file && one.kind == Kind::File;
-            let at = self.read.iter().position(about).or_else(|| self.read.iter().position(name));
+            let about = |one: &DiffLine| one.file == file && one.number.is_some() && one.number == line.finding.line;
+            let name = |one: &DiffLine| one.file == file && one.kind == DiffLineKind::File;
+            let at = self.lines.iter().position(about).or_else(|| self.lines.iter().position(name));
             marks.entry(at.unwrap_or(0)).or_default().push(index);
         }
         self.shown.clear();
-        for (at, line) in self.read.iter().enumerate() {
+        for (at, line) in self.lines.iter().enumerate() {
             self.shown.push(line.clone());
             let found = marks.remove(&at).into_iter().flatten();
             self.shown.extend(found.map(|index| DiffLine {
-                kind: Kind::Finding(index),
+                kind: DiffLineKind::Finding(index),
                 number: None,
                 text: 0..0,
                 file: line.file,
@@ -86,76 +85,75 @@ impl Diff {
         }
     }
 
-    pub fn draw(&mut self, sheet: &mut Sheet<'_>, report: Option<&Report>, ink: Ink) {
-        if self.read.is_empty() {
-            sheet.line(0, &Line::from(span("nothing was changed", ink.faint())));
+    pub fn draw(&mut self, canvas: &mut Canvas<'_>, report: Option<&TaskReport>, theme: Theme) {
+        if self.lines.is_empty() {
+            canvas.line(0, &Line::from(span("nothing was changed", theme.faint())));
             return;
         }
-        sheet.line(0, &Line::from(span(self.stat.clone(), ink.bold())));
-        let mut body = sheet.part(1, usize::MAX);
+        canvas.line(0, &Line::from(span(self.stat.clone(), theme.bold())));
+        let mut body = canvas.part(1, usize::MAX);
         let first = self.page.first(self.shown.len(), body.height());
         for y in 0..body.height().min(self.shown.len() - first) {
-            let line = self.line(first + y, report, ink, body.width());
+            let line = self.line(first + y, report, theme, body.width());
             body.line(y, &line);
         }
     }
 
-    fn line(&mut self, at: usize, report: Option<&Report>, ink: Ink, width: usize) -> Line<'static> {
+    fn line(&mut self, at: usize, report: Option<&TaskReport>, theme: Theme, width: usize) -> Line<'static> {
         let line = self.shown[at].clone();
         let text = self.patch.get(line.text.clone()).unwrap_or_default();
         let number = line.number.map_or_else(|| "     ".to_owned(), |number| format!("{number:>5}"));
         let signed = |sign: &'static str, style, code: Vec<Span<'static>>| {
-            let mut spans = vec![span(format!("{number} "), ink.faint()), span(sign, style)];
+            let mut spans = vec![span(format!("{number} "), theme.faint()), span(sign, style)];
             spans.extend(code);
             Line::from(spans)
         };
         match line.kind {
-            Kind::File => {
+            DiffLineKind::File => {
                 let name = self.files.get(line.file).filter(|name| !name.is_empty());
-                Line::from(span(clean(name.map_or(text, String::as_str)), ink.bold().patch(ink.warning())))
+                Line::from(span(sanitize(name.map_or(text, String::as_str)), theme.bold().patch(theme.warning())))
             }
-            Kind::Hunk | Kind::Other => Line::from(span(clean(text), ink.faint())),
-            Kind::Finding(index) => finding(report, index, ink, width),
-            Kind::Same => signed(" ", ink.faint(), self.code(at, ink)),
-            Kind::Added => signed("+", ink.good().patch(ink.bold()), self.code(at, ink)),
-            Kind::Removed => signed("-", ink.bad().patch(ink.bold()), self.code(at, ink)),
+            DiffLineKind::Hunk | DiffLineKind::Other => Line::from(span(sanitize(text), theme.faint())),
+            DiffLineKind::Finding(index) => finding(report, index, theme, width),
+            DiffLineKind::Same => signed(" ", theme.faint(), self.code(at, theme)),
+            DiffLineKind::Added => signed("+", theme.good().patch(theme.bold()), self.code(at, theme)),
+            DiffLineKind::Removed => signed("-", theme.bad().patch(theme.bold()), self.code(at, theme)),
         }
     }
 
-    /// The code of a line, in colours where there are some.
-    fn code(&mut self, at: usize, ink: Ink) -> Vec<Span<'static>> {
-        if ink == Ink::Plain {
-            return vec![Span::raw(clean(&self.patch[self.shown[at].text.clone()]))];
+    /// The code of a line, highlighted if the theme has colours.
+    fn code(&mut self, at: usize, theme: Theme) -> Vec<Span<'static>> {
+        if theme == Theme::Plain {
+            return vec![Span::raw(sanitize(&self.patch[self.shown[at].text.clone()]))];
         }
         if let Some(known) = self.coloured.get(&at) {
             return known.clone();
         }
-        self.colour(at);
+        self.highlight(at);
         self.coloured.get(&at).cloned().unwrap_or_default()
     }
 
-    /// Colours the piece around a line, up to that line and a little further: the next ones are looked at next.
-    fn colour(&mut self, at: usize) {
-        let is_head = |line: &DiffLine| matches!(line.kind, Kind::File | Kind::Hunk);
-        let begin = self.shown[..at]
-            .iter()
-            .rposition(is_head)
-            .map_or(0, |begin| begin + 1)
-            .max(at.saturating_sub(BEFORE));
+    /// Highlights the hunk from its start up to this line, and the next lines in advance.
+    fn highlight(&mut self, at: usize) {
+        let is_head = |line: &DiffLine| matches!(line.kind, DiffLineKind::File | DiffLineKind::Hunk);
+        let begin =
+            self.shown[..at].iter().rposition(is_head).map_or(0, |begin| begin + 1).max(at.saturating_sub(BEFORE));
         let file = self.files.get(self.shown[at].file).map(String::as_str).unwrap_or_default();
-        let (mut old, mut new) = (Reader::of(file), Reader::of(file));
+        let (mut old, mut new) = (Highlighter::for_file(file), Highlighter::for_file(file));
         let lines = self.shown.iter().enumerate().skip(begin).take(at + 100 - begin);
         for (index, line) in lines.take_while(|(_, line)| !is_head(line)) {
             let text = &self.patch[line.text.clone()];
-            let plain = || vec![Span::raw(clean(text))];
+            let plain = || vec![Span::raw(sanitize(text))];
             let spans = match line.kind {
-                Kind::Removed => old.as_mut().map_or_else(plain, |reader| reader.line(text)),
-                Kind::Added => new.as_mut().map_or_else(plain, |reader| reader.line(text)),
-                Kind::Same => {
+                DiffLineKind::Removed => old.as_mut().map_or_else(plain, |reader| reader.line(text)),
+                DiffLineKind::Added => new.as_mut().map_or_else(plain, |reader| reader.line(text)),
+                DiffLineKind::Same => {
                     old.as_mut().map(|reader| reader.line(text));
                     new.as_mut().map_or_else(plain, |reader| reader.line(text))
                 }
-                Kind::File | Kind::Hunk | Kind::Other | Kind::Finding(_) => continue,
+                DiffLineKind::File | DiffLineKind::Hunk | DiffLineKind::Other | DiffLineKind::Finding(_) => {
+                    continue;
+                }
             };
             self.coloured.insert(index, spans);
         }
@@ -163,16 +161,16 @@ impl Diff {
 }
 
 /// `      ^ critical, open: missing input validation`.
-fn finding(report: Option<&Report>, index: usize, ink: Ink, width: usize) -> Line<'static> {
+fn finding(report: Option<&TaskReport>, index: usize, theme: Theme, width: usize) -> Line<'static> {
     let Some(line) = report.and_then(|report| report.ledger.get(index)) else { return Line::default() };
     let found = &line.finding;
     let place = place(None, found.line);
     let text = format!("{}, {}: {place}{}", found.severity, line.state.replace('_', " "), found.description);
-    Line::from(span(format!("    ^ {}", cut(&text, width.saturating_sub(6))), ink.severity(found.severity)))
+    Line::from(span(format!("    ^ {}", cut(&text, width.saturating_sub(6))), theme.severity(found.severity)))
 }
 
-/// The names of the files, and the lines.
-fn read(patch: &str) -> (Vec<String>, Vec<DiffLine>) {
+/// Parses a patch into file names and lines.
+fn parse(patch: &str) -> (Vec<String>, Vec<DiffLine>) {
     let (mut files, mut lines) = (Vec::<String>::new(), Vec::new());
     let (mut number, mut in_hunk, mut from) = (0, false, 0);
     for whole in patch.split_inclusive('\n') {
@@ -181,57 +179,55 @@ fn read(patch: &str) -> (Vec<String>, Vec<DiffLine>) {
         from += whole.len();
         let (kind, skip) = kind(line, in_hunk);
         match kind {
-            Kind::File => {
+            DiffLineKind::File => {
                 in_hunk = false;
                 files.push(name(line));
             }
-            Kind::Hunk => (in_hunk, number) = (true, begins_at(line)),
-            Kind::Same | Kind::Added | Kind::Removed | Kind::Other | Kind::Finding(_) => {}
+            DiffLineKind::Hunk => (in_hunk, number) = (true, first_new_line(line)),
+            DiffLineKind::Same
+            | DiffLineKind::Added
+            | DiffLineKind::Removed
+            | DiffLineKind::Other
+            | DiffLineKind::Finding(_) => {}
         }
-        if let (Some(file), Some(path)) = (files.last_mut(), line.strip_prefix("+++ b/").filter(|_| !in_hunk))
-        {
+        if let (Some(file), Some(path)) = (files.last_mut(), line.strip_prefix("+++ b/").filter(|_| !in_hunk)) {
             path.clone_into(file);
         }
-        // What git says about a file besides its name and its lines is left out.
-        if kind == Kind::Other && !in_hunk && is_about_a_file(line) {
+        // Skip git's headers, except for the file name.
+        if kind == DiffLineKind::Other && !in_hunk && is_file_header(line) {
             continue;
         }
-        let counted = matches!(kind, Kind::Same | Kind::Added);
+        let counted = matches!(kind, DiffLineKind::Same | DiffLineKind::Added);
         let text = start + skip..start + line.len();
-        lines.push(DiffLine {
-            kind,
-            text,
-            number: counted.then_some(number),
-            file: files.len().saturating_sub(1),
-        });
+        lines.push(DiffLine { kind, text, number: counted.then_some(number), file: files.len().saturating_sub(1) });
         number += u32::from(counted);
     }
     (files, lines)
 }
 
-fn kind(line: &str, in_hunk: bool) -> (Kind, usize) {
+fn kind(line: &str, in_hunk: bool) -> (DiffLineKind, usize) {
     match line.as_bytes().first() {
-        Some(b'd') if line.starts_with("diff --git ") => (Kind::File, "diff --git ".len()),
-        Some(b'@') if line.starts_with("@@ ") => (Kind::Hunk, 0),
-        Some(b'+') if in_hunk => (Kind::Added, 1),
-        Some(b'-') if in_hunk => (Kind::Removed, 1),
-        Some(b' ') if in_hunk => (Kind::Same, 1),
-        None if in_hunk => (Kind::Same, 0),
-        Some(_) | None => (Kind::Other, 0),
+        Some(b'd') if line.starts_with("diff --git ") => (DiffLineKind::File, "diff --git ".len()),
+        Some(b'@') if line.starts_with("@@ ") => (DiffLineKind::Hunk, 0),
+        Some(b'+') if in_hunk => (DiffLineKind::Added, 1),
+        Some(b'-') if in_hunk => (DiffLineKind::Removed, 1),
+        Some(b' ') if in_hunk => (DiffLineKind::Same, 1),
+        None if in_hunk => (DiffLineKind::Same, 0),
+        Some(_) | None => (DiffLineKind::Other, 0),
     }
 }
 
-fn is_about_a_file(line: &str) -> bool {
+fn is_file_header(line: &str) -> bool {
     ["index ", "--- ", "+++ "].iter().any(|start| line.starts_with(start))
 }
 
-/// The name in `diff --git a/NAME b/NAME`, as far as that can be told.
+/// The name in `diff --git a/NAME b/NAME`; empty if it cannot be parsed.
 fn name(line: &str) -> String {
     line.rsplit_once(" b/").map(|(_, name)| name.to_owned()).unwrap_or_default()
 }
 
 /// The first line of the new file in `@@ -1,2 +3,4 @@`.
-fn begins_at(line: &str) -> u32 {
+fn first_new_line(line: &str) -> u32 {
     let new = line.split(' ').find_map(|part| part.strip_prefix('+'));
     new.and_then(|part| part.split(',').next()?.parse().ok()).unwrap_or(0)
 }

@@ -1,4 +1,4 @@
-//! Lines that come one after the other: what an agent says, and what happened.
+//! The transcript pane, and drawing of growing logs.
 
 use std::collections::VecDeque;
 
@@ -6,78 +6,78 @@ use ratatui::text::Line;
 use signoff_core::ids::AttemptId;
 use unicode_width::UnicodeWidthChar;
 
-use super::scroll::Tail;
-use crate::tui::ink::Ink;
-use crate::tui::sheet::{Sheet, clean, span};
+use super::scroll::TailScroll;
+use crate::tui::canvas::{Canvas, sanitize, span};
+use crate::tui::theme::Theme;
 
-/// How many lines of a transcript are kept.
+/// Maximum number of lines of a transcript.
 const LINES: usize = 2_000;
 
-/// What one attempt of the open loop said.
+/// The output of one attempt of the open loop.
 #[derive(Debug, Default)]
-pub struct Transcript {
+pub struct TranscriptPane {
     pub attempt: Option<AttemptId>,
     lines: VecDeque<String>,
-    /// A line of which the end is still to come.
-    begun: String,
-    /// It comes from what is kept of the attempt, which is more than its live lines.
+    /// The last line, while its line break has not arrived.
+    partial_line: String,
+    /// The lines come from the stored transcript, which is more complete than the live lines.
     supplied: bool,
-    pub tail: Tail,
+    pub tail: TailScroll,
 }
 
-impl Transcript {
-    pub fn of(attempt: AttemptId) -> Self {
+impl TranscriptPane {
+    pub fn new(attempt: AttemptId) -> Self {
         Self { attempt: Some(attempt), ..Self::default() }
     }
 
-    /// A piece of what is kept, which follows the last one.
-    pub fn piece(&mut self, text: &str) {
+    /// Appends the next chunk of the stored transcript.
+    pub fn push_chunk(&mut self, text: &str) {
         if !self.supplied {
             self.lines.clear();
             self.supplied = true;
         }
         let mut parts = text.split('\n');
-        self.begun.push_str(parts.next().unwrap_or_default());
+        self.partial_line.push_str(parts.next().unwrap_or_default());
         for part in parts {
-            let line = std::mem::replace(&mut self.begun, part.to_owned());
-            self.line(&line);
+            let line = std::mem::replace(&mut self.partial_line, part.to_owned());
+            self.push_line(&line);
         }
-        // A line without an end is not kept without one.
-        if self.begun.len() > 64 * 1024 {
-            let line = std::mem::take(&mut self.begun);
-            self.line(&line);
+        // Limit the length of an unfinished line.
+        if self.partial_line.len() > 64 * 1024 {
+            let line = std::mem::take(&mut self.partial_line);
+            self.push_line(&line);
         }
     }
 
-    /// A live line, where there is nothing better.
-    pub fn said(&mut self, line: &str) {
+    /// Appends a live line, unless there is a stored transcript.
+    pub fn push_live_line(&mut self, line: &str) {
         if !self.supplied {
-            self.line(line);
+            self.push_line(line);
         }
     }
 
-    fn line(&mut self, line: &str) {
+    fn push_line(&mut self, line: &str) {
         if self.lines.len() == LINES {
             self.lines.pop_front();
-            self.tail.dropped();
+            self.tail.line_removed();
         }
-        self.lines.push_back(clean(line));
+        self.lines.push_back(sanitize(line));
     }
 
-    pub fn draw(&mut self, sheet: &mut Sheet<'_>, ink: Ink) {
-        let begun = Some(clean(&self.begun)).filter(|begun| !begun.is_empty());
+    pub fn draw(&mut self, canvas: &mut Canvas<'_>, theme: Theme) {
+        let begun = Some(sanitize(&self.partial_line)).filter(|begun| !begun.is_empty());
         let all = self.lines.len() + usize::from(begun.is_some());
         if all == 0 {
-            sheet.line(0, &Line::from(span("nothing was said yet", ink.faint())));
+            canvas.line(0, &Line::from(span("no output yet", theme.faint())));
         }
         let at = |index: usize| self.lines.get(index).or(begun.as_ref()).map_or("", String::as_str);
-        draw(sheet, &mut self.tail, all, at);
+        draw(canvas, &mut self.tail, all, at);
     }
 }
 
-/// Draws lines, broken where they are too long: from where somebody scrolled to, or up to the last one.
-pub fn draw<'t>(sheet: &mut Sheet<'_>, tail: &mut Tail, all: usize, at: impl Fn(usize) -> &'t str) {
-    let (width, height) = (sheet.width(), sheet.height());
+/// Draws wrapped lines: from the scroll position on, or up to the last one.
+pub fn draw<'t>(canvas: &mut Canvas<'_>, tail: &mut TailScroll, all: usize, at: impl Fn(usize) -> &'t str) {
+    let (width, height) = (canvas.width(), canvas.height());
     if width == 0 || height == 0 {
         return;
     }
@@ -85,14 +85,14 @@ pub fn draw<'t>(sheet: &mut Sheet<'_>, tail: &mut Tail, all: usize, at: impl Fn(
     let first = match tail.top() {
         Some(top) => {
             let top = top.min(all.saturating_sub(1));
-            (top..all).take(height).for_each(|index| drawn.extend(broken(at(index), width)));
+            (top..all).take(height).for_each(|index| drawn.extend(wrap_line(at(index), width)));
             top
         }
         None => {
             let mut first = all;
             while first > 0 && drawn.len() < height {
                 first -= 1;
-                broken(at(first), width).into_iter().rev().for_each(|line| drawn.push_front(line));
+                wrap_line(at(first), width).into_iter().rev().for_each(|line| drawn.push_front(line));
             }
             let over = drawn.len().saturating_sub(height);
             drawn.drain(..over);
@@ -100,12 +100,12 @@ pub fn draw<'t>(sheet: &mut Sheet<'_>, tail: &mut Tail, all: usize, at: impl Fn(
         }
     };
     let shown = if tail.top().is_some() { height } else { all - first };
-    tail.drew(first, shown, all);
-    drawn.into_iter().take(height).enumerate().for_each(|(y, line)| sheet.line(y, &Line::from(line)));
+    tail.set_drawn(first, shown, all);
+    drawn.into_iter().take(height).enumerate().for_each(|(y, line)| canvas.line(y, &Line::from(line)));
 }
 
-/// A clean line in pieces of at most so many columns, broken at spaces where there are some.
-fn broken(line: &str, width: usize) -> Vec<String> {
+/// Wraps a clean line at `width` columns, at spaces if possible.
+fn wrap_line(line: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     let (mut used, mut space) = (0, None);
     for c in line.chars() {

@@ -1,42 +1,42 @@
-//! One cycle of reviews: what each reviewer said, side by side.
+//! The reviews pane: the reviews of one cycle, side by side.
 
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::scroll::Page;
+use super::scroll::Scroll;
 use crate::fit::{count, cut, span as time, wrap};
-use crate::show::{Cycle, Report, ReviewLine};
-use crate::tui::ink::Ink;
-use crate::tui::sheet::{Sheet, span};
+use crate::show::{Cycle, ReviewReport, TaskReport};
+use crate::tui::canvas::{Canvas, span};
+use crate::tui::theme::Theme;
 
-/// How narrow a reviewer's column may be.
+/// Minimum width of a reviewer's column.
 const NARROWEST: usize = 28;
 
-/// How many lines a text of a reviewer may take.
+/// Maximum number of lines of a reviewer's text.
 const TEXT: usize = 30;
 
-/// The cycle that is shown: the one chosen, or the newest.
-pub fn shown(report: &Report, chosen: Option<usize>) -> Option<(usize, &Cycle)> {
+/// The displayed cycle: the selected one, or the newest.
+pub fn shown(report: &TaskReport, chosen: Option<usize>) -> Option<(usize, &Cycle)> {
     let last = report.cycles.len().checked_sub(1)?;
     let at = chosen.unwrap_or(last).min(last);
     Some((at, &report.cycles[at]))
 }
 
-pub fn draw(sheet: &mut Sheet<'_>, report: &Report, chosen: Option<usize>, page: &mut Page, ink: Ink) {
+pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>, page: &mut Scroll, theme: Theme) {
     let Some((at, cycle)) = shown(report, chosen) else {
-        sheet.line(0, &Line::from(span("no review has ended yet", ink.faint())));
+        canvas.line(0, &Line::from(span("no review has ended yet", theme.faint())));
         return;
     };
-    sheet.line(0, &heading(cycle, (at + 1, report.cycles.len()), ink));
-    let width = sheet.width();
-    let mut body = sheet.part(1, usize::MAX);
+    canvas.line(0, &heading(cycle, (at + 1, report.cycles.len()), theme));
+    let width = canvas.width();
+    let mut body = canvas.part(1, usize::MAX);
     let seats = cycle.reviews.len().max(1);
     let each = (width + 3) / seats;
     if each < NARROWEST + 3 {
-        let lines = cycle.reviews.iter().flat_map(|review| said(review, width, ink)).collect();
+        let lines = cycle.reviews.iter().flat_map(|review| review_lines(review, width, theme)).collect();
         return column(&mut body, &lines, page, None);
     }
-    let columns: Vec<Vec<_>> = cycle.reviews.iter().map(|review| said(review, each - 3, ink)).collect();
+    let columns: Vec<Vec<_>> = cycle.reviews.iter().map(|review| review_lines(review, each - 3, theme)).collect();
     let longest = columns.iter().map(Vec::len).max().unwrap_or(0);
     for (index, lines) in columns.iter().enumerate() {
         let mut part = body.column(index * each, each - 3);
@@ -45,64 +45,60 @@ pub fn draw(sheet: &mut Sheet<'_>, report: &Report, chosen: Option<usize>, page:
 }
 
 /// `Review 2 of 3: CHANGES_REQUESTED  (review, commit c2, 2 findings)`.
-fn heading(cycle: &Cycle, (at, all): (usize, usize), ink: Ink) -> Line<'static> {
+fn heading(cycle: &Cycle, (at, all): (usize, usize), theme: Theme) -> Line<'static> {
     let commit: String = cycle.commit.chars().take(10).collect();
     let found = count(cycle.merged.issues.len() as u64, "finding");
     let scope = if cycle.scope == "scoped" { ", of the fix alone" } else { "" };
     Line::from(vec![
-        span(format!("Round {at} of {all}: "), ink.bold()),
-        span(cycle.verdict, ink.verdict(cycle.verdict).patch(ink.bold())),
+        span(format!("Round {at} of {all}: "), theme.bold()),
+        span(cycle.verdict, theme.verdict(cycle.verdict).patch(theme.bold())),
         span(
             format!("  {} {}{scope}, commit {}, {found}", cut(&cycle.phase, 40), cycle.n, cut(&commit, 10)),
-            ink.faint(),
+            theme.faint(),
         ),
     ])
 }
 
-fn column(sheet: &mut Sheet<'_>, lines: &Vec<Line<'static>>, page: &mut Page, longest: Option<usize>) {
-    let first = page.first(longest.unwrap_or(lines.len()), sheet.height());
-    sheet.lines(lines.iter().skip(first));
+fn column(canvas: &mut Canvas<'_>, lines: &Vec<Line<'static>>, page: &mut Scroll, longest: Option<usize>) {
+    let first = page.first(longest.unwrap_or(lines.len()), canvas.height());
+    canvas.lines(lines.iter().skip(first));
 }
 
-/// All that one reviewer said, in so many columns.
-fn said(review: &ReviewLine, width: usize, ink: Ink) -> Vec<Line<'static>> {
+/// The full review of one reviewer, `width` columns wide.
+fn review_lines(review: &ReviewReport, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = vec![
-        Line::from(span(cut(&review.reviewer, width), ink.bold())),
-        Line::from(span(cut(review.verdict, width), ink.verdict(review.verdict))),
+        Line::from(span(cut(&review.reviewer, width), theme.bold())),
+        Line::from(span(cut(review.verdict, width), theme.verdict(review.verdict))),
     ];
     let cost = if review.cost_usd > 0.0 { format!("  ${:.2}", review.cost_usd) } else { String::new() };
-    let sure = if review.confidence == "unstated" {
-        String::new()
-    } else {
-        format!("  confidence {}", review.confidence)
+    let sure =
+        if review.confidence == "unstated" { String::new() } else { format!("  confidence {}", review.confidence) };
+    lines.push(Line::from(span(cut(&format!("{}{cost}{sure}", time(review.duration_ms)), width), theme.faint())));
+    let mut text = |mark: String, text: &str, style: Style| {
+        let room = width.saturating_sub(2);
+        let wrapped = wrap(&format!("{mark}{text}"), room, TEXT);
+        lines.extend(
+            wrapped
+                .into_iter()
+                .enumerate()
+                .map(|(at, line)| Line::from(span(format!("{}{line}", if at == 0 { "" } else { "  " }), style))),
+        );
     };
-    lines.push(Line::from(span(
-        cut(&format!("{}{cost}{sure}", time(review.duration_ms)), width),
-        ink.faint(),
-    )));
-    let mut text =
-        |mark: String, text: &str, style: Style| {
-            let room = width.saturating_sub(2);
-            let told = wrap(&format!("{mark}{text}"), room, TEXT);
-            lines.extend(told.into_iter().enumerate().map(|(at, line)| {
-                Line::from(span(format!("{}{line}", if at == 0 { "" } else { "  " }), style))
-            }));
-        };
     for reason in review.reason.iter().chain(Some(&review.summary)).filter(|text| !text.trim().is_empty()) {
         text(String::new(), reason, Style::new());
     }
     for finding in &review.findings {
         let place = place(finding.file.as_deref(), finding.line);
-        text(format!("[{}] {place}", finding.severity), &finding.description, ink.severity(finding.severity));
+        text(format!("[{}] {place}", finding.severity), &finding.description, theme.severity(finding.severity));
         if let Some(suggestion) = &finding.suggestion {
-            text("  try: ".to_owned(), suggestion, ink.faint());
+            text("  try: ".to_owned(), suggestion, theme.faint());
         }
     }
     for note in &review.minor {
-        text(format!("- {}", place(note.file.as_deref(), note.line)), &note.description, ink.faint());
+        text(format!("- {}", place(note.file.as_deref(), note.line)), &note.description, theme.faint());
     }
     for checked in &review.checked {
-        text("+ ".to_owned(), checked, ink.good());
+        text("+ ".to_owned(), checked, theme.good());
     }
     lines.push(Line::default());
     lines

@@ -1,66 +1,66 @@
-//! How far somebody has scrolled.
+//! Scroll positions.
 
-use crate::tui::list::Step;
+use crate::tui::list::Navigation;
 
-/// A text that is read from its beginning.
+/// The scroll position of a text that starts at the top.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct Scroll {
     pub top: usize,
-    /// How many lines there are, and how many of them were drawn last.
+    /// Number of lines, and number of lines that were drawn last.
     pub lines: usize,
     pub page: usize,
 }
 
-impl Page {
-    /// The first line to draw, where there are so many and room for so many.
+impl Scroll {
+    /// The first line to draw, for this number of lines and page size.
     pub fn first(&mut self, lines: usize, page: usize) -> usize {
         (self.lines, self.page) = (lines, page);
         self.top = self.top.min(lines.saturating_sub(page));
         self.top
     }
 
-    pub fn step(&mut self, step: Step) {
+    pub fn step(&mut self, step: Navigation) {
         let last = self.lines.saturating_sub(self.page);
         let page = self.page.max(1);
         let to = match step {
-            Step::Up => self.top.saturating_sub(1),
-            Step::Down => self.top + 1,
-            Step::PageUp => self.top.saturating_sub(page),
-            Step::PageDown => self.top + page,
-            Step::First => 0,
-            Step::Last => last,
+            Navigation::Up => self.top.saturating_sub(1),
+            Navigation::Down => self.top + 1,
+            Navigation::PageUp => self.top.saturating_sub(page),
+            Navigation::PageDown => self.top + page,
+            Navigation::First => 0,
+            Navigation::Last => last,
         };
         self.top = to.min(last);
     }
 }
 
-/// A text that grows: its end is followed unless somebody scrolled up.
+/// The scroll position of a growing text. It follows the end unless the person scrolled up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tail {
-    /// The first line that is shown; none follows the end.
+pub struct TailScroll {
+    /// The first visible line; `None` follows the end.
     top: Option<usize>,
     first: usize,
     lines: usize,
     page: usize,
 }
 
-impl Tail {
+impl TailScroll {
     pub fn top(&self) -> Option<usize> {
         self.top
     }
 
-    /// What was drawn: from which line, so many of how many.
-    pub fn drew(&mut self, first: usize, page: usize, lines: usize) {
+    /// Records what was drawn: the first line, the number of drawn lines, and the number of all lines.
+    pub fn set_drawn(&mut self, first: usize, page: usize, lines: usize) {
         (self.first, self.page, self.lines) = (first, page, lines);
     }
 
-    /// The oldest line is gone.
-    pub fn dropped(&mut self) {
+    /// Adjusts the position after the oldest line was removed.
+    pub fn line_removed(&mut self) {
         self.top = self.top.map(|top| top.saturating_sub(1));
     }
 
-    pub fn step(&mut self, step: Step) {
-        let to = step.from(self.top.unwrap_or(self.first), self.page);
+    pub fn step(&mut self, step: Navigation) {
+        let to = step.target(self.top.unwrap_or(self.first), self.page);
         let at_the_end = to.saturating_add(self.page) >= self.lines;
         self.top = (!at_the_end).then_some(to);
     }

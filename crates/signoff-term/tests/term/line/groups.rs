@@ -1,40 +1,38 @@
-//! A specification's tasks, in groups that are worked side by side.
+//! Lines about the tasks of a specification, worked in groups in parallel.
 
 use std::collections::BTreeMap;
 
 use signoff_core::group::RunEvent;
 use signoff_core::ids::{AttemptId, LoopId};
-use signoff_core::machine::{Event, Failure, FinalWord, Outcome, Policy};
+use signoff_core::machine::{AttemptFailure, Event, FinalVerdict, Outcome, Policy};
 use signoff_core::review::Severity::Critical;
 use signoff_core::review::{Inconclusive, Verdict};
-use signoff_core::source::planner::{Planned, PlannedTask};
+use signoff_core::source::planner::{PlannedTask, PlannerAnswer};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
 use signoff_term::line::{LineRenderer, Naming};
 
 use crate::story::{Story, finding, id, review, reviewed};
 
-/// Two groups of two, planned.
+/// A planned run with two groups of two tasks.
 fn planned() -> Story {
     let mut policy = reviewed("loops");
     policy.workflow.checkpoint_interval = Some(2);
-    Story::of(policy).plan(&[
-        &[(4, "Add the table"), (5, "Add the page")],
-        &[(6, "Join them"), (7, "Say so in the documentation")],
-    ])
+    Story::of(policy)
+        .plan(&[&[(4, "Add the table"), (5, "Add the page")], &[(6, "Join them"), (7, "Say so in the documentation")]])
 }
 
 fn part(of: impl Fn(&Workflow) -> Policy) -> Policy {
     of(&reviewed("loops").workflow)
 }
 
-/// The reviewers' part of a task's workflow, as checkpoints have it.
+/// The review phases of a workflow, which checkpoints use.
 fn gate() -> Policy {
-    part(|workflow| Policy::of(workflow.checkpoint()))
+    part(|workflow| Policy::new(workflow.checkpoint()))
 }
 
 fn whole() -> Policy {
-    part(|workflow| Policy::of(workflow.part(&workflow.after)))
+    part(|workflow| Policy::new(workflow.part(&workflow.after)))
 }
 
 fn signed_off(story: Story, task: u64) -> Story {
@@ -45,7 +43,7 @@ fn landed(story: Story, task: u64) -> Story {
     story.on(task).then(Event::LandingGranted).lands()
 }
 
-/// A conflict with what landed before.
+/// A conflict with an earlier landing.
 fn conflicts(story: Story, task: u64, files: &[&str]) -> Story {
     let of = |file: &&str| {
         let mut finding = finding("landing", Critical, file, "conflicts with signoff/run-3");
@@ -56,13 +54,13 @@ fn conflicts(story: Story, task: u64, files: &[&str]) -> Story {
 }
 
 #[test]
-fn two_groups_of_two_land_one_by_one_and_are_looked_at_as_a_whole() {
+fn two_groups_land_in_order_and_have_a_final_review() {
     let story = planned().starts(4).starts(5);
     let story = landed(landed(signed_off(signed_off(story, 5), 4), 4), 5);
     let story = story.starts(6).starts(7);
     let story = landed(signed_off(signed_off(story, 6), 7), 6);
     let story = conflicts(story, 7, &["docs/setup.md:3", "README.md"]).works().approves("general");
-    let story = landed(story, 7).serves(LoopId::whole(), whole());
+    let story = landed(story, 7).serves(LoopId::final_review(), whole());
     let story = story.objects("general", &[(Critical, "a.rs:1", "the table is never read")]);
     let mut story = story.works().approves("general");
     story.run(RunEvent::FinalReviewEnded { outcome: Outcome::Approved { commit: "c9".into() } });
@@ -125,15 +123,15 @@ fn two_groups_of_two_land_one_by_one_and_are_looked_at_as_a_whole() {
 }
 
 #[test]
-fn a_checkpoint_looks_at_all_that_are_at_work() {
+fn a_checkpoint_reviews_all_active_tasks() {
     let story = planned().starts(4).starts(5).on(4).goes_on().goes_on();
     let at = |task: u64| id(task).checkpoint(1);
     let mut story = story.serves(at(4), gate()).serves(at(5), gate());
     let row = |story: &Story, task| story.view.row(&id(task)).unwrap();
-    assert_eq!((row(&story, 4).badge.word(), row(&story, 5).badge.word()), ("REVIEW", "REVIEW"));
+    assert_eq!((row(&story, 4).badge.as_str(), row(&story, 5).badge.as_str()), ("REVIEW", "REVIEW"));
     assert_eq!((row(&story, 4).checkpoint, row(&story, 5).checkpoint), (Some(1), Some(1)));
-    assert!(story.view.rows().iter().all(|row| row.id.of_checkpoint().is_none()));
-    story = story.on_loop(at(4).as_str()).reviewer_fails("general", Failure::TimedOut);
+    assert!(story.view.rows().iter().all(|row| row.id.checkpoint_target().is_none()));
+    story = story.on_loop(at(4).as_str()).reviewer_fails("general", AttemptFailure::TimedOut);
     let findings = [(Critical, "a.rs:1", "no index"), (Critical, "b.rs:1", "no name")];
     let said = review("general", Verdict::ChangesRequested, &findings);
     story = story.answers("general", said.clone());
@@ -168,7 +166,7 @@ fn a_checkpoint_looks_at_all_that_are_at_work() {
 }
 
 #[test]
-fn a_blocked_group_is_told_again_until_it_is_resolved() {
+fn a_blocked_group_is_reported_until_resolved() {
     let story = planned().starts(4).starts(5);
     let story = signed_off(story, 4).on(5).gives_up("there is no page");
     insta::assert_snapshot!(story.lines(), @"
@@ -200,7 +198,7 @@ fn a_blocked_group_is_told_again_until_it_is_resolved() {
     let told = story.log.len();
     let mut renderer = LineRenderer::new(Naming::WhenNeeded);
     renderer.catch_up(&story.log);
-    let verdict = FinalWord::Approved;
+    let verdict = FinalVerdict::Approved;
     let story = story.gives_up("still none").then(Event::PersonEdited {
         verdict,
         by: "ann".into(),
@@ -209,7 +207,7 @@ fn a_blocked_group_is_told_again_until_it_is_resolved() {
         findings: Vec::new(),
     });
     let story = landed(landed(story, 4), 5);
-    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.take(recorded)).collect();
+    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.apply(recorded)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     Resuming task #5: Add the page
       #5 [1/4] Gave up: still none
@@ -242,27 +240,27 @@ fn a_large_group_is_counted() {
 }
 
 #[test]
-fn a_planner_that_answers_nonsense_is_told_so() {
+fn a_bad_answer_of_a_planner_is_reported() {
     let policy = reviewed("loops");
-    let before = Policy::of(policy.workflow.part(&policy.workflow.before));
+    let before = Policy::new(policy.workflow.part(&policy.workflow.before));
     let mut story = Story::of(policy);
     let (name, text) = ("SPEC.md".to_owned(), "A table and a page.".to_owned());
     story.record(Fact::Run(RunFact::Specified { name, text }));
     story.run(RunEvent::Started);
     let message = "task `b` depends on `c`, which is not there\x1b[2J".to_owned();
-    let mut story = story.serves(LoopId::planning(), before).writer_fails(Failure::BadAnswer { message });
+    let mut story = story.serves(LoopId::planning(), before).writer_fails(AttemptFailure::BadAnswer { message });
     let task = |id: &str| PlannedTask {
         id: id.to_owned(),
         title: id.to_owned(),
         description: String::new(),
         depends_on: Vec::new(),
     };
-    let answer = Planned::Tasks(vec![task("a"), task("b")]);
+    let answer = PlannerAnswer::Tasks(vec![task("a"), task("b")]);
     story.record(Fact::Loop(LoopId::planning(), LoopFact::Answered { attempt: AttemptId(2), answer }));
     let story = story
         .works()
         .objects("general", &[(Critical, "", "a task is missing")])
-        .writer_fails(Failure::BadAnswer { message: "there is no JSON object".to_owned() });
+        .writer_fails(AttemptFailure::BadAnswer { message: "there is no JSON object".to_owned() });
     insta::assert_snapshot!(story.lines(), @"
     Run 3: planning SPEC.md
       [enumerate] Listing the tasks...
@@ -297,7 +295,7 @@ fn a_checkpoint_that_finds_nothing_is_one_line() {
 }
 
 #[test]
-fn a_checkpoint_names_whom_nobody_was_heard_about() {
+fn a_checkpoint_names_tasks_without_a_usable_review() {
     let unheard = || review("general", Verdict::Inconclusive(Inconclusive::Missing("timed out".into())), &[]);
     for (other, told) in [
         (review("general", Verdict::Approved, &[]), "nothing found; no usable review of #4"),
@@ -306,10 +304,6 @@ fn a_checkpoint_names_whom_nobody_was_heard_about() {
         let mut story = planned().starts(4).starts(5);
         story.run(RunEvent::AttemptSpent { since_checkpoint: BTreeMap::from([(id(4), 2), (id(5), 0)]) });
         let story = story.looked_at(4, unheard()).looked_at(5, other);
-        assert!(
-            story.lines().ends_with(&format!("Checkpoint review of #4, #5: {told}")),
-            "{}",
-            story.lines()
-        );
+        assert!(story.lines().ends_with(&format!("Checkpoint review of #4, #5: {told}")), "{}", story.lines());
     }
 }

@@ -1,8 +1,8 @@
-//! What goes wrong, what is waited for, what is asked.
+//! Lines about failures, waits and questions.
 
 use jiff::Timestamp;
-use signoff_core::heard::{Trouble, TroubleKind};
-use signoff_core::machine::{CheckReport, Choice, Event, Failure, Hold, LandReport, LimitPlan, Loss};
+use signoff_core::agent_output::{AgentError, AgentErrorKind};
+use signoff_core::machine::{AttemptFailure, CheckReport, Choice, Event, LandingReport, LimitPlan, Loss, PauseReason};
 use signoff_core::review::Severity::Critical;
 
 use crate::story::{Story, finding, head, reviewed};
@@ -10,7 +10,7 @@ use crate::story::{Story, finding, head, reviewed};
 #[test]
 fn an_implementer_that_fails_is_retried_by_a_person() {
     let story = Story::task(reviewed("task"))
-        .writer_fails(Failure::Exit { code: 1 })
+        .writer_fails(AttemptFailure::Exit { code: 1 })
         .retry()
         .works()
         .approves("general");
@@ -31,7 +31,7 @@ fn an_implementer_that_fails_is_retried_by_a_person() {
 
 #[test]
 fn a_reviewer_that_times_out_ends_the_task() {
-    let story = Story::task(reviewed("task")).works().reviewer_fails("general", Failure::TimedOut);
+    let story = Story::task(reviewed("task")).works().reviewer_fails("general", AttemptFailure::TimedOut);
     insta::assert_snapshot!(story.lines(), @"
     Running task #29: Add user authentication
       [1/3] Implementing...
@@ -49,7 +49,7 @@ fn a_fixer_that_is_killed() {
     let story = Story::task(reviewed("task"))
         .works()
         .objects("general", &[(Critical, "src/auth.rs:12", "missing input validation")])
-        .writer_fails(Failure::Signal { number: 9 });
+        .writer_fails(AttemptFailure::Signal { number: 9 });
     insta::assert_snapshot!(story.lines(), @"
         Running task #29: Add user authentication
           [1/3] Implementing...
@@ -67,10 +67,10 @@ fn a_fixer_that_is_killed() {
 fn a_reviewer_is_called_again_and_then_a_person_is_asked() {
     let story = Story::task(reviewed("plan"))
         .works()
-        .reviewer_fails("code", Failure::Silent)
+        .reviewer_fails("code", AttemptFailure::Silent)
         .approves("spec")
         .mumbles("code")
-        .reviewer_fails("code", Failure::NotStarted { message: "claude: not found".into() })
+        .reviewer_fails("code", AttemptFailure::NotStarted { message: "claude: not found".into() })
         .person(Choice::Retry)
         .approves("code");
     insta::assert_snapshot!(story.lines(), @"
@@ -101,8 +101,7 @@ fn a_reviewer_is_called_again_and_then_a_person_is_asked() {
 
 #[test]
 fn a_person_grants_one_more_cycle_and_then_proceeds() {
-    let object =
-        |story: Story| story.objects("spec", &[(Critical, "src/auth.ts:45", "no OAuth")]).approves("code");
+    let object = |story: Story| story.objects("spec", &[(Critical, "src/auth.ts:45", "no OAuth")]).approves("code");
     let story = object(Story::task(reviewed("plan")).works());
     let story = object(story.works());
     let story = object(story.works()).person(Choice::Continue);
@@ -143,7 +142,7 @@ fn a_person_grants_one_more_cycle_and_then_proceeds() {
 fn an_agent_that_needs_several_attempts_and_gives_up() {
     let story = Story::task(reviewed("loops"))
         .goes_on()
-        .writer_fails(Failure::Exit { code: 2 })
+        .writer_fails(AttemptFailure::Exit { code: 2 })
         .gives_up("the library cannot do this");
     insta::assert_snapshot!(story.lines(), @"
     Planned 1 task in 1 group
@@ -190,14 +189,13 @@ fn a_checkpoint_review_is_waited_for() {
 }
 
 #[test]
-fn held_back_by_budget_and_rate_limit() {
+fn paused_by_budget_and_rate_limit() {
     let story = Story::task(reviewed("task")).then(Event::BudgetReached);
-    let story = story.then(Event::Resumed { hold: Hold::Budget });
+    let story = story.then(Event::Resumed { hold: PauseReason::Budget });
     let attempt = story.jobs()[0].attempt;
     let until: Timestamp = "2026-01-29T12:00:00Z".parse().unwrap();
-    let story =
-        story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None });
-    let story = story.then(Event::Resumed { hold: Hold::RateLimit { until } });
+    let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None });
+    let story = story.then(Event::Resumed { hold: PauseReason::RateLimit { until } });
     let attempt = story.jobs()[0].attempt;
     let story = story.then(Event::RateLimited { attempt, plan: LimitPlan::FallBack, why: None, turn: None });
     let attempt = story.jobs()[0].attempt;
@@ -221,7 +219,7 @@ fn held_back_by_budget_and_rate_limit() {
 }
 
 #[test]
-fn called_off() {
+fn cancelled() {
     let story = Story::task(reviewed("task")).works().then(Event::Cancelled { by: "ann".into() });
     insta::assert_snapshot!(story.lines(), @"
     Running task #29: Add user authentication
@@ -233,12 +231,12 @@ fn called_off() {
 }
 
 #[test]
-fn landing_is_sent_back_once() {
+fn a_landing_is_rejected_once() {
     let story = Story::task(reviewed("slots")).works().approves("general");
     let attempt = story.program();
     let findings = vec![finding("landing", Critical, "src/lib.rs", "conflict in src/lib.rs")];
     let story =
-        story.then(Event::LandingEnded { attempt, report: LandReport::SentBack { head: head(7), findings } });
+        story.then(Event::LandingEnded { attempt, report: LandingReport::SentBack { head: head(7), findings } });
     let story = story.works().approves("general").lands();
     insta::assert_snapshot!(story.lines(), @"
     Running task #29: Add user authentication
@@ -265,7 +263,7 @@ fn a_branch_that_moves_is_reviewed_again() {
           [1/3] Implementing...
           [1/3] Implementation complete
           [1/3] Running review...
-          [1/3] Somebody committed to the branch: c9
+          [1/3] New commit on the branch: c9
           [1/3] Running review...
           [1/3] Review: APPROVED
         ✓ Task #29 completed (APPROVED after 1 cycle)
@@ -282,9 +280,9 @@ fn a_late_report_says_nothing() {
 }
 
 #[test]
-fn an_agent_that_says_why_it_failed_comes_with_the_next_step() {
-    let trouble = Trouble::new(TroubleKind::NotLoggedIn, "Please run /login");
-    let story = Story::task(reviewed("task")).works().reviewer_fails("general", Failure::Trouble(trouble));
+fn a_failure_with_a_known_cause_has_a_hint() {
+    let trouble = AgentError::new(AgentErrorKind::NotLoggedIn, "Please run /login");
+    let story = Story::task(reviewed("task")).works().reviewer_fails("general", AttemptFailure::Agent(trouble));
     insta::assert_snapshot!(story.lines(), @"
     Running task #29: Add user authentication
       [1/3] Implementing...
@@ -295,8 +293,8 @@ fn an_agent_that_says_why_it_failed_comes_with_the_next_step() {
     ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 29; go on: signoff retry 29
     ");
-    let model = Trouble::new(TroubleKind::Model, "no such model");
-    insta::assert_snapshot!(Story::task(reviewed("task")).writer_fails(Failure::Trouble(model)).lines(), @"
+    let model = AgentError::new(AgentErrorKind::Model, "no such model");
+    insta::assert_snapshot!(Story::task(reviewed("task")).writer_fails(AttemptFailure::Agent(model)).lines(), @"
     Running task #29: Add user authentication
       [1/3] Implementing...
       [1/3] Implementation failed: the model cannot be used: no such model

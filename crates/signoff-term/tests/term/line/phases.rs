@@ -1,13 +1,13 @@
-//! A task whose phases people count.
+//! Lines about a task with counted phases.
 
-use signoff_core::machine::{CheckReport, Failure, Policy};
+use signoff_core::machine::{AttemptFailure, CheckReport, Policy};
 use signoff_core::policy::{Bound, OnExhausted};
 use signoff_core::review::Severity::{Critical, Minor};
 use signoff_core::workflow::PhaseKind;
 
 use crate::story::{Story, reviewed};
 
-/// Nobody looks into anything first.
+/// The preset `phases` without researchers.
 fn quick() -> Policy {
     let mut policy = reviewed("phases");
     for phase in &mut policy.workflow.phases {
@@ -23,7 +23,7 @@ fn planned(story: Story) -> Story {
 }
 
 #[test]
-fn what_a_review_of_the_plan_finds_begins_the_next_iteration() {
+fn findings_of_the_plan_review_start_the_next_iteration() {
     let story = planned(Story::task(quick()));
     let found = [(Critical, "plan.md:1", "no way back"), (Minor, "plan.md:9", "a typo")];
     let story = planned(story.objects("plan", &found)).approves("plan").works().approves("code");
@@ -64,10 +64,10 @@ fn what_a_review_of_the_plan_finds_begins_the_next_iteration() {
 }
 
 #[test]
-fn in_the_short_way_there_is_one_phase_less_to_count() {
+fn a_disabled_phase_is_not_counted() {
     let policy = quick();
     let workflow = policy.workflow.in_mode("lite").unwrap();
-    let story = Story::task(Policy::of(workflow));
+    let story = Story::task(Policy::new(workflow));
     insta::assert_snapshot!(story.works().lines(), @"
     Running task #29: Add user authentication
     Iteration 1/10
@@ -78,10 +78,10 @@ fn in_the_short_way_there_is_one_phase_less_to_count() {
 }
 
 #[test]
-fn researchers_that_fail_are_done_without() {
+fn work_continues_without_failed_researchers() {
     let mut story = Story::task(reviewed("phases"));
     for _ in 0..2 {
-        story = story.writer_fails(Failure::Exit { code: 1 });
+        story = story.writer_fails(AttemptFailure::Exit { code: 1 });
     }
     insta::assert_snapshot!(story.works().works().works().lines(), @"
     Running task #29: Add user authentication
@@ -96,10 +96,10 @@ fn researchers_that_fail_are_done_without() {
 }
 
 #[test]
-fn whoever_has_used_up_its_fixes_or_its_iterations_says_so() {
+fn exhausted_fixes_and_iterations_are_reported() {
     let mut policy = quick();
     policy.workflow.limits.max_passes = 1;
-    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.judge_mut()) {
+    for judge in policy.workflow.phases.iter_mut().filter_map(|phase| phase.policy_mut()) {
         judge.gate.bound = Bound::MaxFixes(1);
         judge.gate.on_exhausted = OnExhausted::Restart;
     }
@@ -127,7 +127,7 @@ fn whoever_has_used_up_its_fixes_or_its_iterations_says_so() {
 }
 
 #[test]
-fn beside_others_every_line_names_its_task() {
+fn lines_name_their_task_if_other_runs_are_active() {
     let story = Story::task(quick()).works();
     let lines = story.lines_named(signoff_term::line::Naming::Always);
     insta::assert_snapshot!(lines, @"

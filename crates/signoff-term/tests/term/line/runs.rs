@@ -1,8 +1,8 @@
-//! Several tasks, several gates.
+//! Lines about several tasks and several gates.
 
 use signoff_core::group::RunEvent;
 use signoff_core::ids::LoopId;
-use signoff_core::machine::{CheckReport, Choice, Event, Failure, Outcome, Policy};
+use signoff_core::machine::{AttemptFailure, CheckReport, Choice, Event, Outcome, Policy};
 use signoff_core::review::Severity::Critical;
 use signoff_term::line::{self, LineRenderer, Naming};
 
@@ -11,7 +11,7 @@ use crate::story::{Story, finding, id, reviewed};
 #[test]
 fn a_plan_is_worked_task_by_task() {
     let mut policy = reviewed("plan");
-    policy.workflow.phases[1].judge_mut().unwrap().gate.reviewers = vec!["code".into()];
+    policy.workflow.phases[1].policy_mut().unwrap().gate.reviewers = vec!["code".into()];
     let story = Story::of(policy)
         .plan(&[&[(1, "Add the table")], &[(2, "Read from it")]])
         .starts(1)
@@ -38,7 +38,7 @@ fn a_plan_is_worked_task_by_task() {
 }
 
 #[test]
-fn tasks_side_by_side_are_told_apart() {
+fn lines_of_parallel_tasks_name_their_task() {
     let story = Story::of(reviewed("task"))
         .plan(&[&[(29, "Add user authentication"), (30, "Add rate limiting")]])
         .starts(29)
@@ -157,13 +157,13 @@ fn a_workflow_with_many_gates_names_them_and_starts_over() {
 }
 
 #[test]
-fn what_was_told_before_is_not_told_again() {
+fn past_lines_are_not_printed_again() {
     let story = Story::task(reviewed("task")).works();
     let mut renderer = LineRenderer::new(Naming::WhenNeeded);
     assert_eq!(renderer.catch_up(&story.log), [""; 0]);
     let told = story.log.len();
     let story = story.approves("general");
-    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.take(recorded)).collect();
+    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.apply(recorded)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
         Resuming task #29: Add user authentication
           [1/3] Review: APPROVED
@@ -172,32 +172,32 @@ fn what_was_told_before_is_not_told_again() {
 }
 
 #[test]
-fn a_decision_that_ended_its_task_is_told_when_it_is_made_and_not_again() {
+fn a_decision_that_ended_its_task_is_not_printed_again() {
     let story = Story::of(reviewed("plan"))
         .plan(&[&[(1, "Ask")], &[(2, "Go on")]])
         .starts(1)
-        .writer_fails(Failure::Exit { code: 1 })
+        .writer_fails(AttemptFailure::Exit { code: 1 })
         .starts(2)
         .on(1)
         .person(Choice::Stop);
-    insta::assert_snapshot!(line::end(&story.log, &id(1)).join("\n"), @"
+    insta::assert_snapshot!(line::ending_lines(&story.log, &id(1)).join("\n"), @"
     ✗ Task #1 failed: a person stopped it (stopped_by_person)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
-    assert_eq!(line::end(&story.log, &id(2)), [""; 0]);
+    assert_eq!(line::ending_lines(&story.log, &id(2)), [""; 0]);
     let told = LineRenderer::new(Naming::WhenNeeded).catch_up(&story.log);
     assert_eq!(told, [""; 0]);
 }
 
 #[test]
-fn what_will_not_happen_any_more_is_not_announced() {
+fn no_steps_are_announced_during_shutdown() {
     let story = Story::task(reviewed("task"));
     let mut renderer = LineRenderer::new(Naming::WhenNeeded);
-    story.log.iter().for_each(|recorded| drop(renderer.take(recorded)));
-    renderer.end_soon();
+    story.log.iter().for_each(|recorded| drop(renderer.apply(recorded)));
+    renderer.set_shutting_down();
     let told = story.log.len();
-    let story = story.works().reviewer_fails("general", Failure::TimedOut);
-    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.take(recorded)).collect();
+    let story = story.works().reviewer_fails("general", AttemptFailure::TimedOut);
+    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.apply(recorded)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
       [1/3] Implementation complete
       [1/3] Review: INCONCLUSIVE - general: timed out
@@ -207,17 +207,17 @@ fn what_will_not_happen_any_more_is_not_announced() {
     ");
 }
 
-/// A run whose planning has begun.
+/// A run whose planning has started.
 fn planning() -> Story {
     let policy = reviewed("loops");
-    let part = Policy::of(policy.workflow.part(&policy.workflow.before));
+    let part = Policy::new(policy.workflow.part(&policy.workflow.before));
     let mut story = Story::of(policy);
     story.run(RunEvent::Started);
     story.serves(LoopId::planning(), part)
 }
 
 #[test]
-fn planning_is_told_like_a_task() {
+fn planning_has_lines_like_a_task() {
     let story = planning().works().approves("general").works();
     let story = story.objects("general", &[(Critical, "", "a task is missing")]).works().approves("general");
     insta::assert_snapshot!(story.lines(), @"
@@ -241,7 +241,7 @@ fn planning_is_told_like_a_task() {
 fn a_run_ends_when_its_planning_fails() {
     let mut story = planning();
     for _ in 0..2 {
-        story = story.writer_fails(Failure::TimedOut);
+        story = story.writer_fails(AttemptFailure::TimedOut);
     }
     story.run(RunEvent::PreparationEnded { outcome: Outcome::Failed });
     insta::assert_snapshot!(story.lines(), @"
@@ -258,11 +258,11 @@ fn a_run_ends_when_its_planning_fails() {
 }
 
 #[test]
-fn a_task_that_is_answered_goes_on_beside_another() {
+fn an_answered_task_continues_in_parallel() {
     let story = Story::of(reviewed("plan"))
         .plan(&[&[(1, "Add the table")], &[(2, "Add the page")]])
         .starts(1)
-        .writer_fails(Failure::Exit { code: 1 })
+        .writer_fails(AttemptFailure::Exit { code: 1 })
         .starts(2)
         .on(1)
         .person(Choice::Retry)

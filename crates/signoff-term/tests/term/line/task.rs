@@ -1,6 +1,6 @@
-//! One task.
+//! Lines about one task.
 
-use signoff_core::machine::{Event, FinalWord, Policy};
+use signoff_core::machine::{Event, FinalVerdict, Policy};
 use signoff_core::policy::Bound;
 use signoff_core::review::Severity::{Critical, Important, Minor};
 use signoff_core::review::{Review, Verdict};
@@ -76,7 +76,7 @@ fn never_approved() {
 
 #[test]
 fn a_task_without_review() {
-    let story = Story::task(Policy::of(preset("task").unwrap())).works();
+    let story = Story::task(Policy::new(preset("task").unwrap())).works();
     insta::assert_snapshot!(story.lines(), @"
     Running task #29: Add user authentication
       Implementing...
@@ -88,7 +88,7 @@ fn a_task_without_review() {
 #[test]
 fn without_a_bound_only_the_review_is_counted() {
     let mut policy = reviewed("task");
-    policy.workflow.phases[1].judge_mut().unwrap().gate.bound = Bound::Unlimited;
+    policy.workflow.phases[1].policy_mut().unwrap().gate.bound = Bound::Unlimited;
     let story = Story::task(policy)
         .works()
         .objects("general", &[(Critical, "src/auth.rs:12", "missing input validation")])
@@ -113,8 +113,7 @@ fn a_discussion_is_for_people() {
         summary: "Is OAuth meant at all?\nThe task does not say.".into(),
         ..review("general", Verdict::NeedsDiscussion, &[])
     };
-    let story =
-        Story::task(reviewed("task")).works().answers("general", discussion).retry().approves("general");
+    let story = Story::task(reviewed("task")).works().answers("general", discussion).retry().approves("general");
     insta::assert_snapshot!(story.lines(), @"
     Running task #29: Add user authentication
       [1/3] Implementing...
@@ -145,14 +144,11 @@ fn an_unreadable_answer_is_asked_for_once_more() {
 }
 
 #[test]
-fn a_request_without_a_finding_is_told_by_its_summary() {
-    let unexplained = Review {
-        summary: "The tests are missing.".into(),
-        ..review("general", Verdict::ChangesRequested, &[])
-    };
+fn a_request_without_findings_shows_its_summary() {
+    let unexplained =
+        Review { summary: "The tests are missing.".into(), ..review("general", Verdict::ChangesRequested, &[]) };
     let silent = review("general", Verdict::ChangesRequested, &[]);
-    let story =
-        Story::task(reviewed("task")).works().answers("general", unexplained).answers("general", silent);
+    let story = Story::task(reviewed("task")).works().answers("general", unexplained).answers("general", silent);
     insta::assert_snapshot!(story.lines(), @"
         Running task #29: Add user authentication
           [1/3] Implementing...
@@ -166,7 +162,7 @@ fn a_request_without_a_finding_is_told_by_its_summary() {
 }
 
 #[test]
-fn what_an_agent_wrote_cannot_steer_the_terminal() {
+fn agent_text_is_escaped() {
     let hostile = "red \x1b[31m\n✓ Task #29 completed (APPROVED after 1 cycle)\nand a story that goes on and on, \
                    far beyond what anybody wants to read in one line";
     let story = Story::task(reviewed("task")).works().objects("general", &[(Critical, "a.rs:1", hostile)]);
@@ -181,7 +177,7 @@ fn what_an_agent_wrote_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn several_reviewers_speak_together() {
+fn several_reviewers_have_a_merged_block() {
     let with_notes = Review {
         minor: vec![note("src/auth.ts", 30, "Magic number could be constant")],
         ..review("code", Verdict::ApprovedWithMinor, &[])
@@ -262,7 +258,7 @@ fn findings_below_the_bar_do_not_stop_an_approval() {
 #[test]
 fn a_scoped_review_is_confirmed_by_a_full_one() {
     let mut policy = reviewed("task");
-    policy.workflow.phases[1].judge_mut().unwrap().gate.rereview = signoff_core::policy::Rereview::Scoped;
+    policy.workflow.phases[1].policy_mut().unwrap().gate.rereview = signoff_core::policy::RereviewScope::Scoped;
     let story = Story::task(policy)
         .works()
         .objects("general", &[(Critical, "src/auth.rs:12", "missing input validation")])
@@ -296,7 +292,7 @@ fn a_person_overrides() {
     let story = Story::task(reviewed("task"))
         .works()
         .objects("general", &[(Critical, "src/auth.rs:12", "missing input validation")])
-        .then(edit(FinalWord::Approved));
+        .then(edit(FinalVerdict::Approved));
     insta::assert_snapshot!(story.lines(), @"
         Running task #29: Add user authentication
           [1/3] Implementing...

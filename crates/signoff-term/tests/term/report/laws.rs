@@ -1,4 +1,4 @@
-//! What holds for every account, whatever agents wrote.
+//! Property tests of reports with hostile text from agents.
 
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use signoff_core::review::Review;
 use signoff_core::review::Severity::Critical;
 use signoff_core::review::Verdict::ChangesRequested;
-use signoff_core::view::Status;
+use signoff_core::view::TaskStatus;
 use signoff_term::report::markdown::{LIMIT, escape, markdown};
-use signoff_term::report::{Account, Changes, junit, sarif};
-use signoff_term::show::Report;
+use signoff_term::report::{Changes, ReportDocument, junit, sarif};
+use signoff_term::show::TaskReport;
 
 use super::{STAT, halfway, of, told};
 use crate::fits::{fits, schema};
 use crate::rows::{ended, row};
 use crate::story::{Story, id, review, reviewed};
 
-/// What agents could write: what Markdown, GitHub, HTML and XML make something of, and anything at all.
+/// Hostile text: syntax of Markdown, GitHub, HTML and XML, and arbitrary characters.
 fn hostile() -> impl Strategy<Value = String> {
     let odd = [
         "<script>alert(1)</script>",
@@ -79,8 +79,8 @@ fn hostile() -> impl Strategy<Value = String> {
     proptest::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
 }
 
-/// An account in which every text is this one.
-fn account(text: &str) -> Account {
+/// A report in which every text is this one.
+fn account(text: &str) -> ReportDocument {
     let found = Review {
         summary: text.to_owned(),
         ..review("general", ChangesRequested, &[(Critical, "", text), (Critical, "b.rs:1", "second")])
@@ -95,24 +95,24 @@ fn account(text: &str) -> Account {
     let story = Story::task(reviewed("task")).works().answers("general", found);
     let story = story
         .works()
-        .reviewer_fails("general", signoff_core::machine::Failure::NotStarted { message: text.into() });
-    let row = ended(row(29, text, Status::Failed), "failed", "", "reviewer_failed", 1);
-    let mut report = Report::of(row, &story.log, &id(29), Vec::new());
+        .reviewer_fails("general", signoff_core::machine::AttemptFailure::NotStarted { message: text.into() });
+    let row = ended(row(29, text, TaskStatus::Failed), "failed", "", "reviewer_failed", 1);
+    let mut report = TaskReport::from_log(row, &story.log, &id(29), Vec::new());
     report.attempts.iter_mut().for_each(|attempt| attempt.agent = text.to_owned());
-    of(report, text, Changes::of(STAT).noting(text))
+    of(report, text, Changes::parse_stat(STAT).with_note(text))
 }
 
 fn parsed(text: &str) -> Vec<Event<'_>> {
     Parser::new_ext(text, Options::all()).collect()
 }
 
-/// What people see, without what keeps it apart. Those options only change quotes and dots.
+/// The rendered text without zero-width spaces. The disabled options only change quotes and dots.
 fn nicely(text: &str) -> String {
     let text = text.replace('\u{200b}', "").replace(['“', '”'], "\"").replace(['‘', '’'], "'");
     text.replace('…', "...").replace("—", "---").replace('–', "--").trim().to_owned()
 }
 
-/// The text of a line, which must be nothing but text and code.
+/// The text of a line, which must consist of text and code only.
 fn shown(line: &str) -> Result<String, TestCaseError> {
     text_of(parsed(line).into_iter())
 }
@@ -130,7 +130,7 @@ fn text_of<'a>(events: impl Iterator<Item = Event<'a>>) -> Result<String, TestCa
     Ok(shown)
 }
 
-/// The page without its code, in which neither links nor mentions work.
+/// The page without its code, in which links and mentions do not work.
 fn outside_code(page: &str) -> String {
     let mut left = page.to_owned();
     let mut is_block = false;
@@ -154,7 +154,7 @@ proptest! {
         let plain = signoff_core::merge::render::plain_text::one_line(&text);
         let line = escape::line(&text, usize::MAX);
         prop_assert_eq!(nicely(&shown(&line)?), nicely(&plain));
-        // In the source it is the same text, at most between backticks.
+        // The source has the same text, at most between backticks.
         prop_assert!(line.contains(plain.trim()), "{line:?} has not {plain:?}");
         let table = format!("| a |\n|---|\n| {} |\n", escape::cell(&text, usize::MAX));
         let cell = parsed(&table).into_iter().skip_while(|event| !matches!(event, Event::End(TagEnd::TableHead)));
@@ -171,14 +171,14 @@ proptest! {
     }
 
     #[test]
-    fn nobody_is_called_and_nothing_is_linked(text in hostile()) {
+    fn there_are_no_mentions_and_no_links(text in hostile()) {
         let markdown = outside_code(&markdown(&account(&text)));
         let chars: Vec<char> = markdown.chars().collect();
         for pair in chars.windows(2) {
             prop_assert!(!(pair[0] == '@' && pair[1].is_alphanumeric()), "{markdown}");
             prop_assert!(!(pair[0] == '#' && pair[1].is_ascii_digit()), "{markdown}");
         }
-        // GitLab takes a slash at the start of a line for an order.
+        // GitLab runs a line that starts with a slash as a command.
         prop_assert!(!markdown.lines().any(|line| line.trim_start().starts_with('/')), "{markdown}");
         prop_assert!(!markdown.contains("://") && !markdown.to_lowercase().contains("www."), "{markdown}");
     }
@@ -231,7 +231,7 @@ proptest! {
 }
 
 proptest! {
-    // Each of them is long.
+    // Each case is large.
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
@@ -245,36 +245,30 @@ proptest! {
 fn is_ours(html: &str) -> bool {
     html.split_inclusive('\n').all(|line| {
         let line = line.trim();
-        let summary =
-            line.strip_prefix("<details><summary>").and_then(|rest| rest.strip_suffix("</summary>"));
-        summary.is_some_and(|text| !text.contains(['<', '>']))
-            || ["</details>", "<sub>", "</sub>", ""].contains(&line)
+        let summary = line.strip_prefix("<details><summary>").and_then(|rest| rest.strip_suffix("</summary>"));
+        summary.is_some_and(|text| !text.contains(['<', '>'])) || ["</details>", "<sub>", "</sub>", ""].contains(&line)
     })
 }
 
-/// The rules of SARIF 2.1.0 that its schema cannot say, and the keys that it demands.
+/// Checks the rules of SARIF 2.1.0 that its schema cannot express, and the required keys.
 fn is_sarif(sarif: &Value) -> Result<(), String> {
     let must = |holds: bool, what: &str| if holds { Ok(()) } else { Err(format!("{what}: {sarif:#}")) };
     must(sarif["version"] == "2.1.0", "version")?;
     for run in sarif["runs"].as_array().ok_or("no runs")? {
         let driver = &run["tool"]["driver"];
         must(driver["name"].is_string(), "a tool has a name")?;
-        let rules: Vec<&Value> =
-            driver["rules"].as_array().ok_or("no rules")?.iter().map(|rule| &rule["id"]).collect();
+        let rules: Vec<&Value> = driver["rules"].as_array().ok_or("no rules")?.iter().map(|rule| &rule["id"]).collect();
         must(run["automationDetails"]["id"].as_str().is_some_and(|id| id.ends_with('/')), "a category")?;
         must(run["invocations"][0]["executionSuccessful"].is_boolean(), "an invocation says how it went")?;
         for result in run["results"].as_array().ok_or("no results")? {
             must(rules.contains(&&result["ruleId"]), "a rule is described")?;
-            must(
-                result["message"]["text"].as_str().is_some_and(|text| !text.is_empty()),
-                "a message has text",
-            )?;
-            // Services list every result, whatever its kind: none may be of what was fixed.
+            must(result["message"]["text"].as_str().is_some_and(|text| !text.is_empty()), "a message has text")?;
+            // Services list every result of any kind, so fixed findings must not be results.
             must(result["kind"].is_null(), "every result fails")?;
             must(["error", "warning", "note"].iter().any(|level| result["level"] == *level), "a level")?;
             must(["new", "unchanged"].iter().any(|state| result["baselineState"] == *state), "a state")?;
             must(result["properties"]["state"] != "fixed", "what was fixed is left out")?;
-            // GitHub refuses the whole file over one result without a place.
+            // GitHub rejects the whole file if one result has no location.
             let places = result["locations"].as_array().filter(|places| !places.is_empty());
             for place in places.ok_or_else(|| format!("every result has a place: {result:#}"))? {
                 let uri = place["physicalLocation"]["artifactLocation"]["uri"].as_str().unwrap_or_default();
@@ -286,7 +280,7 @@ fn is_sarif(sarif: &Value) -> Result<(), String> {
 }
 
 #[test]
-fn what_is_told_in_stories_keeps_the_rules_too() {
+fn sample_reports_are_valid_too() {
     for account in [told(), halfway()] {
         assert_eq!(fits(&json!(account), &schema("report")), Ok(()));
         assert_eq!(is_sarif(&serde_json::from_str(&sarif::sarif(&account)).unwrap()), Ok(()));
@@ -295,13 +289,13 @@ fn what_is_told_in_stories_keeps_the_rules_too() {
 }
 
 #[test]
-fn what_does_not_fit_is_counted() {
+fn omitted_items_are_counted() {
     let findings: Vec<String> =
         (0..2_000).map(|number| format!("finding number {number} {}", "x".repeat(90))).collect();
     let found: Vec<_> = findings.iter().map(|text| (Critical, "a.rs:1", text.as_str())).collect();
     let story = Story::task(reviewed("task")).works().objects("general", &found);
-    let report = Report::of(row(29, "Much", Status::InProgress), &story.log, &id(29), Vec::new());
-    let markdown = markdown(&of(report, "Much", Changes::of(STAT)));
+    let report = TaskReport::from_log(row(29, "Much", TaskStatus::InProgress), &story.log, &id(29), Vec::new());
+    let markdown = markdown(&of(report, "Much", Changes::parse_stat(STAT)));
     assert!(markdown.len() <= LIMIT && markdown.len() > LIMIT - 2_000, "{}", markdown.len());
     let left: Vec<&str> = markdown.lines().filter(|line| line.starts_with("**Left out**")).collect();
     let shown = markdown.lines().filter(|line| line.starts_with("| finding number")).count();

@@ -1,41 +1,38 @@
-//! A run of more tasks than a pull request has room for.
+//! Reports of runs with more tasks than fit in a pull request.
 
-use signoff_core::view::Status;
+use signoff_core::view::TaskStatus;
 use signoff_term::report::markdown::{LIMIT, markdown};
-use signoff_term::report::{About, Account, COUNTED, Changes, RunAccount, TaskAccount};
+use signoff_term::report::{Changes, DocumentSubject, MAX_COUNTED_TASKS, ReportDocument, RunSection, TaskSection};
 
 use super::{run, standings, stopped};
 use crate::rows::{ended, row};
 use crate::story::id;
 
-/// A run of which only this task failed.
-fn failed_at(failed: u64, tasks: u64) -> Account {
+/// A run in which only this task failed.
+fn failed_at(failed: u64, tasks: u64) -> ReportDocument {
     let folded = stopped();
     let told = |number: u64| {
         let title = format!("Add feature {number} to what people see of it in every form there is");
         let (row, of) = if number == failed {
-            (ended(row(number, &title, Status::Failed), "failed", "CHANGES_REQUESTED", "fixer_failed", 1), 30)
+            (ended(row(number, &title, TaskStatus::Failed), "failed", "CHANGES_REQUESTED", "fixer_failed", 1), 30)
         } else {
-            (ended(row(number, &title, Status::Completed), "approved", "APPROVED", "", 1), 29)
+            (ended(row(number, &title, TaskStatus::Completed), "approved", "APPROVED", "", 1), 29)
         };
-        let changes = if of == 29 && tasks > COUNTED as u64 { Changes::uncounted() } else { Changes::of("") };
-        TaskAccount::of(folded.report(row, &id(of), Vec::new()), title, changes, false)
+        let changes =
+            if of == 29 && tasks > MAX_COUNTED_TASKS as u64 { Changes::uncounted() } else { Changes::parse_stat("") };
+        TaskSection::new(folded.report(row, &id(of), Vec::new()), title, changes, false)
     };
-    let tasks: Vec<TaskAccount> = (1..=tasks).map(told).collect();
-    let run = RunAccount::of(run(3, "failed", "done"), &folded, (&standings(&tasks), &[]), false);
-    Account::of(About::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (Vec::new(), tasks))
+    let tasks: Vec<TaskSection> = (1..=tasks).map(told).collect();
+    let run = RunSection::new(run(3, "failed", "done"), &folded, (&standings(&tasks), &[]), false);
+    ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (Vec::new(), tasks))
 }
 
 #[test]
-fn what_did_not_pass_comes_first_and_in_full() {
+fn failed_tasks_come_first_and_in_full() {
     let markdown = markdown(&failed_at(777, 1_000));
     assert!(markdown.len() <= LIMIT, "{}", markdown.len());
     let lines: Vec<&str> = markdown.lines().collect();
-    assert!(
-        lines[2].starts_with("**Failed: 1 of 1000 tasks did not pass (1 failed or stopped)**"),
-        "{}",
-        lines[2]
-    );
+    assert!(lines[2].starts_with("**Failed: 1 of 1000 tasks did not pass (1 failed or stopped)**"), "{}", lines[2]);
     let at = |words: &str| {
         lines.iter().position(|line| line.contains(words)).unwrap_or_else(|| panic!("{words}:\n{markdown}"))
     };
@@ -47,7 +44,7 @@ fn what_did_not_pass_comes_first_and_in_full() {
 }
 
 #[test]
-fn what_is_the_same_for_hundreds_of_tasks_is_told_once() {
+fn the_note_about_uncounted_changes_is_printed_once() {
     let markdown = markdown(&failed_at(777, 1_000));
     assert_eq!(markdown.matches("not counted in a run of more than 200 tasks").count(), 1, "{markdown}");
     let rows = markdown.lines().filter(|line| line.contains("✓ Approved after 1 review")).count();

@@ -2,28 +2,28 @@
 
 use signoff_core::ids::{AttemptId, RunId};
 use signoff_core::view::Badge;
-use signoff_term::tui::{Ink, Material, Mode, Pace, Press, Tempo, Wish};
+use signoff_term::tui::{ReplayControl, ReplayState, Theme, TuiData, TuiKey, TuiMode, TuiRequest};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, busy, checking, judged, queued, spawning};
 use crate::story::{Story, id, reviewed};
 
 fn whole() -> Scene {
     let mut scene = Scene::new(busy()).beside(&judged());
-    scene.tui.queue(queued());
-    scene.tui.said(
+    scene.tui.set_queue(queued());
+    scene.tui.add_live_line(
         RunId(3),
         &id(24),
         AttemptId(1),
         "Reading \x1b[2Jsrc/mail.rs\u{202e} to see who sends mails",
     );
-    // The question is left for later.
-    scene.press(&[Press::Esc, Press::Down]);
-    scene.press(&[Press::Up]);
+    // Postpone the question.
+    scene.press(&[TuiKey::Esc, TuiKey::Down]);
+    scene.press(&[TuiKey::Up]);
     scene
 }
 
 #[test]
-fn what_needs_a_person_comes_first() {
+fn rows_that_need_a_person_come_first() {
     let mut scene = whole();
     insta::assert_snapshot!("list_80x24", scene.text(SMALL));
     insta::assert_snapshot!("list_200x60", scene.text(LARGE));
@@ -31,7 +31,7 @@ fn what_needs_a_person_comes_first() {
 }
 
 #[test]
-fn at_the_smallest_sizes_the_most_important_is_left() {
+fn the_smallest_screens_show_the_most_important_parts() {
     let mut scene = whole();
     let sizes = [(40, 10), (20, 3), (20, 2), (20, 1), (9, 2), (1, 1)];
     let shown: Vec<_> = sizes.iter().map(|size| format!("{size:?}\n{}", scene.text(*size))).collect();
@@ -52,36 +52,33 @@ fn every_badge_has_its_screen() {
         (Badge::Land, told().works().approves("general").then(signoff_core::machine::Event::LandingGranted)),
         (Badge::Ask, judged()),
         (Badge::Paused, super::scene::limited(told())),
-        (
-            Badge::Done,
-            told().works().approves("general").then(signoff_core::machine::Event::LandingGranted).lands(),
-        ),
+        (Badge::Done, told().works().approves("general").then(signoff_core::machine::Event::LandingGranted).lands()),
         (Badge::Stuck, told().gives_up("no way")),
     ];
     for (badge, story) in stories {
         assert_eq!(story.view.row(&id(29)).map(|row| row.badge), Some(badge));
-        let name = badge.word().to_lowercase();
-        let mut scene = Scene::shown(story, Mode::Replaying, Ink::Plain);
+        let name = badge.as_str().to_lowercase();
+        let mut scene = Scene::shown(story, TuiMode::Replaying, Theme::Plain);
         insta::assert_snapshot!(format!("badge_{name}_80x24"), scene.text(SMALL));
         insta::assert_snapshot!(format!("badge_{name}_200x60"), scene.text(LARGE));
     }
 }
 
 #[test]
-fn the_chosen_row_stays_chosen_wherever_it_goes() {
+fn the_selection_follows_its_row() {
     let chosen = |scene: &mut Scene| {
         let shown = scene.text(LARGE);
         shown.lines().find(|line| line.starts_with('>')).map(|line| line[..40].trim_end().to_owned())
     };
     let mut scene = Scene::new(busy());
     scene.draw(SMALL);
-    scene.press(&[Press::Down, Press::Down]);
+    scene.press(&[TuiKey::Down, TuiKey::Down]);
     insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> REVIEW  #22 Log in with a password");
     let mut scene = scene.then(|story| story.on(22).approves("general"));
     insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> WAIT    #22 Log in with a password");
-    scene.press(&[Press::Home]);
+    scene.press(&[TuiKey::Home]);
     insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> STUCK   #26 Refuse passwords that are");
-    scene.press(&[Press::End]);
+    scene.press(&[TuiKey::End]);
     insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> DONE    #21 Read the configuration onc");
 }
 
@@ -91,56 +88,56 @@ fn a_thousand_loops_scroll() {
     let group: Vec<(u64, &str)> = tasks.iter().map(|(task, title)| (*task, title.as_str())).collect();
     let mut scene = Scene::new(Story::of(reviewed("loops")).plan(&[&group]).starts(500));
     scene.draw(SMALL);
-    scene.press(&[Press::PageDown, Press::PageDown, Press::Down]);
+    scene.press(&[TuiKey::PageDown, TuiKey::PageDown, TuiKey::Down]);
     insta::assert_snapshot!("list_of_a_thousand", scene.text(SMALL));
-    scene.press(&[Press::End]);
+    scene.press(&[TuiKey::End]);
     assert!(scene.text(SMALL).contains("> WAIT    #1000 Task 1000"));
 }
 
 #[test]
-fn without_colours_nothing_is_coloured_and_all_is_said() {
-    let mut scene = Scene::shown(busy(), Mode::Watching, Ink::Plain);
+fn the_plain_theme_has_no_colours_and_the_same_text() {
+    let mut scene = Scene::shown(busy(), TuiMode::Watching, Theme::Plain);
     let buffer = scene.draw(SMALL);
     let plain = |cell: &ratatui::buffer::Cell| {
         (cell.fg, cell.bg) == (ratatui::style::Color::Reset, ratatui::style::Color::Reset)
     };
     assert!(buffer.content().iter().all(plain));
-    let coloured = Scene::shown(busy(), Mode::Watching, Ink::Color).text(SMALL);
+    let coloured = Scene::shown(busy(), TuiMode::Watching, Theme::Color).text(SMALL);
     assert_eq!(super::scene::text(&buffer), coloured);
 }
 
 #[test]
-fn a_frame_is_wanted_when_something_is_new_and_once_a_second() {
+fn a_frame_is_needed_on_changes_and_once_a_second() {
     let mut scene = Scene::new(busy());
     let now = scene.now();
     assert!(scene.tui.needs_frame(now));
     scene.draw(SMALL);
     assert!(!scene.tui.needs_frame(now));
     assert!(scene.tui.needs_frame(now + jiff::SignedDuration::from_secs(1)));
-    scene.tui.said(RunId(3), &id(24), AttemptId(1), "Reading");
+    scene.tui.add_live_line(RunId(3), &id(24), AttemptId(1), "Reading");
     assert!(scene.tui.needs_frame(now));
 }
 
 #[test]
-fn a_replay_says_how_it_goes_and_asks_nothing() {
-    let mut scene = Scene::shown(judged(), Mode::Replaying, Ink::Color);
-    scene.tui.supply(Material::Pace(Pace { speed: "4×".into(), paused: true, ended: false }));
-    let wishes = scene.press(&[Press::Char(' '), Press::Char('+'), Press::Char('-'), Press::Char('c')]);
-    assert_eq!(wishes, [Tempo::Pause, Tempo::Faster, Tempo::Slower].map(Wish::Replay));
+fn a_replay_shows_its_speed_and_no_questions() {
+    let mut scene = Scene::shown(judged(), TuiMode::Replaying, Theme::Color);
+    scene.tui.receive(TuiData::ReplayState(ReplayState { speed: "4×".into(), paused: true, ended: false }));
+    let wishes = scene.press(&[TuiKey::Char(' '), TuiKey::Char('+'), TuiKey::Char('-'), TuiKey::Char('c')]);
+    assert_eq!(wishes, [ReplayControl::Pause, ReplayControl::Faster, ReplayControl::Slower].map(TuiRequest::Replay));
     insta::assert_snapshot!("replay_80x24", scene.text(SMALL));
 }
 
 #[test]
-fn a_replay_shows_no_keys_that_decide() {
-    let mut scene = Scene::shown(judged(), Mode::Replaying, Ink::Color);
-    scene.press(&[Press::Enter, Press::Char('2')]);
+fn a_replay_has_no_action_keys() {
+    let mut scene = Scene::shown(judged(), TuiMode::Replaying, Theme::Color);
+    scene.press(&[TuiKey::Enter, TuiKey::Char('2')]);
     insta::assert_snapshot!(
         scene.text(SMALL).lines().last().unwrap(),
         @"? help  Esc back  1-5 panes  ↑↓ scroll  Space pause  + - speed  q leave"
     );
 }
 
-/// The only task of a run, done; or cancelled.
+/// A run whose only task is done or cancelled.
 fn over(cancelled: bool) -> Story {
     let story = Story::task(reviewed("task"));
     if cancelled {
@@ -152,8 +149,8 @@ fn over(cancelled: bool) -> Story {
 }
 
 #[test]
-fn the_clocks_of_what_is_over_stand_still() {
-    let mut scene = Scene::shown(over(false), Mode::Watching, Ink::Plain);
+fn the_clocks_of_ended_loops_stop() {
+    let mut scene = Scene::shown(over(false), TuiMode::Watching, Theme::Plain);
     let clocks = |shown: &str| -> Vec<String> {
         let of = |line: &str| line.split("  ").find(|part| part.contains(':')).unwrap_or("none").to_owned();
         shown.lines().take(2).map(of).collect()
@@ -166,23 +163,23 @@ fn the_clocks_of_what_is_over_stand_still() {
 }
 
 #[test]
-fn what_is_cancelled_counts_the_same_everywhere() {
-    let mut scene = Scene::shown(over(true), Mode::Watching, Ink::Plain);
+fn cancelled_tasks_count_the_same_everywhere() {
+    let mut scene = Scene::shown(over(true), TuiMode::Watching, Theme::Plain);
     let shown = scene.text(SMALL);
     let lines: Vec<_> = shown.lines().take(2).collect();
     assert!(lines.iter().all(|line| line.contains("1/1")), "{lines:?}");
 }
 
 #[test]
-fn runs_at_work_stand_before_those_that_are_over() {
-    let mut scene = Scene::shown(over(false), Mode::Watching, Ink::Plain);
+fn active_runs_come_before_ended_ones() {
+    let mut scene = Scene::shown(over(false), TuiMode::Watching, Theme::Plain);
     for run in 10..20 {
         for recorded in &over(false).log {
-            scene.tui.take(&signoff_core::wire::Recorded { run: RunId(run), ..recorded.clone() });
+            scene.tui.apply(&signoff_core::wire::RecordedFact { run: RunId(run), ..recorded.clone() });
         }
     }
     for recorded in &busy().log {
-        scene.tui.take(&signoff_core::wire::Recorded { run: RunId(30), ..recorded.clone() });
+        scene.tui.apply(&signoff_core::wire::RecordedFact { run: RunId(30), ..recorded.clone() });
     }
     let shown = scene.text(SMALL);
     let lines: Vec<_> = shown.lines().skip(1).take(4).collect();
@@ -191,23 +188,23 @@ fn runs_at_work_stand_before_those_that_are_over() {
 }
 
 #[test]
-fn who_interrupts_is_told_what_follows() {
+fn an_interrupt_shows_what_happens_next() {
     let mut scene = Scene::new(judged());
-    assert_eq!(scene.press(&[Press::Ctrl('c')]), [Wish::Interrupt]);
-    scene.tui.ending();
+    assert_eq!(scene.press(&[TuiKey::Ctrl('c')]), [TuiRequest::Interrupt]);
+    scene.tui.set_ending();
     let shown = scene.text(SMALL);
     insta::assert_snapshot!(shown.lines().last().unwrap(), @"finishing; Ctrl-C again stops the agents");
-    assert!(!shown.contains("Question"), "nobody is asked any more");
+    assert!(!shown.contains("Question"), "no questions after an interrupt");
 }
 
 #[test]
-fn what_ended_without_sign_off_needs_somebody() {
+fn a_task_that_ended_without_approval_needs_a_person() {
     let wrong = (signoff_core::review::Severity::Critical, "a.rs:1", "wrong");
     let mut story = Story::task(reviewed("task"));
     while !story.jobs().is_empty() {
         story = story.works().objects("general", &[wrong]);
     }
-    let mut scene = Scene::shown(story, Mode::Watching, Ink::Plain);
+    let mut scene = Scene::shown(story, TuiMode::Watching, Theme::Plain);
     let shown = scene.text(SMALL);
     let first = shown.lines().next().unwrap();
     assert!(first.ends_with("! 1 needs you"), "{shown}");
@@ -216,6 +213,6 @@ fn what_ended_without_sign_off_needs_somebody() {
     1 unsettled
     > DONE    #29 Add u…
     ");
-    let signed = Scene::shown(over(false), Mode::Watching, Ink::Plain).text(SMALL);
+    let signed = Scene::shown(over(false), TuiMode::Watching, Theme::Plain).text(SMALL);
     assert!(signed.lines().next().unwrap().ends_with("nothing needs you"), "{signed}");
 }

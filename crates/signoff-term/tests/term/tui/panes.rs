@@ -1,15 +1,15 @@
-//! One loop, opened.
+//! The panes of an open loop.
 
 use signoff_core::ids::{AttemptId, RunId, TaskId};
-use signoff_term::tui::{Errand, Ink, Material, Mode, Press, Wish};
+use signoff_term::tui::{DataRequest, Theme, TuiData, TuiKey, TuiMode, TuiRequest};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, judged};
 use crate::story::{Story, id, reviewed};
 
-/// The only task, opened at one of its panes.
+/// Opens the only task at one of its panes.
 fn opened(pane: char) -> Scene {
     let mut scene = Scene::new(judged());
-    scene.press(&[Press::Esc, Press::Enter, Press::Char(pane)]);
+    scene.press(&[TuiKey::Esc, TuiKey::Enter, TuiKey::Char(pane)]);
     scene
 }
 
@@ -22,15 +22,14 @@ fn shown(name: &str, scene: &mut Scene) {
 #[test]
 fn reviews_stand_side_by_side() {
     let mut scene = opened('1');
-    scene.press(&[Press::Char('['), Press::Char('[')]);
+    scene.press(&[TuiKey::Char('['), TuiKey::Char('[')]);
     shown("reviews", &mut scene);
     insta::assert_snapshot!("reviews_stacked", scene.text((50, 30)));
-    let round =
-        |scene: &mut Scene| scene.text(SMALL).lines().nth(2).map(|line| line[..12].to_owned()).unwrap();
+    let round = |scene: &mut Scene| scene.text(SMALL).lines().nth(2).map(|line| line[..12].to_owned()).unwrap();
     assert_eq!(round(&mut scene), "Round 1 of 3");
-    scene.press(&[Press::Char('['), Press::Char(']')]);
+    scene.press(&[TuiKey::Char('['), TuiKey::Char(']')]);
     assert_eq!(round(&mut scene), "Round 2 of 3");
-    scene.press(&[Press::Char(']'), Press::Char(']')]);
+    scene.press(&[TuiKey::Char(']'), TuiKey::Char(']')]);
     assert_eq!(round(&mut scene), "Round 3 of 3");
 }
 
@@ -38,7 +37,7 @@ fn reviews_stand_side_by_side() {
 fn findings_have_a_history() {
     let mut scene = opened('2');
     shown("findings", &mut scene);
-    scene.press(&[Press::End]);
+    scene.press(&[TuiKey::End]);
     insta::assert_snapshot!("findings_last", scene.text(SMALL));
 }
 
@@ -50,78 +49,77 @@ fn a_diff_shows_findings_at_their_lines() {
     let colours: std::collections::BTreeSet<String> =
         buffer.content().iter().map(|cell| format!("{:?}", cell.fg)).collect();
     assert!(colours.len() >= 6, "code is coloured: {colours:?}");
-    let mut plain = Scene::shown(judged(), Mode::Watching, Ink::Plain);
-    plain.press(&[Press::Esc, Press::Enter, Press::Char('3')]);
+    let mut plain = Scene::shown(judged(), TuiMode::Watching, Theme::Plain);
+    plain.press(&[TuiKey::Esc, TuiKey::Enter, TuiKey::Char('3')]);
     assert!(plain.draw(LARGE).content().iter().all(|cell| cell.fg == ratatui::style::Color::Reset));
     assert_eq!(plain.text(SMALL), scene.text(SMALL), "without colours it says the same");
 }
 
 #[test]
-fn a_transcript_follows_its_end_unless_somebody_scrolled() {
+fn a_transcript_follows_its_end_unless_scrolled() {
     let mut scene = opened('4');
     shown("transcript", &mut scene);
-    let attempt = match scene.press(&[Press::Char('[')]).as_slice() {
-        [Wish::Look(Errand::Transcript { attempt, .. })] => *attempt,
+    let attempt = match scene.press(&[TuiKey::Char('[')]).as_slice() {
+        [TuiRequest::Load(DataRequest::Transcript { attempt, .. })] => *attempt,
         wishes => panic!("{wishes:?}"),
     };
     let more = |scene: &mut Scene, text: String| {
-        scene.tui.supply(Material::Transcript { run: RunId(3), loop_id: id(29), attempt, text });
+        scene.tui.receive(TuiData::Transcript { run: RunId(3), loop_id: id(29), attempt, text });
         scene.text(SMALL)
     };
     let many: String = (1..100).map(|line| format!("\nline {line}")).collect();
     assert!(more(&mut scene, many).contains("line 99"));
-    scene.press(&[Press::Up]);
+    scene.press(&[TuiKey::Up]);
     assert!(!more(&mut scene, "\nline 100".into()).contains("line 100"));
-    scene.press(&[Press::End]);
+    scene.press(&[TuiKey::End]);
     assert!(more(&mut scene, "\nline 101".into()).contains("line 101"));
-    let other =
-        Material::Transcript { run: RunId(3), loop_id: id(29), attempt: AttemptId(77), text: "no".into() };
-    scene.tui.supply(other);
-    assert!(!scene.text(SMALL).lines().any(|line| line.ends_with("no")), "nobody wished for it any more");
+    let other = TuiData::Transcript { run: RunId(3), loop_id: id(29), attempt: AttemptId(77), text: "no".into() };
+    scene.tui.receive(other);
+    assert!(!scene.text(SMALL).lines().any(|line| line.ends_with("no")), "the request was replaced");
 }
 
 #[test]
-fn live_lines_stand_in_until_a_transcript_is_there() {
+fn live_lines_are_shown_until_the_transcript_arrives() {
     let story = Story::task(reviewed("task"));
-    let mut tui = signoff_term::tui::Tui::new(Mode::Watching, Ink::Color);
+    let mut tui = signoff_term::tui::Tui::new(TuiMode::Watching, Theme::Color);
     tui.catch_up(&story.log);
     let now = story.view.last_at.expect("a fact");
-    tui.press(Press::Enter, now);
-    let wishes = tui.press(Press::Char('4'), now);
-    assert!(wishes.contains(&Wish::Look(Errand::Transcript {
+    tui.press(TuiKey::Enter, now);
+    let wishes = tui.press(TuiKey::Char('4'), now);
+    assert!(wishes.contains(&TuiRequest::Load(DataRequest::Transcript {
         run: RunId(3),
         loop_id: id(29),
         attempt: AttemptId(1)
     })));
-    tui.said(RunId(3), &id(29), AttemptId(1), "Reading src/auth.rs");
+    tui.add_live_line(RunId(3), &id(29), AttemptId(1), "Reading src/auth.rs");
     let mut scene = Scene { tui, story };
     assert!(scene.text(SMALL).lines().nth(3).unwrap().contains("Reading src/auth.rs"));
 }
 
 #[test]
-fn events_are_told_as_they_happened() {
+fn events_are_listed_in_order() {
     shown("events", &mut opened('5'));
 }
 
 #[test]
-fn a_new_fact_asks_for_a_new_report_once() {
+fn a_new_event_requests_the_report_once() {
     let mut scene = opened('1');
-    assert_eq!(scene.tui.wishes(), []);
+    assert_eq!(scene.tui.requests(), []);
     let known = scene.story.log.len();
     scene.story = scene.story.person(signoff_core::machine::Choice::Stop);
-    scene.story.log[known..].iter().for_each(|recorded| scene.tui.take(recorded));
-    assert_eq!(scene.tui.wishes(), [Wish::Look(Errand::Report(TaskId(29)))]);
-    assert_eq!(scene.tui.wishes(), [], "it is under way");
+    scene.story.log[known..].iter().for_each(|recorded| scene.tui.apply(recorded));
+    assert_eq!(scene.tui.requests(), [TuiRequest::Load(DataRequest::Report(TaskId(29)))]);
+    assert_eq!(scene.tui.requests(), [], "it is under way");
 }
 
 #[test]
-fn what_serves_the_run_has_events_and_transcripts_alone() {
+fn loops_without_a_task_have_only_events_and_transcripts() {
     let workflow = reviewed("loops").workflow;
-    let planning = signoff_core::machine::Policy::of(workflow.part(&workflow.before));
+    let planning = signoff_core::machine::Policy::new(workflow.part(&workflow.before));
     let story = Story::of(reviewed("loops")).serves(signoff_core::ids::LoopId::planning(), planning);
     let mut scene = Scene::new(story);
-    assert_eq!(scene.press(&[Press::Enter]), []);
+    assert_eq!(scene.press(&[TuiKey::Enter]), []);
     insta::assert_snapshot!("planning_80x24", scene.text(SMALL));
-    scene.press(&[Press::Char('1')]);
+    scene.press(&[TuiKey::Char('1')]);
     assert!(scene.text(SMALL).contains("only tasks have reviews of their own"));
 }

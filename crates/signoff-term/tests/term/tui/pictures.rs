@@ -1,4 +1,4 @@
-//! The pictures of the guide: screens as they are drawn, kept beside its text.
+//! The screenshots of the guide.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -6,21 +6,20 @@ use std::path::Path;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use signoff_core::ids::{AttemptId, RunId};
-use signoff_term::tui::Press;
+use signoff_term::tui::TuiKey;
 
 use super::scene::{Scene, busy, judged, queued};
 use crate::story::id;
 
-/// How large a cell is.
+/// The size of a cell.
 const WIDE: usize = 8;
 const HIGH: usize = 17;
 
-/// Compared with what is kept; `UPDATE_DOCS=1` keeps it.
+/// Compares the picture with the stored file; `UPDATE_DOCS=1` updates the file.
 #[expect(clippy::disallowed_methods, reason = "UPDATE_DOCS=1 writes the pictures instead of comparing them")]
 fn picture(name: &str, buffer: &Buffer) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../docs/guide/src/images")
-        .join(format!("tui-{name}.svg"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/src/images").join(format!("tui-{name}.svg"));
     let drawn = svg(buffer);
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
@@ -33,38 +32,36 @@ fn picture(name: &str, buffer: &Buffer) {
 #[test]
 fn the_guide_shows_the_list() {
     let mut scene = Scene::new(busy()).beside(&judged());
-    scene.tui.queue(queued());
-    for (task, line) in
-        [(22, "Reading src/login.rs"), (23, "cargo test login"), (24, "Where are mails sent from?")]
-    {
-        scene.tui.said(RunId(3), &id(task), AttemptId(1), line);
+    scene.tui.set_queue(queued());
+    for (task, line) in [(22, "Reading src/login.rs"), (23, "cargo test login"), (24, "Where are mails sent from?")] {
+        scene.tui.add_live_line(RunId(3), &id(task), AttemptId(1), line);
     }
-    scene.press(&[Press::Esc, Press::Down, Press::Up]);
+    scene.press(&[TuiKey::Esc, TuiKey::Down, TuiKey::Up]);
     picture("list", &scene.draw((110, 26)));
 }
 
 #[test]
 fn the_guide_shows_reviews() {
     let mut scene = Scene::new(judged());
-    scene.press(&[Press::Esc, Press::Enter, Press::Char('['), Press::Char('[')]);
+    scene.press(&[TuiKey::Esc, TuiKey::Enter, TuiKey::Char('['), TuiKey::Char('[')]);
     picture("reviews", &scene.draw((100, 20)));
 }
 
 #[test]
 fn the_guide_shows_findings() {
     let mut scene = Scene::new(judged());
-    scene.press(&[Press::Esc, Press::Enter, Press::Char('2')]);
+    scene.press(&[TuiKey::Esc, TuiKey::Enter, TuiKey::Char('2')]);
     picture("findings", &scene.draw((100, 20)));
 }
 
 #[test]
 fn the_guide_shows_a_question() {
     let mut scene = Scene::new(judged());
-    scene.press(&[Press::Down]);
+    scene.press(&[TuiKey::Down]);
     picture("question", &scene.draw((100, 22)));
 }
 
-/// A screen as a picture of text: runs of one style are one piece.
+/// Renders a screen as SVG; adjacent cells of the same style are one element.
 fn svg(buffer: &Buffer) -> String {
     let (columns, lines) = (usize::from(buffer.area.width), usize::from(buffer.area.height));
     let (width, height) = (columns * WIDE + 16, lines * HIGH + 16);
@@ -82,7 +79,7 @@ fn svg(buffer: &Buffer) -> String {
     svg
 }
 
-/// A line in pieces of one style, with where they begin.
+/// The parts of a line by style, with their first column.
 fn pieces(buffer: &Buffer, y: usize) -> Vec<(usize, String, &Cell)> {
     let mut pieces: Vec<(usize, String, &Cell)> = Vec::new();
     for x in 0..usize::from(buffer.area.width) {
@@ -107,10 +104,7 @@ fn piece_of(svg: &mut String, (x, y): (usize, usize), text: &str, cell: &Cell) {
     let (left, top, wide) = (8 + x * WIDE, 8 + y * HIGH, text.chars().count() * WIDE);
     let ink = if reversed { "#16181d" } else { colour(cell.fg) };
     if reversed {
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{HIGH}\" fill=\"#d6d9e0\"/>"
-        );
+        let _ = writeln!(svg, "<rect x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{HIGH}\" fill=\"#d6d9e0\"/>");
     }
     let bold = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
     let text = text.trim_end().replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -121,7 +115,7 @@ fn piece_of(svg: &mut String, (x, y): (usize, usize), text: &str, cell: &Cell) {
     );
 }
 
-/// How many columns an escaped text takes.
+/// The width of an escaped text in columns.
 fn text_columns(text: &str) -> usize {
     text.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">").chars().count()
 }

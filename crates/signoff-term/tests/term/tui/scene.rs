@@ -1,4 +1,4 @@
-//! Runs worth looking at, and the screen that shows them.
+//! Sample runs, and a UI that displays them.
 
 use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
@@ -8,21 +8,21 @@ use signoff_core::ids::{RunId, TaskId};
 use signoff_core::machine::{Event, JobKind, LimitPlan};
 use signoff_core::review::Severity::{Critical, Important, Minor};
 use signoff_core::review::{Review, Verdict};
-use signoff_core::view::{Badge, RunView, Status, TaskRow};
-use signoff_core::wire::{Fact, LoopFact, Recorded};
+use signoff_core::view::{Badge, RunView, TaskRow, TaskStatus};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_core::workflow::PRESETS;
-use signoff_term::show::Report;
-use signoff_term::tui::{Errand, Ink, Material, Mode, Press, Tui, Wish};
+use signoff_term::show::TaskReport;
+use signoff_term::tui::{DataRequest, Theme, Tui, TuiData, TuiKey, TuiMode, TuiRequest};
 
 use crate::rows::row;
 use crate::story::{Story, id, note, review, reviewed};
 
-/// The sizes that are looked at.
+/// The tested screen sizes.
 pub const SMALL: (u16, u16) = (80, 24);
 pub const LARGE: (u16, u16) = (200, 60);
 pub const TINY: (u16, u16) = (20, 5);
 
-/// A screen, its log, and when it is.
+/// A UI, its log, and the current time.
 pub struct Scene {
     pub tui: Tui,
     pub story: Story,
@@ -30,12 +30,12 @@ pub struct Scene {
 
 impl Scene {
     pub fn new(story: Story) -> Self {
-        Self::shown(story, Mode::Driving, Ink::Color)
+        Self::shown(story, TuiMode::Driving, Theme::Color)
     }
 
-    pub fn shown(story: Story, mode: Mode, ink: Ink) -> Self {
+    pub fn shown(story: Story, mode: TuiMode, ink: Theme) -> Self {
         let mut tui = Tui::new(mode, ink);
-        tui.name("shop");
+        tui.set_project("shop");
         tui.catch_up(&story.log);
         Self { tui, story }
     }
@@ -44,16 +44,16 @@ impl Scene {
         self.story.view.last_at.expect("a fact") + SignedDuration::from_secs(13)
     }
 
-    /// Another run, shown beside it.
+    /// Adds another run.
     pub fn beside(mut self, other: &Story) -> Self {
         for recorded in &other.log {
-            self.tui.take(&Recorded { run: RunId(4), ..recorded.clone() });
+            self.tui.apply(&RecordedFact { run: RunId(4), ..recorded.clone() });
         }
         self
     }
 
-    /// Presses keys, and fulfils what is wished for as far as it can be told from the log.
-    pub fn press(&mut self, keys: &[Press]) -> Vec<Wish> {
+    /// Presses keys, and answers the requests that can be answered from the log.
+    pub fn press(&mut self, keys: &[TuiKey]) -> Vec<TuiRequest> {
         let mut wishes = Vec::new();
         let now = self.now();
         for key in keys {
@@ -64,37 +64,41 @@ impl Scene {
         wishes
     }
 
-    pub fn type_in(&mut self, text: &str) -> Vec<Wish> {
-        self.press(&text.chars().map(Press::Char).collect::<Vec<_>>())
+    pub fn type_in(&mut self, text: &str) -> Vec<TuiRequest> {
+        self.press(&text.chars().map(TuiKey::Char).collect::<Vec<_>>())
     }
 
-    fn fulfil(&mut self, wish: &Wish) {
+    fn fulfil(&mut self, wish: &TuiRequest) {
         match wish {
-            Wish::Look(Errand::Report(task)) => {
+            TuiRequest::Load(DataRequest::Report(task)) => {
                 let report = Box::new(report(&self.story, *task));
-                self.tui.supply(Material::Report { task: *task, report });
+                self.tui.receive(TuiData::Report { task: *task, report });
             }
-            Wish::Look(Errand::Diff(task)) => {
+            TuiRequest::Load(DataRequest::Diff(task)) => {
                 let (patch, stat) = (PATCH.to_owned(), STAT.to_owned());
-                self.tui.supply(Material::Diff { task: *task, patch, stat });
+                self.tui.receive(TuiData::Diff { task: *task, patch, stat });
             }
-            Wish::Look(Errand::Transcript { run, loop_id, attempt }) => {
+            TuiRequest::Load(DataRequest::Transcript { run, loop_id, attempt }) => {
                 let (run, loop_id, attempt) = (*run, loop_id.clone(), *attempt);
                 let text = format!("I am {attempt}.\n{TRANSCRIPT}");
-                self.tui.supply(Material::Transcript { run, loop_id, attempt, text });
+                self.tui.receive(TuiData::Transcript { run, loop_id, attempt, text });
             }
-            Wish::Quit | Wish::Interrupt | Wish::Settle(_) | Wish::Decide(..) | Wish::Replay(_) => {}
+            TuiRequest::Quit
+            | TuiRequest::Interrupt
+            | TuiRequest::QuestionDecided(_)
+            | TuiRequest::Decide(..)
+            | TuiRequest::Replay(_) => {}
         }
     }
 
-    /// Something happens while it is looked at.
+    /// Extends the log while it is displayed.
     pub fn then(mut self, next: impl FnOnce(Story) -> Story) -> Self {
         let known = self.story.log.len();
         self.story = next(self.story);
         for recorded in &self.story.log[known..] {
-            self.tui.take(recorded);
+            self.tui.apply(recorded);
         }
-        for wish in self.tui.wishes() {
+        for wish in self.tui.requests() {
             self.fulfil(&wish);
         }
         self
@@ -112,7 +116,7 @@ impl Scene {
     }
 }
 
-/// What a buffer shows, a line at a time, without the spaces at its ends.
+/// The text of a buffer, without trailing spaces.
 pub fn text(buffer: &Buffer) -> String {
     let lines = (0..buffer.area.height).map(|y| line(buffer, y).trim_end().to_owned());
     let lines: Vec<_> = lines.collect();
@@ -132,12 +136,12 @@ fn line(buffer: &Buffer, y: u16) -> String {
     shown
 }
 
-fn report(story: &Story, task: TaskId) -> Report {
-    let status = story.view.row(&id(task.0)).map_or(Status::Pending, |row| row.status);
-    Report::of(row(task.0, "Add user authentication", status), &story.log, &id(task.0), Vec::new())
+fn report(story: &Story, task: TaskId) -> TaskReport {
+    let status = story.view.row(&id(task.0)).map_or(TaskStatus::Pending, |row| row.status);
+    TaskReport::from_log(row(task.0, "Add user authentication", status), &story.log, &id(task.0), Vec::new())
 }
 
-/// Twelve tasks in two groups, one for each badge but those of the last steps.
+/// Twelve tasks in two groups, with a task for each badge but those of the last steps.
 pub fn busy() -> Story {
     let groups: &[&[(u64, &str)]] = &[
         &[
@@ -164,20 +168,20 @@ pub fn busy() -> Story {
     story.starts(28).works().approves("general").then(Event::LandingGranted)
 }
 
-/// The provider of the agent at work refuses it for now.
+/// Rate-limits the current attempt.
 pub fn limited(story: Story) -> Story {
     let attempt = story.jobs()[0].attempt;
     let until = "2026-01-29T12:31:08Z".parse().expect("a time");
     story.then(Event::RateLimited { attempt, plan: LimitPlan::WaitUntil(until), why: None, turn: None })
 }
 
-/// The agent of the task at hand has not been started yet.
+/// A task whose agent has not been started yet.
 pub fn spawning() -> Story {
     let mut story = Story::task(reviewed("task"));
-    // The last facts are the start of its attempt and what it means for the run.
+    // The last events are the start of its attempt and the update of the run.
     let started = story.log.iter().position(|recorded| is_start(&recorded.fact)).expect("a start");
     story.log.truncate(started);
-    story.view = RunView::of(&story.log);
+    story.view = RunView::from_log(&story.log);
     story
 }
 
@@ -185,7 +189,7 @@ fn is_start(fact: &Fact) -> bool {
     matches!(fact, Fact::Loop(_, LoopFact::AttemptStarted { .. }))
 }
 
-/// The project's checks are under way: the first workflow that comes to them.
+/// A loop in the checks phase, in the first workflow that has one.
 pub fn checking() -> Story {
     let checks = |name: &str| {
         let mut story = Story::task(reviewed(name));
@@ -204,12 +208,11 @@ pub fn checking() -> Story {
     PRESETS.into_iter().find_map(checks).expect("a workflow with checks")
 }
 
-/// Two reviewers, two cycles; the third is asked about.
+/// Two reviewers and two cycles; before the third there is a question.
 pub fn judged() -> Story {
     let with_notes = Review {
         minor: vec![note("src/auth.rs", 30, "a magic number")],
-        summary: "Good, but for one thing: two people who log in at the same time get each other's session."
-            .into(),
+        summary: "Good, but for one thing: two people who log in at the same time get each other's session.".into(),
         checked: vec!["the tests pass".into()],
         ..review("code", Verdict::ChangesRequested, &[(Important, "src/auth.rs:14", "two logins race")])
     };
@@ -220,9 +223,9 @@ pub fn judged() -> Story {
     story.works().objects("spec", &[missing, typo]).approves("code")
 }
 
-/// Tasks that no run has taken up.
+/// Tasks without a run.
 pub fn queued() -> Vec<TaskRow> {
-    let task = |id: u64, title: &str| TaskRow { run_id: None, ..row(id, title, Status::Pending) };
+    let task = |id: u64, title: &str| TaskRow { run_id: None, ..row(id, title, TaskStatus::Pending) };
     vec![task(40, "Greet people by name"), TaskRow { depends_on: vec![40], ..task(41, "Say goodbye") }]
 }
 
@@ -252,8 +255,7 @@ index 1..2 100644
 +Log in wiht your name.
 ";
 
-pub const STAT: &str =
-    " README.md   | 1 +\n src/auth.rs | 4 +++-\n 2 files changed, 4 insertions(+), 1 deletion(-)\n";
+pub const STAT: &str = " README.md   | 1 +\n src/auth.rs | 4 +++-\n 2 files changed, 4 insertions(+), 1 deletion(-)\n";
 
 const TRANSCRIPT: &str = "\
 I read the task: people shall log in.

@@ -1,4 +1,4 @@
-//! What the screen is told besides the logs: who works, and what needs somebody by the rule of `signoff`.
+//! Inbox hints in the UI: interrupted runs, and tasks that need a person.
 
 use std::collections::BTreeSet;
 
@@ -6,39 +6,39 @@ use jiff::SignedDuration;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use signoff_core::ids::RunId;
-use signoff_core::machine::{Event, FinalWord};
-use signoff_core::view::{Badge, Status, TaskRow};
-use signoff_core::wire::{Fact, LoopFact, Recorded};
-use signoff_term::attention::Scene as Listed;
-use signoff_term::tui::{Ink, Mode, Press, Standings};
+use signoff_core::machine::{Event, FinalVerdict};
+use signoff_core::view::{Badge, TaskRow, TaskStatus};
+use signoff_core::wire::{Fact, LoopFact, RecordedFact};
+use signoff_term::inbox::ProjectSnapshot as Listed;
+use signoff_term::tui::{InboxHints, Theme, TuiKey, TuiMode};
 
 use super::scene::{LARGE, SMALL, Scene, busy, judged, limited, queued, text};
 use crate::rows::{ended, row};
 use crate::story::{Story, id, reviewed};
 
-/// Run 3 is worked on, or by nobody.
-fn standings(tasks: &[TaskRow], is_driven: bool) -> Standings {
+/// Run 3 with or without a running process.
+fn standings(tasks: &[TaskRow], is_driven: bool) -> InboxHints {
     let runs = BTreeSet::from([3]);
     let driven = if is_driven { runs.clone() } else { BTreeSet::new() };
     let left = runs.difference(&driven).copied().map(RunId).collect();
-    Standings::of(&Listed { tasks, runs: &[], driven: &driven }, left)
+    InboxHints::new(&Listed { tasks, runs: &[], driven: &driven }, left)
 }
 
-/// The tasks of a story, as the store keeps them.
+/// The tasks of a story as store rows.
 fn rows(story: &Story) -> Vec<TaskRow> {
-    let row_of = |view: signoff_core::view::LoopView| {
+    let row_of = |view: signoff_core::view::LoopRow| {
         let row = row(view.task?.0, &view.title, view.status);
-        let reason = view.reason.map(|reason| reason.word());
+        let reason = view.reason.map(|reason| reason.code());
         Some(TaskRow { outcome: view.outcome.map(str::to_owned), reason, ..row })
     };
     story.view.rows().into_iter().filter_map(row_of).collect()
 }
 
 fn watched(story: Story) -> Scene {
-    Scene::shown(story, Mode::Watching, Ink::Plain)
+    Scene::shown(story, TuiMode::Watching, Theme::Plain)
 }
 
-/// What is drawn a minute later.
+/// The screen a minute later.
 fn later(scene: &mut Scene) -> String {
     let now = scene.now() + SignedDuration::from_mins(1);
     let mut terminal = Terminal::new(TestBackend::new(SMALL.0, SMALL.1)).expect("a screen");
@@ -47,10 +47,10 @@ fn later(scene: &mut Scene) -> String {
 }
 
 #[test]
-fn what_nobody_works_on_is_interrupted_and_its_clock_stands() {
+fn runs_without_a_process_are_interrupted_and_their_clock_stops() {
     let mut scene = watched(busy());
     let tasks = rows(&scene.story);
-    scene.tui.standings(standings(&tasks, false));
+    scene.tui.set_inbox_hints(standings(&tasks, false));
     insta::assert_snapshot!("interrupted_80x24", scene.text(SMALL));
     insta::assert_snapshot!("interrupted_200x60", scene.text(LARGE));
     let told = scene.text(LARGE);
@@ -60,28 +60,28 @@ fn what_nobody_works_on_is_interrupted_and_its_clock_stands() {
 }
 
 #[test]
-fn a_program_that_comes_takes_up_what_was_interrupted() {
+fn a_new_process_resumes_interrupted_runs() {
     let mut scene = watched(Story::task(reviewed("loops")));
     let tasks = rows(&scene.story);
-    scene.tui.standings(standings(&tasks, false));
+    scene.tui.set_inbox_hints(standings(&tasks, false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
-    scene.tui.standings(standings(&tasks, true));
+    scene.tui.set_inbox_hints(standings(&tasks, true));
     let told = scene.text(SMALL);
     assert!(told.contains("nothing needs you") && told.contains("1 at work"), "{told}");
     assert!(!told.contains("interrupted"), "{told}");
     assert_ne!(later(&mut scene), told, "its clock goes on");
 }
 
-/// Whoever works knows that it does, before the store has heard of it.
+/// The process that works on a run knows it before the store does.
 #[test]
-fn what_this_program_works_on_is_never_interrupted() {
+fn own_runs_are_never_interrupted() {
     let mut scene = Scene::new(Story::task(reviewed("loops")));
     let tasks = rows(&scene.story);
-    scene.tui.standings(standings(&tasks, false));
+    scene.tui.set_inbox_hints(standings(&tasks, false));
     assert!(scene.text(SMALL).contains("1 at work"), "{}", scene.text(SMALL));
 }
 
-/// A story whose only task is at its end without sign-off.
+/// A story whose only task ended without approval.
 fn exhausted() -> Story {
     let missing = (signoff_core::review::Severity::Critical, "src/auth.rs:12", "missing input validation");
     let mut story = Story::task(reviewed("task"));
@@ -94,7 +94,7 @@ fn exhausted() -> Story {
 }
 
 #[test]
-fn what_is_at_its_end_is_called_the_same_in_its_row_and_in_its_run() {
+fn row_and_run_agree_about_an_ended_task() {
     let mut scene = watched(exhausted());
     let told = scene.text(SMALL);
     assert!(told.contains("! 1 needs you") && told.contains("1 unsettled"), "{told}");
@@ -102,117 +102,108 @@ fn what_is_at_its_end_is_called_the_same_in_its_row_and_in_its_run() {
 }
 
 #[test]
-fn what_a_later_task_has_settled_needs_nobody() {
+fn a_task_continued_by_a_later_one_needs_no_person() {
     let mut scene = watched(exhausted());
-    let old = ended(row(29, "Add user authentication", Status::Completed), "exhausted", "EXHAUSTED", "", 3);
-    let next = row(31, "Improve it", Status::Completed);
+    let old = ended(row(29, "Add user authentication", TaskStatus::Completed), "exhausted", "EXHAUSTED", "", 3);
+    let next = row(31, "Improve it", TaskStatus::Completed);
     let next = TaskRow { continues: Some(29), run_id: Some(4), ..ended(next, "approved", "APPROVED", "", 1) };
-    scene.tui.standings(standings(std::slice::from_ref(&old), false));
+    scene.tui.set_inbox_hints(standings(std::slice::from_ref(&old), false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
-    scene.tui.standings(standings(&[old, next], false));
+    scene.tui.set_inbox_hints(standings(&[old, next], false));
     let told = scene.text(SMALL);
     assert!(told.contains("nothing needs you") && told.contains("1/1  1 done"), "{told}");
 }
 
 #[test]
-fn a_run_that_nobody_works_on_stands_still_when_a_person_ended_its_last_task() {
-    // Nobody drives the run, so nothing but the task moves.
+fn the_clock_of_an_idle_run_stops_when_a_person_ends_its_last_task() {
+    // No process works on the run, so only the task changes.
     let (by, reason) = ("ann".to_owned(), String::new());
-    let edited =
-        Event::PersonEdited { verdict: FinalWord::Approved, by, reason, head: None, findings: Vec::new() };
+    let edited = Event::PersonEdited { verdict: FinalVerdict::Approved, by, reason, head: None, findings: Vec::new() };
     let mut story = judged();
-    story.record(Fact::Loop(id(29), LoopFact::Moved(edited)));
+    story.record(Fact::Loop(id(29), LoopFact::Transitioned(edited)));
     let mut scene = watched(story);
     let tasks = rows(&scene.story);
-    scene.tui.standings(standings(&tasks, false));
+    scene.tui.set_inbox_hints(standings(&tasks, false));
     assert_eq!(later(&mut scene), scene.text(SMALL));
 }
 
 #[test]
-fn what_goes_on_by_itself_needs_nobody() {
+fn a_rate_limited_task_of_a_running_process_needs_no_person() {
     let mut scene = watched(limited(Story::task(reviewed("loops"))));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
     let tasks = rows(&scene.story);
-    scene.tui.standings(standings(&tasks, true));
+    scene.tui.set_inbox_hints(standings(&tasks, true));
     let told = scene.text(SMALL);
     assert!(told.contains("nothing needs you") && told.contains("PAUSED"), "{told}");
-    scene.tui.standings(standings(&tasks, false));
+    scene.tui.set_inbox_hints(standings(&tasks, false));
     assert!(scene.text(SMALL).contains("! 1 needs you"), "{}", scene.text(SMALL));
 }
 
 #[test]
-fn what_waits_in_the_queue_for_what_failed_needs_somebody() {
+fn a_queued_task_that_depends_on_a_failed_one_needs_a_person() {
     let mut scene = watched(Story::task(reviewed("loops")).gives_up("no way"));
-    let waits =
-        TaskRow { depends_on: vec![29], run_id: None, ..row(40, "Greet people by name", Status::Pending) };
+    let waits = TaskRow { depends_on: vec![29], run_id: None, ..row(40, "Greet people by name", TaskStatus::Pending) };
     let mut tasks = rows(&scene.story);
-    tasks.push(TaskRow { status: Status::Blocked, ..waits.clone() });
-    scene.tui.queue(vec![waits]);
-    scene.tui.standings(standings(&tasks, false));
+    tasks.push(TaskRow { status: TaskStatus::Blocked, ..waits.clone() });
+    scene.tui.set_queue(vec![waits]);
+    scene.tui.set_inbox_hints(standings(&tasks, false));
     let told = scene.text(LARGE);
-    assert!(
-        told.contains("! 2 need you") && told.contains("waits for #29 (stuck): signoff retry 29"),
-        "{told}"
-    );
+    assert!(told.contains("! 2 need you") && told.contains("waits for #29 (stuck): signoff retry 29"), "{told}");
 }
 
-/// A program takes the first task of the queue up: a run of its own.
+/// A process starts a run with the first task of the queue.
 fn taken_up(scene: &mut Scene) {
     let story = Story::of(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
     for recorded in &story.log {
-        scene.tui.take(&Recorded { run: RunId(4), ..recorded.clone() });
+        scene.tui.apply(&RecordedFact { run: RunId(4), ..recorded.clone() });
     }
 }
 
 fn chosen(scene: &mut Scene) -> String {
     let shown = scene.text(LARGE);
-    shown
-        .lines()
-        .find(|line| line.starts_with('>'))
-        .map(|line| line[..30].trim_end().to_owned())
-        .unwrap_or_default()
+    shown.lines().find(|line| line.starts_with('>')).map(|line| line[..30].trim_end().to_owned()).unwrap_or_default()
 }
 
-/// The facts may come before the queue without it, or after it.
+/// The events of the run may arrive before or after the new queue.
 #[test]
-fn a_chosen_task_stays_chosen_when_it_is_taken_up_from_the_queue() {
+fn the_selection_follows_a_task_out_of_the_queue() {
     for facts_first in [true, false] {
         let mut scene = watched(busy());
-        scene.tui.queue(queued());
+        scene.tui.set_queue(queued());
         scene.draw(SMALL);
-        scene.press(&[Press::End, Press::Up, Press::Up]);
+        scene.press(&[TuiKey::End, TuiKey::Up, TuiKey::Up]);
         assert_eq!(chosen(&mut scene), "> WAIT    #40 Greet people by");
         if facts_first {
             taken_up(&mut scene);
             assert_eq!(chosen(&mut scene), "> WORK    #40 Greet people by");
         }
-        scene.tui.queue(queued().split_off(1));
+        scene.tui.set_queue(queued().split_off(1));
         scene.draw(LARGE);
         if !facts_first {
             taken_up(&mut scene);
         }
         assert_eq!(chosen(&mut scene), "> WORK    #40 Greet people by");
-        scene.press(&[Press::Char('c')]);
+        scene.press(&[TuiKey::Char('c')]);
         assert!(scene.text(LARGE).contains("#40"), "{}", scene.text(LARGE));
     }
 }
 
 #[test]
-fn what_comes_near_is_chosen_when_a_task_is_called_off() {
+fn a_neighbour_is_selected_when_a_task_is_cancelled() {
     let mut scene = watched(busy());
-    scene.tui.queue(queued());
+    scene.tui.set_queue(queued());
     scene.draw(SMALL);
-    scene.press(&[Press::End, Press::Up, Press::Up]);
-    scene.tui.queue(queued().split_off(1));
+    scene.press(&[TuiKey::End, TuiKey::Up, TuiKey::Up]);
+    scene.tui.set_queue(queued().split_off(1));
     assert_eq!(chosen(&mut scene), "> WAIT    #41 Say goodbye");
 }
 
 #[test]
-fn an_opened_task_goes_on_when_it_is_taken_up_from_the_queue() {
+fn an_open_queued_task_switches_to_its_loop() {
     let mut scene = watched(busy());
-    scene.tui.queue(queued());
+    scene.tui.set_queue(queued());
     scene.draw(SMALL);
-    scene.press(&[Press::End, Press::Up, Press::Up, Press::Enter, Press::Char('5')]);
+    scene.press(&[TuiKey::End, TuiKey::Up, TuiKey::Up, TuiKey::Enter, TuiKey::Char('5')]);
     assert!(scene.text(SMALL).contains("nothing has happened yet"), "{}", scene.text(SMALL));
     taken_up(&mut scene);
     let told = scene.text(SMALL);
@@ -221,12 +212,12 @@ fn an_opened_task_goes_on_when_it_is_taken_up_from_the_queue() {
 }
 
 #[test]
-fn another_store_begins_with_an_empty_screen() {
+fn reset_clears_the_screen() {
     let mut scene = watched(judged());
-    scene.tui.queue(queued());
+    scene.tui.set_queue(queued());
     scene.draw(SMALL);
-    scene.press(&[Press::Char('o'), Press::Char('2')]);
-    scene.tui.begin_anew();
+    scene.press(&[TuiKey::Char('o'), TuiKey::Char('2')]);
+    scene.tui.reset();
     let told = scene.text(SMALL);
     assert!(told.contains("signoff shop  nothing to show yet  watching"), "{told}");
     assert!(!told.contains('#'), "{told}");

@@ -1,74 +1,72 @@
-//! The file that is changed.
+//! The configuration file that `signoff configure` changes.
 
 use std::path::{Path, PathBuf};
 
-use crate::desk;
-use crate::door::{self, replace::Replacement};
-use crate::failure::Failure;
+use crate::error::CliError;
+use crate::host::{self, replace::Replacement};
+use crate::project;
 use crate::settings;
 
-/// A configuration file as it was found.
+/// A configuration file as it was read.
 #[derive(Debug)]
-pub struct Target {
-    /// Whose settings hold here.
+pub struct ConfigTarget {
+    /// The directory whose settings apply.
     pub root: PathBuf,
     pub path: PathBuf,
-    /// As people write it.
+    /// The display name of the file.
     pub name: String,
     /// Empty if there is no such file.
     pub text: String,
 }
 
-impl Target {
-    /// The repository's file, or the person's.
-    pub fn find(global: bool) -> Result<Self, Failure> {
-        let root = desk::main_checkout()?;
+impl ConfigTarget {
+    /// Reads the repository's file, or with `global` the user's.
+    pub fn find(global: bool) -> Result<Self, CliError> {
+        let root = project::main_checkout()?;
         let (path, name) = match (global, &root) {
             (false, Some(root)) => (root.join(settings::FILE), settings::FILE.to_owned()),
-            (true, _) => settings::persons_file().ok_or_else(|| {
-                Failure::usage("nothing says where your own file would be")
-                    .hint("set HOME or XDG_CONFIG_HOME")
+            (true, _) => settings::user_file().ok_or_else(|| {
+                CliError::usage("cannot find your configuration directory").hint("set HOME or XDG_CONFIG_HOME")
             })?,
             (false, None) => {
-                return Err(Failure::usage("this is not a git repository")
-                    .hint("go to one, or say --global to change your own file"));
+                return Err(CliError::usage("this is not a git repository")
+                    .hint("go to one, or use --global to change your own file"));
             }
         };
         let text = settings::text(&path, &name)?.unwrap_or_default();
-        Ok(Self { root: settings::place()?, path, name, text })
+        Ok(Self { root: settings::directory()?, path, name, text })
     }
 
-    /// Whether another path leads to the same file.
-    pub fn is(&self, other: &Path) -> bool {
+    /// Whether `other` is the same file.
+    pub fn is_same_file(&self, other: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().ok();
         real(&self.path).is_some_and(|own| real(other) == Some(own))
     }
 
-    /// Puts a text in its place, unless somebody else has changed it since it was read. Gives where the file as it was
-    /// is kept, if it is to be.
-    pub fn write(&self, text: &str, keeps_backup: bool) -> Result<Written, Failure> {
+    /// Replaces the file, unless it has changed since it was read. Returns the path of the backup if one is kept.
+    pub fn write(&self, text: &str, keeps_backup: bool) -> Result<WriteResult, CliError> {
         let replacement = Replacement::begin(&self.path)?;
         if settings::text(&self.path, &self.name)?.unwrap_or_default() != self.text {
-            return Ok(Written::Changed);
+            return Ok(WriteResult::Changed);
         }
-        let backup = if keeps_backup { door::copy_aside(&self.path)? } else { None };
-        replacement.put(text)?;
-        Ok(Written::Done { backup })
+        let backup = if keeps_backup { host::copy_aside(&self.path)? } else { None };
+        replacement.write(text)?;
+        Ok(WriteResult::Done { backup })
     }
 
-    /// Nobody's change is lost.
-    pub fn changed(&self) -> Failure {
-        Failure::failed(format!("{} was changed by somebody else meanwhile", self.name))
+    /// The error for a file that has changed since it was read.
+    pub fn changed_error(&self) -> CliError {
+        CliError::failed(format!("{} was changed by another program", self.name))
             .hint("nothing was written: look at it, then type the same again")
     }
 }
 
-/// What became of a file.
+/// The result of writing a file.
 #[derive(Debug)]
-pub enum Written {
+pub enum WriteResult {
     Done {
         backup: Option<PathBuf>,
     },
-    /// Somebody else has changed it since it was read.
+    /// The file has changed since it was read, and nothing was written.
     Changed,
 }

@@ -1,12 +1,12 @@
-//! The `signoff.toml` of a new project.
+//! Generates the `signoff.toml` of a new project.
 
 use std::fmt::Write;
 
-use signoff_core::config::{AgentKind, Row};
+use signoff_core::settings::{AgentKind, SettingRow};
 
-use signoff_term::json::Check;
+use signoff_term::json::ProjectCheck;
 
-/// Where the schema of the file lies, as the file itself names it.
+/// The path of the schema, as named in the file.
 pub const SCHEMA: &str = ".signoff/signoff.schema.json";
 
 const HEAD: &str = "\
@@ -112,26 +112,26 @@ silence = \"10m\"                      # an agent that says nothing for so long 
 # ]
 ";
 
-/// The whole file. `set` is what files of other programs set.
-pub fn text(agents: &[AgentKind], checks: &[Check], set: &[Row]) -> String {
-    [HEAD, &people(agents), &gate(set, !checks.is_empty()), &commands(checks), REST].concat()
+/// Generates the file. `set` are the settings from files of other programs.
+pub fn text(agents: &[AgentKind], checks: &[ProjectCheck], set: &[SettingRow]) -> String {
+    [HEAD, &agent_sections(agents), &gate(set, !checks.is_empty()), &check_section(checks), REST].concat()
 }
 
-/// Lines that would win over a key of another program's file.
-const OVER: [(&str, &str); 2] =
+/// Lines that would override a key of another program's file.
+const OVERRIDING_LINES: [(&str, &str); 2] =
     [("defaults.auto_review", "auto_review = true"), ("defaults.max_review_cycles", "max_cycles = 3")];
 
-/// The line that names the reviewers, and the same where there are checks, which sit beside them.
-const SEATS: [&str; 2] = [
+/// The line that names the reviewers, without and with checks.
+const REVIEWER_LINES: [&str; 2] = [
     "reviewers = [\"spec\", \"code\"]         # both at once, on the same commit",
     "reviewers = [\"spec\", \"code\", \"checks\"] # all at once, on the same commit; checks: the commands below",
 ];
 
-/// What a file of another program sets is left to it.
-fn gate(set: &[Row], has_checks: bool) -> String {
+/// The gate section. Keys that another program's file sets are commented out.
+fn gate(set: &[SettingRow], has_checks: bool) -> String {
     let line = |line: &str| {
-        let line = if has_checks && line == SEATS[0] { SEATS[1] } else { line };
-        let over = OVER.into_iter().find(|(_, start)| line.starts_with(start));
+        let line = if has_checks && line == REVIEWER_LINES[0] { REVIEWER_LINES[1] } else { line };
+        let over = OVERRIDING_LINES.into_iter().find(|(_, start)| line.starts_with(start));
         let by = over.and_then(|(key, start)| Some((start, set.iter().find(|row| row.key == key)?)));
         match by {
             Some((start, row)) => {
@@ -143,24 +143,24 @@ fn gate(set: &[Row], has_checks: bool) -> String {
     GATE.lines().map(line).collect()
 }
 
-/// Who works and who reviews. Where there are two, the code is read by the one that did not write it.
-fn people(agents: &[AgentKind]) -> String {
+/// The sections of agents, roles and reviewers. With two agents, the second reviews the code that the first writes.
+fn agent_sections(agents: &[AgentKind]) -> String {
     let (first, second) = (agents.first().copied(), agents.get(1).copied());
     let mut out = if agents.is_empty() { NO_AGENT } else { AGENTS }.to_owned();
     for (index, agent) in agents.iter().enumerate() {
         let space = if index == 0 { "" } else { "\n" };
-        let word = agent.word();
+        let word = agent.as_str();
         let _ = write!(out, "{space}[agents.{word}]\nkind = \"{word}\"\n");
         if index == 0 {
             out += &example_model(Some(*agent), "the model it is asked to use");
-            let fallback = second.map(|second| format!("# fallback = \"{}\"", second.word()));
+            let fallback = second.map(|second| format!("# fallback = \"{}\"", second.as_str()));
             let _ = fallback.map(|line| writeln!(out, "{line:<36} # who takes over while it is refused"));
         }
     }
     [&out, OWN_AGENT, &roles(first), &reviewers(first, second.or(first))].concat()
 }
 
-/// A large model and a small one of an agent, by the names it has for them.
+/// A large and a small model of an agent, by its own names for them.
 fn models(agent: Option<AgentKind>) -> (&'static str, &'static str) {
     match agent {
         Some(AgentKind::Claude) => ("opus", "haiku"),
@@ -169,9 +169,7 @@ fn models(agent: Option<AgentKind>) -> (&'static str, &'static str) {
         Some(AgentKind::Opencode) => ("anthropic/claude-opus-5", "anthropic/claude-haiku-4-5"),
         Some(AgentKind::Qwen) => ("qwen3-coder-plus", "qwen3-coder-flash"),
         Some(AgentKind::Copilot) => ("claude-sonnet-5", "claude-haiku-4-5"),
-        Some(AgentKind::Acp | AgentKind::Command | AgentKind::Checks | AgentKind::Demo) | None => {
-            ("large", "small")
-        }
+        Some(AgentKind::Acp | AgentKind::Command | AgentKind::Checks | AgentKind::Demo) | None => ("large", "small"),
     }
 }
 
@@ -181,21 +179,21 @@ fn example_model(agent: Option<AgentKind>, about: &str) -> String {
 }
 
 fn roles(first: Option<AgentKind>) -> String {
-    let (sign, name) = first.map_or(("# ", "mine"), |agent| ("", agent.word()));
+    let (sign, name) = first.map_or(("# ", "mine"), |agent| ("", agent.as_str()));
     let fix = format!("# fix = {{ agent = \"{name}\", model = \"{}\" }}", models(first).1);
     format!("{ROLES}{sign}[roles]\n{sign}implement = \"{name}\"\n{fix} # with a model of its own\n")
 }
 
 fn reviewers(spec: Option<AgentKind>, code: Option<AgentKind>) -> String {
     let reviewer = |kind: &str, agent: Option<AgentKind>| {
-        let agent = agent.map(|agent| format!("agent = \"{}\"\n", agent.word())).unwrap_or_default();
+        let agent = agent.map(|agent| format!("agent = \"{}\"\n", agent.as_str())).unwrap_or_default();
         format!("[reviewers.{kind}]\nkind = \"{kind}\"\n{agent}")
     };
     let model = example_model(code, "another model than the agent's");
     [REVIEWERS, &reviewer("spec", spec), "\n", &reviewer("code", code), &model, REVIEWER_MORE].concat()
 }
 
-fn commands(checks: &[Check]) -> String {
+fn check_section(checks: &[ProjectCheck]) -> String {
     let mut out = CHECKS.to_owned();
     if checks.is_empty() {
         return out + "# [checks]\n# test = \"make test\"\n";
@@ -209,29 +207,28 @@ fn commands(checks: &[Check]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use signoff_core::config::{CHECKS, Layer, TaskFlags, read};
+    use signoff_core::settings::{CHECKS, Layer, TaskFlags, read};
     use signoff_core::task::TaskSpec;
     use signoff_core::workflow::{Workflow, new_project};
 
     use super::*;
 
     #[test]
-    fn whatever_was_found_the_file_can_be_read_and_says_what_a_new_project_does() {
+    fn every_generated_file_parses_to_the_defaults_of_a_new_project() {
         let found = [AgentKind::Claude, AgentKind::Codex, AgentKind::Copilot];
-        let checks = [Check { name: "test".to_owned(), command: "go test ./...".to_owned() }];
+        let checks = [ProjectCheck { name: "test".to_owned(), command: "go test ./...".to_owned() }];
         for agents in 0..=found.len() {
             for checks in [&checks[..], &[]] {
                 let text = text(&found[..agents], checks, &[]);
                 let settings = read(&[Layer::repository("signoff.toml", &text)], &[], &[])
                     .unwrap_or_else(|error| panic!("{error}\n{text}"));
                 let workflow =
-                    settings.task_workflow(&TaskSpec::of("Add login"), &TaskFlags::default()).unwrap();
+                    settings.task_workflow(&TaskSpec::from_text("Add login"), &TaskFlags::default()).unwrap();
                 let known = new_project().unwrap();
-                let gate = |workflow: &Workflow| workflow.first_gate().unwrap().judge().unwrap().gate.clone();
+                let gate = |workflow: &Workflow| workflow.first_gate().unwrap().policy().unwrap().gate.clone();
                 let (mut own, new) = (gate(&workflow), gate(&known));
                 let seats: Vec<_> = own.reviewers.iter().map(|name| name.as_str().to_owned()).collect();
-                let wanted: &[&str] =
-                    if checks.is_empty() { &["spec", "code"] } else { &["spec", "code", "checks"] };
+                let wanted: &[&str] = if checks.is_empty() { &["spec", "code"] } else { &["spec", "code", "checks"] };
                 assert_eq!(seats, wanted);
                 own.reviewers.retain(|name| name.as_str() != CHECKS);
                 assert_eq!(own, new);
@@ -244,20 +241,20 @@ mod tests {
     fn check_schema(text: &str) {
         let value: toml::Value = toml::from_str(text).unwrap();
         let json = serde_json::to_value(value).unwrap();
-        jsonschema::validate(&signoff_core::config::schema(), &json)
+        jsonschema::validate(&signoff_core::settings::schema(), &json)
             .unwrap_or_else(|error| panic!("{error}\n{text}"));
     }
 
-    /// A line behind a `#` that is an example, as it reads without it.
+    /// Returns a commented-out example without its `#`.
     fn example(line: &str) -> Option<&str> {
         let rest = line.strip_prefix("# ")?;
         let key = rest.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
         (key || rest.starts_with(['[', ']']) || rest.starts_with("  {")).then_some(rest)
     }
 
-    /// Whoever takes away a `#` has a file that can still be read.
+    /// Uncommenting an example leaves a valid file.
     #[test]
-    fn the_examples_can_be_taken_as_they_are() {
+    fn the_commented_examples_are_valid() {
         for agents in [&[][..], &[AgentKind::Opencode], &[AgentKind::Claude, AgentKind::Codex]] {
             let text = text(agents, &[], &[]);
             let all: Vec<_> = text.lines().map(|line| example(line).unwrap_or(line)).collect();
@@ -268,16 +265,15 @@ mod tests {
             assert_eq!(settings.agents().len(), agents.len() + 1);
             assert_eq!(settings.checks(), [("test", "make test")]);
             check_schema(&all);
-            let one_by_one = text
-                .lines()
-                .filter(|line| example(line).is_some_and(|line| !line.starts_with(['[', ' ', ']'])));
+            let one_by_one =
+                text.lines().filter(|line| example(line).is_some_and(|line| !line.starts_with(['[', ' ', ']'])));
             assert!(one_by_one.count() >= 20);
         }
     }
 
     #[test]
-    fn the_code_is_read_by_the_agent_that_did_not_write_it() {
-        insta::assert_snapshot!(people(&[AgentKind::Claude, AgentKind::Codex]), @r#"
+    fn the_code_reviewer_is_the_agent_that_does_not_implement() {
+        insta::assert_snapshot!(agent_sections(&[AgentKind::Claude, AgentKind::Codex]), @r#"
 
         # Agents: the programs that do the work.
         [agents.claude]

@@ -1,63 +1,63 @@
-//! `signoff run PLAN.md`: the tasks of a plan file, one after the other on one branch.
+//! `signoff run PLAN.md`: works the tasks of a plan file one after the other on one branch.
 
 use std::path::Path;
 
 use signoff_core::group::RunPolicy;
-use signoff_core::source::{SourceTask, State, TaskFile};
-use signoff_core::task::{Origin, PlanText, TaskSpec};
-use signoff_engine::dispatcher::Drive;
-use signoff_engine::{clock, open};
+use signoff_core::source::{SourceState, SourceTask, TaskFile};
+use signoff_core::task::{PlanOrigin, PlanText, TaskSpec};
+use signoff_engine::dispatcher::DriveOptions;
+use signoff_engine::{clock, start_run};
 use signoff_store::Store;
 
 use super::Args;
 use crate::console::Console;
-use crate::desk::Bench;
-use crate::drive::{self, Wanted};
-use crate::failure::{Exit, Failure};
+use crate::error::{CliError, CommandExit};
 use crate::preflight;
+use crate::project::Project;
+use crate::run_loop::{self, RunRequest};
 
-/// The preset that the tasks of a plan are worked under.
+/// The preset for the tasks of a plan.
 const PRESET: &str = "plan";
 
-/// Works what is open in a plan.
+/// Works the open tasks of a plan.
 pub fn run(
     file: &TaskFile,
     (path, text): (&Path, &str),
     args: &Args,
     console: &Console,
-) -> Result<Exit, Failure> {
-    let bench = Bench::open()?;
-    let no_ask = console.no_ask || bench.settings.no_ask();
-    let specs = specs(file, (path, text), &bench);
+) -> Result<CommandExit, CliError> {
+    let project = Project::open()?;
+    let no_ask = console.no_ask || project.settings.no_ask();
+    let specs = specs(file, (path, text), &project);
     let Some(first) = specs.first() else {
         console.note("Every task of the plan is done");
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     };
-    let mut workflow = bench.settings.workflow(PRESET)?;
+    let mut workflow = project.settings.workflow(PRESET)?;
     if let Some(effort) = args.effort {
         workflow = workflow.with_effort(effort);
     }
-    preflight::check_workflow(&bench, &workflow, first)?;
-    preflight::warn(&bench, console);
+    preflight::check_workflow(&project, &workflow, first)?;
+    preflight::print_warnings(&project, console);
     if args.jobs.is_some_and(|jobs| jobs > 1) {
         console.note("The tasks of a plan are worked one after the other, whatever -j says");
     }
-    let lease = bench.store.open_run(clock::now())?;
-    let numbers = bench.store.reserve_tasks(specs.len())?;
+    let lease = project.store.open_run(clock::now())?;
+    let numbers = project.store.reserve_tasks(specs.len())?;
     let tasks = numbers.into_iter().zip(specs).collect();
-    let policy = RunPolicy { onto_default: args.land, ..RunPolicy::of(&workflow, 1) };
-    let facts = open::chain(lease.run(), (workflow, policy), tasks, no_ask);
-    let wanted = Wanted {
+    let policy = RunPolicy { onto_default: args.land, ..RunPolicy::new(&workflow, 1) };
+    let facts = start_run::chain(lease.run(), (workflow, policy), tasks, no_ask);
+    let request = RunRequest {
         opened: vec![(lease, facts)],
-        drive: Drive { no_ask, tick: args.tick, ..Drive::default() },
-        ..Wanted::default()
+        drive: DriveOptions { no_ask, tick: args.tick, ..DriveOptions::default() },
+        ..RunRequest::default()
     };
-    drive::drive(bench, wanted, console)?.conclude(console, no_ask)
+    run_loop::run(project, request, console)?.print_result(console, no_ask)
 }
 
-/// The open tasks of the file in the order they may be worked.
-fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Vec<TaskSpec> {
-    let root = bench.repository.checkout();
+/// The open tasks of the file in dependency order.
+fn specs(file: &TaskFile, (path, text): (&Path, &str), project: &Project) -> Vec<TaskSpec> {
+    let root = project.repository.checkout();
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let shown = full.strip_prefix(root).unwrap_or(&full).display().to_string();
     let order = file.groups();
@@ -65,7 +65,7 @@ fn specs(file: &TaskFile, (path, text): (&Path, &str), bench: &Bench) -> Vec<Tas
         .iter()
         .flatten()
         .filter_map(|id| file.task(id))
-        .filter(|task| task.state == State::Open || task.state == State::InProgress);
+        .filter(|task| task.state == SourceState::Open || task.state == SourceState::InProgress);
     open.map(|task| task_spec(task, file, (&shown, text))).collect()
 }
 
@@ -75,11 +75,7 @@ fn task_spec(task: &SourceTask, file: &TaskFile, (path, text): (&str, &str)) -> 
         description: task.description(),
         auto_review: Some(true),
         plan: Some(PlanText { path: path.to_owned(), text: text.to_owned() }),
-        origin: Some(Origin {
-            file: path.to_owned(),
-            id: task.id.clone(),
-            marks: file.marks_to_tick(&task.id),
-        }),
+        origin: Some(PlanOrigin { file: path.to_owned(), id: task.id.clone(), marks: file.marks_to_tick(&task.id) }),
         ..TaskSpec::default()
     }
 }

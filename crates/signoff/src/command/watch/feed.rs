@@ -1,4 +1,4 @@
-//! What there is to watch: facts, the queue, and what agents say.
+//! The input of `signoff watch`: new facts, the queue and the last lines of the agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,121 +8,121 @@ use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::view::{RunView, TaskRow};
-use signoff_core::wire::{QUEUE, Recorded};
+use signoff_core::wire::{QUEUE, RecordedFact};
 use signoff_engine::layout::DIRECTORY;
-use signoff_engine::transcript::Transcript;
+use signoff_engine::transcript::TranscriptReader;
 use signoff_store::Store;
-use signoff_term::attention::{Scene, Sorted};
-use signoff_term::tui::Standings;
+use signoff_term::inbox::{InboxTasks, ProjectSnapshot};
+use signoff_term::tui::InboxHints;
 
 use crate::command::status::driven;
-use crate::desk::Desk;
-use crate::door;
-use crate::failure::Failure;
-use crate::follow::Follow;
-use crate::look::{self, Kinds};
-use crate::screen::{Standing, Teller, is_queued};
-use crate::serving::Same;
+use crate::error::CliError;
+use crate::host;
+use crate::log_follower::LogFollower;
+use crate::project::ReadOnlyProject;
+use crate::queries::{self, AgentKinds};
+use crate::screen::{InboxWatcher, ScreenSender, is_queued};
+use crate::web_backend::StoreId;
 
-/// How often agents are listened to.
-const LISTENING: SignedDuration = SignedDuration::from_millis(300);
+/// Poll interval for the output of agents.
+const OUTPUT_INTERVAL: SignedDuration = SignedDuration::from_millis(300);
 
-/// How much of the end of a transcript is read to find its last line.
+/// Number of bytes at the end of a transcript that are searched for its last line.
 const TAIL: u64 = 16 * 1024;
 
-/// One attempt of one loop.
-type Speaker = (RunId, LoopId, AttemptId);
+/// Identifies an attempt.
+type AttemptKey = (RunId, LoopId, AttemptId);
 
-/// What other programs record, as they do.
+/// Polls the store and the transcripts for changes by other processes.
 pub struct Feed {
     root: PathBuf,
     run: Option<RunId>,
-    /// None as long as nothing was ever kept here.
-    open: Option<Open>,
-    /// The store that was watched is gone, and nobody was told yet.
+    /// `None` as long as there is no store.
+    open: Option<WatchedStore>,
+    /// The watched store was deleted or replaced, and the caller does not know it yet.
     gone: bool,
-    listened_at: Option<Timestamp>,
-    speakers: BTreeMap<Speaker, Transcript>,
+    output_read_at: Option<Timestamp>,
+    transcripts: BTreeMap<AttemptKey, TranscriptReader>,
 }
 
-struct Open {
-    same: Option<Same>,
-    desk: Desk,
-    follow: Follow,
-    kinds: Kinds,
+struct WatchedStore {
+    id: Option<StoreId>,
+    project: ReadOnlyProject,
+    follower: LogFollower,
+    kinds: AgentKinds,
     views: BTreeMap<RunId, RunView>,
-    /// What was recorded of the run before it was watched.
-    before: Vec<Recorded>,
+    /// The facts of the run before it was watched.
+    before: Vec<RecordedFact>,
     queue: Option<Vec<TaskRow>>,
-    standing: Standing,
+    inbox: InboxWatcher,
 }
 
-impl Open {
-    fn new((desk, same): (Desk, Option<Same>), run: Option<RunId>) -> Result<Self, Failure> {
+impl WatchedStore {
+    fn new((project, same): (ReadOnlyProject, Option<StoreId>), run: Option<RunId>) -> Result<Self, CliError> {
         let before = match run {
-            // Another store may have none of that number.
-            Some(run) if desk.store.runs()?.iter().any(|row| row.id == run) => desk.store.log(run)?,
+            // A replaced store may not have a run with this number.
+            Some(run) if project.store.runs()?.iter().any(|row| row.id == run) => project.store.log(run)?,
             Some(_) | None => Vec::new(),
         };
         let mut seen: BTreeMap<_, _> = before.last().map(|last| (last.run, last.seq)).into_iter().collect();
         if run.is_none() {
-            seen.extend(troubled(&desk)?.into_iter().map(|run| (run, 0)));
+            seen.extend(runs_needing_attention(&project)?.into_iter().map(|run| (run, 0)));
         }
-        let follow = Follow::new(desk.store.clone(), seen)?;
-        let kinds = Kinds::of(&desk);
-        let (views, standing) = (BTreeMap::new(), Standing::default());
-        Ok(Self { same, desk, follow, kinds, views, before, queue: None, standing })
+        let follow = LogFollower::new(project.store.clone(), seen)?;
+        let kinds = AgentKinds::load(&project);
+        let (views, standing) = (BTreeMap::new(), InboxWatcher::default());
+        Ok(Self { id: same, project, follower: follow, kinds, views, before, queue: None, inbox: standing })
     }
 }
 
 impl Feed {
-    pub fn new(root: PathBuf, run: Option<RunId>) -> Result<Self, Failure> {
+    pub fn new(root: PathBuf, run: Option<RunId>) -> Result<Self, CliError> {
         if let Some(run) = run {
-            known(Desk::at(root.clone())?.as_ref(), run)?;
+            check_run_exists(ReadOnlyProject::open_at(root.clone())?.as_ref(), run)?;
         }
-        Ok(Self { root, run, open: None, gone: false, listened_at: None, speakers: BTreeMap::new() })
+        Ok(Self { root, run, open: None, gone: false, output_read_at: None, transcripts: BTreeMap::new() })
     }
 
-    /// Somebody may begin to keep something here at any time, take it away, or put another store there.
-    fn open(&mut self) -> Result<(), Failure> {
-        let same = Same::of(&self.root.join(DIRECTORY));
-        if self.open.take_if(|open| open.same != same).is_some() {
+    /// Opens the store if there is one. A store may be created, deleted or replaced at any time.
+    fn open(&mut self) -> Result<(), CliError> {
+        let same = StoreId::of_directory(&self.root.join(DIRECTORY));
+        if self.open.take_if(|open| open.id != same).is_some() {
             self.gone = true;
-            self.speakers.clear();
+            self.transcripts.clear();
         }
-        // What is being made at this moment is there with the next look.
+        // A store that is just being created is opened by the next poll.
         if self.open.is_none()
             && same.is_some()
-            && let Some(desk) = Desk::at(self.root.clone())?
+            && let Some(project) = ReadOnlyProject::open_at(self.root.clone())?
         {
-            self.open = Some(Open::new((desk, same), self.run)?);
+            self.open = Some(WatchedStore::new((project, same), self.run)?);
         }
         Ok(())
     }
 
-    /// Whether what was told so far is not there any more. Told once.
-    pub fn begins_anew(&mut self) -> Result<bool, Failure> {
+    /// Whether the store was deleted or replaced since the last call.
+    pub fn was_replaced(&mut self) -> Result<bool, CliError> {
         self.open()?;
         Ok(std::mem::take(&mut self.gone))
     }
 
-    /// What the open runs hold already; it is not news then.
-    pub fn so_far(&mut self) -> Result<Vec<(RunId, Vec<Recorded>)>, Failure> {
-        let mut runs: BTreeMap<RunId, Vec<Recorded>> = BTreeMap::new();
-        for recorded in self.news()? {
+    /// Returns the existing facts of the open runs. Later calls of `new_facts` do not return them again.
+    pub fn existing_facts(&mut self) -> Result<Vec<(RunId, Vec<RecordedFact>)>, CliError> {
+        let mut runs: BTreeMap<RunId, Vec<RecordedFact>> = BTreeMap::new();
+        for recorded in self.new_facts()? {
             runs.entry(recorded.run).or_default().push(recorded);
         }
         Ok(runs.into_iter().collect())
     }
 
-    /// What was recorded since it was last asked.
-    pub fn news(&mut self) -> Result<Vec<Recorded>, Failure> {
+    /// Returns the facts recorded since the last call.
+    pub fn new_facts(&mut self) -> Result<Vec<RecordedFact>, CliError> {
         if self.open.is_none() {
             self.open()?;
         }
         let Some(open) = &mut self.open else { return Ok(Vec::new()) };
         let mut news = std::mem::take(&mut open.before);
-        news.extend(open.follow.news()?);
+        news.extend(open.follower.poll()?);
         news.retain(|recorded| self.run.is_none_or(|run| run == recorded.run));
         for recorded in news.iter().filter(|recorded| recorded.run != QUEUE) {
             open.views.entry(recorded.run).or_default().apply(recorded);
@@ -130,24 +130,24 @@ impl Feed {
         Ok(news)
     }
 
-    /// The tasks that no run has taken up, where they are others than before. One run has no queue.
-    pub fn queue(&mut self, moved: bool) -> Result<Option<Vec<TaskRow>>, Failure> {
+    /// Returns the queued tasks if they changed. The queue is empty if only one run is watched.
+    pub fn queue(&mut self, moved: bool) -> Result<Option<Vec<TaskRow>>, CliError> {
         let Some(open) = self.open.as_mut().filter(|open| moved || open.queue.is_none()) else {
             return Ok(None);
         };
-        let tasks = if self.run.is_some() { Vec::new() } else { open.desk.store.tasks()? };
+        let tasks = if self.run.is_some() { Vec::new() } else { open.project.store.tasks()? };
         let tasks: Vec<TaskRow> = tasks.into_iter().filter(is_queued).collect();
         let same = open.queue.as_ref() == Some(&tasks);
         open.queue = Some(tasks.clone());
         Ok((!same).then_some(tasks))
     }
 
-    /// How things stand beyond what is recorded, where that has changed. What was recorded must be read after this.
-    pub fn standings(&mut self) -> Result<Option<Standings>, Failure> {
+    /// Returns the state of all tasks and runs if it changed. Read new facts only after this call.
+    pub fn inbox(&mut self) -> Result<Option<InboxHints>, CliError> {
         let Some(open) = &mut self.open else { return Ok(None) };
-        match open.standing.news(&open.desk) {
-            // It is being taken away.
-            Err(_) if Same::of(&self.root.join(DIRECTORY)) != open.same => Ok(None),
+        match open.inbox.poll(&open.project) {
+            // The store is being deleted.
+            Err(_) if StoreId::of_directory(&self.root.join(DIRECTORY)) != open.id => Ok(None),
             looked => looked,
         }
     }
@@ -158,58 +158,58 @@ impl Feed {
         view.is_some_and(|view| matches!(view.stage(), RunStage::Done(_)))
     }
 
-    /// Tells the last line of every agent at work, where it is a new one.
-    pub fn say(&mut self, teller: &Teller) {
-        let now = door::now();
-        if self.listened_at.is_some_and(|at| now.duration_since(at).abs() < LISTENING) {
+    /// Sends the last line of every running agent if it is new.
+    pub fn send_agent_lines(&mut self, sender: &ScreenSender) {
+        let now = host::now();
+        if self.output_read_at.is_some_and(|at| now.duration_since(at).abs() < OUTPUT_INTERVAL) {
             return;
         }
-        self.listened_at = Some(now);
+        self.output_read_at = Some(now);
         let Some(open) = &self.open else { return };
-        let at_work = at_work(&open.views);
-        self.speakers.retain(|speaker, _| at_work.contains(speaker));
+        let at_work = running_attempts(&open.views);
+        self.transcripts.retain(|speaker, _| at_work.contains(speaker));
         for speaker in at_work {
             let (run, loop_id, attempt) = &speaker;
-            let transcript = self.speakers.entry(speaker.clone()).or_insert_with(|| {
-                let dir = look::attempt(&open.desk, (*run, loop_id), *attempt);
+            let transcript = self.transcripts.entry(speaker.clone()).or_insert_with(|| {
+                let dir = queries::attempt_dir(&open.project, (*run, loop_id), *attempt);
                 let view = open.views.get(run);
                 let kind = view.and_then(|view| open.kinds.kind(view, loop_id, *attempt));
-                Transcript::tail(&dir, kind, TAIL)
+                TranscriptReader::tail(&dir, kind, TAIL)
             });
-            // Of what is said faster than anybody reads, the end is enough.
-            transcript.keep_up(TAIL);
-            // What cannot be read is not shown; it may be written later.
-            let lines = transcript.more().unwrap_or_default();
+            // If an agent writes faster than this polls, skip to the end.
+            transcript.skip_to_tail(TAIL);
+            // A file that cannot be read may be written later.
+            let lines = transcript.read_more().unwrap_or_default();
             if let Some(line) = lines.iter().rev().find(|line| !line.trim().is_empty()) {
-                teller.said((*run, loop_id), *attempt, line, &Arc::default());
+                sender.agent_line((*run, loop_id), *attempt, line, &Arc::default());
             }
         }
     }
 }
 
-/// The runs of the tasks that somebody has to do something about, also where nothing more happens in them.
-fn troubled(desk: &Desk) -> Result<BTreeSet<RunId>, Failure> {
-    let (tasks, runs) = (desk.tasks()?, desk.runs()?);
-    let driven = driven(&*desk.store, &tasks, &runs)?;
-    let sorted = Sorted::of(&Scene { tasks: &tasks, runs: &runs, driven: &driven });
-    Ok(sorted.troubled.iter().filter_map(|task| task.run_id).map(RunId).collect())
+/// The runs with tasks that need the user, including finished runs.
+fn runs_needing_attention(project: &ReadOnlyProject) -> Result<BTreeSet<RunId>, CliError> {
+    let (tasks, runs) = (project.tasks()?, project.runs()?);
+    let driven = driven(&*project.store, &tasks, &runs)?;
+    let sorted = InboxTasks::new(&ProjectSnapshot { tasks: &tasks, runs: &runs, driven: &driven });
+    Ok(sorted.needs_attention.iter().filter_map(|task| task.run_id).map(RunId).collect())
 }
 
-/// The attempts under way, of all runs.
-fn at_work(views: &BTreeMap<RunId, RunView>) -> Vec<Speaker> {
+/// The running attempts of all runs.
+fn running_attempts(views: &BTreeMap<RunId, RunView>) -> Vec<AttemptKey> {
     let mut found = Vec::new();
     for (run, view) in views.iter().filter(|(_, view)| !matches!(view.stage(), RunStage::Done(_))) {
         for loop_id in view.loop_ids() {
-            let attempts = look::under_way(view, loop_id);
+            let attempts = queries::running_attempts(view, loop_id);
             found.extend(attempts.into_iter().map(|attempt| (*run, loop_id.clone(), attempt)));
         }
     }
     found
 }
 
-/// A run that is asked for must have been begun.
-pub fn known(desk: Option<&Desk>, run: RunId) -> Result<(), Failure> {
-    let runs = desk.map_or(Ok(Vec::new()), |desk| desk.store.runs())?;
+/// Fails if the run does not exist.
+pub fn check_run_exists(project: Option<&ReadOnlyProject>, run: RunId) -> Result<(), CliError> {
+    let runs = project.map_or(Ok(Vec::new()), |project| project.store.runs())?;
     if runs.iter().any(|row| row.id == run) {
         return Ok(());
     }
@@ -218,5 +218,5 @@ pub fn known(desk: Option<&Desk>, run: RunId) -> Result<(), Failure> {
         [one] => format!("the only one is run {}", one.id),
         [first, .., last] => format!("there are runs {} to {}", first.id, last.id),
     };
-    Err(Failure::usage(format!("there is no run {run}")).hint(hint))
+    Err(CliError::usage(format!("there is no run {run}")).hint(hint))
 }

@@ -1,11 +1,11 @@
-//! Agents of every kind that cannot do their work: what is said before a run, and what becomes of it otherwise.
+//! Agents of every kind that cannot work: errors before the run, and failed attempts during it.
 
 use signoff_testkit::TestEnv;
 
 use super::{configured, program, shell};
 use crate::test_env;
 
-/// Each kind with a version that is recent enough, and a recording in which it works well.
+/// Each kind with a supported version and a recording of a successful run.
 const KINDS: [(&str, &str, &str); 4] = [
     ("claude", "2.1.325 (Claude Code)", "work"),
     ("codex", "codex-cli 0.166.0", "work"),
@@ -22,7 +22,7 @@ fn settings(kind: &str) -> String {
 }
 
 #[test]
-fn who_is_missing_or_too_old_is_named_before_the_run() {
+fn a_missing_or_outdated_agent_is_named_before_the_run() {
     let mut told = String::new();
     for (kind, ..) in KINDS {
         let env = test_env();
@@ -92,22 +92,18 @@ fn who_is_missing_or_too_old_is_named_before_the_run() {
     ");
 }
 
-/// An agent that writes as it should, and says this when it is to review.
+/// An agent that writes successfully and replays this recording when it reviews.
 fn reviews(env: &TestEnv, kind: &str, said: &str) {
     let (_, version, well) = KINDS.into_iter().find(|(name, ..)| *name == kind).unwrap();
     program(env, kind, version, "$said");
-    let chosen =
-        format!("case $SIGNOFF_ROLE in review) said={said};; *) said={well}; echo work > f.txt;; esac\n");
+    let chosen = format!("case $SIGNOFF_ROLE in review) said={said};; *) said={well}; echo work > f.txt;; esac\n");
     let script = std::fs::read_to_string(env.work().join(format!("../agents/{kind}"))).unwrap();
-    env.write(
-        &format!("../agents/{kind}"),
-        script.replace("cat > /dev/null\n", &format!("cat > /dev/null\n{chosen}")),
-    );
+    env.write(&format!("../agents/{kind}"), script.replace("cat > /dev/null\n", &format!("cat > /dev/null\n{chosen}")));
     configured(env, &settings(kind));
 }
 
-/// What is told of a reviewer that says this, wherever people and programs look.
-fn told(kind: &str, said: &str) -> String {
+/// The output for a reviewer that replays this recording; checks that all commands agree on it.
+fn failed_review(kind: &str, said: &str) -> String {
     let env = test_env();
     reviews(&env, kind, said);
     let worked = shell(&env, "signoff add T --auto-review > /dev/null; signoff work --no-ask");
@@ -117,17 +113,13 @@ fn told(kind: &str, said: &str) -> String {
     let shown = shell(&env, "signoff show 1 --json").json();
     let attempts = shown["attempts"].as_array().unwrap();
     let [writer, reviewer] = attempts.as_slice() else { panic!("{shown:#}") };
-    assert_eq!(
-        (&writer["outcome"], &shown["task"]["status"]),
-        (&"complete".into(), &"failed".into()),
-        "{worked}"
-    );
-    // Nothing passes, and what was done is there.
+    assert_eq!((&writer["outcome"], &shown["task"]["status"]), (&"complete".into(), &"failed".into()), "{worked}");
+    // The task failed, and the work is kept.
     let task = &shell(&env, "signoff status --json").json()["tasks"][0];
     assert_eq!((&task["status"], &task["reason"]), (&"failed".into(), &"reviewer_failed".into()));
     let kept = shell(&env, "cat .signoff/worktrees/*/f.txt; git show signoff/task-1-t:f.txt").stdout;
     assert_eq!(kept, "work\nwork\n", "{worked}");
-    // The next step is told the same everywhere.
+    // Every command shows the same hint.
     let hint = reviewer["hint"].as_str().unwrap_or("none");
     let text = shell(&env, "signoff show 1").stdout;
     for place in [&worked.stdout, &text] {
@@ -139,9 +131,9 @@ fn told(kind: &str, said: &str) -> String {
 }
 
 #[test]
-fn who_is_not_logged_in_says_so_itself() {
+fn a_missing_login_is_reported_in_the_agents_words() {
     let all = [("claude", "no-login"), ("codex", "no-login"), ("gemini", "no_key"), ("opencode", "401")];
-    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"
+    insta::assert_snapshot!(all.map(|(kind, said)| failed_review(kind, said)).concat(), @"
     claude no-login: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: not logged in: Not logged in · Please run /login
       hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
@@ -158,7 +150,7 @@ fn who_is_not_logged_in_says_so_itself() {
 }
 
 #[test]
-fn a_model_that_is_not_there() {
+fn an_unknown_model_is_reported() {
     let all = [
         ("claude", "status-404"),
         ("codex", "unknown-model"),
@@ -166,7 +158,7 @@ fn a_model_that_is_not_there() {
         ("opencode", "404"),
         ("opencode", "wrong_model"),
     ];
-    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"
+    insta::assert_snapshot!(all.map(|(kind, said)| failed_review(kind, said)).concat(), @"
     claude status-404: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: the model cannot be used: There's an issue with the selected model (claude-sonnet-4-5). It ma…
       hint: `[agents.claude] model` names the model
@@ -186,14 +178,14 @@ fn a_model_that_is_not_there() {
 }
 
 #[test]
-fn who_does_not_reach_the_server_has_not_approved() {
+fn a_reviewer_that_does_not_reach_the_report_server_has_not_approved() {
     let all = [
         ("claude", "reports-down"),
         ("codex", "reports-down"),
         ("gemini", "server_unreachable"),
         ("opencode", "reports_unreachable"),
     ];
-    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @r#"
+    insta::assert_snapshot!(all.map(|(kind, said)| failed_review(kind, said)).concat(), @r#"
     claude reports-down: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: it could not reach the server for reports: Reporting. [no MCP tool submit_review was offered]
       hint: the agent must reach 127.0.0.1; with `contract = "markdown"` it needs no server
@@ -210,24 +202,24 @@ fn who_does_not_reach_the_server_has_not_approved() {
 }
 
 #[test]
-fn what_does_not_understand_its_command_line() {
+fn an_unsupported_command_line_is_reported() {
     let all = [("claude", "too-old"), ("codex", "too-old"), ("gemini", "unknown_flag")];
-    insta::assert_snapshot!(all.map(|(kind, said)| told(kind, said)).concat(), @"
+    insta::assert_snapshot!(all.map(|(kind, said)| failed_review(kind, said)).concat(), @"
     claude too-old: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: it does not understand its command line: exit code 1, error: option '--permission-mode <mode>…
-      hint: update the agent; `signoff agents` shows what is here of claude
+      hint: update the agent; `signoff agents` shows the installed version of claude
     codex too-old: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: it does not understand its command line: error: unexpected argument '--ignore-rules' found
-      hint: update the agent; `signoff agents` shows what is here of codex
+      hint: update the agent; `signoff agents` shows the installed version of codex
     gemini unknown_flag: agent_trouble
       [1/3] Review: INCONCLUSIVE - code: it does not understand its command line: Unknown arguments: such-flag, suchFlag
-      hint: update the agent; `signoff agents` shows what is here of gemini
+      hint: update the agent; `signoff agents` shows the installed version of gemini
     ");
 }
 
-/// Nobody is stopped by a login that cannot be seen, but everybody is told.
+/// An undetected login produces a warning, not an error.
 #[test]
-fn who_seems_not_to_be_logged_in_is_warned_of() {
+fn an_agent_that_is_probably_not_logged_in_produces_a_warning() {
     let mut said = String::new();
     for (kind, version, well) in KINDS {
         let env = test_env();
@@ -238,16 +230,16 @@ fn who_seems_not_to_be_logged_in_is_warned_of() {
         said += &format!("{kind}: {warned}\n");
     }
     insta::assert_snapshot!(said, @"
-    claude: warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
-    codex: warning: agent codex is not logged in, as far as can be told; `signoff agents --check codex` tries it
-    gemini: warning: agent gemini is not logged in, as far as can be told; `signoff agents --check gemini` tries it
+    claude: warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
+    codex: warning: agent codex is probably not logged in; `signoff agents --check codex` tries it
+    gemini: warning: agent gemini is probably not logged in; `signoff agents --check gemini` tries it
     opencode:
     ");
 }
 
-/// What an agent says of its provider may hold anything.
+/// The provider's message that an agent repeats is untrusted.
 #[test]
-fn a_trial_tells_no_secret_and_does_not_steer_the_terminal() {
+fn a_check_prints_no_secrets_and_no_control_characters() {
     let env = test_env();
     let result = r#"{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"result":"bad key sk-ant-canary-0123456789 \u001b[31mred\u001b]0;title\u0007"}"#;
     let script = format!(
@@ -256,9 +248,8 @@ fn a_trial_tells_no_secret_and_does_not_steer_the_terminal() {
     );
     env.write("../agents/claude", script);
     configured(&env, &settings("claude"));
-    let check = |how: &str| {
-        shell(&env, &format!("ANTHROPIC_API_KEY=sk-ant-canary-0123456789 signoff agents --check {how}"))
-    };
+    let check =
+        |how: &str| shell(&env, &format!("ANTHROPIC_API_KEY=sk-ant-canary-0123456789 signoff agents --check {how}"));
     for told in [check("").stdout, check("--json").stdout] {
         assert!(told.contains("bad key [redacted]") && told.contains("none [redacted]"), "{told}");
         assert!(!told.contains("canary") && !told.contains('\u{1b}') && !told.contains('\u{7}'), "{told}");

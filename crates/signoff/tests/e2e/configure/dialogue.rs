@@ -1,22 +1,22 @@
-//! The questions, answered by keys.
+//! The dialogue of `signoff configure`, answered with keys.
 
-use signoff_testkit::Project;
-use signoff_testkit::terminal::{Screen, Terminal, key};
+use signoff_testkit::TestProject;
+use signoff_testkit::terminal::{TerminalScreen, TestTerminal, key};
 
 use super::{FILE, project};
 use crate::PROGRAM;
 
-/// Presses keys, then waits for a question with these words. Its last line says which keys there are: then all of it is
-/// drawn.
-fn press(terminal: &Terminal, keys: &[&str], then: &str) -> Screen {
+/// Presses keys, then waits for a question with these words. The last line of a question lists its keys: once it is
+/// visible, the question is complete.
+fn press(terminal: &TestTerminal, keys: &[&str], then: &str) -> TerminalScreen {
     keys.iter().for_each(|key| terminal.send(key));
     let keys = |line: &str| line.starts_with('[') && line.trim_end().ends_with(']');
-    let whole = |screen: &Screen| screen.lines().last().is_some_and(keys);
+    let whole = |screen: &TerminalScreen| screen.lines().last().is_some_and(keys);
     terminal.wait_until(then, |screen| screen.contains(then) && whole(screen))
 }
 
-/// At the first question about the code review.
-fn at_code_review(project: &Project) -> Terminal {
+/// Goes to the first question about the code review.
+fn at_code_review(project: &TestProject) -> TestTerminal {
     let terminal = project.env.terminal(&["configure"]);
     press(&terminal, &[], "Which phases");
     press(&terminal, &[key::DOWN, key::DOWN, key::ENTER], "Stop (halt");
@@ -24,7 +24,7 @@ fn at_code_review(project: &Project) -> Terminal {
 }
 
 #[test]
-fn every_question_is_answered_by_keys() {
+fn every_question_is_answered_with_keys() {
     let project = project();
     let terminal = project.env.terminal(&["configure"]);
     insta::assert_snapshot!(press(&terminal, &[], "Which phases"), @"
@@ -169,13 +169,9 @@ fn enter_goes_through_all_phases_and_changes_nothing() {
     let terminal = project.env.terminal(&["configure", "--plain"]);
     press(&terminal, &[], "All review phases");
     terminal.send(key::ENTER);
-    // The limit of the code review is one of ones own and is asked for; a failed test has no severity.
-    let phases = [
-        ("Phase 3: Plan Review", 5),
-        ("Phase 5: Code Review", 6),
-        ("Phase 6: Test", 4),
-        ("Phase 8: Final Review", 5),
-    ];
+    // The code review has a limit of its own, so it is asked for; a failed test has no severity.
+    let phases =
+        [("Phase 3: Plan Review", 5), ("Phase 5: Code Review", 6), ("Phase 6: Test", 4), ("Phase 8: Final Review", 5)];
     for (phase, questions) in phases {
         press(&terminal, &[], phase);
         for question in 1..=questions {
@@ -204,21 +200,21 @@ fn enter_goes_through_all_phases_and_changes_nothing() {
     ? Enable parallel agents for fixing issues? Yes
     ? Retry limit for mini-loop? 10 retries
     ? What happens when retry limit is reached? Stop workflow
-    Nothing is different from what holds.
+    Nothing changes.
     nothing was written
     ");
     assert_eq!(project.read("signoff.toml"), FILE);
 }
 
-/// How many questions about a phase have been asked.
-fn asked(screen: &Screen, phase: &str) -> usize {
+/// The number of questions asked about a phase.
+fn asked(screen: &TerminalScreen, phase: &str) -> usize {
     let since = screen.lines().skip_while(|line| *line != phase).skip(1);
     since.take_while(|line| !line.starts_with("Phase")).filter(|line| line.starts_with('?')).count()
 }
 
 #[test]
-fn a_limit_of_ones_own_is_a_number() {
-    let project = Project::new(PROGRAM);
+fn a_custom_limit_must_be_a_number() {
+    let project = TestProject::new(PROGRAM);
     let terminal = at_code_review(&project);
     press(&terminal, &[key::ENTER], "NONE (never");
     press(&terminal, &[key::ENTER], "Yes (rec");
@@ -263,7 +259,7 @@ fn a_limit_of_ones_own_is_a_number() {
 }
 
 #[test]
-fn who_declines_leaves_the_file_as_it_was() {
+fn declining_leaves_the_file_unchanged() {
     let project = project();
     let terminal = at_code_review(&project);
     press(&terminal, &[key::DOWN, key::ENTER], "NONE (never");
@@ -298,7 +294,7 @@ fn who_declines_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn interrupting_writes_nothing_and_leaves_the_terminal_as_it_was() {
+fn interrupting_writes_nothing_and_restores_the_terminal() {
     let project = project();
     let terminal = at_code_review(&project);
     press(&terminal, &[key::DOWN, key::ENTER], "NONE (never");
@@ -326,7 +322,7 @@ fn interrupting_writes_nothing_and_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn escape_goes_back_and_out_at_the_beginning() {
+fn escape_goes_back_and_leaves_at_the_first_question() {
     let project = project();
     let terminal = at_code_review(&project);
     press(&terminal, &[key::DOWN, key::ENTER], "NONE (never");
@@ -375,7 +371,7 @@ fn escape_goes_back_and_out_at_the_beginning() {
 }
 
 #[test]
-fn a_file_that_somebody_else_changed_meanwhile_is_not_written() {
+fn a_file_changed_by_another_program_is_not_overwritten() {
     let project = project();
     let terminal = at_code_review(&project);
     press(&terminal, &[key::DOWN, key::ENTER], "NONE (never");
@@ -388,14 +384,14 @@ fn a_file_that_somebody_else_changed_meanwhile_is_not_written() {
     let end = terminal.finish();
     assert_eq!(end.code, Some(1));
     insta::assert_snapshot!(end.screen.lines().skip_while(|line| !line.starts_with("error")).collect::<Vec<_>>().join("\n"), @"
-    error: signoff.toml was changed by somebody else meanwhile
+    error: signoff.toml was changed by another program
     hint: nothing was written: look at it, then type the same again
     ");
     assert_eq!(project.read("signoff.toml"), "jobs = 3\n");
 }
 
 #[test]
-fn taking_back_is_asked_about_on_a_terminal() {
+fn reset_asks_for_confirmation_on_a_terminal() {
     let project = project();
     let terminal = project.env.terminal(&["configure", "--reset"]);
     insta::assert_snapshot!(terminal.wait_for("back? (Y/n)"), @"

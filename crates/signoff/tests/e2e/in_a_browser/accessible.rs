@@ -1,18 +1,18 @@
-//! The page for everybody: with a screen reader, with the keyboard alone, on a phone, in the dark.
+//! Accessibility of the page: screen readers, keyboard only, small screens, dark mode.
 
 use std::fs;
 
-use signoff_testkit::Project;
-use signoff_testkit::browser::{Browser, Key, Window};
-use signoff_testkit::serve::Served;
+use signoff_testkit::TestProject;
+use signoff_testkit::browser::{Browser, BrowserWindow, Key};
+use signoff_testkit::serve::ServeProcess;
 
 use super::{address, asking, let_go, visit};
 
 const PAGES: [&str; 8] =
     ["/", "/?all=1", "/tasks/1", "/tasks/1/diff", "/tasks/1/transcript/1", "/runs/1", "/stats", "/add"];
 
-/// A task that asks something, one that is through and one that waits.
-fn shown() -> Project {
+/// One task with a question, one that is done and one that waits.
+fn shown() -> TestProject {
     let project = asking(3);
     for task in 1..=2 {
         let_go(&project, task);
@@ -29,9 +29,9 @@ fn axe() -> String {
     fs::read_to_string(path).expect("axe-core")
 }
 
-fn judged(served: &Served, browser: &Browser, (project, window): (&Project, &str)) {
+fn judged(served: &ServeProcess, browser: &Browser, (project, window): (&TestProject, &str)) {
     let axe = axe();
-    // As it is served, no script runs in a report, and so no axe: it is judged as the file that people keep.
+    // A served report runs no scripts, and so no axe: check the exported file instead.
     let report = project.env.root().join("report.html");
     let file = report.display().to_string();
     assert_eq!(project.run(&["report", "1", "--format", "html", "--output", &file]).code, Some(0));
@@ -51,10 +51,10 @@ fn judged(served: &Served, browser: &Browser, (project, window): (&Project, &str
 fn axe_finds_no_serious_violation() {
     let project = shown();
     for (window, name) in [
-        (Window::DESK, "on a desk"),
-        (Window::DESK.dark(), "in the dark"),
-        (Window::PHONE, "on a phone"),
-        (Window { width: 320, ..Window::PHONE }.dark(), "on a small phone in the dark"),
+        (BrowserWindow::DESKTOP, "on a desk"),
+        (BrowserWindow::DESKTOP.dark(), "in the dark"),
+        (BrowserWindow::PHONE, "on a phone"),
+        (BrowserWindow { width: 320, ..BrowserWindow::PHONE }.dark(), "on a small phone in the dark"),
     ] {
         let (served, browser) = visit(&project, window);
         judged(&served, &browser, (&project, name));
@@ -65,7 +65,7 @@ fn axe_finds_no_serious_violation() {
 #[ignore = "needs a browser: scripts/browser"]
 fn a_question_is_answered_with_the_keyboard_alone() {
     let project = shown();
-    let (_served, browser) = visit(&project, Window::DESK);
+    let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let here = "return document.activeElement.innerText || document.activeElement.tagName";
     let reached = (0..60).find(|_| {
         browser.press(Key::Tab);

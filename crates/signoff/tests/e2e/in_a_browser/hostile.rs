@@ -1,42 +1,32 @@
-//! Whatever agents and repositories say is text.
+//! Text of agents and repositories is shown as text, never interpreted.
 
-use signoff_testkit::Project;
-use signoff_testkit::browser::Window;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::browser::BrowserWindow;
 
 use super::{address, visit};
 use crate::PROGRAM;
 
-/// What would happen if any of it were taken for more than words.
+/// Markup and scripts that would have an effect if the page interpreted them.
 const HOSTILE: &str = "<script>window.owned = 1</script><img src=x onerror=\"window.owned = 1\">\
                        <svg onload=\"window.owned = 1\"></svg></textarea></title></style><style>*{display:none}</style>\
                        \u{1b}[31mred\u{1b}[0m \u{202e}desrever\u{202c} <a href=\"javascript:window.owned = 1\">x</a>";
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn what_agents_say_is_shown_as_text() {
+fn agents_text_is_shown_as_text() {
     let finding = format!("- [Critical] auth.txt:1 {HOSTILE}\n\n**Verdict: CHANGES_REQUESTED**\n");
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(
-                Rule::role("implement")
-                    .write("auth.txt", &format!("{HOSTILE}\n"))
-                    .say(&format!("{HOSTILE}\n")),
-            )
-            .rule(Rule::role("review").say(&finding))
+            .rule(ScriptRule::role("implement").write("auth.txt", &format!("{HOSTILE}\n")).say(&format!("{HOSTILE}\n")))
+            .rule(ScriptRule::role("review").say(&finding))
     });
     project.run(&["add", HOSTILE, "-a", "--max-cycles", "1"]);
     project.run(&["work"]);
-    let (served, browser) = visit(&project, Window::DESK);
-    for path in [
-        "/?all=1",
-        "/tasks/1",
-        "/tasks/1/diff",
-        "/tasks/1/transcript/1",
-        "/runs/1",
-        "/stats",
-        "/tasks/1/report.html",
-    ] {
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
+    for path in
+        ["/?all=1", "/tasks/1", "/tasks/1/diff", "/tasks/1/transcript/1", "/runs/1", "/stats", "/tasks/1/report.html"]
+    {
         browser.open(&address(&served, path));
         browser.run("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
         assert_eq!(browser.run("return window.owned ?? null"), serde_json::Value::Null, "{path}");
@@ -54,12 +44,12 @@ fn what_agents_say_is_shown_as_text() {
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn no_page_asks_for_what_its_policy_forbids() {
+fn no_page_violates_its_content_security_policy() {
     let project = super::asking(1);
-    let (served, browser) = visit(&project, Window::DESK);
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     for path in ["/", "/tasks/1", "/add", "/stats"] {
         browser.open(&address(&served, path));
-        // Whatever is forbidden is told to those who listen; what came before is in the browser's list of resources.
+        // Violations raise an event; requests before the listener are in the browser's list of resources.
         let elsewhere = "return performance.getEntriesByType('resource').map((one) => one.name)\
                          .filter((name) => !name.startsWith(location.origin))";
         assert_eq!(browser.run(elsewhere), serde_json::json!([]), "{path}");

@@ -1,21 +1,21 @@
-//! What happens is to be seen at once, and what is clicked happens.
+//! Live updates of the page, and actions by click and key.
 
 use jiff::Timestamp;
 use signoff_term::fit::span;
-use signoff_testkit::Project;
-use signoff_testkit::browser::{Browser, Key, Window};
-use signoff_testkit::processes::until;
-use signoff_testkit::script::Rule;
-use signoff_testkit::serve::Served;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::browser::{Browser, BrowserWindow, Key};
+use signoff_testkit::processes::wait_until;
+use signoff_testkit::serve::ServeProcess;
 
 use super::{ASKS, address, asking, let_go, status, visit};
 use crate::PROGRAM;
 
-/// What makes a program stand still, and go on.
+/// Signals that stop and continue a process.
 const STOP: i32 = 19;
 const CONT: i32 = 18;
 
-/// The words of the row of a task, wherever it stands.
+/// A JavaScript condition: a row of this task contains these words.
 fn row(task: u64, says: &str) -> String {
     format!(
         "[...document.querySelectorAll('li.row, form.question')].some((row) => \
@@ -29,7 +29,7 @@ fn an_event_is_on_the_page_within_200_ms() {
     const TASKS: u64 = 9;
     let project = asking(TASKS as usize);
     let work = project.start(&["work", "--json-events"]);
-    let (_served, browser) = visit(&project, Window::DESK);
+    let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let mut late = Vec::new();
     for task in 1..=TASKS {
         let_go(&project, task);
@@ -43,9 +43,7 @@ fn an_event_is_on_the_page_within_200_ms() {
     let told = project.env.finish(work).stdout;
     let mut late: Vec<i64> = late
         .into_iter()
-        .map(|(seen, task)| {
-            seen.duration_since(asked_at(&told, task)).as_millis().try_into().expect("a span")
-        })
+        .map(|(seen, task)| seen.duration_since(asked_at(&told, task)).as_millis().try_into().expect("a span"))
         .collect();
     late.sort_unstable();
     println!("events were on the page after {late:?} ms");
@@ -53,7 +51,7 @@ fn an_event_is_on_the_page_within_200_ms() {
     assert!(late[late.len() - 2] < 200, "all but one: {late:?}");
 }
 
-/// When the last review of a task arrived, which led to the question.
+/// The time of the task's last review, which led to the question.
 fn asked_at(told: &str, task: u64) -> Timestamp {
     let facts = told.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let loop_id = task.to_string();
@@ -69,11 +67,11 @@ fn asked_at(told: &str, task: u64) -> Timestamp {
 fn answering_a_question_resumes_the_loop() {
     let project = asking(2);
     let work = project.start(&["work"]);
-    let (_served, browser) = visit(&project, Window::DESK);
+    let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let_go(&project, 1);
     browser.wait_until(&row(1, "did not lead to approval"));
     browser.click_on("Continue");
-    // The other one is still at work, so it is the same program that goes on.
+    // The other task is still running, so the same program continues.
     browser.wait_until(&row(1, "APPROVED"));
     assert_eq!(status(&project, 1), "\"completed\" \"APPROVED\"");
     let_go(&project, 2);
@@ -81,8 +79,8 @@ fn answering_a_question_resumes_the_loop() {
     browser.click_on("Stop");
     let end = project.env.finish(work);
     assert_eq!(end.code, Some(3), "{end}");
-    // The program may have ended before the click: then the server records it.
-    until("the task is stopped", || status(&project, 2) == "\"completed\" \"MAX_CYCLES_REACHED\"");
+    // The program may have ended before the click: then the server records the answer.
+    wait_until("the task is stopped", || status(&project, 2) == "\"completed\" \"MAX_CYCLES_REACHED\"");
 }
 
 #[test]
@@ -91,7 +89,7 @@ fn a_task_is_added_retried_edited_and_cancelled_with_the_keyboard_and_the_mouse(
     let project = asking(2);
     (1..=2).for_each(|task| let_go(&project, task));
     project.run(&["work"]);
-    let (served, browser) = visit(&project, Window::DESK);
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     browser.open(&address(&served, "/add"));
     browser.type_into("textarea", "Log out\n\nEverywhere.");
     browser.click_on("Add the task");
@@ -116,14 +114,14 @@ fn a_task_is_added_retried_edited_and_cancelled_with_the_keyboard_and_the_mouse(
     assert_eq!(status(&project, 2), "\"completed\" \"APPROVED\"");
 }
 
-/// Two things are found, and both stay open until somebody says otherwise.
-fn two_findings() -> Project {
+/// Two findings that stay open until a person decides.
+fn two_findings() -> TestProject {
     let found = "- [Critical] auth.txt:1 missing input validation\n- [Critical] mail.txt:7 the mail is sent twice\n\n\
                  **Verdict: CHANGES_REQUESTED**\n";
-    let project = Project::with_agent(PROGRAM, |script| {
+    let project = TestProject::with_agent(PROGRAM, |script| {
         script
-            .rule(Rule::role("implement").write("auth.txt", "login\n").say("It is there.\n"))
-            .rule(Rule::role("review").say(found))
+            .rule(ScriptRule::role("implement").write("auth.txt", "login\n").say("It is there.\n"))
+            .rule(ScriptRule::role("review").say(found))
     });
     project.configure(ASKS);
     project.run(&["add", "Log in", "-a"]);
@@ -133,9 +131,9 @@ fn two_findings() -> Project {
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn what_is_half_typed_survives_an_update() {
+fn half_typed_text_survives_an_update() {
     let project = two_findings();
-    let (served, browser) = visit(&project, Window::DESK);
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     browser.open(&address(&served, "/tasks/1"));
     let ledger = project.run(&["show", "1", "--json"]).json()["ledger"].clone();
     let id = |index: usize| ledger[index]["id"].as_str().expect("an id").to_owned();
@@ -143,37 +141,32 @@ fn what_is_half_typed_survives_an_update() {
     let field = format!("#t1-{typed}-reason");
     browser.click(&format!("#t1-{typed}-dispute > summary"));
     browser.type_into(&field, "half a sen");
-    // The other finding stands in the same part of the page, which is put there anew.
+    // The other finding is in the same part of the page, which is replaced.
     browser.run(&format!("window.before = document.querySelector('{field}')"));
     project.run(&["dispute", &other, "--reason", "it is not"]);
     browser.wait_until(&format!("document.getElementById('t1-{other}').textContent.includes('it is not')"));
     assert_eq!(browser.run(&format!("return window.before === document.querySelector('{field}')")), false);
     assert_eq!(browser.run(&format!("return document.querySelector('{field}').value")), "half a sen");
-    assert_eq!(
-        browser.run(&format!("return document.activeElement === document.querySelector('{field}')")),
-        true
-    );
+    assert_eq!(browser.run(&format!("return document.activeElement === document.querySelector('{field}')")), true);
     browser.type_into(&field, "tence");
     assert_eq!(browser.run("return document.activeElement.value"), "half a sentence");
 }
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn eight_tabs_and_the_page_still_answers() {
+fn the_page_responds_with_eight_tabs_open() {
     let project = asking(1);
     let_go(&project, 1);
     project.run(&["work"]);
-    let (served, browser) = visit(&project, Window::DESK);
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     for tab in 2..=8 {
-        browser.open_in_a_tab(&address(&served, if tab % 2 == 0 { "/tasks/1" } else { "/" }));
-        browser.wait_until(
-            "document.getElementById('connection').hidden && events.readyState === EventSource.OPEN",
-        );
+        browser.open_in_tab(&address(&served, if tab % 2 == 0 { "/tasks/1" } else { "/" }));
+        browser.wait_until("document.getElementById('connection').hidden && events.readyState === EventSource.OPEN");
     }
     browser.click_on("Stop");
     browser.wait_for("MAX_CYCLES_REACHED");
-    // Who comes back to a tab sees what happened meanwhile.
-    browser.back_to_the_first_tab();
+    // A tab that becomes visible again shows what happened in the meantime.
+    browser.switch_to_first_tab();
     browser.wait_for("MAX_CYCLES_REACHED");
 }
 
@@ -181,10 +174,8 @@ fn eight_tabs_and_the_page_still_answers() {
 #[ignore = "needs a browser: scripts/browser"]
 fn a_page_that_cannot_be_fetched_says_so() {
     let project = asking(1);
-    let (_served, browser) = visit(&project, Window::DESK);
-    for (status, says) in
-        [(500, "could not be fetched"), (401, "open the address that `signoff serve` prints now")]
-    {
+    let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
+    for (status, says) in [(500, "could not be fetched"), (401, "open the address that `signoff serve` prints now")] {
         browser.run(&format!(
             "window.real ??= fetch; window.fetch = async () => new Response('', {{ status: {status} }}); refresh()"
         ));
@@ -196,10 +187,10 @@ fn a_page_that_cannot_be_fetched_says_so() {
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn time_goes_on_in_the_words_of_the_server() {
+fn relative_times_advance_as_the_server_formats_them() {
     let project = asking(1);
     let work = project.start(&["work"]);
-    let (_served, browser) = visit(&project, Window::DESK);
+    let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
     browser.wait_until("document.querySelector('#running time[data-ms]')");
     browser.run("window.before = document.querySelector('#running time').textContent");
     browser.wait_until("document.querySelector('#running time').textContent !== window.before");
@@ -216,7 +207,7 @@ fn time_goes_on_in_the_words_of_the_server() {
 #[ignore = "needs a browser: scripts/browser"]
 fn a_page_whose_server_is_gone_says_so() {
     let project = asking(1);
-    let (served, browser) = visit(&project, Window::DESK);
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     browser.wait_until("document.getElementById('connection').hidden");
     drop(served);
     browser.wait_until("!document.getElementById('connection').hidden");
@@ -224,18 +215,18 @@ fn a_page_whose_server_is_gone_says_so() {
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn a_click_is_not_lost_because_something_changes_meanwhile() {
-    let project = Project::with_agent(PROGRAM, |script| {
-        script.rule(Rule::role("implement").say("TASK_STUCK: there is no such table\n"))
+fn a_click_during_an_update_is_not_lost() {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script.rule(ScriptRule::role("implement").say("TASK_STUCK: there is no such table\n"))
     });
     project.run(&["add", "Log in"]);
     project.run(&["work"]);
     let before = status(&project, 1);
-    let (_served, browser) = visit(&project, Window::DESK);
+    let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let retry = "form[action='/tasks/1/retry'] button";
     browser.run(&format!("window.button = document.querySelector({retry:?})"));
     browser.click_while(retry, || {
-        // What is new stands elsewhere on the page, and a second passes.
+        // The new content is elsewhere on the page, and a second passes.
         project.run(&["add", "Log out"]);
         browser.wait_for("Log out");
         project.run(&["cancel", "2"]);
@@ -248,17 +239,17 @@ fn a_click_is_not_lost_because_something_changes_meanwhile() {
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn nothing_is_replaced_because_a_second_has_passed() {
+fn a_passing_second_replaces_no_elements() {
     let project = two_findings();
     project.run(&["answer", "1", "stop"]);
-    let (_served, browser) = visit(&project, Window::DESK);
+    let (_served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let same = browser.run(
         "window.row = document.querySelector('li.row'); window.ago = row.querySelector('time[title]'); \
          const part = row.closest('[data-live]'), before = written(part); \
          ago.textContent = 'long ago'; return before === written(part)",
     );
     assert_eq!(same, true);
-    // It is told anew all the same.
+    // Its text is updated all the same.
     browser.run("refresh()");
     browser.wait_until("ago.isConnected && /[0-9]+. ago/.test(ago.textContent)");
     assert_eq!(browser.run("return row === document.querySelector('li.row')"), true);
@@ -268,8 +259,8 @@ fn nothing_is_replaced_because_a_second_has_passed() {
 #[ignore = "needs a browser: scripts/browser"]
 fn a_page_whose_server_hangs_says_so() {
     let project = asking(1);
-    let served = Served::start_with(&project, &[("SIGNOFF_TEST_HEARTBEAT_MS", "100")]);
-    let browser = Browser::start(Window::DESK);
+    let served = ServeProcess::start_with(&project, &[("SIGNOFF_TEST_HEARTBEAT_MS", "100")]);
+    let browser = Browser::start(BrowserWindow::DESKTOP);
     browser.open(&served.url);
     browser.wait_until("document.getElementById('main').dataset.every === '100'");
     assert_eq!(browser.run("return document.getElementById('connection').hidden"), true);
@@ -281,11 +272,11 @@ fn a_page_whose_server_hangs_says_so() {
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn eight_windows_side_by_side_all_follow() {
+fn eight_windows_side_by_side_all_update() {
     let project = asking(1);
-    let (served, browser) = visit(&project, Window::DESK);
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     for window in 2..=8 {
-        browser.open_in_a_window(&address(&served, if window % 2 == 0 { "/tasks/1" } else { "/" }));
+        browser.open_in_window(&address(&served, if window % 2 == 0 { "/tasks/1" } else { "/" }));
         browser.wait_until("document.readyState === 'complete' && !document.hidden");
     }
     project.run(&["cancel", "1"]);
@@ -298,7 +289,7 @@ fn eight_windows_side_by_side_all_follow() {
 #[ignore = "needs a browser: scripts/browser"]
 fn a_finding_is_disputed_where_it_is_read() {
     let project = two_findings();
-    let (served, browser) = visit(&project, Window::DESK);
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     browser.open(&address(&served, "/tasks/1"));
     let ledger = project.run(&["show", "1", "--json"]).json()["ledger"].clone();
     let id = ledger[0]["id"].as_str().expect("an id").to_owned();

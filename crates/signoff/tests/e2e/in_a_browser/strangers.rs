@@ -1,17 +1,17 @@
-//! Who was not let in sees nothing and changes nothing, also through the browser of somebody who was.
+//! Visitors without the token see and change nothing, not even through the browser of a visitor with the token.
 
 use std::net::TcpListener;
 
-use signoff_testkit::browser::{Browser, Window};
+use signoff_testkit::browser::{Browser, BrowserWindow};
 
 use super::{address, asking, status, visit};
 
 #[test]
 #[ignore = "needs a browser: scripts/browser"]
-fn without_the_token_there_is_nothing_to_see() {
+fn without_the_token_no_page_is_shown() {
     let project = asking(1);
-    let served = signoff_testkit::serve::Served::start(&project);
-    let browser = Browser::start(Window::DESK);
+    let served = signoff_testkit::serve::ServeProcess::start(&project);
+    let browser = Browser::start(BrowserWindow::DESKTOP);
     for path in ["/", "/tasks/1", "/tasks/1/diff", "/stats", "/add", "/events", "/?token=wrong"] {
         browser.open(&address(&served, path));
         assert!(!browser.text("body").contains("Log in"), "{path}: {}", browser.text("body"));
@@ -19,12 +19,12 @@ fn without_the_token_there_is_nothing_to_see() {
     }
     browser.open(&served.url);
     assert!(browser.text("body").contains("Log in"));
-    // The token does not stay in the address, where others could read it over a shoulder or in a history.
+    // The token is removed from the address, so it is not in the history.
     assert_eq!(browser.url(), address(&served, "/"));
     assert_eq!(browser.run("return document.cookie"), "", "no script reads it");
 }
 
-/// A page of another origin, whoever serves it.
+/// Serves a page from another origin and returns its URL.
 fn elsewhere() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -32,7 +32,7 @@ fn elsewhere() -> String {
         use std::io::{Read, Write};
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
-            // What is asked for is all the same.
+            // Every request gets the same answer.
             let _asked = stream.read(&mut [0; 4096]);
             let body = "<!doctype html><title>Elsewhere</title><p>Elsewhere";
             let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close";
@@ -46,7 +46,7 @@ fn elsewhere() -> String {
 #[ignore = "needs a browser: scripts/browser"]
 fn a_page_of_another_origin_can_neither_read_nor_act() {
     let project = asking(1);
-    let (served, browser) = visit(&project, Window::DESK);
+    let (served, browser) = visit(&project, BrowserWindow::DESKTOP);
     let cancel = address(&served, "/tasks/1/cancel");
     browser.open(&elsewhere());
     for (method, url) in [("GET", address(&served, "/")), ("POST", cancel.clone())] {
@@ -58,14 +58,14 @@ fn a_page_of_another_origin_can_neither_read_nor_act() {
         );
         assert_eq!(tried, "refused", "{method}");
     }
-    // A form needs nobody's leave to be sent.
+    // A form can be sent to another origin without permission.
     browser.run(&format!(
         "const form = document.createElement('form'); form.method = 'post'; form.action = {cancel:?}; \
          document.body.append(form); form.submit();"
     ));
     browser.wait_until("location.pathname === '/tasks/1/cancel'");
     assert_eq!(status(&project, 1), "\"pending\" null");
-    // Nor can it be shown in a frame.
+    // The page cannot be shown in a frame.
     browser.open(&elsewhere());
     let framed = browser.run_until_called(
         "const [url, done] = arguments; const frame = document.createElement('iframe'); frame.src = url; \

@@ -1,26 +1,26 @@
-//! The bell and the desktop disturb whoever sits there, and are silenced for them alone.
+//! The bell and desktop notifications: `--quiet` silences them, except for a test of the channel.
 
-use signoff_testkit::Output;
+use signoff_testkit::ProgramOutput;
 
 use super::*;
 
 const DESKTOP: &str = "[notify]\nquestion = [\"desktop\"]\n";
 
-/// A desktop whose messages end up in a file.
-fn with_desktop(project: &Project) {
-    project.env.stand_in("notify-send", "printf '%s|' \"$@\" >> \"$HOME/shown.txt\"");
+/// A desktop that writes its messages to a file.
+fn with_desktop(project: &TestProject) {
+    project.env.stub_program("notify-send", "printf '%s|' \"$@\" >> \"$HOME/shown.txt\"");
 }
 
-fn run(project: &Project, words: &[&str]) -> Output {
+fn run(project: &TestProject, words: &[&str]) -> ProgramOutput {
     project.env.run_with(words, &[("DISPLAY", ":0")])
 }
 
-fn shown(project: &Project) -> String {
+fn shown(project: &TestProject) -> String {
     fs::read_to_string(project.env.root().join("home/shown.txt")).unwrap_or_default()
 }
 
 #[test]
-fn without_a_terminal_the_desktop_shows_it() {
+fn without_a_terminal_the_desktop_shows_the_message() {
     let project = project(DESKTOP);
     with_desktop(&project);
     assert_eq!(run(&project, &["work"]).code, Some(3));
@@ -28,7 +28,7 @@ fn without_a_terminal_the_desktop_shows_it() {
 }
 
 #[test]
-fn quiet_silences_the_desktop_and_the_message_waits_for_a_program_that_is_not() {
+fn quiet_silences_the_desktop_and_the_next_program_without_it_sends_the_message() {
     let project = project(DESKTOP);
     with_desktop(&project);
     let quiet = run(&project, &["work", "--quiet"]);
@@ -37,15 +37,15 @@ fn quiet_silences_the_desktop_and_the_message_waits_for_a_program_that_is_not() 
     assert!(shown(&project).contains("Task #1 asks you"), "{}", shown(&project));
 }
 
-/// Quiet is what it says itself, not what it was asked to do.
+/// `--quiet` limits the output; the test message was requested.
 #[test]
-fn a_test_of_the_desktop_is_one_however_quiet() {
+fn a_test_message_is_sent_even_with_quiet() {
     let project = project(DESKTOP);
     with_desktop(&project);
     let tried = run(&project, &["notify", "desktop", "--quiet"]);
-    assert_eq!(tried.to_string(), "exit 0\n--- stdout\n✓ desktop (desktop), on question: told\n");
+    assert_eq!(tried.to_string(), "exit 0\n--- stdout\n✓ desktop (desktop), on question: sent\n");
     assert!(shown(&project).contains("A test of signoff: done"), "{}", shown(&project));
     let terminal = project.env.terminal(&["notify", "bell", "--quiet"]);
-    terminal.wait_for("✓ bell (bell), on stuck, budget: told");
-    assert_eq!(terminal.finish_and_rings(), 1);
+    terminal.wait_for("✓ bell (bell), on stuck, budget: sent");
+    assert_eq!(terminal.finish_and_count_bells(), 1);
 }

@@ -1,11 +1,11 @@
-//! A person's channel and a repository's of the same name.
+//! A person's channel and a repository's channel of the same name.
 
 use super::*;
 
 const KEY: &str = "tok-canary-1a2b3c4d5e6f7a8b";
 
 /// A person's channel with a key in its headers.
-fn with_personal(project: &Project, server: &Server) {
+fn with_personal(project: &TestProject, server: &TestServer) {
     let config = project.env.root().join("home/.config/signoff");
     fs::create_dir_all(&config).expect("a directory");
     let text = format!(
@@ -16,15 +16,16 @@ fn with_personal(project: &Project, server: &Server) {
 }
 
 #[test]
-fn a_repository_that_names_another_address_gets_nothing_of_the_persons_channel() {
-    let (own, other) =
-        (Server::replying([Reply::status(200)]), Server::replying([Reply::status(200), Reply::status(200)]));
-    let project = Project::new(PROGRAM);
+fn a_repository_that_sets_another_address_inherits_nothing_of_the_persons_channel() {
+    let (own, other) = (
+        TestServer::with_replies([CannedReply::status(200)]),
+        TestServer::with_replies([CannedReply::status(200), CannedReply::status(200)]),
+    );
+    let project = TestProject::new(PROGRAM);
     with_personal(&project, &own);
     assert_eq!(project.run(&["notify", "hook"]).code, Some(0));
     assert!(own.requests()[0].head.contains(KEY), "the person's own address gets it");
-    let elsewhere =
-        format!("[notify.channels.hook]\nkind = \"webhook\"\nurl = \"{}/other\"\n", other.address());
+    let elsewhere = format!("[notify.channels.hook]\nkind = \"webhook\"\nurl = \"{}/other\"\n", other.address());
     project.env.write("signoff.toml", elsewhere);
     assert_eq!(project.run(&["notify", "hook"]).code, Some(0));
     let [request] = other.requests().try_into().expect("one request");
@@ -36,9 +37,9 @@ fn a_repository_that_names_another_address_gets_nothing_of_the_persons_channel()
 }
 
 #[test]
-fn a_repository_may_still_say_how_the_persons_channel_is_told() {
-    let own = Server::replying([Reply::status(200)]);
-    let project = Project::new(PROGRAM);
+fn a_repository_can_set_the_format_of_the_persons_channel() {
+    let own = TestServer::with_replies([CannedReply::status(200)]);
+    let project = TestProject::new(PROGRAM);
     with_personal(&project, &own);
     project.env.write("signoff.toml", "[notify.channels.hook]\nformat = \"slack\"\n");
     assert_eq!(project.run(&["notify", "hook"]).code, Some(0));

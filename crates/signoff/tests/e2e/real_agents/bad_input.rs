@@ -1,44 +1,44 @@
-//! Real programs that cannot do their work: what is said of them, and that nothing passes and nothing is lost.
+//! Real agents that cannot work: the reported error, no approval, and no lost work.
 
 use serde_json::json;
-use signoff_testkit::Output;
-use signoff_testkit::model::{Fault, Refusal, Rule, Script, Turn};
+use signoff_testkit::ProgramOutput;
+use signoff_testkit::model::{Fault, ModelError, ModelRule, ModelScript, ModelTurn};
 
 use super::{Cli, Team};
 
 const ALL: [Cli; 4] = [Cli::Claude, Cli::Codex, Cli::Gemini, Cli::Opencode];
 
-/// The port that nobody listens on.
+/// A port without a listener.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
-/// Work that is done as it should be, and a review that goes like this.
-fn script(review: Turn) -> Script {
-    Script::new()
+/// An implementation that succeeds, and this review.
+fn script(review: ModelTurn) -> ModelScript {
+    ModelScript::new()
         .find("loop", r"completed by Loop (\S+?)\.")
-        .rule(Rule::named("code").asked_for("LOOP REVIEW PHASE").turn(review).say("REVIEW_COMPLETE"))
+        .rule(ModelRule::named("code").prompt_contains("LOOP REVIEW PHASE").turn(review).say("REVIEW_COMPLETE"))
         .rule(
-            Rule::named("implement")
-                .asked_for("# IMPLEMENT PHASE")
-                .turn(Turn::silent().write("{cwd}/greeting.txt", "hello\n"))
+            ModelRule::named("implement")
+                .prompt_contains("# IMPLEMENT PHASE")
+                .turn(ModelTurn::silent().write("{cwd}/greeting.txt", "hello\n"))
                 .say("Done."),
         )
-        .rule(Rule::named("trial").asked_for("Answer with the one word").say("ready"))
+        .rule(ModelRule::named("trial").prompt_contains("Answer with the one word").say("ready"))
 }
 
-fn reports() -> Turn {
+fn reports() -> ModelTurn {
     let passed = json!({ "loopId": "{loop}", "taskId": "1", "passed": true });
-    Turn::silent().mcp("set_loop_review_result", passed)
+    ModelTurn::silent().mcp("set_loop_review_result", passed)
 }
 
-/// One program writes and reviews; the reviewer reports with a tool, and is asked once.
-fn team(cli: Cli, review: Turn) -> Team {
+/// One program writes and reviews; the reviewer reports with a tool, without retries.
+fn team(cli: Cli, review: ModelTurn) -> Team {
     let more = "[gate]\nreviewers = [\"code\"]\non_reviewer_failure = [\"stop\"]\non_unclear = [\"stop\"]\n\n\
                 [reviewers.code]\nkind = \"code\"\ncontract = \"tool\"\n\n\
                 [limits]\nbackoff = \"0s\"\nmax_rate_limits = 1\nsilence = \"120s\"\ngrace = \"2s\"\n";
     Team::alone(cli, more, script(review))
 }
 
-/// The same with another configuration.
+/// Changes the configuration.
 fn set(team: &Team, changes: &[(&str, &str)]) {
     let mut text = team.project.read("signoff.toml");
     for (old, new) in changes {
@@ -49,8 +49,8 @@ fn set(team: &Team, changes: &[(&str, &str)]) {
     team.project.commit("Set up otherwise");
 }
 
-/// How it ended: what was said of the failure and what to do next, told the same by all who tell it.
-fn told(team: &Team, cli: Cli, worked: &Output) -> String {
+/// The error and the hint of a failed task; checks that all commands agree on the hint.
+fn failure(team: &Team, cli: Cli, worked: &ProgramOutput) -> String {
     assert_eq!(worked.code, Some(1), "{worked}");
     let shown = team.project.run(&["show", "1", "--json"]).json();
     assert_eq!(shown["task"]["status"], "failed", "{worked}");
@@ -66,20 +66,20 @@ fn told(team: &Team, cli: Cli, worked: &Output) -> String {
     format!("{}: {outcome}\n  {}\n  hint: {hint}\n", cli.name(), said.trim())
 }
 
-/// What the writer did is on its branch and in its worktree.
+/// The work is on its branch and in its worktree.
 fn kept(team: &Team) {
     assert_eq!(team.project.git("show signoff/task-1-greet-people:greeting.txt"), "hello\n");
     assert_eq!(team.project.read(".signoff/worktrees/task-1/greeting.txt"), "hello\n");
 }
 
-fn work(team: &Team, env: &[(&str, &str)]) -> Output {
+fn work(team: &Team, env: &[(&str, &str)]) -> ProgramOutput {
     team.project.run(&["add", "Greet people", "-a"]);
     team.project.env.run_with(&["work", "--no-ask"], env)
 }
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
-fn who_has_no_key() {
+fn a_missing_key() {
     let none = |cli: Cli| {
         let team = team(cli, reports());
         set(
@@ -98,13 +98,13 @@ fn who_has_no_key() {
         assert_eq!(team.project.git("log --format=%s main..signoff/task-1-greet-people"), "");
         assert!(team.project.env.work().join(".signoff/worktrees/task-1").is_dir());
         let warned = if warned.is_empty() { "(no warning)" } else { &warned };
-        format!("{}  {warned}\n", told(&team, cli, &worked))
+        format!("{}  {warned}\n", failure(&team, cli, &worked))
     };
     insta::assert_snapshot!(ALL.map(none).concat(), @"
     claude: agent_trouble
       [1/3] Implementation failed: not logged in: Not logged in · Please run /login
       hint: log in with the agent itself, or give it its key; then `signoff agents --check claude`
-      warning: agent claude is not logged in, as far as can be told; `signoff agents --check claude` tries it
+      warning: agent claude is probably not logged in; `signoff agents --check claude` tries it
     codex: agent_trouble
       [1/3] Implementation failed: not logged in: Missing environment variable: `OPENAI_API_KEY`.
       hint: log in with the agent itself, or give it its key; then `signoff agents --check codex`
@@ -112,7 +112,7 @@ fn who_has_no_key() {
     gemini: agent_trouble
       [1/3] Implementation failed: not logged in: exit code 41, Invalid auth method selected.
       hint: log in with the agent itself, or give it its key; then `signoff agents --check gemini`
-      warning: agent gemini is not logged in, as far as can be told; `signoff agents --check gemini` tries it
+      warning: agent gemini is probably not logged in; `signoff agents --check gemini` tries it
     opencode: agent_trouble
       [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows)
       hint: `signoff agents --check opencode` tries it by itself
@@ -122,9 +122,9 @@ fn who_has_no_key() {
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
-fn a_model_that_the_provider_does_not_know() {
+fn a_model_unknown_to_the_provider() {
     let unknown = |cli: Cli| {
-        // In the words of each provider.
+        // Each provider has its own message.
         let message = match cli {
             Cli::Claude => "model: nope",
             Cli::Codex | Cli::Opencode | Cli::OpencodeAcp | Cli::Qwen | Cli::Copilot => {
@@ -132,11 +132,11 @@ fn a_model_that_the_provider_does_not_know() {
             }
             Cli::Gemini | Cli::GeminiAcp => "models/nope is not found for API version v1beta",
         };
-        let refusal = Refusal { message: Some(message.to_owned()), ..Refusal::new(404) };
-        let team = team(cli, Turn::say("").fault(Fault::Status(refusal)));
+        let refusal = ModelError { message: Some(message.to_owned()), ..ModelError::new(404) };
+        let team = team(cli, ModelTurn::say("").fault(Fault::Status(refusal)));
         let worked = work(&team, &[]);
         kept(&team);
-        told(&team, cli, &worked)
+        failure(&team, cli, &worked)
     };
     insta::assert_snapshot!(ALL.map(unknown).concat(), @"
     claude: agent_trouble
@@ -156,11 +156,11 @@ fn a_model_that_the_provider_does_not_know() {
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
-fn a_model_that_the_program_does_not_know() {
+fn a_model_unknown_to_the_program() {
     let team = team(Cli::Opencode, reports());
     set(&team, &[("\"scripted/m1\"", "\"scripted/none\"")]);
     let worked = work(&team, &[]);
-    insta::assert_snapshot!(told(&team, Cli::Opencode, &worked), @"
+    insta::assert_snapshot!(failure(&team, Cli::Opencode, &worked), @"
     opencode: agent_trouble
       [1/3] Implementation failed: it ended with an error: Unexpected server error. Check server logs for details. (before its first step: `opencode models` lists the models that it knows)
       hint: `signoff agents --check opencode` tries it by itself
@@ -169,12 +169,12 @@ fn a_model_that_the_program_does_not_know() {
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
-fn a_server_for_reports_that_is_not_reached() {
+fn an_unreachable_report_server() {
     let unreached = |cli: Cli| {
         let team = team(cli, reports());
         let worked = work(&team, &[("SIGNOFF_TEST_REPORTS", "http://127.0.0.1:9/mcp")]);
         kept(&team);
-        told(&team, cli, &worked)
+        failure(&team, cli, &worked)
     };
     insta::assert_snapshot!(ALL.map(unreached).concat(), @r#"
     claude: agent_trouble
@@ -192,10 +192,10 @@ fn a_server_for_reports_that_is_not_reached() {
     "#);
 }
 
-/// A proxy that the person needs for everybody else does not stand between an agent and this machine.
+/// A proxy in the environment is not used between an agent and this machine.
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
-fn a_proxy_is_no_way_to_this_machine() {
+fn a_proxy_is_not_used_for_the_loopback_interface() {
     for cli in ALL {
         let team = team(cli, reports());
         let proxies = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"];
@@ -208,7 +208,7 @@ fn a_proxy_is_no_way_to_this_machine() {
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
-fn a_trial_with_each_program() {
+fn a_check_of_each_program() {
     for cli in ALL {
         let team = team(cli, reports());
         let checked = team.project.run(&["agents", "--check", "--json"]);
@@ -223,11 +223,11 @@ fn a_trial_with_each_program() {
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
-fn a_trial_that_the_provider_refuses() {
+fn a_check_that_the_provider_rejects() {
     let refused = |cli: Cli| {
         let refusal =
-            Rule::named("trial").asked_for("Answer with the one word").turn(Turn::say("").refuse(401));
-        let team = Team::alone(cli, "", Script::new().rule(refusal));
+            ModelRule::named("trial").prompt_contains("Answer with the one word").turn(ModelTurn::say("").fail(401));
+        let team = Team::alone(cli, "", ModelScript::new().rule(refusal));
         let checked = team.project.run(&["agents", "--check", "--json"]);
         assert_eq!(checked.code, Some(1), "{checked}");
         assert!(!checked.stdout.contains("scripted-key"), "{checked}");

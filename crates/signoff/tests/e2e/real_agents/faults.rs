@@ -1,48 +1,46 @@
-//! What a provider does to an agent, told by the agent's own program, and what becomes of the task.
+//! Faults of a provider as the real agents report them, and their effect on the task.
 
 use std::io::{BufRead, BufReader};
 
 use jiff::Timestamp;
-use signoff_testkit::model::{Fault, Refusal, Rule, Script, Turn};
+use signoff_testkit::model::{Fault, ModelError, ModelRule, ModelScript, ModelTurn};
 use signoff_testkit::processes;
 
 use super::{Cli, Team, read_only};
 
-/// What goes wrong, and goes on going wrong.
+/// Persistent faults.
 const FAULTS: [&str; 5] = ["500", "429", "401", "cut", "malformed"];
 
 const INT: i32 = 2;
 
-/// How long an agent is told to wait, in seconds: more than we would choose.
-const TOLD: u64 = 3;
+/// The retry delay that the provider states, in seconds: longer than the default backoff.
+const DELAY: u64 = 3;
 
-fn faulty(fault: &str) -> Turn {
-    let turn = Turn::say("Done.");
+fn faulty(fault: &str) -> ModelTurn {
+    let turn = ModelTurn::say("Done.");
     match fault {
-        "500" => turn.refuse(500),
-        "429" => turn.limit(1),
-        "429 later" => turn.limit(TOLD),
-        "429 in words" => turn.fault(Fault::Told(Refusal {
-            message: Some(format!("Rate limit reached for this model. Please try again in {TOLD}s.")),
-            ..Refusal::new(429)
+        "500" => turn.fail(500),
+        "429" => turn.rate_limit(1),
+        "429 later" => turn.rate_limit(DELAY),
+        "429 in words" => turn.fault(Fault::InStream(ModelError {
+            message: Some(format!("Rate limit reached for this model. Please try again in {DELAY}s.")),
+            ..ModelError::new(429)
         })),
-        "401" => turn.refuse(401),
+        "401" => turn.fail(401),
         "cut" => turn.fault(Fault::Cut),
         "malformed" => turn.fault(Fault::Malformed),
         _ => turn.fault(Fault::Hang),
     }
 }
 
-fn script(fault: &str) -> Script {
-    Script::new().rule(Rule::named("implement").asked_for("# IMPLEMENT PHASE").turn(faulty(fault)))
+fn script(fault: &str) -> ModelScript {
+    ModelScript::new().rule(ModelRule::named("implement").prompt_contains("# IMPLEMENT PHASE").turn(faulty(fault)))
 }
 
-/// Only what hangs is given up for its silence: a machine that is busy makes others silent too.
+/// Only the test of a hang has a short silence limit: on a busy machine other agents can be silent, too.
 fn limits(fault: &str, refusals: u32) -> String {
     let silence = if fault == "hang" { "20s" } else { "10m" };
-    format!(
-        "[limits]\nbackoff = \"1s\"\nmax_rate_limits = {refusals}\nsilence = \"{silence}\"\ngrace = \"5s\"\n"
-    )
+    format!("[limits]\nbackoff = \"1s\"\nmax_rate_limits = {refusals}\nsilence = \"{silence}\"\ngrace = \"5s\"\n")
 }
 
 fn outcomes(team: &Team) -> String {
@@ -52,22 +50,22 @@ fn outcomes(team: &Team) -> String {
     outcomes.join(" ")
 }
 
-/// For each fault how the attempts ended, and what was said of it.
-pub fn told(cli: Cli, faults: &[&str]) -> String {
+/// For each fault the outcomes of the attempts and the error message.
+pub fn fault_report(cli: Cli, faults: &[&str]) -> String {
     let one = |fault: &str| {
         let team = Team::alone(cli, &limits(fault, 1), script(fault));
         team.project.run(&["add", "Greet people"]);
         let worked = team.project.run(&["work"]);
         assert_eq!(worked.code, Some(1), "{fault}: {worked}");
         team.settled();
-        assert!(!team.model.requests_of("implement").is_empty(), "{fault}: the model was not asked");
+        assert!(!team.model.replies_of_rule("implement").is_empty(), "{fault}: the model was not asked");
         let said = worked.stdout.lines().find(|line| line.contains("failed: ")).unwrap_or_default();
         format!("{fault:<9} {}\n          {}", outcomes(&team), steady(said.trim(), team.model.url()))
     };
     faults.iter().map(|fault| one(fault)).collect::<Vec<_>>().join("\n")
 }
 
-/// The words without what differs each time: where the model is, and where exactly a line or a connection was cut.
+/// The message without what varies: the model's address, and the exact position of a cut line or connection.
 fn steady(said: &str, url: &str) -> String {
     let said = said.replace(url, "(model)");
     let ends = [
@@ -81,14 +79,14 @@ fn steady(said: &str, url: &str) -> String {
     said[..end.unwrap_or(said.len())].to_owned()
 }
 
-/// Whether the wait is that which the provider told the agent, or our own choice. It is the same for `status`.
+/// Whether the wait has the provider's delay or the default backoff. `status` shows the same.
 pub fn waits(cli: Cli, fault: &str) -> &'static str {
     let team = Team::alone(cli, &limits(fault, 9), script(fault));
     team.project.run(&["add", "Greet people"]);
     let mut child = team.project.env.start_group(&["work"]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("Rate limited") && line.contains("waiting until")));
-    // Whatever it does meanwhile, it ends with a wait.
+    // Whatever it does in the meantime, it ends with a wait.
     processes::signal_group(child.id(), INT);
     let left: Vec<String> = lines.collect();
     let worked = team.project.env.finish(child);
@@ -100,12 +98,12 @@ pub fn waits(cli: Cli, fault: &str) -> &'static str {
     let moment = |value: &serde_json::Value| value.as_str().unwrap().parse::<Timestamp>().unwrap();
     let ended = moment(&shown["attempts"].as_array().unwrap().last().unwrap()["ended_at"]);
     let wait = moment(&task["wait"]["until"]).duration_since(ended).as_secs_f64();
-    // Between a half and the whole of a second, twice as long after the first; a wait that is told is longer by a second
-    // at most.
+    // The default backoff is between half a second and one second, twice as long after the first; a stated delay is
+    // extended by one second at most.
     if wait > 2.5 && wait < 4.5 { "as told" } else { "our own choice" }
 }
 
-/// Ctrl-C while the model has stopped in the middle of a word, and again to end the agent.
+/// Ctrl-C while the model has stopped in the middle of a word, and again to stop the agent.
 pub fn cancelled(cli: Cli) {
     let team = Team::alone(cli, &limits("", 1), script("hang"));
     team.project.run(&["add", "Greet people"]);
@@ -127,7 +125,7 @@ pub fn cancelled(cli: Cli) {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::Claude, &FAULTS), @"
+    insta::assert_snapshot!(fault_report(Cli::Claude, &FAULTS), @"
     500       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: API Error: 500 scripted 500. This is a server-side issue, usually temporary — try again in a moment.
     429       rate_limited rate_limited
@@ -144,7 +142,7 @@ fn claude_code_and_its_provider() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::Codex, &FAULTS), @"
+    insta::assert_snapshot!(fault_report(Cli::Codex, &FAULTS), @"
     500       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: We’re currently experiencing high demand, which may cause temporary errors.)
     429       rate_limited rate_limited
@@ -161,7 +159,7 @@ fn codex_and_its_provider() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::Gemini, &FAULTS), @"
+    insta::assert_snapshot!(fault_report(Cli::Gemini, &FAULTS), @"
     500       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
     429       rate_limited rate_limited
@@ -175,11 +173,11 @@ fn gemini_cli_and_its_provider() {
     ");
 }
 
-/// It asks again for a minute where others give up; the rest is in `slow`.
+/// It retries for a minute where others give up; the other faults are in `slow`.
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn opencode_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::Opencode, &["401", "malformed"]), @r#"
+    insta::assert_snapshot!(fault_report(Cli::Opencode, &["401", "malformed"]), @r#"
     401       agent_trouble
               Implementation failed: not logged in: scripted 401
     malformed agent_trouble
@@ -194,7 +192,7 @@ fn claude_code_is_cancelled_and_waits() {
     assert_eq!(waits(Cli::Claude, "429 later"), "as told");
 }
 
-/// It obeys a delay without a word about it, but tells the words of its provider.
+/// It obeys a delay without reporting it, but repeats the provider's message.
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_is_cancelled_and_waits() {
@@ -219,7 +217,7 @@ fn opencode_is_cancelled() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn claude_code_hangs() {
-    insta::assert_snapshot!(told(Cli::Claude, &["hang"]), @"
+    insta::assert_snapshot!(fault_report(Cli::Claude, &["hang"]), @"
     hang      silent
               Implementation failed: said nothing for too long
     ");
@@ -228,7 +226,7 @@ fn claude_code_hangs() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn codex_hangs() {
-    insta::assert_snapshot!(told(Cli::Codex, &["hang"]), @"
+    insta::assert_snapshot!(fault_report(Cli::Codex, &["hang"]), @"
     hang      silent
               Implementation failed: said nothing for too long
     ");
@@ -237,13 +235,13 @@ fn codex_hangs() {
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
 fn gemini_cli_hangs() {
-    insta::assert_snapshot!(told(Cli::Gemini, &["hang"]), @"
+    insta::assert_snapshot!(fault_report(Cli::Gemini, &["hang"]), @"
     hang      silent
               Implementation failed: said nothing for too long
     ");
 }
 
-/// Whatever the others say, work is not signed off whose reviewer broke off.
+/// Work whose reviewer's answer was cut off is not approved, whatever the other reviewers say.
 fn never_passes(cli: Cli) -> String {
     let script = read_only::script([faulty("malformed")]);
     let team = Team::new(Cli::Claude, [Cli::Claude, cli], script);
@@ -261,7 +259,7 @@ fn never_passes(cli: Cli) -> String {
 
 #[test]
 #[ignore = "needs real agents: scripts/agents"]
-fn a_reviewer_whose_answer_breaks_off_signs_nothing_off() {
+fn a_reviewer_whose_answer_is_cut_off_approves_nothing() {
     let all = [Cli::Claude, Cli::Codex, Cli::Gemini, Cli::Opencode].map(never_passes).concat();
     insta::assert_snapshot!(all, @r#"
     claude: "failed" of agent_trouble

@@ -1,9 +1,9 @@
-//! What takes longer than people wait every day: silences, agents that ask again and again, and the Agent Client Protocol
-//! once more.
+//! Tests that take too long for every day: silences, agents that retry for minutes, and the Agent Client Protocol
+//! again.
 
 mod sessions;
 
-use super::faults::{cancelled, told, waits};
+use super::faults::{cancelled, fault_report, waits};
 use super::read_only::changes_nothing;
 use super::whole::whole;
 use super::{Cli, Team};
@@ -11,7 +11,7 @@ use super::{Cli, Team};
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn opencode_hangs() {
-    insta::assert_snapshot!(told(Cli::Opencode, &["hang"]), @"
+    insta::assert_snapshot!(fault_report(Cli::Opencode, &["hang"]), @"
     hang      silent
               Implementation failed: said nothing for too long
     ");
@@ -20,7 +20,7 @@ fn opencode_hangs() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn opencode_is_refused() {
-    insta::assert_snapshot!(told(Cli::Opencode, &["500", "429"]), @"
+    insta::assert_snapshot!(fault_report(Cli::Opencode, &["500", "429"]), @"
     500       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
     429       rate_limited rate_limited
@@ -31,7 +31,7 @@ fn opencode_is_refused() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn opencode_is_cut_off() {
-    insta::assert_snapshot!(told(Cli::Opencode, &["cut"]), @"
+    insta::assert_snapshot!(fault_report(Cli::Opencode, &["cut"]), @"
     cut       agent_trouble
               Implementation failed: the answer of its provider broke off
     ");
@@ -46,7 +46,7 @@ fn opencode_waits() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn opencode_over_the_protocol_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::OpencodeAcp, &["429", "401"]), @"
+    insta::assert_snapshot!(fault_report(Cli::OpencodeAcp, &["429", "401"]), @"
     429       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (rate limited: Internal error: scripted 429)
     401       agent_trouble
@@ -58,7 +58,7 @@ fn opencode_over_the_protocol_and_its_provider() {
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn gemini_cli_over_the_protocol_and_its_provider() {
-    insta::assert_snapshot!(told(Cli::GeminiAcp, &["500", "429", "401", "cut"]), @"
+    insta::assert_snapshot!(fault_report(Cli::GeminiAcp, &["500", "429", "401", "cut"]), @"
     500       rate_limited rate_limited
               Implementation failed: its provider refused it 2 times in a row (its provider is overloaded: scripted 500)
     429       rate_limited rate_limited
@@ -107,7 +107,7 @@ fn opencode_over_the_protocol_changes_nothing() {
     insta::assert_snapshot!(changes_nothing(Cli::OpencodeAcp), @"spec tried what a reader may not: write, bash, bash, bash, bash");
 }
 
-/// It has not even heard of the tools, and says nothing of calls for them.
+/// The tools are not offered to it, and it does not report calls of them.
 #[test]
 #[ignore = "needs real agents: scripts/agents slow"]
 fn gemini_cli_over_the_protocol_changes_nothing() {

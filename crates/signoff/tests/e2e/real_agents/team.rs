@@ -1,16 +1,16 @@
-//! Which program plays which part, and how each is pointed at the scripted model.
+//! Assigns real programs to the roles, and configures each for the scripted model.
 
 use std::env;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use signoff_testkit::Project;
-use signoff_testkit::model::{Script, ScriptedModel};
-use signoff_testkit::processes::{self, until};
+use signoff_testkit::TestProject;
+use signoff_testkit::model::{ModelScript, ScriptedModel};
+use signoff_testkit::processes::{self, wait_until};
 
 use crate::PROGRAM;
 
-/// A program that is tried out.
+/// A program under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cli {
     Claude,
@@ -20,7 +20,7 @@ pub enum Cli {
     /// The same two, over the Agent Client Protocol.
     GeminiAcp,
     OpencodeAcp,
-    /// Two that are tried with everything slow.
+    /// Two that are tested only in `slow`.
     Qwen,
     Copilot,
 }
@@ -39,12 +39,12 @@ impl Cli {
         }
     }
 
-    /// Whether it tells all that its model used. Over the protocol, opencode tells the last turn alone.
+    /// Whether it reports all tokens that its model used. Over the protocol, opencode reports only the last turn.
     pub fn counts(self) -> bool {
         self != Self::OpencodeAcp
     }
 
-    /// Its kind, and its program with what comes first.
+    /// Its kind, its program and the first arguments.
     fn kind(self) -> (&'static str, &'static str, &'static [&'static str]) {
         match self {
             Self::Claude | Self::Codex | Self::Gemini | Self::Opencode | Self::Qwen | Self::Copilot => {
@@ -64,29 +64,29 @@ impl Cli {
         }
     }
 
-    /// What a million tokens of its model cost, in thousandths of a dollar: fresh ones, those out of a cache, those put into
-    /// one (told by Claude Code alone), and those that it wrote.
+    /// The price of a million tokens of its model, in thousandths of a dollar: fresh, read from a cache, written to a
+    /// cache (reported by Claude Code alone), and output.
     pub fn price(self) -> [u64; 4] {
         match self {
             Self::Claude => [3_000, 300, 3_750, 15_000],
             Self::Codex | Self::Qwen | Self::Copilot => [5_000, 500, 5_000, 30_000],
             Self::Gemini | Self::GeminiAcp => [1_250, 125, 1_250, 10_000],
-            // Of the provider that is made up below.
+            // Of the made-up provider below.
             Self::Opencode | Self::OpencodeAcp => [1_000, 100, 1_000, 2_000],
         }
     }
 
-    /// Whether it says itself what it cost.
+    /// Whether it reports its cost.
     pub fn tells_cost(self) -> bool {
         matches!(self, Self::Claude | Self::Opencode | Self::OpencodeAcp)
     }
 
-    /// Whether it says what came out of a cache.
+    /// Whether it reports tokens read from a cache.
     pub fn tells_cached(self) -> bool {
         self != Self::GeminiAcp
     }
 
-    /// Its table in `signoff.toml`. Keys are words: nobody asks a provider.
+    /// Its table in `signoff.toml`. Keys are arbitrary words: no provider checks them.
     fn table(self, url: &str) -> String {
         let (name, model, (kind, program, first)) = (self.name(), self.model(), self.kind());
         let command: Vec<PathBuf> =
@@ -101,9 +101,9 @@ impl Cli {
                  'model_providers.x={{name=\"x\",base_url=\"{url}/v1\",env_key=\"OPENAI_API_KEY\",\
                  wire_api=\"responses\",request_max_retries=1,stream_max_retries=1}}']"
             ),
-            Self::Gemini | Self::GeminiAcp => format!(
-                "env = {{ GOOGLE_GEMINI_BASE_URL = \"{url}\", GEMINI_API_KEY = \"scripted-key-of-gemini\" }}"
-            ),
+            Self::Gemini | Self::GeminiAcp => {
+                format!("env = {{ GOOGLE_GEMINI_BASE_URL = \"{url}\", GEMINI_API_KEY = \"scripted-key-of-gemini\" }}")
+            }
             Self::Qwen => {
                 format!("env = {{ OPENAI_BASE_URL = \"{url}/v1\", OPENAI_API_KEY = \"sk-scripted-key\" }}")
             }
@@ -119,7 +119,7 @@ impl Cli {
     }
 }
 
-/// The scripted model as a provider of opencode's.
+/// The scripted model as a provider for opencode.
 fn provider(url: &str) -> String {
     serde_json::json!({
         "enabled_providers": ["scripted"],
@@ -137,22 +137,22 @@ fn provider(url: &str) -> String {
     .to_string()
 }
 
-/// Where `scripts/agents` put the programs.
+/// The directory in which `scripts/agents` installed the programs.
 #[expect(clippy::disallowed_methods, reason = "told by whoever runs the tests")]
 fn place() -> PathBuf {
     PathBuf::from(env::var_os("SIGNOFF_TEST_AGENTS").expect("scripts/agents sets SIGNOFF_TEST_AGENTS"))
 }
 
-/// A project whose parts are played by real programs.
+/// A project whose roles are assigned to real programs.
 pub struct Team {
-    pub project: Project,
+    pub project: TestProject,
     pub model: ScriptedModel,
 }
 
 impl Team {
-    /// A writer whose work nobody reviews, with more in the configuration.
-    pub fn alone(writer: Cli, more: &str, script: Script) -> Self {
-        let (project, model) = (Project::new(PROGRAM), ScriptedModel::start(script));
+    /// A writer without reviewers, with additional configuration.
+    pub fn alone(writer: Cli, more: &str, script: ModelScript) -> Self {
+        let (project, model) = (TestProject::new(PROGRAM), ScriptedModel::start(script));
         let agent = writer.table(model.url());
         let text = format!("[roles]\nimplement = \"{}\"\n\n{more}\n{agent}", writer.name());
         project.env.write("signoff.toml", text);
@@ -161,8 +161,8 @@ impl Team {
     }
 
     /// A writer and two reviewers: `code` reports with a tool, `spec` in XML.
-    pub fn new(writer: Cli, [code, spec]: [Cli; 2], script: Script) -> Self {
-        let (project, model) = (Project::new(PROGRAM), ScriptedModel::start(script));
+    pub fn new(writer: Cli, [code, spec]: [Cli; 2], script: ModelScript) -> Self {
+        let (project, model) = (TestProject::new(PROGRAM), ScriptedModel::start(script));
         let mut used: Vec<Cli> = Vec::new();
         for cli in [writer, code, spec] {
             if !used.contains(&cli) {
@@ -185,14 +185,14 @@ impl Team {
         Self { project, model }
     }
 
-    /// The only task, with everything that is known of it.
+    /// The only task, with all its details.
     pub fn shown(&self) -> Value {
         self.project.run(&["show", "1", "--json"]).json()
     }
 
-    /// Whatever happened: nothing of it runs any more, and no worktree is lost.
+    /// No process remains, and no worktree is lost.
     pub fn settled(&self) {
-        until("nothing of it runs", || processes::of(self.project.env.root()).is_empty());
+        wait_until("nothing of it runs", || processes::with_root(self.project.env.root()).is_empty());
         let listed = self.project.git("worktree list --porcelain");
         assert!(!listed.contains("prunable"), "{listed}");
         let landed = self.project.env.work().join("greeting.txt").exists();

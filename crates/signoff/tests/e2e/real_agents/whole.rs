@@ -1,65 +1,66 @@
-//! A whole loop with each program: implement, two reviewers at once, a fix, approval, landing.
+//! A complete loop with each program: implement, two parallel reviewers, a fix, approval, landing.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use signoff_testkit::Project;
-use signoff_testkit::model::{Rule, Script, Turn, Usage};
+use signoff_testkit::TestProject;
+use signoff_testkit::model::{ModelRule, ModelScript, ModelTurn, TokenUsage};
 
 use super::{Cli, Team};
 
-/// Half of what is read comes out of a cache, a tenth is put into it.
-fn used(input: u64, output: u64) -> Usage {
-    Usage::new(input, output).cached(input / 2).written(input / 10)
+/// Half of the input is read from a cache, a tenth is written to it.
+fn used(input: u64, output: u64) -> TokenUsage {
+    TokenUsage::new(input, output).with_cached(input / 2).with_written(input / 10)
 }
 
-/// What the model says to each of them. One reviewer finds something once; both approve what was fixed.
-fn script() -> Script {
+/// The model's answers to each agent. One reviewer finds something once; both approve the fix.
+fn script() -> ModelScript {
     let passed = json!({ "loopId": "{loop}", "taskId": "1", "passed": true });
     let issue = json!({
         "file": "greeting.txt", "line": 1, "type": "missing-error-handling",
         "description": "nobody is named", "suggestion": "name somebody"
     });
     let failed = json!({ "loopId": "{loop}", "taskId": "1", "passed": false, "issues": [issue] });
-    let approval = "<spec-review nonce=\"{nonce}\">\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
-    Script::new()
+    let approval =
+        "<spec-review nonce=\"{nonce}\">\n<verdict>APPROVED</verdict>\n<summary>As asked</summary>\n</spec-review>\n";
+    ModelScript::new()
         .find("loop", r"completed by Loop (\S+?)\.")
         .find("nonce", r#"nonce="([^"]+)""#)
         .rule(
-            Rule::named("code again")
+            ModelRule::named("code again")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Code.*## Re-Review")
-                .turn(Turn::silent().mcp("set_loop_review_result", passed).usage(used(1400, 30)))
-                .turn(Turn::say("REVIEW_COMPLETE").usage(used(1450, 5))),
+                .turn(ModelTurn::silent().mcp("set_loop_review_result", passed).usage(used(1400, 30)))
+                .turn(ModelTurn::say("REVIEW_COMPLETE").usage(used(1450, 5))),
         )
         .rule(
-            Rule::named("code")
+            ModelRule::named("code")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Code")
-                .turn(Turn::silent().mcp("set_loop_review_result", failed).usage(used(1300, 40)))
-                .turn(Turn::say("REVIEW_COMPLETE").usage(used(1350, 5))),
+                .turn(ModelTurn::silent().mcp("set_loop_review_result", failed).usage(used(1300, 40)))
+                .turn(ModelTurn::say("REVIEW_COMPLETE").usage(used(1350, 5))),
         )
         .rule(
-            Rule::named("spec again")
+            ModelRule::named("spec again")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Specification.*## Re-Review")
-                .turn(Turn::say(approval).usage(used(1280, 35))),
+                .turn(ModelTurn::say(approval).usage(used(1280, 35))),
         )
         .rule(
-            Rule::named("spec")
+            ModelRule::named("spec")
                 .matching(r"(?s)LOOP REVIEW PHASE.*Your Focus: Specification")
-                .turn(Turn::silent().read("{cwd}/greeting.txt").usage(used(1200, 20)))
-                .turn(Turn::say(approval).usage(used(1250, 25))),
+                .turn(ModelTurn::silent().read("{cwd}/greeting.txt").usage(used(1200, 20)))
+                .turn(ModelTurn::say(approval).usage(used(1250, 25))),
         )
         .rule(
-            Rule::named("fix")
-                .asked_for("# FIX PHASE")
-                .turn(Turn::silent().read("{cwd}/greeting.txt").usage(used(1450, 20)))
-                .turn(Turn::silent().write("{cwd}/greeting.txt", "hello Ann\n").usage(used(1500, 60)))
-                .turn(Turn::say("Fixed.").usage(used(1550, 10))),
+            ModelRule::named("fix")
+                .prompt_contains("# FIX PHASE")
+                .turn(ModelTurn::silent().read("{cwd}/greeting.txt").usage(used(1450, 20)))
+                .turn(ModelTurn::silent().write("{cwd}/greeting.txt", "hello Ann\n").usage(used(1500, 60)))
+                .turn(ModelTurn::say("Fixed.").usage(used(1550, 10))),
         )
         .rule(
-            Rule::named("implement")
-                .asked_for("# IMPLEMENT PHASE")
-                .turn(Turn::silent().write("{cwd}/greeting.txt", "hello\n").usage(used(1000, 50)))
-                .turn(Turn::silent().shell("cat greeting.txt").usage(used(1100, 15)))
-                .turn(Turn::say("Done.").usage(used(1150, 10))),
+            ModelRule::named("implement")
+                .prompt_contains("# IMPLEMENT PHASE")
+                .turn(ModelTurn::silent().write("{cwd}/greeting.txt", "hello\n").usage(used(1000, 50)))
+                .turn(ModelTurn::silent().shell("cat greeting.txt").usage(used(1100, 15)))
+                .turn(ModelTurn::say("Done.").usage(used(1150, 10))),
         )
 }
 
@@ -76,7 +77,7 @@ pub fn whole(writer: Cli, reviewers: [Cli; 2]) {
     assert_eq!(merged.code, Some(0), "{merged}");
     assert_eq!(project.read("greeting.txt"), "hello Ann\n");
     team.settled();
-    assert!(model.requests_of("implement").len() >= 3);
+    assert!(model.replies_of_rule("implement").len() >= 3);
     let shown = team.shown();
     let attempts = shown["attempts"].as_array().unwrap();
     let [code, spec] = reviewers;
@@ -90,19 +91,17 @@ pub fn whole(writer: Cli, reviewers: [Cli; 2]) {
         (("review", Some("spec"), 2), spec, "spec again"),
     ] {
         let (role, reviewer, cycle) = place;
-        let is_it = |one: &&Value| {
-            one["role"] == role && one["reviewer"].as_str() == reviewer && one["cycle"] == cycle
-        };
+        let is_it = |one: &&Value| one["role"] == role && one["reviewer"].as_str() == reviewer && one["cycle"] == cycle;
         let attempt: Vec<_> = attempts.iter().filter(is_it).collect();
         let [attempt] = attempt.as_slice() else { panic!("{rule}: one attempt: {shown:#}") };
-        counted(attempt, cli, model.served(rule));
+        counted(attempt, cli, model.rule_usage(rule));
         if cli == Cli::Claude {
             assert_eq!(micros(&attempt["cost_usd"]), printed(project, attempt), "{attempt:#}");
         }
     }
 }
 
-/// The reviewers of a round were at work at the same time.
+/// The reviewers of a round ran in parallel.
 fn at_once(attempts: &[Value]) {
     let of = |reviewer: &str, cycle: u64| {
         let is_it = |one: &&Value| one["reviewer"] == reviewer && one["cycle"] == cycle;
@@ -119,18 +118,17 @@ fn micros(dollars: &Value) -> u64 {
     (dollars.as_f64().unwrap() * 1e6).round() as u64
 }
 
-/// What Claude Code printed as its cost.
-fn printed(project: &Project, attempt: &Value) -> u64 {
+/// The cost that Claude Code printed.
+fn printed(project: &TestProject, attempt: &Value) -> u64 {
     let id = attempt["id"].as_str().unwrap();
     let stdout = project.read(&format!(".signoff/runs/1/1/{id}/stdout"));
     let lines = stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let costs: Vec<Value> =
-        lines.map(|line| line["total_cost_usd"].clone()).filter(Value::is_number).collect();
+    let costs: Vec<Value> = lines.map(|line| line["total_cost_usd"].clone()).filter(Value::is_number).collect();
     micros(costs.last().unwrap())
 }
 
-/// What an attempt used is what the model served it, and costs what such a model costs.
-fn counted(attempt: &Value, cli: Cli, served: Usage) {
+/// The usage of an attempt equals what the model served, and its cost follows from the price.
+fn counted(attempt: &Value, cli: Cli, served: TokenUsage) {
     let number = |key: &str| attempt[key].as_u64().unwrap();
     if cli.counts() {
         let told = (number("input_tokens"), number("output_tokens"));

@@ -1,28 +1,28 @@
-//! Every task is worked once, whoever else wants it.
+//! Every task is worked once, even if several programs and people claim it.
 
 use std::collections::BTreeSet;
 
-use signoff_testkit::processes::until;
-use signoff_testkit::script::Rule;
-use signoff_testkit::{Output, Project};
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::processes::wait_until;
+use signoff_testkit::{ProgramOutput, TestProject};
 
 use super::{BD, asked, bead, beads, install, said, tracked, well, works};
 use crate::PROGRAM;
 
 /// Two programs with sixteen slots each.
-fn two_programs(project: &Project, source: &[&str]) -> [Output; 2] {
+fn two_programs(project: &TestProject, source: &[&str]) -> [ProgramOutput; 2] {
     let arguments = [&["run"], source, &["-j", "16"]].concat();
     let programs = [project.start(&arguments), project.start(&arguments)];
     programs.map(|program| project.env.finish(program))
 }
 
-/// A hundred tasks were worked, each once.
-fn assert_each_once(project: &Project, outputs: &[Output]) {
+/// Each of a hundred tasks was worked once.
+fn assert_each_once(project: &TestProject, outputs: &[ProgramOutput]) {
     for output in outputs {
         assert_eq!(output.code, Some(0), "{output}");
     }
     let calls = project.calls();
-    let worked: Vec<&str> = calls.of_role("implement").map(|call| call.start.task.as_str()).collect();
+    let worked: Vec<&str> = calls.with_role("implement").map(|call| call.start.task.as_str()).collect();
     assert_eq!((worked.len(), worked.iter().collect::<BTreeSet<_>>().len()), (100, 100));
     let titles: BTreeSet<&str> = calls
         .all()
@@ -50,7 +50,7 @@ fn a_hundred_beads_of_a_program() {
 
 #[test]
 fn a_hundred_beads_of_a_file() {
-    let project = Project::with_agent(PROGRAM, well);
+    let project = TestProject::with_agent(PROGRAM, well);
     let lines: String =
         (1..).zip(hundred()).map(|(number, title)| bead(&format!("b-{number}"), &title, 2) + "\n").collect();
     project.env.write("issues.jsonl", lines);
@@ -60,7 +60,7 @@ fn a_hundred_beads_of_a_file() {
 
 #[test]
 fn a_hundred_tasks_of_the_queue() {
-    let project = Project::with_agent(PROGRAM, well);
+    let project = TestProject::with_agent(PROGRAM, well);
     let adds: String = hundred().iter().map(|title| format!("signoff add '{title}' >/dev/null\n")).collect();
     project.env.shell(&adds);
     let outputs = two_programs(&project, &["queue"]);
@@ -68,10 +68,13 @@ fn a_hundred_tasks_of_the_queue() {
 }
 
 #[test]
-fn what_somebody_else_has_is_left_to_them() {
+fn a_bead_of_another_assignee_is_left_alone() {
     let project = tracked(&["One", "Two"], |script| script.rule(works()));
-    // The claim succeeds, and yet the first bead is Bob's.
-    let program = BD.replace("show)\n", "show)\n[ $2 = b-1 ] && { sed 's/\"open\"/\"in_progress\",\"assignee\":\"Bob\"/' begun/b-1; exit; }\n");
+    // The claim succeeds, but the first bead is assigned to Bob.
+    let program = BD.replace(
+        "show)\n",
+        "show)\n[ $2 = b-1 ] && { sed 's/\"open\"/\"in_progress\",\"assignee\":\"Bob\"/' begun/b-1; exit; }\n",
+    );
     install(&project, &program);
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 0
@@ -95,8 +98,8 @@ fn what_somebody_else_has_is_left_to_them() {
     ");
 }
 
-/// A tracker that gives what is claimed this name, and the name that it says so with; without one it says nothing.
-fn names(project: &Project, assignee: &str, said: Option<&str>) {
+/// A tracker that assigns claimed beads to this name, and the name that a claim reports, if any.
+fn names(project: &TestProject, assignee: &str, said: Option<&str>) {
     let told = |name: &str| format!(r#"sed "s/\"open\"/\"in_progress\",\"assignee\":\"{name}\"/""#);
     let claimed = said.map(|name| format!("&& {} \"begun/$2\"", told(name))).unwrap_or_default();
     let program = BD
@@ -107,13 +110,13 @@ fn names(project: &Project, assignee: &str, said: Option<&str>) {
 }
 
 #[test]
-fn a_claim_is_ours_under_whatever_name() {
+fn a_claim_succeeds_under_any_assignee_name() {
     for (assignee, said) in [
-        // Without the name of an account, as cron starts things, it is told one.
+        // Without an account name, as under cron, it gets one.
         ("${USER:-nobody}", None),
-        // Where it writes that it knows none, that is nobody else's.
+        // The placeholder for an unknown name belongs to no other person.
         ("unknown", None),
-        // It was configured with another name, and says so.
+        // It is configured with another name and reports it.
         ("Fleet", Some("Fleet")),
     ] {
         let project = tracked(&["One"], well);
@@ -125,9 +128,9 @@ fn a_claim_is_ours_under_whatever_name() {
 }
 
 #[test]
-fn a_run_of_which_others_have_all_is_not_through() {
+fn a_run_whose_beads_are_all_claimed_by_others_has_done_nothing() {
     let project = tracked(&["One", "Two"], well);
-    // Our claim succeeded, and then it was Bob's.
+    // The claim succeeded, and then the bead was assigned to Bob.
     names(&project, "Bob", Some("Fleet"));
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 0
@@ -138,14 +141,14 @@ fn a_run_of_which_others_have_all_is_not_through() {
     --- stderr
     b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
     b-2 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-2 again
-    Nothing was worked: all that was ready is left to others
+    Nothing was worked: other workers claimed every ready task first
     ");
     assert_eq!(beads(&project, "begun"), ["b-1", "b-2"], "what is Bob's stays so");
 }
 
 #[test]
-fn a_cancelled_task_is_open_in_the_tracker_again() {
-    let project = tracked(&["One"], |script| script.rule(Rule::role("implement").exit(1)));
+fn a_cancelled_task_is_reopened_in_the_tracker() {
+    let project = tracked(&["One"], |script| script.rule(ScriptRule::role("implement").exit(1)));
     assert_eq!(project.run(&["run", "beads"]).code, Some(1));
     assert_eq!(beads(&project, "begun"), ["b-1"]);
     insta::assert_snapshot!(said(&project.run(&["cancel", "1"])), @"
@@ -160,29 +163,26 @@ fn a_cancelled_task_is_open_in_the_tracker_again() {
     assert_eq!(beads(&project, "closed"), ["b-1"]);
 }
 
-/// The second is called off while it is worked; the first ends after that.
+/// The second task is cancelled while it runs; the first ends after that.
 #[test]
-fn what_is_called_off_is_not_begun_again_by_the_same_run() {
+fn a_cancelled_task_is_not_started_again_by_the_same_run() {
     let project = tracked(&["One", "Two"], |script| {
         let hangs =
-            Rule::role("implement").task("2").write("../../../../begun", "").wait_for("../../../../never");
+            ScriptRule::role("implement").task("2").write("../../../../begun", "").wait_for("../../../../never");
         script.rule(hangs).rule(works().wait_for("../../../../go"))
     });
     let program = project.start(&["run", "beads", "-j", "2"]);
-    until("the second is worked", || project.env.root().join("begun").exists());
+    wait_until("the second is worked", || project.env.root().join("begun").exists());
     let cancelled = project.env.shell("signoff cancel 2 && touch ../go");
     assert_eq!(cancelled.code, Some(0), "{cancelled}");
     let output = project.env.finish(program);
     assert_eq!(output.code, Some(0), "{output}");
-    assert_eq!(
-        (beads(&project, "closed"), beads(&project, "open")),
-        (vec!["b-1".to_owned()], vec!["b-2".to_owned()])
-    );
+    assert_eq!((beads(&project, "closed"), beads(&project, "open")), (vec!["b-1".to_owned()], vec!["b-2".to_owned()]));
 }
 
 #[test]
-fn a_cancelled_task_gives_its_bead_back() {
-    let project = Project::with_agent(PROGRAM, |script| script.rule(Rule::role("implement").exit(1)));
+fn a_cancelled_task_releases_its_bead() {
+    let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("implement").exit(1)));
     project.env.write("issues.jsonl", bead("b-1", "One", 2));
     assert_eq!(project.run(&["run", "issues.jsonl"]).code, Some(1));
     insta::assert_snapshot!(said(&project.run(&["run", "issues.jsonl"])), @"
@@ -218,7 +218,7 @@ fn killed_between_the_store_and_the_tracker() {
 }
 
 #[test]
-fn a_run_that_was_killed_is_named_before_the_next_one() {
+fn a_killed_run_is_named_before_the_next_one() {
     let project = tracked(&["One"], well);
     let killed = project.env.run_with(&["run", "beads"], &[("SIGNOFF_FAILPOINT", "claimed:1")]);
     assert_eq!((killed.signal, beads(&project, "begun").len()), (Some(9), 1), "{killed}");

@@ -1,24 +1,24 @@
-//! Slots that fail, and what is picked after them.
+//! Slots that fail, and the tasks that start after them.
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::PROGRAM;
 
 use super::{DRIFT, PASS, asked, beads, said, tracked, well, works};
 
-/// What is said and done about one bead that is reviewed.
-fn one(rules: impl FnOnce(Script) -> Script) -> (Project, String) {
+/// The project and the output of a run with one reviewed bead.
+fn one(rules: impl FnOnce(AgentScript) -> AgentScript) -> (TestProject, String) {
     let project = tracked(&["Add a greeting"], rules);
     let output = project.run(&["run", "beads", "--review", "--review-max-fix-attempts", "2"]);
-    let told = format!("{}{}", said(&output), project.calls().story());
+    let told = format!("{}{}", said(&output), project.calls().summary());
     assert_eq!(beads(&project, "begun"), ["b-1"], "a failed task keeps its bead: {told}");
     (project, told)
 }
 
 #[test]
 fn a_reviewer_that_fails_fails_the_slot() {
-    let (_, told) = one(|script| script.rule(works()).rule(Rule::role("review").say(PASS).exit(3)));
+    let (_, told) = one(|script| script.rule(works()).rule(ScriptRule::role("review").say(PASS).exit(3)));
     insta::assert_snapshot!(told, @"
     exit 1
     --- stdout
@@ -37,7 +37,7 @@ fn a_reviewer_that_fails_fails_the_slot() {
 #[test]
 fn a_fixer_that_fails_fails_the_slot() {
     let (_, told) = one(|script| {
-        script.rule(works()).rule(Rule::role("review").say(DRIFT)).rule(Rule::role("fix").exit(4))
+        script.rule(works()).rule(ScriptRule::role("review").say(DRIFT)).rule(ScriptRule::role("fix").exit(4))
     });
     insta::assert_snapshot!(told, @"
     exit 1
@@ -59,7 +59,7 @@ fn a_fixer_that_fails_fails_the_slot() {
 
 #[test]
 fn an_answer_that_breaks_the_contract_fails_the_slot() {
-    let (_, told) = one(|script| script.rule(works()).rule(Rule::role("review").say("Looks good to me!\n")));
+    let (_, told) = one(|script| script.rule(works()).rule(ScriptRule::role("review").say("Looks good to me!\n")));
     insta::assert_snapshot!(told, @"
     exit 1
     --- stdout
@@ -78,7 +78,7 @@ fn an_answer_that_breaks_the_contract_fails_the_slot() {
 #[test]
 fn an_implementer_that_fails_is_not_reviewed() {
     let (_, told) =
-        one(|script| script.rule(Rule::role("implement").exit(1)).rule(Rule::role("review").say(PASS)));
+        one(|script| script.rule(ScriptRule::role("implement").exit(1)).rule(ScriptRule::role("review").say(PASS)));
     insta::assert_snapshot!(told, @"
     exit 1
     --- stdout
@@ -94,8 +94,8 @@ fn an_implementer_that_fails_is_not_reviewed() {
 #[test]
 fn drift_that_stays_fails_the_slot() {
     let (project, told) = one(|script| {
-        let fixes = Rule::role("fix").append("{task}.txt", "more\n");
-        script.rule(works()).rule(Rule::role("review").say(DRIFT)).rule(fixes)
+        let fixes = ScriptRule::role("fix").append("{task}.txt", "more\n");
+        script.rule(works()).rule(ScriptRule::role("review").say(DRIFT)).rule(fixes)
     });
     insta::assert_snapshot!(told, @"
     exit 1
@@ -121,7 +121,7 @@ fn drift_that_stays_fails_the_slot() {
     fix task 1 cycle 2: exit 0
     review general task 1 cycle 3: exit 0
     ");
-    project.set_agent(|script| well(script).rule(Rule::role("fix").append("{task}.txt", "check\n")));
+    project.set_agent(|script| well(script).rule(ScriptRule::role("fix").append("{task}.txt", "check\n")));
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
@@ -142,13 +142,13 @@ fn drift_that_stays_fails_the_slot() {
     assert_eq!(beads(&project, "closed"), ["b-1"], "{}", asked(&project));
 }
 
-/// The second of four fails.
-fn second_fails(script: Script) -> Script {
-    script.rule(Rule::role("implement").task("2").exit(1)).rule(works())
+/// The second of four tasks fails.
+fn second_fails(script: AgentScript) -> AgentScript {
+    script.rule(ScriptRule::role("implement").task("2").exit(1)).rule(works())
 }
 
 #[test]
-fn after_a_failure_nothing_new_is_begun() {
+fn after_a_failure_no_new_task_starts() {
     let project = tracked(&["One", "Two", "Three", "Four"], second_fails);
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1"])), @"
     exit 1
@@ -167,17 +167,17 @@ fn after_a_failure_nothing_new_is_begun() {
     ✗ Run 1 failed: 2 tasks, 1 completed, 1 failed
         What landed is on signoff/run-1
     --- stderr
-    2 tasks not begun after a failure: --keep-going begins them all the same
+    2 tasks not started after a failure: --keep-going starts them anyway
     ");
     assert_eq!(beads(&project, "open"), ["b-3", "b-4"]);
 }
 
 #[test]
-fn a_failure_does_not_stop_the_others() {
+fn a_failure_does_not_stop_running_tasks() {
     let project = tracked(&["One", "Two", "Three", "Four"], |script| {
         // The first ends after the second has failed.
         let waits = works().wait_for("../../../../failed");
-        let fails = Rule::role("implement").task("2").write("../../../../failed", "").exit(1);
+        let fails = ScriptRule::role("implement").task("2").write("../../../../failed", "").exit(1);
         script.rule(fails).rule(waits)
     });
     let output = project.run(&["run", "beads", "-j", "2"]);
@@ -187,7 +187,7 @@ fn a_failure_does_not_stop_the_others() {
 }
 
 #[test]
-fn with_keep_going_the_rest_is_worked() {
+fn with_keep_going_the_remaining_tasks_start() {
     let project = tracked(&["One", "Two", "Three", "Four"], second_fails);
     let output = project.run(&["run", "beads", "-j", "1", "--keep-going"]);
     assert_eq!(output.code, Some(1), "{output}");
@@ -196,9 +196,9 @@ fn with_keep_going_the_rest_is_worked() {
 }
 
 #[test]
-fn an_agent_may_say_that_there_is_no_more() {
+fn an_agent_can_report_that_no_tasks_are_left() {
     let project = tracked(&["One", "Two"], |script| {
-        script.rule(works().say("no_beads_available\n")).rule(Rule::role("review").say(PASS))
+        script.rule(works().say("no_beads_available\n")).rule(ScriptRule::role("review").say(PASS))
     });
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "-j", "1", "--review"])), @"
     exit 0
@@ -221,12 +221,14 @@ fn an_agent_may_say_that_there_is_no_more() {
 #[test]
 fn an_agent_that_finds_no_work_and_changes_nothing_ends_normally() {
     let project = tracked(&["One", "Two"], |script| {
-        script.rule(Rule::role("implement").say("no_beads_available\n")).rule(Rule::role("review").say(PASS))
+        script
+            .rule(ScriptRule::role("implement").say("no_beads_available\n"))
+            .rule(ScriptRule::role("review").say(PASS))
     });
     let output = project.run(&["run", "beads", "-j", "1", "--review"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert!(output.stdout.contains("No work left"), "{output}");
-    assert_eq!(project.calls().of_role("review").count(), 0);
+    assert_eq!(project.calls().with_role("review").count(), 0);
     assert_eq!(beads(&project, "open"), ["b-1", "b-2"]);
     let task = &project.run(&["show", "1", "--json"]).json()["task"];
     assert_eq!((task["status"].as_str(), task["reason"].as_str()), (Some("cancelled"), Some("no_work_left")));
@@ -235,7 +237,7 @@ fn an_agent_that_finds_no_work_and_changes_nothing_ends_normally() {
 #[test]
 fn a_reviewer_that_quotes_the_marker_stops_nothing() {
     let project = tracked(&["One", "Two"], |script| {
-        script.rule(works()).rule(Rule::role("review").say(&format!("no_beads_available\n{PASS}")))
+        script.rule(works()).rule(ScriptRule::role("review").say(&format!("no_beads_available\n{PASS}")))
     });
     let output = project.run(&["run", "beads", "-j", "1", "--review"]);
     assert_eq!(output.code, Some(0), "{output}");
@@ -243,10 +245,10 @@ fn a_reviewer_that_quotes_the_marker_stops_nothing() {
 }
 
 #[test]
-fn a_run_that_is_approved_in_the_end_lands_as_was_wished() {
-    let passes = |script: Script| script.rule(works()).rule(Rule::role("review").say(PASS));
+fn a_run_that_is_approved_after_a_retry_lands_as_requested() {
+    let passes = |script: AgentScript| script.rule(works()).rule(ScriptRule::role("review").say(PASS));
     let project =
-        Project::with_agent(PROGRAM, |script| passes(script.rule(Rule::role("implement").task("2").exit(3))));
+        TestProject::with_agent(PROGRAM, |script| passes(script.rule(ScriptRule::role("implement").task("2").exit(3))));
     project.run(&["add", "One"]);
     project.run(&["add", "Two"]);
     let output = project.run(&["run", "queue", "-j", "1", "--land", "--keep-going", "--review", "--no-ask"]);

@@ -1,61 +1,52 @@
-//! From a run's branch to the default branch: only with what was reviewed.
+//! Landing a run's branch on the default branch: only reviewed work lands.
 
 use std::fs;
 
-use signoff_testkit::Project;
-use signoff_testkit::script::{Rule, Script};
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use super::tracker::blocked;
 use super::{PASS, tracked, well, works};
 use crate::PROGRAM;
 use crate::actors::{APPROVED, FOREIGN};
 
-fn in_main(project: &Project) -> Vec<String> {
+fn in_main(project: &TestProject) -> Vec<String> {
     let files = project.git("ls-tree --name-only main");
     let ours = |name: &&str| name.ends_with(".txt");
     files.lines().filter(ours).map(str::to_owned).collect()
 }
 
-/// Two beads, one after the other; while the second is worked, somebody commits to the run's branch.
+/// Two beads, one after the other; while the second runs, an unrelated commit is added to the run's branch.
 #[test]
-fn a_commit_that_came_onto_the_branch_from_elsewhere_does_not_land() {
+fn a_foreign_commit_on_the_runs_branch_does_not_land() {
     for landing in ["merge", "rebase"] {
-        let evil =
-            Rule::role("implement").task("2").shell(FOREIGN).write("2.txt", "work\n").say("Wrote it.\n");
+        let evil = ScriptRule::role("implement").task("2").shell(FOREIGN).write("2.txt", "work\n").say("Wrote it.\n");
         let project = tracked(&["First", "Second"], |script| well(script.rule(evil)));
         project.configure(&format!("landing = \"{landing}\"\n"));
         let output = project.run(&["run", "beads", "--review", "-j", "1", "--land"]);
         assert_eq!(output.code, Some(1), "{landing}: {output}");
-        let named = "(\"Evil\") came onto signoff/run-1 from elsewhere and nobody reviewed it";
-        assert!(
-            output.stderr.contains("(\"Evil\") came onto signoff/run-1 from elsewhere; nobody"),
-            "{output}"
-        );
+        let named = "(\"Evil\") came onto signoff/run-1 from elsewhere and was not reviewed";
         assert!(output.stderr.contains("error: run 1 did not land: commit "), "{output}");
         assert!(output.stderr.contains(named), "{landing}: {output}");
         assert_eq!(in_main(&project), [""; 0], "{landing}");
-        // By themselves the tasks have nothing to do with it.
+        // The tasks alone do not contain it.
         let landed = project.run(&["land"]);
-        assert_eq!(
-            (landed.code, in_main(&project)),
-            (Some(0), vec!["1.txt".into(), "2.txt".into()]),
-            "{landed}"
-        );
+        assert_eq!((landed.code, in_main(&project)), (Some(0), vec!["1.txt".into(), "2.txt".into()]), "{landed}");
     }
 }
 
-/// The first bead puts a back door in and takes it out again: only both together were approved. While the second is
-/// worked, somebody puts the back door in once more.
+/// The first bead adds a back door and removes it again: only both commits together are approved. While the second
+/// runs, the back door is added again.
 #[test]
-fn a_part_of_what_was_approved_does_not_land_again() {
+fn a_part_of_an_approved_change_does_not_land_again() {
     let first = "echo evil > evil.txt; git add -A; git commit -q -m In; git rm -q evil.txt; \
                  echo work > 1.txt; git add -A; git commit -q -m Out";
     let again = "cd ../../..; part=$(git log --all --format=%H --grep='^In$' | head -1); \
                  tip=$(git rev-parse signoff/run-1); \
                  tree=$(git merge-tree --write-tree --merge-base=$part^ $tip $part); \
                  git update-ref refs/heads/signoff/run-1 $(git commit-tree -p $tip -m Chore $tree)";
-    let first = Rule::role("implement").task("1").shell(first).say("Wrote it.\n");
-    let second = Rule::role("implement").task("2").shell(again).write("2.txt", "work\n").say("Wrote it.\n");
+    let first = ScriptRule::role("implement").task("1").shell(first).say("Wrote it.\n");
+    let second = ScriptRule::role("implement").task("2").shell(again).write("2.txt", "work\n").say("Wrote it.\n");
     let project = tracked(&["First", "Second"], |script| well(script.rule(first).rule(second)));
     project.configure("landing = \"rebase\"\n");
     let output = project.run(&["run", "beads", "--review", "-j", "1", "--land"]);
@@ -64,7 +55,7 @@ fn a_part_of_what_was_approved_does_not_land_again() {
 }
 
 #[test]
-fn what_was_reviewed_lands_with_the_run() {
+fn reviewed_work_lands_with_the_run() {
     for landing in ["merge", "rebase"] {
         for jobs in ["1", "2"] {
             let project = tracked(&["First", "Second", "Third"], well);
@@ -75,8 +66,8 @@ fn what_was_reviewed_lands_with_the_run() {
     }
 }
 
-/// Three beads whose first landing waits in its check until all three landings have begun.
-fn landing_at_once(landing: &str) -> (Project, String) {
+/// Three beads; the check of the first landing waits until all three landings have started.
+fn landing_at_once(landing: &str) -> (TestProject, String) {
     let project = tracked(&["First", "Second", "Third"], well);
     let begun = project.env.root().join("failpoints").display().to_string();
     let wait = format!("until [ $(grep -c ^land_turn$ {begun}) -ge 3 ]; do sleep 0.02; done");
@@ -86,7 +77,7 @@ fn landing_at_once(landing: &str) -> (Project, String) {
 }
 
 #[test]
-fn work_that_lands_while_others_wait_is_not_called_foreign() {
+fn work_that_lands_while_others_wait_is_not_reported_as_foreign() {
     for landing in ["merge", "rebase"] {
         let (project, begun) = landing_at_once(landing);
         let arguments = ["run", "beads", "--review", "-j", "3", "--land"];
@@ -96,9 +87,9 @@ fn work_that_lands_while_others_wait_is_not_called_foreign() {
     }
 }
 
-/// The program is killed when the branch has the second landing and the log does not.
+/// The program is killed after the branch was updated and before the event was recorded.
 #[test]
-fn work_that_a_killed_program_landed_is_not_called_foreign() {
+fn work_landed_by_a_killed_program_is_not_reported_as_foreign() {
     for landing in ["merge", "rebase"] {
         let (project, begun) = landing_at_once(landing);
         let variables = [("SIGNOFF_FAILPOINTS", begun.as_str()), ("SIGNOFF_FAILPOINT", "landed:2")];
@@ -109,21 +100,21 @@ fn work_that_a_killed_program_landed_is_not_called_foreign() {
     }
 }
 
-/// Reviewers who know what is asked of them.
-fn reviewers(script: Script) -> Script {
-    let of_slots = Rule::role("review").asked_for("followUpPrompt").say(PASS);
-    script.rule(works()).rule(of_slots).rule(Rule::role("review").say(APPROVED))
+/// Reviewers that answer in the format that their prompt asks for.
+fn reviewers(script: AgentScript) -> AgentScript {
+    let of_slots = ScriptRule::role("review").prompt_contains("followUpPrompt").say(PASS);
+    script.rule(works()).rule(of_slots).rule(ScriptRule::role("review").say(APPROVED))
 }
 
 #[test]
-fn a_run_that_builds_on_another_one_s_unreviewed_work_does_not_land() {
+fn a_run_based_on_unreviewed_work_of_another_run_does_not_land() {
     let project = tracked(&["First"], reviewers);
     assert_eq!(project.run(&["run", "beads", "--no-review"]).code, Some(0));
     fs::write(project.env.root().join("beads/open/b-2"), blocked("b-2", "Second", "b-1")).unwrap();
     let output = project.run(&["run", "beads", "--review", "--land"]);
     assert_eq!((output.code, in_main(&project)), (Some(1), vec![]), "{output}");
     assert!(output.stderr.contains("error: run 2 builds on task 1, which is not approved"), "{output}");
-    // Nor does a task of its own.
+    // A task that depends on it does not land, either.
     project.run(&["add", "Third", "-a", "--depends-on", "1"]);
     project.run(&["work", "3"]);
     let merged = project.run(&["merge", "3"]);
@@ -136,8 +127,8 @@ fn a_run_that_builds_on_another_one_s_unreviewed_work_does_not_land() {
 }
 
 #[test]
-fn a_queue_that_builds_on_unreviewed_work_does_not_land() {
-    let project = Project::with_agent(PROGRAM, reviewers);
+fn a_queue_based_on_unreviewed_work_does_not_land() {
+    let project = TestProject::with_agent(PROGRAM, reviewers);
     project.run(&["add", "First"]);
     project.run(&["work"]);
     project.run(&["add", "Second", "--depends-on", "1"]);

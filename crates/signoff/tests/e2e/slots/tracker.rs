@@ -1,15 +1,15 @@
-//! From the tracker and back: ready, claimed, worked, landed, closed.
+//! The tracker: beads are listed, claimed, worked, landed and closed.
 
 use std::fs;
 
-use signoff_testkit::Project;
-use signoff_testkit::script::Rule;
+use signoff_testkit::TestProject;
+use signoff_testkit::agent_script::ScriptRule;
 
 use super::{BD, DRIFT, PASS, asked, bead, beads, install, said, tracked, well, works};
 use crate::PROGRAM;
 
-/// Runs the program where no tracker's program is on the path.
-fn without_a_program(project: &Project, arguments: &str) -> signoff_testkit::Output {
+/// Runs the program without a tracker program on the PATH.
+fn without_a_program(project: &TestProject, arguments: &str) -> signoff_testkit::ProgramOutput {
     project.env.shell(&format!(
         "mkdir -p ../bare && ln -sf \"$(command -v git)\" \"$(command -v sh)\" ../bare/ && \
          signoff=$(command -v signoff) && PATH=\"$(cd ../bare && pwd)\" \"$signoff\" {arguments}"
@@ -42,9 +42,8 @@ fn a_bead_is_claimed_worked_landed_and_closed() {
     ✓ Run 1 is through, all approved: 2 tasks, 2 completed
         It is on signoff/run-1; signoff land brings it to the default branch
     ");
-    // What is closed does not hold the next one up: of each bead the order is told.
-    let of =
-        |id: &str| asked(&project).lines().filter(|line| line.contains(id)).collect::<Vec<_>>().join("\n");
+    // Closing a bead does not block the next one, so only the order of the calls for one bead is fixed.
+    let of = |id: &str| asked(&project).lines().filter(|line| line.contains(id)).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(of("b-1"), @"
     update b-1 --claim --json
     show b-1 --json
@@ -68,7 +67,7 @@ fn a_bead_is_claimed_worked_landed_and_closed() {
 }
 
 #[test]
-fn without_review_nobody_looks() {
+fn without_the_review_flag_no_reviewer_is_called() {
     let project = tracked(&["Add a greeting"], well);
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
@@ -80,16 +79,16 @@ fn without_review_nobody_looks() {
       #1 b-1 Landed on signoff/run-1 as [COMMIT]
     ○ Task #1 (b-1) completed (not reviewed)
     ");
-    insta::assert_snapshot!(project.calls().story(), @"implement task 1 cycle 0: exit 0");
+    insta::assert_snapshot!(project.calls().summary(), @"implement task 1 cycle 0: exit 0");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
 }
 
 #[test]
-fn all_slots_start_at_once() {
+fn all_slots_start_in_parallel() {
     let waits = |number: &str| format!("../../../../begun-{number}");
     let project = tracked(&["One", "Two", "Three"], |script| {
         let begins = works().write(&waits("{task}"), "");
-        // Each waits for all others: one after the other they would never end.
+        // Each waits for all others: run one after the other they would never end.
         script.rule((1..=3).fold(begins, |rule, number| rule.wait_for(&waits(&number.to_string()))))
     });
     let output = project.run(&["run", "beads", "-j", "3"]);
@@ -100,13 +99,13 @@ fn all_slots_start_at_once() {
 }
 
 #[test]
-fn what_drifts_is_fixed_and_reviewed_again() {
+fn work_with_drift_is_fixed_and_reviewed_again() {
     let project = tracked(&["Add a greeting"], |script| {
         script
             .rule(works())
-            .rule(Rule::role("review").cycle(1).say(DRIFT))
-            .rule(Rule::role("review").say(PASS))
-            .rule(Rule::role("fix").append("{task}.txt", "check\n").say("Fixed.\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(DRIFT))
+            .rule(ScriptRule::role("review").say(PASS))
+            .rule(ScriptRule::role("fix").append("{task}.txt", "check\n").say("Fixed.\n"))
     });
     insta::assert_snapshot!(said(&project.run(&["run", "beads", "--review"])), @"
     exit 0
@@ -124,7 +123,7 @@ fn what_drifts_is_fixed_and_reviewed_again() {
     ✓ Task #1 (b-1) completed (APPROVED after 2 cycles)
     ");
     let calls = project.calls();
-    let again = &calls.of_role("review").nth(1).unwrap().prompt;
+    let again = &calls.with_role("review").nth(1).unwrap().prompt;
     for words in [
         "- Task id: b-1",
         "Add a greeting",
@@ -137,13 +136,13 @@ fn what_drifts_is_fixed_and_reviewed_again() {
     ] {
         assert!(again.contains(words), "`{words}` is not in\n{again}");
     }
-    let fix = &calls.of_role("fix").next().unwrap().prompt;
+    let fix = &calls.with_role("fix").next().unwrap().prompt;
     assert!(fix.contains("work.txt lacks a check") && fix.contains("no_beads_available"), "{fix}");
 }
 
 #[test]
-fn a_file_of_the_tracker_is_only_read() {
-    let project = Project::with_agent(PROGRAM, well);
+fn a_tracker_file_is_only_read() {
+    let project = TestProject::with_agent(PROGRAM, well);
     let blocked = r#"{"id":"b-3","title":"Third","status":"open","priority":0,"dependencies":[{"issue_id":"b-3","depends_on_id":"b-1","type":"blocks"}]}"#;
     let text = [
         bead("b-1", "First", 1).as_str(),
@@ -200,7 +199,7 @@ fn a_file_of_the_tracker_is_only_read() {
     exit 0
     --- stderr
     warning: .beads/issues.jsonl:5: the last line is cut off and was left out
-    b-1, b-2, b-3: done by signoff, open in .beads/issues.jsonl. A file does not tell what was opened again: `signoff add` has it done again
+    b-1, b-2, b-3: done by signoff, open in .beads/issues.jsonl. A file does not say what was reopened: `signoff add` adds it again
     Nothing is ready in .beads/issues.jsonl
     ");
     insta::assert_snapshot!(said(&project.run(&["run", "--as", "beads", ".beads/issues.jsonl", "--dry-run"])), @"
@@ -216,14 +215,14 @@ fn a_file_of_the_tracker_is_only_read() {
     ");
 }
 
-/// A bead that another one blocked, as the tracker prints it.
+/// A bead that depended on another one, as the tracker prints it.
 pub(super) fn blocked(id: &str, title: &str, by: &str) -> String {
     let dependency = format!(r#"{{"issue_id":"{id}","depends_on_id":"{by}","type":"blocks"}}"#);
     format!(r#"{{"id":"{id}","title":"{title}","status":"open","dependencies":[{dependency}]}}"#) + "\n"
 }
 
 #[test]
-fn a_bead_begins_where_the_one_before_it_ended() {
+fn a_bead_starts_from_the_work_of_its_dependency() {
     for review in ["--review", "--no-review"] {
         let project = tracked(&["First"], well);
         assert_eq!(project.run(&["run", "beads", review]).code, Some(0));
@@ -231,16 +230,13 @@ fn a_bead_begins_where_the_one_before_it_ended() {
         assert_eq!(project.run(&["run", "beads", review]).code, Some(0));
         let files = project.git("ls-tree --name-only signoff/run-2");
         assert!(files.contains("1.txt") && files.contains("2.txt"), "{review}: {files}");
-        assert_eq!(
-            project.run(&["show", "2", "--json"]).json()["task"]["depends_on"],
-            serde_json::json!([1])
-        );
+        assert_eq!(project.run(&["show", "2", "--json"]).json()["task"]["depends_on"], serde_json::json!([1]));
     }
 }
 
-/// Trackers may list what is ready without what it came after; asked for one task, they tell.
+/// Trackers may omit dependencies in the list of ready beads and print them only for a single bead.
 #[test]
-fn what_a_bead_comes_after_may_be_told_when_it_is_claimed() {
+fn dependencies_can_be_read_when_a_bead_is_claimed() {
     let project = tracked(&["First"], well);
     assert_eq!(project.run(&["run", "beads"]).code, Some(0));
     let second = bead("b-2", "Second", 2);
@@ -254,7 +250,7 @@ fn what_a_bead_comes_after_may_be_told_when_it_is_claimed() {
 }
 
 #[test]
-fn a_bead_that_is_opened_again_becomes_a_new_task() {
+fn a_reopened_bead_becomes_a_new_task() {
     let project = tracked(&["Add a greeting"], well);
     assert_eq!(project.run(&["run", "beads"]).code, Some(0));
     let directory = project.env.root().join("beads");
@@ -278,16 +274,16 @@ fn a_bead_that_is_opened_again_becomes_a_new_task() {
     ");
 }
 
-/// A bead that nobody could close is open there, and done.
+/// A bead that could not be closed is open in the tracker, but its task is complete.
 #[test]
-fn a_bead_that_was_not_closed_is_not_done_again() {
+fn a_bead_that_was_not_closed_is_not_worked_again() {
     let project = tracked(&["Add a greeting"], well);
     install(&project, &BD.replace("close) ", "close) mv begun/$2 open/$2; exit 1; "));
     assert_eq!(project.run(&["run", "beads"]).code, Some(1));
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
     exit 0
     --- stderr
-    b-1 is left out: task 1 has it (completed): `signoff run --resume` closes b-1 if that is still to be done, `signoff add` has it done again
+    b-1 is left out: task 1 has it (completed): `signoff run --resume` closes b-1 if it is still open, `signoff add` adds it again
     Run 1 was left unfinished: `signoff run --resume 1` goes on with it
     Nothing is ready in bd
     ");
@@ -297,29 +293,28 @@ fn a_bead_that_was_not_closed_is_not_done_again() {
 }
 
 #[test]
-fn a_tracker_that_keeps_nothing_closed_is_not_worked_for_ever() {
+fn a_tracker_that_reopens_closed_beads_does_not_cause_an_endless_run() {
     let project = tracked(&["Add a greeting"], well);
     install(&project, &BD.replace("close) ", "close) mv begun/$2 open/$2; exit; "));
     assert_eq!(project.run(&["run", "beads"]).code, Some(0));
-    assert_eq!(project.calls().of_role("implement").count(), 1);
+    assert_eq!(project.calls().with_role("implement").count(), 1);
 }
 
 /// The first bead is closed only once the second one is worked.
 #[test]
-fn a_slow_close_keeps_no_slot_empty() {
+fn a_slow_close_does_not_block_a_slot() {
     let project = tracked(&["One", "Two", "Three"], |script| {
         script.rule(works().task("2").write("../../../../beads/go", "")).rule(works())
     });
-    // What the last one waits for is made ready by the first.
+    // Closing the first bead makes the last one ready.
     let beads_of = |name: &str| project.env.root().join("beads").join(name);
     fs::rename(beads_of("open/b-3"), beads_of("b-3")).unwrap();
-    let waits =
-        "close) while [ $2 = b-1 ] && [ ! -e go ]; do sleep 0.05; done; [ $2 = b-1 ] && mv b-3 open; ";
+    let waits = "close) while [ $2 = b-1 ] && [ ! -e go ]; do sleep 0.05; done; [ $2 = b-1 ] && mv b-3 open; ";
     install(&project, &BD.replace("close) ", waits));
     let output = project.run(&["run", "beads", "-j", "1"]);
     assert_eq!(output.code, Some(0), "{output}");
     assert_eq!(beads(&project, "closed"), ["b-1", "b-2", "b-3"]);
-    assert_eq!(project.calls().of_role("implement").count(), 3);
+    assert_eq!(project.calls().with_role("implement").count(), 3);
     let claims = asked(&project).lines().filter(|line| line.starts_with("update")).count();
     assert_eq!(claims, 3, "each is offered once");
 }
@@ -373,7 +368,7 @@ fn a_dry_run_starts_nothing() {
 
 #[test]
 fn the_queue_fills_slots_too() {
-    let project = Project::with_agent(PROGRAM, well);
+    let project = TestProject::with_agent(PROGRAM, well);
     project.run(&["add", "Reviewed", "-a"]);
     project.run(&["add", "Not reviewed"]);
     insta::assert_snapshot!(said(&project.run(&["run", "queue", "-j", "1"])), @"
@@ -407,7 +402,7 @@ fn the_queue_fills_slots_too() {
 
 #[test]
 fn a_linked_worktree_has_the_tracker_of_the_main_checkout() {
-    let project = Project::with_agent(PROGRAM, well);
+    let project = TestProject::with_agent(PROGRAM, well);
     project.git("worktree add -q ../linked -b linked");
     project.env.write(".beads/issues.jsonl", bead("b-1", "First", 1));
     insta::assert_snapshot!(without_a_program(&project, "--version >/dev/null; cd ../linked && PATH=\"$(cd ../bare && pwd)\" \"$signoff\" run beads --dry-run"), @"
@@ -419,13 +414,13 @@ fn a_linked_worktree_has_the_tracker_of_the_main_checkout() {
 }
 
 #[test]
-fn prompts_of_ones_own() {
+fn custom_prompts() {
     let project = tracked(&["Add a greeting"], |script| {
         script
             .rule(works())
-            .rule(Rule::role("review").cycle(1).say(DRIFT))
-            .rule(Rule::role("review").say(PASS))
-            .rule(Rule::role("fix").append("{task}.txt", "check\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(DRIFT))
+            .rule(ScriptRule::role("review").say(PASS))
+            .rule(ScriptRule::role("fix").append("{task}.txt", "check\n"))
     });
     project.env.write("prompts/developer.md", "You are our developer.\n");
     project.env.write("prompts/reviewer.md", "You are our reviewer.\n");
@@ -451,10 +446,10 @@ fn prompts_of_ones_own() {
     let output = project.run(&["run", "beads", "--reviewer-prompt", "prompts/reviewer.md"]);
     assert_eq!(output.code, Some(0), "{output}");
     let calls = project.calls();
-    let begin = |role| calls.of_role(role).map(|call| call.prompt.lines().next().unwrap().to_owned());
+    let begin = |role| calls.with_role(role).map(|call| call.prompt.lines().next().unwrap().to_owned());
     assert!(begin("implement").chain(begin("fix")).all(|line| line == "You are our developer."));
     assert!(begin("review").all(|line| line == "You are our reviewer."));
-    insta::assert_snapshot!(project.calls().story(), @"
+    insta::assert_snapshot!(project.calls().summary(), @"
     implement task 1 cycle 0: exit 0
     review general task 1 cycle 1: exit 0
     fix task 1 cycle 1: exit 0
@@ -463,8 +458,8 @@ fn prompts_of_ones_own() {
 }
 
 #[test]
-fn no_tracker_at_all() {
-    let project = Project::with_agent(PROGRAM, well);
+fn a_missing_tracker() {
+    let project = TestProject::with_agent(PROGRAM, well);
     insta::assert_snapshot!(said(&without_a_program(&project, "run beads")), @"
     exit 2
     --- stderr
@@ -490,7 +485,7 @@ fn no_tracker_at_all() {
 
 #[test]
 fn a_broken_tracker_is_an_error() {
-    let project = Project::with_agent(PROGRAM, well);
+    let project = TestProject::with_agent(PROGRAM, well);
     let mut all = String::new();
     for program in [
         "echo 'no database' >&2; exit 3",
@@ -511,22 +506,22 @@ fn a_broken_tracker_is_an_error() {
 
     exit 1
     --- stderr
-    error: `bd ready --json` printed what nobody can read: expected value at line 1 column 1: Ready work (2):
+    error: could not parse the output of `bd ready --json`: expected value at line 1 column 1: Ready work (2):
     hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
 
     exit 1
     --- stderr
-    error: `bd ready --json` printed what nobody can read: control character (\u0000-\u001F) found while parsing a string at line 2 column 0: [{"id": "b-1", "title
+    error: could not parse the output of `bd ready --json`: control character (\u0000-\u001F) found while parsing a string at line 2 column 0: [{"id": "b-1", "title
     hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
 
     exit 1
     --- stderr
-    error: `bd ready --json` printed what nobody can read: EOF while parsing a value at line 1 column 0; it said nothing
+    error: could not parse the output of `bd ready --json`: EOF while parsing a value at line 1 column 0; it said nothing
     hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
 
     exit 1
     --- stderr
-    error: `bd ready --json` printed what nobody can read: expected a list of issues: {"error": "locked"}
+    error: could not parse the output of `bd ready --json`: expected a list of issues: {"error": "locked"}
     hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
 
     exit 1
@@ -546,7 +541,7 @@ fn a_broken_tracker_is_an_error() {
 }
 
 #[test]
-fn a_tracker_that_breaks_while_it_works_loses_nothing() {
+fn a_tracker_that_fails_during_the_run_loses_nothing() {
     let project = tracked(&["Add a greeting"], well);
     install(&project, &BD.replace("close) ", "close) echo 'the disk is full' >&2; exit 1; "));
     insta::assert_snapshot!(said(&project.run(&["run", "beads"])), @"
@@ -566,7 +561,7 @@ fn a_tracker_that_breaks_while_it_works_loses_nothing() {
     install(&project, BD);
     insta::assert_snapshot!(said(&project.run(&["run", "--resume"])), @"exit 0");
     assert_eq!(beads(&project, "closed"), ["b-1"]);
-    assert_eq!(project.calls().of_role("implement").count(), 1);
+    assert_eq!(project.calls().with_role("implement").count(), 1);
     fs::remove_file(project.env.root().join("bin/bd")).unwrap();
     insta::assert_snapshot!(said(&project.run(&["run", "--resume"])), @"
     exit 0

@@ -1,27 +1,27 @@
-//! An attempt that hangs and times out is tried again, goes on in its session, and is done.
+//! An attempt that times out is retried, resumes its session, and completes.
 
-use signoff_testkit::model::{Fault, Rule, Script, Turn, Usage};
+use signoff_testkit::model::{Fault, ModelRule, ModelScript, ModelTurn, TokenUsage};
 
 use super::{Cli, Team};
 
-fn used(input: u64, output: u64) -> Usage {
-    Usage { input, output, ..Usage::default() }
+fn used(input: u64, output: u64) -> TokenUsage {
+    TokenUsage { input, output, ..TokenUsage::default() }
 }
 
-fn script() -> Script {
+fn script() -> ModelScript {
     let goes_on = r"(?s)You go on in a session that you had before.*# IMPLEMENT PHASE";
-    Script::new()
+    ModelScript::new()
         .rule(
-            Rule::named("again")
+            ModelRule::named("again")
                 .matching(goes_on)
-                .turn(Turn::silent().write("{cwd}/second.txt", "two\n").usage(used(2000, 40)))
-                .turn(Turn::say("Done.").usage(used(2100, 15))),
+                .turn(ModelTurn::silent().write("{cwd}/second.txt", "two\n").usage(used(2000, 40)))
+                .turn(ModelTurn::say("Done.").usage(used(2100, 15))),
         )
         .rule(
-            Rule::named("implement")
-                .asked_for("# IMPLEMENT PHASE")
-                .turn(Turn::silent().write("{cwd}/first.txt", "one\n").usage(used(1000, 50)))
-                .turn(Turn::say("Done.").fault(Fault::Hang)),
+            ModelRule::named("implement")
+                .prompt_contains("# IMPLEMENT PHASE")
+                .turn(ModelTurn::silent().write("{cwd}/first.txt", "one\n").usage(used(1000, 50)))
+                .turn(ModelTurn::say("Done.").fault(Fault::Hang)),
         )
 }
 
@@ -43,12 +43,12 @@ fn goes_on(cli: Cli) {
     assert_eq!((&first["outcome"], &second["outcome"]), (&"silent".into(), &"complete".into()));
     assert_eq!(second["resumes"], "a1");
     assert_eq!(first["session"], second["session"]);
-    let seen = &model.requests_of("again");
+    let seen = &model.replies_of_rule("again");
     assert!(!seen.is_empty(), "the model was asked in the same session");
     let tokens = |one: &serde_json::Value| (one["input_tokens"].as_u64(), one["output_tokens"].as_u64());
-    let served = model.served("again");
+    let served = model.rule_usage("again");
     assert_eq!(tokens(second), (Some(served.input), Some(served.output)), "{shown:#}");
-    assert_eq!(tokens(first).0, Some(model.served("implement").input), "{shown:#}");
+    assert_eq!(tokens(first).0, Some(model.rule_usage("implement").input), "{shown:#}");
 }
 
 #[test]

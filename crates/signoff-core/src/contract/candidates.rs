@@ -1,0 +1,309 @@
+//! Candidate answers: which of them count, and whether they agree.
+
+use std::rc::Rc;
+
+use super::markdown_structure::MarkupKind;
+use super::message::FinalMessage;
+use super::{ReviewRequest, limits};
+use crate::review::{Review, Violation, ViolationCode};
+use crate::similarity;
+
+/// Maximum number of candidate answers in one message.
+pub(super) const MAX_CANDIDATES: usize = 1000;
+
+/// The review and commit that an answer names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Binding {
+    pub nonce: Option<String>,
+    pub commit: Option<String>,
+}
+
+impl Binding {
+    pub fn has_nonce_of(&self, ask: &ReviewRequest) -> bool {
+        let asked = expected_nonce(ask);
+        asked.is_some() && self.nonce.as_deref() == asked
+    }
+
+    /// Whether it carries the nonce of another review. An empty nonce counts as missing.
+    fn mismatches(&self, ask: &ReviewRequest) -> bool {
+        let said = self.nonce.as_deref().filter(|nonce| !nonce.is_empty());
+        said.is_some() && expected_nonce(ask).is_some() && said != expected_nonce(ask)
+    }
+}
+
+fn expected_nonce(ask: &ReviewRequest) -> Option<&str> {
+    ask.nonce.as_ref().map(|nonce| nonce.as_str()).filter(|nonce| !nonce.is_empty())
+}
+
+fn mismatch(offset: usize) -> Violation {
+    let message = "the answer carries the nonce of another review; copy the one of this review";
+    Violation::new(ViolationCode::NonceMismatch, offset, message)
+}
+
+/// Returns a violation if a nonce comment outside quotes names another review.
+pub(super) fn check_nonces(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<(), Violation> {
+    const MARK: &str = "signoff:";
+    let text = message.text();
+    if expected_nonce(ask).is_none() || !text.contains(MARK) {
+        return Ok(());
+    }
+    let mut from = 0;
+    while let Some(at) = text[from..].find("<!--").map(|at| from + at) {
+        let Some(end) = text[at..].find("-->").map(|end| at + end + "-->".len()) else { break };
+        from = end;
+        let wrong = parse_nonce_comment(&text[at..end]).is_some_and(|binding| binding.mismatches(ask));
+        let said = || matches!(message.structure().markup_at(at), None | Some(MarkupKind::Html | MarkupKind::Comment));
+        if wrong && said() {
+            return Err(mismatch(at));
+        }
+    }
+    Ok(())
+}
+
+/// Returns a violation if the answer is bound to another commit than the one under review.
+pub(super) fn check_commit(binding: &Binding, ask: &ReviewRequest, offset: usize) -> Result<(), Violation> {
+    let (Some(said), Some(asked)) = (&binding.commit, &ask.commit) else { return Ok(()) };
+    if same_commit(said, asked.as_str()) {
+        return Ok(());
+    }
+    let message = format!("the answer is bound to commit `{}`, not to the one under review", clip(said));
+    Err(Violation::new(ViolationCode::CommitMismatch, offset, message))
+}
+
+/// Whether the ids are equal, or one abbreviates the other as git does.
+fn same_commit(a: &str, b: &str) -> bool {
+    const SHORTEST: usize = 7;
+    let length = a.len().min(b.len());
+    let prefixes = a.as_bytes().get(..length).zip(b.as_bytes().get(..length));
+    let alike = prefixes.is_some_and(|(a, b)| a.eq_ignore_ascii_case(b));
+    alike && (a.len() == b.len() || length >= SHORTEST)
+}
+
+/// How a candidate counts, by the text around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CandidateKind {
+    Plain,
+    /// A bare "nothing found", as reviews in other contracts contain it. A verdict takes precedence.
+    Remark,
+    /// Inside a block quote, inline code, a diff or similar. It can contradict an answer but is not one.
+    Quoted,
+    /// Inside a broken text. Counts as quoted, unless it carries the nonce.
+    Fragment,
+    /// Possibly a damaged answer. It is not an answer, but it rejects an approval in the same contract.
+    Doubt,
+    /// Objects to the work without being an answer. It rejects an approval in any contract.
+    Denial,
+}
+
+impl CandidateKind {
+    /// Whether it can only reject approvals.
+    pub fn is_objection(self) -> bool {
+        match self {
+            Self::Doubt | Self::Denial => true,
+            Self::Plain | Self::Remark | Self::Quoted | Self::Fragment => false,
+        }
+    }
+
+    /// Whether it is an answer itself: neither quoted nor an objection.
+    pub fn is_answer(self) -> bool {
+        match self {
+            Self::Plain | Self::Remark | Self::Fragment => true,
+            Self::Quoted | Self::Doubt | Self::Denial => false,
+        }
+    }
+
+    /// Whether the text around it keeps it from being an answer.
+    pub fn is_quoted_or_fragment(self) -> bool {
+        matches!(self, Self::Quoted | Self::Fragment)
+    }
+}
+
+/// A candidate answer in a message.
+#[derive(Debug, Clone)]
+pub(super) struct AnswerCandidate {
+    pub offset: usize,
+    pub binding: Binding,
+    pub kind: CandidateKind,
+    /// Shared: the same verdict stated twice gives the same review.
+    pub answer: Result<Rc<Review>, Violation>,
+}
+
+/// Objections to an approval. Keeps only the first of each kind, since a message can hold any number of broken
+/// texts.
+#[derive(Debug, Default)]
+pub(super) struct ObjectionSet {
+    pub first: Vec<AnswerCandidate>,
+}
+
+impl ObjectionSet {
+    pub fn insert(&mut self, doubt: Option<AnswerCandidate>, ask: &ReviewRequest) {
+        let Some(doubt) = doubt else { return };
+        let sort = |one: &AnswerCandidate| (one.kind, one.binding.has_nonce_of(ask));
+        if self.first.iter().all(|known| sort(known) != sort(&doubt)) {
+            self.first.push(doubt);
+        }
+    }
+}
+
+/// Selects the review from the candidates of one contract.
+pub(super) fn select(
+    candidates: Vec<AnswerCandidate>,
+    ask: &ReviewRequest,
+    nothing: &str,
+) -> Result<Review, Violation> {
+    resolve(filter_by_nonce(candidates, ask)?, ask, nothing)
+}
+
+/// Keeps only the candidates with the right nonce if there are any. If the nonce is required, all others are
+/// dropped. An answer with the nonce of another review is a violation.
+pub(super) fn filter_by_nonce(
+    mut candidates: Vec<AnswerCandidate>,
+    ask: &ReviewRequest,
+) -> Result<Vec<AnswerCandidate>, Violation> {
+    check_candidates(&candidates, ask)?;
+    if candidates.iter().any(|candidate| candidate.binding.has_nonce_of(ask)) {
+        candidates.retain(|candidate| candidate.binding.has_nonce_of(ask));
+        for candidate in candidates.iter_mut().filter(|one| one.kind == CandidateKind::Fragment) {
+            candidate.kind = CandidateKind::Plain;
+        }
+    } else if ask.require_nonce && !candidates.is_empty() {
+        let violation = nonce_missing(&candidates);
+        // The nonce protects approvals. A refusal counts without it.
+        candidates.retain(refuses);
+        return if candidates.is_empty() { Err(violation) } else { Ok(candidates) };
+    }
+    Ok(candidates)
+}
+
+/// Returns a violation if an answer carries the nonce of another review.
+pub(super) fn check_candidates<'c>(
+    candidates: impl IntoIterator<Item = &'c AnswerCandidate>,
+    ask: &ReviewRequest,
+) -> Result<(), Violation> {
+    let mut answers = candidates.into_iter().filter(|one| one.kind.is_answer());
+    let wrong = answers.find(|one| one.binding.mismatches(ask));
+    wrong.map_or(Ok(()), |one| Err(mismatch(one.offset)))
+}
+
+fn refuses(candidate: &AnswerCandidate) -> bool {
+    let refused = candidate.answer.as_ref().is_ok_and(|review| !review.verdict.approves());
+    refused && candidate.kind.is_answer()
+}
+
+/// The violation of the first answer that broke before its nonce, or else `NonceMissing`.
+fn nonce_missing(candidates: &[AnswerCandidate]) -> Violation {
+    let broken = candidates.iter().filter(|candidate| !candidate.kind.is_quoted_or_fragment()).find_map(|one| {
+        one.answer.as_ref().err().filter(|violation| {
+            matches!(violation.code, ViolationCode::Malformed | ViolationCode::Truncated | ViolationCode::TooDeep)
+        })
+    });
+    broken.cloned().unwrap_or_else(|| {
+        let offset = candidates.first().map_or(0, |candidate| candidate.offset);
+        Violation::new(ViolationCode::NonceMissing, offset, "no answer carries the nonce of this review")
+    })
+}
+
+/// Requires all answers to be complete, bound to this commit and equal. An approval also requires that there is no
+/// objection.
+pub(super) fn resolve(
+    candidates: Vec<AnswerCandidate>,
+    ask: &ReviewRequest,
+    nothing: &str,
+) -> Result<Review, Violation> {
+    let (doubts, answers): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| candidate.kind.is_objection());
+    let doubt = doubts.into_iter().find_map(|candidate| candidate.answer.err());
+    if answers.is_empty() {
+        return Err(no_answer(doubt, nothing));
+    }
+    let review = require_agreement(answers, ask, nothing)?;
+    match doubt {
+        Some(violation) if review.verdict.approves() => Err(violation),
+        Some(_) | None => Ok(review),
+    }
+}
+
+/// The violation for a message without an answer: the broken answer if there is one, or else `NoVerdict`.
+pub(super) fn no_answer(doubt: Option<Violation>, nothing: &str) -> Violation {
+    let broken = doubt.filter(|violation| violation.code != ViolationCode::Disagreement);
+    broken.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))
+}
+
+fn require_agreement(
+    candidates: Vec<AnswerCandidate>,
+    ask: &ReviewRequest,
+    nothing: &str,
+) -> Result<Review, Violation> {
+    let said = candidates.iter().any(|candidate| !candidate.kind.is_quoted_or_fragment());
+    if let (Some(first), false) = (candidates.first(), said) {
+        let message = "the only answer is quoted text; state it as the answer itself";
+        return Err(Violation::new(ViolationCode::NoVerdict, first.offset, message));
+    }
+    let mut agreed: Option<Rc<Review>> = None;
+    for candidate in candidates {
+        check_commit(&candidate.binding, ask, candidate.offset)?;
+        let review = candidate.answer?;
+        if agreed.as_ref().is_some_and(|first| !Rc::ptr_eq(first, &review) && **first != *review) {
+            return Err(disagreement(candidate.offset));
+        }
+        agreed.get_or_insert(review);
+    }
+    let review = agreed.ok_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))?;
+    Ok(finish(Rc::unwrap_or_clone(review), ask))
+}
+
+pub(super) fn disagreement(offset: usize) -> Violation {
+    Violation::new(ViolationCode::Disagreement, offset, "two answers in one message say different things")
+}
+
+pub(super) fn too_many(offset: usize) -> Violation {
+    let message = format!("the message holds more than {MAX_CANDIDATES} answers");
+    Violation::new(ViolationCode::TooLarge, offset, message)
+}
+
+/// Completes a review in any format: lets findings override the verdict, truncates texts, assigns ids and sets the
+/// judged commit.
+pub(super) fn finish(review: Review, ask: &ReviewRequest) -> Review {
+    let mut review = review.with_verdict_from_findings(ask.fail_on);
+    limits::truncate_texts(&mut review);
+    similarity::assign_ids(&mut review.findings);
+    review.judged.commit.clone_from(&ask.commit);
+    review
+}
+
+/// Shortens a reviewer's text for use in an error message.
+pub(super) fn clip(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut chars = text.chars();
+    let mut short: String = chars.by_ref().take(LONGEST).collect();
+    if chars.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// Parses `<!-- signoff:NONCE -->` or `<!-- signoff:NONCE COMMIT -->`, alone on its line.
+pub(super) fn parse_nonce_comment(line: &str) -> Option<Binding> {
+    let inner = line.trim().strip_prefix("<!--")?.strip_suffix("-->")?.trim().strip_prefix("signoff:")?;
+    let mut words = inner.split_whitespace();
+    let binding = Binding { nonce: words.next().map(str::to_owned), commit: words.next().map(str::to_owned) };
+    words.next().is_none().then_some(binding)
+}
+
+/// The binding of an answer at `start..end` from comment lines next to it, with only blank lines between. Prefers a
+/// binding with the right nonce, and among those one that names another commit.
+pub(super) fn adjacent_binding(message: &FinalMessage<'_>, start: usize, end: usize, ask: &ReviewRequest) -> Binding {
+    const MOST: usize = 8;
+    let text = message.text();
+    let adjacent = |line: &&str| line.trim().is_empty() || parse_nonce_comment(line).is_some();
+    let before = text[..message.line_at(start).start].rsplit('\n').take_while(adjacent);
+    let after = text[message.line_at(end).end..].split('\n').take_while(adjacent);
+    let before: Vec<_> = before.filter_map(parse_nonce_comment).take(MOST).collect();
+    let mut found = before.into_iter().chain(after.filter_map(parse_nonce_comment).take(MOST)).collect::<Vec<_>>();
+    if found.iter().any(|binding| binding.has_nonce_of(ask)) {
+        found.retain(|binding| binding.has_nonce_of(ask));
+    }
+    let rank = |binding: &Binding| (check_commit(binding, ask, start).is_err(), binding.commit.is_some());
+    let first = found.iter().position(|binding| rank(binding) == found.iter().map(rank).max().unwrap_or_default());
+    first.map(|at| found.swap_remove(at)).unwrap_or_default()
+}

@@ -1,0 +1,389 @@
+//! Applies events to the state of a run.
+
+use super::{LoopStatus, Picking, Run, RunEvent, RunOutcome, RunPolicy, RunStage};
+use crate::ids::LoopId;
+use crate::machine::Outcome;
+use crate::workflow::{Arrangement, Landing};
+
+/// Applies an event to a run that has not ended.
+pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
+    match event {
+        RunEvent::Started if this.stage == RunStage::Queued => start(this, policy),
+        RunEvent::PreparationEnded { outcome } if this.stage == RunStage::Preparing => {
+            if !outcome.is_completed() {
+                this.stage = RunStage::Done(aborted_outcome(&outcome));
+            }
+        }
+        RunEvent::GroupsPlanned { groups } => plan(this, groups, policy),
+        RunEvent::TaskPicked { loop_id } if this.picks > 0 && !this.loops.contains_key(&loop_id) => {
+            this.picks -= 1;
+            add(this, current_group(this), loop_id);
+        }
+        RunEvent::NothingToPick if this.picks > 0 => {
+            this.picks -= 1;
+            this.picking = this.picking.max(Picking::Dry);
+        }
+        RunEvent::PickingStopped if is_picking(this, policy) => this.picking = Picking::Closed,
+        RunEvent::TaskClosed { loop_id } => task_closed(this, &loop_id),
+        RunEvent::LoopStatusChanged { loop_id, standing } => loop_changed(this, loop_id, standing, policy),
+        RunEvent::AttemptSpent { since_checkpoint } => {
+            let due = |(loop_id, since): (&LoopId, &u32)| {
+                let active = this.loops.get(loop_id).is_some_and(LoopStatus::is_active);
+                active && policy.checkpoint_interval.is_some_and(|interval| *since >= interval)
+            };
+            if since_checkpoint.iter().any(due) {
+                this.checkpoint.start(&this.loops);
+            }
+        }
+        RunEvent::CheckpointReviewed { loop_id } => checkpoint_reviewed(this, &loop_id),
+        RunEvent::FinalReviewEnded { outcome } if this.stage == RunStage::Reviewing => {
+            this.stage = after_final_review(this, &outcome, policy);
+        }
+        RunEvent::Landed => {
+            if let RunStage::Landing(outcome) = this.stage {
+                this.stage = reopened(this).unwrap_or(RunStage::Done(outcome));
+            }
+        }
+        RunEvent::Cancelled { .. } => cancel(this),
+        RunEvent::Started
+        | RunEvent::PreparationEnded { .. }
+        | RunEvent::TaskPicked { .. }
+        | RunEvent::NothingToPick
+        | RunEvent::PickingStopped
+        | RunEvent::FinalReviewEnded { .. } => {}
+    }
+}
+
+fn start(this: &mut Run, policy: &RunPolicy) {
+    let waits_for_plan = policy.has_planning || policy.arrangement != Arrangement::Slots;
+    this.stage = if waits_for_plan { RunStage::Preparing } else { RunStage::Working { group: 0 } };
+}
+
+/// The outcome of a run whose planning or final review failed.
+fn aborted_outcome(outcome: &Outcome) -> RunOutcome {
+    match outcome {
+        Outcome::Cancelled => RunOutcome::Cancelled,
+        Outcome::NothingToReview => RunOutcome::Attention,
+        Outcome::Approved { .. }
+        | Outcome::Accepted { .. }
+        | Outcome::Unreviewed
+        | Outcome::CompletedWithIssues
+        | Outcome::Exhausted
+        | Outcome::Discussion
+        | Outcome::Failed
+        | Outcome::Stuck => RunOutcome::Failed,
+    }
+}
+
+fn is_picking(this: &Run, policy: &RunPolicy) -> bool {
+    let working = matches!(this.stage, RunStage::Working { .. } | RunStage::Blocked { .. });
+    working && policy.arrangement == Arrangement::Slots
+}
+
+/// Sets the planned tasks. A second plan, or one that names a task twice, changes nothing.
+fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>, policy: &RunPolicy) {
+    let first = matches!(this.stage, RunStage::Preparing) && this.loops.is_empty();
+    let mut names: Vec<_> = groups.iter().flatten().collect();
+    names.sort();
+    let count = names.len();
+    names.dedup();
+    if !first || names.len() != count {
+        return;
+    }
+    if count == 0 && !is_independent(policy) {
+        // A queue can be empty, but a plan without tasks is an error.
+        this.stage = RunStage::Done(RunOutcome::Failed);
+        return;
+    }
+    let groups = if policy.arrangement == Arrangement::Chain { split_into_single_tasks(groups) } else { groups };
+    for (index, group) in groups.into_iter().enumerate() {
+        for loop_id in group {
+            add(this, index, loop_id);
+        }
+    }
+    this.stage = RunStage::Working { group: 0 };
+}
+
+/// In a chain each task builds on the one before, so every group has one task.
+fn split_into_single_tasks(groups: Vec<Vec<LoopId>>) -> Vec<Vec<LoopId>> {
+    groups.into_iter().flatten().map(|loop_id| vec![loop_id]).collect()
+}
+
+/// The index of the current group.
+fn current_group(this: &Run) -> usize {
+    match this.stage {
+        RunStage::Working { group } | RunStage::Blocked { group, .. } => group,
+        RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Landing(_) | RunStage::Done(_) => 0,
+    }
+}
+
+fn add(this: &mut Run, group: usize, loop_id: LoopId) {
+    this.groups.resize(this.groups.len().max(group + 1), Vec::new());
+    this.groups[group].push(loop_id.clone());
+    this.loops.insert(loop_id, LoopStatus::Queued);
+}
+
+fn loop_changed(this: &mut Run, loop_id: LoopId, standing: LoopStatus, policy: &RunPolicy) {
+    // A loop that has started is never queued again.
+    if !this.loops.contains_key(&loop_id) || standing == LoopStatus::Queued {
+        return;
+    }
+    this.starting.remove(&loop_id);
+    let lands = matches!(standing, LoopStatus::Ready | LoopStatus::Landing);
+    if this.landing.as_ref() == Some(&loop_id) && !lands {
+        this.landing = None;
+    }
+    // A checkpoint review includes loops that wait for a person.
+    if !standing.is_active() && standing != LoopStatus::Waiting {
+        this.checkpoint.reviewed(&loop_id);
+    }
+    if standing.blocks() && !policy.keep_going {
+        this.picking = Picking::Closed;
+    } else if standing.has_ended() && this.picking == Picking::Dry {
+        this.picking = Picking::Open;
+    }
+    update_unclosed(this, &loop_id, &standing, policy);
+    this.loops.insert(loop_id, standing);
+}
+
+/// Tracks which completed tasks still have to be closed in their tracker.
+fn update_unclosed(this: &mut Run, loop_id: &LoopId, standing: &LoopStatus, policy: &RunPolicy) {
+    let through = |standing: &LoopStatus| matches!(standing, LoopStatus::Ended(outcome) if outcome.is_completed());
+    if !through(standing) {
+        this.unclosed.remove(loop_id);
+    } else if policy.task_source.closes_tasks() && !this.loops.get(loop_id).is_some_and(through) {
+        this.unclosed.insert(loop_id.clone());
+    }
+}
+
+/// A task was closed in its tracker. That may make others ready.
+fn task_closed(this: &mut Run, loop_id: &LoopId) {
+    if this.unclosed.remove(loop_id) && this.picking == Picking::Dry {
+        this.picking = Picking::Open;
+    }
+}
+
+/// Applies an event to a run that has ended. Few events still change it.
+pub fn apply_after_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
+    match event {
+        RunEvent::LoopStatusChanged { loop_id, standing } => loop_changed_after_end(this, &loop_id, standing, policy),
+        RunEvent::TaskClosed { loop_id } => {
+            this.unclosed.remove(&loop_id);
+        }
+        RunEvent::Started
+        | RunEvent::PreparationEnded { .. }
+        | RunEvent::GroupsPlanned { .. }
+        | RunEvent::TaskPicked { .. }
+        | RunEvent::NothingToPick
+        | RunEvent::PickingStopped
+        | RunEvent::AttemptSpent { .. }
+        | RunEvent::CheckpointReviewed { .. }
+        | RunEvent::FinalReviewEnded { .. }
+        | RunEvent::Landed
+        | RunEvent::Cancelled { .. } => {}
+    }
+}
+
+/// A person can reopen loops of a finished run. When all have ended again, the run's outcome and its landing are
+/// recomputed. A cancelled run, or one with a final review, keeps its outcome.
+fn loop_changed_after_end(this: &mut Run, loop_id: &LoopId, standing: LoopStatus, policy: &RunPolicy) {
+    if *loop_id == LoopId::final_review() {
+        return final_review_changed(this, &standing, policy);
+    }
+    if !this.loops.contains_key(loop_id) {
+        return;
+    }
+    update_unclosed(this, loop_id, &standing, policy);
+    this.loops.insert(loop_id.clone(), standing);
+    let own_end = policy.has_final_review || this.stage == RunStage::Done(RunOutcome::Cancelled);
+    if !own_end && this.loops.values().all(LoopStatus::has_ended) {
+        this.stage = finished(this, run_outcome(this), true, policy);
+    }
+}
+
+/// A person retried or decided the final review of a finished run. A cancelled run stays cancelled.
+fn final_review_changed(this: &mut Run, standing: &LoopStatus, policy: &RunPolicy) {
+    if !policy.has_final_review || this.stage == RunStage::Done(RunOutcome::Cancelled) {
+        return;
+    }
+    this.stage = match standing {
+        LoopStatus::Ended(outcome) => after_final_review(this, outcome, policy),
+        LoopStatus::Queued
+        | LoopStatus::Active
+        | LoopStatus::AtCheckpoint
+        | LoopStatus::Waiting
+        | LoopStatus::Ready
+        | LoopStatus::Landing => RunStage::Reviewing,
+    };
+}
+
+/// A loop's checkpoint review arrived. The loop continues, so that it is not due a second time.
+fn checkpoint_reviewed(this: &mut Run, loop_id: &LoopId) {
+    if !this.checkpoint.waits_for(loop_id) {
+        return;
+    }
+    this.checkpoint.reviewed(loop_id);
+    if let Some(standing) = this.loops.get_mut(loop_id).filter(|one| **one == LoopStatus::AtCheckpoint) {
+        *standing = LoopStatus::Active;
+    }
+}
+
+/// The final review ended. If a person reopened a loop meanwhile, the run first finishes that loop.
+fn after_final_review(this: &Run, outcome: &Outcome, policy: &RunPolicy) -> RunStage {
+    if let Some(stage) = reopened(this).filter(|_| *outcome != Outcome::Cancelled) {
+        return stage;
+    }
+    if !outcome.is_completed() {
+        return RunStage::Done(aborted_outcome(outcome));
+    }
+    let worth = run_outcome(this);
+    let noted = worth == RunOutcome::Approved && *outcome == Outcome::CompletedWithIssues;
+    let seen = if noted { RunOutcome::Attention } else { worth };
+    finished(this, seen, outcome.is_approval(), policy)
+}
+
+/// The stage of a run that seemed finished, if a person reopened one of its loops.
+fn reopened(this: &Run) -> Option<RunStage> {
+    let open = this.loops.values().any(|standing| !standing.has_ended());
+    open.then(|| RunStage::Working { group: this.groups.len().saturating_sub(1) })
+}
+
+/// The run is finished. It lands if the policy says so and all its work was approved, apart from cancelled tasks.
+/// `whole` is whether the final review left nothing open.
+fn finished(this: &Run, outcome: RunOutcome, whole: bool, policy: &RunPolicy) -> RunStage {
+    let approved = |standing: &LoopStatus| matches!(standing, LoopStatus::Ended(outcome) if outcome.is_approval());
+    let off = |standing: &LoopStatus| *standing == LoopStatus::Ended(Outcome::Cancelled);
+    let all = this.loops.values().all(|standing| approved(standing) || off(standing));
+    let goes_on = policy.onto_default && whole && all && this.loops.values().any(approved);
+    if goes_on { RunStage::Landing(outcome) } else { RunStage::Done(outcome) }
+}
+
+fn cancel(this: &mut Run) {
+    this.stage = RunStage::Done(RunOutcome::Cancelled);
+    this.starting.clear();
+    this.landing = None;
+    this.picks = 0;
+    this.checkpoint = super::CheckpointRound::default();
+}
+
+/// Advances the run as far as its state allows.
+pub fn settle(this: &mut Run, policy: &RunPolicy) {
+    while let RunStage::Working { group } | RunStage::Blocked { group, .. } = this.stage {
+        let open = open_loops(this, group, policy);
+        this.checkpoint.start_if_due(&this.loops);
+        start_loops(this, &open, policy);
+        request_tasks(this, policy);
+        grant_landing(this, &open, policy);
+        if !open.is_empty() || !is_complete(this, policy) || !this.unclosed.is_empty() {
+            this.stage = stage_of(this, group, &open, policy);
+            return;
+        }
+        this.landing_begun = false;
+        this.stage = next_stage(this, group, policy);
+    }
+}
+
+/// The unfinished loops of the group, after reopened loops of earlier groups.
+fn open_loops(this: &Run, group: usize, policy: &RunPolicy) -> Vec<LoopId> {
+    let (earlier, rest) = this.groups.split_at(group.min(this.groups.len()));
+    let begun = |standing: &LoopStatus| *standing != LoopStatus::Queued && !is_finished(standing, policy);
+    let reopened = this.loops.iter().filter(|(_, standing)| begun(standing)).map(|(loop_id, _)| loop_id);
+    let reopened = reopened.filter(|loop_id| earlier.iter().flatten().any(|other| other == *loop_id));
+    let present = rest.first().into_iter().flatten();
+    let waited = |loop_id: &&LoopId| !this.loops.get(*loop_id).is_some_and(|one| is_finished(one, policy));
+    reopened.chain(present.filter(waited)).cloned().collect()
+}
+
+/// Starts loops of the group while jobs are free.
+fn start_loops(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
+    let free = policy.jobs.max(1).saturating_sub(this.active() + this.starting.len());
+    let waits =
+        |loop_id: &&LoopId| this.loops.get(*loop_id) == Some(&LoopStatus::Queued) && !this.starting.contains(*loop_id);
+    let next: Vec<_> = open.iter().filter(waits).take(free).cloned().collect();
+    this.starting.extend(next);
+}
+
+/// Requests a task for every free slot. A request is not withdrawn, as the task may be claimed already.
+fn request_tasks(this: &mut Run, policy: &RunPolicy) {
+    if policy.arrangement == Arrangement::Slots && this.picking == Picking::Open {
+        let free = policy.jobs.max(1).saturating_sub(this.active() + this.starting.len());
+        this.picks = this.picks.max(free);
+    }
+}
+
+/// Grants the landing to one loop at a time, once the whole group is signed off. After that a loop that is sent back
+/// lands later, and the others do not wait for it.
+fn grant_landing(this: &mut Run, open: &[LoopId], policy: &RunPolicy) {
+    if policy.landing != Landing::Group || this.landing.is_some() || !is_complete(this, policy) {
+        return;
+    }
+    let ready = |loop_id: &LoopId| this.loops.get(loop_id) == Some(&LoopStatus::Ready);
+    if this.landing_begun || open.iter().all(ready) {
+        this.landing = open.iter().find(|loop_id| ready(loop_id)).cloned();
+        this.landing_begun |= this.landing.is_some();
+    }
+}
+
+/// Whether no further task can join the group.
+fn is_complete(this: &Run, policy: &RunPolicy) -> bool {
+    let closed = policy.arrangement != Arrangement::Slots || this.picking != Picking::Open;
+    closed && this.picks == 0
+}
+
+/// Whether the group no longer waits for this loop.
+fn is_finished(standing: &LoopStatus, policy: &RunPolicy) -> bool {
+    standing.has_ended() && (is_independent(policy) || standing.is_resolved())
+}
+
+/// Tasks that do not build on each other do not wait for each other.
+fn is_independent(policy: &RunPolicy) -> bool {
+    match policy.arrangement {
+        Arrangement::Queue | Arrangement::Slots => true,
+        Arrangement::Chain | Arrangement::Groups => false,
+    }
+}
+
+/// A group is blocked when all its loops have stopped and one of them failed.
+fn stage_of(this: &Run, group: usize, open: &[LoopId], policy: &RunPolicy) -> RunStage {
+    let is = |loop_id: &LoopId, what: fn(&LoopStatus) -> bool| this.loops.get(loop_id).is_some_and(what);
+    let over = |loop_id: &LoopId| is(loop_id, LoopStatus::blocks) || is(loop_id, LoopStatus::is_resolved);
+    let by: Vec<_> = open.iter().filter(|loop_id| is(loop_id, LoopStatus::blocks)).cloned().collect();
+    if by.is_empty() || is_independent(policy) || this.landing.is_some() || !open.iter().all(over) {
+        return RunStage::Working { group };
+    }
+    RunStage::Blocked { group, by }
+}
+
+fn next_stage(this: &Run, group: usize, policy: &RunPolicy) -> RunStage {
+    if group + 1 < this.groups.len() {
+        RunStage::Working { group: group + 1 }
+    } else if policy.has_final_review
+        && this.loops.values().any(|standing| *standing != LoopStatus::Ended(Outcome::Cancelled))
+    {
+        RunStage::Reviewing
+    } else {
+        finished(this, run_outcome(this), true, policy)
+    }
+}
+
+/// The worst outcome of the run's loops.
+fn run_outcome(this: &Run) -> RunOutcome {
+    let outcomes = || {
+        this.loops.values().filter_map(|standing| match standing {
+            LoopStatus::Ended(outcome) => Some(outcome),
+            LoopStatus::Queued
+            | LoopStatus::Active
+            | LoopStatus::AtCheckpoint
+            | LoopStatus::Waiting
+            | LoopStatus::Ready
+            | LoopStatus::Landing => None,
+        })
+    };
+    if outcomes().any(|outcome| matches!(outcome, Outcome::Failed | Outcome::Stuck)) {
+        RunOutcome::Failed
+    } else if outcomes().all(Outcome::is_approval) {
+        RunOutcome::Approved
+    } else {
+        RunOutcome::Attention
+    }
+}

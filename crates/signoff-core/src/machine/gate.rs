@@ -1,0 +1,468 @@
+//! Gates and checks: the panel of reviewers, their answers and the combined result.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::outcome::{Outcome, Reason};
+use super::state::{AttemptSlot, GateEnd, Loop, Panel, PanelSeat, QuestionTopic, ReviewScope, Stage};
+use super::{CheckReport, Choice, EarlierFindings, Policy, fix, phases, work};
+use crate::ids::{AttemptId, ReviewerName};
+use crate::ledger::{DecidedBy, FindingState, LedgerEntry, Round};
+use crate::policy::{Gate, OnFailure, RereviewScope, Rung};
+use crate::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
+use crate::workflow::PhaseKind;
+
+/// The name of the project's checks in the ledger.
+pub const CHECKS: &str = "checks";
+
+/// Enters a gate: its limits start over, its review numbers continue.
+pub fn begin(this: &mut Loop, policy: &Policy) {
+    reset_counters(this);
+    if has_nothing_to_judge(this, policy) {
+        return phases::nothing_to_review(this, policy);
+    }
+    next_cycle(this);
+    open_round(this, ReviewScope::Full, policy);
+}
+
+/// Resets the counters of the current gate.
+pub fn reset_counters(this: &mut Loop) {
+    let tally = &mut this.tally;
+    (tally.fixes, tally.noop_fixes, tally.granted.fixes) = (0, 0, 0);
+    tally.cycle = this.cycles.get(&this.at.phase).copied().unwrap_or(0);
+}
+
+/// Reviews are numbered per gate and pass, across items and conflicts.
+fn next_cycle(this: &mut Loop) {
+    this.tally.cycle = this.tally.cycle.saturating_add(1);
+    this.tally.discussions = 0;
+    this.cycles.insert(this.at.phase, this.tally.cycle);
+}
+
+/// Continues a gate or check that another program started, with its counters and findings.
+pub fn imported(this: &mut Loop, (fixes, findings): (u32, Vec<Finding>), policy: &Policy) {
+    if let Stage::Reviewing(_) | Stage::Checking { .. } = this.stage {
+        this.tally.fixes = fixes;
+        // Each fix followed a review.
+        this.tally.cycle = this.tally.cycle.saturating_add(fixes);
+        this.cycles.insert(this.at.phase, this.tally.cycle);
+    }
+    if let Some(reviewer) = phases::panel(this).and_then(|panel| panel.seats.keys().next().cloned()) {
+        record_imported(this, (this.at.pass, this.at.phase), reviewer, findings, policy);
+    }
+}
+
+/// Imports open findings of another gate, or of this one in an earlier pass. The reviewers of that gate close them.
+pub fn import_earlier(this: &mut Loop, earlier: EarlierFindings, policy: &Policy) {
+    let reviewer = match policy.phase(earlier.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Gate(judge)) => judge.gate.reviewers.first().cloned(),
+        Some(PhaseKind::Check(_)) => Some(CHECKS.into()),
+        Some(PhaseKind::Agent { .. }) | None => None,
+    };
+    if let Some(reviewer) = reviewer {
+        record_imported(this, (earlier.pass, earlier.phase), reviewer, earlier.findings, policy);
+    }
+}
+
+fn record_imported(
+    this: &mut Loop,
+    (pass, phase): (u32, usize),
+    reviewer: ReviewerName,
+    findings: Vec<Finding>,
+    policy: &Policy,
+) {
+    let verdict = Verdict::ChangesRequested;
+    this.tally.has_readable |= !findings.is_empty();
+    let review = Review { findings, ..Review::new(reviewer, ReviewerKind::General, verdict) };
+    // These findings predate the first review here.
+    let here = round(this, policy);
+    let item = here.item.filter(|_| (pass, phase) == (here.pass, here.phase));
+    let round = Round { pass, phase, item, cycle: 0, ..here };
+    this.ledger.record(&round, &[review]);
+}
+
+/// Reviews again after a fix.
+pub fn review_again(this: &mut Loop, policy: &Policy) {
+    if has_nothing_to_judge(this, policy) {
+        return phases::nothing_to_review(this, policy);
+    }
+    next_cycle(this);
+    let scoped = phases::current_judge(this, policy).is_some_and(|judge| judge.gate.rereview == RereviewScope::Scoped);
+    open_round(this, if scoped { ReviewScope::Scoped } else { ReviewScope::Full }, policy);
+}
+
+/// Starts all reviewers on one commit. If the work changes nothing there is nothing to judge.
+pub fn open_round(this: &mut Loop, scope: ReviewScope, policy: &Policy) {
+    let Some(phase) = policy.phase(this.at.phase) else { return phases::sign_off(this, policy) };
+    if has_nothing_to_judge(this, policy) {
+        return phases::nothing_to_review(this, policy);
+    }
+    this.unread.clear();
+    this.stage = match &phase.kind {
+        PhaseKind::Gate(judge) => {
+            this.tally.reviews += 1;
+            let seats = judge.gate.reviewers.iter().map(|name| (name.clone(), new_seat(this))).collect();
+            let unlisted = BTreeSet::new();
+            Stage::Reviewing(Panel { commit: this.head.commit.clone(), scope, seats, unlisted })
+        }
+        PhaseKind::Check(_) => Stage::Checking { slot: this.new_slot(), failures: 0 },
+        PhaseKind::Agent { .. } => return phases::enter(this, policy),
+    };
+}
+
+/// Whether the current gate judges the work itself, not a design or a plan, and the work changes nothing.
+fn has_nothing_to_judge(this: &Loop, policy: &Policy) -> bool {
+    let phases = &policy.workflow.phases;
+    let (before, after) = phases.split_at(this.at.phase.min(phases.len()));
+    let judges_work = before.iter().any(work::implements) || !after.iter().any(work::implements);
+    this.is_unchanged() && judges_work && this.at.phase < phases.len()
+}
+
+fn new_seat(this: &mut Loop) -> PanelSeat {
+    PanelSeat::Assigned { slot: this.new_slot(), failures: 0, unclear: 0 }
+}
+
+/// A reviewer ended by itself.
+pub fn review_arrived(this: &mut Loop, attempt: AttemptId, review: Review, policy: &Policy) {
+    let (Some(judge), Stage::Reviewing(panel)) = (phases::current_judge(this, policy), &this.stage) else {
+        return;
+    };
+    let Some((name, failures, unclear)) = seat_of(panel, attempt) else { return };
+    let review = check_commit(review, panel);
+    this.reset_losses();
+    let is_readable = !matches!(review.verdict, Verdict::Inconclusive(_));
+    this.tally.has_readable |= is_readable;
+    this.tally.has_unclear |= !is_readable;
+    let seat = match &review.verdict {
+        Verdict::Inconclusive(_) => {
+            let (rung, unclear) = (judge.gate.on_unclear.rung(unclear), unclear + 1);
+            if rung == Rung::Retry {
+                PanelSeat::Assigned { slot: this.new_slot(), failures, unclear }
+            } else {
+                PanelSeat::Unclear { rung, failures, unclear }
+            }
+        }
+        Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => {
+            PanelSeat::Answered(Box::new(review.with_verdict_from_findings(judge.gate.fail_on)))
+        }
+    };
+    set_seat(this, name, seat, policy);
+}
+
+/// Rejects an answer about another commit.
+fn check_commit(mut review: Review, panel: &Panel) -> Review {
+    if review.judged.commit.as_ref().is_some_and(|commit| *commit != panel.commit) {
+        let message = format!("the review judged another commit than {}", panel.commit);
+        let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
+        review.verdict = Verdict::Inconclusive(violation.into());
+    }
+    review
+}
+
+/// A reviewer or the project's checks failed.
+pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
+    let Some(judge) = phases::current_judge(this, policy) else { return };
+    let ladder = judge.gate.on_reviewer_failure.clone();
+    if let Stage::Checking { failures, .. } = this.stage {
+        return check_failed_to_run(this, failures, ladder.rung(failures), policy);
+    }
+    let Some((name, failures, unclear)) = phases::panel(this).and_then(|panel| seat_of(panel, attempt)) else {
+        return;
+    };
+    let (rung, failures) = (ladder.rung(failures), failures + 1);
+    let seat = if rung == Rung::Retry {
+        PanelSeat::Assigned { slot: this.new_slot(), failures, unclear }
+    } else {
+        PanelSeat::Failed { rung, failures, unclear }
+    };
+    set_seat(this, name, seat, policy);
+}
+
+fn seat_of(panel: &Panel, attempt: AttemptId) -> Option<(ReviewerName, u32, u32)> {
+    panel.seats.iter().find_map(|(name, seat)| match seat {
+        PanelSeat::Assigned { slot, failures, unclear } if slot.attempt() == Some(attempt) => {
+            Some((name.clone(), *failures, *unclear))
+        }
+        PanelSeat::Assigned { .. } | PanelSeat::Answered(_) | PanelSeat::Unclear { .. } | PanelSeat::Failed { .. } => {
+            None
+        }
+    })
+}
+
+fn set_seat(this: &mut Loop, name: ReviewerName, seat: PanelSeat, policy: &Policy) {
+    if let Stage::Reviewing(panel) = &mut this.stage {
+        panel.seats.insert(name, seat);
+        if !panel.is_open() {
+            settle_panel(this, policy);
+        }
+    }
+}
+
+/// Every reviewer has ended. Missing answers are handled first; only then do the answers count.
+fn settle_panel(this: &mut Loop, policy: &Policy) {
+    let Some(panel) = phases::panel(this) else { return };
+    let word = |seat: &PanelSeat| match seat {
+        PanelSeat::Unclear { rung, .. } | PanelSeat::Failed { rung, .. } => Some(*rung),
+        PanelSeat::Assigned { .. } | PanelSeat::Answered(_) => None,
+    };
+    match panel.seats.values().filter_map(word).max() {
+        None => evaluate_answers(this, PanelCoverage::Complete, policy),
+        Some(Rung::Fail | Rung::Stop | Rung::Retry) => {
+            let reason = missing_review_reason(panel);
+            record(this, policy);
+            let again = phases::resume_action(this);
+            phases::end(this, Outcome::Failed, reason, again);
+        }
+        Some(Rung::Ask) => {
+            record(this, policy);
+            ask(this, policy);
+        }
+        Some(Rung::NotPassed | Rung::RequestChanges | Rung::NextAttempt) => {
+            let unread = unread(panel);
+            record(this, policy);
+            let looks_again = unread.is_empty()
+                && phases::current_judge(this, policy)
+                    .is_some_and(|judge| judge.gate.on_failure == OnFailure::MiniLoop);
+            if policy.fix_needs_review && this.has_only_unclear_reviews() && !looks_again {
+                return phases::end_unclear(this, policy);
+            }
+            not_passed(this, unread, policy);
+        }
+    }
+}
+
+fn missing_review_reason(panel: &Panel) -> Reason {
+    let unclear = panel.seats.values().any(|seat| matches!(seat, PanelSeat::Unclear { .. }));
+    if unclear { Reason::UnclearReview } else { Reason::ReviewerFailed }
+}
+
+/// The reviewers whose answers could not be parsed but may help a fixer.
+fn unread(panel: &Panel) -> Vec<ReviewerName> {
+    let raw = |seat: &PanelSeat| matches!(seat, PanelSeat::Unclear { rung: Rung::RequestChanges, .. });
+    panel.seats.iter().filter(|(_, seat)| raw(seat)).map(|(name, _)| name.clone()).collect()
+}
+
+fn ask(this: &mut Loop, policy: &Policy) {
+    let Some(panel) = phases::panel(this) else { return };
+    let missing = panel.missing();
+    let all_missing = missing.len() == panel.seats.len();
+    let all_failed = panel.seats.values().all(|seat| matches!(seat, PanelSeat::Failed { .. }));
+    let (about, second) = if all_failed {
+        (QuestionTopic::NoReview { missing }, Choice::Skip)
+    } else if all_missing {
+        (QuestionTopic::UnclearReview { missing }, Choice::Proceed)
+    } else {
+        (QuestionTopic::PartialReview { missing }, Choice::Proceed)
+    };
+    phases::ask(this, about, &[Choice::Retry, second, Choice::Stop], policy);
+}
+
+/// Whether all reviewers answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PanelCoverage {
+    Complete,
+    Partial,
+}
+
+/// Combines the answers into the gate's result.
+pub fn evaluate_answers(this: &mut Loop, coverage: PanelCoverage, policy: &Policy) {
+    let answers = record(this, policy);
+    let discussing: Vec<_> = answers
+        .iter()
+        .filter(|review| review.verdict == Verdict::NeedsDiscussion)
+        .map(|review| review.reviewer.clone())
+        .collect();
+    let bar = phases::current_judge(this, policy).map(|judge| judge.gate.fail_on);
+    let unexplained = |review: &Review| {
+        review.verdict == Verdict::ChangesRequested && review.findings.is_empty() && bar != Some(FailThreshold::None)
+    };
+    if !discussing.is_empty() {
+        discuss(this, discussing, policy);
+    } else if answers.iter().any(unexplained) || !blocking(this, policy).is_empty() {
+        not_passed(this, Vec::new(), policy);
+    } else {
+        passed(this, coverage, policy);
+    }
+}
+
+/// Records the panel's answers in the ledger.
+fn record(this: &mut Loop, policy: &Policy) -> Vec<Review> {
+    let answers = phases::panel(this).map(Panel::answers).unwrap_or_default();
+    let unlisted = phases::panel(this).map(|panel| panel.unlisted.clone()).unwrap_or_default();
+    let round = round(this, policy);
+    this.ledger.record_with_unlisted(&round, &answers, &unlisted);
+    answers
+}
+
+pub fn round(this: &Loop, policy: &Policy) -> Round {
+    let per_item = policy.phase(this.at.phase).is_some_and(|phase| phase.per_item);
+    Round {
+        pass: this.at.pass,
+        phase: this.at.phase,
+        item: per_item.then_some(this.at.item),
+        cycle: this.tally.cycle,
+        commit: Some(this.head.commit.clone()),
+        checkpoint: None,
+        task: None,
+    }
+}
+
+/// The open findings that block this gate, worst first: at or above its threshold, and reported here.
+pub fn blocking<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
+    // A check is judged by its exit code alone: everything it reports has to be fixed.
+    let bar = match policy.phase(this.at.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
+        Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
+    };
+    let here = round(this, policy);
+    let here = |entry: &&LedgerEntry| here.covers(entry) && entry.seen.iter().any(|round| round.phase == this.at.phase);
+    this.ledger.findings_for_fix(bar).into_iter().filter(here).collect()
+}
+
+/// Findings of the last round that would block if a person had not closed them.
+pub fn overruled<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
+    let phases = policy.workflow.phases.iter().enumerate().take(this.at.phase + 1);
+    let mut gates = phases.rev().filter_map(|(index, phase)| Some((index, phase.policy()?.gate.fail_on)));
+    let Some((gate, bar)) = gates.next() else { return Vec::new() };
+    let last = (this.at.pass, gate, this.tally.cycle);
+    let is_overruled = |entry: &&LedgerEntry| {
+        let by_person = entry.decisions.last().is_some_and(|one| matches!(one.by, DecidedBy::Person(_)));
+        let is_closed = match entry.state {
+            FindingState::Open | FindingState::Fixed => false,
+            FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => true,
+        };
+        let reported = entry.seen.iter().rev().find(|round| round.checkpoint.is_none());
+        let reported = reported.is_some_and(|round| (round.pass, round.phase, round.cycle) == last);
+        by_person && is_closed && reported && bar.is_reached_by(entry.finding.severity)
+    };
+    this.ledger.entries().iter().filter(is_overruled).collect()
+}
+
+fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
+    let Some(judge) = phases::current_judge(this, policy) else { return };
+    let rung = judge.gate.on_discussion.rung(this.tally.discussions);
+    this.tally.discussions += 1;
+    match rung {
+        Rung::Retry => {
+            let scope = phases::panel(this).map_or(ReviewScope::Full, |panel| panel.scope);
+            open_round(this, scope, policy);
+        }
+        Rung::Ask => {
+            let choices = [Choice::Fix, Choice::Proceed, Choice::Stop];
+            phases::ask(this, QuestionTopic::Discussion { by }, &choices, policy);
+        }
+        Rung::RequestChanges | Rung::NotPassed | Rung::NextAttempt => not_passed(this, by, policy),
+        Rung::Stop | Rung::Fail => {
+            let outcome = if rung == Rung::Stop { Outcome::Discussion } else { Outcome::Failed };
+            let again = phases::resume_action(this);
+            phases::end(this, outcome, Reason::Discussion, again);
+        }
+    }
+}
+
+/// No finding at or above the threshold is open. After a scoped review a full one follows.
+fn passed(this: &mut Loop, coverage: PanelCoverage, policy: &Policy) {
+    let Some(panel) = phases::panel(this) else { return };
+    if panel.scope == ReviewScope::Scoped {
+        return open_round(this, ReviewScope::Full, policy);
+    }
+    let end = match coverage {
+        PanelCoverage::Complete => GateEnd::Approved { commit: panel.commit.clone() },
+        PanelCoverage::Partial => GateEnd::ReviewersMissing,
+    };
+    phases::record_gate_end(this, end);
+    phases::advance(this, policy);
+}
+
+/// The gate did not pass.
+pub fn not_passed(this: &mut Loop, unread: Vec<ReviewerName>, policy: &Policy) {
+    let Some(judge) = phases::current_judge(this, policy) else { return };
+    match judge.gate.on_failure {
+        OnFailure::MiniLoop if repeats(this, &judge.gate, policy) => {
+            phases::exhausted(this, Reason::SameFinding, policy)
+        }
+        OnFailure::MiniLoop => fix::begin(this, unread, policy),
+        OnFailure::Restart if may_restart(this, &judge.gate, policy) => {
+            *this.tally.restarts.entry(this.at.phase).or_default() += 1;
+            phases::restart(this, policy);
+        }
+        OnFailure::Restart => phases::restarts_exhausted(this, policy),
+        OnFailure::Proceed => phases::proceed_with_findings(this, Reason::FindingsNoted, policy),
+        OnFailure::Stop => {
+            phases::end(this, Outcome::Failed, Reason::GateFailed, super::RetryAction::Fix);
+        }
+    }
+}
+
+/// Whether a gate that restarts the workflow may do so once more. Its limit counts restarts as that of another gate
+/// counts fixes.
+fn may_restart(this: &Loop, gate: &Gate, policy: &Policy) -> bool {
+    let restarts = this.tally.restarts.get(&this.at.phase).copied().unwrap_or(0);
+    !policy.workflow.limits.bounds_restarts || gate.bound.fixes().is_none_or(|bound| restarts < bound)
+}
+
+fn repeats(this: &Loop, gate: &Gate, policy: &Policy) -> bool {
+    let reviews = |entry: &&LedgerEntry| entry.seen.iter().filter(|round| round.checkpoint.is_none()).count();
+    let times = blocking(this, policy).iter().map(reviews).max().unwrap_or(0);
+    gate.max_same_finding.is_some_and(|bound| times >= bound as usize)
+}
+
+/// The project's checks ended.
+pub fn check_ended(this: &mut Loop, attempt: AttemptId, report: CheckReport, policy: &Policy) {
+    if !this.runs(attempt) || !matches!(this.stage, Stage::Checking { .. }) {
+        return;
+    }
+    this.reset_losses();
+    let verdict = |verdict| Review::new(CHECKS.into(), ReviewerKind::Tests, verdict);
+    let round = round(this, policy);
+    this.tally.has_readable |= report != CheckReport::NothingToCheck;
+    match report {
+        CheckReport::Passed => {
+            this.ledger.record(&round, &[verdict(Verdict::Approved)]);
+            phases::advance(this, policy);
+        }
+        CheckReport::Failed { findings } => {
+            let findings = if findings.is_empty() { vec![unexplained_check()] } else { findings };
+            let review = Review { findings, ..verdict(Verdict::ChangesRequested) };
+            this.ledger.record(&round, &[review]);
+            not_passed(this, Vec::new(), policy);
+        }
+        // A fix that removes the checks leaves their findings open.
+        CheckReport::NothingToCheck if !blocking(this, policy).is_empty() => {
+            not_passed(this, Vec::new(), policy);
+        }
+        CheckReport::NothingToCheck => {
+            phases::record_gate_end(this, GateEnd::Unchecked);
+            phases::advance(this, policy);
+        }
+    }
+}
+
+/// The finding for checks that failed without naming a place.
+fn unexplained_check() -> Finding {
+    Finding::new(&CHECKS.into(), "check", Severity::Critical, "the project's checks failed and named no place")
+}
+
+fn check_failed_to_run(this: &mut Loop, failures: u32, rung: Rung, policy: &Policy) {
+    match rung {
+        Rung::Retry => this.stage = Stage::Checking { slot: this.new_slot(), failures: failures + 1 },
+        Rung::Ask => {
+            this.stage = Stage::Checking { slot: AttemptSlot::Vacant, failures: failures + 1 };
+            let missing = vec![CHECKS.into()];
+            let choices = [Choice::Retry, Choice::Skip, Choice::Stop];
+            phases::ask(this, QuestionTopic::NoReview { missing }, &choices, policy);
+        }
+        Rung::NotPassed | Rung::NextAttempt | Rung::RequestChanges => not_passed(this, Vec::new(), policy),
+        Rung::Stop | Rung::Fail => {
+            let again = phases::resume_action(this);
+            phases::end(this, Outcome::Failed, Reason::ReviewerFailed, again);
+        }
+    }
+}
+
+/// Starts the missing reviewers again. The other answers stay valid, as the commit is the same.
+pub fn retry_missing(this: &mut Loop, mut panel: Panel) {
+    let missing: Vec<_> = panel.missing();
+    let calls: BTreeMap<_, _> = missing.into_iter().map(|name| (name, new_seat(this))).collect();
+    panel.seats.extend(calls);
+    this.stage = Stage::Reviewing(panel);
+}

@@ -1,0 +1,248 @@
+//! Moves a loop from phase to phase and from pass to pass, and ends it.
+
+use super::outcome::{Ending, Outcome, Reason, RetryAction};
+use super::state::{GateEnd, GateRecord, Loop, Panel, Question, QuestionTopic, Stage};
+use super::{Choice, Policy, checkpoint, gate, land, work};
+use crate::policy::{ExhaustedAs, OnExhausted, OnFailure};
+use crate::workflow::{GatePolicy, PhaseKind};
+
+/// Starts the current phase, skipping disabled ones. After the last phase the loop is signed off.
+pub fn enter(this: &mut Loop, policy: &Policy) {
+    while let Some(phase) = policy.phase(this.at.phase) {
+        let spent = phase.once && this.once_done.contains(&this.at.phase);
+        if phase.is_off() || spent {
+            next_position(this, policy);
+            continue;
+        }
+        return match &phase.kind {
+            PhaseKind::Agent { .. } => work::begin(this, policy),
+            PhaseKind::Gate(_) | PhaseKind::Check(_) => gate::begin(this, policy),
+        };
+    }
+    sign_off(this, policy);
+}
+
+/// Finishes the phase and enters the next.
+pub fn advance(this: &mut Loop, policy: &Policy) {
+    this.once_done.insert(this.at.phase);
+    next_position(this, policy);
+    enter(this, policy);
+}
+
+/// Moves to the next phase, or back to the first of the per-item phases for the next item.
+fn next_position(this: &mut Loop, policy: &Policy) {
+    let per_item = |index: usize| policy.phase(index).is_some_and(|phase| phase.per_item);
+    let here = this.at.phase;
+    let block_ends = per_item(here) && !per_item(here + 1);
+    if block_ends && this.at.item + 1 < this.items {
+        this.at.item += 1;
+        this.at.phase = (0..=here).rev().take_while(|index| per_item(*index)).last().unwrap_or(here);
+        return;
+    }
+    if block_ends {
+        this.at.item = 0;
+    }
+    this.at.phase = here + 1;
+}
+
+/// Records how a gate ended in this pass.
+pub fn record_gate_end(this: &mut Loop, end: GateEnd) {
+    let (phase, item) = (this.at.phase, this.at.item);
+    this.gates.retain(|record| (record.phase, record.item) != (phase, item));
+    this.gates.push(GateRecord { phase, item, end });
+}
+
+/// All phases are done: determines the outcome and lands or ends the loop.
+pub fn sign_off(this: &mut Loop, policy: &Policy) {
+    if checkpoint::reopen(this, policy) {
+        return;
+    }
+    let is_judged = policy.workflow.phases.iter().any(|phase| phase.policy().is_some() && !phase.is_off());
+    if this.is_unchanged() && is_judged {
+        return nothing_to_review(this, policy);
+    }
+    let (outcome, reason) = sign_off_outcome(this, policy);
+    land::conclude(this, outcome, reason, policy);
+}
+
+/// The work changes nothing. This is never an approval; a person decides how to go on.
+pub fn nothing_to_review(this: &mut Loop, policy: &Policy) {
+    let has_findings = current_judge(this, policy).is_some() && !gate::blocking(this, policy).is_empty();
+    let has_agent = policy.workflow.phases.iter().any(|phase| phase.policy().is_none());
+    let again = match (has_findings, has_agent) {
+        (true, _) => RetryAction::Fix,
+        (false, true) => RetryAction::Work,
+        (false, false) => RetryAction::Nothing,
+    };
+    end(this, Outcome::NothingToReview, Reason::NothingToReview, again);
+}
+
+fn sign_off_outcome(this: &Loop, policy: &Policy) -> (Outcome, Option<Reason>) {
+    let gates = || this.gates.iter().filter(|record| is_gate(policy, record));
+    let ends = || this.gates.iter().map(|record| &record.end);
+    if ends().any(|end| *end == GateEnd::ReviewersMissing) {
+        return (Outcome::CompletedWithIssues, Some(Reason::ReviewSkipped));
+    }
+    for end in ends() {
+        if let GateEnd::Noted { reason } = end {
+            return (Outcome::CompletedWithIssues, Some(*reason));
+        }
+    }
+    match gates().max_by_key(|record| (record.phase, record.item)).map(|record| &record.end) {
+        Some(GateEnd::Approved { commit }) if *commit == this.head.commit => {
+            let unchecked = ends().any(|end| *end == GateEnd::Unchecked).then_some(Reason::NothingToCheck);
+            (Outcome::Approved { commit: commit.clone() }, unchecked)
+        }
+        // An approval applies to one commit; later changes were not reviewed.
+        Some(_) => (Outcome::CompletedWithIssues, Some(Reason::ChangedAfterReview)),
+        None => (Outcome::Unreviewed, None),
+    }
+}
+
+fn is_gate(policy: &Policy, record: &GateRecord) -> bool {
+    policy.phase(record.phase).is_some_and(|phase| matches!(phase.kind, PhaseKind::Gate(_)))
+}
+
+/// Starts the next pass, if the limit allows one.
+pub fn restart(this: &mut Loop, policy: &Policy) {
+    if !has_next_pass(this, policy) {
+        return end(this, Outcome::Failed, Reason::PassesExhausted, RetryAction::Restart);
+    }
+    let target = current_judge(this, policy).map_or(0, |judge| judge.restart_to);
+    this.at.pass += 1;
+    this.at.phase = target;
+    this.at.item = 0;
+    // Phases that are not repeated in the next pass keep their records.
+    let once_done = this.once_done.clone();
+    let spent = |phase: usize| once_done.contains(&phase) && policy.phase(phase).is_some_and(|phase| phase.once);
+    this.gates.retain(|record| record.phase < target || spent(record.phase));
+    this.cycles.clear();
+    enter(this, policy);
+}
+
+fn has_next_pass(this: &Loop, policy: &Policy) -> bool {
+    this.at.pass < policy.workflow.limits.max_passes.saturating_add(this.tally.granted.passes)
+}
+
+/// A gate's limit is reached. No way on counts as a pass.
+pub fn exhausted(this: &mut Loop, reason: Reason, policy: &Policy) {
+    let reason = or_unclear(this, reason, policy);
+    let Some(judge) = current_judge(this, policy) else {
+        let again = resume_action(this);
+        return end(this, Outcome::Failed, reason, again);
+    };
+    match judge.gate.on_exhausted {
+        OnExhausted::Stop => end(this, exhausted_as(judge.gate.exhausted_as), reason, RetryAction::Fix),
+        OnExhausted::Restart => restart(this, policy),
+        OnExhausted::Proceed => proceed_with_findings(this, reason, policy),
+        OnExhausted::Ask => {
+            let asked = QuestionTopic::Exhausted(reason);
+            ask(this, asked, &[Choice::Continue, Choice::Proceed, Choice::Stop], policy);
+        }
+    }
+}
+
+/// The given reason, or `UnclearReview` if no review could be parsed and that led to the end.
+pub fn or_unclear(this: &Loop, reason: Reason, policy: &Policy) -> Reason {
+    let is_unclear = policy.fix_needs_review && this.has_only_unclear_reviews();
+    if is_unclear { Reason::UnclearReview } else { reason }
+}
+
+/// No review could be parsed, so there is nothing to fix. The loop stops, or goes on unreviewed if the gate's policy
+/// says so.
+pub fn end_unclear(this: &mut Loop, policy: &Policy) {
+    let Some(judge) = current_judge(this, policy) else { return };
+    if judge.gate.on_failure == OnFailure::Proceed {
+        return proceed_with_findings(this, Reason::UnclearReview, policy);
+    }
+    let again = resume_action(this);
+    end(this, exhausted_as(judge.gate.exhausted_as), Reason::UnclearReview, again);
+}
+
+/// Applies `on_exhausted` to a gate that has used up its restarts. A person's retry grants one more.
+pub fn restarts_exhausted(this: &mut Loop, policy: &Policy) {
+    match current_judge(this, policy).map(|judge| (judge.gate.on_exhausted, judge.gate.exhausted_as)) {
+        Some((OnExhausted::Stop, word)) => {
+            end(this, exhausted_as(word), Reason::CyclesExhausted, RetryAction::Restart);
+        }
+        Some((OnExhausted::Restart | OnExhausted::Proceed | OnExhausted::Ask, _)) | None => {
+            exhausted(this, Reason::CyclesExhausted, policy);
+        }
+    }
+}
+
+/// Leaves a gate with its findings open.
+pub fn proceed_with_findings(this: &mut Loop, reason: Reason, policy: &Policy) {
+    record_gate_end(this, GateEnd::Noted { reason });
+    advance(this, policy);
+}
+
+pub fn exhausted_as(word: ExhaustedAs) -> Outcome {
+    match word {
+        ExhaustedAs::Attention => Outcome::Exhausted,
+        ExhaustedAs::Failed => Outcome::Failed,
+        ExhaustedAs::Stuck => Outcome::Stuck,
+    }
+}
+
+/// Asks a person. With `no_ask` the loop ends instead.
+pub fn ask(this: &mut Loop, about: QuestionTopic, choices: &[Choice], policy: &Policy) {
+    if policy.no_ask {
+        let exhausted = matches!(about, QuestionTopic::Exhausted(_));
+        let again = if exhausted { RetryAction::Fix } else { resume_action(this) };
+        let reason = match about {
+            QuestionTopic::UnclearReview { .. } => or_unclear(this, Reason::NoOneToAsk, policy),
+            QuestionTopic::PartialReview { .. }
+            | QuestionTopic::NoReview { .. }
+            | QuestionTopic::Exhausted(_)
+            | QuestionTopic::FixerFailed
+            | QuestionTopic::ImplementerFailed
+            | QuestionTopic::Discussion { .. } => Reason::NoOneToAsk,
+        };
+        return end(this, Outcome::Failed, reason, again);
+    }
+    let mut choices = choices.to_vec();
+    let earlier = current_judge(this, policy).map_or(0, |judge| judge.restart_to) < this.at.phase;
+    if earlier && has_next_pass(this, policy) {
+        choices.push(Choice::Restart);
+    }
+    let question = Question { id: this.new_question(), about, choices };
+    let asked = Box::new(this.stage.clone());
+    this.stage = Stage::Waiting { question, asked };
+}
+
+pub fn end(this: &mut Loop, outcome: Outcome, reason: Reason, again: RetryAction) {
+    this.stage = Stage::Done(Ending { outcome, reason: Some(reason), retry: again });
+}
+
+/// Cancels a loop. One that failed can be cancelled too, so that its run stops waiting for it.
+pub fn cancel(this: &mut Loop) {
+    if this.can_be_cancelled() {
+        end(this, Outcome::Cancelled, Reason::CancelledByPerson, RetryAction::Nothing);
+    }
+}
+
+/// A retry that resumes the current stage with its finished parts.
+pub fn resume_action(this: &Loop) -> RetryAction {
+    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    RetryAction::Resume(Box::new(stage.clone()))
+}
+
+/// The policy of the current gate or check.
+pub fn current_judge<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a GatePolicy> {
+    policy.phase(this.at.phase).and_then(|phase| phase.policy())
+}
+
+/// The gate policy that applies to an agent phase: that of the next gate, else of the last one.
+pub fn nearest_judge<'a>(this: &Loop, policy: &'a Policy) -> Option<&'a GatePolicy> {
+    let judges = |range: &'a [crate::workflow::Phase]| range.iter().filter_map(|phase| phase.policy());
+    let phases = &policy.workflow.phases;
+    let (before, after) = phases.split_at(this.at.phase.min(phases.len()));
+    judges(after).next().or_else(|| judges(before).next_back())
+}
+
+/// The current panel, or the one that a question is about.
+pub fn panel(this: &Loop) -> Option<&Panel> {
+    let stage = if let Stage::Waiting { asked, .. } = &this.stage { asked } else { &this.stage };
+    if let Stage::Reviewing(panel) = stage { Some(panel) } else { None }
+}

@@ -1,0 +1,196 @@
+//! Extracts what a finding requests from its words.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::clauses::{Clause, ClauseStart, split_clauses};
+use super::words::{self, RequestedAction};
+use crate::review::Finding;
+
+/// Maximum number of requests per text.
+const MAX_REQUESTS: usize = 16;
+
+/// One thing that a finding wants or does not want.
+pub(in crate::merge) struct ChangeRequest {
+    pub action: RequestedAction,
+    pub wanted: bool,
+    /// The subject: the stems of the other words of the clause, each with its position and original spelling.
+    pub about: BTreeMap<String, (usize, String)>,
+    /// The requesting word, with its negation.
+    pub said: String,
+}
+
+/// All requests of one finding.
+pub(in crate::merge) struct ChangeRequests(Vec<ChangeRequest>);
+
+impl ChangeRequests {
+    /// Reads the description and the suggestion, clause by clause.
+    pub fn from_finding(finding: &Finding) -> Self {
+        let mut asks = read(&finding.description, words::wanted_by_kind(&finding.kind), &finding.kind);
+        asks.extend(read(finding.suggestion.as_deref().unwrap_or_default(), None, ""));
+        Self(asks)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ChangeRequest> {
+        self.0.iter()
+    }
+}
+
+/// The requests of one text. If the words state none, the kind of the finding may.
+fn read(text: &str, wanted_by_kind: Option<bool>, kind: &str) -> Vec<ChangeRequest> {
+    let mut asks: Vec<ChangeRequest> = Vec::new();
+    let mut mood = ClauseContext { orders: false, asked: false };
+    for thought in split_clauses(text) {
+        let found = mood.read_clause(&thought);
+        let stated = found.iter().any(|found| !matches!(found.action, RequestedAction::Verb(_)));
+        asks.extend(found.into_iter().filter_map(|found| found.about(&thought.words)));
+        if let Some(wanted) = wanted_by_kind.filter(|_| !stated && thought.start != ClauseStart::Aside) {
+            asks.extend(RequestMatch::whole_clause(wanted, kind).about(&thought.words));
+        }
+        if asks.len() >= MAX_REQUESTS {
+            break;
+        }
+    }
+    asks
+}
+
+/// State carried from one clause to the next.
+struct ClauseContext {
+    /// Whether the next clause may be an imperative: the previous clause was one, or it is the first.
+    orders: bool,
+    /// Whether the previous clause requested something.
+    asked: bool,
+}
+
+impl ClauseContext {
+    fn read_clause(&mut self, thought: &Clause) -> Vec<RequestMatch> {
+        let words = &thought.words;
+        match thought.start {
+            ClauseStart::Sentence if words.is_empty() => {
+                *self = Self { orders: true, asked: false };
+                Vec::new()
+            }
+            ClauseStart::Sentence => self.record(statements(words, true)),
+            ClauseStart::Continuation => self.record(statements(words, self.orders)),
+            ClauseStart::Aside => Vec::new(),
+            ClauseStart::InsteadOf if self.asked => vec![RequestMatch::whole_clause(false, "instead of")],
+            ClauseStart::With if self.asked => vec![RequestMatch::whole_clause(true, "replace with")],
+            ClauseStart::InsteadOf | ClauseStart::With => Vec::new(),
+        }
+    }
+
+    fn record(&mut self, found: Vec<RequestMatch>) -> Vec<RequestMatch> {
+        let known = |found: &RequestMatch| !matches!(found.action, RequestedAction::Verb(_));
+        self.orders = found.iter().any(|found| known(found) && found.position.start == 0);
+        self.asked = found.iter().any(known);
+        found
+    }
+}
+
+/// A requesting word and its position in the clause.
+struct RequestMatch {
+    action: RequestedAction,
+    wanted: bool,
+    said: String,
+    position: Range<usize>,
+}
+
+impl RequestMatch {
+    /// A request for or against the clause as a whole.
+    fn whole_clause(wanted: bool, said: &str) -> Self {
+        Self { action: RequestedAction::Presence, wanted, said: said.to_owned(), position: 0..0 }
+    }
+
+    /// Completes the request with the remaining words of the clause. Returns `None` if there are none.
+    fn about(self, thought: &[String]) -> Option<ChangeRequest> {
+        let about: BTreeMap<_, _> = thought
+            .iter()
+            .enumerate()
+            .filter(|(at, word)| !self.position.contains(at) && !words::is_empty(word))
+            .map(|(at, word)| (words::stem(word), (at, word.clone())))
+            .collect();
+        let Self { action, wanted, said, .. } = self;
+        (!about.is_empty()).then_some(ChangeRequest { action, wanted, about, said })
+    }
+}
+
+fn statements(thought: &[String], may_order: bool) -> Vec<RequestMatch> {
+    verbs(thought, may_order).chain(complaint(thought, may_order)).chain(out_of_scope(thought)).collect()
+}
+
+/// The verbs that are an imperative, a demand or a prohibition. A verb that only describes what happens ("removes
+/// the check", "was removed", "fails to add", "never closes") requests nothing.
+fn verbs(thought: &[String], may_order: bool) -> impl Iterator<Item = RequestMatch> {
+    (0..thought.len()).filter_map(move |at| {
+        let word = thought[at].as_str();
+        if words::is_empty(word) {
+            return None;
+        }
+        let start = thought[..at].iter().rposition(|word| !words::leads(word)).map_or(0, |index| index + 1);
+        let run = &thought[start..at];
+        let is_order = start == 0 && may_order && run.first().is_none_or(|word| words::opens_order(word));
+        let is_demand = run.iter().any(|word| words::demands(word));
+        if !(is_order || is_demand) || !has_fitting_form(word, run) {
+            return None;
+        }
+        let negated = run.iter().filter(|word| words::negates(word)).count() % 2 == 1;
+        let (action, pole) = words::action_of(word);
+        let said = if negated { format!("not {word}") } else { word.to_owned() };
+        let position = if is_order { 0..at + 1 } else { at..at + 1 };
+        Some(RequestMatch { action, wanted: pole != negated, said, position })
+    })
+}
+
+/// Whether the form of the verb requests something: `remove`, `be removed` and `consider removing` do, `removed`,
+/// `removing` and `removes` do not.
+fn has_fitting_form(word: &str, run: &[String]) -> bool {
+    if word.ends_with("ing") {
+        run.iter().any(|word| words::takes_gerund(word))
+    } else if word.ends_with("ed") {
+        run.iter().any(|word| word == "be")
+    } else {
+        !word.ends_with('s') || word.ends_with("ss")
+    }
+}
+
+/// Finds "missing X", "X is not needed", "no X".
+fn complaint(thought: &[String], opens: bool) -> Option<RequestMatch> {
+    (0..thought.len()).find_map(|at| {
+        let before = &thought[at.saturating_sub(2)..at];
+        let wanted = match thought[at].as_str() {
+            "no" => no(thought.get(at + 1)?, before, opens)?,
+            word => {
+                let negated = before.iter().any(|word| words::negates(word));
+                words::complaint(word)? != negated
+            }
+        };
+        let said = if wanted { "wanted" } else { "unwanted" };
+        Some(RequestMatch { action: RequestedAction::Presence, wanted, said: said.into(), position: at..at + 1 })
+    })
+}
+
+/// "No X" and "there is no X" want X. "No need for X" and "there must be no X" do not.
+fn no(next: &str, before: &[String], opens: bool) -> Option<bool> {
+    let misses = (opens && before.is_empty()) || before.first().is_some_and(|word| word == "there");
+    match next {
+        "longer" | "effect" | "purpose" | "reason" | "impact" | "way" | "point" => None,
+        "need" => Some(false),
+        _ if before.iter().any(|word| words::demands(word)) => Some(false),
+        _ => misses.then_some(true),
+    }
+}
+
+/// Finds "X is out of scope", "X is not in the spec".
+fn out_of_scope(thought: &[String]) -> Option<RequestMatch> {
+    let phrases: [&[&str]; 4] = [
+        &["out", "of", "scope"],
+        &["not", "in", "spec"],
+        &["not", "in", "the", "spec"],
+        &["not", "in", "the", "specification"],
+    ];
+    let position = phrases.into_iter().find_map(|phrase| {
+        let at = thought.windows(phrase.len()).position(|window| window.iter().eq(phrase.iter()))?;
+        Some(at..at + phrase.len())
+    })?;
+    Some(RequestMatch { position, ..RequestMatch::whole_clause(false, "out of scope") })
+}

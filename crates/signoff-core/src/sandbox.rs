@@ -1,0 +1,25 @@
+//! The sandbox that restricts what an agent may write.
+
+use serde::{Deserialize, Serialize};
+
+/// The sandbox an attempt runs in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxBackend {
+    /// No sandbox: changes outside the allowed paths are detected and undone afterwards.
+    #[serde(rename = "nobody")]
+    None,
+    Bubblewrap,
+    Landlock,
+}
+
+impl SandboxBackend {
+    /// The name used in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "nobody",
+            Self::Bubblewrap => "bubblewrap",
+            Self::Landlock => "landlock",
+        }
+    }
+}

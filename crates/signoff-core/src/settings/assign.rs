@@ -1,0 +1,427 @@
+//! Assigns agents to jobs: which agent, with which model, for how long.
+
+use std::collections::BTreeMap;
+
+use super::file::AgentTable;
+use super::reader::{did_you_mean, either};
+use super::values::{ReviewWorkspace, Text};
+use super::{AgentKind, ConfigError, SettingOrigin, Settings};
+use crate::contract::Contract;
+use crate::ids::ReviewerName;
+use crate::policy::{Gate, TimeSpan};
+use crate::review::ReviewerKind;
+use crate::task::{TaskSpec, TaskType};
+use crate::workflow::{Phase, PhaseKind, Role, Workflow};
+
+/// A configured agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentConfig {
+    pub name: String,
+    pub kind: AgentKind,
+    /// The program and its first arguments. Empty: the program of its kind.
+    pub command: Vec<String>,
+    pub args: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    /// Names of the person's variables that it gets, or prefixes: `AWS_*`.
+    pub pass: Vec<String>,
+    pub model: Option<String>,
+    pub timeout: Option<TimeSpan>,
+    /// The agent that takes over while this one is overloaded.
+    pub fallback: Option<String>,
+    /// Agents of one provider share its bound.
+    pub provider: String,
+    /// Maximum number of these agents in parallel.
+    pub max_agents: Option<u32>,
+}
+
+/// The agent of a writing job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssignedWriter {
+    pub agent: AgentConfig,
+    pub model: Option<String>,
+    pub timeout: TimeSpan,
+}
+
+/// The agent of a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssignedReviewer {
+    pub name: ReviewerName,
+    pub kind: ReviewerKind,
+    pub contract: Contract,
+    pub require_nonce: bool,
+    /// `None` if the configuration sets none: the engine then chooses a copy if the prompt asks for tests.
+    pub workspace: Option<ReviewWorkspace>,
+    /// The file that replaces the built-in prompt.
+    pub prompt: Option<String>,
+    pub agent: AgentConfig,
+    pub model: Option<String>,
+    pub timeout: TimeSpan,
+}
+
+/// The place of a job: a phase of a workflow that a task goes through.
+#[derive(Debug, Clone, Copy)]
+pub struct JobPlace<'a> {
+    pub workflow: &'a Workflow,
+    pub phase: &'a Phase,
+    pub task: &'a TaskSpec,
+}
+
+/// The prefix of tools that an agent of kind codex replaces by default.
+const CODEX_TOOLS: &str = "mcp__codex";
+
+/// The role of reviewers that name no agent.
+const REVIEW: &str = "review";
+
+/// The time limit of a phase, and whether a person set it rather than the preset.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PhaseLimit {
+    span: Option<TimeSpan>,
+    by_person: bool,
+}
+
+impl Settings {
+    /// An agent by name.
+    pub fn agent(&self, name: &str) -> Option<AgentConfig> {
+        self.file.agents.get(name).and_then(|table| agent(name, table))
+    }
+
+    /// Every agent, by name.
+    pub fn agents(&self) -> Vec<AgentConfig> {
+        self.file.agents.iter().filter_map(|(name, table)| agent(name.as_str(), table)).collect()
+    }
+
+    /// The agents that take over from one while it is overloaded, in turn.
+    pub fn fallbacks(&self, name: &str) -> Vec<AgentConfig> {
+        let mut chain: Vec<AgentConfig> = Vec::new();
+        let next = |last: &str| self.agent(&self.agent(last)?.fallback?);
+        while let Some(agent) = next(chain.last().map_or(name, |last| &last.name)) {
+            chain.push(agent);
+        }
+        chain
+    }
+
+    /// The agent itself in turn 0, then its fallbacks; the last one if there are fewer.
+    fn in_turn(&self, agent: AgentConfig, turn: usize) -> AgentConfig {
+        let mut chain = if turn == 0 { Vec::new() } else { self.fallbacks(&agent.name) };
+        chain.truncate(turn);
+        chain.pop().unwrap_or(agent)
+    }
+
+    /// Maximum number of agents of one provider in parallel.
+    pub fn agents_per_provider(&self) -> Option<u32> {
+        self.file.limits.agents_per_provider.map(|bound| bound.0)
+    }
+
+    /// The agent of a role.
+    pub fn writer(&self, role: Role, place: JobPlace<'_>) -> Result<AssignedWriter, ConfigError> {
+        self.writer_in_turn(role, place, 0)
+    }
+
+    /// The agent of a role, or its fallback number `turn`.
+    pub fn writer_in_turn(&self, role: Role, place: JobPlace<'_>, turn: usize) -> Result<AssignedWriter, ConfigError> {
+        self.assigned(role, place, turn, None)
+    }
+
+    /// The helper that looks into a phase before its own agent does, or its fallback number `turn`.
+    pub fn researcher_in_turn(
+        &self,
+        role: Role,
+        place: JobPlace<'_>,
+        turn: usize,
+    ) -> Result<AssignedWriter, ConfigError> {
+        self.assigned(role, place, turn, place.phase.parallel_model.clone())
+    }
+
+    fn assigned(
+        &self,
+        role: Role,
+        place: JobPlace<'_>,
+        turn: usize,
+        model: Option<String>,
+    ) -> Result<AssignedWriter, ConfigError> {
+        // The agent and model of a gate are those of its reviewers, not of its fixer.
+        let own = Some(place.phase).filter(|phase| phase.policy().is_none());
+        let chosen = match own {
+            Some(phase) => self.phase_agent(place)?.or_else(|| self.preferred(phase)),
+            None => None,
+        };
+        let (assigned, role_model) = match chosen {
+            Some(agent) => (agent, None),
+            None => self.role_agent(role.as_str())?,
+        };
+        let kind = self.file.task_types.get(place.task.kind);
+        let model = model.or_else(|| place.task.model.clone()).or_else(|| text(&kind.model));
+        let model = model.or_else(|| own.and_then(|phase| phase.model.clone())).or(role_model);
+        let agent = self.in_turn(assigned.clone(), turn);
+        let model = known_model(model, &assigned, &agent);
+        let timeout = self.timeout(self.writing_limit(place), &agent);
+        Ok(AssignedWriter { agent, model, timeout })
+    }
+
+    /// The agent of a reviewer of a gate.
+    pub fn reviewer(&self, name: &ReviewerName, place: JobPlace<'_>) -> Result<AssignedReviewer, ConfigError> {
+        self.reviewer_in_turn(name, place, 0)
+    }
+
+    /// The agent of a reviewer, or its fallback number `turn`.
+    pub fn reviewer_in_turn(
+        &self,
+        name: &ReviewerName,
+        place: JobPlace<'_>,
+        turn: usize,
+    ) -> Result<AssignedReviewer, ConfigError> {
+        if let Some(checks) = self.seated_checks(name, place) {
+            return Ok(checks);
+        }
+        let table = self.file.reviewers.get(name.as_str()).cloned().unwrap_or_default();
+        let known = place.workflow.reviewers.get(name).ok_or_else(|| ConfigError::Nowhere {
+            message: format!("workflow `{}` has no reviewer `{name}`", place.workflow.name),
+        })?;
+        let named = match (self.phase_agent(place)?, &table.agent) {
+            (Some(agent), _) => Some(agent),
+            (None, Some(_)) => Some(self.agent_at(&["reviewers", name.as_str(), "agent"], "agent")?),
+            (None, None) => self.preferred(place.phase),
+        };
+        let (assigned, role_model) = match named {
+            Some(agent) => (agent, None),
+            None => self.role_agent(REVIEW)?,
+        };
+        let model = place.phase.model.clone().or_else(|| text(&table.model));
+        let model = model.or_else(|| self.review_model(place.task)).or(role_model);
+        let agent = self.in_turn(assigned.clone(), turn);
+        let gate = place.phase.policy().map(|policy| &policy.gate);
+        let require_nonce = table.require_nonce.or_else(|| gate.and_then(|gate| gate.require_nonce));
+        let limit = self.review_limit(place);
+        Ok(AssignedReviewer {
+            name: name.clone(),
+            kind: known.kind,
+            contract: known.contract,
+            require_nonce: require_nonce
+                .unwrap_or_else(|| agent.kind.echoes_nonces() && known.contract != Contract::Tool),
+            workspace: table.review_workspace.or(self.review_workspace()),
+            prompt: text(&table.prompt),
+            model: known_model(model, &assigned, &agent),
+            timeout: table.timeout.unwrap_or_else(|| self.timeout(limit, &agent)),
+            agent,
+        })
+    }
+
+    /// The model of a task's reviewers. The model of a review task is that of its reviewers.
+    fn review_model(&self, task: &TaskSpec) -> Option<String> {
+        let kind = self.file.task_types.get(task.kind);
+        match task.kind {
+            TaskType::Review => task.model.clone().or_else(|| text(&kind.review_model)).or_else(|| text(&kind.model)),
+            TaskType::Implement | TaskType::Improve | TaskType::Plan => text(&kind.review_model),
+        }
+    }
+
+    /// The agent of a role, of `implement`, or the only one; and its model in this role.
+    fn role_agent(&self, role: &'static str) -> Result<(AgentConfig, Option<String>), ConfigError> {
+        let model = self.role_model(role).map(|(model, _)| model.to_owned());
+        for key in [role, Role::Implement.as_str()] {
+            if self.file.roles.get(key).is_some_and(|choice| choice.agent.is_some()) {
+                return Ok((self.agent_at(&["roles", key, "agent"], key)?, model));
+            }
+        }
+        let mut models: Vec<_> = self.agents().into_iter().filter(|agent| agent.kind.is_a_model()).collect();
+        match (models.len(), models.pop()) {
+            (1, Some(agent)) => Ok((agent, model)),
+            (_, None) => Err(ConfigError::NoAgent),
+            (_, Some(last)) => {
+                let agents = models.into_iter().chain([last]).map(|agent| agent.name).collect();
+                Err(ConfigError::Unassigned { role, agents })
+            }
+        }
+    }
+
+    /// The model of a role with its origin. `implement` counts if the role names neither an agent nor a model.
+    pub(super) fn role_model(&self, role: &str) -> Option<(&str, &SettingOrigin)> {
+        let choice = self.file.roles.get(role)?;
+        let falls_back = choice.agent.is_none() && choice.model.is_none();
+        let role = if falls_back { Role::Implement.as_str() } else { role };
+        let model = self.tree.get(&["roles", role, "model"])?;
+        Some((model.text()?, &model.origin))
+    }
+
+    /// The agent of a phase that does not depend on roles.
+    pub(super) fn chosen(&self, place: JobPlace<'_>) -> Option<AgentConfig> {
+        self.phase_agent(place).ok().flatten().or_else(|| self.preferred(place.phase))
+    }
+
+    /// The agent that the setting at a path names. `key` is its name in messages.
+    pub(super) fn agent_at(&self, path: &[&str], key: &str) -> Result<AgentConfig, ConfigError> {
+        let name = self.tree.get(path).and_then(|node| node.text()).unwrap_or_default();
+        self.agent(name).ok_or_else(|| self.error(path, self.no_such_agent(key, name)))
+    }
+
+    /// The agent that a phase names itself, or by its tool.
+    fn phase_agent(&self, place: JobPlace<'_>) -> Result<Option<AgentConfig>, ConfigError> {
+        let Some(name) = place.phase.agent.as_deref() else {
+            let tool = place.phase.tool.as_deref();
+            return tool.map(|tool| self.tool_agent(tool, place)).transpose();
+        };
+        let agent = self.agent(name).ok_or_else(|| {
+            let message = self.no_such_agent("agent", name);
+            let (phase, workflow) = (&place.phase.name, &place.workflow.name);
+            ConfigError::Nowhere { message: format!("phase `{phase}` of workflow `{workflow}`: {message}") }
+        });
+        agent.map(Some)
+    }
+
+    /// The agent that replaces a tool of another program.
+    fn tool_agent(&self, tool: &str, place: JobPlace<'_>) -> Result<AgentConfig, ConfigError> {
+        let path = ["presets", &place.workflow.name, "tools", tool];
+        if self.is_set(&path) {
+            return self.agent_at(&path, tool);
+        }
+        let codex = tool.starts_with(CODEX_TOOLS);
+        self.agent_of_kind(AgentKind::Codex).filter(|_| codex).ok_or_else(|| {
+            let origin = self.phase_origin(place, "tool").or_else(|| self.own_origin(&place.workflow.name));
+            let also = if codex { "configure an agent of kind \"codex\", or " } else { "" };
+            let (phase, workflow) = (&place.phase.name, &place.workflow.name);
+            origin.unwrap_or(&SettingOrigin::Default).error(format!(
+                "phase `{phase}` names the tool `{tool}`, which no agent stands for: \
+                 {also}write `\"{tool}\" = \"AGENT\"` in [presets.{workflow}.tools]"
+            ))
+        })
+    }
+
+    /// An error for each phase that names a tool of another program which no agent replaces.
+    pub fn unknown_tools(&self) -> Vec<ConfigError> {
+        let task = TaskSpec::default();
+        let workflows = self.workflow_names().into_iter().filter_map(|name| self.workflow(name).ok());
+        let of_phases = |workflow: Workflow| {
+            let place = |phase| JobPlace { workflow: &workflow, phase, task: &task };
+            let phases = workflow.all_phases();
+            phases.filter_map(|phase| self.phase_agent(place(phase)).err()).collect::<Vec<_>>()
+        };
+        workflows.flat_map(of_phases).collect()
+    }
+
+    /// The first agent of the kind that a phase prefers.
+    fn preferred(&self, phase: &Phase) -> Option<AgentConfig> {
+        phase.prefers.and_then(|kind| self.agent_of_kind(kind))
+    }
+
+    fn agent_of_kind(&self, kind: AgentKind) -> Option<AgentConfig> {
+        self.agents().into_iter().find(|agent| agent.kind == kind)
+    }
+
+    pub(super) fn no_such_agent(&self, key: &str, name: &str) -> String {
+        let known: Vec<_> = self.file.agents.keys().map(|name| name.as_str()).collect();
+        let expected = did_you_mean(name, &known, || match known.as_slice() {
+            [] => format!("no agent is configured; write a table [agents.{name}]"),
+            known => format!("expected {}, or write a table [agents.{name}]", either(known)),
+        });
+        format!("`{key}` names the agent `{name}`, which is not configured: {expected}")
+    }
+
+    /// The time limit of a writer.
+    fn writing_limit(&self, place: JobPlace<'_>) -> PhaseLimit {
+        match &place.phase.kind {
+            PhaseKind::Agent { timeout, .. } => {
+                PhaseLimit { span: *timeout, by_person: self.sets_time(place, "timeout") }
+            }
+            PhaseKind::Gate(policy) | PhaseKind::Check(policy) => {
+                let now = self.current_time(place, "fix_timeout", |gate| gate.fix_timeout);
+                let by_person = self.sets_time(place, "fix_timeout");
+                PhaseLimit { span: now.or(policy.gate.fix_timeout), by_person }
+            }
+        }
+    }
+
+    /// The time limit of a review.
+    pub(super) fn review_limit(&self, place: JobPlace<'_>) -> PhaseLimit {
+        let at_start = place.phase.policy().and_then(|policy| policy.gate.review_timeout);
+        let now = self.current_time(place, "review_timeout", |gate| gate.review_timeout);
+        PhaseLimit { span: now.or(at_start), by_person: self.sets_time(place, "review_timeout") }
+    }
+
+    /// The time limit of the project's checks in a phase of their own, or at a gate.
+    pub fn check_timeout(&self, place: JobPlace<'_>) -> TimeSpan {
+        self.review_limit(place).span.unwrap_or(self.limits().attempt)
+    }
+
+    /// The timeout that the current configuration sets for a gate. A started task has the timeout of its start on record;
+    /// the current one replaces it, so that a person can give a running task more time.
+    fn current_time(&self, place: JobPlace<'_>, key: &str, time: fn(&Gate) -> Option<TimeSpan>) -> Option<TimeSpan> {
+        if let Some(minutes) = self.type_minutes(place.task.kind, key) {
+            return Some(minutes);
+        }
+        let name = &place.workflow.name;
+        self.gate_origin(name, place.phase.gate_name(), key)?;
+        let now = self.workflow(name).ok()?;
+        let mut judges = now.all_phases().filter(|phase| phase.policy().is_some());
+        let phase = judges.find(|phase| phase.name == place.phase.name)?;
+        phase.policy().and_then(|policy| time(&policy.gate))
+    }
+
+    /// The time limit that a task type sets for a key of a phase.
+    fn type_minutes(&self, kind: TaskType, key: &str) -> Option<TimeSpan> {
+        let kind = self.file.task_types.get(kind);
+        let minutes = match key {
+            "timeout" => kind.timeout_minutes,
+            "review_timeout" => kind.review_timeout_minutes,
+            _ => kind.improve_timeout_minutes,
+        };
+        minutes.map(|minutes| TimeSpan::minutes(minutes.0.into()))
+    }
+
+    /// Whether a person set a time of a phase, rather than the preset.
+    fn sets_time(&self, place: JobPlace<'_>, key: &str) -> bool {
+        let by_type = self.type_minutes(place.task.kind, key).is_some();
+        let own = self.workflows.contains_key(&place.workflow.name);
+        let by_gate = || self.gate_origin(&place.workflow.name, place.phase.gate_name(), key).is_some();
+        let by_phase = || key == "timeout" && self.phase_origin(place, key).is_some();
+        // An improvement without a time of its own has that of the gate's fixes.
+        let improves = key == "timeout" && place.task.kind == TaskType::Improve;
+        let mut judges = place.workflow.phases.iter().filter(|phase| improves && phase.policy().is_some());
+        let mut by_fix = || judges.any(|phase| self.sets_time(JobPlace { phase, ..place }, "fix_timeout"));
+        by_type || own || by_gate() || by_phase() || by_fix()
+    }
+
+    /// The time a person set for the phase, the agent or all attempts, then that of the preset.
+    pub(super) fn timeout(&self, limit: PhaseLimit, agent: &AgentConfig) -> TimeSpan {
+        let attempt = self.file.limits.attempt;
+        let by_person = limit.span.filter(|_| limit.by_person).or(agent.timeout);
+        let by_person = by_person.or(Some(attempt).filter(|_| self.is_set(&["limits", "attempt"])));
+        by_person.or(limit.span).unwrap_or(attempt)
+    }
+}
+
+fn text(text: &Option<Text>) -> Option<String> {
+    text.as_ref().map(|text| text.as_str().to_owned())
+}
+
+/// The model that was asked for, if the agent can know it: a fallback of another kind uses its own.
+fn known_model(model: Option<String>, assigned: &AgentConfig, agent: &AgentConfig) -> Option<String> {
+    if assigned.name == agent.name {
+        return model.or_else(|| agent.model.clone());
+    }
+    agent.model.clone().or(model.filter(|_| assigned.kind == agent.kind))
+}
+
+fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
+    let kind = table.kind(name)?;
+    let env = table.env.iter().map(|(name, value)| (name.0.clone(), value.0.clone()));
+    Some(AgentConfig {
+        name: name.to_owned(),
+        kind,
+        command: table.command.as_ref().map(|command| command.0.clone()).unwrap_or_default(),
+        args: table.args.0.clone(),
+        env: env.collect(),
+        pass: table.pass.0.clone(),
+        model: text(&table.model),
+        timeout: table.timeout,
+        fallback: text(&table.fallback),
+        provider: text(&table.provider).unwrap_or_else(|| kind.provider(name)),
+        max_agents: table.max_agents.map(|bound| bound.0),
+    })
+}
+
+impl AgentTable {
+    /// Its kind, which may be its name.
+    pub(super) fn kind(&self, name: &str) -> Option<AgentKind> {
+        self.kind.or(AgentKind::parse(name))
+    }
+}

@@ -1,0 +1,201 @@
+//! A file being changed.
+
+use toml_edit::{DocumentMut, InlineTable, Item, Key, Table, Value};
+
+use super::super::preset::are_same;
+use super::super::tree::excluded_by;
+use super::super::{ConfigError, Layer};
+use super::{ChangedKey, EditedFile, KeyChange, dotted, layout};
+use crate::workflow;
+
+/// A file being changed.
+pub struct EditedDocument {
+    document: DocumentMut,
+    changed: Vec<ChangedKey>,
+    ending: &'static str,
+    mark: &'static str,
+}
+
+impl EditedDocument {
+    pub fn open(file: &str, text: &str) -> Result<Self, ConfigError> {
+        Layer::repository(file, text).tree()?;
+        let (mark, text) = text.strip_prefix('\u{feff}').map_or(("", text), |text| ("\u{feff}", text));
+        let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let mut text = text.replace("\r\n", "\n");
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let document = text.parse().map_err(|_| ConfigError::File {
+            file: file.to_owned(),
+            line: 1,
+            message: "this file cannot be changed by a program: change it by hand".to_owned(),
+        })?;
+        Ok(Self { document, changed: Vec::new(), ending, mark })
+    }
+
+    pub fn close(self, set: Vec<Vec<String>>) -> EditedFile {
+        let text = self.document.to_string();
+        let text = text.trim_start_matches('\n').replace('\n', self.ending);
+        EditedFile { text: format!("{}{text}", self.mark), changed: self.changed, set }
+    }
+
+    pub fn set(&mut self, change: &KeyChange, is_set: &dyn Fn(&[String]) -> bool) -> Result<(), String> {
+        let Some((name, path)) = change.key.split_last() else { return Err("the key is empty".to_owned()) };
+        let known = layout::deepest(&self.document, path);
+        let place = table_at(self.document.as_item_mut(), path)?;
+        let Some(table) = place.as_table_like_mut() else { return Ok(()) };
+        let names: Vec<_> = path.iter().map(String::as_str).collect();
+        let replaced = excluded_by(&names, name).filter(|other| {
+            let sibling: Vec<_> = path.iter().cloned().chain([(*other).to_owned()]).collect();
+            !is_set(&sibling)
+        });
+        let replaced = replaced.and_then(|other| Some((other, table.key(other)?.clone(), table.remove(other)?)));
+        let mut value = change.value.clone();
+        let mut key = Key::new(name.as_str());
+        let old = match table.get_mut(name) {
+            Some(Item::Value(old)) => {
+                let before = old.clone();
+                value.decor_mut().clone_from(old.decor());
+                note(&mut value, change.note.as_deref());
+                *old = value.clone();
+                Some(before)
+            }
+            Some(Item::Table(_) | Item::ArrayOfTables(_)) => {
+                return Err(format!("`{}` is a table: set one of its keys", change.key()));
+            }
+            Some(Item::None) | None => {
+                if let Some((_, theirs, Item::Value(said))) = &replaced {
+                    value.decor_mut().clone_from(said.decor());
+                    key.leaf_decor_mut().clone_from(theirs.leaf_decor());
+                }
+                note(&mut value, change.note.as_deref());
+                insert(place, &key, value.clone());
+                None
+            }
+        };
+        if let Some((other, _, Item::Value(said))) = replaced {
+            let key: Vec<_> = path.iter().cloned().chain([other.to_owned()]).collect();
+            self.changed.push(ChangedKey::new(&key, Some(&said), None));
+        }
+        if old.as_ref().map(shown).as_ref() != Some(&shown(&value)) {
+            self.changed.push(ChangedKey::new(&change.key, old.as_ref(), Some(&value)));
+        }
+        layout::settle(&mut self.document, path, known);
+        Ok(())
+    }
+
+    /// The change with its phase called as the file does.
+    pub fn with_phase_name(&self, change: &KeyChange) -> KeyChange {
+        let called = || {
+            let [presets, preset, phase, word, ..] = change.key.as_slice() else { return None };
+            let workflow = workflow::preset(preset).filter(|_| presets == "presets" && phase == "phase")?;
+            let tables = self.document.get(presets)?.get(preset)?.get(phase)?.as_table_like()?;
+            let mut words = tables.iter().map(|(name, _)| name);
+            words.find(|name| are_same(&workflow, name, word)).map(str::to_owned)
+        };
+        let Some(word) = called() else { return change.clone() };
+        let mut key = change.key.clone();
+        key.splice(3..4, [word]);
+        KeyChange { key, ..change.clone() }
+    }
+
+    pub fn remove(&mut self, path: &[&str]) {
+        let Some((last, parents)) = path.split_last() else { return };
+        let kept = layout::kept_comments(&self.document, path);
+        let mut item = self.document.as_item_mut();
+        for name in parents {
+            let Some(inside) = item.as_table_like_mut().and_then(|table| table.get_mut(name)) else { return };
+            item = inside;
+        }
+        let Some(removed) = item.as_table_like_mut().and_then(|table| table.remove(last)) else { return };
+        let mut key: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
+        leaves(&removed, &mut key, &mut self.changed);
+        if let Some((position, comments)) = kept {
+            layout::give(&mut self.document, position, &comments);
+        }
+    }
+}
+
+/// The table under these names, made where it is missing.
+fn table_at<'d>(mut item: &'d mut Item, path: &[String]) -> Result<&'d mut Item, String> {
+    for (depth, name) in path.iter().enumerate() {
+        let inline = item.is_inline_table();
+        if let Some(table) = item.as_inline_table_mut().filter(|table| !table.contains_key(name)) {
+            make_room(table);
+        }
+        let table = item.as_table_like_mut().ok_or_else(|| no_table(path.get(..depth)))?;
+        let fresh = || if inline { Item::Value(InlineTable::new().into()) } else { implicit() };
+        item = table.entry(name).or_insert_with(fresh);
+    }
+    if item.is_table_like() { Ok(item) } else { Err(no_table(Some(path))) }
+}
+
+fn no_table(path: Option<&[String]>) -> String {
+    format!("`{}` is not a table here: change it in the file", dotted(path.unwrap_or_default()))
+}
+
+/// A table whose header is written only if something stands in it.
+fn implicit() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
+}
+
+fn insert(place: &mut Item, key: &Key, value: Value) {
+    match place {
+        Item::Table(table) => drop(table.insert_formatted(key, Item::Value(value))),
+        Item::Value(Value::InlineTable(table)) => {
+            make_room(table);
+            table.insert(key.get(), bare(value));
+        }
+        Item::Value(_) | Item::ArrayOfTables(_) | Item::None => {}
+    }
+}
+
+/// The gap before the closing brace is not one before a comma.
+fn make_room(table: &mut InlineTable) {
+    if let Some((_, last)) = table.iter_mut().last() {
+        last.decor_mut().set_suffix("");
+    }
+}
+
+/// Without its comments and gaps.
+fn bare(mut value: Value) -> Value {
+    value.decor_mut().clear();
+    value
+}
+
+/// A comment behind a value, unless people have written one.
+fn note(value: &mut Value, note: Option<&str>) {
+    let said = value.decor().suffix().and_then(|suffix| suffix.as_str()).unwrap_or_default().trim();
+    let is_theirs = said.contains('#') && !is_note(said);
+    if let Some(note) = note.filter(|_| !is_theirs) {
+        value.decor_mut().set_suffix(format!(" # {note}"));
+    }
+}
+
+/// Whether a comment is one of ours: the place that a value was taken from.
+fn is_note(comment: &str) -> bool {
+    let place = comment.strip_prefix("# ").and_then(|place| place.rsplit_once(':'));
+    place.is_some_and(|(file, line)| !file.contains([' ', '#']) && line.parse::<usize>().is_ok())
+}
+
+pub fn shown(value: &Value) -> String {
+    bare(value.clone()).to_string().trim().to_owned()
+}
+
+/// Everything that stands in what was removed.
+fn leaves(item: &Item, key: &mut Vec<String>, changed: &mut Vec<ChangedKey>) {
+    if let Item::Value(value) = item
+        && !value.is_inline_table()
+    {
+        changed.push(ChangedKey::new(key, Some(value), None));
+        return;
+    }
+    let tables = item.as_table_like().into_iter().flat_map(|table| table.iter());
+    for (name, inside) in tables {
+        key.push(name.to_owned());
+        leaves(inside, key, changed);
+        key.pop();
+    }
+}

@@ -1,0 +1,219 @@
+//! The layers of a configuration: texts with a name, each of which becomes a tree.
+
+use super::file::SettingsFile;
+use super::reader::nearest;
+use super::tree::{ConfigData, ConfigNode, TomlSource};
+use super::{ConfigError, SettingOrigin};
+
+/// Maximum length of a configuration file.
+pub const MAX_FILE_BYTES: usize = 1_000_000;
+
+/// A configuration file as the caller read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    kind: LayerKind,
+    /// Its name in messages.
+    file: String,
+    text: String,
+    /// Where each line comes from, if the layer was translated from another format.
+    spots: Vec<FileLine>,
+}
+
+/// A line of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FileLine {
+    pub file: String,
+    /// Counted from one.
+    pub line: usize,
+}
+
+/// Who wrote a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LayerKind {
+    Person,
+    Foreign,
+    Repository,
+    Environment,
+    Flag,
+}
+
+/// A flag of the command line that overrides a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flag {
+    /// As it is written: `--jobs`.
+    pub name: &'static str,
+    /// The setting's dotted key.
+    pub key: &'static str,
+    pub value: String,
+}
+
+impl Layer {
+    /// The file in a person's home.
+    pub fn person(file: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(LayerKind::Person, file, text)
+    }
+
+    /// The file of the repository.
+    pub fn repository(file: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::new(LayerKind::Repository, file, text)
+    }
+
+    /// The file of another program, translated: each line of the text has its place in that file.
+    pub(super) fn foreign(file: impl Into<String>, lines: Vec<(String, FileLine)>) -> Self {
+        let (text, spots): (Vec<_>, _) = lines.into_iter().map(|(line, spot)| (line + "\n", spot)).unzip();
+        Self { spots, ..Self::new(LayerKind::Foreign, file, text.concat()) }
+    }
+
+    fn new(kind: LayerKind, file: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { kind, file: file.into(), text: text.into(), spots: Vec::new() }
+    }
+
+    /// Whether it is part of the repository.
+    pub(super) fn is_of_the_repository(&self) -> bool {
+        match self.kind {
+            LayerKind::Foreign | LayerKind::Repository => true,
+            LayerKind::Person | LayerKind::Environment | LayerKind::Flag => false,
+        }
+    }
+
+    /// The TOML of the layer.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The place of a line of the text.
+    pub(super) fn spot(&self, line: usize) -> FileLine {
+        let known = self.spots.get(line.saturating_sub(1)).or(self.spots.last());
+        known.cloned().unwrap_or_else(|| FileLine { file: self.file.clone(), line })
+    }
+
+    pub(super) fn flag(flag: &Flag) -> Self {
+        Self::given(LayerKind::Flag, flag.name, flag.key, &flag.value)
+    }
+
+    /// The layer as a tree. A role that is a mere name becomes a table, so that layers can be merged.
+    pub(super) fn tree(&self) -> Result<ConfigNode, ConfigError> {
+        let text = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
+        let origin = |line| self.origin(line);
+        if text.len() > MAX_FILE_BYTES {
+            let message = format!("the file has {} bytes: expected at most {MAX_FILE_BYTES}", text.len());
+            return Err(origin(1).error(message));
+        }
+        let mut tree = TomlSource { text, origin: &origin }.parse()?;
+        for role in tree.get_mut(&["roles"]).and_then(ConfigNode::table_mut).into_iter().flatten() {
+            let name = role.1;
+            if name.text().is_some_and(|text| !text.trim().is_empty()) {
+                let (origin, order) = (name.origin.clone(), name.order);
+                let table = ConfigData::Table([("agent".to_owned(), name.clone())].into());
+                *name = ConfigNode { origin, order, data: table };
+            }
+        }
+        Ok(tree)
+    }
+
+    fn origin(&self, line: usize) -> SettingOrigin {
+        let (file, name) = (self.file.clone(), self.file.clone());
+        match self.kind {
+            LayerKind::Person => SettingOrigin::Person { file, line },
+            LayerKind::Foreign => {
+                let FileLine { file, line } = self.spot(line);
+                SettingOrigin::Foreign { file, line }
+            }
+            LayerKind::Repository => SettingOrigin::Repository { file, line },
+            LayerKind::Environment => SettingOrigin::Environment { name },
+            LayerKind::Flag => SettingOrigin::Flag { name },
+        }
+    }
+
+    /// A value from outside of files. It is the first of a number or switch, and a text that its key accepts.
+    fn given(kind: LayerKind, name: &str, key: &str, value: &str) -> Self {
+        let layer = |value: &str| Self::new(kind, name, format!("{key} = {value}"));
+        let is_plain = |value: &&str| {
+            let is_number = value.chars().all(|char| char.is_ascii_digit() || char == '.' || char == '-');
+            (is_number || matches!(*value, "true" | "false")) && layer(value).tree().is_ok()
+        };
+        let switch = match value {
+            "1" => Some("true"),
+            "0" => Some("false"),
+            _ => None,
+        };
+        let mut layers: Vec<_> = [Some(value).filter(is_plain), switch].into_iter().flatten().map(layer).collect();
+        layers.push(layer(&toml::Value::from(value).to_string()));
+        let accepted = layers.iter().find(|layer| layer.tree().and_then(|tree| tree.read::<SettingsFile>()).is_ok());
+        accepted.or(layers.first()).cloned().unwrap_or_else(|| layer(value))
+    }
+}
+
+/// The variables that are settings, with their keys: those that may differ for one machine or one call.
+pub const VARIABLES: [(&str, &str); 25] = [
+    ("SIGNOFF_PRESET", "preset"),
+    ("SIGNOFF_JOBS", "jobs"),
+    ("SIGNOFF_STORE", "store"),
+    ("SIGNOFF_NO_ASK", "no_ask"),
+    ("SIGNOFF_LANDING", "landing"),
+    ("SIGNOFF_REVIEW_WORKSPACE", "review_workspace"),
+    ("SIGNOFF_SESSIONS", "sessions"),
+    ("SIGNOFF_SANDBOX", "sandbox"),
+    ("SIGNOFF_SANDBOX_WRITERS", "sandbox_writers"),
+    ("SIGNOFF_DEFAULTS_AUTO_REVIEW", "defaults.auto_review"),
+    ("SIGNOFF_DEFAULTS_MAX_REVIEW_CYCLES", "defaults.max_review_cycles"),
+    ("SIGNOFF_LIMITS_MAX_COST_USD", "limits.max_cost_usd"),
+    ("SIGNOFF_LIMITS_MAX_TOKENS", "limits.max_tokens"),
+    ("SIGNOFF_LIMITS_MAX_MINUTES", "limits.max_minutes"),
+    ("SIGNOFF_LIMITS_ATTEMPT", "limits.attempt"),
+    ("SIGNOFF_LIMITS_SILENCE", "limits.silence"),
+    ("SIGNOFF_LIMITS_GRACE", "limits.grace"),
+    ("SIGNOFF_LIMITS_AGENTS_PER_PROVIDER", "limits.agents_per_provider"),
+    ("SIGNOFF_LIMITS_BACKOFF", "limits.backoff"),
+    ("SIGNOFF_LIMITS_BACKOFF_MAX", "limits.backoff_max"),
+    ("SIGNOFF_LIMITS_MAX_RATE_LIMITS", "limits.max_rate_limits"),
+    ("SIGNOFF_LIMITS_RESERVE_USD", "limits.reserve_usd"),
+    ("SIGNOFF_LIMITS_RUN_MAX_COST_USD", "limits.run.max_cost_usd"),
+    ("SIGNOFF_LIMITS_RUN_MAX_TOKENS", "limits.run.max_tokens"),
+    ("SIGNOFF_LIMITS_RUN_MAX_MINUTES", "limits.run.max_minutes"),
+];
+
+/// The variables that agents get. If an agent calls the program they come back; they set nothing.
+pub const AGENT_VARIABLES: [&str; 17] = [
+    "SIGNOFF_ROLE",
+    "SIGNOFF_PHASE",
+    "SIGNOFF_REVIEWER",
+    "SIGNOFF_REVIEW_KIND",
+    "SIGNOFF_TASK_ID",
+    "SIGNOFF_LOOP_ID",
+    "SIGNOFF_RUN_ID",
+    "SIGNOFF_ATTEMPT",
+    "SIGNOFF_CYCLE",
+    "SIGNOFF_BASE",
+    "SIGNOFF_COMMIT",
+    "SIGNOFF_MODEL",
+    "SIGNOFF_NONCE",
+    "SIGNOFF_MCP_URL",
+    "SIGNOFF_MCP_TOKEN",
+    "SIGNOFF_USAGE_FILE",
+    "SIGNOFF_KEEPER",
+];
+
+/// The settings of an environment. Empty variables set nothing; unknown ones are errors only if they look misspelt.
+pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, ConfigError> {
+    let mut layers = Vec::new();
+    let is_set = |(name, value): &&(String, String)| name.starts_with("SIGNOFF_") && !value.is_empty();
+    for (name, value) in variables.iter().filter(is_set) {
+        match VARIABLES.iter().find(|(known, _)| known == name) {
+            Some((_, key)) => layers.push(Layer::given(LayerKind::Environment, name, key, value)),
+            None => check_spelling(name)?,
+        }
+    }
+    Ok(layers)
+}
+
+fn check_spelling(name: &str) -> Result<(), ConfigError> {
+    let known = VARIABLES.map(|(known, _)| known);
+    match nearest(name, &known).filter(|_| !AGENT_VARIABLES.contains(&name)) {
+        Some(meant) => Err(ConfigError::Given {
+            name: name.to_owned(),
+            message: format!("no such setting: did you mean `{meant}`?"),
+        }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,313 @@
+//! `[notify]`: channels, and the occasions on which they are notified.
+
+mod address;
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use address::WebhookAddress;
+
+use super::reader::did_you_mean;
+use super::rules::Named;
+use super::values::{ChannelNames, CommandLine, HeaderName, PlainName};
+use super::{ConfigError, Settings};
+use crate::notify::NotificationKind;
+use crate::redact::is_secret_name;
+use address::{HeaderValue, VariableName, is_made_up};
+
+/// `[notify]`.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename = "[notify]")]
+pub(super) struct NotifyTable {
+    /// A run is finished: the names of the channels that are notified.
+    pub done: ChannelNames,
+    /// A task failed, is stuck, or blocks its group: the names of the channels that are notified.
+    pub stuck: ChannelNames,
+    /// A question waits for a person: the names of the channels that are notified.
+    pub question: ChannelNames,
+    /// Work is paused because a cap of money, tokens or minutes is reached: the names of the channels that are notified.
+    pub budget: ChannelNames,
+    /// A table for each channel, beside "bell" and "desktop", which are built in.
+    pub channels: Named<PlainName, ChannelTable>,
+}
+
+impl Default for NotifyTable {
+    fn default() -> Self {
+        let bell = || ChannelNames(vec!["bell".to_owned()]);
+        let (done, channels) = (ChannelNames::default(), Named::default());
+        Self { done, stuck: bell(), question: bell(), budget: bell(), channels }
+    }
+}
+
+/// `[notify.channels.NAME]`. A later layer that sets its address replaces all of it: headers with keys that were written
+/// for one address must not be sent to another.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename = "a channel")]
+pub(super) struct ChannelTable {
+    /// How it notifies.
+    pub kind: Option<ChannelKind>,
+    /// Kind "webhook": the address it posts to, which is a secret and never shown in full.
+    pub url: Option<WebhookAddress>,
+    /// Kind "webhook": the variable that holds the address, so that no file does.
+    pub url_env: Option<VariableName>,
+    /// Kind "webhook": the format of the message, this program's own JSON or that of Slack.
+    pub format: Option<WebhookFormat>,
+    /// Kind "webhook": more headers; their values are never shown.
+    pub headers: Named<HeaderName, HeaderValue>,
+    /// Kind "command": the program and its arguments, started at the root of the repository with JSON on stdin.
+    pub command: Option<CommandLine>,
+}
+
+/// How a channel notifies.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum ChannelKind {
+    /// Rings the terminal.
+    Bell,
+    /// Shows it by the terminal, or else by the desktop.
+    Desktop,
+    /// Posts it.
+    Webhook,
+    /// Starts a program.
+    Command,
+}
+
+impl ChannelKind {
+    /// The kinds that need no more than their name.
+    const BUILT_IN: [(&str, Self); 2] = [("bell", Self::Bell), ("desktop", Self::Desktop)];
+
+    fn built_in(name: &str) -> Option<Self> {
+        Self::BUILT_IN.into_iter().find(|(known, _)| *known == name).map(|(_, kind)| kind)
+    }
+
+    fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The format of a webhook's message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WebhookFormat {
+    #[default]
+    Json,
+    Slack,
+}
+
+/// A channel of notifications.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Channel {
+    pub name: String,
+    pub way: ChannelTarget,
+}
+
+/// How a channel notifies, with all it needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ChannelTarget {
+    Bell,
+    Desktop,
+    Webhook(Webhook),
+    /// A program and its arguments.
+    Command(Vec<String>),
+}
+
+/// The address and the message of a webhook.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Webhook {
+    pub at: AddressSource,
+    pub format: WebhookFormat,
+    pub headers: Vec<(String, String)>,
+}
+
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Webhook({:?}, {:?}, {} headers)", self.at, self.format, self.headers.len())
+    }
+}
+
+/// Where the address of a webhook is configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AddressSource {
+    Here(WebhookAddress),
+    /// In this variable.
+    Variable(String),
+}
+
+impl Settings {
+    /// The names of the channels that are notified on an occasion.
+    pub fn channels_for(&self, occasion: NotificationKind) -> &[String] {
+        self.listed(occasion)
+    }
+
+    /// Every channel that is notified on some occasion, each once.
+    pub fn channels(&self) -> Vec<Channel> {
+        let mut names: Vec<&String> =
+            NotificationKind::ALL.into_iter().flat_map(|one| self.channels_for(one)).collect();
+        names.sort();
+        names.dedup();
+        names.into_iter().filter_map(|name| self.channel(name)).collect()
+    }
+
+    /// A channel by its name, in use or not.
+    pub fn channel(&self, name: &str) -> Option<Channel> {
+        let way = match ChannelKind::built_in(name) {
+            Some(kind) => ChannelTable { kind: Some(kind), ..ChannelTable::default() }.way(),
+            None => self.file.notify.channels.get(name)?.way(),
+        };
+        way.map(|way| Channel { name: name.to_owned(), way })
+    }
+
+    /// The names of all channels, built in and configured.
+    pub fn channel_names(&self) -> Vec<&str> {
+        let own = self.file.notify.channels.keys().map(|name| name.as_str());
+        ChannelKind::BUILT_IN.into_iter().map(|(name, _)| name).chain(own).collect()
+    }
+
+    /// The variables that hold addresses of channels, in use or not.
+    pub fn channel_variables(&self) -> Vec<&str> {
+        let named = self.channels.iter().filter_map(|channel| channel.url_env.as_ref());
+        named.map(|name| name.0.as_str()).collect()
+    }
+
+    /// The secrets of all channels: addresses, also those in variables, and headers with keys.
+    pub fn channel_secrets(&self, variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
+        let in_variables = self.channel_variables().into_iter().filter_map(variable).map(WebhookAddress::new);
+        let in_files = self.channels.iter().filter_map(|channel| channel.url.clone());
+        let addresses: Vec<WebhookAddress> = in_variables.chain(in_files).collect();
+        let headers = self.channels.iter().flat_map(|channel| channel.headers.iter());
+        let headers = headers.filter(|(name, value)| is_secret_name(name.as_str()) || is_made_up(&value.0));
+        let headers = headers.map(|(_, value)| value.0.clone());
+        addresses.iter().flat_map(WebhookAddress::secrets).map(str::to_owned).chain(headers).collect()
+    }
+
+    fn listed(&self, occasion: NotificationKind) -> &[String] {
+        let notify = &self.file.notify;
+        match occasion {
+            NotificationKind::Done => &notify.done.0,
+            NotificationKind::Stuck => &notify.stuck.0,
+            NotificationKind::Question => &notify.question.0,
+            NotificationKind::Budget => &notify.budget.0,
+        }
+    }
+
+    pub(super) fn check_notify(&self) -> Result<(), ConfigError> {
+        for (name, channel) in self.file.notify.channels.iter() {
+            let path = ["notify", "channels", name.as_str()];
+            if let (Some(table), Err((key, message))) = (self.tree.get(&path), channel.check(name.as_str())) {
+                return Err(table.error(key, message));
+            }
+        }
+        for occasion in NotificationKind::ALL {
+            let known = self.channel_names();
+            let unknown = self.listed(occasion).iter().find(|name| !known.contains(&name.as_str()));
+            if let Some(name) = unknown {
+                let key = occasion.as_str();
+                let expected = did_you_mean(name, &known, || {
+                    format!("expected some of {}, or [notify.channels.NAME] for it", known.join(", "))
+                });
+                let message = format!("`{key}` names the channel {name:?}: {expected}");
+                return Err(self.error(&["notify", key], message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A message about a key of a table.
+type KeyProblem = (&'static str, String);
+
+impl ChannelTable {
+    fn way(&self) -> Option<ChannelTarget> {
+        Some(match self.kind? {
+            ChannelKind::Bell => ChannelTarget::Bell,
+            ChannelKind::Desktop => ChannelTarget::Desktop,
+            ChannelKind::Webhook => ChannelTarget::Webhook(self.webhook()?),
+            ChannelKind::Command => ChannelTarget::Command(self.command.as_ref()?.0.clone()),
+        })
+    }
+
+    fn webhook(&self) -> Option<Webhook> {
+        let here = self.url.clone().map(AddressSource::Here);
+        let at = here.or_else(|| Some(AddressSource::Variable(self.url_env.as_ref()?.0.clone())))?;
+        let headers = self.headers.iter().map(|(name, value)| (name.0.clone(), value.0.clone())).collect();
+        Some(Webhook { at, format: self.format.unwrap_or_default(), headers })
+    }
+
+    fn check(&self, name: &str) -> Result<(), KeyProblem> {
+        if ChannelKind::built_in(name).is_some() {
+            return Err(("", format!("the channel `{name}` is built in: write another name for one of your own")));
+        }
+        let Some(kind) = self.kind else {
+            let message = format!("the channel `{name}` has no `kind`: expected bell, desktop, webhook or command");
+            return Err(("", message));
+        };
+        let of_webhooks = [
+            ("url", self.url.is_some()),
+            ("url_env", self.url_env.is_some()),
+            ("format", self.format.is_some()),
+            ("headers", !self.headers.is_empty()),
+        ];
+        let of_commands = [("command", self.command.is_some())];
+        let misplaced = match kind {
+            ChannelKind::Bell | ChannelKind::Desktop => [&of_webhooks[..], &of_commands].concat(),
+            ChannelKind::Webhook => of_commands.to_vec(),
+            ChannelKind::Command => of_webhooks.to_vec(),
+        };
+        let of_kind = format!("the channel `{name}` is of kind \"{}\"", kind.as_str());
+        if let Some((key, _)) = misplaced.into_iter().find(|(_, set)| *set) {
+            return Err((key, format!("{of_kind}: expected no `{key}` in it")));
+        }
+        let multiline = self.headers.iter().find(|(_, value)| value.0.contains(char::is_control));
+        if let Some((header, _)) = multiline {
+            let message = format!("the header `{}` goes over a line: expected text on one line", header.as_str());
+            return Err(("headers", message));
+        }
+        match kind {
+            ChannelKind::Bell | ChannelKind::Desktop => Ok(()),
+            ChannelKind::Command if self.command.is_some() => Ok(()),
+            ChannelKind::Command => Err(("", format!("{of_kind}: write `command = [\"./tell.sh\"]`"))),
+            ChannelKind::Webhook => self.check_address(name, &of_kind),
+        }
+    }
+
+    fn check_address(&self, name: &str, of_kind: &str) -> Result<(), KeyProblem> {
+        let secret = "(what it is may be a secret, and is not shown)";
+        Err(match (&self.url, &self.url_env) {
+            (Some(_), Some(_)) => {
+                let expected = "expected one of them, `url_env` where others see the file";
+                ("url_env", format!("the channel `{name}` has `url` and `url_env`: {expected}"))
+            }
+            (Some(url), None) if url.has_user() => {
+                let expected = "write it in `headers`, { Authorization = \"Basic …\" }";
+                ("url", format!("`url` has a name or a password before its host: {expected} {secret}"))
+            }
+            (Some(url), None) if !url.is_valid() => {
+                ("url", format!("`url` is no address: expected \"https://HOST/…\" {secret}"))
+            }
+            (None, Some(named)) if !named.is_valid() => {
+                let expected = "expected one such as \"SLACK_URL\"";
+                ("url_env", format!("`url_env` is no name of a variable: {expected}"))
+            }
+            (Some(_), None) | (None, Some(_)) => return Ok(()),
+            (None, None) => {
+                let expected = "`url_env = \"SLACK_URL\"`, the variable with its address, or `url`";
+                ("", format!("{of_kind}: write {expected}"))
+            }
+        })
+    }
+}

@@ -1,0 +1,199 @@
+//! Every value in effect with its origin, and which of several keys for one thing decides.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::preset::are_same;
+use super::tree::{ConfigNode, excluded_by};
+use super::workflows::{SLOTS, other_bound};
+use super::{OwnWorkflow, SettingOrigin, Settings};
+use crate::workflow::keys::OF_REVIEWERS;
+use crate::workflow::{GateKeys, Phase, PhaseKind, Workflow};
+
+/// One value under its dotted key.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SettingRow {
+    pub key: String,
+    pub value: Value,
+    pub origin: SettingOrigin,
+}
+
+impl SettingRow {
+    /// The value as it is written in a file.
+    pub fn text(&self) -> String {
+        match &self.value {
+            Value::Array(list) => {
+                let list: Vec<_> = list.iter().map(Value::to_string).collect();
+                format!("[{}]", list.join(", "))
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                self.value.to_string()
+            }
+        }
+    }
+}
+
+/// Adds a row for each value below a path. The keys of `path` lead to `value` in `tree`.
+fn add_rows(tree: &ConfigNode, path: &mut Vec<String>, value: Value, rows: &mut Vec<SettingRow>) {
+    match value {
+        Value::Null => {}
+        Value::Object(table) => {
+            for (key, value) in table {
+                path.push(key);
+                add_rows(tree, path, value, rows);
+                path.pop();
+            }
+        }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            let keys: Vec<_> = path.iter().map(String::as_str).collect();
+            let node = tree.get(&keys);
+            // A role that has an agent and no model is shown under its own key.
+            let node = node.and_then(|node| node.get(&["agent"])).or(node);
+            let origin = node.map_or(SettingOrigin::Default, |node| node.origin.clone());
+            rows.push(SettingRow { key: keys.join("."), value, origin });
+        }
+    }
+}
+
+impl Settings {
+    fn rows(&self, path: &[&str], value: &impl Serialize) -> Vec<SettingRow> {
+        let mut rows = Vec::new();
+        let mut path = path.iter().map(|key| (*key).to_owned()).collect();
+        add_rows(&self.tree, &mut path, serde_json::to_value(value).unwrap_or_default(), &mut rows);
+        rows
+    }
+
+    /// Every value in effect with its origin: first as the file has them, then the gates of the preset in use.
+    pub fn origins(&self) -> Vec<SettingRow> {
+        let mut rows = self.rows(&[], &self.file);
+        for (name, own) in &self.workflows {
+            let (value, origin) = (own.summary(), own.node.origin.clone());
+            rows.push(SettingRow { key: format!("workflows.{name}"), value, origin });
+        }
+        if let Ok(workflow) = self.workflow(self.preset()) {
+            let gates = workflow.all_phases().flat_map(|phase| self.gate_rows(&workflow, phase));
+            let new = |gate: &SettingRow| !rows.iter().any(|known| known.key == gate.key);
+            let gates: Vec<_> = gates.filter(new).collect();
+            rows.extend(gates);
+        }
+        rows
+    }
+
+    fn gate_rows(&self, workflow: &Workflow, phase: &Phase) -> Vec<SettingRow> {
+        let gate = phase.policy().and_then(|policy| serde_json::to_value(&policy.gate).ok());
+        let is_check = matches!(phase.kind, PhaseKind::Check(_));
+        let keys = GateKeys::keys().into_iter().filter(|key| !(is_check && OF_REVIEWERS.contains(key)));
+        let row = |key: &str| {
+            let value = Some(gate.as_ref()?.get(key)?.clone()).filter(|value| !value.is_null());
+            // A guard that is off is written as 0.
+            let value = value.or_else(|| key.starts_with("max_").then(|| Value::from(0)))?;
+            let origin = self.gate_origin(&workflow.name, phase.gate_name(), key);
+            let origin = origin.or_else(|| Some(self.workflows.get(&workflow.name)?.gate_origin(phase, key)));
+            let origin = origin.unwrap_or(SettingOrigin::Preset { name: workflow.name.clone() });
+            let key = format!("presets.{}.gates.{}.{key}", workflow.name, phase.gate_name());
+            Some(SettingRow { key, value, origin })
+        };
+        keys.filter_map(row).collect()
+    }
+
+    /// Where a key's value comes from. The key may call a phase by its name or its number.
+    pub fn origin_of(&self, key: &str) -> Option<SettingOrigin> {
+        self.origins().into_iter().find(|row| self.is_same_key(&row.key, key)).map(|row| row.origin)
+    }
+
+    fn is_same_key(&self, key: &str, other: &str) -> bool {
+        let split = |key: &str| -> Option<[String; 3]> {
+            let (preset, rest) = key.strip_prefix("presets.")?.split_once(".phase.")?;
+            let (word, rest) = rest.split_once('.')?;
+            Some([preset, word, rest].map(str::to_owned))
+        };
+        let same = || {
+            let ([preset, word, end], [others, theirs, rest]) = (split(key)?, split(other)?);
+            let workflow = self.base_workflow(&preset).ok().filter(|_| preset == others && end == rest)?;
+            Some(are_same(&workflow, &word, &theirs))
+        };
+        key == other || same().unwrap_or(false)
+    }
+
+    pub(super) fn own_origin(&self, workflow: &str) -> Option<&SettingOrigin> {
+        self.workflows.get(workflow).map(|own| &own.node.origin)
+    }
+
+    /// The keys that decide what a key sets, with their origins. A key that concerns several gates has several.
+    pub fn deciding_keys(&self, key: &str) -> Vec<(String, SettingOrigin)> {
+        let names: Vec<&str> = key.split('.').collect();
+        match names.as_slice() {
+            ["gate", word] => self.words_of_gates(self.preset(), word),
+            ["defaults", "auto_review"] if self.defaults_apply() => self.words_of_gates(self.preset(), "enabled"),
+            ["defaults", "max_review_cycles"] if self.defaults_apply() => {
+                self.words_of_gates(self.preset(), "max_cycles")
+            }
+            ["defaults", "auto_review" | "max_review_cycles"] => Vec::new(),
+            ["reviewEnabled"] => self.words_of_gates(SLOTS, "enabled"),
+            ["reviewMaxFixAttempts"] => self.words_of_gates(SLOTS, "max_fixes"),
+            ["presets", name, "gates", gate, word] => self.deciding_gate_key(name, gate, word).into_iter().collect(),
+            ["presets", name, "phase", called, word] => self.word_of_phase(name, called, word).into_iter().collect(),
+            ["presets", name, word] if GateKeys::keys().contains(word) => self.words_of_gates(name, word),
+            _ => self.origin_of(key).map(|origin| (key.to_owned(), origin)).into_iter().collect(),
+        }
+    }
+
+    /// Whether `[defaults]` applies to the workflow in use: it applies to those with one gate.
+    pub fn defaults_apply(&self) -> bool {
+        self.has_one_gate(self.preset())
+    }
+
+    fn words_of_gates(&self, name: &str, word: &str) -> Vec<(String, SettingOrigin)> {
+        let Ok(workflow) = self.base_workflow(name) else { return Vec::new() };
+        let concerned = |phase: &&Phase| match phase.kind {
+            PhaseKind::Agent { .. } => false,
+            PhaseKind::Gate(_) => true,
+            PhaseKind::Check(_) => !OF_REVIEWERS.contains(&word),
+        };
+        let phases = workflow.all_phases().filter(concerned);
+        let mut words = Vec::new();
+        for word in phases.filter_map(|phase| self.deciding_gate_key(name, phase.gate_name(), word)) {
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        words
+    }
+
+    fn word_of_phase(&self, preset: &str, called: &str, key: &str) -> Option<(String, SettingOrigin)> {
+        let workflow = self.base_workflow(preset).ok()?;
+        let tables = self.tree.get(&["presets", preset, "phase"])?;
+        let (word, table) = tables.entries().into_iter().find(|(word, _)| are_same(&workflow, word, called))?;
+        let keys = [Some(key), excluded_by(&["presets", preset, "phase", word], key)];
+        let set = |key| Some((key, &table.get(&[key])?.origin));
+        let (key, origin) = keys.into_iter().flatten().find_map(set)?;
+        Some((format!("presets.{preset}.phase.{called}.{key}"), origin.clone()))
+    }
+
+    /// The values that are configured for a workflow.
+    pub fn workflow_rows(&self, workflow: &str) -> Vec<SettingRow> {
+        let preset = self.file.presets.get(workflow);
+        let mut rows = preset.map_or_else(Vec::new, |preset| self.rows(&["presets", workflow], preset));
+        if workflow == self.preset() {
+            rows.extend(self.rows(&["gate"], &self.file.gate));
+        }
+        rows
+    }
+}
+
+impl OwnWorkflow {
+    /// Its description, or the names of its phases.
+    fn summary(&self) -> Value {
+        match self.workflow.description.as_str() {
+            "" => self.workflow.all_phases().map(|phase| phase.name.as_str()).collect(),
+            description => description.into(),
+        }
+    }
+
+    /// Where a key of a gate is set, or built in.
+    fn gate_origin(&self, phase: &Phase, key: &str) -> SettingOrigin {
+        let origin = self.origin(&phase.name, key);
+        let origin = origin.or_else(|| self.origin(&phase.name, other_bound(key)?));
+        origin.cloned().unwrap_or(SettingOrigin::Default)
+    }
+}

@@ -1,0 +1,252 @@
+//! A layer of settings as a tree in which every value knows its origin, and the merge of such trees.
+
+use std::collections::BTreeMap;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::{ConfigError, SettingOrigin};
+
+/// A value with its origin: the line of its key or, in a list, its own line.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfigNode {
+    pub origin: SettingOrigin,
+    /// The position among the values of its table. An override keeps the position of the first value.
+    pub order: usize,
+    pub data: ConfigData,
+}
+
+/// Plain data. Numbers keep their spelling for messages.
+#[derive(Debug, Clone)]
+pub(crate) enum ConfigData {
+    Flag(bool),
+    Whole(String, Option<u64>),
+    Float(String, f64),
+    Text(String),
+    Date,
+    List(Vec<ConfigNode>),
+    Table(BTreeMap<String, ConfigNode>),
+}
+
+impl ConfigNode {
+    pub fn empty() -> Self {
+        Self { origin: SettingOrigin::Default, order: 0, data: ConfigData::Table(BTreeMap::new()) }
+    }
+
+    pub fn table(&self) -> Option<&BTreeMap<String, Self>> {
+        match &self.data {
+            ConfigData::Table(table) => Some(table),
+            ConfigData::Flag(_)
+            | ConfigData::Whole(..)
+            | ConfigData::Float(..)
+            | ConfigData::Text(_)
+            | ConfigData::Date
+            | ConfigData::List(_) => None,
+        }
+    }
+
+    pub fn table_mut(&mut self) -> Option<&mut BTreeMap<String, Self>> {
+        if let ConfigData::Table(table) = &mut self.data { Some(table) } else { None }
+    }
+
+    pub fn list(&self) -> &[Self] {
+        if let ConfigData::List(list) = &self.data { list } else { &[] }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        if let ConfigData::Text(text) = &self.data { Some(text) } else { None }
+    }
+
+    /// The node at a path of keys.
+    pub fn get(&self, path: &[&str]) -> Option<&Self> {
+        path.iter().try_fold(self, |node, key| node.table()?.get(*key))
+    }
+
+    pub fn get_mut(&mut self, path: &[&str]) -> Option<&mut Self> {
+        path.iter().try_fold(self, |node, key| node.table_mut()?.get_mut(*key))
+    }
+
+    /// The entries of a table in the order of the file.
+    pub fn entries(&self) -> Vec<(&str, &Self)> {
+        let mut entries: Vec<_> = self.table().into_iter().flatten().map(|(key, node)| (key.as_str(), node)).collect();
+        entries.sort_by_key(|(_, node)| node.order);
+        entries
+    }
+
+    /// An error at a key of this table, or at the table if the key is not set.
+    pub fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
+        self.get(&[key]).unwrap_or(self).origin.error(message)
+    }
+
+    /// How messages call the value.
+    pub fn described(&self) -> String {
+        match &self.data {
+            ConfigData::Text(text) if text.chars().count() > 40 => "a long text".to_owned(),
+            ConfigData::Text(text) => format!("{text:?}"),
+            ConfigData::Whole(shown, _) | ConfigData::Float(shown, _) => shown.clone(),
+            ConfigData::Flag(flag) => flag.to_string(),
+            ConfigData::Date => "a date or time".to_owned(),
+            ConfigData::List(list) if list.is_empty() => "an empty list".to_owned(),
+            ConfigData::List(_) => "a list".to_owned(),
+            ConfigData::Table(table) if table.is_empty() => "an empty table".to_owned(),
+            ConfigData::Table(_) => "a table".to_owned(),
+        }
+    }
+
+    /// Merges a later layer into this one, key by key. Fails if the layer sets two keys that exclude each other.
+    pub fn merge(&mut self, later: &Self) -> Result<(), ConfigError> {
+        self.merge_at(later, &mut Vec::new())
+    }
+
+    fn merge_at<'n>(&mut self, later: &'n Self, path: &mut Vec<&'n str>) -> Result<(), ConfigError> {
+        let replaced = replaces(path, later);
+        let ConfigNode { origin, order: _, data } = self;
+        let (ConfigData::Table(known), Some(table), false) = (data, later.table(), replaced) else {
+            *self = Self { order: self.order, ..later.clone() };
+            return Ok(());
+        };
+        for [one, other] in exclusive(path) {
+            check_exclusive(later, one, other)?;
+            if table.contains_key(*one) || table.contains_key(*other) {
+                known.remove(*one);
+                known.remove(*other);
+            }
+        }
+        *origin = later.origin.clone();
+        let first = known.values().map(|node| node.order + 1).max().unwrap_or(0);
+        for (key, node) in later.entries() {
+            path.push(key);
+            let fresh = Self { order: first + node.order, ..Self::empty() };
+            known.entry(key.to_owned()).or_insert(fresh).merge_at(node, path)?;
+            path.pop();
+        }
+        Ok(())
+    }
+}
+
+/// Fails if a table sets both keys.
+pub(crate) fn check_exclusive(table: &ConfigNode, one: &str, other: &str) -> Result<(), ConfigError> {
+    let (Some(first), Some(second)) = (table.get(&[one]), table.get(&[other])) else { return Ok(()) };
+    let later = if first.order > second.order { first } else { second };
+    let why = if one == "max_cycles" { "a gate has one bound: " } else { "" };
+    Err(later.origin.error(format!("{why}write `{one}` or `{other}`, not both")))
+}
+
+/// The pairs of keys of a table that exclude each other: a later layer that sets one removes the other.
+fn exclusive(path: &[&str]) -> &'static [[&'static str; 2]] {
+    match path {
+        ["gate"] | ["presets", _] | ["presets", _, "gates", _] => &[["max_cycles", "max_fixes"]],
+        ["presets", _, "phase", _] => &[["agent", "tool"], ["parallel", "researchers"]],
+        _ => &[],
+    }
+}
+
+/// The key that a key of this table excludes.
+pub(super) fn excluded_by(path: &[&str], key: &str) -> Option<&'static str> {
+    exclusive(path).iter().find_map(|[one, other]| match key {
+        key if key == *one => Some(*other),
+        key if key == *other => Some(*one),
+        _ => None,
+    })
+}
+
+/// Whether a table replaces that of earlier layers as a whole. A role that names an agent drops the model of another
+/// one; a channel with an address drops the headers that were meant for another address.
+fn replaces(path: &[&str], table: &ConfigNode) -> bool {
+    let sets = |keys: &[&str]| keys.iter().any(|key| table.get(&[key]).is_some());
+    match path {
+        ["workflows", _] => true,
+        ["roles", _] => sets(&["agent"]),
+        ["notify", "channels", _] => sets(&["url", "url_env", "command"]),
+        _ => false,
+    }
+}
+
+/// A TOML text and the origin of its lines.
+pub(crate) struct TomlSource<'a> {
+    pub text: &'a str,
+    /// The origin of a line, counted from one.
+    pub origin: &'a dyn Fn(usize) -> SettingOrigin,
+}
+
+impl TomlSource<'_> {
+    pub fn parse(&self) -> Result<ConfigNode, ConfigError> {
+        let table = DeTable::parse(self.text).map_err(|error| self.syntax_error(&error))?;
+        let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let lines: Vec<usize> = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+        let origin = |offset: usize| (self.origin)(lines.partition_point(|start| *start <= offset));
+        Ok(ConfigNode { origin: origin(0), order: 0, data: table_data(table.get_ref(), &origin) })
+    }
+
+    /// What the TOML parser says, with its line.
+    fn syntax_error(&self, error: &toml::de::Error) -> ConfigError {
+        let offset = error.span().map_or_else(|| self.most_nested(), |span| span.start);
+        let line = self.line(offset);
+        let mut message = error.message().trim().replace(", expected literal string", "");
+        for (jargon, plain) in [
+            ("array", "list"),
+            ("basic string", "text"),
+            ("string values", "texts"),
+            ("recursion limit", "nested too deeply"),
+        ] {
+            message = message.replace(jargon, plain);
+        }
+        let duplicate = error.span().filter(|_| message == "duplicate key").and_then(|span| self.text.get(span));
+        let invisible = |char: &char| char.is_control() && !matches!(char, '\t' | '\r');
+        let invisible = self.text.lines().nth(line - 1).and_then(|line| line.chars().find(invisible));
+        if let Some(char) = invisible {
+            message = format!("a control character, U+{:04X}; expected text without it", u32::from(char));
+        } else if let Some(key) = duplicate {
+            message = format!("duplicate key `{}`, write it once", key.trim());
+        } else if !message.contains("expected") {
+            message = format!("{message}; expected lines such as jobs = 4, preset = \"task\" or [gate]");
+        }
+        (self.origin)(line).error(format!("this is not TOML: {message}"))
+    }
+
+    /// The parser gives no place only for text that is nested too deeply.
+    fn most_nested(&self) -> usize {
+        let depth = |line: &str| line.bytes().filter(|byte| b"[{.".contains(byte)).count();
+        let deepest = self.text.lines().max_by_key(|line| depth(line));
+        deepest.and_then(|line| self.text.find(line)).unwrap_or(0)
+    }
+
+    /// The end of a file that ends with a newline belongs to its last line.
+    fn line(&self, offset: usize) -> usize {
+        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        line.min(self.text.lines().count().max(1))
+    }
+}
+
+fn table_data(table: &DeTable<'_>, origin: &dyn Fn(usize) -> SettingOrigin) -> ConfigData {
+    let one = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
+        let key: &Spanned<std::borrow::Cow<'_, str>> = key;
+        let order = key.span().start;
+        let node = ConfigNode { origin: origin(order), order, data: data(value.get_ref(), origin) };
+        (key.get_ref().clone().into_owned(), node)
+    };
+    ConfigData::Table(table.iter().map(one).collect())
+}
+
+fn data(value: &DeValue<'_>, origin: &dyn Fn(usize) -> SettingOrigin) -> ConfigData {
+    match value {
+        DeValue::String(text) => ConfigData::Text(text.to_string()),
+        DeValue::Integer(number) => {
+            ConfigData::Whole(number.to_string(), u64::from_str_radix(number.as_str(), number.radix()).ok())
+        }
+        DeValue::Float(number) => ConfigData::Float(number.to_string(), number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(flag) => ConfigData::Flag(*flag),
+        DeValue::Datetime(_) => ConfigData::Date,
+        DeValue::Array(list) => ConfigData::List(
+            list.iter()
+                .map(|one| ConfigNode {
+                    origin: origin(one.span().start),
+                    order: one.span().start,
+                    data: data(one.get_ref(), origin),
+                })
+                .collect(),
+        ),
+        DeValue::Table(table) => table_data(table, origin),
+    }
+}

@@ -1,0 +1,452 @@
+//! The values of settings whose rules are stricter than their types.
+
+use std::num::NonZeroU16;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::rules::{TextOrList, key, texts, value, whole};
+use crate::policy::{Count, Ladder, Rung, TimeSpan};
+
+/// Where a reviewer works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReviewWorkspace {
+    /// In the loop's worktree, which it must not change.
+    Shared,
+    /// In a throw-away worktree of the commit.
+    Copy,
+}
+
+/// How signed-off work joins a branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LandingMethod {
+    /// With a merge commit.
+    #[default]
+    Merge,
+    /// With the same changes on top.
+    Rebase,
+}
+
+whole!(
+    /// Agents or loops at once, reviews of a task, and refusals in a row.
+    SmallCount, 1 to 1000
+);
+whole!(
+    /// Fixes of a task.
+    FixCount, 0 to 1000
+);
+whole!(
+    /// Up to a year.
+    Minutes, 1 to 525_600
+);
+whole!(
+    /// Helpers of a phase.
+    ResearcherCount, 0 to 32
+);
+whole!(
+    /// Attempts or passes of a loop.
+    PassCount, 1 to 10_000
+);
+whole!(
+    /// Attempts of a loop.
+    AttemptCount, 1 to 4_294_967_295_u32, "; it alone ends a gate that is \"unlimited\""
+);
+whole!(
+    /// Passes through a workflow.
+    WorkflowPasses, 1 to 4_294_967_295_u32
+);
+whole!(
+    /// A number that may be zero for never.
+    Guard, 0 to 4_294_967_295_u32, ", 0 to switch it off"
+);
+
+/// Tokens, or minutes of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Amount(pub u64);
+
+value!(
+    Amount,
+    "a whole number, at least 1",
+    { "type": "integer", "minimum": 1, "maximum": i64::MAX },
+    |number: u64| (1..=i64::MAX as u64).contains(&number).then_some(Self(number))
+);
+
+/// A wait, which may be none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct WaitTime(pub TimeSpan);
+
+value!(
+    WaitTime,
+    "a duration such as \"0s\", \"30s\" or \"15m\"",
+    { "type": "string", "pattern": "^[0-9]{1,18}[smh]$" },
+    |text: String| TimeSpan::parse(&text).map(Self)
+);
+
+value!(
+    TimeSpan,
+    "a duration such as \"90s\", \"30m\" or \"2h\"",
+    { "type": "string", "pattern": "^0*[1-9][0-9]{0,17}[smh]$" },
+    |text: String| Self::parse(&text).filter(|span| span.seconds > 0)
+);
+
+/// An amount of money in millionths of a dollar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dollars {
+    pub micro: u64,
+}
+
+value!(
+    Dollars,
+    "an amount of dollars such as 20.0, more than 0 and at most 1000000",
+    { "type": "number", "exclusiveMinimum": 0, "maximum": 1_000_000 },
+    |dollars: f64| {
+        let micro = (dollars * 1e6).round();
+        (1.0..=1e12).contains(&micro).then_some(Self { micro: micro as u64 })
+    }
+);
+
+impl Serialize for Dollars {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.micro as f64 / 1e6)
+    }
+}
+
+/// A text that can be handed to a program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Argument(pub String);
+
+value!(
+    Argument,
+    "text in quotes, without a NUL",
+    { "type": "string" },
+    |text: String| (!text.contains('\0')).then_some(Self(text))
+);
+
+/// A text that is not blank.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Text(String);
+
+impl Text {
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+value!(
+    Text,
+    "text in quotes that is not empty",
+    { "type": "string", "pattern": "\\S" },
+    |text: Argument| (!text.0.trim().is_empty()).then_some(Self(text.0))
+);
+
+/// The name of a workflow. Only all layers together define which ones exist.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct WorkflowName(pub String);
+
+value!(
+    WorkflowName,
+    "the name of a workflow, one of task, slots, plan, loops, phases or your own",
+    { "anyOf": [{ "enum": crate::workflow::PRESETS }, { "type": "string", "pattern": "\\S" }] },
+    |text: Text| Some(Self(text.0))
+);
+
+texts!(
+    /// A program and its arguments.
+    CommandLine,
+    "a program and its arguments, [\"./agent\", \"--fast\"]",
+    { "type": "string" },
+    |index, word| index > 0 || !word.trim().is_empty(),
+    at least 1
+);
+
+texts!(
+    /// Arguments for a program.
+    Arguments,
+    "a list of texts, [\"--fast\", \"…\"]",
+    { "type": "string" },
+    |_, _| true
+);
+
+texts!(
+    /// Names of variables, or prefixes: `AWS_*`.
+    PassedVariables,
+    "a list of names of variables, [\"NAME\", \"PREFIX_*\"]",
+    { "type": "string", "pattern": "^[^=*\\s]+\\*?$" },
+    |_, name| {
+        let name = name.strip_suffix('*').unwrap_or(name);
+        !name.is_empty() && !name.contains(|char: char| char == '=' || char == '*' || char.is_whitespace())
+    }
+);
+
+texts!(
+    /// Files of the repository.
+    RepositoryPaths,
+    "a list of paths inside the repository, [\".env\"]",
+    { "type": "string", "pattern": "\\S" },
+    |_, path| !path.trim().is_empty() && !leads_out(path)
+);
+
+fn leads_out(path: &str) -> bool {
+    let absolute = path.starts_with(['/', '\\']) || path.chars().nth(1) == Some(':');
+    absolute || path.split(['/', '\\']).any(|part| part == ".." || part == ".git")
+}
+
+texts!(
+    /// Names of channels. Only all layers together define which ones exist.
+    ChannelNames,
+    "a list of names of channels, [\"bell\", \"desktop\"]",
+    { "type": "string", "pattern": "\\S" },
+    |_, name| !name.trim().is_empty()
+);
+
+/// Where facts are kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum StoreLocation {
+    #[default]
+    Sqlite,
+    /// The address of a PostgreSQL database.
+    Postgres(String),
+}
+
+value!(
+    StoreLocation,
+    "\"sqlite\" or \"postgres://…\"",
+    { "anyOf": [{ "enum": ["sqlite"] }, { "type": "string", "pattern": "^postgres(ql)?://" }] },
+    |text: String| match text.as_str() {
+        "sqlite" => Some(Self::Sqlite),
+        url if url.starts_with("postgres://") || url.starts_with("postgresql://") => Some(Self::Postgres(text)),
+        _ => None,
+    }
+);
+
+/// Shown without its password.
+impl Serialize for StoreLocation {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Sqlite => serializer.serialize_str("sqlite"),
+            Self::Postgres(url) => serializer.serialize_str(&without_password(url)),
+        }
+    }
+}
+
+pub(super) fn without_password(url: &str) -> String {
+    let url = url.split('?').next().unwrap_or(url);
+    let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
+    match rest.rsplit_once('@') {
+        Some((user, host)) => {
+            let name = user.split(':').next().unwrap_or_default();
+            format!("{scheme}://{name}:…@{host}")
+        }
+        None => url.to_owned(),
+    }
+}
+
+/// What sandboxed agents may connect to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Network {
+    #[default]
+    Open,
+    /// These TCP ports alone.
+    Ports(Vec<u16>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OpenNetwork {
+    Open,
+}
+
+value!(
+    Network,
+    "\"open\" or a list of TCP ports, [443]",
+    { "oneOf": [
+        { "enum": ["open"] },
+        { "type": "array", "items": { "type": "integer", "minimum": 1, "maximum": u16::MAX } },
+    ] },
+    |network: TextOrList<OpenNetwork, NonZeroU16>| Some(match network {
+        TextOrList::Text(OpenNetwork::Open) => Self::Open,
+        TextOrList::List(ports) => Self::Ports(ports.into_iter().map(NonZeroU16::get).collect()),
+    })
+);
+
+impl Serialize for Network {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Open => serializer.serialize_str("open"),
+            Self::Ports(ports) => ports.serialize(serializer),
+        }
+    }
+}
+
+/// The bound of reviews: at least one.
+pub struct CycleBound(Count);
+
+value!(
+    CycleBound,
+    "a whole number from 1 to 4294967295 or \"unlimited\"",
+    { "anyOf": [{ "type": "integer", "minimum": 1, "maximum": u32::MAX }, { "enum": ["unlimited"] }] },
+    |count: Count| (count != Count::Number(0)).then_some(Self(count))
+);
+
+/// The bound of fixes.
+pub struct FixBound(Count);
+
+value!(
+    FixBound,
+    "a whole number from 0 to 4294967295 or \"unlimited\"",
+    { "anyOf": [{ "type": "integer", "minimum": 0, "maximum": u32::MAX }, { "enum": ["unlimited"] }] },
+    |count: Count| Some(Self(count))
+);
+
+/// A ladder of some rungs only: others mean nothing where it is used.
+macro_rules! ladder {
+    ($(#[$about:meta])* $name:ident, $rung:ident, [$($word:literal),*], $expected:literal) => {
+        $(#[$about])*
+        pub struct $name(Ladder);
+        struct $rung(Rung);
+
+        value!($rung, $expected, { "enum": [$($word),*] }, |rung: Rung| {
+            [$($word),*].contains(&rung.as_str()).then_some(Self(rung))
+        });
+        value!(
+            $name,
+            $expected,
+            { "anyOf": [
+                { "enum": [$($word),*] },
+                { "type": "array", "items": { "enum": [$($word),*] }, "minItems": 1 },
+            ] },
+            |rungs: TextOrList<$rung, $rung>| match rungs {
+                TextOrList::Text(rung) => Some(Self(Ladder::new(&[rung.0]))),
+                TextOrList::List(rungs) if rungs.is_empty() => None,
+                TextOrList::List(rungs) => {
+                    Some(Self(Ladder::new(&rungs.iter().map(|rung| rung.0).collect::<Vec<_>>())))
+                }
+            }
+        );
+
+        impl From<$name> for Ladder {
+            fn from(ladder: $name) -> Self {
+                ladder.0
+            }
+        }
+    };
+}
+
+ladder!(
+    /// What follows a review that cannot be read or asks for a discussion.
+    UnclearLadder,
+    UnclearRung,
+    ["retry", "request-changes", "not-passed", "ask", "stop", "fail"],
+    "retry, request-changes, not-passed, ask, stop or fail, or a list of these to be tried in turn"
+);
+ladder!(
+    /// What follows a reviewer that fails.
+    ReviewerLadder,
+    ReviewerRung,
+    ["retry", "not-passed", "ask", "stop", "fail"],
+    "retry, not-passed, ask, stop or fail, or a list of these to be tried in turn"
+);
+ladder!(
+    /// What follows an implementer or fixer that fails.
+    WriterLadder,
+    WriterRung,
+    ["retry", "next-attempt", "ask", "stop", "fail"],
+    "retry, next-attempt, ask, stop or fail, or a list of these to be tried in turn"
+);
+
+impl From<CycleBound> for Count {
+    fn from(bound: CycleBound) -> Self {
+        bound.0
+    }
+}
+
+impl From<FixBound> for Count {
+    fn from(bound: FixBound) -> Self {
+        bound.0
+    }
+}
+
+impl From<Guard> for u32 {
+    fn from(guard: Guard) -> Self {
+        guard.0
+    }
+}
+
+key!(
+    /// A name that can be part of a file name and be printed on terminals.
+    PlainName,
+    { "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" },
+    |name| {
+        let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.');
+        name.len() <= 64
+            && name.chars().all(plain)
+            && name.starts_with(|char: char| char.is_ascii_alphanumeric())
+    },
+    |name| {
+        let shown = if name.len() > 64 { "a name".to_owned() } else { format!("{name:?}") };
+        format!("{shown} cannot be a name here: expected letters, digits, `-`, `_` and `.`, at most 64")
+    }
+);
+key!(
+    /// The name of a variable that an agent gets.
+    EnvironmentKey,
+    { "pattern": "^[^=]+$" },
+    |name| !name.is_empty() && !name.contains(['=', '\0']),
+    |name| format!("{name:?} cannot be the name of a variable: expected one without `=`")
+);
+key!(
+    /// The name of a header.
+    HeaderName,
+    { "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" },
+    |name| {
+        let plain = |char: char| char.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(char);
+        !name.is_empty() && name.chars().all(plain)
+    },
+    |name| format!("{name:?} cannot be the name of a header: expected one like `X-Token`")
+);
+key!(
+    /// The name of a model, which its provider chooses.
+    ModelName,
+    { "pattern": "^\\S{1,128}$" },
+    |name| {
+        let odd = |char: char| char.is_whitespace() || char.is_control();
+        !name.is_empty() && name.len() <= 128 && !name.contains(odd)
+    },
+    |_| "a model cannot have that name: expected 1 to 128 characters without spaces".to_owned()
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let shown = |url: &str| without_password(url);
+        assert_eq!(shown("postgres://me:secret@db/signoff"), "postgres://me:…@db/signoff");
+        assert_eq!(shown("postgres://me:s@cret@db/signoff?password=x"), "postgres://me:…@db/signoff");
+        assert_eq!(shown("postgres://db/signoff"), "postgres://db/signoff");
+    }
+
+    #[test]
+    fn copied_files_stay_inside() {
+        for path in ["/etc/passwd", "../x", "a/../../x", "C:\\x", ".git/config", "\\\\host\\x"] {
+            assert!(leads_out(path), "{path}");
+        }
+        for path in [".env", "config/local.toml", "..env"] {
+            assert!(!leads_out(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Exports the state of an iteration from its log.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{
+    AgentPhase, FINAL_PHASE, Iteration, IterationMode, IterationState, PhaseStates, PhaseStatus, ReviewIssue, VERSION,
+    truncate_to_seconds,
+};
+use crate::ids::LoopId;
+use crate::machine::{self, Ending, Event, GateEnd, Loop, Outcome, Policy, Position, Stage};
+use crate::policy::OnFailure;
+use crate::review::FailThreshold;
+use crate::task::TaskSpec;
+use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
+use crate::workflow::{Phase, Workflow};
+
+/// A loop without an exportable state: the phases of its workflow are not numbered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("its workflow `{workflow}` does not number its phases from 1 to 9")]
+pub struct UnnumberedPhases {
+    pub workflow: String,
+}
+
+/// Computes the state of a loop from the log of its run.
+pub fn export<'a>(
+    log: impl IntoIterator<Item = &'a RecordedFact>,
+    loop_id: &LoopId,
+    spec: &TaskSpec,
+) -> Result<IterationState, UnnumberedPhases> {
+    let mut fold = ExportState::default();
+    if let Some(taken_over) = &spec.taken_over {
+        fold.phase9 = taken_over.state.phase9.clone();
+        fold.iterations.clone_from(&taken_over.state.iterations);
+        fold.started_at = taken_over.state.started_at;
+    }
+    for recorded in log {
+        fold.apply(recorded, loop_id);
+    }
+    fold.into_state(spec)
+}
+
+#[derive(Default)]
+struct ExportState {
+    policy: Option<Arc<Policy>>,
+    state: Loop,
+    /// Whether the loop has started.
+    begun: bool,
+    started_at: Timestamp,
+    iterations: Vec<Iteration>,
+    phase9: AgentPhase,
+}
+
+impl ExportState {
+    fn apply(&mut self, recorded: &RecordedFact, loop_id: &LoopId) {
+        match &recorded.fact {
+            Fact::Run(RunFact::Opened { workflow, .. }) => self.policy = Some(Arc::new((**workflow).clone())),
+            Fact::Loop(own, fact) if own == loop_id => self.apply_loop_fact(fact, recorded.at),
+            Fact::Run(RunFact::Specified { .. } | RunFact::Transitioned(_)) | Fact::Task(..) | Fact::Loop(..) => {}
+        }
+    }
+
+    fn apply_loop_fact(&mut self, fact: &LoopFact, at: Timestamp) {
+        match fact {
+            LoopFact::Added { .. } if self.iterations.is_empty() => self.start_iteration(at),
+            LoopFact::PolicySet { policy } => self.policy = Some(Arc::new((**policy).clone())),
+            LoopFact::Transitioned(event) => {
+                if let Some(policy) = self.policy.clone() {
+                    self.apply_event(event, at, &policy);
+                }
+            }
+            LoopFact::Added { .. }
+            | LoopFact::WorkspaceCreated { .. }
+            | LoopFact::AttemptStarted { .. }
+            | LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Answered { .. }
+            | LoopFact::Used { .. }
+            | LoopFact::Session { .. }
+            | LoopFact::Said { .. }
+            | LoopFact::Noted { .. } => {}
+        }
+    }
+
+    fn start_iteration(&mut self, at: Timestamp) {
+        self.started_at = truncate_to_seconds(at);
+        self.iterations = vec![Iteration::new(1, at)];
+    }
+
+    fn apply_event(&mut self, event: &Event, at: Timestamp, policy: &Policy) {
+        let (was, cycle) = (self.state.at, self.state.tally.cycle);
+        machine::apply(&mut self.state, event.clone(), policy);
+        if self.begun {
+            self.update_issues(was, cycle, &policy.workflow);
+            if self.state.at.pass > was.pass {
+                self.restarted(was, at, &policy.workflow);
+            }
+        } else if let Event::Started { .. } = event {
+            self.begun = true;
+            self.start_iteration(at);
+        } else if let Event::Imported { .. } = event {
+            self.begun = true;
+        } else {
+            return;
+        }
+        self.count_fixes(&policy.workflow);
+        self.update_statuses(&policy.workflow);
+    }
+
+    /// Stores the findings of the finished review.
+    fn update_issues(&mut self, was: Position, cycle: u32, workflow: &Workflow) {
+        let in_this_round = |round: &crate::ledger::Round| {
+            let at = (round.pass, round.phase, round.cycle);
+            round.checkpoint.is_none() && at == (was.pass, was.phase, cycle)
+        };
+        let reported = self.state.ledger.findings_for_fix(FailThreshold::Low).into_iter();
+        let reported = reported.filter(|entry| entry.seen.iter().any(in_this_round));
+        let issues: Vec<ReviewIssue> = reported.map(|entry| ReviewIssue::from_finding(&entry.finding)).collect();
+        let phases = self.iteration(was.pass).map(|iteration| &mut iteration.phases);
+        let reviewed = phases.and_then(|phases| phases.reviewed_mut(workflow.number(was.phase)));
+        if let Some(reviewed) = reviewed.filter(|_| !issues.is_empty()) {
+            reviewed.last_issues = issues;
+        }
+    }
+
+    fn iteration(&mut self, pass: u32) -> Option<&mut Iteration> {
+        self.iterations.iter_mut().rfind(|iteration| iteration.iteration == pass)
+    }
+
+    /// Ends the iteration at the phase that restarted it. Restarts are counted over all iterations.
+    fn restarted(&mut self, was: Position, at: Timestamp, workflow: &Workflow) {
+        let cause = workflow.number(was.phase);
+        let Some(iteration) = self.iteration(was.pass) else { return };
+        for number in 1..FINAL_PHASE {
+            if let Some(status) = iteration.phases.status_mut(number).filter(|_| number >= cause) {
+                *status = match number == cause {
+                    true => PhaseStatus::Failed,
+                    false => upcoming_status(workflow, number),
+                };
+            }
+        }
+        let counted = restarts(workflow, cause).then(|| iteration.phases.retries_mut(cause)).flatten();
+        if let Some(retries) = counted {
+            *retries = retries.saturating_add(1);
+        }
+        let before = iteration.phases.clone();
+        let mut next = Iteration::new(self.state.at.pass, at);
+        for number in (1..FINAL_PHASE).filter(|number| restarts(workflow, *number)) {
+            if let Some((retries, so_far)) = next.phases.retries_mut(number).zip(before.retries(number)) {
+                *retries = so_far;
+            }
+        }
+        self.iterations.push(next);
+    }
+
+    /// Stores the number of fixes at the current gate.
+    fn count_fixes(&mut self, workflow: &Workflow) {
+        let Position { pass, phase, .. } = self.state.at;
+        let fixes = self.state.tally.fixes;
+        let number = workflow.number(phase);
+        let judges = workflow.phases.get(phase).is_some_and(|phase| phase.policy().is_some());
+        if !judges || restarts(workflow, number) {
+            return;
+        }
+        let retries = self.iteration(pass).and_then(|iteration| iteration.phases.retries_mut(number));
+        if let Some(retries) = retries {
+            *retries = fixes;
+        }
+    }
+
+    /// Updates the status of each phase of the current iteration.
+    fn update_statuses(&mut self, workflow: &Workflow) {
+        for number in 1..=FINAL_PHASE {
+            let status = match number {
+                FINAL_PHASE => Some(self.phase9.status),
+                _ => self.iterations.last().and_then(|iteration| iteration.phases.status(number)),
+            };
+            let now = self.status(number, status.unwrap_or_default(), workflow);
+            let place = match number {
+                FINAL_PHASE => Some(&mut self.phase9.status),
+                _ => self.iterations.last_mut().and_then(|iteration| iteration.phases.status_mut(number)),
+            };
+            if let Some(status) = place {
+                *status = now;
+            }
+        }
+    }
+
+    fn status(&self, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
+        let through = self.state.at.phase >= workflow.phases.len();
+        let here = workflow.number(self.state.at.phase);
+        let ending = if let Stage::Done(ending) = &self.state.stage { Some(ending) } else { None };
+        if through || number < here {
+            self.passed_status(number, before, workflow)
+        } else if number == here {
+            ending.map_or(PhaseStatus::InProgress, end_status)
+        } else if ending.is_some_and(|ending| matches!(ending.outcome, Outcome::Accepted { .. })) {
+            PhaseStatus::Skipped
+        } else {
+            upcoming_status(workflow, number)
+        }
+    }
+
+    /// The status of a phase before the current one.
+    fn passed_status(&self, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
+        let own = self.state.gates.iter().filter(|record| workflow.number(record.phase) == number);
+        let unseen = own.map(|record| &record.end).any(|end| match end {
+            GateEnd::ReviewersMissing | GateEnd::Unchecked => true,
+            GateEnd::Approved { .. } | GateEnd::Noted { .. } => false,
+        });
+        match before {
+            PhaseStatus::Skipped => PhaseStatus::Skipped,
+            PhaseStatus::Completed => {
+                if unseen {
+                    PhaseStatus::Skipped
+                } else {
+                    PhaseStatus::Completed
+                }
+            }
+            PhaseStatus::Pending | PhaseStatus::InProgress | PhaseStatus::Failed
+                if unseen || is_skipped(workflow, number) =>
+            {
+                PhaseStatus::Skipped
+            }
+            PhaseStatus::Pending | PhaseStatus::InProgress | PhaseStatus::Failed => PhaseStatus::Completed,
+        }
+    }
+
+    fn into_state(mut self, spec: &TaskSpec) -> Result<IterationState, UnnumberedPhases> {
+        let unknown = || UnnumberedPhases { workflow: String::new() };
+        let policy = self.policy.clone().ok_or_else(unknown)?;
+        let workflow = &policy.workflow;
+        if !is_numbered(workflow) {
+            return Err(UnnumberedPhases { workflow: workflow.name.clone() });
+        }
+        if let Some(taken_over) = spec.taken_over.as_ref().filter(|_| !self.begun) {
+            return Ok(taken_over.state.clone());
+        }
+        if !self.begun {
+            self.set_initial_statuses(workflow);
+        }
+        let task = spec.taken_over.as_ref().map_or(&spec.description, |taken_over| &taken_over.state.task);
+        let mut state = IterationState {
+            version: VERSION,
+            task: task.clone(),
+            mode: mode(workflow),
+            max_iterations: workflow.limits.max_passes.saturating_add(self.state.tally.granted.passes),
+            current_iteration: self.state.at.pass,
+            current_phase: workflow.number(self.state.at.phase),
+            started_at: self.started_at,
+            iterations: self.iterations,
+            phase9: self.phase9,
+        };
+        if self.state.at.phase >= workflow.phases.len() {
+            let ran = |number: &u32| state.status(*number).is_some_and(|status| status != PhaseStatus::Skipped);
+            state.current_phase = (1..=FINAL_PHASE).rev().find(ran).unwrap_or(state.current_phase);
+        }
+        Ok(state)
+    }
+
+    /// Sets the statuses of a loop that has not started.
+    fn set_initial_statuses(&mut self, workflow: &Workflow) {
+        self.phase9.status = upcoming_status(workflow, FINAL_PHASE);
+        for phases in self.iterations.iter_mut().map(|iteration| &mut iteration.phases) {
+            for number in 1..FINAL_PHASE {
+                if let Some(status) = phases.status_mut(number) {
+                    *status = upcoming_status(workflow, number);
+                }
+            }
+        }
+    }
+}
+
+impl Iteration {
+    fn new(iteration: u32, at: Timestamp) -> Self {
+        Self { iteration, started_at: truncate_to_seconds(at), phases: PhaseStates::default() }
+    }
+}
+
+/// The status of the phase at which a loop ended.
+fn end_status(ending: &Ending) -> PhaseStatus {
+    if ending.outcome.is_completed() { PhaseStatus::Completed } else { PhaseStatus::Failed }
+}
+
+fn upcoming_status(workflow: &Workflow, number: u32) -> PhaseStatus {
+    if is_skipped(workflow, number) { PhaseStatus::Skipped } else { PhaseStatus::Pending }
+}
+
+/// Whether a workflow has no enabled phase with this number.
+fn is_skipped(workflow: &Workflow, number: u32) -> bool {
+    phases_with_number(workflow, number).all(Phase::is_off)
+}
+
+fn phases_with_number(workflow: &Workflow, number: u32) -> impl Iterator<Item = &Phase> {
+    let numbered = workflow.phases.iter().enumerate();
+    numbered.filter(move |(index, _)| workflow.number(*index) == number).map(|(_, phase)| phase)
+}
+
+/// Whether a failure at this number restarts the workflow.
+fn restarts(workflow: &Workflow, number: u32) -> bool {
+    let mut judges = phases_with_number(workflow, number).filter_map(Phase::policy);
+    judges.any(|judge| judge.gate.on_failure == OnFailure::Restart)
+}
+
+fn is_numbered(workflow: &Workflow) -> bool {
+    let numbers: Vec<u32> = (0..workflow.phases.len()).map(|index| workflow.number(index)).collect();
+    workflow.phases.iter().any(|phase| phase.number.is_some())
+        && numbers.iter().all(|number| (1..=FINAL_PHASE).contains(number))
+        && numbers.is_sorted()
+}
+
+/// The mode: lite if the workflow has a lite mode and no phase of the full mode.
+fn mode(workflow: &Workflow) -> IterationMode {
+    let has = |mode: IterationMode| workflow.phases.iter().any(|phase| phase.mode.as_deref() == Some(mode.as_str()));
+    let knows_lite = workflow.modes.iter().any(|known| known == IterationMode::Lite.as_str());
+    if knows_lite && !has(IterationMode::Full) { IterationMode::Lite } else { IterationMode::Full }
+}

@@ -1,0 +1,351 @@
+//! The keys of a workflow file. Every key is optional here; [`super::resolve`] fills in defaults and checks the rest.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Arrangement, Completion, Landing, PRESETS, Role};
+use crate::contract::Contract;
+use crate::ids::ReviewerName;
+use crate::policy::{Bound, Count, ExhaustedAs, Gate, Ladder, OnExhausted, OnFailure, RereviewScope, TimeSpan};
+use crate::prompt::Depth;
+use crate::review::{FailThreshold, ReviewerKind};
+use crate::settings::AgentKind;
+use crate::settings::reader::{checked, keys_of};
+use crate::settings::rules::{key, strictly};
+use crate::settings::values::{
+    AttemptCount, CycleBound, FixBound, Guard, PlainName, ResearcherCount, ReviewerLadder, UnclearLadder,
+    WorkflowPasses, WriterLadder,
+};
+
+/// The keys of a gate.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename = "a gate")]
+#[schemars(extend("not" = { "required": ["max_cycles", "max_fixes"] }))]
+pub struct GateKeys {
+    /// `false`: the gate is skipped, and the outcome says that there was no review.
+    pub enabled: Option<bool>,
+    /// The names of its reviewers, which work in parallel.
+    #[schemars(with = "Option<Vec<String>>", extend("minItems" = 1, "uniqueItems" = true))]
+    pub reviewers: Option<Vec<ReviewerName>>,
+    /// The least severity that fails the gate.
+    pub fail_on: Option<FailThreshold>,
+    /// Findings: fix and review again here, begin the next pass, note and go on, or stop.
+    pub on_failure: Option<OnFailure>,
+    /// n reviews and n − 1 fixes.
+    #[serde(deserialize_with = "strictly::<_, CycleBound, _>")]
+    #[schemars(with = "Option<CycleBound>")]
+    pub max_cycles: Option<Count>,
+    /// n fixes and n + 1 reviews; instead of `max_cycles`.
+    #[serde(deserialize_with = "strictly::<_, FixBound, _>")]
+    #[schemars(with = "Option<FixBound>")]
+    pub max_fixes: Option<Count>,
+    /// When the bound is reached; none of these is a pass.
+    pub on_exhausted: Option<OnExhausted>,
+    /// The outcome of a loop that stops here.
+    pub exhausted_as: Option<ExhaustedAs>,
+    /// An answer that cannot be read.
+    #[serde(deserialize_with = "strictly::<_, UnclearLadder, _>")]
+    #[schemars(with = "Option<UnclearLadder>")]
+    pub on_unclear: Option<Ladder>,
+    /// A reviewer, or the check, that does not run.
+    #[serde(deserialize_with = "strictly::<_, ReviewerLadder, _>")]
+    #[schemars(with = "Option<ReviewerLadder>")]
+    pub on_reviewer_failure: Option<Ladder>,
+    /// A fixer that fails.
+    #[serde(deserialize_with = "strictly::<_, WriterLadder, _>")]
+    #[schemars(with = "Option<WriterLadder>")]
+    pub on_fixer_failure: Option<Ladder>,
+    /// An agent that fails in the phases before this gate.
+    #[serde(deserialize_with = "strictly::<_, WriterLadder, _>")]
+    #[schemars(with = "Option<WriterLadder>")]
+    pub on_implementer_failure: Option<Ladder>,
+    /// A reviewer that asks for a discussion.
+    #[serde(deserialize_with = "strictly::<_, UnclearLadder, _>")]
+    #[schemars(with = "Option<UnclearLadder>")]
+    pub on_discussion: Option<Ladder>,
+    /// `true`: reviewers see the implementer's output.
+    pub author_output: Option<bool>,
+    /// `true`: one fixer for each independent group of findings.
+    pub parallel_fixes: Option<bool>,
+    /// `true`: an answer without the nonce it was given is refused; `false`: it is read. Unset: refused from known kinds of agents.
+    pub require_nonce: Option<bool>,
+    /// Time limit of each review, or of the check.
+    pub review_timeout: Option<TimeSpan>,
+    /// Time limit of each fix.
+    pub fix_timeout: Option<TimeSpan>,
+    /// What is reviewed after a fix: the whole change, or findings and fix first.
+    pub rereview: Option<RereviewScope>,
+    /// How thorough reviews are.
+    pub depth: Option<Depth>,
+    /// Maximum number of rounds in which one finding may come back; 0 is off.
+    #[serde(deserialize_with = "strictly::<_, Guard, _>")]
+    #[schemars(with = "Option<Guard>")]
+    pub max_same_finding: Option<u32>,
+    /// Maximum number of fixes in a row that change nothing; 0 is off.
+    #[serde(deserialize_with = "strictly::<_, Guard, _>")]
+    #[schemars(with = "Option<Guard>")]
+    pub max_noop_fixes: Option<u32>,
+}
+
+/// The keys of a gate that concern reviewers, of which a check has none.
+pub const OF_REVIEWERS: [&str; 8] =
+    ["reviewers", "fail_on", "on_unclear", "on_discussion", "author_output", "require_nonce", "rereview", "depth"];
+
+macro_rules! overlay {
+    ($words:expr, $gate:expr, $($key:ident),*) => {
+        $(if let Some(value) = $words.$key.clone() { $gate.$key = value; })*
+    };
+}
+
+impl GateKeys {
+    pub fn keys() -> Vec<&'static str> {
+        keys_of::<Self>()
+    }
+
+    /// Sets these keys of a gate. `max_cycles` removes `max_fixes` and the other way round.
+    pub fn apply_to(&self, gate: &mut Gate) {
+        overlay!(self, gate, enabled, reviewers, fail_on, on_failure, on_exhausted, exhausted_as);
+        overlay!(self, gate, on_unclear, on_reviewer_failure, on_fixer_failure, on_implementer_failure);
+        overlay!(self, gate, on_discussion, author_output, parallel_fixes, rereview, depth);
+        gate.require_nonce = self.require_nonce.or(gate.require_nonce);
+        gate.bound = Bound::from_keys(self.max_cycles, self.max_fixes).unwrap_or(gate.bound);
+        gate.review_timeout = self.review_timeout.or(gate.review_timeout);
+        gate.fix_timeout = self.fix_timeout.or(gate.fix_timeout);
+        let guard = |set: Option<u32>, now| set.map_or(now, |number| (number > 0).then_some(number));
+        gate.max_same_finding = guard(self.max_same_finding, gate.max_same_finding);
+        gate.max_noop_fixes = guard(self.max_noop_fixes, gate.max_noop_fixes);
+    }
+
+    /// The same keys without those that concern reviewers.
+    pub(crate) fn of_a_check(&self) -> Self {
+        Self {
+            reviewers: None,
+            fail_on: None,
+            on_unclear: None,
+            on_discussion: None,
+            author_output: None,
+            require_nonce: None,
+            rereview: None,
+            depth: None,
+            ..self.clone()
+        }
+    }
+}
+
+/// The keys of every phase.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename = "")]
+pub struct CommonKeys {
+    /// Its name.
+    #[schemars(extend("pattern" = "\\S"))]
+    pub name: Option<String>,
+    /// Its kind.
+    pub kind: Option<PhaseKindName>,
+    /// `true`: once for each item of the plan, together with its neighbours that are `per_item` as well.
+    pub per_item: Option<bool>,
+    /// `true`: after it is passed it is skipped by restarts.
+    pub once: Option<bool>,
+    /// The only one of the workflow's `modes` in which the phase takes place.
+    pub mode: Option<String>,
+    /// A number by which people know the phase.
+    pub number: Option<u32>,
+    /// Of a gate that is off: the name under [presets.NAME.gates] that configures it and switches it on.
+    pub called: Option<String>,
+}
+
+/// The keys of phases that agents work on.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AgentKeys {
+    /// The agent of this phase; of a gate, that of its reviewers.
+    pub agent: Option<String>,
+    /// The tool of another program that does it; `[presets.NAME.tools]` maps it to an agent.
+    pub tool: Option<String>,
+    /// The model of that agent.
+    pub model: Option<String>,
+    /// The kind of agent that does it best, if one is configured and no other is named.
+    pub prefers: Option<AgentKind>,
+}
+
+/// The keys of agent phases only.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct WorkKeys {
+    /// What the agent is asked to do.
+    pub role: Option<Role>,
+    /// Time limit.
+    pub timeout: Option<TimeSpan>,
+    /// Helpers that look into it first, in parallel.
+    pub researchers: Option<ResearcherCount>,
+    /// The model of these helpers.
+    pub parallel_model: Option<String>,
+}
+
+/// The keys of gates and checks besides their policy.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RestartKeys {
+    /// An earlier phase, where the next pass begins.
+    pub restart_to: Option<String>,
+    /// The role that fixes.
+    pub fixer: Option<Role>,
+}
+
+/// The kinds of phases by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum PhaseKindName {
+    Agent,
+    Gate,
+    Check,
+}
+
+/// A phase of any kind. Which keys fit its kind is checked later.
+#[derive(Debug, Clone, Default)]
+pub struct PhaseKeys {
+    pub common: CommonKeys,
+    pub agent: AgentKeys,
+    pub work: WorkKeys,
+    pub gate: GateKeys,
+    pub restart: RestartKeys,
+}
+
+impl<'de> Deserialize<'de> for PhaseKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (common, agent, work, gate, restart) = Deserialize::deserialize(deserializer)?;
+        Ok(Self { common, agent, work, gate, restart })
+    }
+}
+
+/// Phases in their order.
+#[derive(Debug, Clone, Default)]
+pub struct PhaseList(pub Vec<PhaseKeys>);
+
+impl<'de> Deserialize<'de> for PhaseList {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        checked(deserializer, "a list of tables, each under [[KEY]]", |phases| Some(Self(phases)))
+    }
+}
+
+/// More phases than anyone writes by hand; each may look at all before it.
+pub const MOST_PHASES: usize = 1000;
+
+impl JsonSchema for PhaseList {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "PhaseList".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "items": { "$ref": "#/definitions/phase" }, "maxItems": MOST_PHASES })
+    }
+}
+
+/// A workflow.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename = "a workflow")]
+#[schemars(extend("required" = ["phases"]))]
+pub struct WorkflowTable {
+    /// Its name.
+    pub name: Option<String>,
+    /// What the workflow is for.
+    pub description: Option<String>,
+    /// When a task is done: when its agent ends well, or when its last line says so.
+    pub completion: Option<Completion>,
+    /// When signed-off work lands: never by itself, each alone, or a whole group.
+    pub landing: Option<Landing>,
+    /// How tasks are worked: from a queue, in slots, one on top of the other, or in groups.
+    pub arrangement: Option<Arrangement>,
+    /// The number of attempts after which all active loops are reviewed; 0 is never.
+    pub checkpoint_interval: Option<Guard>,
+    /// Maximum number of implement and fix attempts of a loop.
+    pub max_attempts: Option<AttemptCount>,
+    /// Maximum number of passes through the workflow.
+    pub max_passes: Option<WorkflowPasses>,
+    /// Maximum number of attempts lost in a row to crashes of the program.
+    pub max_recoveries: Option<u32>,
+    /// Maximum number of landings that fail with a conflict or failing checks.
+    pub max_conflicts: Option<u32>,
+    /// The outcome of a loop that is out of attempts.
+    pub attempts_exhausted_as: Option<ExhaustedAs>,
+    /// Names, of which a run picks one.
+    #[schemars(extend("uniqueItems" = true))]
+    pub modes: Option<Vec<String>>,
+    /// The mode in which phases are done by the tools they name.
+    pub tools_in: Option<String>,
+    /// A table for each reviewer of this workflow alone.
+    pub reviewers: BTreeMap<String, ReviewerKeys>,
+    /// Phases of the run before its tasks.
+    pub before: PhaseList,
+    /// The phases of each task.
+    #[schemars(extend("minItems" = 1))]
+    pub phases: PhaseList,
+    /// Phases of the run after its tasks.
+    pub after: PhaseList,
+}
+
+/// A reviewer of a workflow.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, rename = "a reviewer")]
+#[schemars(extend("required" = ["kind"]))]
+pub struct ReviewerKeys {
+    /// What it looks for.
+    pub kind: Option<ReviewerKind>,
+    /// How it answers.
+    pub contract: Option<Contract>,
+}
+
+key!(
+    /// The name of a workflow that is no preset.
+    OwnWorkflowName,
+    { "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "not": { "enum": PRESETS } },
+    |name| PlainName::try_from(name.to_owned()).is_ok() && !PRESETS.contains(&name),
+    |name| match PlainName::try_from(name.to_owned()) {
+        Ok(_) => {
+            format!("`{name}` is a preset: write [presets.{name}] to change it, or choose another name")
+        }
+        Err(problem) => problem,
+    }
+);
+
+/// Every key of a workflow, by its table.
+pub fn keys() -> [(&'static str, Vec<&'static str>); 5] {
+    let agent = keys_of::<AgentKeys>();
+    [
+        ("workflow", keys_of::<WorkflowTable>()),
+        ("reviewer", keys_of::<ReviewerKeys>()),
+        ("phase", keys_of::<CommonKeys>()),
+        ("agent", [keys_of::<WorkKeys>(), agent.clone()].concat()),
+        ("gate", [GateKeys::keys(), keys_of::<RestartKeys>(), agent].concat()),
+    ]
+}
+
+/// The schema of a phase, which is of one of three kinds.
+pub fn phase_schema(generator: &mut SchemaGenerator) -> Schema {
+    let kinds = [PhaseKindName::Agent, PhaseKindName::Gate, PhaseKindName::Check].map(|kind| {
+        let judge = [GateKeys::json_schema(generator), RestartKeys::json_schema(generator)];
+        let parts = match kind {
+            PhaseKindName::Agent => vec![WorkKeys::json_schema(generator), AgentKeys::json_schema(generator)],
+            PhaseKindName::Gate => [judge.to_vec(), vec![AgentKeys::json_schema(generator)]].concat(),
+            PhaseKindName::Check => judge.to_vec(),
+        };
+        let mut phase = CommonKeys::json_schema(generator).to_value();
+        for part in parts.iter().filter_map(|part| part.get("properties")?.as_object()) {
+            let known =
+                part.iter().filter(|(key, _)| kind != PhaseKindName::Check || !OF_REVIEWERS.contains(&key.as_str()));
+            known.for_each(|(key, property)| phase["properties"][key] = property.clone());
+        }
+        let word: &str = kind.into();
+        phase["properties"]["kind"]["enum"] = serde_json::json!([word]);
+        let required =
+            if kind == PhaseKindName::Gate { vec!["name", "kind", "reviewers"] } else { vec!["name", "kind"] };
+        phase["required"] = serde_json::json!(required);
+        if kind != PhaseKindName::Agent {
+            phase["not"] = serde_json::json!({ "required": ["max_cycles", "max_fixes"] });
+        }
+        phase
+    });
+    json_schema!({ "oneOf": kinds })
+}

@@ -1,0 +1,154 @@
+//! Claude Code's reported token usage.
+//!
+//! Every result contains the usage per model since the previous result, which adds up to that of this process.
+//! The totals beside it include earlier processes of a resumed session and exclude sub-agents.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use signoff_core::agent_output::{ModelSpend, TokenCounts};
+
+use crate::agent::bounded::AnswerTokens;
+
+/// Usage of this process so far.
+#[derive(Debug, Default)]
+pub struct ClaudeUsageLedger {
+    /// The model at the start.
+    pub model: Option<String>,
+    by_model: BTreeMap<String, ModelSpend>,
+    /// Usage reported by older versions, which have only totals.
+    totals: Option<ModelSpend>,
+    /// Messages since the last result, whose final usage is only known from the next result.
+    unbilled: AnswerTokens,
+    /// Usage from session files, if there was no result.
+    from_files: AnswerTokens,
+}
+
+/// Token counts of one or several messages.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub struct ClaudeUsage {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+}
+
+/// Token counts and cost per model.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct ClaudeModelUsage {
+    input_tokens: u64,
+    cache_creation_input_tokens: u64,
+    cache_read_input_tokens: u64,
+    output_tokens: u64,
+    #[serde(rename = "costUSD")]
+    cost_usd: Option<f64>,
+    /// The prices behind `cost_usd`.
+    cost_basis: Option<PriceBasis>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PriceBasis {
+    /// Claude Code does not know the model and used the prices of another one.
+    Unknown,
+    #[serde(other)]
+    Known,
+}
+
+/// The usage in a result.
+#[derive(Debug, Default)]
+pub struct ClaudeBill {
+    pub since_last: Option<BTreeMap<String, ClaudeModelUsage>>,
+    pub usage: Option<ClaudeUsage>,
+    pub total_cost_usd: Option<f64>,
+}
+
+impl ClaudeUsageLedger {
+    /// Records the start of a message. Each of its parts repeats it.
+    pub fn record_message(&mut self, id: &str, model: Option<&str>, usage: ClaudeUsage) {
+        self.unbilled.record(id, model, usage.tokens());
+    }
+
+    /// Records a message from a session file. The stream contains only the usage at its start.
+    pub fn record_from_file(&mut self, id: &str, model: &str, usage: ClaudeUsage) {
+        let billed = !self.by_model.is_empty() || self.totals.is_some();
+        if !billed {
+            self.from_files.record(id, Some(model), usage.tokens());
+            self.unbilled.remove(id);
+        } else if self.unbilled.is_recent(id) {
+            self.unbilled.record(id, Some(model), usage.tokens());
+        }
+    }
+
+    pub fn record_bill(&mut self, bill: &ClaudeBill) {
+        self.unbilled = AnswerTokens::default();
+        match (&bill.since_last, bill.usage) {
+            (Some(models), _) => {
+                for (model, usage) in models {
+                    let spent = self.by_model.entry(model.clone()).or_default();
+                    spent.model = Some(model.clone());
+                    spent.tokens = spent.tokens.plus(usage.tokens());
+                    let cost = usage.known_cost().map(micro_usd);
+                    spent.cost_micro_usd = add_options(spent.cost_micro_usd, cost);
+                }
+            }
+            (None, Some(usage)) => {
+                let before = self.totals.take().unwrap_or_default();
+                self.totals = Some(ModelSpend {
+                    model: self.model.clone(),
+                    tokens: before.tokens.plus(usage.tokens()),
+                    // A running total.
+                    cost_micro_usd: bill.total_cost_usd.map(micro_usd).or(before.cost_micro_usd),
+                });
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// The usage of this process. Older versions report the cost of the whole session after a resume, so it is
+    /// omitted.
+    pub fn into_usage(self, resumed: bool) -> Vec<ModelSpend> {
+        let open = self.unbilled.add_to(self.from_files.into_totals());
+        let cost = |one: &ModelSpend| one.cost_micro_usd.filter(|_| !resumed);
+        let older = self.totals.map(|one| ModelSpend { cost_micro_usd: cost(&one), ..one });
+        let all = self.by_model.into_values().chain(older).chain(open);
+        all.filter(|one| one.tokens != TokenCounts::default() || one.cost_micro_usd > Some(0)).collect()
+    }
+}
+
+fn add_options(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.saturating_add(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn micro_usd(dollars: f64) -> u64 {
+    (dollars * 1e6).round() as u64
+}
+
+impl ClaudeUsage {
+    pub fn tokens(self) -> TokenCounts {
+        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
+        tokens(self.input_tokens, (cached, written), self.output_tokens)
+    }
+}
+
+impl ClaudeModelUsage {
+    /// The cost, unless it was guessed.
+    fn known_cost(self) -> Option<f64> {
+        self.cost_usd.filter(|_| self.cost_basis != Some(PriceBasis::Unknown))
+    }
+
+    fn tokens(self) -> TokenCounts {
+        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
+        tokens(self.input_tokens, (cached, written), self.output_tokens)
+    }
+}
+
+/// Claude Code counts cache reads and writes separately from other input.
+fn tokens(fresh: u64, (cached, written): (u64, u64), output: u64) -> TokenCounts {
+    TokenCounts { input: fresh.saturating_add(cached).saturating_add(written), cached, written, output }
+}

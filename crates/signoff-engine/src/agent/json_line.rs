@@ -1,0 +1,154 @@
+//! Lenient parsing of JSON lines.
+
+use std::borrow::Cow;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use signoff_core::contract::Blocks;
+
+use super::truncate;
+
+/// Replaces invalid UTF-8 and unpaired surrogate escapes (`\ud83d` alone) with the replacement character.
+/// Either would make the whole line unparsable.
+pub fn sanitize(line: &[u8]) -> Cow<'_, [u8]> {
+    let line = match String::from_utf8_lossy(line) {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    };
+    // Almost no line contains any, and this check is fast.
+    let any = |text: &str| text.contains("\\ud") || text.contains("\\uD");
+    match std::str::from_utf8(&line).is_ok_and(any).then(|| unpaired_surrogate(&line, 0)).flatten() {
+        None => line,
+        Some(mut at) => {
+            let mut repaired = line.into_owned();
+            loop {
+                repaired[at..at + ESCAPE_LEN].copy_from_slice(b"\\ufffd");
+                match unpaired_surrogate(&repaired, at + ESCAPE_LEN) {
+                    Some(next) => at = next,
+                    None => return Cow::Owned(repaired),
+                }
+            }
+        }
+    }
+}
+
+/// Records an unparsed line that may be part of the answer: broken JSON, or a line that contains the agent's
+/// message type. Other output and other objects are ignored.
+pub fn record_unparsed(line: &[u8], message_type: &str, answer: &mut Blocks) {
+    let text = String::from_utf8_lossy(line);
+    let is_json = || serde_json::from_slice::<IgnoredAny>(line).is_ok();
+    let is_broken = text.trim_start().starts_with("{\"") && !is_json();
+    if is_broken || text.contains(&format!("\"{message_type}\"")) {
+        answer.add_unreadable(truncate(text.trim(), 160));
+    }
+}
+
+/// Length of an escape such as `\ud83d`.
+const ESCAPE_LEN: usize = 6;
+
+/// Position of the next unpaired surrogate escape.
+fn unpaired_surrogate(line: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += line.get(at..)?.iter().position(|byte| *byte == b'\\')?;
+        match unicode_escape(line, at) {
+            Some(0xd800..=0xdbff) if matches!(unicode_escape(line, at + ESCAPE_LEN), Some(0xdc00..=0xdfff)) => {
+                at += 2 * ESCAPE_LEN;
+            }
+            Some(0xd800..=0xdfff) => return Some(at),
+            Some(_) => at += ESCAPE_LEN,
+            // The next byte is escaped, possibly another backslash.
+            None => at += 2,
+        }
+    }
+}
+
+/// The number of a `\u` escape at this position.
+fn unicode_escape(line: &[u8], at: usize) -> Option<u16> {
+    let digits = line.get(at..at + ESCAPE_LEN)?.strip_prefix(b"\\u")?;
+    let digit = |sum: u16, byte: &u8| Some(sum << 4 | char::from(*byte).to_digit(16)? as u16);
+    digits.iter().try_fold(0, digit)
+}
+
+/// Deserializes a field, with its default if the value has an unexpected form.
+pub fn loose<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(part: D) -> Result<T, D::Error> {
+    let raw = <&'de RawValue>::deserialize(part)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_lone_surrogate_becomes_a_replacement_character() {
+        for (line, read) in [
+            (r#""Done \ud83d half""#, "Done \u{fffd} half"),
+            (r#""\ud83d\ude00""#, "\u{1f600}"),
+            (r#""\ud83d\ud83d\ude00""#, "\u{fffd}\u{1f600}"),
+            (r#""\ude00\ud83d""#, "\u{fffd}\u{fffd}"),
+            (r#""\\ud83d \n\ud83d\n""#, "\\ud83d \n\u{fffd}\n"),
+            (r#""\\\ud83d""#, "\\\u{fffd}"),
+        ] {
+            let said: String = serde_json::from_slice(&sanitize(line.as_bytes())).unwrap();
+            assert_eq!(said, read, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_field_keeps_the_others() {
+        #[derive(Deserialize)]
+        struct LenientLine {
+            #[serde(default, deserialize_with = "loose")]
+            cost: f64,
+            kept: String,
+        }
+        for cost in ["null", "\"a\"", "{}", "[1]"] {
+            let line: LenientLine = serde_json::from_str(&format!(r#"{{"cost":{cost},"kept":"x"}}"#)).unwrap();
+            assert_eq!((line.cost, line.kept.as_str()), (0.0, "x"), "{cost}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_byte_becomes_a_replacement_character() {
+        let said: String = serde_json::from_slice(&sanitize(b"\"caf\xe9 \\ud83d\"")).unwrap();
+        assert_eq!(said, "caf\u{fffd} \u{fffd}");
+    }
+
+    #[test]
+    fn only_lines_that_may_be_messages_are_marked_unreadable() {
+        for (line, unread) in [
+            ("", false),
+            ("Warning: \u{1b}[1mold version", false),
+            ("{", false),
+            ("  { cause: 1 }", false),
+            ("[1, 2", false),
+            (r#"{"type":"progress","done":1}"#, false),
+            (r#"{"type":"progress","do"#, true),
+            (r#"{"type":"assistant","message":5}"#, true),
+            (r#"Warning: old{"type":"assistant","message":{}}"#, true),
+        ] {
+            let mut answer = Blocks::default();
+            record_unparsed(line.as_bytes(), "assistant", &mut answer);
+            assert_eq!(answer.join().unreadable.is_some(), unread, "{line}");
+        }
+    }
+
+    proptest! {
+        /// Valid lines stay unchanged, and every repaired text can be parsed.
+        #[test]
+        fn valid_lines_are_unchanged(text: String, bytes: Vec<u8>) {
+            sanitize(&bytes);
+            let line = serde_json::to_vec(&text).unwrap();
+            prop_assert_eq!(&*sanitize(&line), &*line);
+        }
+
+        #[test]
+        fn any_surrogates_can_be_parsed(halves in prop::collection::vec(any::<u16>(), 0..20)) {
+            let line: String = halves.iter().map(|half| format!("\\u{half:04x}")).collect();
+            let said: String = serde_json::from_slice(&sanitize(format!("\"{line}\"").as_bytes())).unwrap();
+            prop_assert_eq!(said, String::from_utf16_lossy(&halves));
+        }
+    }
+}

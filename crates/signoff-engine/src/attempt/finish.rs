@@ -1,0 +1,421 @@
+//! Finishes an attempt: commits or reads what the agent left, and turns it into an event.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use signoff_core::contract::MAX_BYTES;
+use signoff_core::ids::ReviewerName;
+use signoff_core::ledger::read_claims;
+use signoff_core::machine::{AttemptFailure, Event, Head, JobKind, WorkReport};
+use signoff_core::prompt::{commit_message, marker};
+use signoff_core::review::Usage;
+use signoff_core::task::TaskType;
+use signoff_core::wire::LoopFact;
+use signoff_core::workflow::{Completion, Role};
+
+use super::check_results::{detected_checks_note, finish_checks};
+use super::document::TaskDocument;
+use super::finish_review::{ReadOnlyJob, finish_review, undo_changes};
+use super::parse_output::{
+    AgentOutcome, agent_outcome, agent_summary, denied_tools_note, hung_note, message, parse_output,
+};
+use super::prepare::Memo;
+use super::pushes;
+use super::usage::{unpriced, usage};
+use super::{AttemptEnd, EngineContext, document, plan_items, planner, research, reviewer_copy, sandbox};
+use crate::artifact;
+use crate::attempt_spec::AttemptSpec;
+use crate::error::EngineError;
+use crate::failpoint;
+use crate::git::{GitError, Worktree};
+use crate::process::{AttemptDir, ProcessExit, ProcessResult};
+use crate::workspace::parallel_fixes;
+
+/// The end of an attempt, with its usage and notes for the user.
+pub struct FinishedAttempt {
+    pub end: AttemptEnd,
+    pub usage: Usage,
+    pub notes: Vec<String>,
+    /// The agent reports that no tasks are left.
+    pub stops_picking: bool,
+    /// Facts to record together with the end.
+    pub facts: Vec<LoopFact>,
+}
+
+/// Turns the end of an attempt into an event. Safe to repeat.
+pub fn finish(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    dir: &AttemptDir,
+    ended: &ProcessResult,
+) -> Result<FinishedAttempt, EngineError> {
+    if let ProcessExit::OutputLost { message } = &ended.exit {
+        return Err(EngineError::io("keep what the agent says in", dir.path(), io::Error::other(message.clone())));
+    }
+    // Read the pushes before `home::tidy` cleans the usage directory.
+    let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.as_str(), |name| name.as_str());
+    let pushed = pushes::attempted_pushes_note(dir, who);
+    parse_output(ctx, spec, dir, ended)?;
+    let mut notes: Vec<String> = ctx.worktree_damage(spec).map(str::to_owned).into_iter().collect();
+    let taken = if writes(spec) { ctx.import_work(spec) } else { Ok(Vec::new()) };
+    let taken = taken.map(|odd| notes.extend(odd));
+    notes.extend(sandbox::sandbox_note(&spec.launch, dir));
+    notes.extend(pushed);
+    notes.extend(hung_note(spec, dir, ended));
+    notes.extend(unknown_prices(ctx, spec, dir));
+    if spec.is_planning() {
+        // The planner's worktree is not used any more, so errors do not matter.
+        ctx.worktree(spec).and_then(|worktree| Ok(worktree.sync_branch()?)).ok();
+        let (end, mut facts) = planner::finish(ctx, spec, (dir, ended), &mut notes)?;
+        facts.extend(session_fact(spec, dir));
+        return Ok(FinishedAttempt {
+            end,
+            usage: usage(ctx.pricing(spec), dir, ended),
+            notes,
+            facts,
+            stops_picking: false,
+        });
+    }
+    let end = match taken.and_then(|()| finish_job(ctx, spec, (dir, ended), &mut notes)) {
+        // A git error caused by the agent fails only this attempt.
+        Err(EngineError::Git(error)) if error.may_be_caused_by_agent() => {
+            if parallel_fixes::is_parallel(spec) {
+                parallel_fixes::discard(ctx, spec)?;
+            }
+            unusable(spec, ended, &error)
+        }
+        end => end?,
+    };
+    notes.extend(plan_note(ctx, spec));
+    notes.extend(document::work_note(ctx, spec, dir, &end)?);
+    let (end, mut facts) = plan_items::with_plan_items(ctx, spec, end, &mut notes)?;
+    facts.extend(session_fact(spec, dir));
+    facts.extend(claims_fact(spec, dir, &end));
+    facts.extend(document::document_only_base(ctx, spec, &end)?);
+    Ok(FinishedAttempt {
+        end,
+        usage: usage(ctx.pricing(spec), dir, ended),
+        notes,
+        facts,
+        stops_picking: stops_picking(spec, dir),
+    })
+}
+
+/// Whether the agent may commit to the worktree.
+fn writes(spec: &AttemptSpec) -> bool {
+    match spec.job.kind {
+        JobKind::Work { .. } | JobKind::Fix { .. } => true,
+        JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine { .. }
+        | JobKind::Land => false,
+    }
+}
+
+/// Notes about models without a known price, each shown once.
+fn unknown_prices(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> Vec<String> {
+    let agent = &spec.launch.agent;
+    let said = |model: &Option<String>| match model {
+        Some(model) => {
+            format!("the price of {model} is not known, so it counts as $0: set [prices.{model:?}]")
+        }
+        None => {
+            format!("{agent} does not report which model it used, so it counts as $0: set `model` in [agents.{agent}]")
+        }
+    };
+    let notes = unpriced(ctx.pricing(spec), dir);
+    notes.iter().map(said).filter(|note| ctx.seen_notes.is_new(note)).collect()
+}
+
+/// Records the session that the agent can resume.
+fn session_fact(spec: &AttemptSpec, dir: &AttemptDir) -> Option<LoopFact> {
+    let session = agent_summary(dir)?.session?;
+    Some(LoopFact::Session { attempt: spec.job.attempt, session })
+}
+
+/// The fixer's claims about the findings of its loop.
+fn claims_fact(spec: &AttemptSpec, dir: &AttemptDir, end: &AttemptEnd) -> Option<LoopFact> {
+    let AttemptEnd::Event(event) = end else { return None };
+    let (Event::WorkEnded { attempt, report }, JobKind::Fix { .. } | JobKind::Work { role: Role::Fix, .. }) =
+        (&**event, &spec.job.kind)
+    else {
+        return None;
+    };
+    let head = report.head();
+    let known = spec.machine.ledger.entries().iter().map(|entry| &entry.finding.id);
+    let claims = read_claims(&String::from_utf8_lossy(&message(dir)), known);
+    let (attempt, commit) = (*attempt, head.commit.clone());
+    (!claims.is_empty()).then_some(LoopFact::Transitioned(Event::FindingsClaimed { attempt, commit, claims }))
+}
+
+/// Whether a writer reports that no tasks are left. Reviewers may quote the marker, so it is ignored in their answers.
+fn stops_picking(spec: &AttemptSpec, dir: &AttemptDir) -> bool {
+    match spec.job.kind {
+        JobKind::Work { .. } | JobKind::Fix { .. } => {
+            spec.stop_marker && marker::stops_picking(&String::from_utf8_lossy(&message(dir)))
+        }
+        JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine { .. }
+        | JobKind::Land => false,
+    }
+}
+
+fn finish_job(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    (dir, ended): (&AttemptDir, &ProcessResult),
+    notes: &mut Vec<String>,
+) -> Result<AttemptEnd, EngineError> {
+    let worktree = ctx.worktree(spec)?;
+    match &spec.job.kind {
+        JobKind::Review { reviewer, commit, .. } => {
+            reviewer_copy::discard(ctx, spec, reviewer);
+            let undone =
+                undo_changes(ctx, &worktree, (commit, ReadOnlyJob::Review, spec.launch.sandbox), (reviewer, notes))?;
+            notes.extend(denied_tools_note(dir, reviewer.as_str()));
+            finish_review(ctx, spec, (dir, ended), (reviewer, commit), (undone, notes))
+        }
+        JobKind::Check => {
+            let checks = ReviewerName::new("checks");
+            undo_changes(ctx, &worktree, (&spec.machine.head.commit, ReadOnlyJob::Review, None), (&checks, notes))?;
+            notes.extend(detected_checks_note(ctx, spec));
+            Ok(finish_checks(ctx, spec, (dir, ended), notes))
+        }
+        JobKind::Research { number, .. } => research::finish(ctx, spec, (dir, ended), (*number, notes)),
+        JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Combine { .. } | JobKind::Land => {
+            finish_work(ctx, spec, &ctx.worktree_with_files(spec)?, (dir, ended), notes)
+        }
+    }
+}
+
+/// The end of an attempt whose worktree cannot be used any more.
+fn unusable(spec: &AttemptSpec, ended: &ProcessResult, error: &GitError) -> AttemptEnd {
+    if is_stopped(&ended.exit) {
+        return AttemptEnd::Stopped;
+    }
+    failed_end(spec, AttemptFailure::Unusable { message: error.to_string() })
+}
+
+pub(super) fn failed_end(spec: &AttemptSpec, failure: AttemptFailure) -> AttemptEnd {
+    AttemptEnd::Event(Box::new(Event::AttemptFailed { attempt: spec.job.attempt, failure }))
+}
+
+/// How a process failed; `None` if it succeeded or was stopped by signoff.
+pub(crate) fn exit_failure(exit: &ProcessExit) -> Option<AttemptFailure> {
+    match exit {
+        ProcessExit::Code(0) | ProcessExit::Stopped | ProcessExit::Orphaned | ProcessExit::OutputLost { .. } => None,
+        ProcessExit::Code(code) => Some(AttemptFailure::Exit { code: *code }),
+        ProcessExit::Signal(number) => Some(AttemptFailure::Signal { number: *number }),
+        ProcessExit::TimedOut => Some(AttemptFailure::TimedOut),
+        ProcessExit::Silent => Some(AttemptFailure::Silent),
+        ProcessExit::NotStarted { message, .. } => Some(AttemptFailure::NotStarted { message: message.clone() }),
+    }
+}
+
+pub(super) fn is_stopped(exit: &ProcessExit) -> bool {
+    match exit {
+        ProcessExit::Stopped | ProcessExit::Orphaned => true,
+        ProcessExit::Code(_)
+        | ProcessExit::Signal(_)
+        | ProcessExit::TimedOut
+        | ProcessExit::Silent
+        | ProcessExit::OutputLost { .. }
+        | ProcessExit::NotStarted { .. } => false,
+    }
+}
+
+/// Finishes a writer. Its work is committed even if the attempt failed, so that nothing is lost.
+fn finish_work(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    worktree: &Worktree,
+    (dir, ended): (&AttemptDir, &ProcessResult),
+    notes: &mut Vec<String>,
+) -> Result<AttemptEnd, EngineError> {
+    // A sandboxed agent worked on a detached head.
+    worktree.sync_branch()?;
+    let ended_badly = match agent_outcome(ctx, spec, dir, ended) {
+        AgentOutcome::Stopped => return Ok(AttemptEnd::Stopped),
+        closed @ (AgentOutcome::Success
+        | AgentOutcome::SessionGone
+        | AgentOutcome::RateLimited(_)
+        | AgentOutcome::Failed(_)) => closed.into_end(spec),
+    };
+    failpoint::pass("commit");
+    let refused = if ended_badly.is_some() { None } else { document::ensure_written(spec, worktree, dir)? };
+    let well = ended_badly.is_none() && refused.is_none();
+    let message = if well { success_message(spec) } else { unfinished_message(spec) };
+    // Commit the document even if its directory is ignored.
+    let wanted = spec.required_document().filter(|_| well).map(PathBuf::from);
+    let committed = match worktree.commit_all_with(&message, wanted.as_deref()) {
+        Err(GitError::BranchGone(_)) => {
+            ctx.revive_branch(spec)?;
+            worktree.commit_all_with(&message, wanted.as_deref())?
+        }
+        committed => committed?,
+    };
+    ctx.read_guards.committed(worktree, &committed)?;
+    let head = committed.head;
+    failpoint::pass("committed");
+    notes.extend(keep_dropped_commits(ctx, spec, &head)?);
+    if parallel_fixes::is_parallel(spec) && !parallel_fixes::keep_commits(ctx, spec, &head)? {
+        parallel_fixes::discard(ctx, spec)?;
+        let message = format!("what it left does not go on from {}", spec.workspace.base);
+        return Ok(failed_end(spec, AttemptFailure::Unusable { message }));
+    }
+    if let Some(end) = ended_badly {
+        return Ok(end);
+    }
+    if let Some(failure) = refused.map_or_else(|| document::uncommitted(ctx, spec, &head), |one| Ok(Some(one)))? {
+        return Ok(failed_end(spec, failure));
+    }
+    let nothing = if is_plan(spec) { !keep_plan(ctx, spec, dir)? } else { nothing_done(ctx, spec, &head)? };
+    if nothing && stops_picking(spec, dir) {
+        let report = WorkReport::NoWorkLeft { head };
+        return Ok(AttemptEnd::Event(Box::new(Event::WorkEnded { attempt: spec.job.attempt, report })));
+    }
+    if nothing {
+        return Ok(failed_end(spec, AttemptFailure::NothingDone));
+    }
+    Ok(AttemptEnd::Event(Box::new(Event::WorkEnded {
+        attempt: spec.job.attempt,
+        report: work_report(spec, dir, head),
+    })))
+}
+
+/// Keeps commits that a writer removed from the branch under a ref, and returns a note with the ref. An agent that
+/// amends or rebases does so on purpose; one that resets may lose work.
+pub fn keep_dropped_commits(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    head: &Head,
+) -> Result<Option<String>, EngineError> {
+    let (repository, before) = (&ctx.repository, &spec.machine.head.commit);
+    let has_work = *before != head.commit && *before != spec.workspace.base && !parallel_fixes::is_parallel(spec);
+    // A commit that git has removed cannot be kept.
+    if !has_work || repository.resolve(before.as_str()).is_err() {
+        return Ok(None);
+    }
+    if repository.is_ancestor(before.as_str(), head.commit.as_str())? {
+        return Ok(None);
+    }
+    let name = format!("{}/{}/{}", spec.run, spec.loop_id, spec.job.attempt);
+    let kept = repository.keep_abandoned_commit(&name, before)?;
+    let branch = &spec.branch;
+    Ok(Some(format!(
+        "commits that were there before are not on the branch any more; kept as {kept}: \
+         `git log {branch}..{kept}` shows them, `git cherry-pick {branch}..{kept}` brings them back"
+    )))
+}
+
+/// Whether the result is a plan document instead of changed files.
+fn is_plan(spec: &AttemptSpec) -> bool {
+    spec.task_spec.kind == TaskType::Plan && matches!(spec.job.kind, JobKind::Work { role: Role::Plan, .. })
+}
+
+/// A note with the path of a plan task's plan.
+fn plan_note(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
+    let plan = artifact::reviews_of_task(&ctx.layout.plans(), spec.task_id.filter(|_| is_plan(spec))?).pop()?;
+    let shown = plan.strip_prefix(ctx.repository.root()).unwrap_or(&plan).display();
+    Some(format!("the plan is in {shown}"))
+}
+
+/// Stores the plan, which is the agent's final message. Returns false if the message is empty.
+fn keep_plan(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> Result<bool, EngineError> {
+    let text = String::from_utf8_lossy(&message(dir)).into_owned();
+    let Some(id) = spec.task_id.filter(|_| !text.trim().is_empty()) else { return Ok(false) };
+    let plans = ctx.layout.plans();
+    artifact::write_plan(&plans, id, spec.started, &text).map_err(|error| EngineError::io("write", &plans, error))?;
+    Ok(true)
+}
+
+/// Whether the agent claims to be done but changed nothing, and no earlier attempt changed anything either. Fixes
+/// without changes are left to the gate, and workflows with a completion marker to the marker.
+///
+/// One item of a plan may be done already, so only the last item is checked.
+fn nothing_done(ctx: &EngineContext, spec: &AttemptSpec, head: &Head) -> Result<bool, EngineError> {
+    let by_exit = spec.policy.workflow.completion == Completion::Exit;
+    let writes = matches!(&spec.job.kind, JobKind::Work { role: Role::Implement, .. });
+    let last = spec.item().is_none_or(|(index, _)| index + 1 >= spec.items.len());
+    let same = by_exit && writes && last && head.tree == spec.machine.head.tree;
+    Ok(same && document::other_changes(ctx, spec, (&spec.workspace.base, &head.commit))?.is_empty())
+}
+
+fn work_report(spec: &AttemptSpec, dir: &AttemptDir, head: Head) -> WorkReport {
+    let marked = spec.policy.workflow.completion == Completion::Marker && matches!(spec.job.kind, JobKind::Work { .. });
+    if !marked {
+        return WorkReport::Complete { head };
+    }
+    match marker::read(&String::from_utf8_lossy(&message(dir))) {
+        marker::Marker::Complete => WorkReport::Complete { head },
+        marker::Marker::Stuck(reason) => WorkReport::Stuck { head, reason },
+        marker::Marker::IterationDone | marker::Marker::None => WorkReport::Incomplete { head },
+    }
+}
+
+fn success_message(spec: &AttemptSpec) -> String {
+    match &spec.job.kind {
+        JobKind::Fix { .. } | JobKind::Work { role: Role::Fix, .. } => commit_message::feedback(spec.cycle()),
+        JobKind::Work { role: Role::Simplify, .. } => commit_message::simplify(&spec.task_spec.title),
+        JobKind::Work { .. } if spec.document().is_some() => document_message(spec),
+        JobKind::Work { .. } if spec.item().is_some() => item_message(spec),
+        JobKind::Work { .. }
+        | JobKind::Research { .. }
+        | JobKind::Review { .. }
+        | JobKind::Check
+        | JobKind::Combine { .. }
+        | JobKind::Land => commit_message::initial(&spec.task_spec.title),
+    }
+}
+
+fn document_message(spec: &AttemptSpec) -> String {
+    match spec.document() {
+        Some(TaskDocument::Design) => commit_message::design(&spec.task_spec.title),
+        Some(TaskDocument::Plan) | None => commit_message::plan(&spec.task_spec.title),
+    }
+}
+
+fn item_message(spec: &AttemptSpec) -> String {
+    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let Some((index, item)) = spec.item() else { return commit_message::initial(&spec.task_spec.title) };
+    commit_message::item(&spec.task_spec.title, (small(index + 1), small(spec.items.len())), &item.title)
+}
+
+fn unfinished_message(spec: &AttemptSpec) -> String {
+    commit_message::unfinished(&spec.task_spec.title)
+}
+
+/// The agent's stdout, cut one byte above the maximum size of an answer so that oversized answers are detected.
+pub(super) fn stdout(dir: &AttemptDir) -> Vec<u8> {
+    read_start(&dir.stdout(), MAX_BYTES as u64 + 1)
+}
+
+/// Reads the start of a regular file. Agents may have replaced the file; reading a pipe would block.
+pub(crate) fn read_start(path: &Path, most: u64) -> Vec<u8> {
+    let mut text = Vec::new();
+    if path.metadata().is_ok_and(|file| file.is_file())
+        && let Ok(file) = File::open(path)
+    {
+        file.take(most).read_to_end(&mut text).ok();
+    }
+    text
+}
+
+/// The final message of an attempt that changed the worktree.
+pub fn writers_message(dir: &AttemptDir) -> Option<String> {
+    // Only reviewers get a nonce.
+    let Memo { nonce, reads, .. } = read_memo(dir);
+    if nonce.is_some() || reads || !dir.result().exists() {
+        return None;
+    }
+    Some(String::from_utf8_lossy(&message(dir)).into_owned())
+}
+
+pub(super) fn read_memo(dir: &AttemptDir) -> Memo {
+    let bytes = fs::read(dir.path().join("memo.json")).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}

@@ -1,0 +1,222 @@
+//! Finishes a reviewer: parses its answer and undoes its changes.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use signoff_core::agent_output::{AgentError, AgentErrorKind};
+use signoff_core::checks;
+use signoff_core::contract::{self, Contract, ReviewAnswer};
+use signoff_core::ids::{Commit, ReviewerName};
+use signoff_core::machine::{AttemptFailure, Event};
+use signoff_core::review::{Review, ReviewedRevision, ReviewerKind, Verdict, Violation, ViolationCode};
+use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::{AgentKind, AssignedReviewer};
+use signoff_core::untrusted_config;
+
+use super::check_results::parse_check_results;
+use super::finish::{failed_end, read_memo};
+use super::parse_output::{agent_outcome, agent_summary, message, message_others};
+use super::read_only_guard::UndoneChanges;
+use super::usage::usage;
+use super::{AttemptEnd, EngineContext, base_checks, prepare, reviewer_copy};
+use crate::artifact;
+use crate::attempt_spec::AttemptSpec;
+use crate::error::EngineError;
+use crate::git::{Worktree, WorktreeChange};
+use crate::process::{AttemptDir, ProcessResult};
+use crate::reports;
+
+/// Finishes a reviewer. Only its report and its final message are parsed, as its contract says.
+pub fn finish_review(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    (dir, ended): (&AttemptDir, &ProcessResult),
+    (reviewer, commit): (&ReviewerName, &Commit),
+    (undone, notes): (UndoneChanges, &mut Vec<String>),
+) -> Result<AttemptEnd, EngineError> {
+    if let Some(end) = agent_outcome(ctx, spec, dir, ended).into_end(spec) {
+        return Ok(end);
+    }
+    let Some(place) = spec.job_place() else { return Ok(AttemptEnd::Stopped) };
+    let assigned = match ctx.settings.reviewer_in_turn(reviewer, place, spec.turn()) {
+        Ok(assigned) => assigned,
+        Err(error) => return Ok(failed_end(spec, AttemptFailure::NotStarted { message: error.to_string() })),
+    };
+    let text = message(dir);
+    let memo = read_memo(dir);
+    let reviews = ctx.layout.reviews();
+    let reported = ctx.reports.read_report(dir, reviewer.as_str(), notes).map(reports::arguments);
+    if let Some(trouble) = missing_tool_error(ctx, &assigned, dir, (&text, reported.as_deref())) {
+        return Ok(failed_end(spec, AttemptFailure::Agent(trouble)));
+    }
+    let raw = artifact::write_raw(&reviews, &spec.artifact(), reviewer, &stored_answer(&text, reported.as_deref()))
+        .map_err(|error| EngineError::io("write", &reviews, error))?;
+    let others = message_others(dir);
+    let unreadable = agent_summary(dir).and_then(|summary| summary.unread_line);
+    let said = ReviewerAnswer { text, others, unreadable, reported: reported.as_deref(), nonce: memo.nonce };
+    let (steering, with_secrets) = (memo.steering, memo.with_secrets);
+    let review = if assigned.agent.kind == AgentKind::Checks {
+        check_review(ctx, spec, (dir, &said.text), (reviewer, assigned.kind), notes)
+    } else {
+        Ok(parse_review(spec, &assigned, said, (reviewer, commit)))
+    };
+    let review = match review {
+        Ok(review) => review,
+        Err(failure) => return Ok(failed_end(spec, failure)),
+    };
+    let copy = reviewer_copy::path(&spec.workspace.worktree, reviewer).display().to_string();
+    let review = review.with_normalized_files(&[copy.as_str()]);
+    let review = review.with_normalized_files(&roots(ctx, spec).each_ref().map(String::as_str));
+    let review = Review {
+        usage: usage(ctx.pricing(spec), dir, ended),
+        judged: ReviewedRevision { commit: Some(commit.clone()), diff_digest: memo.diff_digest },
+        raw: Some(raw),
+        ..review
+    };
+    let review =
+        untrusted_config::add_findings(reject_if_changed(ctx, spec, review, &undone), &steering, &with_secrets);
+    Ok(AttemptEnd::Event(Box::new(Event::ReviewArrived { attempt: spec.job.attempt, review: Box::new(review) })))
+}
+
+/// The error of a reviewer that can only answer with the tool, and did not find it. A fixer cannot repair that.
+fn missing_tool_error(
+    ctx: &EngineContext,
+    assigned: &AssignedReviewer,
+    dir: &AttemptDir,
+    (text, reported): (&[u8], Option<&[u8]>),
+) -> Option<AgentError> {
+    let without = assigned.contract == Contract::Tool && reported.is_none();
+    // If the agent does not say whether it found the tool, check whether it has called the server.
+    let found = || agent_summary(dir).map(|summary| summary.reached_report_server.or(ctx.reports.has_called(dir)));
+    let lost = without && found()? == Some(false);
+    let text = String::from_utf8_lossy(text);
+    let words: String = text.trim().chars().take(LONGEST).collect();
+    lost.then(|| AgentError::new(AgentErrorKind::ReportServer, words))
+}
+
+/// Maximum length of a quoted message, in characters.
+const LONGEST: usize = 300;
+
+/// Path prefixes of files in a review: the worktree first, then the repository, each also with links resolved.
+pub(super) fn roots(ctx: &EngineContext, spec: &AttemptSpec) -> [String; 4] {
+    let (worktree, root) = (Path::new(&spec.workspace.worktree), ctx.repository.root());
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    [worktree.to_owned(), real(worktree), root.to_owned(), real(root)].map(|path| path.display().to_string())
+}
+
+/// A reviewer's answer in all its forms.
+struct ReviewerAnswer<'a> {
+    text: Vec<u8>,
+    /// Alternative ways to join the blocks of the text.
+    others: Vec<String>,
+    /// The start of an unparsable line that may belong to the text.
+    unreadable: Option<String>,
+    reported: Option<&'a [u8]>,
+    nonce: Option<String>,
+}
+
+/// Parses an answer. A violation of the contract makes the review inconclusive.
+fn parse_review(
+    spec: &AttemptSpec,
+    assigned: &AssignedReviewer,
+    said: ReviewerAnswer<'_>,
+    (reviewer, commit): (&ReviewerName, &Commit),
+) -> Review {
+    let ask = prepare::ask(spec, assigned, commit, said.nonce);
+    let answer = ReviewAnswer { text: &said.text, tool: said.reported };
+    let others = said.others.iter().map(String::as_bytes);
+    contract::parse_split(assigned.contract, answer, others, &ask)
+        .and_then(contract::check_finding_count)
+        .and_then(|review| contract::reject_unreadable_approval(review, said.unreadable.as_deref()))
+        .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
+}
+
+/// The review of the project's checks, without failures that the base has too.
+fn check_review(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    (dir, text): (&AttemptDir, &[u8]),
+    (reviewer, kind): (&ReviewerName, ReviewerKind),
+    notes: &mut Vec<String>,
+) -> Result<Review, AttemptFailure> {
+    let ran = parse_check_results(text)?;
+    let base = base_checks::cached(ctx, spec.base(), dir).unwrap_or_default();
+    let (review, sorted) = checks::review_against_base(reviewer, kind, (&ran, &base));
+    notes.extend(sorted.note(spec.base().as_str()));
+    Ok(review)
+}
+
+/// The reviewer's complete answer, as stored for people: its message, then its report.
+fn stored_answer<'a>(text: &'a [u8], reported: Option<&[u8]>) -> Cow<'a, [u8]> {
+    let Some(reported) = reported else { return Cow::Borrowed(text) };
+    let calls = serde_json::Deserializer::from_slice(reported).into_iter::<serde_json::Value>();
+    let pretty = calls.map(|call| serde_json::to_string_pretty(&call?)).collect::<Result<Vec<_>, _>>();
+    let shown = pretty.map_or_else(|_| reported.to_vec(), |calls| calls.join("\n\n").into_bytes());
+    let before = if text.is_empty() { "Reported:\n\n" } else { "\n\nReported:\n\n" };
+    Cow::Owned([text, before.as_bytes(), &shown, b"\n"].concat())
+}
+
+/// The kind of work that must not change files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReadOnlyJob {
+    Review,
+    Research,
+}
+
+impl ReadOnlyJob {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Review => "reviewing",
+            Self::Research => "researching",
+        }
+    }
+}
+
+/// Undoes the changes of an agent that must not change files, and adds a note about them.
+pub fn undo_changes(
+    ctx: &EngineContext,
+    worktree: &Worktree,
+    (commit, reading, hold): (&Commit, ReadOnlyJob, Option<SandboxBackend>),
+    (who, notes): (&ReviewerName, &mut Vec<String>),
+) -> Result<UndoneChanges, EngineError> {
+    let mut undone = ctx.read_guards.end(worktree, commit, who)?;
+    let doing = reading.verb();
+    let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
+    let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
+    let (put_back, left): (Vec<&WorktreeChange>, Vec<&WorktreeChange>) =
+        undone.changes.iter().partition(|change| change.is_undone());
+    if !put_back.is_empty() {
+        notes.push(format!("{by} changed files while {doing}; undone: {}", join_changes(&put_back)));
+    }
+    if !left.is_empty() {
+        // The user, or an agent of another task, may have made the change.
+        notes.push(format!("while {by} was {doing}, something {}; not undone", join_changes(&left)));
+    }
+    // A fully sandboxed agent cannot have made the change, so it reviewed the right files.
+    let held = matches!(hold, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
+        && ctx.sandbox_support.is_complete();
+    if held && put_back.is_empty() && !left.is_empty() {
+        undone.is_changed = false;
+    }
+    Ok(undone)
+}
+
+pub fn join_changes(changes: &[&WorktreeChange]) -> String {
+    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Turns an approval into an inconclusive verdict if files changed during the review: it is not about the commit then.
+/// The findings are kept. Checks may change files, which is expected and undone.
+fn reject_if_changed(ctx: &EngineContext, spec: &AttemptSpec, review: Review, undone: &UndoneChanges) -> Review {
+    let place = spec.job_place();
+    let is_check = |name: &ReviewerName| {
+        let assigned = place.and_then(|place| ctx.settings.reviewer(name, place).ok());
+        assigned.is_some_and(|one| one.agent.kind == AgentKind::Checks)
+    };
+    if !undone.is_changed || !review.verdict.approves() || undone.by.iter().any(is_check) {
+        return review;
+    }
+    let message = "files were changed while it was reviewed, so this approval is not of the commit";
+    let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
+    Review { verdict: Verdict::Inconclusive(violation.into()), ..review }
+}

@@ -1,0 +1,245 @@
+//! Parses an agent's output into its final message and its summary, and stores both in the attempt's directory.
+//!
+//! Both are rebuilt from the transcript whenever an attempt is finished, so a restarted process gets the same result.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, DeniedTool};
+use signoff_core::contract::MAX_BYTES;
+use signoff_core::machine::AttemptFailure;
+use signoff_core::rate_limit::RateLimited;
+
+use super::finish::{exit_failure, failed_end, read_start};
+use super::{AttemptEnd, EngineContext, rate_limit};
+use crate::agent::{self, AgentAdapter, AgentExit, AgentResult, OutputParser, error_lines};
+use crate::atomic_file::{AtomicFile, WriteMode};
+use crate::attempt_spec::AttemptSpec;
+use crate::clock;
+use crate::error::EngineError;
+use crate::process::{AttemptDir, ProcessExit, ProcessResult};
+use crate::run_state::AttemptStart;
+
+/// Maximum length of a line: no answer may be longer.
+const LONGEST: u64 = 2 * MAX_BYTES as u64;
+
+/// How much of stderr and stdout is searched for errors, in bytes.
+const MAX_TAIL: u64 = 64 * 1024;
+
+/// How an agent ended.
+#[derive(Debug)]
+pub enum AgentOutcome {
+    Success,
+    Stopped,
+    SessionGone,
+    RateLimited(RateLimited),
+    Failed(AttemptFailure),
+}
+
+impl AgentOutcome {
+    /// The end of an attempt that did not succeed.
+    pub fn into_end(self, spec: &AttemptSpec) -> Option<AttemptEnd> {
+        match self {
+            Self::Success => None,
+            Self::Stopped => Some(AttemptEnd::Stopped),
+            Self::SessionGone => Some(AttemptEnd::SessionGone),
+            Self::RateLimited(refused) => Some(AttemptEnd::RateLimited(refused)),
+            Self::Failed(failure) => Some(failed_end(spec, failure)),
+        }
+    }
+}
+
+/// Parses the output of an agent with structured output.
+pub fn parse_output(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    dir: &AttemptDir,
+    ended: &ProcessResult,
+) -> Result<(), EngineError> {
+    let Some(agent) = adapter(ctx, spec).filter(|agent| !agent.is_plain()) else { return Ok(()) };
+    let account = parse_transcript(agent.as_ref(), dir, (ended, spec.launch.resumes.is_some()));
+    keep(ctx, dir, account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
+}
+
+fn adapter(ctx: &EngineContext, spec: &AttemptSpec) -> Option<Box<dyn AgentAdapter>> {
+    agent::adapter_for(ctx.settings.agent(&spec.launch.agent)?.kind)
+}
+
+/// Parses the output of an attempt whose end was not seen. Returns its session.
+pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &AttemptDir) -> Option<String> {
+    let kind = ctx.settings.agent(&launched.launch.agent)?.kind;
+    let agent = agent::adapter_for(kind).filter(|agent| !agent.is_plain())?;
+    let (home, ended_at) = (dir.home(), clock::now());
+    let (started_at, resumed) = (launched.at, launched.launch.resumes.is_some());
+    let closing = AgentExit { code: None, stderr: &[], home: &home, started_at, ended_at, resumed };
+    let account = read_listener(agent.as_ref(), dir).finish(&closing);
+    let session = account.summary.session.clone();
+    // Only the usage is lost if this fails.
+    keep(ctx, dir, account).ok();
+    session
+}
+
+/// Parses the transcript.
+pub(crate) fn parse_transcript(
+    agent: &dyn AgentAdapter,
+    dir: &AttemptDir,
+    (ended, resumed): (&ProcessResult, bool),
+) -> AgentResult {
+    let mut listener = read_listener(agent, dir);
+    let code = if let ProcessExit::Code(code) = ended.exit { Some(code) } else { None };
+    let stdout = rate_limit::read_end(&dir.stdout(), MAX_TAIL);
+    let said = (stdout.as_slice(), (stdout.len() as u64) < MAX_TAIL);
+    let stderr = error_lines::error_output(rate_limit::read_end(&dir.stderr(), MAX_TAIL), said);
+    listener.finish(&AgentExit {
+        code,
+        stderr: &stderr,
+        home: &dir.home(),
+        started_at: ended.started_at,
+        ended_at: ended.ended_at,
+        resumed,
+    })
+}
+
+/// A listener that has read the agent's stdout.
+fn read_listener(agent: &dyn AgentAdapter, dir: &AttemptDir) -> Box<dyn OutputParser> {
+    let mut listener = agent.output_parser();
+    let readable = dir.stdout().metadata().is_ok_and(|file| file.is_file());
+    if let Some(file) = readable.then(|| File::open(dir.stdout()).ok()).flatten() {
+        // Unreadable output is treated as empty.
+        lines(BufReader::new(file), listener.as_mut()).ok();
+    }
+    listener
+}
+
+/// Passes on lines, each in bounded memory.
+fn lines(mut reader: impl BufRead, listener: &mut dyn OutputParser) -> io::Result<()> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        if line.last() == Some(&b'\n') || line.len() < LONGEST as usize {
+            listener.parse_line(line.trim_ascii_end());
+        } else {
+            // The start of the line shows that there was output.
+            listener.parse_line(&line);
+            reader.skip_until(b'\n')?;
+        }
+    }
+}
+
+/// Stores the result. The supervisor has redacted the output, but files in the agent's home are not redacted yet.
+fn keep(ctx: &EngineContext, dir: &AttemptDir, account: AgentResult) -> io::Result<()> {
+    let secrets = ctx.secrets_of(dir);
+    let AgentResult { message, alternatives: others, mut summary } = account;
+    if let Some(trouble) = &mut summary.error {
+        trouble.message = secrets.redact_text(&trouble.message);
+    }
+    summary.unread_line = summary.unread_line.map(|line| secrets.redact_text(&line));
+    for DeniedTool { tool, about } in &mut summary.denied {
+        (*tool, *about) = (secrets.redact_text(tool), secrets.redact_text(about));
+    }
+    for spent in &mut summary.spent {
+        spent.model = spent.model.as_deref().map(|model| secrets.redact_text(model));
+    }
+    let others: Vec<String> = others.iter().map(|other| secrets.redact_text(other)).collect();
+    write(&dir.message_alternatives(), &serde_json::to_vec(&others)?)?;
+    write(&dir.message(), secrets.redact_text(&message).as_bytes())?;
+    write(&dir.summary(), &serde_json::to_vec(&summary)?)
+}
+
+fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
+    AtomicFile::write(path, contents, WriteMode::Plain)?.commit()
+}
+
+/// The agent's summary; `None` if its kind has no structured output.
+pub fn agent_summary(dir: &AttemptDir) -> Option<AgentSummary> {
+    serde_json::from_slice(&read_start(&dir.summary(), MAX_BYTES as u64)).ok()
+}
+
+/// The final message, cut one byte above the maximum size of an answer so that oversized answers are detected.
+pub fn message(dir: &AttemptDir) -> Vec<u8> {
+    let said = if dir.summary().exists() { dir.message() } else { dir.stdout() };
+    read_start(&said, MAX_BYTES as u64 + 1)
+}
+
+/// Alternative ways to join the blocks of the final message.
+pub fn message_others(dir: &AttemptDir) -> Vec<String> {
+    serde_json::from_slice(&read_start(&dir.message_alternatives(), 8 * LONGEST)).unwrap_or_default()
+}
+
+/// How the agent ended: stopped by signoff, else as its summary says, else by its exit code.
+pub fn agent_outcome(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir, ended: &ProcessResult) -> AgentOutcome {
+    match (&ended.exit, agent_summary(dir)) {
+        (ProcessExit::Stopped | ProcessExit::Orphaned, _) => AgentOutcome::Stopped,
+        (ProcessExit::Code(_) | ProcessExit::Signal(_), Some(summary)) => {
+            summary.error.map_or(AgentOutcome::Success, |trouble| outcome_of_error(spec, trouble))
+        }
+        // Use the final message even if the process hung.
+        (ProcessExit::TimedOut | ProcessExit::Silent, Some(AgentSummary { error: trouble, .. })) => {
+            outcome_of_hung_agent(spec, trouble).unwrap_or_else(|| outcome_of_exit(ctx, spec, dir, ended))
+        }
+        (
+            ProcessExit::Code(_)
+            | ProcessExit::Signal(_)
+            | ProcessExit::TimedOut
+            | ProcessExit::Silent
+            | ProcessExit::OutputLost { .. }
+            | ProcessExit::NotStarted { .. },
+            _,
+        ) => outcome_of_exit(ctx, spec, dir, ended),
+    }
+}
+
+/// The outcome of an agent that hung after its final message. Other errors may only show that it was cut off.
+fn outcome_of_hung_agent(spec: &AttemptSpec, trouble: Option<AgentError>) -> Option<AgentOutcome> {
+    match trouble.map_or(AgentOutcome::Success, |trouble| outcome_of_error(spec, trouble)) {
+        AgentOutcome::Failed(_) | AgentOutcome::Stopped => None,
+        said @ (AgentOutcome::Success | AgentOutcome::SessionGone | AgentOutcome::RateLimited(_)) => Some(said),
+    }
+}
+
+/// A note about an agent that finished but did not exit.
+pub fn hung_note(spec: &AttemptSpec, dir: &AttemptDir, ended: &ProcessResult) -> Option<String> {
+    let hung = matches!(ended.exit, ProcessExit::TimedOut | ProcessExit::Silent);
+    let said_all = || agent_summary(dir).is_some_and(|summary| summary.error.is_none());
+    let agent = &spec.launch.agent;
+    (hung && said_all()).then(|| format!("{agent} finished but did not exit; it was stopped, and its work counts"))
+}
+
+fn outcome_of_error(spec: &AttemptSpec, trouble: AgentError) -> AgentOutcome {
+    if trouble.kind == AgentErrorKind::SessionGone && spec.launch.resumes.is_some() {
+        return AgentOutcome::SessionGone;
+    }
+    match RateLimited::from_error(trouble) {
+        Ok(refused) => AgentOutcome::RateLimited(refused),
+        Err(trouble) => AgentOutcome::Failed(AttemptFailure::Agent(trouble)),
+    }
+}
+
+fn outcome_of_exit(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir, ended: &ProcessResult) -> AgentOutcome {
+    let Some(failure) = exit_failure(&ended.exit) else { return AgentOutcome::Success };
+    match rate_limit::rate_limited(ctx, spec, dir, ended) {
+        Some(refused) => AgentOutcome::RateLimited(refused),
+        None => AgentOutcome::Failed(failure),
+    }
+}
+
+/// Maximum number of denied tools in a note.
+const NAMED: usize = 5;
+
+/// A note about tools that a reviewer tried to use and may not.
+pub fn denied_tools_note(dir: &AttemptDir, who: &str) -> Option<String> {
+    let denied = agent_summary(dir)?.denied;
+    let named: Vec<String> = denied.iter().take(NAMED).map(denied_tool).collect();
+    let more = denied.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!denied.is_empty()).then(|| format!("{who} tried what a reader may not: {}{more}", named.join(", ")))
+}
+
+fn denied_tool(DeniedTool { tool, about }: &DeniedTool) -> String {
+    let about: String = about.chars().take(80).collect();
+    if about.is_empty() { tool.clone() } else { format!("{tool} ({about})") }
+}

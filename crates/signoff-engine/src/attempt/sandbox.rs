@@ -1,0 +1,233 @@
+//! Runs attempts in a sandbox, and selects the paths and ports that they may use.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use signoff_core::machine::JobKind;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::{AgentKind, Network, Sandbox, Writable};
+use signoff_core::wire;
+
+use super::{EngineContext, rate_limit};
+use crate::confine::SandboxPolicy;
+use crate::detect::is_installed;
+use crate::error::EngineError;
+use crate::git::Worktree;
+use crate::process::{AttemptDir, ProcessLaunch};
+use crate::remove_tree;
+
+/// Caches of build tools below the user's home. None of them is on the `PATH`, is read by a shell or contains a login,
+/// as `~/.cargo` as a whole would be.
+const CACHES: [&str; 20] = [
+    ".cache",
+    ".cargo/registry",
+    ".cargo/git",
+    ".cargo/.package-cache",
+    ".cargo/.package-cache-mutate",
+    ".cargo/.global-cache",
+    ".rustup/tmp",
+    ".npm/_cacache",
+    ".npm/_logs",
+    ".local/share/pnpm/store",
+    ".yarn/berry/cache",
+    ".bun/install/cache",
+    "go/pkg",
+    ".gradle/caches",
+    ".gradle/daemon",
+    ".gradle/native",
+    ".gradle/wrapper",
+    ".gradle/.tmp",
+    ".m2/repository",
+    ".nuget/packages",
+];
+
+/// The program that creates a cache directory on first use; `None` for files and for caches that any program uses.
+fn cache_owner(cache: &str) -> Option<&'static str> {
+    const OWNERS: [(&str, &str); 11] = [
+        (".cargo/registry", "cargo"),
+        (".cargo/git", "cargo"),
+        (".rustup/", "rustup"),
+        (".npm/", "npm"),
+        (".local/share/pnpm/", "pnpm"),
+        (".yarn/", "yarn"),
+        (".bun/", "bun"),
+        ("go/", "go"),
+        (".gradle/", "gradle"),
+        (".m2/", "mvn"),
+        (".nuget/", "dotnet"),
+    ];
+    OWNERS.iter().find(|(start, _)| cache.starts_with(start)).map(|(_, program)| *program)
+}
+
+/// Creates the caches that an installed tool would create on first use: a sandboxed agent could not create them.
+fn make_caches(person: &Path, is_there: impl Fn(&str) -> bool) {
+    let wanted = |cache: &&str| *cache == ".cache" || cache_owner(cache).is_some_and(&is_there);
+    for cache in CACHES.into_iter().filter(wanted) {
+        // Errors are ignored: the home may be read-only, and the cache may exist.
+        DirBuilder::new().recursive(true).mode(0o700).create(person.join(cache)).ok();
+    }
+    if is_there("cargo") {
+        for lock in CACHES.iter().filter(|cache| cache.starts_with(".cargo/.")) {
+            fs::OpenOptions::new().create(true).append(true).open(person.join(lock)).ok();
+        }
+    }
+}
+
+/// Shared memory, which tests and browsers use between processes.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// What a sandboxed agent may write to.
+pub enum SandboxWorkspace<'a> {
+    /// Nothing: the agent only reads.
+    None,
+    /// A worktree: a temporary copy to build and test in, or one to commit to.
+    Worktree(&'a Worktree),
+}
+
+impl EngineContext {
+    /// The sandbox backend for a job; `None` if the job runs no agent.
+    pub(crate) fn sandbox_backend(&self, kind: &JobKind, agent: &str) -> Option<SandboxBackend> {
+        let runs_checks = || self.settings.agent(agent).is_some_and(|agent| agent.kind == AgentKind::Checks);
+        let is_held = match kind {
+            JobKind::Combine { .. } | JobKind::Land => return None,
+            // Builds and tests write files anywhere.
+            JobKind::Check => false,
+            JobKind::Review { .. } => self.settings.sandbox() != Sandbox::Off && !runs_checks(),
+            JobKind::Research { .. } => self.settings.sandbox() != Sandbox::Off,
+            JobKind::Work { .. } | JobKind::Fix { .. } => self.settings.sandboxes_writers(),
+        };
+        Some(if is_held { self.sandbox_support.backend } else { SandboxBackend::None })
+    }
+
+    /// The configured writable paths.
+    fn writable_paths(&self) -> Vec<PathBuf> {
+        let mut allowed = vec![PathBuf::from(SHARED_MEMORY)];
+        for said in self.settings.sandbox_write() {
+            match said.strip_prefix("~/") {
+                Some(below) => allowed.push(self.user_home.join(below)),
+                None if said == Writable::CACHES => {
+                    make_caches(&self.user_home, is_installed);
+                    allowed.extend(CACHES.map(|cache| self.user_home.join(cache)));
+                }
+                None => allowed.push(PathBuf::from(said)),
+            }
+        }
+        allowed
+    }
+}
+
+/// Restricts a launch to its temporary directory, its home, its usage directory and its workspace.
+pub fn sandboxed(
+    ctx: &EngineContext,
+    launch: ProcessLaunch,
+    (dir, hold): (&AttemptDir, Option<SandboxBackend>),
+    room: &SandboxWorkspace<'_>,
+) -> Result<ProcessLaunch, EngineError> {
+    let Some(by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) = hold else { return Ok(launch) };
+    let own = [dir.temporary(), dir.home(), dir.usage_directory()];
+    for directory in &own {
+        let private = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        private.map_err(|error| EngineError::io("make", directory, error))?;
+    }
+    let temporary = ("TMPDIR".to_owned(), Some(own[0].display().to_string()));
+    let mut writable: Vec<PathBuf> = own.into();
+    match room {
+        SandboxWorkspace::None => {}
+        SandboxWorkspace::Worktree(worktree) => {
+            worktree.enter_sandbox_dir()?;
+            writable.extend([worktree.path().to_owned(), worktree.sandbox_dir()]);
+            writable.extend(ctx.writable_paths());
+        }
+    }
+    let ports = ports(ctx, &launch);
+    let environment = launch.environment.into_iter().chain([temporary]).collect();
+    Ok(ProcessLaunch { environment, sandbox: Some(SandboxPolicy { backend: by, writable, ports }), ..launch })
+}
+
+/// The allowed ports, including the port of the report server.
+fn ports(ctx: &EngineContext, launch: &ProcessLaunch) -> Option<Vec<u16>> {
+    let Network::Ports(allowed) = ctx.settings.sandbox_network() else { return None };
+    let url = launch.environment.iter().rev().find(|(name, _)| name == "SIGNOFF_MCP_URL");
+    let reports = url.and_then(|(_, url)| port(url.as_deref()?));
+    Some(allowed.iter().copied().chain(reports).collect())
+}
+
+/// `http://127.0.0.1:4000/mcp`.
+fn port(url: &str) -> Option<u16> {
+    let host = url.split_once("://")?.1.split('/').next()?;
+    host.rsplit_once(':')?.1.parse().ok()
+}
+
+/// Removes the temporary files of an attempt.
+pub fn remove_temporary_files(dir: &AttemptDir) {
+    // Files that cannot be removed are ignored.
+    remove_tree::remove(&dir.temporary()).ok();
+}
+
+/// Error messages of programs that could not write.
+const REFUSALS: [&str; 4] = ["Permission denied", "Read-only file system", "EACCES", "EROFS"];
+
+/// How much of stderr is searched, in bytes.
+const MAX_STDERR: u64 = 64 * 1024;
+
+/// Maximum number of errors in a note.
+const MAX_NAMED: usize = 3;
+
+/// Maximum length of one error, in characters.
+const LONGEST: usize = 160;
+
+/// Whether a line reports a failed write. Node's `spawn PROGRAM EACCES`, for a program that is not executable, does
+/// not.
+fn is_refusal(line: &str) -> bool {
+    REFUSALS.iter().any(|refusal| line.contains(refusal)) && !line.contains("spawn ")
+}
+
+/// A note about writes that the sandbox blocked, as far as stderr shows them. Denied tools are noted elsewhere.
+pub fn sandbox_note(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
+    if !matches!(launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) {
+        return None;
+    }
+    let stderr = rate_limit::read_end(&dir.stderr(), MAX_STDERR);
+    let stderr = String::from_utf8_lossy(&stderr);
+    let is_refusal = |line: &&str| is_refusal(line);
+    let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();
+    let short = |said: &&str| said.chars().take(LONGEST).collect::<String>();
+    let errors: Vec<String> = tried.iter().take(MAX_NAMED).map(short).collect();
+    let more = if tried.len() > MAX_NAMED { format!(" and {} more", tried.len() - MAX_NAMED) } else { String::new() };
+    let who = launch.reviewer.as_ref().map_or(launch.role.clone(), ToString::to_string);
+    (!errors.is_empty()).then(|| format!("the sandbox blocked {who}: {}{more}", errors.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn caches_are_created_for_installed_tools_only() {
+        let home = tempfile::tempdir().unwrap();
+        let there = |cache: &str| home.path().join(cache).exists();
+        make_caches(home.path(), |program| program == "cargo");
+        let made: Vec<&str> = CACHES.into_iter().filter(|cache| there(cache)).collect();
+        assert_eq!(
+            made,
+            [
+                ".cache",
+                ".cargo/registry",
+                ".cargo/git",
+                ".cargo/.package-cache",
+                ".cargo/.package-cache-mutate",
+                ".cargo/.global-cache"
+            ]
+        );
+        make_caches(home.path(), |program| program == "npm");
+        assert!(there(".npm/_cacache") && there(".npm/_logs") && !there("go"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_executable_is_not_a_sandbox_refusal() {
+        assert!(is_refusal("touch: cannot touch 'a': Permission denied"));
+        assert!(is_refusal("Error: EACCES: permission denied, open '/work/repo/a.txt'"));
+        assert!(!is_refusal("Ripgrep not available: spawn /opt/qwen/vendor/rg EACCES. Falling back to built-in grep."));
+    }
+}

@@ -1,0 +1,131 @@
+//! Checks off finished tasks in the plan file that they came from.
+//!
+//! In the run's branch if it contains the file, as a commit of its own; in the user's file only if they ask for it. It
+//! is safe to repeat, and is repeated whenever a run continues.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use signoff_core::ids::RunId;
+use signoff_core::machine::Stage;
+use signoff_core::source;
+use signoff_core::task::PlanOrigin;
+
+use crate::attempt::EngineContext;
+use crate::error::EngineError;
+use crate::run_state::{LoopState, RunState};
+
+/// The plan entries of finished tasks.
+pub fn finished_entries(run_state: &RunState) -> Vec<PlanOrigin> {
+    let through = |loop_state: &&LoopState| matches!(&loop_state.machine.stage, Stage::Done(ending) if ending.outcome.is_completed());
+    let tasks = run_state.loops.values().filter(through).filter_map(|loop_state| loop_state.task);
+    tasks.filter_map(|task| run_state.specs.get(&task)?.origin.clone()).collect()
+}
+
+/// Entries that could not be checked off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UncheckedEntries {
+    /// Entries whose lines have changed.
+    pub changed: usize,
+    /// Entries whose file is or lies behind a link. The target of the link is not in the branch.
+    pub linked: usize,
+}
+
+impl UncheckedEntries {
+    /// The larger counts of two attempts.
+    #[must_use]
+    pub fn max(self, other: Self) -> Self {
+        Self { changed: self.changed.max(other.changed), linked: self.linked.max(other.linked) }
+    }
+
+    /// Notes for the user.
+    pub fn notes(self) -> Vec<String> {
+        let Self { changed, linked } = self;
+        let changed =
+            (changed > 0).then(|| format!("{changed} done tasks could not be ticked: their lines have changed"));
+        let linked = (linked > 0).then(|| {
+            format!(
+                "{linked} done tasks were not ticked: their file is a link now, and nothing is written through links"
+            )
+        });
+        changed.into_iter().chain(linked).collect()
+    }
+}
+
+/// Checks off entries in the run's branch.
+pub fn in_branch(ctx: &EngineContext, run: RunId, origins: &[PlanOrigin]) -> Result<UncheckedEntries, EngineError> {
+    let worktree = ctx.layout.run_worktree(run);
+    let (changed, missed) = check_off_all(&worktree, origins)?;
+    if let Some(origin) = changed.last() {
+        let message = match changed.len() {
+            1 => format!("Tick {} in {}", origin.id, origin.file),
+            count => format!("Tick {count} tasks in {}", origin.file),
+        };
+        let committed = ctx.repository.worktree(&worktree)?.commit_all(&message)?;
+        let note = ctx.layout.checked_off(run);
+        fs::write(&note, committed.head.commit.as_str()).map_err(|error| EngineError::io("write", &note, error))?;
+    }
+    Ok(missed)
+}
+
+/// Checks off entries in the user's checkout.
+pub fn in_checkout(ctx: &EngineContext, origins: &[PlanOrigin]) -> Result<UncheckedEntries, EngineError> {
+    Ok(check_off_all(ctx.repository.checkout(), origins)?.1)
+}
+
+fn check_off_all<'a>(
+    top: &Path,
+    origins: &'a [PlanOrigin],
+) -> Result<(Vec<&'a PlanOrigin>, UncheckedEntries), EngineError> {
+    let (mut changed, mut missed) = (Vec::new(), UncheckedEntries::default());
+    for origin in origins {
+        match check_off(top, origin)? {
+            CheckOffResult::Changed => changed.push(origin),
+            CheckOffResult::Unchanged => {}
+            CheckOffResult::NotFound => missed.changed += 1,
+            CheckOffResult::Linked => missed.linked += 1,
+        }
+    }
+    Ok((changed, missed))
+}
+
+enum CheckOffResult {
+    Changed,
+    Unchanged,
+    /// Its line is missing or ambiguous.
+    NotFound,
+    /// Writing through a link could change any file.
+    Linked,
+}
+
+/// Whether a file, or a directory on its path, is a link.
+fn is_linked(top: &Path, file: &Path) -> bool {
+    let ways = file.ancestors().filter(|way| !way.as_os_str().is_empty());
+    ways.into_iter().any(|way| top.join(way).is_symlink())
+}
+
+fn check_off(top: &Path, origin: &PlanOrigin) -> Result<CheckOffResult, EngineError> {
+    let inside = Path::new(&origin.file).components().all(|part| matches!(part, Component::Normal(_)));
+    let path = top.join(&origin.file);
+    if inside && is_linked(top, Path::new(&origin.file)) {
+        return Ok(CheckOffResult::Linked);
+    }
+    // Files outside of the repository, and files that git does not track, are not in the branch.
+    if !inside || !path.is_file() {
+        return Ok(CheckOffResult::Unchanged);
+    }
+    let before = fs::read(&path).map_err(|error| EngineError::io("read", &path, error))?;
+    let mut after = before.clone();
+    let mut missed = false;
+    for mark in &origin.marks {
+        match source::tick(&after, mark) {
+            Ok(ticked) => after = ticked,
+            Err(_) => missed = true,
+        }
+    }
+    if after != before {
+        fs::write(&path, after).map_err(|error| EngineError::io("write", &path, error))?;
+        return Ok(CheckOffResult::Changed);
+    }
+    Ok(if missed { CheckOffResult::NotFound } else { CheckOffResult::Unchanged })
+}

@@ -1,0 +1,403 @@
+//! Executes the effects of recorded facts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use signoff_core::group::RunEffect;
+use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::machine::{Effect, Event, Job, JobActor, JobKind, Loop, PauseReason, RetryAction, Stage};
+use signoff_core::session::Sessions;
+use signoff_core::settings::JobPlace;
+use signoff_core::task::TaskSpec;
+use signoff_core::view::TaskStatus;
+use signoff_core::wire::{Launch, LoopFact};
+use signoff_core::workflow::Landing;
+
+use super::launch_queue::QueuedLaunch;
+use super::tracker_sync::PendingClaim;
+use super::{ActiveRun, Dispatcher, DispatcherInput, Interrupt, PendingEffect};
+use crate::attempt_spec::{AttemptSpec, RunPart, SiblingLoop};
+use crate::clock;
+use crate::error::EngineError;
+use crate::run_state::{LoopState, RunState};
+use crate::{attempt, combine, failpoint, landing, tracker, workspace};
+
+impl Dispatcher<'_> {
+    pub(super) fn run_effects(&mut self) -> Result<(), EngineError> {
+        loop {
+            while let Some(todo) = self.next() {
+                match todo {
+                    PendingEffect::Loop(run, loop_id, effect) => self.loop_effect(run, &loop_id, effect)?,
+                    PendingEffect::Run(run, effect) => self.run_effect(run, effect)?,
+                }
+            }
+            self.start_queued()?;
+            if self.pending_effects.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next pending effect; if there is none, a pick that waited for a free slot.
+    fn next(&mut self) -> Option<PendingEffect> {
+        self.pending_effects.pop_front().or_else(|| {
+            let run = if self.interrupt.is_none() && self.free_slots() > 0 { self.deferred.pop_first() } else { None };
+            run.map(|run| PendingEffect::Run(run, RunEffect::Pick { wanted: 1 }))
+        })
+    }
+
+    fn loop_effect(&mut self, run: RunId, loop_id: &LoopId, effect: Effect) -> Result<(), EngineError> {
+        match effect {
+            Effect::Spawn(job) => return self.spawn(run, loop_id, job),
+            Effect::Kill { attempt } => self.stop(run, loop_id, attempt),
+            Effect::Wait { hold } => self.schedule_resume(run, loop_id, hold),
+            Effect::Finish(_) => {
+                self.forget_worktree(run, loop_id);
+                self.forget_homes(run, loop_id);
+            }
+            // Questions are shown from the log.
+            Effect::Ask(_) | Effect::AwaitLanding => {}
+        }
+        Ok(())
+    }
+
+    /// Drops the read-only state of a finished loop's worktree.
+    fn forget_worktree(&self, run: RunId, loop_id: &LoopId) {
+        let run_state = self.runs.get(&run).map(|active| &active.state);
+        if let Some(place) = run_state.and_then(|run_state| run_state.loops.get(loop_id)?.workspace.as_ref()) {
+            self.ctx.read_guards.forget(Path::new(&place.worktree));
+        }
+    }
+
+    /// Removes the homes of a loop's attempts when its sessions cannot be resumed any more. A failed loop may be
+    /// retried.
+    pub(super) fn forget_homes(&mut self, run: RunId, loop_id: &LoopId) {
+        let Some(active) = self.runs.get(&run) else { return };
+        let stage = active.state.loops.get(loop_id).map(|loop_state| &loop_state.machine.stage);
+        let Some(Stage::Done(ending)) = stage else { return };
+        let is_over = match ending.retry {
+            RetryAction::Nothing | RetryAction::Restart | RetryAction::Land { .. } => true,
+            RetryAction::Resume(_) | RetryAction::Fix | RetryAction::Work => false,
+        };
+        if is_over && !active.running.keys().any(|(other, _)| other == loop_id) {
+            let attempts = self.ctx.layout.attempts(run, loop_id);
+            self.cleanup_jobs.spawn_blocking(move || attempt::home::remove_homes(&attempts));
+        }
+    }
+
+    fn run_effect(&mut self, run: RunId, effect: RunEffect) -> Result<(), EngineError> {
+        match effect {
+            RunEffect::Start { loop_id } => {
+                self.start(run, loop_id);
+                Ok(())
+            }
+            RunEffect::Pick { .. } => self.pick(run),
+            RunEffect::GrantLanding { loop_id } => self.loop_event(run, &loop_id, Event::LandingGranted, Vec::new()),
+            RunEffect::CloseTask { loop_id } => {
+                self.close_task(run, loop_id);
+                Ok(())
+            }
+            RunEffect::CancelLoop { loop_id } => {
+                let event = Event::Cancelled { by: "the run".to_owned() };
+                self.loop_event(run, &loop_id, event, Vec::new())
+            }
+            RunEffect::Prepare => self.start_planning(run),
+            RunEffect::ReviewCheckpoint { loops } => self.start_checkpoint_reviews(run, loops),
+            RunEffect::FinalReview => self.start_final_review(run),
+            RunEffect::LandRun => {
+                self.start_run_landing(run);
+                Ok(())
+            }
+            // Blocked runs are shown from the log.
+            RunEffect::Block { .. } | RunEffect::Finish(_) => Ok(()),
+        }
+    }
+
+    /// Creates the workspace of a loop on a blocking thread.
+    pub(super) fn start(&mut self, run: RunId, loop_id: LoopId) {
+        if self.interrupt.is_some() {
+            return;
+        }
+        let Some(spec) = self.task_spec(run, &loop_id) else { return };
+        let Some(active) = self.runs.get(&run) else { return };
+        let Some(request) = workspace::WorkspaceRequest::for_loop(&active.state, &loop_id, spec) else {
+            return;
+        };
+        let path = workspace::path(&self.ctx, &*self.store, &request);
+        if !self.lock_worktree(run, &loop_id, &path) {
+            return;
+        }
+        if let Some(active) = self.runs.get_mut(&run) {
+            active.placing.insert(loop_id.clone());
+        }
+        let claiming = self.pending_claim(run, &loop_id);
+        let (ctx, store, sender) = (self.ctx.clone(), self.store.clone(), self.sender.clone());
+        tokio::task::spawn_blocking(move || {
+            let after = match claiming.map_or(Ok(Vec::new()), PendingClaim::claim) {
+                Ok(after) => after,
+                Err(refused) => {
+                    sender.send(*refused).ok();
+                    return;
+                }
+            };
+            let request = tracker::add_dependencies(&*store, request, &after);
+            let result = request.and_then(|request| workspace::create(&ctx, &*store, &request));
+            failpoint::pass("placed");
+            sender.send(DispatcherInput::WorkspaceCreated { run, loop_id, result }).ok();
+        });
+    }
+
+    /// The task specification of a loop.
+    pub(super) fn task_spec(&self, run: RunId, loop_id: &LoopId) -> Option<TaskSpec> {
+        let run_state = &self.runs.get(&run)?.state;
+        let looked_at = loop_id.checkpoint_target().map(|(of, _)| of);
+        let loop_state = run_state.loops.get(looked_at.as_ref().unwrap_or(loop_id));
+        let Some(task) = loop_state.and_then(|loop_state| loop_state.task) else {
+            return run_state.subject.clone().or_else(|| self.ctx.subject.clone());
+        };
+        run_state.specs.get(&task).cloned().or_else(|| self.store.task_spec(task).ok().flatten())
+    }
+
+    /// The attempt starts in these effects, as they are recorded.
+    pub(super) fn launches(
+        &self,
+        run: RunId,
+        loop_id: &LoopId,
+        (next, effects): (&Loop, &[Effect]),
+        sessions: &Sessions,
+    ) -> Vec<LoopFact> {
+        // A launch that may have to wait is recorded when it starts.
+        if self.interrupt.is_some() || self.limits_launches() {
+            return Vec::new();
+        }
+        let jobs = effects.iter().filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
+        jobs.map(|job| LoopFact::AttemptStarted {
+            attempt: job.attempt,
+            launch: self.launch_now(run, loop_id, job, (next, sessions)),
+        })
+        .collect()
+    }
+
+    /// The launch of a job. A missing agent in the configuration is reported when the attempt is prepared.
+    pub(super) fn launch(&self, run: RunId, loop_id: &LoopId, job: &Job) -> Launch {
+        let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
+        let Some(loop_state) = loop_state else { return self.launch_in_turn(run, loop_id, job, 0) };
+        let launch = self.launch_now(run, loop_id, job, (&loop_state.machine, &loop_state.sessions));
+        // Use the recorded session.
+        let recorded = loop_state.attempt_starts.get(&job.attempt).map(|launched| launched.launch.resumes.clone());
+        Launch { resumes: recorded.unwrap_or(launch.resumes), ..launch }
+    }
+
+    /// The launch of a job in a state that is not recorded yet.
+    fn launch_now(&self, run: RunId, loop_id: &LoopId, job: &Job, (this, sessions): (&Loop, &Sessions)) -> Launch {
+        let launch = self.launch_in_turn(run, loop_id, job, this.agent_index(job.attempt));
+        let by = self.ctx.settings.sessions();
+        Launch { resumes: sessions.session_for(by, this, job.attempt, &launch.agent), ..launch }
+    }
+
+    fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, turn: usize) -> Launch {
+        let policy = self.runs.get(&run).and_then(|active| active.state.policy(loop_id));
+        let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
+        let (agent, model) = self.agent_for(run, loop_id, job, turn).unwrap_or_default();
+        let phase = phase.map_or("land", |phase| phase.name.as_str()).to_owned();
+        let reviewer = if let JobKind::Review { reviewer, .. } = &job.kind { Some(reviewer.clone()) } else { None };
+        let hold = self.ctx.sandbox_backend(&job.kind, &agent);
+        let role = role_name(job).to_owned();
+        Launch { agent, model, role, reviewer, phase, cycle: job.cycle, sandbox: hold, resumes: None }
+    }
+
+    /// The agent for a job, and its model. `turn` selects a fallback.
+    pub(super) fn agent_for(
+        &self,
+        run: RunId,
+        loop_id: &LoopId,
+        job: &Job,
+        turn: usize,
+    ) -> Option<(String, Option<String>)> {
+        let spec = self.task_spec(run, loop_id).unwrap_or_default();
+        let policy = self.runs.get(&run).and_then(|active| active.state.policy(loop_id));
+        let phase = policy.and_then(|policy| policy.workflow.phases.get(job.phase));
+        let place =
+            policy.zip(phase).map(|(policy, phase)| JobPlace { workflow: &policy.workflow, phase, task: &spec });
+        let settings = &self.ctx.settings;
+        match (job.actor(), place) {
+            (JobActor::Writer(role), Some(place)) if matches!(job.kind, JobKind::Research { .. }) => {
+                settings.researcher_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+            }
+            (JobActor::Writer(role), Some(place)) => {
+                settings.writer_in_turn(role, place, turn).ok().map(|one| (one.agent.name, one.model))
+            }
+            (JobActor::Reviewer(name), Some(place)) => {
+                settings.reviewer_in_turn(&name, place, turn).ok().map(|one| (one.agent.name, one.model))
+            }
+            (JobActor::Writer(_) | JobActor::Reviewer(_) | JobActor::Program, _) => Some(("checks".to_owned(), None)),
+        }
+    }
+
+    /// Queues an attempt. It starts when an agent and budget are available.
+    fn spawn(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
+        if self.interrupt.is_some() {
+            // It stays outstanding, and the next drive starts it.
+            return Ok(());
+        }
+        self.waiting.push_back(QueuedLaunch { run, loop_id: loop_id.clone(), job });
+        self.start_queued()
+    }
+
+    /// Starts an attempt.
+    pub(super) fn start_attempt(&mut self, run: RunId, loop_id: &LoopId, job: Job) -> Result<(), EngineError> {
+        let attempt = job.attempt;
+        let Some(spec) = self.attempt_spec(run, loop_id, job.clone()) else { return Ok(()) };
+        if !self.lock_worktree(run, loop_id, Path::new(&spec.workspace.worktree)) {
+            return Ok(());
+        }
+        self.record_start(run, loop_id, &job)?;
+        if let Some(active) = self.runs.get_mut(&run) {
+            active.running.insert((loop_id.clone(), attempt), None);
+            active.with_parallel_fixes.extend(workspace::parallel_fixes::is_parallel(&spec).then(|| loop_id.clone()));
+        }
+        self.summary.agents += usize::from(!matches!(job.kind, JobKind::Land | JobKind::Combine { .. }));
+        let spec = Arc::new(workspace::parallel_fixes::with_own_worktree(spec));
+        let (ctx, sender) = (self.ctx.clone(), self.sender.clone());
+        match spec.job.kind {
+            JobKind::Land => tokio::spawn(landing::run_landing(ctx, spec, sender)),
+            JobKind::Combine { .. } => tokio::spawn(combine::run_combine(ctx, spec, sender)),
+            JobKind::Work { .. }
+            | JobKind::Research { .. }
+            | JobKind::Review { .. }
+            | JobKind::Check
+            | JobKind::Fix { .. } => tokio::spawn(attempt::run_attempt(ctx, spec, sender)),
+        };
+        Ok(())
+    }
+
+    /// Finishes an attempt of a killed process from its files.
+    pub(super) fn finish_attempt(
+        &mut self,
+        run: RunId,
+        loop_id: &LoopId,
+        job: Job,
+        ended: crate::process::ProcessResult,
+    ) {
+        let attempt = job.attempt;
+        let Some(spec) = self.attempt_spec(run, loop_id, job) else { return };
+        if !self.lock_worktree(run, loop_id, Path::new(&spec.workspace.worktree)) {
+            return;
+        }
+        if let Some(active) = self.runs.get_mut(&run) {
+            active.running.insert((loop_id.clone(), attempt), None);
+        }
+        let ended = (ended, Vec::new());
+        let spec = Arc::new(workspace::parallel_fixes::with_own_worktree(spec));
+        tokio::spawn(attempt::finish(self.ctx.clone(), spec, ended, self.sender.clone()));
+    }
+
+    pub(super) fn attempt_spec(&self, run: RunId, loop_id: &LoopId, job: Job) -> Option<AttemptSpec> {
+        let spec = self.task_spec(run, loop_id)?;
+        let run_state = &self.runs.get(&run)?.state;
+        let loop_state = run_state.loops.get(loop_id)?;
+        let launch = self.launch(run, loop_id, &job);
+        let part = RunPart::for_loop(loop_id, loop_state);
+        let about = run_state.loops.get(part.as_ref().and_then(RunPart::reviewed_loop).unwrap_or(loop_id))?;
+        let whole = matches!(part, Some(RunPart::FinalReview));
+        let policy = run_state.policy(loop_id)?.clone();
+        let own = policy.workflow.landing != Landing::None;
+        let unreadable = loop_state.unreadable(&job);
+        Some(AttemptSpec {
+            run,
+            loop_id: loop_id.clone(),
+            task_id: about.task,
+            part,
+            task_spec: spec,
+            branch: if whole { run.branch() } else { loop_state.branch.clone() },
+            workspace: loop_state.workspace.clone()?,
+            target: own.then(|| run.branch()),
+            last_landed: run_state.last_landed.clone(),
+            landing_heads: run_state.landing_heads(),
+            started: about.started.unwrap_or_else(clock::now),
+            job,
+            launch,
+            policy,
+            machine: loop_state.machine.clone(),
+            last_round: loop_state.last_round.clone(),
+            siblings: sibling_loops(run_state, loop_id),
+            agents_at_work: self.runs.values().map(agents_at_work).sum::<usize>().max(1),
+            loops_in_worktree: self.loops_in_worktree(run, loop_id, &loop_state.workspace.as_ref()?.worktree),
+            stop_marker: run_state.run_policy().is_some_and(|policy| policy.stop_marker),
+            items: loop_state.tasks.clone(),
+            item_start: loop_state.item_start.clone(),
+            researched: loop_state.researched.clone(),
+            rejected_answer: loop_state.rejected_answer_of_retry(),
+            unreadable,
+        })
+    }
+
+    /// Number of loops that run in a worktree, including this one.
+    fn loops_in_worktree(&self, run: RunId, this: &LoopId, worktree: &str) -> usize {
+        let loops = self.runs.iter().flat_map(|(run, active)| {
+            let at_work: BTreeSet<&LoopId> = active.running.keys().map(|(loop_id, _)| loop_id).collect();
+            at_work.into_iter().map(move |loop_id| (*run, loop_id, active.state.loops.get(loop_id)))
+        });
+        let others = loops.filter(|(other, loop_id, loop_state)| {
+            let place = loop_state.and_then(|loop_state| loop_state.workspace.as_ref());
+            (*other, *loop_id) != (run, this) && place.is_some_and(|place| place.worktree == worktree)
+        });
+        others.count() + 1
+    }
+
+    fn stop(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId) {
+        let Some(active) = self.runs.get(&run) else { return };
+        if let Some(Some(stopper)) = active.running.get(&(loop_id.clone(), attempt)) {
+            match self.interrupt {
+                Some(Interrupt::Kill) => stopper.kill(),
+                Some(Interrupt::Finish | Interrupt::Stop) | None => stopper.stop(),
+            }
+        }
+    }
+
+    fn schedule_resume(&mut self, run: RunId, loop_id: &LoopId, hold: PauseReason) {
+        match hold {
+            PauseReason::RateLimit { until } => {
+                let wait = clock::now().duration_until(until).try_into().unwrap_or_default();
+                let (sender, loop_id) = (self.sender.clone(), loop_id.clone());
+                tokio::spawn(async move {
+                    tokio::time::sleep(wait).await;
+                    sender.send(DispatcherInput::PauseElapsed { run, loop_id, hold }).ok();
+                });
+            }
+            // A cap is raised in the configuration, which the next drive reads. The run's machine ends checkpoints.
+            PauseReason::Budget | PauseReason::Checkpoint => {}
+        }
+    }
+}
+
+/// The value of `SIGNOFF_ROLE` for a job.
+pub(crate) fn role_name(job: &Job) -> &'static str {
+    match &job.kind {
+        JobKind::Work { role, .. } | JobKind::Research { role, .. } | JobKind::Fix { role, .. } => role.as_str(),
+        JobKind::Review { .. } => "review",
+        JobKind::Check => "check",
+        JobKind::Combine { .. } => "combine",
+        JobKind::Land => "land",
+    }
+}
+
+/// Number of agents of a run that are running or about to start.
+fn agents_at_work(active: &ActiveRun) -> usize {
+    active.running.len().max(active.state.machine.active() + active.state.machine.starting.len())
+}
+
+/// The other loops of a run, as described in prompts.
+fn sibling_loops(run_state: &RunState, this: &LoopId) -> Vec<SiblingLoop> {
+    let neighbour = |(loop_id, loop_state): (&LoopId, &LoopState)| SiblingLoop {
+        name: loop_id.to_string(),
+        status: TaskStatus::for_other_loops(&loop_state.machine),
+        title: loop_state.title.clone(),
+        iteration: loop_state.machine.tally.iteration,
+    };
+    let looked_at = this.checkpoint_target().map(|(of, _)| of);
+    let beside = |loop_id: &LoopId| loop_id != this && Some(loop_id) != looked_at.as_ref();
+    let others = run_state.loops.iter().filter(|(loop_id, _)| beside(loop_id) && !loop_id.is_run_level());
+    others.map(neighbour).collect()
+}

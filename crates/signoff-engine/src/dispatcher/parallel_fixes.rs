@@ -1,0 +1,49 @@
+//! Removes the worktrees of parallel fixes when they are not needed any more.
+
+use signoff_core::ids::{LoopId, RunId};
+use signoff_core::wire::{Fact, LoopFact};
+
+use super::{Dispatcher, DispatcherNotice};
+use crate::error::EngineError;
+use crate::run_state::Workspace;
+use crate::workspace::parallel_fixes::{ParallelNeed, ParallelWorktree, allows_parallel_fixes, keep_unused_commits};
+
+impl Dispatcher<'_> {
+    /// Finds worktrees for parallel fixes that a killed process left.
+    pub(super) fn find_parallel_worktrees(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+        let Some(active) = self.runs.get_mut(&run) else { return Ok(()) };
+        if !active.state.policy(loop_id).is_some_and(allows_parallel_fixes) {
+            return Ok(());
+        }
+        active.with_parallel_fixes.insert(loop_id.clone());
+        self.remove_parallel_worktrees(run, loop_id)
+    }
+
+    /// Removes the worktrees of a loop's parallel fixes, once no fixer runs there or will run there.
+    pub(super) fn remove_parallel_worktrees(&mut self, run: RunId, loop_id: &LoopId) -> Result<(), EngineError> {
+        let Some(active) = self.runs.get_mut(&run) else { return Ok(()) };
+        let at_work = active.running.keys().any(|(other, _)| other == loop_id);
+        if at_work || !active.with_parallel_fixes.contains(loop_id) {
+            return Ok(());
+        }
+        let Some(loop_state) = active.state.loops.get(loop_id) else { return Ok(()) };
+        let (needed, place) = (ParallelNeed::for_stage(&loop_state.machine.stage), loop_state.workspace.clone());
+        if needed == ParallelNeed::All {
+            return Ok(());
+        }
+        active.with_parallel_fixes.remove(loop_id);
+        // List them now: new ones may be created soon.
+        let beside = |place: Workspace| ParallelWorktree::beside(&self.ctx.repository, place.worktree.as_ref());
+        let left = place.map(beside).unwrap_or_default();
+        let ctx = self.ctx.clone();
+        // Do this before a new fixer starts.
+        let note = (needed == ParallelNeed::Nothing)
+            .then(|| keep_unused_commits(&ctx.repository, (run, loop_id), &loop_state.branch))
+            .flatten();
+        let last = loop_state.attempt_starts.keys().next_back().copied();
+        self.cleanup_jobs.spawn_blocking(move || left.iter().for_each(|one| one.remove(&ctx.repository)));
+        let Some((note, attempt)) = note.zip(last) else { return Ok(()) };
+        self.renderer.show(&DispatcherNotice::Note(&note));
+        self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Noted { attempt, note })])
+    }
+}

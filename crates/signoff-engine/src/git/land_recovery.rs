@@ -1,0 +1,285 @@
+//! Finishes a checkout update that was interrupted because signoff was killed.
+//!
+//! Every file that the landing changed is compared, in the index and on disk. A file in its old version is updated.
+//! A file that the user changed stays and is reported, because committing it would revert what landed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::disk::{content, is_directory, remove_if_exists, write_atomic};
+use super::index_lock::IndexLock;
+use super::land_checkout::{CheckoutUpdate, blocking_path};
+use super::repository::{GitPlace, path};
+use super::stage::ScratchIndex;
+use super::{GitError, Repository};
+
+/// A file in git's index: its mode and its blob id.
+type Blob = Vec<u8>;
+
+/// Mode of a submodule, whose files are not updated.
+const SUBMODULE: &[u8] = b"160000 ";
+
+/// A file that the landing changed.
+#[derive(Debug)]
+struct LandedFile {
+    path: PathBuf,
+    before: Option<Blob>,
+    after: Option<Blob>,
+}
+
+/// The version of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LandedVersion {
+    Before,
+    After,
+    /// Changed by the user.
+    UserChange,
+}
+
+/// The files to update and the files to leave.
+#[derive(Debug, Default)]
+struct UpdatePlan<'a> {
+    index: Vec<&'a LandedFile>,
+    files: Vec<&'a LandedFile>,
+    /// Files that the user changed.
+    left: BTreeSet<&'a Path>,
+}
+
+impl Repository {
+    /// Finishes an interrupted checkout update. The caller must hold the landing lock.
+    pub fn finish_checkout_update(&self) -> Result<(), GitError> {
+        self.record_left_files(self.finish_update())
+    }
+
+    /// Like `finish_checkout_update`, unless a landing is in progress. Does not record what was reported to the
+    /// user.
+    pub fn try_finish_checkout_update(&self) -> Result<(), GitError> {
+        if !self.update_record_path().exists() {
+            return Ok(());
+        }
+        let lock = self.landing_lock();
+        let file = fs::File::options().create(true).truncate(false).write(true).open(&lock);
+        let file = file.map_err(GitError::at(&lock))?;
+        if file.try_lock().is_ok() { self.finish_update() } else { Ok(()) }
+    }
+
+    fn finish_update(&self) -> Result<(), GitError> {
+        let Some(note) = content(&self.update_record_path()) else { return Ok(()) };
+        if let Ok(forward) = serde_json::from_slice::<CheckoutUpdate>(&note)
+            && forward.checkout().is_dir()
+            && let Ok(git_dir) = self.git_dir_of(forward.checkout())
+        {
+            let place = GitPlace { git_dir: &git_dir, work_tree: forward.checkout(), index: None, objects: None };
+            IndexLock::remove_stale(&git_dir)?;
+            if self.is_at_landed_commit(place, &forward)? {
+                let lock = IndexLock::acquire(self.git(), &git_dir)?;
+                self.update_checkout(place, &forward, &lock)?;
+            }
+        }
+        remove_if_exists(&self.left_files_path())?;
+        remove_if_exists(&self.update_record_path())
+    }
+
+    /// Whether the checkout is at the landed commit. Otherwise the branch did not move, or the user moved it again.
+    fn is_at_landed_commit(&self, place: GitPlace<'_>, forward: &CheckoutUpdate) -> Result<bool, GitError> {
+        let head = self.isolated_git(place)?.args(["rev-parse", "-q", "--verify", "HEAD"]).run()?;
+        Ok(head.stdout.trim_ascii_end() == forward.to.as_str().as_bytes())
+    }
+
+    /// Updates the files in their old version. Files that the user changed stay, and are an error until the
+    /// user changes them again.
+    pub(super) fn update_checkout(
+        &self,
+        place: GitPlace<'_>,
+        forward: &CheckoutUpdate,
+        lock: &IndexLock,
+    ) -> Result<(), GitError> {
+        let changed = self.landed_files(place, forward)?;
+        let index = self.scratch_index(place.git_dir)?;
+        let scratch = GitPlace { index: Some(&index.path), ..place };
+        let mut plan = self.plan(scratch, &changed)?;
+        self.update_index(scratch, plan.index.iter().map(|file| (&file.path, file.after.as_ref())))?;
+        self.write_files(scratch, &mut plan)?;
+        lock.replace_index(&index.path)?;
+        let files: Vec<PathBuf> = plan.left.into_iter().map(Path::to_owned).collect();
+        let reported = content(&self.left_files_path());
+        if files.is_empty()
+            || reported.is_some_and(|recorded| recorded != format_stamps(place.work_tree, &files).as_bytes())
+        {
+            return Ok(());
+        }
+        let (from, to) = (forward.from.clone(), forward.to.clone());
+        Err(GitError::CheckoutBehind { checkout: place.work_tree.to_owned(), from, to, files })
+    }
+
+    fn landed_files(&self, place: GitPlace<'_>, forward: &CheckoutUpdate) -> Result<Vec<LandedFile>, GitError> {
+        let asked = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames"];
+        let printed =
+            self.isolated_git(place)?.args(asked).args([forward.from.as_str(), forward.to.as_str()]).read()?;
+        let fields: Vec<&[u8]> = printed.split(|&byte| byte == 0).collect();
+        let changed = |pair: &[&[u8]]| {
+            let [about, name] = pair else { return None };
+            let words: Vec<&[u8]> = about.strip_prefix(b":")?.split(|&byte| byte == b' ').collect();
+            let [before, after, old, new, _] = *words.as_slice() else { return None };
+            let blob = |mode: &[u8], id: &[u8]| (mode != b"000000").then(|| [mode, b" ", id].concat());
+            Some(LandedFile { path: path(name), before: blob(before, old), after: blob(after, new) })
+        };
+        Ok(fields.chunks_exact(2).filter_map(changed).collect())
+    }
+
+    fn plan<'a>(&self, place: GitPlace<'_>, changed: &'a [LandedFile]) -> Result<UpdatePlan<'a>, GitError> {
+        let staged = self.staged(place)?;
+        let before = self.differing(place, changed.iter().map(|file| (&file.path, file.before.as_ref())))?;
+        let after = self.differing(place, changed.iter().map(|file| (&file.path, file.after.as_ref())))?;
+        let staged_versions = changed.iter().map(|file| (&file.path, staged.get(&file.path)));
+        let not_as_staged = self.differing(place, staged_versions)?;
+        let is = |blob: &Option<Blob>, differing: &BTreeSet<PathBuf>, file: &Path| match blob {
+            Some(_) => !differing.contains(file),
+            None => !is_file_or_link(place.work_tree, file),
+        };
+        let mut plan = UpdatePlan::default();
+        for file in changed {
+            let on_disk = version(is(&file.before, &before, &file.path), is(&file.after, &after, &file.path));
+            let entry = staged.get(&file.path);
+            let in_index = version(entry == file.before.as_ref(), entry == file.after.as_ref());
+            // A staged change that is also on disk is not lost when it is unstaged.
+            let keeps =
+                in_index == LandedVersion::UserChange && (entry.is_none() || not_as_staged.contains(&file.path));
+            match (keeps, on_disk) {
+                (true, _) => drop(plan.left.insert(&file.path)),
+                (false, LandedVersion::UserChange) => {
+                    plan.index.push(file);
+                    plan.left.insert(&file.path);
+                }
+                (false, LandedVersion::Before) => {
+                    plan.index.push(file);
+                    plan.files.push(file);
+                }
+                (false, LandedVersion::After) => plan.index.push(file),
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The entries of an index. An entry with a conflict counts as changed by the user.
+    fn staged(&self, place: GitPlace<'_>) -> Result<BTreeMap<PathBuf, Blob>, GitError> {
+        let printed = self.isolated_git(place)?.args(["ls-files", "-s", "-z"]).read()?;
+        let entry = |line: &[u8]| {
+            let tab = line.iter().position(|&byte| byte == b'\t')?;
+            let (about, name) = (line.get(..tab)?, line.get(tab + 1..)?);
+            let blob = about.strip_suffix(b" 0").unwrap_or(about);
+            Some((path(name), blob.to_owned()))
+        };
+        Ok(printed.split(|&byte| byte == 0).filter_map(entry).collect())
+    }
+
+    /// Those of these files that differ on disk from the given blobs.
+    fn differing<'a>(
+        &self,
+        place: GitPlace<'_>,
+        files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
+    ) -> Result<BTreeSet<PathBuf>, GitError> {
+        let index = ScratchIndex { path: self.isolated_dir()?.scratch_path() };
+        let scratch = GitPlace { index: Some(&index.path), ..place };
+        self.update_index(scratch, files.filter(|(_, blob)| blob.is_some()))?;
+        // Its exit code is ignored; `diff-files` lists the names.
+        self.isolated_git(scratch)?.args(["update-index", "-q", "--refresh"]).run()?;
+        let asked = ["diff-files", "-z", "--name-only", "--ignore-submodules=all"];
+        let printed = self.isolated_git(scratch)?.args(asked).read()?;
+        Ok(printed.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path).collect())
+    }
+
+    /// Adds files to an index, or removes them from it.
+    fn update_index<'a>(
+        &self,
+        place: GitPlace<'_>,
+        files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
+    ) -> Result<(), GitError> {
+        let (there, gone): (Vec<_>, Vec<_>) = files.partition(|(_, blob)| blob.is_some());
+        let nothing = [b"0 ".as_slice(), &vec![b'0'; self.isolated_dir()?.id_bytes() * 2]].concat();
+        let lines = gone.into_iter().chain(there).flat_map(|(file, blob)| {
+            [blob.unwrap_or(&nothing).as_slice(), b"\t", file.as_os_str().as_bytes(), b"\0"].concat()
+        });
+        let asked = ["update-index", "--add", "--replace", "-z", "--index-info"];
+        self.isolated_git(place)?.args(asked).input(lines.collect::<Vec<u8>>()).read().map(drop)
+    }
+
+    /// Writes files to disk from an index. Does not overwrite anything else at their paths.
+    fn write_files(&self, place: GitPlace<'_>, plan: &mut UpdatePlan<'_>) -> Result<(), GitError> {
+        for file in plan.files.iter().filter(|file| file.after.is_none()) {
+            remove_with_empty_parents(place.work_tree, &file.path)?;
+        }
+        let mut names = Vec::new();
+        for file in &plan.files {
+            if file.after.as_ref().is_none_or(|after| after.starts_with(SUBMODULE)) {
+                continue;
+            }
+            let there = blocking_path(place.work_tree, &file.path);
+            // Only the old version of the file is replaced.
+            let is_free = match there {
+                None => true,
+                Some(found) => found == file.path && file.before.is_some() && is_file_or_link(place.work_tree, found),
+            };
+            if is_free {
+                names.extend(file.path.as_os_str().as_bytes().iter().chain(&[0]));
+            } else {
+                plan.left.insert(&file.path);
+            }
+        }
+        let asked = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
+        self.isolated_git(place)?.args(asked).input(names).read().map(drop)
+    }
+
+    /// Records the files that were reported to the user. Once one of them changes, the user has dealt with them.
+    pub(super) fn record_left_files(&self, caught_up: Result<(), GitError>) -> Result<(), GitError> {
+        if let Err(GitError::CheckoutBehind { checkout, files, .. }) = &caught_up {
+            write_atomic(&self.left_files_path(), format_stamps(checkout, files).as_bytes())?;
+        }
+        caught_up
+    }
+
+    /// Path of the record of files left to the user.
+    fn left_files_path(&self) -> PathBuf {
+        self.common().join("signoff/forward-left")
+    }
+}
+
+/// Text that changes when one of these files is written.
+fn format_stamps(work_tree: &Path, files: &[PathBuf]) -> String {
+    let stamp = |file: &PathBuf| {
+        let found = fs::symlink_metadata(work_tree.join(file)).ok();
+        let stamp = found.map(|found| (found.ino(), found.size(), found.mtime(), found.mtime_nsec()));
+        format!("{stamp:?} {}\n", file.display())
+    };
+    files.iter().map(stamp).collect()
+}
+
+fn version(is_before: bool, is_after: bool) -> LandedVersion {
+    match (is_before, is_after) {
+        (_, true) => LandedVersion::After,
+        (true, false) => LandedVersion::Before,
+        (false, false) => LandedVersion::UserChange,
+    }
+}
+
+/// Whether a file or link exists at this path, without a link among its parents.
+fn is_file_or_link(work_tree: &Path, file: &Path) -> bool {
+    blocking_path(work_tree, file) == Some(file) && !is_directory(&work_tree.join(file))
+}
+
+/// Removes a file, and then its empty parent directories.
+fn remove_with_empty_parents(work_tree: &Path, file: &Path) -> Result<(), GitError> {
+    if is_file_or_link(work_tree, file) {
+        remove_if_exists(&work_tree.join(file))?;
+    }
+    let above = file.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+    for directory in above.map(|above| work_tree.join(above)) {
+        if !is_directory(&directory) || fs::remove_dir(&directory).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Throw-away worktrees for parallel fixes, and combining their commits into one line of history.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use signoff_core::ids::Commit;
+use signoff_core::machine::Head;
+
+use super::disk::{canonical_path, content, is_directory, remove_if_exists};
+use super::repository::path as path_of;
+use super::worktree::{has_valid_head, read_marker};
+use super::{GitError, Merge, Replay, Repository, Worktree};
+
+/// Prefix of the refs that hold the commits of parallel fixes until they are combined.
+const PARALLEL_REFS: &str = "refs/signoff/apart";
+
+/// Prefix of the refs that hold commits removed from a branch.
+const ABANDONED_REFS: &str = "refs/signoff/left";
+
+/// The parallel fixes that could be combined.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CombinedFixes {
+    /// Numbers of the fixes that are included.
+    pub included: Vec<usize>,
+    pub head: Head,
+}
+
+impl Repository {
+    /// The throw-away worktree at `path`, or a new one at `commit`. Removes anything else at that path.
+    pub fn parallel_worktree(
+        &self,
+        path: &Path,
+        commit: impl FnOnce() -> Result<Commit, GitError>,
+    ) -> Result<Worktree, GitError> {
+        let path = canonical_path(path)?;
+        let is_ours = |git_dir: &Path| has_valid_head(git_dir) && read_marker(git_dir) == Some(None);
+        let is_usable = self.registered_git_dir(&path)?.is_some_and(|git_dir| is_ours(&git_dir)) && is_directory(&path);
+        if !is_usable {
+            self.remove_parallel_worktree(&path)?;
+        }
+        self.detached(&path, commit)
+    }
+
+    /// Removes a worktree of a parallel fix, and anything that replaced it.
+    pub fn remove_parallel_worktree(&self, path: &Path) -> Result<(), GitError> {
+        let path = canonical_path(path)?;
+        let git_dir = self.registered_git_dir(&path)?;
+        remove_if_exists(&path)?;
+        // Removed last, so that an interrupted call can be repeated.
+        let Some(git_dir) = git_dir else { return Ok(()) };
+        self.remove_sandbox_dir(&git_dir)?;
+        self.with_lock(|| remove_if_exists(&git_dir))
+    }
+
+    /// Keeps the commit of a parallel fix from garbage collection.
+    pub fn keep_parallel_commit(&self, name: &str, commit: &Commit) -> Result<(), GitError> {
+        let name = format!("{PARALLEL_REFS}/{name}");
+        self.isolated_git(self.checkout_place())?.args(["update-ref", &name, commit.as_str()]).read().map(drop)
+    }
+
+    /// The commit that is kept under a name.
+    pub fn parallel_commit(&self, name: &str) -> Result<Option<Commit>, GitError> {
+        match self.resolve(&format!("{PARALLEL_REFS}/{name}")) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(GitError::UnknownRevision(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Paths of all worktrees known to git, even if their directories are gone.
+    pub(crate) fn worktree_paths(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.common().join("worktrees")).into_iter().flatten().flatten();
+        let link = entries.filter_map(|entry| content(&entry.path().join("gitdir")));
+        link.filter_map(|link| Some(path_of(link.trim_ascii_end()).parent()?.to_owned())).collect()
+    }
+
+    /// Keeps a commit that is on no branch any more from garbage collection. Returns the ref that holds it.
+    pub fn keep_abandoned_commit(&self, name: &str, commit: &Commit) -> Result<String, GitError> {
+        let name = format!("{ABANDONED_REFS}/{name}");
+        self.isolated_git(self.checkout_place())?.args(["update-ref", &name, commit.as_str()]).read()?;
+        Ok(name)
+    }
+
+    /// Renames the refs of parallel commits below `name` that the branch does not contain, so that they are kept as
+    /// abandoned commits. Deletes the other refs. Returns the new names.
+    pub fn abandon_parallel_commits(&self, name: &str, branch: &str) -> Result<Vec<String>, GitError> {
+        if !self.may_have_parallel_refs(name) {
+            return Ok(Vec::new());
+        }
+        let asked = ["for-each-ref", "--format=%(objectname) %(refname)"];
+        let listed =
+            self.isolated_git(self.checkout_place())?.args(asked).args([format!("{PARALLEL_REFS}/{name}")]).read()?;
+        let (mut left, mut wanted) = (Vec::new(), String::new());
+        for line in String::from_utf8_lossy(&listed).lines() {
+            let Some((commit, kept)) = line.split_once(' ') else { continue };
+            let Some((of, number)) = kept.strip_prefix(PARALLEL_REFS).and_then(|own| own.rsplit_once('/')) else {
+                continue;
+            };
+            if !self.is_ancestor(commit, &format!("refs/heads/{branch}")).unwrap_or(false) {
+                left.push(format!("{ABANDONED_REFS}{of}/fix-{number}"));
+                wanted.extend(left.last().map(|left| format!("update {left}\0{commit}\0\0")));
+            }
+            wanted.push_str(&format!("delete {kept}\0{commit}\0"));
+        }
+        if !wanted.is_empty() {
+            self.update_refs(wanted)?;
+        }
+        Ok(left)
+    }
+
+    /// Whether there may be refs of parallel commits. Usually files show that there are none, without a git
+    /// process.
+    fn may_have_parallel_refs(&self, name: &str) -> bool {
+        let packed = content(&self.common().join("packed-refs")).unwrap_or_default();
+        let is_packed = || String::from_utf8_lossy(&packed).contains(&format!("{PARALLEL_REFS}/{name}/"));
+        let has_file = |file: String| self.common().join(file).is_dir();
+        has_file(format!("{PARALLEL_REFS}/{name}")) || has_file("reftable".to_owned()) || is_packed()
+    }
+
+    /// Deletes all refs of parallel commits below `name`.
+    pub fn delete_parallel_refs(&self, name: &str) -> Result<(), GitError> {
+        let asked = ["for-each-ref", "--format=delete %(refname)%00%(objectname)%00"];
+        let listed =
+            self.isolated_git(self.checkout_place())?.args(asked).args([format!("{PARALLEL_REFS}/{name}")]).read()?;
+        let wanted: Vec<u8> = listed.into_iter().filter(|byte| *byte != b'\n').collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        self.isolated_git(self.checkout_place())?.args(["update-ref", "-z", "--stdin"]).input(wanted).read().map(drop)
+    }
+
+    /// Replays the parallel fixes made since `from` on top of `tip`, one after the other. Skips a fix that
+    /// touches a file of an earlier one or does not apply. Changes no file and no ref.
+    pub fn combine_fixes(
+        &self,
+        (from, tip): (&Commit, &Head),
+        fixes: &[(usize, Commit)],
+        message: &str,
+    ) -> Result<CombinedFixes, GitError> {
+        let mut combined = CombinedFixes { included: Vec::new(), head: tip.clone() };
+        let mut touched = HashSet::new();
+        for (number, commit) in fixes {
+            // If git does not have the commit any more, the fix is made again.
+            let Ok(commit) = self.resolve(commit.as_str()) else { continue };
+            let fix_base = self.merge_base(from.as_str(), commit.as_str())?.unwrap_or_else(|| from.clone());
+            let files = self.changed_files(fix_base.as_str(), commit.as_str())?;
+            if !touched.is_disjoint(&files) {
+                continue;
+            }
+            let replay = match self.replay_onto(&combined.head, &commit, message) {
+                // An agent can create commits that git refuses to create again.
+                Err(GitError::Failed { .. }) => continue,
+                replay => replay?,
+            };
+            match replay {
+                // The following review decides whether it is correct together with the others.
+                Replay::Merged(Merge::Clean(head)) | Replay::Different(head) => combined.head = head,
+                Replay::Merged(Merge::Contained) => {}
+                Replay::Merged(Merge::Conflicting { .. }) => continue,
+            }
+            touched.extend(files);
+            combined.included.push(*number);
+        }
+        Ok(combined)
+    }
+}

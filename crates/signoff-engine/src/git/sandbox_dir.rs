@@ -1,0 +1,308 @@
+//! A git directory of its own for a sandboxed agent, and the import of the agent's work from it.
+//!
+//! Git trusts what it finds in a git directory: a link in place of a file, an object stored under another
+//! object's name, a stale lock. So a sandboxed agent gets its own git directory with a detached `HEAD`, and a
+//! replacement for the common directory with links to the real entries and space for new objects. The
+//! worktree's real git directory stays unchanged for us and for the user's git.
+//!
+//! After the agent has ended, its `HEAD`, its index and its unfinished operations are imported, only as plain
+//! files, and only if all objects they need exist.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use signoff_core::ids::Commit;
+
+use super::disk::{is_directory, read_short, remove_if_exists, remove_special_files, restore_access, write_atomic};
+use super::refs::is_id;
+use super::stage::copy_index;
+use super::worktree::has_valid_head;
+use super::{GitError, Repository, Worktree};
+use crate::atomic_file;
+use crate::failpoint;
+
+/// Directory below the common directory that holds the sandbox directories, named like the worktrees' git
+/// directories.
+const SANDBOX_DIRS: &str = "signoff/lent";
+
+/// The agent's git directory.
+const AGENT_GIT_DIR: &str = "own";
+
+/// The agent's replacement for the common directory.
+const AGENT_COMMON_DIR: &str = "shared";
+
+/// Submodule repositories of the worktree. Their files contain this path, so it stays between attempts.
+const MODULES: &str = "modules";
+
+/// Entries that are not linked: the agent has its own, they belong to signoff, or git rewrites them in place.
+const NOT_LINKED: [&str; 4] = ["objects", "lfs", "signoff", PACKED_REFS];
+
+const PACKED_REFS: &str = "packed-refs";
+
+/// Files and directories by which git recognizes an unfinished operation.
+const OPERATION_FILES: [&str; 13] = [
+    "MERGE_HEAD",
+    "MERGE_MSG",
+    "MERGE_MODE",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "BISECT_LOG",
+    "BISECT_START",
+    "BISECT_TERMS",
+    "BISECT_NAMES",
+    "BISECT_EXPECTED_REV",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
+
+/// Prefix of the files of a split index.
+const SHARED_INDEX_PREFIX: &str = "sharedindex.";
+
+/// Maximum number of removed entries that a note names.
+const MAX_NAMED: usize = 3;
+
+/// Where the agent's `HEAD` points.
+enum AgentHead {
+    Commit(Commit),
+    /// `HEAD` names a branch.
+    Branch(String),
+    /// `HEAD` is missing or not readable by git.
+    Missing,
+}
+
+impl Repository {
+    fn sandbox_dir(&self, git_dir: &Path) -> PathBuf {
+        self.common().join(SANDBOX_DIRS).join(git_dir.file_name().unwrap_or_default())
+    }
+
+    /// Removes the sandbox directory of a worktree whose git directory is being removed.
+    pub(super) fn remove_sandbox_dir(&self, git_dir: &Path) -> Result<(), GitError> {
+        remove_if_exists(&self.sandbox_dir(git_dir))
+    }
+}
+
+impl Worktree {
+    /// The directory outside the worktree's files that a sandboxed agent may write.
+    pub fn sandbox_dir(&self) -> PathBuf {
+        self.repository.sandbox_dir(&self.git_dir)
+    }
+
+    /// The agent's common directory, which holds the objects it created.
+    pub(super) fn sandbox_common_dir(&self) -> PathBuf {
+        self.sandbox_dir().join(AGENT_COMMON_DIR)
+    }
+
+    /// Creates the sandbox directory and points the worktree at it. The agent may write to no other git files.
+    pub fn enter_sandbox_dir(&self) -> Result<(), GitError> {
+        self.check_exists()?;
+        let commit = self.current_commit()?;
+        self.clear_sandbox_dir()?;
+        let (agent_git_dir, shared) = (self.sandbox_dir().join(AGENT_GIT_DIR), self.sandbox_common_dir());
+        self.create_common_dir(&shared).map_err(GitError::at(&shared))?;
+        fs::create_dir_all(&agent_git_dir).map_err(GitError::at(&agent_git_dir))?;
+        copy_operation_state(&self.git_dir, &agent_git_dir).map_err(GitError::at(&agent_git_dir))?;
+        let index = self.git_dir.join("index");
+        if index.symlink_metadata().is_ok_and(|found| found.is_file()) {
+            copy_index(&index, &agent_git_dir.join("index")).map_err(GitError::at(&index))?;
+        }
+        write_atomic(&agent_git_dir.join("gitdir"), &line(&self.path().join(".git")))?;
+        write_atomic(&agent_git_dir.join("commondir"), &line(&shared))?;
+        write_atomic(&agent_git_dir.join("HEAD"), format!("{commit}\n").as_bytes())?;
+        self.point_to(&agent_git_dir)?;
+        failpoint::pass("lent");
+        Ok(())
+    }
+
+    /// The commit of the real `HEAD`, read from files where possible.
+    fn current_commit(&self) -> Result<Commit, GitError> {
+        let read = self.detached_commit().or_else(|| self.branch_file_commit());
+        read.map_or_else(|| self.head().map(|head| head.commit), Ok)
+    }
+
+    fn create_common_dir(&self, shared: &Path) -> io::Result<()> {
+        let real = self.repository.common();
+        let objects = shared.join("objects");
+        for directory in ["info", "pack"] {
+            fs::create_dir_all(objects.join(directory))?;
+        }
+        fs::write(objects.join("info/alternates"), line(&real.join("objects")))?;
+        for entry in fs::read_dir(real)? {
+            let name = entry?.file_name();
+            let is_lock = Path::new(&name).extension().is_some_and(|end| end == "lock");
+            if !is_lock && NOT_LINKED.iter().all(|other| name != *other) {
+                symlink(real.join(&name), shared.join(&name))?;
+            }
+        }
+        match fs::copy(real.join(PACKED_REFS), shared.join(PACKED_REFS)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Imports the `HEAD` and index of an agent that has ended, removes the sandbox directory, and returns
+    /// notes about skipped entries. If objects are missing, nothing is imported. Files in the worktree stay
+    /// unchanged.
+    pub fn import_from_sandbox(&self) -> Result<Vec<String>, GitError> {
+        let own = self.sandbox_dir().join(AGENT_GIT_DIR);
+        if self.sandbox_dir().symlink_metadata().is_err() {
+            return self.clean_git_dir();
+        }
+        let mut notes = Vec::new();
+        let was_there = is_directory(self.path());
+        if !was_there {
+            // The worktree directory was deleted; only uncommitted work is lost.
+            remove_if_exists(self.path())?;
+            fs::create_dir(self.path()).map_err(GitError::at(self.path()))?;
+        }
+        let imported = self.import_state(&own, &mut notes).map_err(|error| {
+            let is_agents = error.may_be_caused_by_agent();
+            let worktree = self.path().to_owned();
+            if is_agents { GitError::Incomplete { worktree, why: error.to_string() } } else { error }
+        });
+        match &imported {
+            Ok(()) | Err(GitError::Incomplete { .. }) => {}
+            // A later call may find free disk space.
+            Err(_) => return imported.map(|()| notes),
+        }
+        failpoint::pass("taken_over");
+        self.restore_git_file()?;
+        if !was_there {
+            remove_if_exists(&self.git_dir.join("index"))?;
+            self.clone().check_out_files()?;
+        }
+        self.clear_sandbox_dir()?;
+        failpoint::pass("taken_back");
+        imported.map(|()| notes)
+    }
+
+    fn import_state(&self, agent_git_dir: &Path, notes: &mut Vec<String>) -> Result<(), GitError> {
+        for directory in [&self.sandbox_dir(), agent_git_dir, &self.sandbox_common_dir()] {
+            restore_access(directory)?;
+        }
+        let mut special_files = Vec::new();
+        if is_directory(agent_git_dir) {
+            remove_special_files(agent_git_dir, |path| {
+                special_files.push(path.strip_prefix(agent_git_dir).unwrap_or(path).to_owned())
+            })?;
+        }
+        notes.extend(removed_note(&special_files));
+        let agent_head = read_agent_head(agent_git_dir);
+        let merged = read_short(&agent_git_dir.join("MERGE_HEAD")).unwrap_or_default();
+        let mut ids: Vec<&str> = merged.lines().filter(|line| is_id(line)).collect();
+        let here = self.current_commit()?;
+        match &agent_head {
+            AgentHead::Commit(commit) if *commit != here => ids.push(commit.as_str()),
+            AgentHead::Commit(_) | AgentHead::Branch(_) => {}
+            AgentHead::Missing => notes.push("the git directory of the worktree was deleted; made again".to_owned()),
+        }
+        let index = self.import_objects(&ids, &here, &agent_git_dir.join("index"))?;
+        copy_operation_state(agent_git_dir, &self.git_dir).map_err(GitError::at(&self.git_dir))?;
+        match index {
+            Some(index) => self.replace_index(&index)?,
+            // Git recreates it from `HEAD`.
+            None => remove_if_exists(&self.git_dir.join("index"))?,
+        }
+        self.move_head_to(&agent_head, &here)
+    }
+
+    /// Moves the real `HEAD` to the agent's. The reflog message shows that the move came from the sandbox.
+    fn move_head_to(&self, agent_head: &AgentHead, here: &Commit) -> Result<(), GitError> {
+        let message = "signoff: taken back";
+        match agent_head {
+            AgentHead::Commit(commit) if commit != here => {
+                let asked = ["update-ref", "--no-deref", "-m", message, "HEAD", commit.as_str()];
+                self.repository.isolated_git(self.place())?.args(asked).read().map(drop)
+            }
+            // An invalid branch name is ignored.
+            AgentHead::Branch(name) => {
+                let asked = ["symbolic-ref", "-m", message, "HEAD", name];
+                self.repository.isolated_git(self.place())?.args(asked).run().map(drop)
+            }
+            AgentHead::Commit(_) | AgentHead::Missing => Ok(()),
+        }
+    }
+
+    /// Removes the sandbox directory except for submodule repositories.
+    fn clear_sandbox_dir(&self) -> Result<(), GitError> {
+        let (lent, own) = (self.sandbox_dir(), self.sandbox_dir().join(AGENT_GIT_DIR));
+        if !is_directory(&own.join(MODULES)) || !is_directory(&own) || !is_directory(&lent) {
+            return remove_if_exists(&lent);
+        }
+        remove_all_but(&lent, AGENT_GIT_DIR)?;
+        remove_all_but(&own, MODULES)
+    }
+
+    /// For an agent without a sandbox: removes from the real git directory links and stale locks that our git
+    /// would follow.
+    fn clean_git_dir(&self) -> Result<Vec<String>, GitError> {
+        if !is_directory(&self.git_dir) {
+            return Ok(Vec::new());
+        }
+        let mut special_files = Vec::new();
+        remove_special_files(&self.git_dir, |path| {
+            special_files.push(path.strip_prefix(&self.git_dir).unwrap_or(path).to_owned());
+        })?;
+        Ok(removed_note(&special_files).into_iter().collect())
+    }
+}
+
+fn read_agent_head(own: &Path) -> AgentHead {
+    let head = read_short(&own.join("HEAD")).filter(|_| is_directory(own) && has_valid_head(own)).unwrap_or_default();
+    match head.trim_end().strip_prefix("ref: ") {
+        Some(name) => AgentHead::Branch(name.to_owned()),
+        None if is_id(head.trim_end()) => AgentHead::Commit(Commit::new(head.trim_end())),
+        None => AgentHead::Missing,
+    }
+}
+
+/// Copies the state of unfinished operations and the parts of a split index from one git directory to another.
+fn copy_operation_state(from: &Path, to: &Path) -> io::Result<()> {
+    let parts = fs::read_dir(from).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let parts = parts.filter(|name| name.to_string_lossy().starts_with(SHARED_INDEX_PREFIX));
+    for name in OPERATION_FILES.into_iter().map(OsString::from).chain(parts) {
+        let (from, to) = (from.join(&name), to.join(&name));
+        atomic_file::remove_if_exists(&to)?;
+        let Ok(found) = from.symlink_metadata() else { continue };
+        if found.is_file() {
+            fs::copy(&from, &to)?;
+        } else if found.is_dir() {
+            fs::create_dir(&to)?;
+            for entry in fs::read_dir(&from)? {
+                let entry = entry?;
+                if entry.file_type()?.is_file() {
+                    fs::copy(entry.path(), to.join(entry.file_name()))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove_all_but(directory: &Path, kept: &str) -> Result<(), GitError> {
+    for entry in fs::read_dir(directory).map_err(GitError::at(directory))?.flatten() {
+        if entry.file_name() != kept {
+            remove_if_exists(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// A note about entries that were not plain files.
+fn removed_note(special_files: &[PathBuf]) -> Option<String> {
+    let named: Vec<String> =
+        special_files.iter().take(MAX_NAMED).map(|path| format!("{:?}", path.display().to_string())).collect();
+    let more = special_files.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named = named.join(", ");
+    (!special_files.is_empty())
+        .then(|| format!("links or pipes were put into its git directory; taken away: {named}{more}"))
+}
+
+fn line(path: &Path) -> Vec<u8> {
+    [path.as_os_str().as_bytes(), b"\n"].concat()
+}

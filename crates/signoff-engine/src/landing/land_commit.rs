@@ -1,0 +1,191 @@
+//! Lands a commit: merges it into the target, runs the checks, moves the branch and verifies it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use signoff_core::ids::Commit;
+use signoff_core::machine::{AttemptFailure, Head};
+use signoff_core::review::Finding;
+use signoff_core::settings::LandingMethod;
+
+use super::checks;
+use crate::attempt::{self, EngineContext};
+use crate::attempt_spec::AttemptSpec;
+use crate::error::EngineError;
+use crate::failpoint;
+use crate::git::{GitConflict, GitError, LandTarget, Merge, MoveOutcome, Replay};
+use crate::process::StopHandle;
+
+/// How often to retry if another process moves the target.
+const TRIES: usize = 5;
+
+/// A commit to land, and its target branch.
+#[derive(Debug, Clone)]
+pub struct LandingRequest {
+    pub commit: Commit,
+    pub target: String,
+    /// The base that reviewers saw, if they can be asked again.
+    pub seen_from: Option<Commit>,
+    /// Where to create the target if it is missing; `None` if it must exist.
+    pub begins: Option<Commit>,
+    pub message: String,
+    /// The directory for the files of the checks.
+    pub directory: PathBuf,
+    pub environment: Vec<(String, Option<String>)>,
+}
+
+/// Progress of a landing.
+#[derive(Debug)]
+pub enum LandingProgress {
+    /// From now on this stops it.
+    Stoppable(StopHandle),
+    /// It waits for another landing.
+    Waiting,
+    /// A note for the user.
+    Note(String),
+}
+
+/// Receives the progress of a landing.
+pub type ProgressCallback<'a> = &'a (dyn Fn(LandingProgress) + Send + Sync);
+
+/// The result of a landing.
+#[derive(Debug)]
+pub enum LandingResult {
+    /// The target contains the work as of this commit; `now` if it did not before.
+    Landed {
+        commit: Commit,
+        now: bool,
+    },
+    Conflicting {
+        onto: Commit,
+        head: Head,
+        files: Vec<GitConflict>,
+    },
+    /// On top of the target the work changes something other than what was approved.
+    Different {
+        onto: Commit,
+        head: Head,
+    },
+    /// The checks fail on the merge.
+    ChecksFailed {
+        onto: Commit,
+        head: Head,
+        findings: Vec<Finding>,
+    },
+    /// The checks could not be run.
+    ChecksNotRun(AttemptFailure),
+    Stopped,
+}
+
+impl LandingRequest {
+    /// The landing of a loop's work.
+    pub fn for_loop(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Self, EngineError> {
+        let target = match &spec.target {
+            Some(branch) => branch.clone(),
+            None => ctx.repository.default_branch()?,
+        };
+        let named = spec.task_id.map_or_else(|| spec.loop_id.to_string(), |task| format!("task {task}"));
+        let dir = attempt::directory(ctx, spec);
+        Ok(Self {
+            commit: spec.machine.head.commit.clone(),
+            seen_from: Some(spec.workspace.base.clone()),
+            begins: spec.target.as_ref().map(|_| spec.workspace.base.clone()),
+            message: format!("Merge {named}: {}", spec.task_spec.title),
+            environment: attempt::environment(spec, &dir),
+            directory: dir.path().to_owned(),
+            target,
+        })
+    }
+}
+
+/// Lands a commit. The caller holds the landing lock.
+pub async fn land_commit(
+    ctx: &Arc<EngineContext>,
+    request: &LandingRequest,
+    progress: ProgressCallback<'_>,
+) -> Result<LandingResult, EngineError> {
+    for attempt in 0..TRIES {
+        let merging = (ctx.clone(), request.clone());
+        let (target, merge) = attempt::blocking(move || merge(&merging.0, &merging.1)).await?;
+        let onto = target.tip.commit.clone();
+        let head = match merge {
+            Replay::Different(head) => return Ok(LandingResult::Different { onto, head }),
+            Replay::Merged(Merge::Contained) => {
+                return Ok(LandingResult::Landed { commit: onto, now: false });
+            }
+            Replay::Merged(Merge::Conflicting { head, files }) => {
+                return Ok(LandingResult::Conflicting { onto, head, files });
+            }
+            Replay::Merged(Merge::Clean(head)) => head,
+        };
+        failpoint::pass("merged");
+        match checks::run(ctx, request, (&head.commit, &onto, attempt), progress).await? {
+            checks::LandingCheckResult::Passed => {}
+            checks::LandingCheckResult::Failed(findings) => {
+                return Ok(LandingResult::ChecksFailed { onto, head, findings });
+            }
+            checks::LandingCheckResult::NotRun(failure) => return Ok(LandingResult::ChecksNotRun(failure)),
+            checks::LandingCheckResult::Stopped => return Ok(LandingResult::Stopped),
+        }
+        // A merge must contain the commit itself; a rebase contains the same change under another id.
+        let proof = match ctx.settings.landing() {
+            LandingMethod::Merge => request.commit.clone(),
+            LandingMethod::Rebase => head.commit.clone(),
+        };
+        let moving = (ctx.clone(), proof, head.commit.clone());
+        let moved = attempt::blocking(move || move_target(&moving.0, &target, &moving.1, &moving.2)).await?;
+        if moved == MoveOutcome::Done {
+            return Ok(LandingResult::Landed { commit: head.commit, now: true });
+        }
+    }
+    Err(GitError::KeepsMoving(request.target.clone()).into())
+}
+
+fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, Replay), EngineError> {
+    let target = match (ctx.repository.land_target(&request.target)?, &request.begins) {
+        (Some(target), _) => target,
+        (None, Some(begins)) => {
+            ctx.repository.create_target(&request.target, begins)?;
+            let made = ctx.repository.land_target(&request.target)?;
+            made.ok_or_else(|| GitError::BranchGone(request.target.clone()))?
+        }
+        (None, None) => return Err(GitError::BranchGone(request.target.clone()).into()),
+    };
+    let (tip, commit, message) = (&target.tip, &request.commit, &request.message);
+    let merge = match ctx.settings.landing() {
+        LandingMethod::Merge => Replay::Merged(ctx.repository.merge_onto(tip, commit, message)?),
+        LandingMethod::Rebase => ctx.repository.replay_onto(tip, commit, message)?,
+    };
+    let merge = match merge {
+        Replay::Merged(Merge::Clean(head)) if may_revert(ctx, request, &tip.commit)? => Replay::Different(head),
+        merge @ (Replay::Merged(_) | Replay::Different(_)) => merge,
+    };
+    Ok((target, merge))
+}
+
+/// Whether the work contains target commits that are newer than what its reviewers saw, and may revert them.
+fn may_revert(ctx: &EngineContext, request: &LandingRequest, tip: &Commit) -> Result<bool, EngineError> {
+    let Some(base) = &request.seen_from else { return Ok(false) };
+    let repository = &ctx.repository;
+    match repository.merge_base(tip.as_str(), request.commit.as_str())? {
+        Some(newer) if newer != *base && !repository.is_ancestor(newer.as_str(), base.as_str())? => {
+            Ok(repository.may_revert(base, &newer, &request.commit)?)
+        }
+        Some(_) | None => Ok(false),
+    }
+}
+
+/// Moves the target, and verifies that it contains the work.
+fn move_target(
+    ctx: &EngineContext,
+    target: &LandTarget,
+    proof: &Commit,
+    to: &Commit,
+) -> Result<MoveOutcome, EngineError> {
+    let moved = ctx.repository.move_target(target, to)?;
+    let name = format!("refs/heads/{}", target.branch);
+    if moved == MoveOutcome::Done && !ctx.repository.is_ancestor(proof.as_str(), &name)? {
+        return Ok(MoveOutcome::Conflict);
+    }
+    Ok(moved)
+}

@@ -1,0 +1,349 @@
+//! Checks that everything a commit brings to the default branch was reviewed, or accepted by a person.
+//!
+//! A reviewer sees the diff from the base of the task. The commits before that base come along too: work of other
+//! tasks, and other commits on the branch. So every commit that the default branch does not contain is checked.
+
+mod rebased_changes;
+mod refusal_message;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
+use signoff_core::machine::{Outcome, Stage};
+use signoff_core::settings::LandingMethod;
+use signoff_core::source::{self, CheckboxMark};
+use signoff_core::view::{TaskRow, is_run_branch};
+use signoff_store::Store;
+
+use super::run_branch;
+use crate::attempt::EngineContext;
+use crate::error::EngineError;
+use crate::git::{Lineage, Repository};
+use crate::run_state::{LoopState, RunState};
+
+/// Where approvals and commits are looked up.
+#[derive(Clone, Copy)]
+pub struct LandingRecords<'a> {
+    pub repository: &'a Repository,
+    pub store: &'a dyn Store,
+    pub landing_method: LandingMethod,
+}
+
+/// A commit that should land on the default branch.
+#[derive(Debug, Clone, Copy)]
+pub struct LandingCandidate<'a> {
+    /// `task 3`, `run 7`.
+    pub what: &'a str,
+    pub run: RunId,
+    pub commit: &'a Commit,
+    /// Its approved range, if known.
+    pub own: Option<&'a ApprovedRange>,
+    /// Whether its reviewers are asked again if they did not see its effect on newer commits.
+    pub asks_again: bool,
+}
+
+/// An approved range: all commits that lead to `tip` and not to `base`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApprovedRange {
+    pub base: Commit,
+    pub tip: Commit,
+}
+
+impl ApprovedRange {
+    /// The approved range of a task.
+    pub fn for_task(row: &TaskRow) -> Option<Self> {
+        let (base, tip) = (row.base.clone()?, row.approved_commit.clone()?);
+        Some(Self { base: Commit::new(base), tip: Commit::new(tip) })
+    }
+
+    /// The approved range of a loop, landed or not.
+    pub fn for_loop(loop_state: &LoopState) -> Option<Self> {
+        let (place, tip) = (loop_state.workspace.as_ref()?, loop_state.machine.signed_off_commit()?);
+        Some(Self { base: place.base.clone(), tip: tip.clone() })
+    }
+}
+
+impl<'a> LandingRecords<'a> {
+    pub fn new(ctx: &'a EngineContext) -> Self {
+        Self { repository: &ctx.repository, store: &*ctx.store, landing_method: ctx.settings.landing() }
+    }
+}
+
+/// Checks everything that a branch would get with a commit. Commits without review are an error that names them.
+pub fn check(records: LandingRecords<'_>, target: &str, candidate: LandingCandidate<'_>) -> Result<(), EngineError> {
+    check_commit_exists(records, candidate)?;
+    check_final_reviews(records, target, candidate)?;
+    if let Some(own) = candidate.own.filter(|own| own.tip == *candidate.commit) {
+        let lineage = records.repository.commits_beyond(target, &[own.base.clone(), own.tip.clone()])?;
+        let plain = lineage.roots(lineage.ancestors(&own.tip)).iter().all(|root| **root == own.base);
+        if plain && !lineage.contains(&own.base) {
+            return Ok(());
+        }
+    }
+    let mut cover = Coverage::new(records, target, candidate)?;
+    cover.accept_approved_ranges();
+    cover.accept_clean_merges()?;
+    cover.accept_check_offs(candidate.run)?;
+    if !cover.uncovered.is_empty() {
+        let boards = cover.run_states(candidate.run)?;
+        cover.accept_recorded_approvals(&boards)?;
+        if records.landing_method == LandingMethod::Rebase {
+            cover.accept_replayed_changes()?;
+        }
+        if !cover.uncovered.is_empty() {
+            return Err(cover.refusal(candidate, &boards)?);
+        }
+    }
+    cover.check_newer_commits(candidate)
+}
+
+/// Rejects a commit that git has removed.
+fn check_commit_exists(records: LandingRecords<'_>, candidate: LandingCandidate<'_>) -> Result<(), EngineError> {
+    let LandingCandidate { what, commit, .. } = candidate;
+    if records.repository.missing_commits(std::slice::from_ref(commit))?.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::NotLanded {
+        message: format!("{what} cannot land: its approved commit {commit} does not exist any more"),
+        hint: "its branch was deleted and git removed the commit: fetch it from another clone, or have the work done \
+               again with `signoff add`"
+            .to_owned(),
+    })
+}
+
+/// Rejects a commit that contains work of another run whose final review has not approved it. `improve` and
+/// dependencies build on such work.
+fn check_final_reviews(
+    records: LandingRecords<'_>,
+    target: &str,
+    candidate: LandingCandidate<'_>,
+) -> Result<(), EngineError> {
+    let lineage = records.repository.commits_beyond(target, std::slice::from_ref(candidate.commit))?;
+    let coming = lineage.ancestors(candidate.commit);
+    let mut looked_at = BTreeSet::from([candidate.run]);
+    for row in records.store.tasks()? {
+        let Some(run) = row.run_id.map(RunId).filter(|run| !looked_at.contains(run)) else { continue };
+        let tip = row.approved_commit.clone().map(Commit::new);
+        let is_waiting = tip.is_none() && row.state().is_approved();
+        if !is_waiting && !tip.is_some_and(|tip| coming.contains(&tip)) {
+            continue;
+        }
+        let run_state = RunState::from_log(run, &records.store.log(run)?);
+        let mut tips = run_state.loops.values().filter_map(|loop_state| loop_state.machine.signed_off_commit());
+        if tips.any(|tip| coming.contains(tip))
+            && let Some(refusal) = run_branch::final_review_refusal(&run_state)
+        {
+            return Err(refusal);
+        }
+        looked_at.insert(run);
+    }
+    Ok(())
+}
+
+/// The commits that would land, and which of them are reviewed.
+struct Coverage<'a> {
+    records: LandingRecords<'a>,
+    target: &'a str,
+    rows: Vec<TaskRow>,
+    /// All approved ranges.
+    ranges: Vec<ApprovedRange>,
+    lineage: Lineage,
+    /// All commits that would land.
+    all: HashSet<Commit>,
+    /// The commits without review so far, parents first.
+    uncovered: Vec<Commit>,
+}
+
+impl<'a> Coverage<'a> {
+    fn new(records: LandingRecords<'a>, target: &'a str, candidate: LandingCandidate<'_>) -> Result<Self, EngineError> {
+        let rows = records.store.tasks()?;
+        let mut ranges: Vec<ApprovedRange> = rows.iter().filter_map(ApprovedRange::for_task).collect();
+        ranges.extend(candidate.own.cloned());
+        let (lineage, all, left) = (Lineage::default(), HashSet::new(), Vec::new());
+        let mut cover = Self { records, target, rows, ranges, lineage, all, uncovered: left };
+        cover.load_history(std::slice::from_ref(candidate.commit))?;
+        cover.uncovered = cover.lineage.up_to(candidate.commit);
+        cover.all = cover.uncovered.iter().cloned().collect();
+        Ok(cover)
+    }
+
+    /// Loads the history of these commits and of all approved ranges.
+    fn load_history(&mut self, more: &[Commit]) -> Result<(), EngineError> {
+        let approved = self.ranges.iter().flat_map(|range| [&range.base, &range.tip]);
+        let tips: BTreeSet<Commit> = approved.chain(more).chain(&self.uncovered).cloned().collect();
+        let tips: Vec<Commit> = tips.into_iter().collect();
+        self.lineage = self.records.repository.commits_beyond(self.target, &tips)?;
+        Ok(())
+    }
+
+    /// The approved ranges that land completely: a part of a range is not approved.
+    fn landing_ranges(&self) -> impl Iterator<Item = &ApprovedRange> {
+        self.ranges.iter().filter(|range| self.all.contains(&range.tip))
+    }
+
+    fn covered(&self) -> HashSet<Commit> {
+        self.landing_ranges().flat_map(|range| self.lineage.between(&range.base, &range.tip)).cloned().collect()
+    }
+
+    /// Rejects ranges that contain newer commits of the target: their reviewers saw the diff from the base, and not its
+    /// effect on these commits.
+    fn check_newer_commits(&self, candidate: LandingCandidate<'_>) -> Result<(), EngineError> {
+        let own = |range: &ApprovedRange| candidate.asks_again && candidate.own == Some(range);
+        for range in self.landing_ranges().filter(|range| !own(range)) {
+            if let Some(newer) = self.reverted_commit(range)? {
+                return Err(EngineError::NotLanded {
+                    message: format!(
+                        "{} contains newer commits of {}, and its effect on them was not reviewed",
+                        candidate.what, self.target
+                    ),
+                    hint: format!(
+                        "look at it with `git diff {newer} {}`; if it is good merge it yourself: `git merge {}`",
+                        range.tip, candidate.commit
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest target commit in a range, if the range may revert it.
+    fn reverted_commit(&self, range: &ApprovedRange) -> Result<Option<Commit>, EngineError> {
+        let repository = self.records.repository;
+        let roots = self.lineage.roots(self.lineage.between(&range.base, &range.tip));
+        for root in roots.into_iter().filter(|root| **root != range.base) {
+            if !repository.is_ancestor(root.as_str(), range.base.as_str())?
+                && repository.may_revert(&range.base, root, &range.tip)?
+            {
+                return Ok(Some(root.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    fn accept_approved_ranges(&mut self) {
+        let covered = self.covered();
+        self.uncovered.retain(|commit| !covered.contains(commit));
+    }
+
+    /// Accepts merges that are exactly what git makes of their parents.
+    fn accept_clean_merges(&mut self) -> Result<(), EngineError> {
+        let parents = |commit: &Commit| match self.lineage.parents(commit) {
+            [one, other] => Some((commit.clone(), one.clone(), other.clone())),
+            [..] => None,
+        };
+        let merges: Vec<_> = self.uncovered.iter().filter_map(parents).collect();
+        let all = merges.iter().flat_map(|(commit, one, other)| [commit, one, other]);
+        let described = self.records.repository.commit_infos(all)?;
+        let mut plain = HashSet::new();
+        for (commit, one, other) in &merges {
+            let Some(tree) = described.get(commit).map(|described| &described.tree) else { continue };
+            let is_plain = if self.lineage.ancestors(other).contains(one) {
+                described.get(other).is_some_and(|other| other.tree == *tree)
+            } else {
+                self.records.repository.is_plain_merge((one, other), tree)?
+            };
+            plain.extend(is_plain.then_some(commit));
+        }
+        self.uncovered.retain(|commit| !plain.contains(commit));
+        Ok(())
+    }
+
+    /// The remaining commits with one parent, which are not merges.
+    fn lines_of_work(&self) -> Vec<Commit> {
+        self.uncovered.iter().filter(|commit| self.lineage.parents(commit).len() == 1).cloned().collect()
+    }
+
+    /// Accepts commits that only check off finished tasks in a plan.
+    fn accept_check_offs(&mut self, run: RunId) -> Result<(), EngineError> {
+        let single = self.lines_of_work();
+        let marks = if single.is_empty() { Vec::new() } else { self.marks(run)? };
+        if marks.is_empty() {
+            return Ok(());
+        }
+        let patches = self.records.repository.patches(&single)?;
+        self.uncovered.retain(|commit| {
+            let pairs = patches.get(commit).and_then(|patch| patch.replaced_lines());
+            !pairs.is_some_and(|pairs| pairs.iter().all(|(old, new)| source::is_ticked(old, new, &marks)))
+        });
+        Ok(())
+    }
+
+    /// The checkboxes of the plans whose tasks may land. Plans that landed partly are included: a task is checked off
+    /// after its approval.
+    fn marks(&self, run: RunId) -> Result<Vec<CheckboxMark>, EngineError> {
+        let is_here = |row: &&TaskRow| {
+            let tip = row.approved_commit.clone().map(Commit::new);
+            row.base.is_some() && tip.is_none_or(|tip| self.lineage.contains(&tip))
+        };
+        let here = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).chain([run.0]);
+        let runs: BTreeSet<u64> = here.collect();
+        let of_plans = self.rows.iter().filter(|row| row.branch.as_deref().is_some_and(is_run_branch));
+        let mut marks = Vec::new();
+        for row in of_plans.filter(|row| row.run_id.is_some_and(|run| runs.contains(&run))) {
+            let spec = self.records.store.task_spec(TaskId(row.id))?;
+            marks.extend(spec.and_then(|spec| spec.origin).map(|origin| origin.marks).unwrap_or_default());
+        }
+        Ok(marks)
+    }
+
+    /// The runs that the remaining commits may belong to.
+    fn run_states(&self, own: RunId) -> Result<BTreeMap<RunId, RunState>, EngineError> {
+        let is_here = |row: &&TaskRow| match ApprovedRange::for_task(row) {
+            Some(range) => self.lineage.contains(&range.tip) || self.lineage.contains(&range.base),
+            None => row.base.is_some(),
+        };
+        let runs = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).map(RunId).chain([own]);
+        let mut boards = BTreeMap::new();
+        for run in runs.collect::<BTreeSet<_>>() {
+            boards.insert(run, RunState::from_log(run, &self.records.store.log(run)?));
+        }
+        Ok(boards)
+    }
+
+    /// Accepts approved work that has not landed yet, and everything that a run's final review approved. Work of
+    /// rejected tasks is excluded: a person may have withdrawn an approval.
+    fn accept_recorded_approvals(&mut self, boards: &BTreeMap<RunId, RunState>) -> Result<(), EngineError> {
+        let whole = |run_state: &RunState| ApprovedRange::for_loop(run_state.loops.get(&LoopId::final_review())?);
+        let tasks = boards
+            .values()
+            .flat_map(|run_state| run_state.loops.values())
+            .filter(|loop_state| loop_state.task.is_some());
+        let known = self.ranges.len();
+        self.ranges.extend(tasks.filter_map(ApprovedRange::for_loop));
+        let wholes: Vec<ApprovedRange> = boards.values().filter_map(whole).collect();
+        let refused = unapproved(boards, is_rejected);
+        let more = refused.values().chain(&wholes);
+        let more: Vec<Commit> = more.flat_map(|range| [range.base.clone(), range.tip.clone()]).collect();
+        if self.ranges.len() == known && more.is_empty() {
+            return Ok(());
+        }
+        self.load_history(&more)?;
+        self.accept_approved_ranges();
+        let of = |range: &ApprovedRange| self.lineage.between(&range.base, &range.tip);
+        let refused: HashSet<&Commit> = refused.values().flat_map(of).collect();
+        let seen: HashSet<Commit> =
+            wholes.iter().flat_map(of).filter(|commit| !refused.contains(*commit)).cloned().collect();
+        self.uncovered.retain(|commit| !seen.contains(commit));
+        Ok(())
+    }
+}
+
+/// Whether a task was started and is not approved. If it needed no review of its own, the final review is enough.
+pub fn is_rejected(loop_state: &LoopState) -> bool {
+    let unreviewed = matches!(&loop_state.machine.stage, Stage::Done(ending) if ending.outcome == Outcome::Unreviewed);
+    let begun = loop_state.task.is_some() && loop_state.workspace.is_some();
+    begun && !unreviewed && loop_state.machine.signed_off_commit().is_none()
+}
+
+/// The recorded ranges of unapproved tasks.
+fn unapproved(
+    boards: &BTreeMap<RunId, RunState>,
+    which: impl Fn(&LoopState) -> bool,
+) -> BTreeMap<TaskId, ApprovedRange> {
+    let range = |loop_state: &LoopState| {
+        let (task, place) = (loop_state.task?, loop_state.workspace.as_ref()?);
+        Some((task, ApprovedRange { base: place.base.clone(), tip: loop_state.machine.head.commit.clone() }))
+    };
+    let all = boards.values().flat_map(|run_state| run_state.loops.values());
+    all.filter(|loop_state| which(loop_state)).filter_map(range).collect()
+}

@@ -1,0 +1,215 @@
+//! The branch of a run: its approved commit, and commits on it that are not the run's own.
+
+use std::collections::HashSet;
+
+use signoff_core::group::RunStage;
+use signoff_core::ids::{Commit, LoopId, RunId};
+use signoff_core::machine::{RetryAction, Stage};
+use signoff_core::review::FailThreshold;
+use signoff_core::settings::LandingMethod;
+use signoff_core::workflow::Landing;
+
+use super::review_coverage::{self, ApprovedRange};
+use super::short;
+use crate::error::EngineError;
+use crate::git::{CommitPatch, GitError, LandTarget, Merge, MoveOutcome, PatchDigest, Repository};
+use crate::run_state::RunState;
+
+/// The commits that belong to a run.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnWork<'a> {
+    /// The commit that landed on the branch last.
+    pub landed: &'a Commit,
+    /// The heads of loops that are landing: a killed process may have landed them without recording it.
+    pub heads: &'a [Commit],
+    pub landing_method: LandingMethod,
+}
+
+/// Why a run cannot land because of its final review; `None` if it is approved, or if the run has none.
+pub fn final_review_refusal(run_state: &RunState) -> Option<EngineError> {
+    let (run, stage) = (run_state.run, &run_state.machine.stage);
+    if !run_state.has_final_review() {
+        return None;
+    }
+    let Some(whole) = run_state.loops.get(&LoopId::final_review()) else {
+        let is_over = matches!(stage, RunStage::Done(_));
+        return (!is_over).then(|| EngineError::NotLanded {
+            message: format!("run {run} cannot land: its final review has not begun"),
+            hint: format!(
+                "`signoff status` shows how far it is; `signoff run --resume {run}` goes on if it was stopped"
+            ),
+        });
+    };
+    let state = &whole.machine;
+    if state.approved_commit().is_some() {
+        return None;
+    }
+    let Stage::Done(ending) = &state.stage else {
+        return Some(EngineError::NotLanded {
+            message: format!("run {run} cannot land: its final review is not over"),
+            hint: format!("`signoff run --resume {run}` goes on with it; `signoff` shows an open question"),
+        });
+    };
+    let open: Vec<&str> = state.ledger.open(FailThreshold::Low).map(|entry| entry.finding.id.as_str()).collect();
+    let findings = match open.len() {
+        0 => String::new(),
+        1 => " (1 open finding)".to_owned(),
+        count => format!(" ({count} open findings)"),
+    };
+    let hint = final_review_hints(run, ending.retry != RetryAction::Nothing, open.first().copied());
+    let message = format!("run {run} cannot land: its final review did not approve it{findings}");
+    Some(EngineError::NotLanded { message, hint })
+}
+
+/// Hints for a final review that did not approve.
+pub fn final_review_hints(run: RunId, can_be_retried: bool, finding: Option<&str>) -> String {
+    let retry = can_be_retried.then(|| format!("`signoff retry run-{run}` fixes and reviews it once more"));
+    let dispute = finding
+        .filter(|_| can_be_retried)
+        .map(|finding| format!("`signoff dispute {finding} --reason TEXT` rejects a finding, before the retry"));
+    let accept = format!("`signoff edit run-{run} --verdict APPROVED --reason TEXT` accepts the run in your name");
+    retry.into_iter().chain(dispute).chain([accept]).collect::<Vec<_>>().join("; ")
+}
+
+/// The approved commit of a run's branch, with everything that landed on it; or why there is none.
+pub fn approved_commit(repository: &Repository, run_state: &RunState) -> Result<Commit, EngineError> {
+    if let Some(refusal) = final_review_refusal(run_state) {
+        return Err(refusal);
+    }
+    let (run, branch) = (run_state.run, run_state.run.branch());
+    let commit = last_approved(run_state).ok_or_else(|| EngineError::NotLanded {
+        message: format!("run {run} cannot land as a whole: it is not approved"),
+        hint: match run_state.has_final_review() {
+            true => "`signoff status` shows how far it is".to_owned(),
+            false => "`signoff status` shows how far it is; `signoff merge ID` brings in one task".to_owned(),
+        },
+    })?;
+    let all: Vec<Commit> = run_state.landed.values().cloned().collect();
+    let missing = repository.missing_from(commit.as_str(), &all)?;
+    match run_state.landed.iter().find(|(_, landed)| missing.contains(landed)) {
+        None => Ok(commit),
+        Some((task, landed)) => Err(EngineError::NotLanded {
+            message: format!("task {task} landed on {branch} as {landed}, and what was approved of run {run} lacks it"),
+            hint: match run_state.has_final_review() {
+                true => format!(
+                    "{branch} was moved: `git merge {landed}` on it, then `signoff edit run-{run} --verdict APPROVED \
+                     --reason TEXT`"
+                ),
+                false => {
+                    format!("{branch} was moved: `signoff merge {task}` brings the task in by itself")
+                }
+            },
+        }),
+    }
+}
+
+/// The commit that was approved last: by the final review, by landing, or of the last task in a chain.
+fn last_approved(run_state: &RunState) -> Option<Commit> {
+    let policy = run_state.run_policy()?;
+    let of = |loop_id: &LoopId| run_state.loops.get(loop_id)?.machine.approved_commit().cloned();
+    if policy.has_final_review {
+        of(&LoopId::final_review())
+    } else if policy.landing == Landing::None {
+        run_state.machine.groups.iter().flatten().rev().find_map(of)
+    } else {
+        run_state.last_landed.clone()
+    }
+}
+
+/// The range that the final review approved, if no task was rejected.
+pub fn approved_range(run_state: &RunState) -> Option<ApprovedRange> {
+    let whole = run_state.loops.get(&LoopId::final_review())?;
+    if run_state.loops.values().any(review_coverage::is_rejected) { None } else { ApprovedRange::for_loop(whole) }
+}
+
+/// Makes sure that a run's branch contains everything that landed on it, since it may have been moved. Returns a note
+/// about what was done, or about commits that are not the run's own.
+pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -> Result<Option<String>, EngineError> {
+    let landed = own.landed;
+    if repository.is_at(branch, landed) {
+        return Ok(None);
+    }
+    let Some(target) = repository.land_target(branch)? else {
+        repository.create_target(branch, landed)?;
+        return Ok(Some(format!("{branch} was deleted; made again with all that had landed on it")));
+    };
+    let tip = target.tip.commit.clone();
+    if repository.is_ancestor(landed.as_str(), tip.as_str())? {
+        return foreign_commits_note(repository, &target, own);
+    }
+    let to = match repository.merge_onto(&target.tip, landed, &format!("Keep what had landed on {branch}"))? {
+        Merge::Contained => return Ok(None),
+        Merge::Clean(_) if repository.is_ancestor(tip.as_str(), landed.as_str())? => landed.clone(),
+        Merge::Clean(head) => head.commit,
+        Merge::Conflicting { .. } => {
+            return Err(EngineError::NotLanded {
+                message: format!(
+                    "{branch} was moved to {tip}, which does not go together with what had landed on it ({landed})"
+                ),
+                hint: format!("nothing is lost: `git merge {landed}` on {branch}, then `signoff run --resume`"),
+            });
+        }
+    };
+    match repository.move_target(&target, &to)? {
+        MoveOutcome::Done => Ok(Some(format!("{branch} was moved to {tip}; what had landed on it is in it again"))),
+        MoveOutcome::Conflict => Err(GitError::KeepsMoving(branch.to_owned()).into()),
+    }
+}
+
+/// A note about commits on a run's branch before the first landing.
+pub fn foreign_before_landing(
+    repository: &Repository,
+    branch: &str,
+    (heads, by): (&[Commit], LandingMethod),
+) -> Result<Option<String>, EngineError> {
+    let Some(begun) = repository.branch_base(branch)?.filter(|begun| !repository.is_at(branch, begun)) else {
+        return Ok(None);
+    };
+    let own = OwnWork { landed: &begun, heads, landing_method: by };
+    repository.land_target(branch)?.map_or(Ok(None), |target| foreign_commits_note(repository, &target, own))
+}
+
+/// Describes the commits on a run's branch that are not the run's own.
+fn foreign_commits_note(
+    repository: &Repository,
+    target: &LandTarget,
+    own: OwnWork<'_>,
+) -> Result<Option<String>, EngineError> {
+    // The head of a loop whose branch was deleted may be gone.
+    let is_there = |head: &&Commit| repository.resolve(head.as_str()).is_ok();
+    let heads: Vec<Commit> = own.heads.iter().filter(is_there).cloned().collect();
+    let own = OwnWork { heads: &heads, ..own };
+    let known: Vec<Commit> = [own.landed].into_iter().chain(own.heads).cloned().collect();
+    let mut foreign = repository.commits_excluding(&known, &target.tip.commit)?;
+    if own.landing_method == LandingMethod::Rebase && !foreign.is_empty() {
+        let replayed = replayed(repository, &foreign, own)?;
+        foreign.retain(|commit| !replayed.contains(commit));
+    }
+    let described = repository.commit_infos(foreign.first())?;
+    let Some((commit, described)) = described.into_iter().next() else { return Ok(None) };
+    let more = match foreign.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let (branch, id, subject) = (&target.branch, short(&commit), described.subject);
+    Ok(Some(format!("commit {id} (\"{subject}\"){more} came onto {branch} from elsewhere and was not reviewed")))
+}
+
+/// The commits that replay a change of the run: a rebase gives it another id.
+fn replayed(repository: &Repository, commits: &[Commit], own: OwnWork<'_>) -> Result<HashSet<Commit>, EngineError> {
+    let mut originals = Vec::new();
+    let mut digests: HashSet<PatchDigest> = HashSet::new();
+    for head in own.heads {
+        originals.extend(repository.commits_excluding(std::slice::from_ref(own.landed), head)?);
+        // A branch that was merged with its target is replayed as one commit.
+        if let Some(base) = repository.merge_base(own.landed.as_str(), head.as_str())? {
+            digests.insert(repository.patch_between(&base, head)?.digest());
+        }
+    }
+    let asked: Vec<Commit> = originals.iter().chain(commits).cloned().collect();
+    let patches = repository.patches(&asked)?;
+    let digest = |commit: &Commit| patches.get(commit).map(CommitPatch::digest);
+    digests.extend(originals.iter().filter_map(digest));
+    let is_own = |commit: &&Commit| digest(commit).is_some_and(|digest| digests.contains(&digest));
+    Ok(commits.iter().filter(is_own).cloned().collect())
+}

@@ -1,0 +1,249 @@
+//! The supervisor process, started as `__keep DIR`.
+
+mod live_output;
+mod monitor;
+mod transcript;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use rustix::io::Errno;
+use signoff_core::redact::Secrets;
+use signoff_core::sandbox::SandboxBackend;
+
+use super::attempt_dir::{SupervisorRecord, SupervisorSpec};
+use super::process_table::{self, ProcessIdentity};
+use super::{ATTEMPT_VARIABLE, AttemptDir, ProcessExit, ProcessLaunch, ProcessResult, system};
+use live_output::LiveOutput;
+use monitor::{AgentMonitor, MonitorOutcome, MonitoredProcess};
+use transcript::TranscriptWriter;
+
+use crate::agent::credentials::user_secrets;
+use crate::confine::{self, SandboxPolicy};
+use crate::detect;
+
+/// Commands of the main program, one byte each.
+pub(super) const GO: u8 = b'g';
+pub(super) const STOP: u8 = b't';
+pub(super) const KILL: u8 = b'k';
+
+/// Environment variable with further secrets to redact, one per line. The agent does not get it.
+pub(super) const SECRETS_VARIABLE: &str = "SIGNOFF_KEEP_HIDDEN";
+
+/// Supervises the attempt in `dir`: waits for the start command on stdin, starts the agent and waits for its end.
+pub fn run_supervisor(dir: &Path) -> ExitCode {
+    match run(&AttemptDir::new(dir)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // If the main program is gone, the error is lost.
+            writeln!(io::stderr(), "{error}").ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(dir: &AttemptDir) -> io::Result<()> {
+    become_session_leader()?;
+    if !wait_for_go() {
+        return Ok(());
+    }
+    // Held until this process ends. A process that acquires it knows that nothing more is started here.
+    let _lock = dir.lock()?;
+    if dir.is_abandoned() {
+        return Err(io::Error::other("the attempt was given up before it was started"));
+    }
+    let spec = dir.read_spec()?;
+    // The agent gets our environment without the withheld variables. Secrets that it could print are in there
+    // and in the user's own files.
+    let secrets = secrets(&spec.person);
+    if let Some(redacted) = spec.redacted(&secrets) {
+        dir.write_spec(&redacted)?;
+    }
+    let record = register(dir, &spec)?;
+    let (result, live) = run_agent(dir, &spec, (&record, &secrets));
+    dir.redact_usage(&secrets);
+    dir.write_result(&result)?;
+    fs::remove_file(&record.link).ok();
+    if let Some(live) = live {
+        live.finish();
+    }
+    Ok(())
+}
+
+fn secrets(user_home: &Path) -> Secrets {
+    let variables = system::variables();
+    let set = Secrets::from_variables(variables.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let hidden = variables.iter().find(|(name, _)| name == SECRETS_VARIABLE).map_or("", |(_, value)| value);
+    set.union(&Secrets::from_keys(hidden.lines())).union(&user_secrets(user_home))
+}
+
+/// Starts a new session, so that no key press in the terminal reaches us or the agent, and becomes the parent
+/// of the agent's orphaned descendants.
+fn become_session_leader() -> io::Result<()> {
+    rustix::process::setsid()?;
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
+/// Whether the main program sent the start command. It may have died before. Reads only that one byte.
+fn wait_for_go() -> bool {
+    let mut byte = [0];
+    loop {
+        match rustix::io::read(io::stdin(), &mut byte) {
+            Ok(1) => return byte == [GO],
+            Err(Errno::INTR) => {}
+            Ok(_) | Err(_) => return false,
+        }
+    }
+}
+
+/// Writes the record of this supervisor before the agent is started.
+fn register(dir: &AttemptDir, spec: &SupervisorSpec) -> io::Result<SupervisorRecord> {
+    let pid = rustix::process::getpid().as_raw_nonzero().get();
+    let supervisor = ProcessIdentity::from_pid(pid);
+    let boot = process_table::boot_id();
+    let name = format!("{pid}-{}-{boot}", supervisor.map_or(0, |keeper| keeper.start));
+    let link = create_link(&spec.live, &name, dir.path())?;
+    let record = SupervisorRecord { boot, supervisor, agent: None, cookie: dir.path().to_owned(), link };
+    dir.write_record(&record)?;
+    Ok(record)
+}
+
+fn create_link(live: &Path, name: &str, to: &Path) -> io::Result<PathBuf> {
+    fs::create_dir_all(live)?;
+    let link = live.join(name);
+    // Only on systems without process start times can an older supervisor have used this name.
+    fs::remove_file(&link).ok();
+    symlink(to, &link)?;
+    Ok(link)
+}
+
+/// Runs the agent to its end. Also returns the output that is not forwarded yet.
+fn run_agent(
+    dir: &AttemptDir,
+    spec: &SupervisorSpec,
+    (record, secrets): (&SupervisorRecord, &Secrets),
+) -> (ProcessResult, Option<LiveOutput>) {
+    let (started_at, started) = (system::timestamp(), system::now());
+    let (outcome, live) = match start(dir, spec, secrets) {
+        Ok(mut supervisor) => {
+            let kept = SupervisorRecord { agent: supervisor.agent(), ..record.clone() };
+            if let Err(error) = dir.write_record(&kept) {
+                supervisor.end_output_lost(&error);
+            }
+            supervisor.run()
+        }
+        Err(exit) => (MonitorOutcome::not_started(exit), None),
+    };
+    let result = ProcessResult {
+        exit: if bubblewrap_paths(&spec.launch).is_some() { unwrap_exit(dir, outcome.exit) } else { outcome.exit },
+        started_at,
+        ended_at: system::timestamp(),
+        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        stdout_bytes: outcome.stdout_bytes,
+        stderr_bytes: outcome.stderr_bytes,
+        strays_ended: outcome.strays_ended,
+        supervisor_cpu_us: u64::try_from(system::processor_time().as_micros()).unwrap_or(u64::MAX),
+    };
+    (result, live)
+}
+
+/// Starts the agent. If that fails, returns the exit of the attempt.
+fn start(dir: &AttemptDir, spec: &SupervisorSpec, secrets: &Secrets) -> Result<AgentMonitor, ProcessExit> {
+    let launch = &spec.launch;
+    let prompt = File::open(dir.prompt()).map_err(|error| file_error("read", &dir.prompt(), &error))?;
+    let transcript =
+        |path: &Path| TranscriptWriter::create(path, secrets).map_err(|error| file_error("write", path, &error));
+    let (stdout, stderr) = (transcript(&dir.stdout())?, transcript(&dir.stderr())?);
+    let mut agent = agent_command(launch)?;
+    agent
+        .current_dir(&launch.directory)
+        .env(ATTEMPT_VARIABLE, dir.path())
+        .stdin(prompt)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    for name in spec.withheld.iter().map(String::as_str).chain([SECRETS_VARIABLE]) {
+        agent.env_remove(name);
+    }
+    let started = match &launch.sandbox {
+        Some(SandboxPolicy { backend: SandboxBackend::Landlock, writable, ports }) => {
+            confine::run_restricted(writable.clone(), ports.clone(), move || agent.spawn())
+        }
+        Some(SandboxPolicy { backend: SandboxBackend::Bubblewrap | SandboxBackend::None, .. }) | None => agent.spawn(),
+    };
+    let agent = started.map_err(|error| start_error(launch, &error))?;
+    let agent = if bubblewrap_paths(launch).is_some() {
+        MonitoredProcess::Wrapped(agent)
+    } else {
+        MonitoredProcess::Plain(agent)
+    };
+    Ok(AgentMonitor::new(agent, stdout, stderr, launch.limits))
+}
+
+/// The agent's command line, after that of bubblewrap if it is used.
+fn agent_command(launch: &ProcessLaunch) -> Result<Command, ProcessExit> {
+    let Some(writable) = bubblewrap_paths(launch) else {
+        let mut agent = system::command(&launch.program);
+        agent.args(&launch.arguments);
+        return Ok(agent);
+    };
+    // Bubblewrap itself starts; for a missing program behind it, it would only return an exit code.
+    if !launch.program.contains('/') && !detect::is_installed(&launch.program) {
+        return Err(start_error(launch, &io::Error::from(io::ErrorKind::NotFound)));
+    }
+    let mut agent = system::command(confine::BUBBLEWRAP);
+    let before = confine::command_line(writable, &launch.directory);
+    agent.args(before).arg(&launch.program).args(&launch.arguments);
+    Ok(agent)
+}
+
+/// The agent's own exit. Bubblewrap reports in its own name why it could not start the agent.
+fn unwrap_exit(dir: &AttemptDir, exit: ProcessExit) -> ProcessExit {
+    let ProcessExit::Code(code) = exit else { return exit };
+    // Bubblewrap reports a signal as shells do.
+    if (129..=192).contains(&code) {
+        return ProcessExit::Signal(code - 128);
+    }
+    if code != 1 {
+        return exit;
+    }
+    let mut stderr = Vec::new();
+    // Bubblewrap's message is shorter.
+    File::open(dir.stderr()).and_then(|file| file.take(4096).read_to_end(&mut stderr)).ok();
+    let stderr = String::from_utf8_lossy(&stderr);
+    match stderr.strip_prefix(confine::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
+        Some(why) if why.lines().count() == 1 => {
+            let message = format!("bubblewrap cannot hold it: {}", why.trim_end());
+            ProcessExit::NotStarted { message, missing: false }
+        }
+        Some(_) | None => ProcessExit::Code(1),
+    }
+}
+
+/// The writable paths, if the agent is started through bubblewrap.
+fn bubblewrap_paths(launch: &ProcessLaunch) -> Option<&[PathBuf]> {
+    match launch.sandbox.as_ref()? {
+        SandboxPolicy { backend: SandboxBackend::Bubblewrap, writable, .. } => Some(writable),
+        SandboxPolicy { backend: SandboxBackend::Landlock | SandboxBackend::None, .. } => None,
+    }
+}
+
+fn file_error(action: &str, path: &Path, error: &io::Error) -> ProcessExit {
+    ProcessExit::NotStarted { message: format!("cannot {action} {}: {error}", path.display()), missing: false }
+}
+
+/// The error of a failed start. The system reports the same error for a missing directory and a missing program.
+fn start_error(launch: &ProcessLaunch, error: &io::Error) -> ProcessExit {
+    if !launch.directory.is_dir() {
+        let message = format!("the directory {} is not there", launch.directory.display());
+        return ProcessExit::NotStarted { message, missing: false };
+    }
+    let missing = error.kind() == io::ErrorKind::NotFound;
+    ProcessExit::NotStarted { message: format!("cannot start {}: {error}", launch.program), missing }
+}

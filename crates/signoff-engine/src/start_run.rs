@@ -1,0 +1,117 @@
+//! Builds the first facts of a run.
+
+use signoff_core::group::{RunEvent, RunPolicy};
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::Policy;
+use signoff_core::settings::{ExpectedReviews, Settings};
+use signoff_core::task::TaskSpec;
+use signoff_core::wire::{Fact, LoopFact, RunFact, TaskFact};
+use signoff_core::workflow::{Arrangement, Landing, Workflow};
+
+use crate::dispatcher::loop_id;
+use crate::error::EngineError;
+
+/// A run that picks tasks from the queue until none is ready. A failed task does not stop the others.
+pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>, EngineError> {
+    let workflow = settings.workflow(settings.preset())?;
+    let policy = RunPolicy {
+        arrangement: Arrangement::Slots,
+        landing: Landing::None,
+        keep_going: true,
+        has_planning: false,
+        has_final_review: false,
+        ..RunPolicy::new(&workflow, jobs)
+    };
+    Ok(opened(policy, Policy { no_ask, ..Policy::new(workflow) }))
+}
+
+/// A run that fills its slots from a tracker or from the queue.
+pub fn slots(workflow: Workflow, policy: RunPolicy, no_ask: bool) -> Vec<Fact> {
+    opened(policy, Policy { no_ask, ..Policy::new(workflow) })
+}
+
+/// A run over the tasks of a plan, in sequence on one branch.
+pub fn chain(
+    run: RunId,
+    (workflow, policy): (Workflow, RunPolicy),
+    tasks: Vec<(TaskId, TaskSpec)>,
+    no_ask: bool,
+) -> Vec<Fact> {
+    let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
+    let expected = ExpectedReviews::from_workflow(&workflow);
+    let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
+    facts.extend(tasks.into_iter().flat_map(|one| task_added(one, run.branch(), expected)));
+    facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
+    facts
+}
+
+/// A run that plans tasks from a specification and works on them group by group.
+pub fn groups(workflow: Workflow, policy: RunPolicy, spec: &TaskSpec, no_ask: bool) -> Vec<Fact> {
+    let (name, text) = (spec.title.clone(), spec.description.clone());
+    let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
+    facts.insert(1, Fact::Run(RunFact::Specified { name, text }));
+    facts
+}
+
+/// A run of one task.
+pub fn single(workflow: Workflow, (task, spec): (TaskId, TaskSpec), branch: String, no_ask: bool) -> Vec<Fact> {
+    let policy = RunPolicy { landing: Landing::None, ..RunPolicy::new(&workflow, 1) };
+    let added = task_added((task, spec), branch, ExpectedReviews::from_workflow(&workflow));
+    let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
+    facts.extend(added);
+    facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups: vec![vec![loop_id(task)]] })));
+    facts
+}
+
+/// The facts that add a task and its loop.
+pub fn task_added((task, spec): (TaskId, TaskSpec), branch: String, expected: ExpectedReviews) -> [Fact; 2] {
+    let ExpectedReviews { auto_review, max_review_cycles } = expected;
+    let of_loop = LoopFact::Added { task, title: spec.title.clone(), branch };
+    let of_task = TaskFact::Added { spec: Box::new(spec), auto_review, max_review_cycles };
+    [Fact::Task(task, of_task), Fact::Loop(loop_id(task), of_loop)]
+}
+
+/// A review of the checkout: one gate, no fixing.
+pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
+    let policy = RunPolicy { landing: Landing::None, ..RunPolicy::new(&workflow, 1) };
+    let governed = LoopFact::PolicySet { policy: Box::new(Policy { no_ask, ..Policy::new(workflow.clone()) }) };
+    let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
+    facts.push(Fact::Loop(LoopId::checkout(), governed));
+    let groups = vec![vec![LoopId::checkout()]];
+    facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
+    facts
+}
+
+fn opened(policy: RunPolicy, workflow: Policy) -> Vec<Fact> {
+    vec![
+        Fact::Run(RunFact::Opened { policy, workflow: Box::new(workflow) }),
+        Fact::Run(RunFact::Transitioned(RunEvent::Started)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use signoff_core::policy::Bound;
+    use signoff_core::workflow::{Phase, preset};
+
+    use super::*;
+
+    #[test]
+    fn the_first_enabled_gate_sets_the_expected_review_cycles() {
+        let mut workflow = preset("phases").unwrap();
+        for (bound, policy) in (1..).zip(workflow.phases.iter_mut().filter_map(Phase::policy_mut)) {
+            policy.gate.enabled = bound > 1;
+            policy.gate.bound = Bound::MaxCycles(bound);
+        }
+        let policy = RunPolicy::new(&workflow, 1);
+        let tasks = vec![(TaskId(1), TaskSpec::default())];
+        let facts = chain(RunId(1), (workflow, policy), tasks, true);
+        let expectation = |fact: &Fact| match fact {
+            Fact::Task(_, TaskFact::Added { auto_review, max_review_cycles, .. }) => {
+                Some((*auto_review, *max_review_cycles))
+            }
+            Fact::Task(..) | Fact::Loop(..) | Fact::Run(_) => None,
+        };
+        assert_eq!(facts.iter().find_map(expectation), Some((true, Some(2))));
+    }
+}

@@ -1,0 +1,141 @@
+//! Badges and values that all pages share: status, verdict, severity, cost and time.
+
+use jiff::Timestamp;
+use maud::{Markup, html};
+use signoff_core::view::{TaskRow, TaskState};
+use signoff_term::fit::{cut, span};
+use signoff_term::status;
+
+use super::text;
+use super::values::Cost;
+
+/// The colour of a badge. The text of the badge carries the same information.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Good,
+    Bad,
+    Warn,
+    Busy,
+    Quiet,
+}
+
+impl Tone {
+    pub fn class(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Warn => "warn",
+            Self::Busy => "busy",
+            Self::Quiet => "quiet",
+        }
+    }
+
+    /// The tone of a task state. Only approved work is good.
+    pub fn from_state(state: TaskState) -> Self {
+        match state {
+            TaskState::Approved | TaskState::Landed => Self::Good,
+            TaskState::Failed | TaskState::Rejected => Self::Bad,
+            TaskState::NeedsYou | TaskState::Paused | TaskState::Blocked => Self::Warn,
+            TaskState::Working | TaskState::Reviewing | TaskState::Fixing | TaskState::Landing => Self::Busy,
+            TaskState::Queued | TaskState::Unreviewed | TaskState::Cancelled => Self::Quiet,
+        }
+    }
+
+    /// The tone of a verdict.
+    pub fn from_verdict(word: &str) -> Self {
+        match word.to_ascii_lowercase().as_str() {
+            "approved" | "approved_with_minor" => Self::Good,
+            "changes_requested" | "max_cycles_reached" => Self::Bad,
+            "needs_discussion" | "inconclusive" => Self::Warn,
+            _ => Self::Quiet,
+        }
+    }
+
+    pub fn from_severity(word: &str) -> Self {
+        match word {
+            "critical" => Self::Bad,
+            "important" => Self::Warn,
+            _ => Self::Quiet,
+        }
+    }
+
+    /// The tone of a finding's state.
+    pub fn from_finding_state(word: &str) -> Self {
+        match word {
+            "open" => Self::Bad,
+            "fixed" => Self::Good,
+            _ => Self::Quiet,
+        }
+    }
+}
+
+/// A coloured label.
+pub fn chip(tone: Tone, word: &str) -> Markup {
+    html! { span class={ "chip " (tone.class()) } { (text::spaced(word)) } }
+}
+
+/// The status of a task, with the same mark as in a terminal.
+pub fn task_badge(task: &TaskRow) -> Markup {
+    state_badge(task.state(), task.status.as_str())
+}
+
+/// A status with the mark and colour of a state.
+pub fn state_badge(state: TaskState, word: &str) -> Markup {
+    html! {
+        span class={ "chip badge " (Tone::from_state(state).class()) } {
+            span aria-hidden="true" { (state.mark()) " " } (text::spaced(word))
+        }
+    }
+}
+
+/// The details of a status: verdict, cycles, reason.
+pub fn status_details(task: &TaskRow) -> String {
+    let status_text = status::status_line(task);
+    cut(status_text.strip_prefix(task.status.as_str()).unwrap_or(&status_text).trim(), 120)
+}
+
+/// `$0.12`, or `~$0.12` if it is estimated from list prices.
+pub fn dollars(cost: Cost) -> String {
+    format!("{}${:.2}", if cost.is_estimated { "~" } else { "" }, cost.usd)
+}
+
+/// The cost of a task.
+pub fn cost(task: &TaskRow) -> Cost {
+    Cost { usd: task.cost_usd, is_estimated: task.cost_is_estimated }
+}
+
+/// The duration of a task, until now if it runs. The page's script keeps counting a running one.
+pub fn elapsed(task: &TaskRow, now: Timestamp) -> Option<Markup> {
+    let started: Timestamp = task.started_at.as_deref()?.parse().ok()?;
+    let ended: Option<Timestamp> = task.ended_at.as_deref().and_then(|at| at.parse().ok());
+    let took = between(started, ended.unwrap_or(now));
+    let goes_on = ended.is_none().then_some(took);
+    Some(html! { time datetime={ "PT" (took / 1000) "S" } data-ms=[goes_on] { (span(took)) } })
+}
+
+fn between(from: Timestamp, to: Timestamp) -> u64 {
+    u64::try_from(to.duration_since(from).as_millis()).unwrap_or(0)
+}
+
+/// `3m ago`, with the exact time as a tooltip.
+pub fn ago(at: &str, now: Timestamp) -> Markup {
+    let Ok(time) = at.parse::<Timestamp>() else { return text::line(at) };
+    html! { time datetime=(time) title=(time) { (largest_unit(between(time, now))) " ago" } }
+}
+
+/// `2026-01-29 10:00:00`.
+pub fn timestamp(at: &str) -> Markup {
+    let Ok(time) = at.parse::<Timestamp>() else { return text::line(at) };
+    html! { time datetime=(time) { (time.strftime("%Y-%m-%d %H:%M:%S")) } }
+}
+
+/// A duration in its largest unit.
+fn largest_unit(milliseconds: u64) -> String {
+    let minutes = milliseconds / 60_000;
+    match minutes {
+        0 => format!("{}s", milliseconds / 1000),
+        1..60 => format!("{minutes}m"),
+        60..2880 => format!("{}h", minutes / 60),
+        _ => format!("{}d", minutes / 1440),
+    }
+}

@@ -1,0 +1,153 @@
+//! The POST handlers: each performs an action and redirects back to the page of its form.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::app_state::{AppState, html};
+use super::backend::{AddTask, RequestError, RequestErrorKind, WebAction};
+use super::form::{FormFields, invalid};
+use super::pages::parse_id;
+use super::path_params::PathParams;
+use crate::page::{self, AddPage, PageNotice, TypedFields, return_path};
+
+type ActionResponse = Result<Response, RequestError>;
+type ActionState = State<Arc<AppState>>;
+
+pub async fn answer(
+    State(state): ActionState,
+    PathParams(question): PathParams<String>,
+    sent: SubmittedForm,
+) -> ActionResponse {
+    let action = sent.form.required("choice").map(|choice| WebAction::Answer { question, choice });
+    perform(&state, action, sent).await
+}
+
+pub async fn retry(
+    State(state): ActionState,
+    PathParams(task): PathParams<String>,
+    sent: SubmittedForm,
+) -> ActionResponse {
+    let task = parse_id(&task)?;
+    perform(&state, Ok(WebAction::Retry { task }), sent).await
+}
+
+pub async fn cancel(
+    State(state): ActionState,
+    PathParams(task): PathParams<String>,
+    sent: SubmittedForm,
+) -> ActionResponse {
+    let task = parse_id(&task)?;
+    perform(&state, Ok(WebAction::Cancel { task }), sent).await
+}
+
+pub async fn edit(
+    State(state): ActionState,
+    PathParams(task): PathParams<String>,
+    sent: SubmittedForm,
+) -> ActionResponse {
+    let (task, reason) = (parse_id(&task)?, sent.form.text("reason").trim().to_owned());
+    let action = sent.form.required("verdict").map(|verdict| WebAction::Edit { task, verdict, reason });
+    perform(&state, action, sent).await
+}
+
+pub async fn dispute(
+    State(state): ActionState,
+    PathParams(finding): PathParams<String>,
+    sent: SubmittedForm,
+) -> ActionResponse {
+    let action = dispute_action(finding, &sent.form);
+    perform(&state, action, sent).await
+}
+
+fn dispute_action(finding: String, form: &FormFields) -> Result<WebAction, RequestError> {
+    Ok(WebAction::Dispute { finding, task: form.number("task")?, reason: form.required("reason")? })
+}
+
+/// Adds a task. If that fails, the form is shown again with its values.
+pub async fn add(State(state): ActionState, form: FormFields) -> ActionResponse {
+    let added = match new_task(&form) {
+        Ok(task) => state.perform(move |backend| backend.perform(WebAction::Add(task))).await,
+        Err(refused) => Err(refused),
+    };
+    match added {
+        Ok(done) => {
+            let page = done.added_task.map_or("/".to_owned(), |task| format!("/tasks/{task}"));
+            Ok(redirect_with_notice(&page, &state.add_notice(done.into())))
+        }
+        Err(refused) => show_form_again(&state, &form, refused).await,
+    }
+}
+
+fn new_task(form: &FormFields) -> Result<AddTask, RequestError> {
+    let text = form.text("text").trim().to_owned();
+    if text.is_empty() {
+        return Err(invalid("a task needs a text".to_owned()));
+    }
+    Ok(AddTask {
+        text,
+        kind: form.text("type").to_owned(),
+        auto_review: !form.text("auto_review").is_empty(),
+        max_cycles: form.number("max_cycles")?,
+        depends_on: form.task_ids("depends_on")?,
+    })
+}
+
+async fn show_form_again(state: &AppState, form: &FormFields, refused: RequestError) -> ActionResponse {
+    let project = state.read(|backend| Ok(backend.project())).await?;
+    let typed = |name| form.text(name).to_owned();
+    let page = AddPage {
+        project,
+        text: typed("text"),
+        kind: typed("type"),
+        auto_review: !form.text("auto_review").is_empty(),
+        max_cycles: typed("max_cycles"),
+        depends_on: typed("depends_on"),
+    };
+    let status = refused.status();
+    Ok(html(status, page::add(&page, Some(&refused.into()))))
+}
+
+/// A submitted form and the path it was sent to.
+pub struct SubmittedForm {
+    action: String,
+    form: FormFields,
+}
+
+impl<S: Send + Sync> FromRequest<S> for SubmittedForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Response> {
+        let action = request.uri().path().to_owned();
+        Ok(Self { action, form: FormFields::from_request(request, state).await? })
+    }
+}
+
+/// Performs an action and redirects to the page of the form. On failure, that page shows the error and the input.
+async fn perform(state: &AppState, action: Result<WebAction, RequestError>, sent: SubmittedForm) -> ActionResponse {
+    let done = match action {
+        Ok(action) => state.perform(move |backend| backend.perform(action)).await,
+        Err(refused) => Err(refused),
+    };
+    let back = sent.form.text("back");
+    let notice = match done {
+        Ok(done) => PageNotice::from(done),
+        // A program that names no return page gets the error directly. So does a browser on an internal error,
+        // because the page may be broken, too.
+        Err(refused) if back.is_empty() || refused.kind == RequestErrorKind::Internal => return Err(refused),
+        Err(refused) => PageNotice { typed: Some(typed_fields(&sent)), ..PageNotice::from(refused) },
+    };
+    Ok(redirect_with_notice(return_path(back), &state.add_notice(notice)))
+}
+
+fn typed_fields(sent: &SubmittedForm) -> TypedFields {
+    let text = |name| sent.form.text(name).to_owned();
+    TypedFields { action: sent.action.clone(), verdict: text("verdict"), reason: text("reason") }
+}
+
+/// Redirects to a page that shows the notice with this key.
+fn redirect_with_notice(page: &str, notice_key: &str) -> Response {
+    (StatusCode::SEE_OTHER, [(header::LOCATION, format!("{page}?said={notice_key}"))]).into_response()
+}

@@ -1,0 +1,171 @@
+//! The state that all request handlers share: backend, authentication, live updates and pending notices.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use tokio::sync::Semaphore;
+
+use super::auth::RequestAuth;
+use super::backend::{ActionOutcome, Backend, RequestError, RequestErrorKind};
+use super::live_updates::LiveUpdates;
+use crate::page::{self, NoticeKind, PageNotice};
+
+/// Concurrency limits, separate for each kind of request: actions may wait for another program, task pages for git,
+/// reports and statistics for the logs of whole runs. None of them may block the other pages.
+const READ_PERMITS: usize = 8;
+const GIT_READ_PERMITS: usize = 4;
+const SLOW_READ_PERMITS: usize = 2;
+const ACTION_PERMITS: usize = 8;
+
+/// Maximum number of pending notices.
+const MAX_NOTICES: usize = 64;
+
+pub struct AppState {
+    pub auth: RequestAuth,
+    pub live_updates: Arc<LiveUpdates>,
+    backend: Arc<dyn Backend>,
+    read_permits: Arc<Semaphore>,
+    git_read_permits: Arc<Semaphore>,
+    slow_read_permits: Arc<Semaphore>,
+    action_permits: Arc<Semaphore>,
+    notices: Mutex<PendingNotices>,
+}
+
+/// Notices for the page after an action, each under an unguessable key.
+type PendingNotices = VecDeque<(String, PageNotice)>;
+
+impl AppState {
+    pub fn new(auth: RequestAuth, live_updates: Arc<LiveUpdates>, backend: Arc<dyn Backend>) -> Self {
+        let semaphore = |count| Arc::new(Semaphore::new(count));
+        Self {
+            auth,
+            live_updates,
+            backend,
+            read_permits: semaphore(READ_PERMITS),
+            git_read_permits: semaphore(GIT_READ_PERMITS),
+            slow_read_permits: semaphore(SLOW_READ_PERMITS),
+            action_permits: semaphore(ACTION_PERMITS),
+            notices: Mutex::default(),
+        }
+    }
+
+    /// Reads page data on a blocking thread.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        self.run_blocking(self.read_permits.clone(), look).await
+    }
+
+    /// Like `read`, for reads that run git.
+    pub async fn read_with_git<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        self.run_blocking(self.git_read_permits.clone(), look).await
+    }
+
+    /// Like `read`, for reads that take seconds. A client that disconnects before it has a permit is dropped.
+    pub async fn read_slowly<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        self.run_blocking(self.slow_read_permits.clone(), look).await
+    }
+
+    /// Performs an action. It completes even if the client disconnects.
+    pub async fn perform<T: Send + 'static>(
+        &self,
+        decide: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        self.run_blocking(self.action_permits.clone(), decide).await
+    }
+
+    async fn run_blocking<T: Send + 'static>(
+        &self,
+        semaphore: Arc<Semaphore>,
+        work: impl FnOnce(&dyn Backend) -> Result<T, RequestError> + Send + 'static,
+    ) -> Result<T, RequestError> {
+        let internal_error = |message: String| RequestError { kind: RequestErrorKind::Internal, message, hint: None };
+        let permit = semaphore.acquire_owned().await.map_err(|error| internal_error(error.to_string()))?;
+        let backend = self.backend.clone();
+        let worked = tokio::task::spawn_blocking(move || {
+            let _hand = permit;
+            work(&*backend)
+        });
+        worked.await.map_err(|_| internal_error("this could not be done: signoff has a bug".to_owned()))?
+    }
+
+    /// Stores a notice and returns its key.
+    pub fn add_notice(&self, notice: PageNotice) -> String {
+        let mut name = [0; 8];
+        // Without randomness the notice is lost; the action itself is done.
+        if getrandom::fill(&mut name).is_err() {
+            return String::new();
+        }
+        let name = format!("{:016x}", u64::from_ne_bytes(name));
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push_back((name.clone(), notice));
+        if notices.len() > MAX_NOTICES {
+            notices.pop_front();
+        }
+        name
+    }
+
+    /// Takes the notice with this key. Each notice is shown once.
+    pub fn take_notice(&self, name: &str) -> Option<PageNotice> {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = notices.iter().position(|(known, _)| known == name)?;
+        notices.remove(index).map(|(_, notice)| notice)
+    }
+}
+
+/// An HTML response.
+pub fn html(status: StatusCode, text: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response()
+}
+
+/// An error page.
+pub fn error_response(status: StatusCode, message: &str, hint: Option<&str>) -> Response {
+    html(status, page::error_page(status.as_u16(), message, hint))
+}
+
+impl From<ActionOutcome> for PageNotice {
+    fn from(done: ActionOutcome) -> Self {
+        Self { kind: NoticeKind::Done, message: done.message, hint: done.hint, typed: None }
+    }
+}
+
+impl From<RequestError> for PageNotice {
+    fn from(refused: RequestError) -> Self {
+        Self { kind: NoticeKind::Refused, message: refused.message, hint: refused.hint, typed: None }
+    }
+}
+
+impl RequestError {
+    pub fn status(&self) -> StatusCode {
+        match self.kind {
+            RequestErrorKind::NotFound => StatusCode::NOT_FOUND,
+            RequestErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            RequestErrorKind::Conflict => StatusCode::CONFLICT,
+            RequestErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+}
+
+impl IntoResponse for RequestError {
+    fn into_response(self) -> Response {
+        error_response(self.status(), &self.message, self.hint.as_deref())
+    }
+}
+
+/// The error for an unknown path.
+pub fn page_not_found() -> RequestError {
+    RequestError {
+        kind: RequestErrorKind::NotFound,
+        message: "there is no such page".to_owned(),
+        hint: Some("the overview links to every page".to_owned()),
+    }
+}

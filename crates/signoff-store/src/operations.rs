@@ -1,0 +1,295 @@
+//! The operations of a store, independent of the back end: validation, recording and projection.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use signoff_core::ids::{RunId, TaskId};
+use signoff_core::task::{TaskSpec, TrackerRef};
+use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact, TaskFact};
+
+use crate::projection::{Projector, QuestionIds, task_row};
+use crate::record::{RowWrite, TableName, TableRow};
+use crate::transaction::{Counter, Holder, TableRows, Transaction};
+use crate::{Lease, NewTask, RebuildStats, StoreError};
+
+/// The projectors of the runs that this process drives, each with the fence it was created under.
+pub(crate) type Projectors = BTreeMap<RunId, (u64, Projector)>;
+
+pub(crate) fn reserve(tx: &mut dyn Transaction, count: usize) -> Result<Vec<TaskId>, StoreError> {
+    let last = tx.counter(Counter::Task)?;
+    let next = last.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+    tx.set_counter(Counter::Task, next)?;
+    Ok((last..next).map(|number| TaskId(number + 1)).collect())
+}
+
+pub(crate) fn add_tasks(tx: &mut dyn Transaction, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError> {
+    let ids = reserve(tx, tasks.len())?;
+    check_tracked_claims(tx, tasks.iter().map(|task| &task.spec))?;
+    let added = |task: &NewTask| TaskFact::Added {
+        spec: Box::new(task.spec.clone()),
+        auto_review: task.auto_review,
+        max_review_cycles: task.max_review_cycles,
+    };
+    let facts: Vec<_> = ids.iter().zip(tasks).map(|(id, task)| (*id, added(task))).collect();
+    queue(tx, at, facts)?;
+    Ok(ids)
+}
+
+pub(crate) fn withdraw(tx: &mut dyn Transaction, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError> {
+    match tx.holder(task)? {
+        None => Err(StoreError::NoTask(task)),
+        Some(Holder::Run(_)) => Err(StoreError::Taken(task)),
+        Some(Holder::Withdrawn) => Ok(()),
+        Some(Holder::Queued) => queue(tx, at, vec![(task, TaskFact::Withdrawn { by: by.to_owned() })]),
+    }
+}
+
+/// Appends facts to the queue's log.
+fn queue(tx: &mut dyn Transaction, at: Timestamp, facts: Vec<(TaskId, TaskFact)>) -> Result<(), StoreError> {
+    for (seq, (task, fact)) in (tx.last_seq(QUEUE)? + 1..).zip(facts) {
+        let row = task_row(QUEUE, at, task, &fact);
+        tx.record(&RecordedFact { run: QUEUE, seq, at, fact: Fact::Task(task, fact) })?;
+        tx.put(&row)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn new_run(tx: &mut dyn Transaction, at: Timestamp) -> Result<RunId, StoreError> {
+    let run = RunId(tx.counter(Counter::Run)? + 1);
+    tx.set_counter(Counter::Run, run.0)?;
+    tx.new_run(run, at)?;
+    Ok(run)
+}
+
+/// Increments the fence for a new holder.
+pub(crate) fn next_fence(tx: &mut dyn Transaction, run: RunId) -> Result<u64, StoreError> {
+    let fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))? + 1;
+    tx.set_fence(run, fence)?;
+    Ok(fence)
+}
+
+/// Appends facts to a run's log. The caller keeps the returned projector if the transaction commits.
+pub(crate) fn append(
+    tx: &mut dyn Transaction,
+    projectors: &mut Projectors,
+    lease: &Lease,
+    at: Timestamp,
+    facts: &[Fact],
+) -> Result<(Vec<RecordedFact>, Projector), StoreError> {
+    let run = lease.run();
+    if tx.fence(run)? != Some(lease.fence()) {
+        return Err(StoreError::Fenced(run));
+    }
+    check_claims(tx, run, facts)?;
+    let last = tx.last_seq(run)?;
+    let known = projectors.remove(&run);
+    let known = known.filter(|(fence, teller)| *fence == lease.fence() && teller.seq() == last);
+    let mut projector = match known {
+        Some((_, teller)) => teller,
+        None => project_log(tx, run)?,
+    };
+    let mut last_question = tx.last_question()?;
+    let mut recorded = Vec::with_capacity(facts.len());
+    for (seq, fact) in (last + 1..).zip(facts) {
+        let one = RecordedFact { run, seq, at, fact: fact.clone() };
+        tx.record(&one)?;
+        projector.apply(&one, &mut last_question);
+        recorded.push(one);
+    }
+    for row in projector.changed_rows() {
+        tx.put(&row)?;
+    }
+    Ok((recorded, projector))
+}
+
+/// Keeps a projector for the next append, unless its run is over.
+pub(crate) fn keep_projector(projectors: &mut Projectors, lease: &Lease, projector: Projector) {
+    if !projector.is_over() {
+        projectors.insert(lease.run(), (lease.fence(), projector));
+    }
+}
+
+/// Fails unless `run` is the queue or an existing run.
+pub(crate) fn check_run_exists(tx: &dyn Transaction, run: RunId) -> Result<(), StoreError> {
+    let exists = run == QUEUE || tx.fence(run)?.is_some();
+    exists.then_some(()).ok_or(StoreError::NoRun(run))
+}
+
+pub(crate) fn no_request(request: u64) -> StoreError {
+    StoreError::Other(format!("there is no request {request}"))
+}
+
+/// Checks that every task the facts add is new, and that every task they claim is free.
+fn check_claims(tx: &mut dyn Transaction, run: RunId, facts: &[Fact]) -> Result<(), StoreError> {
+    let mut own = BTreeSet::new();
+    check_tracked_claims(tx, facts.iter().filter_map(added_spec))?;
+    for fact in facts {
+        match fact {
+            Fact::Task(task, TaskFact::Added { .. }) => {
+                if tx.holder(*task)?.is_some() || !own.insert(*task) {
+                    return Err(StoreError::Taken(*task));
+                }
+            }
+            Fact::Loop(_, LoopFact::Added { task, .. }) if !own.contains(task) => match tx.holder(*task)? {
+                None => return Err(StoreError::NoTask(*task)),
+                Some(Holder::Queued) => {}
+                Some(Holder::Run(holder)) if holder == run => {}
+                Some(Holder::Run(_) | Holder::Withdrawn) => return Err(StoreError::Taken(*task)),
+            },
+            Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => {}
+        }
+    }
+    // Ids that were used without a reservation must not be assigned again.
+    let most = own.last().map_or(0, |task| task.0);
+    if most > tx.counter(Counter::Task)? {
+        tx.set_counter(Counter::Task, most)?;
+    }
+    Ok(())
+}
+
+/// The specification in a fact that adds a task.
+fn added_spec(fact: &Fact) -> Option<&TaskSpec> {
+    match fact {
+        Fact::Task(_, TaskFact::Added { spec, .. }) => Some(spec),
+        Fact::Task(_, TaskFact::Withdrawn { .. }) | Fact::Run(_) | Fact::Loop(..) => None,
+    }
+}
+
+/// Checks that a tracker issue becomes at most one task, also with concurrent processes.
+fn check_tracked_claims<'a>(tx: &dyn Transaction, specs: impl Iterator<Item = &'a TaskSpec>) -> Result<(), StoreError> {
+    let mut own = BTreeSet::new();
+    for TrackerRef { tracker, id, reopened, .. } in specs.filter_map(|spec| spec.tracked.as_ref()) {
+        let claims = tx.claims(tracker, Some(id))?;
+        if let Some(by) = claims.get(id).filter(|by| reopened.as_ref() != Some(by)) {
+            return Err(StoreError::Claimed { id: id.clone(), by: *by });
+        }
+        if !own.insert((tracker, id)) {
+            return Err(StoreError::Other(format!("{id} cannot be two tasks")));
+        }
+    }
+    Ok(())
+}
+
+/// Creates a projector from a run's log.
+fn project_log(tx: &dyn Transaction, run: RunId) -> Result<Projector, StoreError> {
+    let mut projector = Projector::new(run, tx.question_ids(run)?);
+    // Questions without an id are in no table yet; a rebuild assigns their ids.
+    let mut last_question = tx.last_question()?;
+    for recorded in tx.log(run)? {
+        projector.apply(&recorded, &mut last_question);
+    }
+    projector.changed_rows();
+    Ok(projector)
+}
+
+/// The projection of all logs.
+#[derive(Default)]
+struct FullProjection {
+    projectors: BTreeMap<RunId, Projector>,
+    last_question: u64,
+    queue: Vec<TableRow>,
+    facts: usize,
+}
+
+impl FullProjection {
+    fn apply(&mut self, recorded: &RecordedFact) {
+        self.facts += 1;
+        if recorded.run == QUEUE {
+            if let Fact::Task(task, fact) = &recorded.fact {
+                self.queue.push(task_row(QUEUE, recorded.at, *task, fact));
+            }
+            return;
+        }
+        let projector = self.projectors.entry(recorded.run);
+        projector
+            .or_insert_with(|| Projector::new(recorded.run, QuestionIds::new()))
+            .apply(recorded, &mut self.last_question);
+    }
+
+    fn rows(self) -> Vec<TableRow> {
+        let mut rows = self.queue;
+        rows.extend(self.projectors.into_values().flat_map(|mut teller| teller.changed_rows()));
+        rows.sort_by_key(TableRow::write_order);
+        rows
+    }
+}
+
+pub(crate) fn rebuild(tx: &mut dyn Transaction) -> Result<RebuildStats, StoreError> {
+    let mut fold = FullProjection::default();
+    tx.for_each_fact(&mut |recorded| {
+        fold.apply(&recorded?);
+        Ok(())
+    })?;
+    let rebuilt = RebuildStats { runs: fold.projectors.len(), facts: fold.facts };
+    tx.clear()?;
+    for row in fold.rows() {
+        tx.put(&row)?;
+    }
+    Ok(rebuilt)
+}
+
+/// Finds errors in the log, and rows that differ from it.
+pub(crate) fn check(tx: &dyn Transaction) -> Result<Vec<String>, StoreError> {
+    let mut problems = Vec::new();
+    let mut fold = FullProjection::default();
+    let mut last: BTreeMap<RunId, u64> = BTreeMap::new();
+    tx.for_each_fact(&mut |recorded| {
+        match recorded {
+            Ok(recorded) => {
+                let seq = last.entry(recorded.run).or_default();
+                if recorded.seq != *seq + 1 {
+                    problems.push(format!("run {}: fact {} is missing", recorded.run, *seq + 1));
+                }
+                *seq = recorded.seq;
+                fold.apply(&recorded);
+            }
+            Err(StoreError::Unreadable { run, seq, message }) => {
+                last.insert(run, seq);
+                problems.push(StoreError::Unreadable { run, seq, message }.to_string());
+            }
+            Err(other) => return Err(other),
+        }
+        Ok(())
+    })?;
+    // With facts missing, the expected rows are unknown.
+    if problems.is_empty() {
+        let mut expected: BTreeMap<TableName, TableRows> = BTreeMap::new();
+        fold.rows().iter().for_each(|row| write_row(&mut expected, row));
+        for table in TableName::ALL {
+            let should = expected.remove(&table).unwrap_or_default();
+            problems.extend(differences(table, &should, &tx.rows(table)?));
+        }
+    }
+    Ok(problems)
+}
+
+fn differences(table: TableName, expected: &TableRows, actual: &TableRows) -> Vec<String> {
+    let keys: BTreeSet<_> = expected.keys().chain(actual.keys()).collect();
+    let differ = keys.into_iter().filter(|key| expected.get(*key) != actual.get(*key)).count();
+    let name = table.name();
+    match differ {
+        0 => Vec::new(),
+        1 => vec![format!("table {name}: 1 row differs from the log: rebuild the tables")],
+        _ => vec![format!("table {name}: {differ} rows differ from the log: rebuild the tables")],
+    }
+}
+
+/// Writes a row into in-memory tables.
+pub(crate) fn write_row(tables: &mut BTreeMap<TableName, TableRows>, row: &TableRow) {
+    let rows = tables.entry(row.table()).or_default();
+    let columns = row.columns().into_iter().map(|(name, cell)| (name.to_owned(), cell));
+    let key = row.key();
+    match row.write_mode() {
+        RowWrite::Put => {
+            rows.insert(key, columns.collect());
+        }
+        RowWrite::Insert => {
+            rows.entry(key).or_insert_with(|| columns.collect());
+        }
+        RowWrite::Update => {
+            if let Some(there) = rows.get_mut(&key) {
+                there.extend(columns);
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Projects the facts of one run into table rows.
+//!
+//! The core's `RunView` computes the state. The projector adds what the state does not keep — start and end times,
+//! the order of questions, which ledger entry a finding became — fact by fact, so the result does not depend on how
+//! facts are grouped into transactions.
+
+mod loop_tracker;
+mod rows;
+mod status;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use signoff_core::group::RunStage;
+use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
+use signoff_core::ledger::Round;
+use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::review::{Inconclusive, Review, Usage, Verdict, Violation, ViolationCode};
+use signoff_core::view::{RunView, TaskState, TaskStatus};
+use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact, RunFact, TaskFact};
+
+use crate::record::{ReviewRecord, TableKey, TableRow, TaskAdded, TaskAssigned, TaskProgress};
+use loop_tracker::LoopTracker;
+
+/// The ids that a run's questions already have.
+pub(crate) type QuestionIds = BTreeMap<(LoopId, QuestionId), u64>;
+
+pub(crate) struct Projector {
+    run: RunId,
+    view: RunView,
+    ended_at: Option<Timestamp>,
+    loops: BTreeMap<LoopId, LoopTracker>,
+    /// The loop of each task: the last one it was assigned to.
+    task_loops: BTreeMap<TaskId, LoopId>,
+    question_ids: QuestionIds,
+    /// The last written version of each row that can change.
+    written: BTreeMap<(u8, TableKey), TableRow>,
+    /// Rows that are written once.
+    new_rows: Vec<TableRow>,
+    /// The loops whose rows must be recomputed.
+    changed_loops: BTreeSet<LoopId>,
+}
+
+/// A review and its ledger round.
+struct ReceivedReview {
+    record: ReviewRecord,
+    round: Round,
+}
+
+/// The row for a fact about a task, from the queue's log or a run's log.
+pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -> TableRow {
+    match fact {
+        TaskFact::Added { spec, auto_review, max_review_cycles } => TableRow::TaskAdded(TaskAdded {
+            id,
+            run: Some(run).filter(|run| *run != QUEUE),
+            title: spec.title.clone(),
+            kind: spec.kind,
+            auto_review: *auto_review,
+            max_review_cycles: *max_review_cycles,
+            depends_on: spec.depends_on.clone(),
+            continues: spec.continues,
+            tracked: spec.tracked.clone(),
+            at,
+        }),
+        TaskFact::Withdrawn { .. } => TableRow::TaskProgress(TaskProgress {
+            status: TaskStatus::Cancelled,
+            state: TaskState::Cancelled,
+            outcome: Some("cancelled"),
+            reason: Some("cancelled_by_person".to_owned()),
+            ended_at: Some(at),
+            ..TaskProgress::initial(id)
+        }),
+    }
+}
+
+impl Projector {
+    pub fn new(run: RunId, numbered: QuestionIds) -> Self {
+        Self {
+            run,
+            view: RunView::default(),
+            ended_at: None,
+            loops: BTreeMap::new(),
+            task_loops: BTreeMap::new(),
+            question_ids: numbered,
+            written: BTreeMap::new(),
+            new_rows: Vec::new(),
+            changed_loops: BTreeSet::new(),
+        }
+    }
+
+    /// The number of the last applied fact.
+    pub fn seq(&self) -> u64 {
+        self.view.seq
+    }
+
+    /// Applies one fact. `last` is the id of the last question in any run.
+    pub fn apply(&mut self, recorded: &RecordedFact, last_question: &mut u64) {
+        match &recorded.fact {
+            Fact::Task(task, fact) => {
+                self.view.apply(recorded);
+                self.new_rows.push(task_row(self.run, recorded.at, *task, fact));
+            }
+            Fact::Run(fact) => {
+                let before = self.is_blocked();
+                self.view.apply(recorded);
+                let ended = matches!(self.view.stage(), RunStage::Done(_)) && !self.is_reopened();
+                self.ended_at = ended.then(|| self.ended_at.unwrap_or(recorded.at));
+                // Only the run's policy and whether it is blocked affect the rows of its loops.
+                if matches!(fact, RunFact::Opened { .. }) || self.is_blocked() != before {
+                    self.changed_loops.extend(self.loops.keys().cloned());
+                }
+            }
+            Fact::Loop(loop_id, fact) => {
+                let review = self.received_review(recorded, loop_id, fact);
+                self.view.apply(recorded);
+                self.track_fact(recorded.at, loop_id, fact, last_question);
+                if let Some(review) = review {
+                    self.add_review(loop_id, review);
+                }
+                self.link_issues(loop_id);
+                // The row of the reviewed loop includes the cost of its checkpoint reviews.
+                self.changed_loops.extend(loop_id.checkpoint_target().map(|(of, _)| of));
+            }
+        }
+    }
+
+    fn is_blocked(&self) -> bool {
+        matches!(self.view.stage(), RunStage::Blocked { .. })
+    }
+
+    fn track_fact(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last_question: &mut u64) {
+        let track = self.loops.entry(loop_id.clone()).or_default();
+        match fact {
+            LoopFact::Said { .. } | LoopFact::Session { .. } | LoopFact::Noted { .. } | LoopFact::Answered { .. } => {
+                return;
+            }
+            LoopFact::Added { task, branch, .. } => {
+                track.task = Some(*task);
+                self.task_loops.insert(*task, loop_id.clone());
+                let (run, loop_id, branch) = (self.run, loop_id.clone(), branch.clone());
+                self.new_rows.push(TableRow::TaskAssigned(TaskAssigned { id: *task, run, loop_id, branch }));
+            }
+            LoopFact::Transitioned(event) => {
+                if let Some(state) = self.view.loop_state(loop_id) {
+                    track.update_times(at, state);
+                    track.close_questions(at, state, event);
+                    track.record_landing(event);
+                    if let Some(number) = track.new_question(state) {
+                        let known = self.question_ids.entry((loop_id.clone(), number));
+                        let id = *known.or_insert_with(|| {
+                            *last_question += 1;
+                            *last_question
+                        });
+                        track.add_question((self.run, loop_id), state, id, at);
+                    }
+                }
+            }
+            LoopFact::PolicySet { .. }
+            | LoopFact::WorkspaceCreated { .. }
+            | LoopFact::AttemptStarted { .. }
+            | LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Used { .. } => {}
+        }
+        self.changed_loops.insert(loop_id.clone());
+    }
+
+    /// The review in a fact. Reviews of attempts that no longer run are ignored.
+    fn received_review(&self, recorded: &RecordedFact, loop_id: &LoopId, fact: &LoopFact) -> Option<ReceivedReview> {
+        self.view.preset()?;
+        let unknown = Loop::default();
+        let state = self.view.loop_state(loop_id).unwrap_or(&unknown);
+        let round = Round {
+            pass: state.at.pass,
+            phase: state.at.phase,
+            item: None,
+            cycle: state.tally.cycle,
+            commit: Some(state.head.commit.clone()),
+            checkpoint: None,
+            task: None,
+        };
+        let (review, task, used) = match fact {
+            LoopFact::Transitioned(Event::ReviewArrived { attempt, review }) if state.runs(*attempt) => {
+                let attempts = self.view.attempts(loop_id);
+                let used = attempts.into_iter().find(|(known, ..)| known == attempt);
+                let task = self.loops.get(loop_id).and_then(|track| track.task);
+                (self.counted_review(loop_id, state, review), task, used.map(|(.., usage)| usage))
+            }
+            LoopFact::CheckpointReviewed { review } => (review.clone(), None, None),
+            LoopFact::Transitioned(_)
+            | LoopFact::Added { .. }
+            | LoopFact::PolicySet { .. }
+            | LoopFact::WorkspaceCreated { .. }
+            | LoopFact::AttemptStarted { .. }
+            | LoopFact::Answered { .. }
+            | LoopFact::Used { .. }
+            | LoopFact::Said { .. }
+            | LoopFact::Session { .. }
+            | LoopFact::Noted { .. } => return None,
+        };
+        let own = Some(review.usage).filter(|usage| *usage != Usage::default());
+        let record = ReviewRecord {
+            id: format!("{}-{}", recorded.run, recorded.seq),
+            run: self.run,
+            loop_id: loop_id.clone(),
+            task,
+            at: recorded.at,
+            usage: own.or(used).unwrap_or_default(),
+            review,
+            pass: round.pass,
+            phase: self.phase(loop_id, state).unwrap_or_default(),
+            cycle: round.cycle,
+        };
+        let of_checkpoint = matches!(fact, LoopFact::CheckpointReviewed { .. });
+        let round = if of_checkpoint { self.checkpoint_round(loop_id, state, round) } else { round };
+        Some(ReceivedReview { record, round })
+    }
+
+    /// The ledger round of a checkpoint review's findings: that of the gate that judges them.
+    fn checkpoint_round(&self, loop_id: &LoopId, state: &Loop, round: Round) -> Round {
+        let gate = self.view.loop_policy(loop_id).and_then(|policy| policy.workflow.first_gate_index());
+        let phase = gate.unwrap_or(round.phase);
+        let cycle = state.cycles.get(&phase).copied().unwrap_or(0);
+        Round { phase, cycle, checkpoint: Some(state.checkpoint.unwrap_or(0)), ..round }
+    }
+
+    fn phase(&self, loop_id: &LoopId, state: &Loop) -> Option<String> {
+        let phase = self.view.loop_policy(loop_id)?.workflow.phases.get(state.at.phase)?;
+        Some(phase.name.clone())
+    }
+
+    /// The review as the gate counts it: bound to its commit, with findings overriding the stated verdict.
+    fn counted_review(&self, loop_id: &LoopId, state: &Loop, review: &Review) -> Box<Review> {
+        let mut review = review.clone();
+        if let Stage::Reviewing(panel) = &state.stage {
+            let judged = review.judged.commit.get_or_insert_with(|| panel.commit.clone());
+            if *judged != panel.commit {
+                let message = format!("the review judged another commit than {}", panel.commit);
+                let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
+                review.verdict = Verdict::Inconclusive(Inconclusive::from(violation));
+            }
+        }
+        let phases = self.view.loop_policy(loop_id).map(|policy| &policy.workflow.phases);
+        let judge = phases.and_then(|phases| phases.get(state.at.phase)?.policy());
+        Box::new(match judge {
+            Some(judge) => review.with_verdict_from_findings(judge.gate.fail_on),
+            None => review,
+        })
+    }
+
+    fn add_review(&mut self, loop_id: &LoopId, review: ReceivedReview) {
+        if let Some(track) = self.loops.get_mut(loop_id) {
+            track.add_review(&review);
+        }
+        // A review of the run itself belongs to no loop: only its findings are kept.
+        if !loop_id.is_run_level() {
+            self.new_rows.push(TableRow::Review(review.record));
+        }
+    }
+
+    fn link_issues(&mut self, loop_id: &LoopId) {
+        if let (Some(track), Some(state)) = (self.loops.get_mut(loop_id), self.view.loop_state(loop_id)) {
+            track.link_issues(&state.ledger);
+        }
+    }
+}

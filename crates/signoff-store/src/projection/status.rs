@@ -1,0 +1,77 @@
+//! The status values of runs, loops and reviews in the tables.
+
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::machine::{GateEnd, Loop, Outcome, Stage};
+
+pub(super) fn run_status(stage: &RunStage) -> &'static str {
+    match stage {
+        RunStage::Queued
+        | RunStage::Preparing
+        | RunStage::Working { .. }
+        | RunStage::Reviewing
+        | RunStage::Landing(_) => "running",
+        RunStage::Blocked { .. } => "blocked",
+        RunStage::Done(RunOutcome::Approved | RunOutcome::Attention) => "completed",
+        RunStage::Done(RunOutcome::Failed) => "failed",
+        RunStage::Done(RunOutcome::Cancelled) => "cancelled",
+    }
+}
+
+pub(super) fn loop_status(this: &Loop) -> &'static str {
+    if this.is_signed_off() { "completed" } else { stage_status(&this.stage) }
+}
+
+fn stage_status(stage: &Stage) -> &'static str {
+    match stage {
+        Stage::Queued => "pending",
+        Stage::Fixing { .. } | Stage::Combining { .. } => "needs_revision",
+        Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. } => "running",
+        Stage::Waiting { asked, .. } => stage_status(asked),
+        Stage::Done(ending) => match ending.outcome {
+            Outcome::Approved { .. }
+            | Outcome::Accepted { .. }
+            | Outcome::Unreviewed
+            | Outcome::CompletedWithIssues
+            | Outcome::Exhausted
+            | Outcome::Discussion
+            | Outcome::NothingToReview => "completed",
+            Outcome::Failed => "failed",
+            Outcome::Stuck => "stuck",
+            Outcome::Cancelled => "interrupted",
+        },
+    }
+}
+
+/// The review status of a loop.
+pub(super) fn review_status(this: &Loop) -> &'static str {
+    match &this.stage {
+        Stage::Reviewing(_) => "in_progress",
+        Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. } if outcome.is_approval() => "passed",
+        Stage::Done(ending) if ending.outcome.is_approval() => "passed",
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Researching { .. }
+        | Stage::Checking { .. }
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => last_gate_status(this),
+    }
+}
+
+fn last_gate_status(this: &Loop) -> &'static str {
+    let fixing = matches!(this.stage, Stage::Fixing { .. } | Stage::Combining { .. });
+    match this.gates.last().map(|gate| &gate.end) {
+        _ if this.tally.reviews == 0 => "pending",
+        Some(GateEnd::Approved { .. }) if !fixing => "passed",
+        Some(GateEnd::Approved { .. } | GateEnd::Noted { .. } | GateEnd::ReviewersMissing | GateEnd::Unchecked)
+        | None => "failed",
+    }
+}

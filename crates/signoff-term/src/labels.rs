@@ -1,0 +1,161 @@
+//! Labels and sentences for the codes of the core: reasons, failures, verdicts, phases and roles.
+
+use signoff_core::ids::LoopId;
+use signoff_core::machine::{AttemptFailure, Reason};
+use signoff_core::review::{Inconclusive, Verdict};
+use signoff_core::view::{LoopRow, RateLimitWait};
+use signoff_core::workflow::Role;
+
+use crate::fit::{count, cut};
+
+/// `, 1 open finding`, appended to the label of approved work; empty if none is open.
+pub fn open_findings(open: u64) -> String {
+    if open == 0 { String::new() } else { format!(", {}", count(open, "open finding")) }
+}
+
+/// `, 1 finding overruled by a person`, appended to the label of approved work; empty if there is none.
+pub fn overruled(findings: u64) -> String {
+    if findings == 0 {
+        return String::new();
+    }
+    format!(", {} overruled by a person", count(findings, "finding"))
+}
+
+/// The reason's code in JSON output.
+pub fn reason_code(reason: Reason) -> String {
+    serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+/// A reason as part of a sentence.
+pub fn reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::CyclesExhausted => "the review cycles are used up",
+        Reason::PassesExhausted => "it started over as often as it may",
+        Reason::AttemptsExhausted => "the attempts are used up",
+        Reason::SameFinding => "the same finding keeps coming back",
+        Reason::NoopFix => "the fix changed nothing",
+        Reason::RecoveryExhausted => "signoff was ended too often while it was worked",
+        Reason::ConflictUnresolved => "the conflict could not be resolved",
+        Reason::LandingChecksFailed => "the checks fail where it lands",
+        Reason::UnclearReview => "a review could not be understood",
+        Reason::ReviewerFailed => "a reviewer or check failed",
+        Reason::FixerFailed => "the fixer failed",
+        Reason::ImplementerFailed => "the implementer failed",
+        Reason::LandingFailed => "it could not be landed",
+        Reason::GateFailed => "the review found something",
+        Reason::Discussion => "a reviewer wants to discuss it",
+        Reason::TaskStuck => "the agent says it cannot go on",
+        Reason::NoOneToAsk => "a question came up and asking is turned off",
+        Reason::StoppedByPerson => "a person stopped it",
+        Reason::CancelledByPerson => "a person cancelled it",
+        Reason::EditedByPerson => "a person set the verdict",
+        Reason::ReviewSkipped => "not every reviewer answered",
+        Reason::FindingsNoted => "findings were noted and left open",
+        Reason::ChangedAfterReview => "something was committed after the review",
+        Reason::NothingToCheck => "there was nothing to check",
+        Reason::NothingToReview => "there is no change to review",
+        Reason::NoWorkLeft => "its agent says that no work is left",
+        Reason::RateLimited => "the provider of its agent refuses it for now",
+        Reason::Budget => "the budget is used up",
+    }
+}
+
+/// `the fixer failed (fixer_failed)`: the sentence, and the code to search for.
+pub fn reason_with_code(reason: Reason) -> String {
+    format!("{} ({})", self::reason(reason), reason_code(reason))
+}
+
+/// `waits for claude until 12:31:08 UTC (rate limit: what it says), codex was refused too`.
+pub fn wait(wait: &RateLimitWait) -> String {
+    let agent = if wait.agent.is_empty() { "its agent".to_owned() } else { cut(&wait.agent, 40) };
+    let what = if wait.overloaded { "overload" } else { "rate limit" };
+    let why = wait.why.as_deref().map(|why| format!(": {}", cut(why, 80))).unwrap_or_default();
+    let fell_in = wait.fallbacks.join(" and ");
+    let were = if wait.fallbacks.len() == 1 { "was" } else { "were" };
+    let too = if fell_in.is_empty() { fell_in } else { format!("; {} {were} refused too", cut(&fell_in, 40)) };
+    // A time given by the provider is a full minute; a backoff of our own needs the seconds.
+    let until = wait.until.strftime(if wait.until.as_second() % 60 == 0 { "%H:%M" } else { "%H:%M:%S" });
+    format!("waits for {agent} until {until} UTC ({what}{why}{too})")
+}
+
+/// Why an attempt failed.
+pub fn failure(failure: &AttemptFailure) -> String {
+    cut(&failure.to_string(), 230)
+}
+
+/// Why a review is inconclusive; `None` if it has a verdict.
+pub fn inconclusive_reason(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Inconclusive(Inconclusive::Missing(why)) if why.is_empty() => Some("no answer".to_owned()),
+        Verdict::Inconclusive(Inconclusive::Missing(why)) => Some(why.clone()),
+        Verdict::Inconclusive(
+            Inconclusive::Unparsable(violation)
+            | Inconclusive::Contradictory(violation)
+            | Inconclusive::Truncated(violation)
+            | Inconclusive::Unbound(violation),
+        ) => Some(violation.message.clone()),
+        Verdict::Approved | Verdict::ApprovedWithMinor | Verdict::ChangesRequested | Verdict::NeedsDiscussion => None,
+    }
+}
+
+/// A phase's name as a heading: `Plan Review`.
+pub fn phase(name: &str) -> String {
+    let word = |word: &str| {
+        let mut chars = word.chars();
+        chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect::<String>()
+    };
+    cut(&name.split(['_', '-']).map(word).collect::<Vec<_>>().join(" "), 40)
+}
+
+/// The activity of an agent with this role.
+pub fn role_activity(role: Role) -> &'static str {
+    match role {
+        Role::Implement => "Implementing",
+        Role::Fix => "Improving",
+        Role::Enumerate => "Listing the tasks",
+        Role::Plan => "Planning",
+        Role::Brainstorm => "Brainstorming",
+        Role::Simplify => "Simplifying",
+    }
+}
+
+/// The product of an agent with this role.
+pub fn role_product(role: Role) -> &'static str {
+    match role {
+        Role::Implement => "Implementation",
+        Role::Fix => "Improvement",
+        Role::Enumerate => "Task list",
+        Role::Plan => "Plan",
+        Role::Brainstorm => "Brainstorm",
+        Role::Simplify => "Simplification",
+    }
+}
+
+/// `Task #29`, or the title of a loop without a task.
+pub fn subject(row: &LoopRow) -> String {
+    match row.task {
+        Some(task) => format!("Task #{task}{}", bracketed_id(row)),
+        None if row.title.is_empty() => capitalized(&row.id),
+        None => cut(&row.title, 60),
+    }
+}
+
+/// ` (b-1)` for a task of a tracker.
+pub fn bracketed_id(row: &LoopRow) -> String {
+    row.tracker_id.as_ref().map(|id| format!(" ({})", cut(id, TRACKER_ID))).unwrap_or_default()
+}
+
+/// Maximum width of a tracker's id.
+pub const TRACKER_ID: usize = 40;
+
+fn capitalized(id: &LoopId) -> String {
+    let mut chars = id.as_str().chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    cut(&first.chain(chars).collect::<String>(), 60)
+}
+
+/// Lower-cases the first letter, for use within a sentence.
+pub fn lowercase_first(title: &str) -> String {
+    let mut chars = title.chars();
+    chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
+}

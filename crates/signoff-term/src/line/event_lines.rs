@@ -1,0 +1,342 @@
+//! Lines about one event of a loop.
+
+use signoff_core::agent_output::{AgentError, AgentErrorKind};
+use signoff_core::contract::Contract;
+use signoff_core::machine::{
+    self, AttemptFailure, CheckReport, Event, LandingReport, LimitPlan, Loss, PauseReason, Researcher, ReviewScope,
+    Stage, WorkReport,
+};
+use signoff_core::merge::{MergeAction, MergedReview, render};
+use signoff_core::review::{Finding, Review, Verdict};
+use signoff_core::source::planner::PlannerAnswer;
+use signoff_core::view::LoopRow;
+use signoff_core::wire::Launch;
+use signoff_core::workflow::{Landing, Role};
+
+use super::{ProgressLine, begin, checkpoint, decisions, ending, position};
+use crate::fit::{SENTENCE, count, cut};
+use crate::labels;
+use crate::review_round::{GateRound, LoopTransition, Ruling, reviewer_of_attempt};
+
+/// All lines of one event: what ended, gates passed without approval, what starts, the end of the loop. If `goes_on` is
+/// false the program is shutting down and nothing starts. `branch` is the branch of the run.
+pub fn lines(
+    step: &LoopTransition,
+    round: Option<&GateRound>,
+    row: &LoopRow,
+    (goes_on, branch): (bool, Option<String>),
+) -> Vec<ProgressLine> {
+    let mut lines = match (round, step.event) {
+        (Some(round), _) => review_lines(step, round),
+        (None, Event::LandingEnded { report, .. }) => landing_lines(step, report, branch),
+        (None, _) => end_lines(step, row, goes_on),
+    };
+    lines.extend(hint(step));
+    lines.extend(ending::transition_lines(step, round, goes_on));
+    lines.extend(begin::start_lines(step).into_iter().filter(|_| goes_on));
+    lines.extend(ending::question(step, row));
+    lines.extend(ending::end(step, row));
+    lines
+}
+
+/// The hint how to fix an agent that failed.
+pub fn hint(step: &LoopTransition) -> Option<ProgressLine> {
+    let Event::AttemptFailed { failure, .. } = step.event else { return None };
+    let launch = step.launch?;
+    let launch = Launch { agent: cut(&launch.agent, 40), ..launch.clone() };
+    let hint = failure.hint(&launch)?;
+    Some(ProgressLine::Below(format!("hint: {hint}")))
+}
+
+fn step_line(step: &LoopTransition, text: impl Into<String>) -> Vec<ProgressLine> {
+    vec![ProgressLine::Step { place: position::before(step), text: text.into() }]
+}
+
+fn end_lines(step: &LoopTransition, row: &LoopRow, goes_on: bool) -> Vec<ProgressLine> {
+    match step.event {
+        Event::BaseSet { .. }
+        | Event::FindingsInherited { .. }
+        | Event::FindingsClaimed { .. }
+        | Event::Started { .. }
+        | Event::LandingGranted
+        | Event::LandingEnded { .. }
+        | Event::PersonRetried { .. } => Vec::new(),
+        Event::Imported { .. } => vec![ProgressLine::Margin(format!("Taken over at {}", row.phase))],
+        // Imported items are known before the loop starts.
+        Event::ItemsPlanned { .. } if step.after.stage == Stage::Queued => Vec::new(),
+        Event::ItemsPlanned { count: items } => step_line(step, format!("{} planned", count(*items, "item"))),
+        Event::WorkEnded { report, .. } => work_lines(step, report),
+        Event::CheckEnded { report: CheckReport::NothingToCheck, .. } => {
+            step_line(step, "Nothing to check: no checks are configured, and none were found")
+        }
+        Event::CheckEnded { .. } | Event::FixesCombined { .. } | Event::Cancelled { .. } => Vec::new(),
+        Event::ReviewArrived { review, .. } => unclear_review(step, review, goes_on),
+        Event::FixesOverlapped { kept, .. } => overlapped(step, kept.len()),
+        Event::AttemptFailed { failure, .. } => failure_lines(step, failure, goes_on),
+        Event::AttemptLost { loss, .. } => lost_attempt(step, *loss, goes_on),
+        Event::RateLimited { plan, why, .. } => rate_limited(step, *plan, why.as_ref()),
+        Event::BudgetReached | Event::BudgetRefused { .. } => out_of_budget(step, row),
+        Event::Resumed { hold } => resumed(step, *hold),
+        Event::CheckpointBegan { .. } => Vec::new(),
+        Event::CheckpointEnded { .. } => {
+            checkpoint::findings_line(step).map_or_else(Vec::new, |text| step_line(step, text))
+        }
+        Event::HeadMoved { head } => {
+            step_line(step, format!("New commit on the branch: {}", cut(head.commit.as_str(), 40)))
+        }
+        Event::PersonAnswered { .. } | Event::PersonEdited { .. } | Event::FindingDecided { .. } => {
+            decisions::decision_text(step.event).map_or_else(Vec::new, |text| step_line(step, text))
+        }
+    }
+}
+
+/// `Review: CHANGES_REQUESTED - missing input validation`, and the merged block of several reviewers.
+fn review_lines(step: &LoopTransition, round: &GateRound) -> Vec<ProgressLine> {
+    let merged = round.merged();
+    let ruling = round.ruling(step);
+    let checks = matches!(step.before.stage, Stage::Checking { .. });
+    let word = match (checks, ruling) {
+        (true, Ruling::Approved) => "Checks: PASSED".to_owned(),
+        (true, Ruling::Inconclusive) => "Checks: COULD NOT RUN".to_owned(),
+        (true, Ruling::ChangesRequested | Ruling::NeedsDiscussion) => "Checks: FAILED".to_owned(),
+        (false, ruling) => match round.scope {
+            ReviewScope::Full => format!("Review: {}", verdict(step, ruling)),
+            ReviewScope::Scoped => format!("Review of the fix: {}", verdict(step, ruling)),
+        },
+    };
+    let gist = (ruling != Ruling::Approved).then(|| round.headline(&merged, step)).flatten();
+    let gist = gist.map(|gist| format!(" - {}", cut(&gist, SENTENCE))).unwrap_or_default();
+    let open = if ruling == Ruling::Approved { round.left_open(step) } else { 0 };
+    let overruled = if ruling == Ruling::Approved { machine::overruled(step.after, step.policy).len() } else { 0 };
+    let (overruled, open) = (labels::overruled(overruled as u64), labels::open_findings(open as u64));
+    let gist = format!("{overruled}{open}{gist}");
+    let counted = position::iteration(step.before, step.policy).is_some();
+    let word = if counted { word.trim_start_matches("Review: ").trim_start_matches("Checks: ") } else { &word };
+    let mut lines = step_line(step, format!("{word}{gist}"));
+    if round.reviews.len() > 1 {
+        let block = render::block(&merged, round.bar, follows(step, ruling, &merged));
+        lines.extend(block.lines().map(|line| ProgressLine::Below(line.to_owned())));
+    }
+    lines
+}
+
+/// The label of a ruling: `pass` or `drift` in slots whose reviewers answer so.
+fn verdict(step: &LoopTransition, ruling: Ruling) -> &'static str {
+    let workflow = &step.policy.workflow;
+    let judge = workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
+    let in_json = |name| workflow.reviewers.get(name).is_some_and(|one| one.contract == Contract::Json);
+    let drifts = position::is_slot(step.policy) && judge.is_some_and(|judge| judge.gate.reviewers.iter().all(in_json));
+    match ruling {
+        Ruling::Approved if drifts => "pass",
+        Ruling::ChangesRequested if drifts => "drift",
+        Ruling::Approved | Ruling::ChangesRequested | Ruling::NeedsDiscussion | Ruling::Inconclusive => ruling.as_str(),
+    }
+}
+
+/// The action that follows, if the block has a word for it.
+fn follows(step: &LoopTransition, ruling: Ruling, merged: &MergedReview) -> Option<MergeAction> {
+    if matches!(step.after.stage, Stage::Fixing { .. }) {
+        return Some(MergeAction::FixAndRereview);
+    }
+    match ruling {
+        Ruling::Approved => merged.advice(),
+        Ruling::ChangesRequested | Ruling::NeedsDiscussion | Ruling::Inconclusive => None,
+    }
+}
+
+/// The number of tasks or groups a planner returned.
+pub fn planner_answer(step: &LoopTransition, answer: &PlannerAnswer) -> Vec<ProgressLine> {
+    step_line(
+        step,
+        match answer {
+            PlannerAnswer::Tasks(tasks) => format!("Found {}", count(tasks.len() as u64, "task")),
+            PlannerAnswer::Groups(groups) => format!("Arranged in {}", count(groups.len() as u64, "group")),
+        },
+    )
+}
+
+fn work_lines(step: &LoopTransition, report: &WorkReport) -> Vec<ProgressLine> {
+    let working = matches!(step.before.stage, Stage::Working { .. });
+    match report {
+        WorkReport::Complete { .. } if working => {
+            let itself = position::phase_line(step.before, step.policy, " complete");
+            let what = || format!("{} complete", labels::role_product(begin::role(step.before, step)));
+            itself.map_or_else(|| step_line(step, what()), |line| vec![line])
+        }
+        WorkReport::Incomplete { .. } if working => step_line(step, "Not complete yet"),
+        // The next review judges a fix; the agent that combines the reports judges a researcher.
+        WorkReport::Complete { .. } | WorkReport::Incomplete { .. } => Vec::new(),
+        WorkReport::NoWorkLeft { .. } => step_line(step, "No work left, says the agent; nothing was changed"),
+        WorkReport::Stuck { reason, .. } => {
+            let researches = matches!(step.before.stage, Stage::Researching { .. });
+            let who = if researches { "A researcher gave up" } else { "Gave up" };
+            step_line(step, format!("{who}: {}", cut(reason, SENTENCE)))
+        }
+    }
+}
+
+/// An inconclusive review, while other reviewers are running or it is retried.
+pub fn unclear_review(step: &LoopTransition, review: &Review, goes_on: bool) -> Vec<ProgressLine> {
+    let Stage::Reviewing(panel) = &step.before.stage else { return Vec::new() };
+    let name = step.event.ends_attempt().and_then(|attempt| reviewer_of_attempt(panel, attempt));
+    let (Some(name), Verdict::Inconclusive(_)) = (name, &review.verdict) else { return Vec::new() };
+    let why = labels::inconclusive_reason(&review.verdict).unwrap_or_default();
+    step_line(step, format!("Review by {name} is unclear: {}{}", cut(&why, SENTENCE), retry_suffix(step, goes_on)))
+}
+
+/// `; trying again` if the agent that failed is started again.
+fn retry_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
+    let out = |stage: &Stage| stage.slots().len();
+    let called = out(&step.before.stage) == out(&step.after.stage);
+    if called && goes_on { "; trying again" } else { "" }
+}
+
+/// Whether the fixer of this gate is the planner of a run.
+fn is_planner_fix(step: &LoopTransition) -> bool {
+    let judge = step.policy.workflow.phases.get(step.before.at.phase).and_then(|phase| phase.policy());
+    judge.is_some_and(|judge| matches!(judge.fixer, Role::Enumerate | Role::Plan))
+}
+
+/// The name of the result that was rejected.
+fn rejected_result(step: &LoopTransition) -> &'static str {
+    // Only workflows with items have a plan document; the planner of a run returns an answer.
+    let documents = step.policy.workflow.phases.iter().any(|phase| phase.per_item);
+    match &step.before.stage {
+        Stage::Researching { .. } => "A researcher's report",
+        Stage::Checking { .. } => "The checks' report",
+        Stage::Reviewing(_) => "A reviewer's answer",
+        Stage::Fixing { .. } | Stage::Combining { .. } if is_planner_fix(step) => "The planner's answer",
+        Stage::Fixing { .. } | Stage::Combining { .. } => "The fix",
+        Stage::Working { .. }
+        | Stage::Queued
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => match begin::role(step.before, step) {
+            Role::Brainstorm => "The design",
+            Role::Plan if documents => "The plan",
+            Role::Plan | Role::Enumerate | Role::Implement | Role::Fix | Role::Simplify => "The planner's answer",
+        },
+    }
+}
+
+pub fn failure_lines(step: &LoopTransition, failure: &AttemptFailure, goes_on: bool) -> Vec<ProgressLine> {
+    if let AttemptFailure::BadAnswer { message } = failure {
+        return step_line(step, format!("{} was refused: {}", rejected_result(step), cut(message, 230)));
+    }
+    let how = labels::failure(failure);
+    let text = match &step.before.stage {
+        Stage::Working { .. } => {
+            format!("{} failed: {how}", labels::role_product(begin::role(step.before, step)))
+        }
+        Stage::Researching { .. } => {
+            format!("A researcher failed: {how}{}", researcher_suffix(step, goes_on))
+        }
+        Stage::Reviewing(panel) => {
+            let name = step.event.ends_attempt().and_then(|attempt| reviewer_of_attempt(panel, attempt));
+            let name = name.map(|name| name.as_str().to_owned()).unwrap_or_default();
+            format!("Reviewer {name} failed: {how}{}", retry_suffix(step, goes_on))
+        }
+        Stage::Checking { .. } => format!("Checks could not run: {how}"),
+        Stage::Fixing { .. } if position::is_slot(step.policy) => format!("Fix failed: {how}"),
+        Stage::Fixing { .. } => format!("Improvement failed: {how}"),
+        Stage::Combining { .. } => format!("The fixes could not be put together: {how}"),
+        Stage::Landing { .. } => format!("Landing failed: {how}"),
+        Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => {
+            return Vec::new();
+        }
+    };
+    step_line(step, text)
+}
+
+fn researcher_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
+    let absent = |stage: &Stage| match stage {
+        Stage::Researching { team } => team.iter().filter(|one| **one == Researcher::Absent).count(),
+        Stage::Queued
+        | Stage::Working { .. }
+        | Stage::Checking { .. }
+        | Stage::Reviewing(_)
+        | Stage::Fixing { .. }
+        | Stage::Combining { .. }
+        | Stage::AwaitingLanding { .. }
+        | Stage::Landing { .. }
+        | Stage::Waiting { .. }
+        | Stage::Done(_) => usize::MAX,
+    };
+    if !goes_on {
+        ""
+    } else if absent(&step.before.stage) == absent(&step.after.stage) {
+        "; trying again"
+    } else {
+        "; going on without it"
+    }
+}
+
+fn lost_attempt(step: &LoopTransition, loss: Loss, goes_on: bool) -> Vec<ProgressLine> {
+    let what = match loss {
+        Loss::Crashed => "An attempt was lost when signoff ended",
+        Loss::Interrupted => "An attempt was interrupted",
+        Loss::SessionGone => "The session to go on with is gone",
+    };
+    step_line(step, format!("{what}{}", retry_suffix(step, goes_on)))
+}
+
+fn rate_limited(step: &LoopTransition, plan: LimitPlan, why: Option<&AgentError>) -> Vec<ProgressLine> {
+    let overloaded = why.is_some_and(|why| why.kind == AgentErrorKind::Overloaded);
+    let what = if overloaded { "Overloaded" } else { "Rate limited" };
+    let why = why.filter(|why| !why.message.is_empty());
+    let why = why.map(|why| format!(" ({})", cut(&why.message, SENTENCE))).unwrap_or_default();
+    step_line(
+        step,
+        match plan {
+            LimitPlan::WaitUntil(until) => format!("{what}{why}: waiting until {until}"),
+            LimitPlan::FallBack => format!("{what}{why}: another agent takes over"),
+        },
+    )
+}
+
+fn out_of_budget(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
+    let mut lines = step_line(step, "Paused: another attempt may go over the budget");
+    if let Some(task) = row.task {
+        lines.push(ProgressLine::Below(format!("Raise it, then: signoff work {task}")));
+    }
+    lines
+}
+
+fn resumed(step: &LoopTransition, hold: PauseReason) -> Vec<ProgressLine> {
+    match hold {
+        PauseReason::Budget => step_line(step, "Going on: there is budget again"),
+        PauseReason::RateLimit { .. } => step_line(step, "Going on: the wait is over"),
+        PauseReason::Checkpoint => Vec::new(),
+    }
+}
+
+fn overlapped(step: &LoopTransition, kept: usize) -> Vec<ProgressLine> {
+    let Stage::Combining { fixes, .. } = &step.before.stage else { return Vec::new() };
+    step_line(step, format!("The fixes overlap: {kept} of {} kept, the others are made again", fixes.len()))
+}
+
+fn landing_lines(step: &LoopTransition, report: &LandingReport, branch: Option<String>) -> Vec<ProgressLine> {
+    match report {
+        LandingReport::Landed { commit } => {
+            // A task that a person lands on its own does not land on the run's branch.
+            let branch = branch.filter(|_| step.policy.workflow.landing != Landing::None);
+            let branch = branch.map(|branch| format!(" on {branch}")).unwrap_or_default();
+            step_line(step, format!("Landed{branch} as {}", cut(commit.as_str(), 40)))
+        }
+        LandingReport::SentBack { findings, .. } => {
+            step_line(step, format!("Landing: SENT BACK{}", rejection_reason(findings)))
+        }
+    }
+}
+
+/// The files in conflict, or the first finding.
+fn rejection_reason(findings: &[Finding]) -> String {
+    let conflicts = findings.iter().filter(|finding| finding.kind == "conflict");
+    let files: Vec<_> = conflicts.filter_map(|finding| finding.file.as_deref()).collect();
+    match (files.is_empty(), findings.first()) {
+        (false, _) => format!(" - conflict in {}", cut(&files.join(", "), SENTENCE)),
+        (true, Some(finding)) => format!(" - {}", cut(&finding.description, SENTENCE)),
+        (true, None) => String::new(),
+    }
+}

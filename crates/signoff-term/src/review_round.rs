@@ -1,0 +1,249 @@
+//! Collects the reviews of each review round at a gate, including reviews that could not be parsed.
+//!
+//! The state machine drops a panel after its ruling. This module keeps what is displayed, from the same events.
+
+use std::collections::BTreeMap;
+
+use signoff_core::ids::{AttemptId, Commit, ReviewerName};
+use signoff_core::ledger::{FindingState, LedgerEntry};
+use signoff_core::machine::{
+    AttemptSlot, CheckReport, Event, GateEnd, Loop, Panel, PanelSeat, Policy, Position, ReviewScope, Stage,
+};
+use signoff_core::merge::{self, MergedIssue, MergedReview};
+use signoff_core::review::{FailThreshold, Inconclusive, Review, ReviewerKind, Verdict, Violation, ViolationCode};
+use signoff_core::wire::Launch;
+use signoff_core::workflow::PhaseKind;
+
+use crate::labels;
+
+/// One event of a loop, with the state before and after it.
+pub struct LoopTransition<'a> {
+    pub before: &'a Loop,
+    pub event: &'a Event,
+    pub after: &'a Loop,
+    pub policy: &'a Policy,
+    /// How the attempt that this event ends was started.
+    pub launch: Option<&'a Launch>,
+}
+
+/// One round of reviews on one commit, or one run of the project's checks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateRound {
+    pub at: Position,
+    /// The phase's name.
+    pub phase: String,
+    pub cycle: u32,
+    pub scope: ReviewScope,
+    pub commit: Commit,
+    pub bar: FailThreshold,
+    /// The last review of each reviewer.
+    pub reviews: BTreeMap<ReviewerName, Review>,
+    /// The attempts that produced these reviews.
+    pub attempts: BTreeMap<ReviewerName, AttemptId>,
+    review_count: u32,
+}
+
+/// The overall verdict of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    Approved,
+    ChangesRequested,
+    NeedsDiscussion,
+    Inconclusive,
+}
+
+impl Ruling {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Approved => "APPROVED",
+            Self::ChangesRequested => "CHANGES_REQUESTED",
+            Self::NeedsDiscussion => "NEEDS_DISCUSSION",
+            Self::Inconclusive => "INCONCLUSIVE",
+        }
+    }
+}
+
+/// The current round at one loop's gate.
+#[derive(Debug, Clone, Default)]
+pub struct RoundTracker {
+    current: Option<GateRound>,
+}
+
+impl RoundTracker {
+    /// Applies an event. Returns the round when every reviewer has answered.
+    pub fn apply(&mut self, step: &LoopTransition) -> Option<GateRound> {
+        let settled = self.record_review(step);
+        if let Stage::Reviewing(panel) = &step.after.stage {
+            let known = self.current.as_ref().is_some_and(|round| round.review_count == step.after.tally.reviews);
+            if !known {
+                self.current = Some(GateRound::new(step.after, step.policy, panel.scope));
+            }
+        }
+        settled.or_else(|| checks_round(step))
+    }
+
+    fn record_review(&mut self, step: &LoopTransition) -> Option<GateRound> {
+        let Stage::Reviewing(panel) = &step.before.stage else { return None };
+        let round = self.current.as_mut()?;
+        let (name, review) = review_from_event(step, panel, round.bar)?;
+        round.attempts.extend(step.event.ends_attempt().map(|attempt| (name.clone(), attempt)));
+        round.reviews.insert(name, review);
+        let same = step.before.tally.reviews == step.after.tally.reviews;
+        let goes_on = same && matches!(step.after.stage, Stage::Reviewing(_));
+        (!goes_on).then(|| round.clone())
+    }
+}
+
+/// The reviewer and review of an event that ends a reviewer's attempt.
+fn review_from_event(step: &LoopTransition, panel: &Panel, bar: FailThreshold) -> Option<(ReviewerName, Review)> {
+    let name = reviewer_of_attempt(panel, step.event.ends_attempt()?)?;
+    let kind = reviewer_kind(step.policy, &name);
+    if let Event::ReviewArrived { review, .. } = step.event {
+        return Some((name, reject_other_commit((**review).clone(), panel).with_verdict_from_findings(bar)));
+    }
+    if let Event::AttemptFailed { failure, .. } = step.event {
+        let why = Inconclusive::Missing(labels::failure(failure));
+        return Some((name.clone(), Review::inconclusive(name, kind, why)));
+    }
+    None
+}
+
+/// The reviewer that this attempt belongs to.
+pub fn reviewer_of_attempt(panel: &Panel, attempt: AttemptId) -> Option<ReviewerName> {
+    let is_it =
+        |seat: &PanelSeat| matches!(seat, PanelSeat::Assigned { slot: AttemptSlot::Running(at), .. } if *at == attempt);
+    panel.seats.iter().find(|(_, seat)| is_it(seat)).map(|(name, _)| name.clone())
+}
+
+fn reviewer_kind(policy: &Policy, name: &ReviewerName) -> ReviewerKind {
+    policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind)
+}
+
+/// Marks a review of another commit as inconclusive, as the state machine does.
+fn reject_other_commit(mut review: Review, panel: &Panel) -> Review {
+    if review.judged.commit.as_ref().is_some_and(|commit| *commit != panel.commit) {
+        let message = format!("the review judged another commit than {}", panel.commit);
+        let violation = Violation::new(ViolationCode::CommitMismatch, 0, message);
+        review.verdict = Verdict::Inconclusive(violation.into());
+    }
+    review
+}
+
+/// A run of the project's checks, as a round with one review.
+fn checks_round(step: &LoopTransition) -> Option<GateRound> {
+    let Stage::Checking { slot, .. } = &step.before.stage else { return None };
+    let attempt = step.event.ends_attempt()?;
+    if slot.attempt() != Some(attempt) {
+        return None;
+    }
+    let given_up = !matches!(step.after.stage, Stage::Checking { .. });
+    let (verdict, findings) = if let Event::CheckEnded { report, .. } = step.event {
+        match report {
+            CheckReport::Passed => (Verdict::Approved, Vec::new()),
+            CheckReport::Failed { findings } => (Verdict::ChangesRequested, findings.clone()),
+            CheckReport::NothingToCheck => return None,
+        }
+    } else if let (Event::AttemptFailed { failure, .. }, true) = (step.event, given_up) {
+        (Verdict::Inconclusive(Inconclusive::Missing(labels::failure(failure))), Vec::new())
+    } else {
+        return None;
+    };
+    let mut round = GateRound::new(step.before, step.policy, ReviewScope::Full);
+    let name = ReviewerName::from("checks");
+    let review = Review { findings, ..Review::new(name.clone(), ReviewerKind::Tests, verdict) };
+    round.attempts.insert(name.clone(), attempt);
+    round.reviews.insert(name, review);
+    Some(round)
+}
+
+impl GateRound {
+    fn new(this: &Loop, policy: &Policy, scope: ReviewScope) -> Self {
+        let phase = policy.workflow.phases.get(this.at.phase);
+        let bar = match phase.map(|phase| &phase.kind) {
+            Some(PhaseKind::Gate(judge)) => judge.gate.fail_on,
+            Some(PhaseKind::Check(_) | PhaseKind::Agent { .. }) | None => FailThreshold::Low,
+        };
+        Self {
+            at: this.at,
+            phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
+            cycle: this.tally.cycle,
+            scope,
+            commit: this.head.commit.clone(),
+            bar,
+            reviews: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            review_count: this.tally.reviews,
+        }
+    }
+
+    /// All reviews of the round, merged.
+    pub fn merged(&self) -> MergedReview {
+        merge::merge(&self.reviews.values().cloned().collect::<Vec<_>>(), self.bar)
+    }
+
+    /// Number of findings that block the gate.
+    pub fn blocking(&self) -> usize {
+        self.merged().blocking(self.bar).count()
+    }
+
+    /// The verdict of the round. The state machine decides whether the gate passed, since earlier findings count too.
+    pub fn ruling(&self, step: &LoopTransition) -> Ruling {
+        let any = |test: fn(&Verdict) -> bool| self.reviews.values().any(|review| test(&review.verdict));
+        if any(|verdict| matches!(verdict, Verdict::Inconclusive(_))) {
+            Ruling::Inconclusive
+        } else if any(|verdict| *verdict == Verdict::NeedsDiscussion) {
+            Ruling::NeedsDiscussion
+        } else if self.passed(step) {
+            Ruling::Approved
+        } else {
+            Ruling::ChangesRequested
+        }
+    }
+
+    fn passed(&self, step: &LoopTransition) -> bool {
+        if let Event::CheckEnded { report, .. } = step.event {
+            return *report == CheckReport::Passed;
+        }
+        let here = (self.at.phase, self.at.item);
+        let through =
+            step.after.gates.iter().filter(|gate| (gate.phase, gate.item) == here).any(|gate| match gate.end {
+                GateEnd::Approved { .. } | GateEnd::ReviewersMissing => true,
+                GateEnd::Noted { .. } | GateEnd::Unchecked => false,
+            });
+        let full = matches!(&step.after.stage, Stage::Reviewing(panel) if panel.scope == ReviewScope::Full);
+        let confirms = self.scope == ReviewScope::Scoped && full && step.after.tally.cycle == self.cycle;
+        through || confirms
+    }
+
+    /// The headline: why a review is inconclusive, the first finding, one that is still open, or a summary.
+    pub fn headline(&self, merged: &MergedReview, step: &LoopTransition) -> Option<String> {
+        let unheard = self.reviews.values().find_map(|review| {
+            labels::inconclusive_reason(&review.verdict).map(|why| format!("{}: {why}", review.reviewer))
+        });
+        // Skip findings that are already closed.
+        let closed = |issue: &&MergedIssue| {
+            let entry = step.after.ledger.reported_as(&issue.finding.id);
+            entry.is_some_and(|entry| entry.state != FindingState::Open)
+        };
+        let first = || merged.issues.iter().find(|issue| !closed(issue));
+        let blocking = merged.blocking(self.bar).find(|issue| !closed(issue)).or_else(first);
+        let found = || blocking.map(|issue| issue.finding.description.clone());
+        let still_open = || self.still_open(step).map(|entry| entry.finding.description.clone());
+        let summary = || {
+            let not = self.reviews.values().filter(|review| !review.verdict.approves());
+            not.map(|review| review.summary.clone()).find(|summary| !summary.trim().is_empty())
+        };
+        unheard.or_else(found).or_else(still_open).or_else(summary)
+    }
+
+    /// Number of findings of this gate that are open after the round. Findings of a landing are closed by the next one.
+    pub fn left_open(&self, step: &LoopTransition) -> usize {
+        let here = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.phase == self.at.phase);
+        step.after.ledger.open(FailThreshold::Low).filter(here).count()
+    }
+
+    fn still_open<'a>(&self, step: &LoopTransition<'a>) -> Option<&'a LedgerEntry> {
+        let here = |entry: &&LedgerEntry| entry.seen.iter().any(|round| round.phase == self.at.phase);
+        step.after.ledger.findings_for_fix(self.bar).into_iter().find(here)
+    }
+}

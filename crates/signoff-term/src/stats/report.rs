@@ -1,0 +1,178 @@
+//! The types of `stats --json`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::share::round_to_thousandths;
+use super::{ByPhase, ByReviewer, ByRole, StatsCollector};
+use crate::json::VERSION;
+
+/// `stats --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct StatsReport {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    /// Only work that started at this time or later; null: everything.
+    pub since: Option<String>,
+    /// Only runs of this preset; null: all.
+    pub preset: Option<String>,
+    /// Number of runs with at least one counted loop.
+    pub runs: u64,
+    pub tasks: TaskCounts,
+    pub cycles_to_approval: CyclesToApproval,
+    /// How tasks ended, most frequent first.
+    pub stop_reasons: Vec<StopReason>,
+    pub cost: CostTotals,
+    pub reviewers: Vec<ByReviewer>,
+    pub roles: Vec<ByRole>,
+    /// Slowest first.
+    pub phases: Vec<ByPhase>,
+    /// Failed attempts, most frequent first.
+    pub failures: Vec<AgentFailures>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct TaskCounts {
+    pub all: u64,
+    /// By their reviewers.
+    pub approved: u64,
+    /// By a person.
+    pub accepted: u64,
+    /// Ended in any other way.
+    pub not_approved: u64,
+    pub unfinished: u64,
+}
+
+/// Number of reviews until the reviewers approved.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct CyclesToApproval {
+    /// Null if nothing was approved.
+    pub median: Option<f64>,
+    pub mean: Option<f64>,
+    pub distribution: Vec<CycleCount>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct CycleCount {
+    pub cycles: u32,
+    pub tasks: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct StopReason {
+    /// `approved`, `accepted`, `unreviewed`, `exhausted`, `failed`, …
+    pub outcome: String,
+    /// A documented reason code; null if there is no reason.
+    pub reason: Option<String>,
+    pub tasks: u64,
+}
+
+/// The total cost.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+pub struct CostTotals {
+    pub total_usd: f64,
+    /// At least part of the cost is computed from list prices.
+    pub is_estimated: bool,
+    /// Mean cost of an approved task; null if nothing was approved.
+    pub per_approved_usd: Option<f64>,
+    /// Total cost divided by the number of approved tasks. Includes failed, unfinished and accepted tasks.
+    pub all_in_per_approved_usd: Option<f64>,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct AgentFailures {
+    pub agent: String,
+    /// The outcome of the attempts, as in `show --json`.
+    pub outcome: &'static str,
+    pub times: u64,
+}
+
+impl TaskCounts {
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self { all, approved, accepted, not_approved, unfinished } = other;
+        self.all += all;
+        self.approved += approved;
+        self.accepted += accepted;
+        self.not_approved += not_approved;
+        self.unfinished += unfinished;
+    }
+}
+
+impl CostTotals {
+    /// Adds the totals; the values per task are computed at the end.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.total_usd = super::add_usd(self.total_usd, other.total_usd);
+        self.is_estimated |= other.is_estimated;
+        self.input_tokens += other.input_tokens;
+        self.output_tokens += other.output_tokens;
+    }
+}
+
+pub(super) fn build(stats: &StatsCollector) -> StatsReport {
+    let approved = stats.tasks.approved;
+    let each = |sum: f64| (approved > 0).then(|| super::add_usd(sum / approved as f64, 0.0));
+    StatsReport {
+        version: VERSION,
+        since: stats.filter.since.map(|since| since.to_string()),
+        preset: stats.filter.preset.clone(),
+        runs: stats.runs,
+        tasks: stats.tasks,
+        cycles_to_approval: cycles(stats),
+        stop_reasons: stops(stats),
+        cost: CostTotals {
+            per_approved_usd: each(stats.approved_usd),
+            all_in_per_approved_usd: each(stats.money.total_usd),
+            ..stats.money
+        },
+        reviewers: stats.shares.reviewers(),
+        roles: stats.shares.roles(),
+        phases: stats.phases.all(),
+        failures: failures(stats),
+    }
+}
+
+fn cycles(stats: &StatsCollector) -> CyclesToApproval {
+    let all: u64 = stats.cycles.values().sum();
+    let sum: u64 = stats.cycles.iter().map(|(cycles, tasks)| u64::from(*cycles) * tasks).sum();
+    let distribution = stats.cycles.iter().map(|(&cycles, &tasks)| CycleCount { cycles, tasks });
+    let some = |number: f64| (all > 0).then_some(number);
+    CyclesToApproval {
+        median: some((cycles_at(stats, all.saturating_sub(1) / 2) + cycles_at(stats, all / 2)) / 2.0),
+        mean: some(round_to_thousandths(sum as f64 / all.max(1) as f64)),
+        distribution: distribution.collect(),
+    }
+}
+
+/// The number of cycles of the task at this index in sorted order.
+fn cycles_at(stats: &StatsCollector, index: u64) -> f64 {
+    let mut passed = 0;
+    let reached = stats.cycles.iter().find(|(_, tasks)| {
+        passed += **tasks;
+        passed > index
+    });
+    reached.map_or(0.0, |(cycles, _)| f64::from(*cycles))
+}
+
+fn stops(stats: &StatsCollector) -> Vec<StopReason> {
+    let of = |((outcome, reason), tasks): (&(String, Option<String>), &u64)| StopReason {
+        outcome: outcome.clone(),
+        reason: reason.clone(),
+        tasks: *tasks,
+    };
+    let mut stops: Vec<_> = stats.stops.iter().map(of).collect();
+    stops.sort_by_key(|stop| std::cmp::Reverse(stop.tasks));
+    stops
+}
+
+fn failures(stats: &StatsCollector) -> Vec<AgentFailures> {
+    let of = |((agent, outcome), times): (&(String, &'static str), &u64)| AgentFailures {
+        agent: agent.clone(),
+        outcome,
+        times: *times,
+    };
+    let mut failures: Vec<_> = stats.failures.iter().map(of).collect();
+    failures.sort_by_key(|failure| std::cmp::Reverse(failure.times));
+    failures
+}

@@ -1,0 +1,122 @@
+//! A rectangle of the screen. Drawing is clipped to it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use signoff_core::merge::render::plain_text::visible;
+
+use crate::fit::{columns, shorten};
+
+/// Maximum number of characters of an agent's line that are processed; some lines contain whole files.
+const LONGEST: usize = 2_000;
+
+/// Tab width.
+const TAB: usize = 4;
+
+/// A rectangle of the screen.
+pub struct Canvas<'a> {
+    pub buffer: &'a mut Buffer,
+    pub area: Rect,
+}
+
+impl<'a> Canvas<'a> {
+    pub fn new(buffer: &'a mut Buffer, area: Rect) -> Self {
+        let area = area.intersection(buffer.area);
+        Self { buffer, area }
+    }
+
+    pub fn width(&self) -> usize {
+        usize::from(self.area.width)
+    }
+
+    pub fn height(&self) -> usize {
+        usize::from(self.area.height)
+    }
+
+    /// Draws one line, if it is within the area.
+    pub fn line(&mut self, y: usize, line: &Line<'_>) {
+        let Some(y) = u16::try_from(y).ok().filter(|y| *y < self.area.height) else { return };
+        if self.area.width > 0 {
+            self.buffer.set_line(self.area.x, self.area.y + y, line, self.area.width);
+        }
+    }
+
+    /// Draws lines from the top.
+    pub fn lines<'l>(&mut self, lines: impl IntoIterator<Item = &'l Line<'l>>) {
+        let height = self.height();
+        lines.into_iter().take(height).enumerate().for_each(|(y, line)| self.line(y, line));
+    }
+
+    /// A part with `lines` lines, starting at line `from`.
+    pub fn part(&mut self, from: usize, lines: usize) -> Canvas<'_> {
+        let (from, lines) = (from.min(self.height()), lines.min(self.height() - from.min(self.height())));
+        let area = Rect { y: self.area.y + to_u16(from), height: to_u16(lines), ..self.area };
+        Canvas::new(self.buffer, area)
+    }
+
+    /// A part with `columns` columns, starting at column `from`.
+    pub fn column(&mut self, from: usize, columns: usize) -> Canvas<'_> {
+        let (from, columns) = (from.min(self.width()), columns.min(self.width() - from.min(self.width())));
+        let area = Rect { x: self.area.x + to_u16(from), width: to_u16(columns), ..self.area };
+        Canvas::new(self.buffer, area)
+    }
+}
+
+/// Converts to a screen coordinate, saturating.
+pub fn to_u16(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
+}
+
+/// Cleans an untrusted line: expands tabs and makes control characters visible. Keeps double spaces.
+pub fn sanitize(line: &str) -> String {
+    let end = line.char_indices().nth(LONGEST).map_or(line.len(), |(at, _)| at);
+    let line = &line[..end];
+    if line.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return line.to_owned();
+    }
+    let mut cleaned = String::with_capacity(line.len());
+    for c in visible(line.trim_end_matches('\r')).chars() {
+        match c {
+            '\t' => cleaned.extend(std::iter::repeat_n(' ', TAB - columns(&cleaned) % TAB)),
+            '\n' => cleaned.push(' '),
+            '\u{61c}' | '\u{200e}' | '\u{200f}' => {}
+            c => cleaned.push(c),
+        }
+    }
+    cleaned
+}
+
+/// A styled span.
+pub fn span(text: impl Into<String>, style: Style) -> Span<'static> {
+    Span::styled(text.into(), style)
+}
+
+/// A line in one style, truncated to `width` columns.
+pub fn styled(text: &str, width: usize, style: Style) -> Line<'static> {
+    Line::from(span(shorten(text.to_owned(), width), style))
+}
+
+/// A line with left- and right-aligned text; only the left part is truncated.
+pub fn justified(left: Vec<Span<'static>>, right: Vec<Span<'static>>, width: usize) -> Line<'static> {
+    let wide = |spans: &[Span<'_>]| spans.iter().map(|one| columns(&one.content)).sum::<usize>();
+    let taken = wide(&right);
+    if taken > width {
+        return Line::from(right);
+    }
+    let mut room = width - taken;
+    let mut spans = Vec::new();
+    for one in left {
+        let fitting = shorten(one.content.into_owned(), room);
+        let used = columns(&fitting);
+        spans.push(span(fitting, one.style));
+        if used >= room {
+            room = 0;
+            break;
+        }
+        room -= used;
+    }
+    spans.push(Span::raw(" ".repeat(room)));
+    spans.extend(right);
+    Line::from(spans)
+}

@@ -1,0 +1,133 @@
+//! The key hints of the last line and of the help.
+
+use ratatui::text::Line;
+
+use super::canvas::span;
+use super::theme::Theme;
+use crate::fit::columns;
+
+/// A key, and its effect.
+pub type KeyHint = (&'static str, &'static str);
+
+pub const LIST: [KeyHint; 9] = [
+    ("?", "help"),
+    ("Enter", "open"),
+    ("a", "answer"),
+    ("q", "leave"),
+    ("↑↓", "choose"),
+    ("r", "retry"),
+    ("c", "cancel"),
+    ("e", "edit verdict"),
+    ("^C", "stop"),
+];
+
+pub const OPEN: [KeyHint; 9] = [
+    ("?", "help"),
+    ("Esc", "back"),
+    ("1-5", "panes"),
+    ("↑↓", "scroll"),
+    ("a", "answer"),
+    ("r", "retry"),
+    ("c", "cancel"),
+    ("e", "edit verdict"),
+    ("q", "leave"),
+];
+
+/// An open loop in a replay, where no actions are possible.
+pub const OPEN_REPLAY: [KeyHint; 7] = [
+    ("?", "help"),
+    ("Esc", "back"),
+    ("1-5", "panes"),
+    ("↑↓", "scroll"),
+    ("Space", "pause"),
+    ("+ -", "speed"),
+    ("q", "leave"),
+];
+
+pub const CYCLES: [KeyHint; 1] = [("[ ]", "older, newer")];
+pub const FINDINGS: [KeyHint; 1] = [("x", "dispute")];
+pub const REPLAY: [KeyHint; 6] =
+    [("?", "help"), ("Space", "pause"), ("+ -", "speed"), ("Enter", "open"), ("q", "leave"), ("↑↓", "choose")];
+pub const CONFIRM: [KeyHint; 2] = [("y", "yes"), ("n", "no")];
+pub const CHOOSE: [KeyHint; 3] = [("↑↓", "choose"), ("Enter", "go on"), ("Esc", "back")];
+pub const QUESTION: [KeyHint; 6] =
+    [("↑↓ 1-9", "choose"), ("Enter", "answer"), ("o", "look at it"), ("Esc", "later"), ("?", "help"), ("^C", "stop")];
+/// The last open question when nothing else is active: postponing it ends the program.
+pub const LAST_QUESTION: [KeyHint; 6] = [
+    ("↑↓ 1-9", "choose"),
+    ("Enter", "answer"),
+    ("o", "look at it"),
+    ("Esc", "later, and end"),
+    ("?", "help"),
+    ("^C", "stop"),
+];
+pub const TYPE: [KeyHint; 2] = [("Enter", "send"), ("Esc", "back")];
+pub const HELP: [KeyHint; 2] = [("Esc", "back"), ("↑↓", "scroll")];
+
+/// All keys, for the help.
+pub const ALL: [(&str, &[KeyHint]); 5] = [
+    (
+        "Everywhere",
+        &[
+            ("?", "this help"),
+            ("a", "answer the question of the chosen task, or the oldest one"),
+            ("r", "retry the chosen task"),
+            ("c", "cancel the chosen task"),
+            ("e", "set the verdict of the chosen task yourself"),
+            ("q", "leave the screen; the work goes on"),
+            ("Ctrl-C", "finish what is under way and stop; twice stops the agents"),
+        ],
+    ),
+    (
+        "The list",
+        &[
+            ("↑ ↓, k j", "choose a task"),
+            ("PgUp PgDn", "a page up or down"),
+            ("Home End, g G", "the first, the last"),
+            ("Enter", "open it"),
+        ],
+    ),
+    (
+        "One task",
+        &[
+            ("1-5, Tab", "reviews, findings, diff, transcript, events"),
+            ("↑ ↓, PgUp PgDn", "scroll; in findings choose one"),
+            ("Home End, g G", "to the top; to the end, and follow it"),
+            ("[ ]", "the cycle, or the attempt, before and after"),
+            ("x", "findings: say that the chosen one is wrong"),
+            ("Esc", "back to the list"),
+        ],
+    ),
+    (
+        "A question",
+        &[
+            ("↑ ↓, 1-9", "choose an answer"),
+            ("Enter", "give it"),
+            ("o", "look at the task first; a asks again, and going back does"),
+            ("Esc", "leave it for later; a asks again. The last one ends the work"),
+        ],
+    ),
+    ("A replay", &[("Space", "pause, go on"), ("+ -", "faster, slower")]),
+];
+
+/// As many keys as fit in one line, the most important first.
+pub fn line(keys: &[KeyHint], theme: Theme, width: usize) -> Line<'static> {
+    let mut spans = Vec::new();
+    let mut used = 0;
+    for (key, what) in keys {
+        let wide = columns(key) + 1 + columns(what) + if used > 0 { 2 } else { 0 };
+        if used + wide > width {
+            continue;
+        }
+        if used > 0 {
+            spans.push(span("  ", theme.faint()));
+        }
+        used += wide;
+        spans.push(span(*key, theme.bold()));
+        spans.push(span(format!(" {what}"), theme.faint()));
+    }
+    if spans.is_empty() {
+        spans.extend(keys.first().map(|(key, _)| span(*key, theme.bold())));
+    }
+    Line::from(spans)
+}

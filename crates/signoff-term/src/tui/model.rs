@@ -1,0 +1,351 @@
+//! The state of all runs in the terminal UI. Events update it; rows are built only when a frame is drawn.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::Timestamp;
+use signoff_core::group::RunStage;
+use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::machine::Stage;
+use signoff_core::view::{RunOverview, RunView, TaskRow, TaskStatus};
+use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact};
+
+use super::inbox_hints::InboxHints;
+use super::row::{Rank, RowKey, TuiRow};
+use super::tally::{RunTally, TuiRunProgress};
+use crate::dialogue::{DialogueQuestion, QuestionDialogue};
+use crate::fit::cut;
+use crate::line::{LineRenderer, Naming};
+use crate::progress;
+
+/// Maximum number of history lines per loop.
+pub const EVENTS: usize = 500;
+
+/// Maximum width of a history line.
+const LINE: usize = 300;
+
+/// One run.
+struct RunModel {
+    /// Holds the view of the run, and turns its events into lines.
+    lines: LineRenderer,
+    overview: Option<RunOverview>,
+    /// Time of its last event.
+    last_event_at: Option<Timestamp>,
+    loops: BTreeMap<LoopId, LoopModel>,
+}
+
+/// The history and times of a loop.
+#[derive(Default)]
+struct LoopModel {
+    events: VecDeque<String>,
+    /// When it started, and when its stage last changed.
+    started_at: Option<Timestamp>,
+    stage_changed_at: Option<Timestamp>,
+    /// Time of its last event.
+    last_event_at: Option<Timestamp>,
+    /// The last line of an agent.
+    live_line: String,
+    /// When the stage of that line began; `None` until the next refresh.
+    live_since: Option<Option<Timestamp>>,
+}
+
+/// All runs, and their loops as rows.
+#[derive(Default)]
+pub struct TuiModel {
+    runs: BTreeMap<RunId, RunModel>,
+    queued: Vec<TaskRow>,
+    queue: BTreeMap<RowKey, TuiRow>,
+    /// Information from outside the logs; `None` in a replay.
+    hints: Option<InboxHints>,
+    drives: bool,
+    rows: BTreeMap<RowKey, TuiRow>,
+    stale: BTreeSet<RowKey>,
+    needs_sort: bool,
+    order: Vec<RowKey>,
+}
+
+impl TuiModel {
+    /// Applies one event. Changed rows are only marked as stale.
+    pub fn apply(&mut self, recorded: &RecordedFact) {
+        let run = self.runs.entry(recorded.run).or_insert_with(|| RunModel {
+            lines: LineRenderer::new(Naming::Always),
+            overview: None,
+            last_event_at: None,
+            loops: BTreeMap::new(),
+        });
+        run.last_event_at = Some(recorded.at);
+        let lines = run.lines.apply(recorded);
+        match &recorded.fact {
+            Fact::Task(..) => {}
+            Fact::Run(_) => {
+                run.overview = None;
+                // A blocked group changes the rows of all its loops.
+                if !lines.is_empty() {
+                    self.stale.extend(run.loops.keys().map(|loop_id| RowKey::new(recorded.run, loop_id)));
+                }
+            }
+            Fact::Loop(loop_id, fact) => {
+                run.apply(loop_id, fact, (recorded.at, lines));
+                let of = loop_id.checkpoint_target().map(|(of, _)| RowKey::new(recorded.run, &of));
+                self.stale.extend(of);
+                self.stale.insert(RowKey::new(recorded.run, loop_id));
+            }
+        }
+    }
+
+    /// Sets the live line of an agent. A checkpoint reviewer's line is shown at the loop under review.
+    pub fn set_live_line(&mut self, run: RunId, loop_id: &LoopId, line: &str) {
+        let shown = loop_id.checkpoint_target().map_or_else(|| loop_id.clone(), |(of, _)| of);
+        let kept = self.runs.get_mut(&run).and_then(|run| run.loops.get_mut(&shown));
+        if let Some(kept) = kept {
+            kept.set_live_line(line);
+            self.stale.insert(RowKey { run, loop_id: shown });
+        }
+    }
+
+    pub fn set_queue(&mut self, tasks: Vec<TaskRow>) {
+        self.queued = tasks;
+        self.list_queue();
+    }
+
+    fn list_queue(&mut self) {
+        let row = |task: &TaskRow| match &self.hints {
+            Some(known) => TuiRow::queued(task).with_hints(known),
+            None => TuiRow::queued(task),
+        };
+        self.queue = self.queued.iter().map(|task| (RowKey::queued(task.id), row(task))).collect();
+        self.needs_sort = true;
+    }
+
+    /// Sets the information from outside the logs. It may change every row. `drives`: this process works on the runs.
+    pub fn set_hints(&mut self, hints: InboxHints, drives: bool) {
+        (self.hints, self.drives) = (Some(hints), drives);
+        self.stale.extend(self.rows.keys().cloned());
+        self.list_queue();
+    }
+
+    /// Whether a process is working on a run, as far as known.
+    fn is_driven(&self, run: RunId) -> bool {
+        self.drives || self.hints.as_ref().is_none_or(|known| !known.interrupted.contains(&run))
+    }
+
+    /// Rebuilds stale rows, and updates the questions of the dialogue.
+    pub fn refresh(&mut self, dialogue: &mut QuestionDialogue) {
+        for key in std::mem::take(&mut self.stale) {
+            let driven = self.is_driven(key.run);
+            let Some(run) = self.runs.get_mut(&key.run) else { continue };
+            let view = run.lines.view();
+            let asks = view.loop_state(&key.loop_id).is_some_and(|this| matches!(this.stage, Stage::Waiting { .. }));
+            let question = if asks { DialogueQuestion::from_view(view, &key.loop_id) } else { None };
+            dialogue.update((key.run, &key.loop_id), question);
+            if key.loop_id.checkpoint_target().is_some() {
+                continue;
+            }
+            let known = self.hints.as_ref().map(|known| (known, driven));
+            let Some(row) = run.row(&key.loop_id, known) else { continue };
+            let known = self.rows.get(&key);
+            self.needs_sort |= known.is_none_or(|known| (known.rank, known.task) != (row.rank, row.task));
+            self.rows.insert(key, row);
+        }
+        if std::mem::take(&mut self.needs_sort) {
+            self.sort();
+        }
+    }
+
+    fn sort(&mut self) {
+        let taken: BTreeSet<Option<TaskId>> = self.rows.values().map(|row| row.task).collect();
+        self.queue.retain(|_, row| !taken.contains(&row.task));
+        let all = self.rows.iter().chain(&self.queue);
+        let mut order: Vec<_> =
+            all.map(|(key, row)| ((row.rank, key.run == QUEUE, key.run, row.task, &key.loop_id), key)).collect();
+        order.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        self.order = order.into_iter().map(|(_, key)| key.clone()).collect();
+    }
+
+    /// The rows in display order.
+    pub fn order(&self) -> &[RowKey] {
+        &self.order
+    }
+
+    /// The row of a task; if there are several, that of the latest run.
+    pub fn row_of_task(&self, task: TaskId) -> Option<&RowKey> {
+        self.order.iter().filter(|key| self.row(key).is_some_and(|row| row.task == Some(task))).max()
+    }
+
+    pub fn row(&self, key: &RowKey) -> Option<&TuiRow> {
+        self.rows.get(key).or_else(|| self.queue.get(key))
+    }
+
+    /// Number of rows that need a person.
+    pub fn needing_attention(&self) -> usize {
+        let ranks = self.order.iter().filter_map(|key| self.row(key)).map(|row| row.rank);
+        ranks.take_while(|rank| rank.needs_a_person()).count()
+    }
+
+    /// Number of rows in the queue.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub fn count_rank(&self, rank: Rank) -> usize {
+        self.order.iter().filter_map(|key| self.row(key)).filter(|row| row.rank == rank).count()
+    }
+
+    /// The overviews of the runs, recomputed where something changed.
+    pub fn overviews(&mut self) -> Vec<&RunOverview> {
+        for run in self.runs.values_mut() {
+            if run.overview.is_none() {
+                run.overview = Some(run.lines.view().overview());
+            }
+        }
+        self.runs
+            .values()
+            .filter_map(|run| run.overview.as_ref())
+            .filter(|run| run.tasks.all() > 0 || run.since.is_some())
+            .collect()
+    }
+
+    /// The runs with tasks: first those that are not over, then those that are, latest first.
+    pub fn progress(&mut self, now: Timestamp) -> Vec<TuiRunProgress> {
+        self.overviews();
+        let mut ended = self.ended();
+        let progress = |(id, run): (&RunId, &RunModel)| {
+            let overview = run.overview.clone().filter(|overview| overview.tasks.all() > 0)?;
+            let driven = self.is_driven(*id);
+            let over = matches!(overview.stage, RunStage::Done(_));
+            let until = if over || !driven { run.last_event_at.unwrap_or(now) } else { now };
+            let ended = ended.remove(id).unwrap_or_default();
+            Some(TuiRunProgress {
+                tally: RunTally::new(&overview, ended, driven),
+                overview,
+                until,
+                is_running: !over && driven,
+            })
+        };
+        let mut runs: Vec<_> = self.runs.iter().filter_map(progress).collect();
+        runs.sort_by_key(|run| match run.is_over() {
+            false => (false, std::cmp::Reverse(None)),
+            true => (true, std::cmp::Reverse(Some(run.until))),
+        });
+        runs
+    }
+
+    /// Number of stopped tasks per run: those that need a person, and the others.
+    fn ended(&self) -> BTreeMap<RunId, (usize, usize)> {
+        let mut ended: BTreeMap<RunId, (usize, usize)> = BTreeMap::new();
+        for (key, row) in self.rows.iter().filter(|(_, row)| row.stopped && row.task.is_some()) {
+            let (unsettled, settled) = ended.entry(key.run).or_default();
+            *(if row.rank.needs_a_person() { unsettled } else { settled }) += 1;
+        }
+        ended
+    }
+
+    pub fn view(&self, run: RunId) -> Option<&RunView> {
+        self.runs.get(&run).map(|run| run.lines.view())
+    }
+
+    /// The time since the loop started: until now, until it ended, or until its last event if no process works on it.
+    pub fn elapsed(&self, key: &RowKey, now: Timestamp) -> String {
+        let kept = self.runs.get(&key.run).and_then(|run| run.loops.get(&key.loop_id));
+        let Some((kept, row)) = kept.zip(self.rows.get(key)) else { return String::new() };
+        let until = match row.rank.is_over() {
+            true => kept.stage_changed_at,
+            false if self.is_driven(key.run) => None,
+            false => kept.last_event_at,
+        };
+        progress::clock(kept.started_at, until.unwrap_or(now))
+    }
+
+    pub fn events(&self, key: &RowKey) -> Option<&VecDeque<String>> {
+        Some(&self.runs.get(&key.run)?.loops.get(&key.loop_id)?.events)
+    }
+
+    /// The attempts of a loop, oldest first, with role and agent.
+    pub fn attempts(&self, key: &RowKey) -> Vec<(AttemptId, String)> {
+        let Some(view) = self.view(key.run) else { return Vec::new() };
+        let attempts = view.attempts(&key.loop_id).into_iter();
+        attempts.map(|(attempt, launch, _)| (attempt, launch_text(launch))).collect()
+    }
+}
+
+/// `review by spec, claude`.
+fn launch_text(launch: &signoff_core::wire::Launch) -> String {
+    let by = launch.reviewer.as_ref().map(|name| format!(" by {name}")).unwrap_or_default();
+    cut(&format!("{}{by}, {}", launch.role, launch.agent), LINE)
+}
+
+impl RunModel {
+    fn apply(&mut self, loop_id: &LoopId, fact: &LoopFact, (at, lines): (Timestamp, Vec<String>)) {
+        let kept = self.loops.entry(loop_id.clone()).or_default();
+        kept.last_event_at = Some(at);
+        let time = at.strftime("%H:%M:%S");
+        match fact {
+            LoopFact::AttemptStarted { attempt, launch } => {
+                kept.started_at = kept.started_at.or(Some(at));
+                kept.push_event(format!("{time}  {attempt} started: {}", launch_text(launch)));
+            }
+            LoopFact::Noted { attempt, note } => kept.push_event(format!("{time}  {attempt}: {}", cut(note, LINE))),
+            LoopFact::Transitioned(_) => {
+                (kept.started_at, kept.stage_changed_at) = (kept.started_at.or(Some(at)), Some(at));
+                self.overview = None;
+            }
+            LoopFact::Used { .. } => self.overview = None,
+            LoopFact::Said { line, .. } => kept.set_live_line(line),
+            LoopFact::Added { .. }
+            | LoopFact::PolicySet { .. }
+            | LoopFact::WorkspaceCreated { .. }
+            | LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Answered { .. }
+            | LoopFact::Session { .. } => {}
+        }
+        for line in lines.iter().filter(|line| !line.trim().is_empty()) {
+            kept.push_event(format!("{time}  {}", line.trim_end()));
+        }
+    }
+
+    /// Builds a row, with the last line of its agent while the stage is the same. `known` is the information from
+    /// outside the log, and whether a process works on the run.
+    fn row(&mut self, loop_id: &LoopId, known: Option<(&InboxHints, bool)>) -> Option<TuiRow> {
+        let view = self.lines.view().row(loop_id)?;
+        let row = TuiRow::from_view(&view);
+        let mut row = match known {
+            Some((known, false)) if view.status == TaskStatus::InProgress => {
+                let run = self.lines.view().run.filter(|_| row.task.is_none());
+                let resume = run.map(|run| format!("signoff run --resume {run}"));
+                let next = known.next_command(row.task).or(resume.as_deref());
+                row.interrupted(next)
+            }
+            Some((known, _)) => row.with_hints(known),
+            None => row,
+        };
+        if let Some(kept) = self.loops.get_mut(loop_id) {
+            let same = *kept.live_since.get_or_insert(row.since) == row.since;
+            if !row.shows_live_line() || !same {
+                kept.live_line.clear();
+            } else if !kept.live_line.is_empty() {
+                row.message = cut(&kept.live_line, LINE);
+            }
+        }
+        Some(row)
+    }
+}
+
+impl LoopModel {
+    fn set_live_line(&mut self, line: &str) {
+        line.clone_into(&mut self.live_line);
+        self.live_since = None;
+    }
+
+    fn push_event(&mut self, line: String) {
+        if self.events.len() == EVENTS {
+            self.events.pop_front();
+        }
+        self.events.push_back(line);
+    }
+}
+
+impl std::fmt::Debug for TuiModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let runs: Vec<_> = self.runs.keys().collect();
+        f.debug_struct("Fold").field("runs", &runs).field("rows", &self.rows).finish_non_exhaustive()
+    }
+}

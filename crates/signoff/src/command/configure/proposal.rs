@@ -1,0 +1,166 @@
+//! A proposed change of a configuration file: checked before it is written, reported afterwards.
+
+use std::collections::BTreeSet;
+
+use signoff_core::settings::edit::{ChangedKey, EditedFile};
+use signoff_core::settings::questions::PHASES;
+use signoff_core::settings::{ConfigError, SettingOrigin, Settings};
+use signoff_term::json::{ConfigureReport, VERSION};
+
+use super::target::{ConfigTarget, WriteResult};
+use crate::console::Console;
+use crate::error::{CliError, CommandExit};
+use crate::settings;
+
+/// The new text of a file, checked to be a valid configuration.
+pub struct Proposal<'t> {
+    target: &'t ConfigTarget,
+    edited: EditedFile,
+    settings: Settings,
+    notes: Vec<String>,
+    keeps_backup: bool,
+}
+
+impl<'t> Proposal<'t> {
+    /// Checks the new text.
+    pub fn new(target: &'t ConfigTarget, edited: EditedFile) -> Result<Self, CliError> {
+        let read = settings::load_as_if(&target.root, &target.path, &edited.text)?;
+        let settings = read.map_err(|error| located_error(target, &edited, error))?;
+        let mut this = Self { target, edited, settings, notes: Vec::new(), keeps_backup: false };
+        this.note_overrides();
+        this.notes.extend(this.settings.unknown_tools().iter().map(ToString::to_string));
+        Ok(this)
+    }
+
+    /// Keeps a backup of the old file beside it.
+    #[must_use]
+    pub fn with_backup(self) -> Self {
+        Self { keeps_backup: true, ..self }
+    }
+
+    pub fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
+    /// Notes for the user.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    pub fn changes_something(&self) -> bool {
+        !self.edited.changed.is_empty()
+    }
+
+    /// The changes, one line each.
+    pub fn lines(&self) -> Vec<String> {
+        let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "(not set)".to_owned());
+        let line = |changed: &ChangedKey| format!("  {}: {} → {}", changed.key, word(&changed.old), word(&changed.new));
+        self.edited.changed.iter().map(line).collect()
+    }
+
+    /// Notes keys that have no effect because another layer or another key overrides them.
+    fn note_overrides(&mut self) {
+        for changed in self.edited.changed.iter().filter(|changed| changed.new.is_some()) {
+            if changed.key.starts_with("defaults.") && !self.settings.defaults_apply() {
+                let (set, preset) = (&changed.key, self.settings.preset());
+                self.notes.push(format!("`{set}` is for workflows with one gate, and `{preset}` is none"));
+            }
+            for (key, by) in self.settings.deciding_keys(&changed.key) {
+                if key != changed.key && !self.edited.sets(&key) {
+                    let set = &changed.key;
+                    self.notes.push(format!("`{key}` is set by {by}, which wins over `{set}`"));
+                } else if key == changed.key && !self.is_target(&by) {
+                    self.notes.push(format!("`{key}` is also set by {by}, which wins"));
+                }
+            }
+        }
+    }
+
+    fn is_target(&self, origin: &SettingOrigin) -> bool {
+        file_of(origin).is_some_and(|file| file == self.target.name)
+    }
+
+    /// Notes files that still contain settings of the phases.
+    pub fn note_remaining(&mut self) {
+        let rows = self.settings.workflow_rows(PHASES);
+        let files: BTreeSet<_> = rows.iter().filter_map(|row| file_of(&row.origin)).collect();
+        let said = |file: &str| format!("{file} still contains settings of the phases");
+        self.notes.extend(files.into_iter().map(said));
+    }
+
+    /// Writes the file and reports it. Fails if the file has changed since it was read.
+    pub fn apply(self, dry_run: bool, console: &Console) -> Result<CommandExit, CliError> {
+        let target = self.target;
+        self.try_apply(dry_run, console)?.ok_or_else(|| target.changed_error())
+    }
+
+    /// Like `apply`, but returns `None` if the file has changed since it was read.
+    pub fn try_apply(self, dry_run: bool, console: &Console) -> Result<Option<CommandExit>, CliError> {
+        if dry_run {
+            console.data(&self.edited.text)?;
+            self.notes.iter().for_each(|note| console.note(note));
+            return Ok(Some(CommandExit::Done));
+        }
+        if !self.changes_something() {
+            return self.print(false, None, console).map(Some);
+        }
+        match self.target.write(&self.edited.text, self.keeps_backup)? {
+            WriteResult::Changed => Ok(None),
+            WriteResult::Done { backup } => {
+                let backup = backup.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
+                self.print(true, backup, console).map(Some)
+            }
+        }
+    }
+
+    fn print(self, written: bool, backup: Option<String>, console: &Console) -> Result<CommandExit, CliError> {
+        let (file, lines) = (self.target.name.clone(), self.lines());
+        if console.json {
+            let (changes, notes) = (self.edited.changed, self.notes);
+            console.json(&ConfigureReport { version: VERSION, file, written, backup, changes, notes })?;
+            return Ok(CommandExit::Done);
+        }
+        let mut output = Vec::new();
+        output.extend(backup.map(|backup| format!("kept the old {file} as {backup}")));
+        output.push(if written {
+            format!("wrote {file}")
+        } else {
+            format!("{file} already has these values; nothing was written")
+        });
+        output.extend(lines);
+        console.text(&output.iter().flat_map(|line| [line, "\n"]).collect::<String>())?;
+        self.notes.iter().for_each(|note| console.note(note));
+        Ok(CommandExit::Done)
+    }
+}
+
+/// The file that a value comes from.
+fn file_of(origin: &SettingOrigin) -> Option<&str> {
+    match origin {
+        SettingOrigin::Person { file, .. }
+        | SettingOrigin::Foreign { file, .. }
+        | SettingOrigin::Repository { file, .. } => Some(file),
+        SettingOrigin::Default
+        | SettingOrigin::Preset { .. }
+        | SettingOrigin::Environment { .. }
+        | SettingOrigin::Flag { .. }
+        | SettingOrigin::Task => None,
+    }
+}
+
+/// Reports an error with the key that was to be set, because the line number is that of an unwritten file.
+fn located_error(target: &ConfigTarget, edited: &EditedFile, error: ConfigError) -> CliError {
+    let ConfigError::File { file, line, message } = &error else { return error.into() };
+    if *file != target.name || edited.changed.is_empty() {
+        return error.into();
+    }
+    match edited.key_at(*line) {
+        Some(key) => CliError::usage(message).at(key).hint("nothing was written: `signoff config` lists what holds"),
+        None => {
+            let said = edited.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+            CliError::usage(message)
+                .at(format!("{file}, where it says `{}`", said.trim()))
+                .hint("nothing was written: fix that first, or with the same command")
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Asks the questions of `signoff configure` on a terminal.
+
+use std::io::{IsTerminal, stderr, stdin};
+
+use inquire::error::InquireResult;
+use inquire::ui::{RenderConfig, Styled};
+use inquire::validator::Validation;
+use inquire::{Confirm, InquireError, Select, Text};
+use signoff_core::settings::dialogue::{ConfigureDialogue, DialoguePrompt};
+use signoff_core::settings::edit;
+use signoff_core::settings::questions::retries;
+
+use super::proposal::Proposal;
+use super::target::ConfigTarget;
+use crate::console::{Console, write_stderr};
+use crate::error::{CliError, CommandExit};
+use crate::settings;
+
+const KEYS: &str = "↑↓ to move, Enter to choose, Esc to go back";
+
+/// The user's reply to a prompt.
+enum PromptReply<T> {
+    Answer(T),
+    Back,
+    Interrupted,
+}
+
+/// Asks the questions, shows what changes, and writes it if the user confirms.
+pub fn run(target: &ConfigTarget, console: &Console) -> Result<CommandExit, CliError> {
+    if !is_possible(console) {
+        return Err(CliError::usage("there is no terminal to ask on")
+            .hint("set a key: signoff configure --set presets.phases.gates.code_review.max_fixes=5"));
+    }
+    let mut dialogue = ConfigureDialogue::new(&settings::load(Some(&target.root))?)?;
+    let screen = Prompter { config: config(console), heading: None };
+    match screen.ask_all(&mut dialogue, target)? {
+        PromptReply::Answer(true) => {
+            let edited = edit::set(&target.name, &target.text, &dialogue.changes())?;
+            Proposal::new(target, edited)?.apply(false, console)
+        }
+        PromptReply::Answer(false) | PromptReply::Back => {
+            console.note("nothing was written");
+            Ok(CommandExit::Done)
+        }
+        PromptReply::Interrupted => {
+            write_stderr("\nnothing was written\n");
+            Ok(CommandExit::Interrupted)
+        }
+    }
+}
+
+/// Asks the user to confirm a reset. Returns the exit if they decline. Without a terminal the flag is the confirmation.
+pub fn confirm_reset(proposal: &Proposal<'_>, console: &Console) -> Result<Option<CommandExit>, CliError> {
+    if !is_possible(console) {
+        return Ok(None);
+    }
+    write_stderr(&format!("{}\n", proposal.lines().join("\n")));
+    let asked = Confirm::new("Take all of this back?").with_default(true).with_render_config(config(console));
+    let exit = match reply(asked.prompt())? {
+        PromptReply::Answer(true) => return Ok(None),
+        PromptReply::Answer(false) | PromptReply::Back => CommandExit::Done,
+        PromptReply::Interrupted => CommandExit::Interrupted,
+    };
+    write_stderr("nothing was written\n");
+    Ok(Some(exit))
+}
+
+fn is_possible(console: &Console) -> bool {
+    stdin().is_terminal() && stderr().is_terminal() && !console.no_ask && !console.json
+}
+
+fn config(console: &Console) -> RenderConfig<'static> {
+    let config = if console.plain { RenderConfig::empty() } else { RenderConfig::default() };
+    config.with_canceled_prompt_indicator(Styled::new("(back)"))
+}
+
+/// Shows prompts on the terminal.
+struct Prompter {
+    config: RenderConfig<'static>,
+    /// The heading printed last.
+    heading: Option<String>,
+}
+
+impl Prompter {
+    /// Asks all questions until the user confirms, declines or interrupts.
+    fn ask_all(
+        mut self,
+        dialogue: &mut ConfigureDialogue,
+        target: &ConfigTarget,
+    ) -> Result<PromptReply<bool>, CliError> {
+        loop {
+            let answered = match dialogue.ask() {
+                DialoguePrompt::Choose { heading, words, options, chosen } => {
+                    self.print_heading(heading);
+                    self.choose(&words, options, chosen)?.map(|option| dialogue.choose(option))
+                }
+                DialoguePrompt::Number { heading, words, now } => {
+                    self.print_heading(heading);
+                    self.number(&words, now)?.map(|number| dialogue.number(number))
+                }
+                DialoguePrompt::Nothing => {
+                    write_stderr("Nothing changes.\n");
+                    return Ok(PromptReply::Answer(false));
+                }
+                DialoguePrompt::Confirm { summary } => {
+                    write_stderr(&format!("\n{}\n", summary.join("\n")));
+                    // Print overridden keys before asking for confirmation.
+                    let edited = edit::set(&target.name, &target.text, &dialogue.changes())?;
+                    let proposal = Proposal::new(target, edited)?;
+                    proposal.notes().iter().for_each(|note| write_stderr(&format!("{note}\n")));
+                    self.heading = None;
+                    match self.confirm(&target.name)? {
+                        PromptReply::Back => PromptReply::Back,
+                        decided @ (PromptReply::Answer(_) | PromptReply::Interrupted) => return Ok(decided),
+                    }
+                }
+            };
+            match answered {
+                PromptReply::Answer(()) => {}
+                PromptReply::Back if dialogue.back() => {}
+                PromptReply::Back => return Ok(PromptReply::Back),
+                PromptReply::Interrupted => return Ok(PromptReply::Interrupted),
+            }
+        }
+    }
+
+    /// Prints the heading of a phase once.
+    fn print_heading(&mut self, heading: Option<String>) {
+        if let Some(heading) = heading.as_ref().filter(|_| self.heading != heading) {
+            write_stderr(&format!("\n{heading}\n"));
+        }
+        self.heading = heading;
+    }
+
+    fn choose(&self, words: &str, options: Vec<String>, chosen: usize) -> Result<PromptReply<usize>, CliError> {
+        let select = Select::new(words, options)
+            .with_starting_cursor(chosen)
+            .without_filtering()
+            .with_help_message(KEYS)
+            .with_formatter(&|option| without_explanation(option.value).to_owned())
+            .with_render_config(self.config);
+        reply(select.raw_prompt().map(|option| option.index))
+    }
+
+    fn number(&self, words: &str, now: Option<u32>) -> Result<PromptReply<u32>, CliError> {
+        let now = now.map(|now| now.to_string()).unwrap_or_default();
+        let check = |typed: &str| {
+            Ok(retries(typed).map_or_else(|message| Validation::Invalid(message.into()), |_| Validation::Valid))
+        };
+        let text = Text::new(words)
+            .with_initial_value(&now)
+            .with_validator(check)
+            .with_help_message("a whole number, Esc to go back")
+            .with_render_config(self.config);
+        // The validator has accepted the text, so it parses.
+        reply(text.prompt().map(|typed| retries(&typed).unwrap_or_default()))
+    }
+
+    fn confirm(&self, file: &str) -> Result<PromptReply<bool>, CliError> {
+        let words = format!("Write this to {file}?");
+        let asked =
+            Confirm::new(&words).with_default(true).with_help_message("Esc to go back").with_render_config(self.config);
+        reply(asked.prompt())
+    }
+}
+
+/// Removes the explanation in parentheses from a chosen option, so that it fits on its line.
+fn without_explanation(option: &str) -> &str {
+    option.split_once(" (").map_or(option, |(answer, _)| answer)
+}
+
+impl<T> PromptReply<T> {
+    fn map<U>(self, change: impl FnOnce(T) -> U) -> PromptReply<U> {
+        match self {
+            Self::Answer(said) => PromptReply::Answer(change(said)),
+            Self::Back => PromptReply::Back,
+            Self::Interrupted => PromptReply::Interrupted,
+        }
+    }
+}
+
+fn reply<T>(answer: InquireResult<T>) -> Result<PromptReply<T>, CliError> {
+    match answer {
+        Ok(said) => Ok(PromptReply::Answer(said)),
+        Err(InquireError::OperationCanceled) => Ok(PromptReply::Back),
+        Err(InquireError::OperationInterrupted) => Ok(PromptReply::Interrupted),
+        Err(error) => Err(CliError::failed(format!("cannot ask on this terminal: {error}"))
+            .hint("nothing was written: set a key with `signoff configure --set KEY=VALUE`")),
+    }
+}

@@ -1,0 +1,356 @@
+//! The project a command runs in: repository, settings and store.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
+use signoff_core::machine::Reason;
+use signoff_core::settings::Settings;
+use signoff_core::view::{RunRow, RunView, TaskRow, TaskStatus, void_approvals};
+use signoff_engine::detect;
+use signoff_engine::dispatcher::is_satisfied;
+use signoff_engine::git::{BranchTips, Git, Repository};
+use signoff_engine::layout::{DIRECTORY, Layout};
+use signoff_engine::process;
+use signoff_engine::run_state::RunState;
+use signoff_store::{SqliteOptions, SqliteStore, Store};
+
+use crate::command::iterate;
+use crate::error::CliError;
+use crate::host;
+use crate::settings;
+
+/// Maximum number of approved tasks that are looked up in the default branch, latest first.
+const MAX_LANDED_LOOKUPS: usize = 1000;
+
+/// The store of a repository, for commands that only query or record decisions.
+pub struct ReadOnlyProject {
+    pub root: PathBuf,
+    pub store: Arc<SqliteStore>,
+}
+
+/// Repository, layout, settings and store, for commands that start work.
+pub struct Project {
+    pub repository: Repository,
+    pub layout: Layout,
+    pub settings: Settings,
+    pub store: Arc<SqliteStore>,
+}
+
+impl ReadOnlyProject {
+    /// Opens the store of the repository around the working directory. Returns `None` if it has no store.
+    pub fn find() -> Result<Option<Self>, CliError> {
+        let root = root()?;
+        let Some(store) = SqliteStore::open_existing(&root.join(DIRECTORY))? else { return Ok(None) };
+        end_strays(&root.join(DIRECTORY));
+        free_checkout(&root);
+        Ok(Some(Self { root, store: Arc::new(store) }))
+    }
+
+    /// Opens another connection to the store of the repository at `root`. Returns `None` if it has no store.
+    pub fn open_at(root: PathBuf) -> Result<Option<Self>, CliError> {
+        let store = SqliteStore::open_existing(&root.join(DIRECTORY))?;
+        Ok(store.map(|store| Self { root, store: Arc::new(store) }))
+    }
+
+    /// Opens the store for a command about a task. A missing store means that the task does not exist.
+    pub fn for_task(task: TaskId) -> Result<Self, CliError> {
+        Self::find()?.ok_or_else(|| unknown_task(task))
+    }
+
+    /// Opens the store for a command about a run. A missing store means that the run does not exist.
+    pub fn for_run(run: RunId) -> Result<Self, CliError> {
+        Self::find()?.ok_or_else(|| unknown_run(run))
+    }
+
+    pub fn task(&self, task: TaskId) -> Result<TaskRow, CliError> {
+        self.store.task(task)?.ok_or_else(|| unknown_task(task))
+    }
+
+    /// Returns the run and the loop of a task. Fails if the task has not been started.
+    pub fn loop_of(&self, task: TaskId) -> Result<(RunId, LoopId), CliError> {
+        let row = self.task(task)?;
+        let seen = || self.task_and_all(task).map_or(row, |(row, _)| row);
+        self.store.loop_for_task(task)?.ok_or_else(|| not_started(&seen()))
+    }
+
+    /// Fails if the run does not exist.
+    pub fn check_run(&self, run: RunId) -> Result<(), CliError> {
+        self.store.run(run)?.map(drop).ok_or_else(|| unknown_run(run))
+    }
+
+    /// Fails if the run does not exist or has had no final review.
+    pub fn check_final_review(&self, run: RunId) -> Result<(), CliError> {
+        self.check_run(run)?;
+        let run_state = RunState::from_log(run, &self.store.log(run)?);
+        if run_state.loops.contains_key(&LoopId::final_review()) {
+            return Ok(());
+        }
+        Err(CliError::usage(format!("run {run} has had no final review"))
+            .hint("`signoff status` lists its tasks; decide about one of them by its number"))
+    }
+
+    /// Returns all tasks as they are shown: a task that depends on one that did not pass is blocked, and a task whose
+    /// branch moved after its approval is no longer approved.
+    pub fn tasks(&self) -> Result<Vec<TaskRow>, CliError> {
+        let mut rows = self.tasks_from_tables()?;
+        self.add_log_details(&mut rows)?;
+        Ok(rows)
+    }
+
+    /// Like `tasks`, but reads only the tables and no log. Rate limits and phase positions are missing.
+    pub fn tasks_from_tables(&self) -> Result<Vec<TaskRow>, CliError> {
+        let mut rows = self.store.tasks()?;
+        let mut blocking: BTreeSet<u64> = rows.iter().filter(|row| blocks_dependents(row)).map(|row| row.id).collect();
+        let cancelled: BTreeSet<u64> =
+            rows.iter().filter(|row| row.status == TaskStatus::Cancelled).map(|row| row.id).collect();
+        let blocked_runs: Vec<u64> =
+            self.store.open_runs()?.iter().filter(|run| run.status == "blocked").map(|run| run.id.0).collect();
+        for row in rows.iter_mut().filter(|row| row.status == TaskStatus::Pending) {
+            // A run continues past a cancelled task; a queued task does not.
+            let passed = |task: &u64| row.run_id.is_some() && cancelled.contains(task);
+            let behind = row.depends_on.iter().any(|task| blocking.contains(task) && !passed(task));
+            if behind || row.run_id.is_some_and(|run| blocked_runs.contains(&run)) {
+                row.status = TaskStatus::Blocked;
+                // Tasks depend only on earlier tasks, so one pass in order is enough.
+                blocking.insert(row.id);
+            }
+        }
+        let (mut tips, git) = (BranchTips::new(&self.root), user_git());
+        void_approvals(&mut rows, |branch| {
+            tips.commit(branch, &git).filter(|tip| self.tick_commit(branch).as_ref() != Some(tip))
+        });
+        Ok(rows)
+    }
+
+    /// Sets the landed commit of each approved task that is in the default branch. Runs git once for all tasks; if git
+    /// fails, the recorded commits stay.
+    pub fn mark_landed(&self, rows: &mut [TaskRow]) {
+        let commit = |row: &TaskRow| row.landed_commit.clone().or_else(|| row.approved_commit.clone());
+        let can_land = |row: &TaskRow| row.state().is_approved() && !row.is_approved_empty();
+        let approved = rows.iter().rev().filter(|row| can_land(row));
+        let commits: Vec<Commit> = approved.filter_map(commit).map(Commit::new).take(MAX_LANDED_LOOKUPS).collect();
+        let missing = || {
+            let repository = self.repository().ok()?;
+            repository.missing_from_branch(&repository.default_branch().ok()?, &commits).ok()
+        };
+        let Some(missing) = (!commits.is_empty()).then(missing).flatten() else { return };
+        for row in rows.iter_mut().filter(|row| can_land(row)) {
+            let landed = commit(row).filter(|commit| {
+                let commit = Commit::new(commit.clone());
+                commits.contains(&commit) && !missing.contains(&commit)
+            });
+            row.landed_commit = landed;
+        }
+    }
+
+    /// Adds what is only in the logs: the rate limit a task waits for, and the current phase of an iteration.
+    /// Reads the log of each run at most once.
+    fn add_log_details(&self, rows: &mut [TaskRow]) -> Result<(), CliError> {
+        let counted: Vec<u64> =
+            self.store.open_runs()?.iter().filter(|run| run.preset == iterate::PRESET).map(|run| run.id.0).collect();
+        let mut runs = BTreeMap::new();
+        let in_phases = |row: &TaskRow| row.run_id.is_some_and(|run| counted.contains(&run));
+        let limited = |row: &TaskRow| row.reason == Some(Reason::RateLimited.code());
+        for row in rows.iter_mut().filter(|row| limited(row) || in_phases(row)) {
+            let Some((run, loop_id)) = self.store.loop_for_task(TaskId(row.id))? else { continue };
+            let view = match runs.entry(run) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(vacant) => vacant.insert(RunView::from_log(&self.store.log(run)?)),
+            };
+            let loop_view = view.row(&loop_id);
+            row.progress = loop_view.as_ref().and_then(|view| view.progress);
+            row.wait = loop_view.and_then(|view| view.wait);
+        }
+        Ok(())
+    }
+
+    /// Returns the open runs and the runs that failed as a whole, because no task shows that failure.
+    /// A run that failed in planning is included only if it is the last run: it needs a new plan, not a decision.
+    pub fn runs(&self) -> Result<Vec<RunRow>, CliError> {
+        let mut runs: Vec<RunRow> = self.store.open_runs()?.into_iter().map(RunRow::from).collect();
+        let last = self.store.last_run()?.map(|run| run.id.0);
+        let failed = self.store.failed_runs()?.into_iter().map(RunRow::from);
+        let failed = failed.filter(|run| run.groups != Some(0) || Some(run.id) == last);
+        let failed: Vec<RunRow> = failed.filter(|run| !runs.iter().any(|open| open.id == run.id)).collect();
+        runs.extend(failed);
+        runs.sort_by_key(|run| run.id);
+        Ok(runs)
+    }
+
+    /// Returns the runs whose final review failed and awaits a decision, latest first.
+    pub fn failed_final_reviews(&self) -> Result<Vec<RunId>, CliError> {
+        let runs = self.runs()?;
+        let failed = runs.iter().rev().filter(|run| run.failed_as_a_whole() && run.groups != Some(0));
+        Ok(failed.map(|run| RunId(run.id)).collect())
+    }
+
+    /// Returns signoff's own commit that checks off the finished tasks of a run's plan.
+    fn tick_commit(&self, branch: &str) -> Option<String> {
+        std::fs::read_to_string(self.layout().checked_off(RunId::from_branch(branch)?)).ok()
+    }
+
+    /// Returns the tip of a run's branch if it is signoff's own check-off commit.
+    pub fn tip_if_tick_commit(&self, branch: &str) -> Option<String> {
+        let tip = BranchTips::new(&self.root).commit(branch, &user_git())?;
+        (self.tick_commit(branch)? == tip).then_some(tip)
+    }
+
+    /// Returns a task as it is shown, together with all tasks.
+    pub fn task_and_all(&self, task: TaskId) -> Result<(TaskRow, Vec<TaskRow>), CliError> {
+        let tasks = self.tasks()?;
+        let own = tasks.iter().find(|row| row.id == task.0).cloned();
+        Ok((own.ok_or_else(|| unknown_task(task))?, tasks))
+    }
+
+    pub fn layout(&self) -> Layout {
+        Layout::new(&self.root, None)
+    }
+
+    /// Opens the repository for reading. Its settings are not loaded.
+    pub fn repository(&self) -> Result<Repository, CliError> {
+        Ok(Repository::discover(&user_git(), &self.root)?)
+    }
+}
+
+impl Project {
+    /// Returns a read-only view that shares the store.
+    pub fn read_only(&self) -> ReadOnlyProject {
+        ReadOnlyProject { root: self.repository.root().to_owned(), store: self.store.clone() }
+    }
+
+    /// Opens the repository around the working directory and creates `.signoff` if it is missing.
+    pub fn open() -> Result<Self, CliError> {
+        Self::open_at(&host::current_directory()?)
+    }
+
+    /// Opens the repository around a directory.
+    pub fn open_at(directory: &Path) -> Result<Self, CliError> {
+        let git = user_git();
+        let repository = Repository::discover(&git, directory)?;
+        let settings = with_checks(&repository, settings::load(Some(repository.root()))?);
+        let layout = Layout::new(repository.root(), Some(settings.worktree_directory()));
+        layout.prepare().map_err(|error| CliError::failed(format!("cannot make {DIRECTORY}: {error}")))?;
+        let store = Arc::new(SqliteStore::open_with_options(layout.root(), store_options())?);
+        end_strays(layout.root());
+        // A killed process may have moved the checked-out branch without updating the files.
+        repository.repair_checkout()?;
+        Ok(Self { repository, layout, settings, store })
+    }
+}
+
+/// Adds the checks detected in the commit that new work starts from, if none are configured. Adds none if there is no
+/// commit yet or git fails; commands that start work report the error.
+pub fn with_checks(repository: &Repository, settings: Settings) -> Settings {
+    if !settings.checks().is_empty() {
+        return settings;
+    }
+    let tip = |branch: String| BranchTips::new(repository.root()).commit(&branch, &user_git());
+    let base = repository.default_branch().ok().and_then(tip).map(Commit::new);
+    let found = base.and_then(|base| detect::detect_checks_at(repository, &base, detect::is_installed).ok());
+    let found = found.unwrap_or_default().checks;
+    settings.with_found_checks(found.into_iter().map(|one| (one.name, one.command)).collect())
+}
+
+/// Finishes a checkout update that a killed process left behind: its lock blocks the user's own git. Errors are ignored
+/// here; the next command that starts work reports them.
+fn free_checkout(root: &Path) {
+    if !root.join(".git/signoff/forward.json").is_file() {
+        return;
+    }
+    if let Ok(repository) = Repository::discover(&user_git(), root) {
+        repository.try_finish_checkout_update().ok();
+    }
+}
+
+/// Git with the user's environment.
+pub fn user_git() -> Git {
+    let git = Git::new(host::environment());
+    match lock_timeout() {
+        Some(patience) => git.with_lock_timeout(patience),
+        None => git,
+    }
+}
+
+fn store_options() -> SqliteOptions {
+    let max_pages = host::test_number("SIGNOFF_TEST_MAX_PAGES").and_then(|pages| u32::try_from(pages).ok());
+    SqliteOptions { max_pages, busy_timeout: lock_timeout() }
+}
+
+/// How long to wait for locks of other processes, if a test sets it.
+fn lock_timeout() -> Option<Duration> {
+    host::test_number("SIGNOFF_TEST_PATIENCE_MS").map(Duration::from_millis)
+}
+
+/// Whether a task has ended without passing, so that tasks depending on it are blocked.
+pub fn blocks_dependents(row: &TaskRow) -> bool {
+    match row.status {
+        TaskStatus::Completed => !is_satisfied(row),
+        TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Waiting
+        | TaskStatus::Paused
+        | TaskStatus::Blocked => false,
+    }
+}
+
+/// The error for a task that has not been started.
+pub fn not_started(row: &TaskRow) -> CliError {
+    let task = row.id;
+    if row.status == TaskStatus::Cancelled {
+        return CliError::usage(format!("task {task} was cancelled before it was started"))
+            .hint("`signoff add` adds it again");
+    }
+    let not_started = CliError::usage(format!("task {task} has not been started"));
+    if row.status == TaskStatus::Blocked {
+        return not_started.hint(format!("`signoff show {task}` says what it waits for"));
+    }
+    not_started.hint(format!("`signoff work {task}` works it"))
+}
+
+fn unknown_run(run: RunId) -> CliError {
+    CliError::usage(format!("there is no run {run}")).hint("`signoff status` lists what there is")
+}
+
+fn unknown_task(task: TaskId) -> CliError {
+    CliError::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks")
+}
+
+/// Kills agents that a killed signoff process left running.
+fn end_strays(store_dir: &Path) {
+    process::kill_strays(&store_dir.join("live")).ok();
+}
+
+/// Returns the root of the main checkout, whose settings and store also apply to its worktrees. Runs git only inside a
+/// linked worktree, because read-only commands must be fast.
+pub fn main_checkout() -> Result<Option<PathBuf>, CliError> {
+    let here = host::current_directory()?;
+    for directory in here.ancestors() {
+        let git = directory.join(".git");
+        if git.is_dir() {
+            return Ok(Some(directory.to_owned()));
+        }
+        if git.is_file() {
+            let repository = Repository::discover(&user_git(), &here)?;
+            return Ok(Some(repository.root().to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Like `main_checkout`, but fails outside of a repository.
+pub fn root() -> Result<PathBuf, CliError> {
+    let none = |here: PathBuf| {
+        CliError::usage("this is not a git repository")
+            .at(here.display().to_string())
+            .hint("go to one, or make one with `git init`")
+    };
+    match main_checkout()? {
+        Some(root) => Ok(root),
+        None => Err(none(host::current_directory()?)),
+    }
+}

@@ -1,0 +1,132 @@
+//! Queries about tasks, runs and attempts, shared by the commands, the terminal screen and the web pages.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::machine::{AttemptSlot, Reason};
+use signoff_core::settings::{AgentKind, Settings};
+use signoff_core::view::{RunView, TaskRow};
+use signoff_core::wire::RecordedFact;
+use signoff_engine::artifact;
+use signoff_engine::git::{BranchTips, Git};
+use signoff_engine::process::AttemptDir;
+use signoff_store::Store;
+use signoff_term::show::TaskReport;
+
+use crate::error::CliError;
+use crate::host;
+use crate::project::ReadOnlyProject;
+use crate::settings;
+
+/// Number of facts of a log that are in memory at once.
+const CHUNK: usize = 2000;
+
+/// Returns the report of one task, together with all tasks.
+pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskReport, Vec<TaskRow>), CliError> {
+    let (row, tasks) = project.task_and_all(task)?;
+    // Read only the log of this loop: the run may have a thousand others.
+    let (log, loop_id) = match project.store.loop_for_task(task)? {
+        Some((run, loop_id)) => (project.store.loop_log(run, &loop_id)?, loop_id),
+        None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
+    };
+    let voided = void_approval_note(project, &row);
+    let mut report = TaskReport::from_log(row, &log, &loop_id, artifacts(project, task));
+    report.voided = voided;
+    // Show the question under its number in the repository.
+    report.question = project.store.questions()?.into_iter().find(|row| row.task_id == Some(task.0));
+    Ok((report, tasks))
+}
+
+/// Reads the log of a run in chunks and passes each to `apply`. Only one chunk is in memory at a time.
+pub fn for_each_chunk(store: &dyn Store, run: RunId, mut apply: impl FnMut(&[RecordedFact])) -> Result<(), CliError> {
+    let mut last_seq = 0;
+    loop {
+        let part = store.log_page(run, last_seq, CHUNK)?;
+        let Some(last) = part.last() else { return Ok(()) };
+        last_seq = last.seq;
+        apply(&part);
+    }
+}
+
+/// Returns the artifacts of a task as paths relative to the root of the checkout.
+pub fn artifacts(project: &ReadOnlyProject, task: TaskId) -> Vec<String> {
+    let layout = project.layout();
+    let mut artifacts = artifact::reviews_of_task(&layout.reviews(), task);
+    artifacts.extend(artifact::reviews_of_task(&layout.plans(), task));
+    artifacts.iter().map(|path| relative_path(project, path)).collect()
+}
+
+/// The artifacts of all tasks, from one listing of the directories.
+pub struct TaskArtifacts {
+    files: BTreeMap<TaskId, Vec<String>>,
+}
+
+impl TaskArtifacts {
+    pub fn load(project: &ReadOnlyProject) -> Self {
+        let layout = project.layout();
+        let mut files: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
+        for directory in [layout.reviews(), layout.plans()] {
+            for (task, paths) in artifact::reviews_by_task(&directory) {
+                files.entry(task).or_default().extend(paths.into_iter().map(|path| relative_path(project, &path)));
+            }
+        }
+        Self { files }
+    }
+
+    pub fn for_task(&self, task: TaskId) -> Vec<String> {
+        self.files.get(&task).cloned().unwrap_or_default()
+    }
+}
+
+/// Formats a path relative to the root of the checkout.
+fn relative_path(project: &ReadOnlyProject, path: &Path) -> String {
+    path.strip_prefix(&project.root).unwrap_or(path).display().to_string()
+}
+
+/// Returns the tasks whose branch has moved since their commit was approved.
+pub fn tasks_with_void_approval(project: &ReadOnlyProject) -> Result<BTreeSet<TaskId>, CliError> {
+    let is_voided =
+        |row: &TaskRow| row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview.code());
+    Ok(project.tasks()?.into_iter().filter(is_voided).map(|row| TaskId(row.id)).collect())
+}
+
+/// Explains why an approval is void if the branch has moved since. An approval covers one commit.
+pub fn void_approval_note(project: &ReadOnlyProject, row: &TaskRow) -> Option<String> {
+    row.approved_commit.as_ref().filter(|_| row.reason == Some(Reason::ChangedAfterReview.code()))?;
+    let branch = row.branch.as_ref()?;
+    let tip = BranchTips::new(&project.root).commit(branch, &Git::new(host::environment()))?;
+    Some(format!("{branch} has moved to {tip}, which is not reviewed: `signoff review {}`", row.id))
+}
+
+/// The directory of an attempt.
+pub fn attempt_dir(project: &ReadOnlyProject, (run, loop_id): (RunId, &LoopId), attempt: AttemptId) -> AttemptDir {
+    AttemptDir::new(project.layout().attempt(run, loop_id, attempt))
+}
+
+/// Folds the log of a run into its current state.
+pub fn run_view(project: &ReadOnlyProject, run: RunId) -> Result<RunView, CliError> {
+    Ok(RunView::from_log(&project.store.log(run)?))
+}
+
+/// The running attempts of a loop.
+pub fn running_attempts(view: &RunView, loop_id: &LoopId) -> Vec<AttemptId> {
+    let state = view.loop_state(loop_id);
+    state.into_iter().flat_map(|state| state.slots()).filter_map(AttemptSlot::attempt).collect()
+}
+
+/// Maps agent names to kinds by the current settings.
+pub struct AgentKinds(Option<Settings>);
+
+impl AgentKinds {
+    pub fn load(project: &ReadOnlyProject) -> Self {
+        Self(settings::load(Some(&project.root)).ok())
+    }
+
+    /// The kind of the agent of an attempt.
+    pub fn kind(&self, view: &RunView, loop_id: &LoopId, attempt: AttemptId) -> Option<AgentKind> {
+        let name = view.agent(loop_id, attempt)?;
+        let known = self.0.as_ref().and_then(|settings| settings.agent(name));
+        known.map(|agent| agent.kind).or_else(|| AgentKind::parse(name))
+    }
+}

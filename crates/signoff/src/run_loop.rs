@@ -1,0 +1,436 @@
+//! Runs the dispatcher for a command: runtime, signals, renderer, notifications and exit code.
+
+pub mod notifications;
+mod report_server;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use signoff_core::group::{RunOutcome, RunStage};
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::task::TaskSpec;
+use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
+use signoff_core::wire::{Fact, RunFact};
+use signoff_core::workflow::Arrangement;
+use signoff_engine::attempt::{self, EngineContext, ReadOnlyGuards, SeenNotes};
+use signoff_engine::dispatcher::{Dispatcher, DispatcherInput, DriveOptions, DriveSummary, Interrupt, ready};
+use signoff_engine::error::EngineError;
+use signoff_engine::git::Uncommitted;
+use signoff_engine::landing::LatestLandings;
+use signoff_engine::notify::Presence;
+use signoff_engine::process::{SupervisorLauncher, processor_time};
+use signoff_engine::reports::ReportRegistry;
+use signoff_engine::run_state::RunState;
+use signoff_engine::tracker::TrackerOptions;
+use signoff_store::{Lease, Store, StoreError};
+use signoff_term::exit;
+use signoff_term::inbox::{self, ProjectSnapshot};
+use signoff_term::json::RunReport;
+use signoff_term::line::Naming;
+use signoff_term::status::{status_line, waits_for_its_group};
+use signoff_term::tui::TuiMode;
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::console::{Console, ProgressStream, write_stderr};
+use crate::error::{CliError, CommandExit};
+use crate::host;
+use crate::project::Project;
+use crate::screen::{BackgroundWorker, DispatcherHandle, QueueWatcher, Screen, TerminationSignals, WorkHandler};
+use crate::show::RunRenderer;
+use notifications::NotifyingRenderer;
+
+/// What a command wants to run.
+#[derive(Default)]
+pub struct RunRequest {
+    /// Runs to resume from their logs.
+    pub resumed: Vec<Lease>,
+    /// New runs with their first facts.
+    pub opened: Vec<(Lease, Vec<Fact>)>,
+    pub drive: DriveOptions,
+    pub jobs: Option<usize>,
+    /// The subject of a review of the checkout.
+    pub subject: Option<TaskSpec>,
+    pub base: Option<String>,
+}
+
+/// The result of a finished dispatcher.
+pub struct RunResult {
+    /// The tasks named by the user; empty for all tasks.
+    requested: Vec<TaskId>,
+    pub ctx: Arc<EngineContext>,
+    pub store: Arc<dyn Store>,
+    pub summary: DriveSummary,
+}
+
+/// Runs the dispatcher until all remaining work needs a decision by the user.
+pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<RunResult, CliError> {
+    let runtime = runtime()?;
+    let (commits, store): (_, Arc<dyn Store>) = (project.store.clone(), project.store.clone());
+    let jobs = request.jobs.unwrap_or(project.settings.jobs() as usize);
+    let naming = naming(&*store, &request, jobs)?;
+    let ctx = engine_context_with(project, jobs, (request.subject, request.base))?;
+    let (handle, may_ask) = (DispatcherHandle::default(), !console.no_ask && !request.drive.no_ask);
+    let takes = request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
+    // Install signal handlers before the screen takes the terminal, so that a signal restores it.
+    let signals = termination_signals(&runtime)?;
+    let screen = open_screen(console, (ctx.repository.root(), takes), (&handle, may_ask));
+    let requested = request.drive.only.clone();
+    let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
+    let presence = screen.as_ref().map(|screen| Presence::AtTerminal(screen.terminal()));
+    let person = presence.unwrap_or_else(|| notifications::user_presence(console));
+    let renderer = RunRenderer::new(console, naming, screen);
+    let place = (ctx.repository.root(), person);
+    let delivery_log = notifications::delivery_log(&ctx.layout);
+    let mut renderer = NotifyingRenderer::new(renderer, &ctx.settings, place, delivery_log, store.clone());
+    renderer.resend_undelivered();
+    let first_look = ctx.clone();
+    // Warm the checkout state in the background: the check before each agent is fast if nothing changed.
+    runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
+    let summary = runtime.block_on(async {
+        let _server = report_server::start(ctx.reports.clone(), console).await;
+        let mut dispatcher = Dispatcher::new(ctx.clone(), store.clone(), drive, &mut renderer);
+        handle.connect(dispatcher.input_sender());
+        forward_signals(signals, dispatcher.input_sender(), handle.clone());
+        for lease in request.resumed {
+            dispatcher.resume_run(lease)?;
+        }
+        for (lease, facts) in request.opened {
+            dispatcher.open(lease, facts)?;
+        }
+        dispatcher.drive().await
+    });
+    renderer.finish().finish();
+    // A blocked thread must not delay the exit.
+    runtime.shutdown_background();
+    let summary = summary?;
+    let (git, commits) = (ctx.repository.git().processes(), commits.commits());
+    console.detail(&format!("{git} git processes, {commits} commits of the store, {} agents", summary.agents));
+    console.detail(&format!("processor: {:.1} ms of its own", processor_time().as_secs_f64() * 1000.0));
+    Ok(RunResult { requested, ctx, store, summary })
+}
+
+/// Opens the screen on a terminal. It shows the queue if the run takes tasks from it.
+fn open_screen(
+    console: &Console,
+    (root, takes): (&Path, bool),
+    (handle, attended): (&DispatcherHandle, bool),
+) -> Option<Screen> {
+    // A command with other output on stdout prints its progress as lines on stderr.
+    if console.progress == ProgressStream::Stderr {
+        return None;
+    }
+    Screen::open(console, (TuiMode::Driving, TerminationSignals::HandledElsewhere), root, |sender| {
+        let background = BackgroundWorker::new(root.to_owned(), &sender);
+        let queue = Some(QueueWatcher::new(root.to_owned(), takes, sender.clone()));
+        Box::new(WorkHandler { dispatcher: handle.clone(), attended, background, queue })
+    })
+}
+
+/// Builds the tokio runtime.
+pub fn runtime() -> Result<Runtime, CliError> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| CliError::failed(format!("cannot start: {error}")))
+}
+
+/// Builds the engine context for work without a dispatcher.
+pub fn engine_context(project: Project) -> Result<Arc<EngineContext>, CliError> {
+    engine_context_with(project, 1, (None, None))
+}
+
+fn engine_context_with(
+    project: Project,
+    jobs: usize,
+    (subject, base): (Option<TaskSpec>, Option<String>),
+) -> Result<Arc<EngineContext>, CliError> {
+    let program = host::program()?;
+    let person = crate::settings::home().unwrap_or_default();
+    let secrets = attempt::secrets(&project.settings, &person);
+    Ok(Arc::new(EngineContext {
+        keeper: SupervisorLauncher {
+            program: program.clone(),
+            live_dir: project.layout.live_attempts(),
+            user_home: person.clone(),
+            secrets: attempt::channel_secrets(&project.settings),
+        },
+        reports: Arc::new(ReportRegistry::new(project.layout.root()).with_secrets(secrets.clone())),
+        secrets,
+        repository: project.repository,
+        layout: project.layout,
+        settings: project.settings,
+        store: project.store,
+        program,
+        user_home: person,
+        variables: crate::preflight::agents::variables(),
+        jobs,
+        subject,
+        base,
+        tracker_options: tracker_options(),
+        sandbox_support: crate::preflight::sandbox_support(),
+        read_guards: ReadOnlyGuards::default(),
+        seen_notes: SeenNotes::default(),
+        worktree_repair: Mutex::default(),
+        latest_landings: LatestLandings::default(),
+    }))
+}
+
+/// The options for calling tracker programs.
+pub fn tracker_options() -> TrackerOptions {
+    let names = ["BD_ACTOR", "BEADS_ACTOR", "USER", "LOGNAME", "USERNAME"].into_iter().filter_map(host::variable);
+    let limit = host::test_number("SIGNOFF_TEST_TRACKER_MS").map(Duration::from_millis);
+    let names = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    TrackerOptions::new(names, host::variable("USER").is_none(), limit)
+}
+
+/// Decides whether progress lines name their task from the start: yes if several tasks may run in parallel.
+fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<Naming, CliError> {
+    let resumed = |row: &TaskRow| request.resumed.iter().any(|lease| row.run_id == Some(lease.run().0));
+    let under_way = |row: &&TaskRow| row.status == TaskStatus::InProgress && resumed(row);
+    let mut tasks = if request.resumed.is_empty() { 0 } else { store.tasks()?.iter().filter(under_way).count() };
+    tasks += request.opened.len();
+    if request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks)) {
+        let more = match &request.drive.offer {
+            Some(offer) => offer.len(),
+            None => ready(store, &request.drive.only, 2)?.len(),
+        };
+        tasks += more.saturating_sub(1);
+    }
+    Ok(if jobs > 1 && tasks > 1 { Naming::Always } else { Naming::WhenNeeded })
+}
+
+/// Whether a fact opens a run that takes its tasks from the queue or a tracker.
+fn takes_tasks(fact: &Fact) -> bool {
+    let Fact::Run(RunFact::Opened { policy, .. }) = fact else { return false };
+    policy.arrangement == Arrangement::Slots
+}
+
+/// Installs handlers for the termination signals. From now on they no longer kill the process.
+fn termination_signals(runtime: &Runtime) -> Result<[Signal; 3], CliError> {
+    let _inside = runtime.enter();
+    let handler = |kind| signal(kind).map_err(|error| CliError::failed(format!("cannot handle signals: {error}")));
+    Ok([handler(SignalKind::interrupt())?, handler(SignalKind::terminate())?, handler(SignalKind::hangup())?])
+}
+
+/// Forwards signals to the dispatcher. On a screen Ctrl-C arrives as a key and counts the same.
+fn forward_signals(
+    [mut interrupts, mut ends, mut hangups]: [Signal; 3],
+    inputs: UnboundedSender<DispatcherInput>,
+    handle: DispatcherHandle,
+) {
+    tokio::spawn(async move {
+        while !inputs.is_closed() {
+            tokio::select! {
+                _ = interrupts.recv() => handle.interrupt(),
+                _ = ends.recv() => drop(inputs.send(DispatcherInput::Interrupted(Interrupt::Stop))),
+                _ = hangups.recv() => drop(inputs.send(DispatcherInput::Interrupted(Interrupt::Stop))),
+            }
+        }
+    });
+}
+
+impl RunResult {
+    /// Returns the tasks that changed or were named, and their open questions. If no task was named, it also returns
+    /// the tasks of the runs that are unfinished or need the user.
+    pub fn task_rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), CliError> {
+        let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
+        let all = self.store.tasks()?;
+        let unsettled = inbox::unsettled(&all);
+        let meant = |row: &TaskRow| match self.requested.as_slice() {
+            [] => driven(row) && (!is_over(row.status) || unsettled.contains(&row.id)),
+            asked => asked.contains(&TaskId(row.id)),
+        };
+        let own = |row: &TaskRow| self.has_changed(row.id) || meant(row);
+        let tasks: Vec<TaskRow> = all.into_iter().filter(own).collect();
+        let asked = |row: &QuestionRow| match row.task_id {
+            Some(id) => tasks.iter().any(|task| task.id == id),
+            None => self.summary.runs.iter().any(|(run, _)| run.0 == row.run_id),
+        };
+        let questions = self.store.questions()?.into_iter().filter(asked).collect();
+        Ok((tasks, questions))
+    }
+
+    fn has_changed(&self, task: u64) -> bool {
+        self.summary.tasks.contains(&TaskId(task))
+    }
+
+    /// Prints what waits for the user in tasks that did not change during this run.
+    fn print_pending(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
+        let waits = |row: &&TaskRow| row.status != TaskStatus::Pending && !self.has_changed(row.id);
+        let is_open = |row: &TaskRow| is_over(row.status) && exit::task_result(row) != exit::InvocationResult::Done;
+        for row in tasks.iter().filter(waits) {
+            let id = row.id;
+            match questions.iter().find(|question| question.task_id == Some(id)) {
+                Some(question) => console.note(&format!(
+                    "Task #{id} waits for you ({}): {}\n  signoff answer {id} {}",
+                    question.id,
+                    question.text,
+                    question.choices.join("|"),
+                )),
+                None if waits_for_its_group(row) => {
+                    console.note(&format!("Task #{id} is approved and waits for its group"));
+                }
+                None if is_open(row) => console.note(&format!(
+                    "Task #{id} is not approved ({}): {}",
+                    status_line(row),
+                    inbox::next_command(row, &ProjectSnapshot { tasks, runs: &[], driven: &BTreeSet::new() }),
+                )),
+                None => console.note(&format!("Task #{id} is {}", row.status.as_str())),
+            }
+        }
+        // Questions of a run are answered by their number in the store.
+        for question in questions.iter().filter(|question| question.task_id.is_none()) {
+            let (id, run) = (&question.id, question.run_id);
+            console.note(&format!(
+                "Run {run} waits for you: signoff answer {id} {}\n  then: signoff run --resume {run}",
+                question.choices.join("|"),
+            ));
+        }
+    }
+
+    /// The command that continues after an interrupt.
+    fn resume_hint(&self, tasks: &[TaskRow]) -> Result<String, CliError> {
+        let mut open = tasks.iter().filter(|row| !is_over(row.status));
+        let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
+        Ok(if open.clone().any(TaskRow::is_plan_task) || self.summary.runs.iter().any(lands) {
+            "Interrupted: `signoff run --resume` goes on where it was".to_owned()
+        } else if open.next().is_some() || !self.store.queued(TaskId(0), 1)?.is_empty() {
+            "Interrupted: `signoff work` goes on where it was".to_owned()
+        } else {
+            "Interrupted: nothing is left to do".to_owned()
+        })
+    }
+
+    /// Removes the temporary worktree of a review. Errors are ignored.
+    pub fn remove_review_worktree(&self, run: RunId) {
+        let copy = self.ctx.layout.review_worktree(run);
+        if copy.exists() {
+            self.ctx.repository.remove_worktree(&copy, Uncommitted::Discard).ok();
+        }
+    }
+
+    /// Returns the stage of a stopped run if it counts for the exit code. A run that was already blocked does not
+    /// count, nor does a run stopped by a task that was not named.
+    fn stopped_run(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>, CliError> {
+        let stopped = |stage: &RunStage| matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed));
+        let of_run = |row: &TaskRow, run: RunId| row.run_id == Some(run.0);
+        let moved = |run: RunId| tasks.iter().any(|row| of_run(row, run) && self.has_changed(row.id));
+        let all = if self.requested.is_empty() { Vec::new() } else { self.store.tasks()? };
+        let by_another = |run: RunId| {
+            let failed = |row: &TaskRow| is_over(row.status) && exit::task_result(row) != exit::InvocationResult::Done;
+            all.iter().any(|row| of_run(row, run) && !self.has_changed(row.id) && failed(row))
+        };
+        let at_issue = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));
+        let runs = || self.summary.runs.iter().filter(|(run, _)| at_issue(*run)).map(|(_, stage)| stage);
+        if let Some(stage) = runs().find(|stage| stopped(stage)) {
+            return Ok(Some(stage));
+        }
+        for (run, stage) in self.summary.runs.iter().filter(|(run, _)| at_issue(*run)) {
+            if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.final_review_left_open(*run)? {
+                return Ok(Some(stage));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the final review of a run ended without an approval. That needs the user even if every task is approved.
+    fn final_review_left_open(&self, run: RunId) -> Result<bool, CliError> {
+        let run_state = RunState::from_log(run, &self.store.log(run)?);
+        let whole = run_state.loops.get(&LoopId::final_review());
+        Ok(whole.is_some_and(|whole| whole.machine.approved_commit().is_none()))
+    }
+
+    /// Prints the result with `--json`, prints reminders, and returns the exit code.
+    pub fn print_result(self, console: &Console, drive_no_ask: bool) -> Result<CommandExit, CliError> {
+        let (tasks, questions) = self.task_rows()?;
+        self.print_pending(&tasks, &questions, console);
+        if console.json {
+            let worked = |(run, _): &&(RunId, RunStage)| tasks.iter().any(|row| row.run_id == Some(run.0));
+            let run = self.summary.runs.iter().rfind(worked).or(self.summary.runs.last());
+            let run = run.map(|(run, stage)| (run.0, stage));
+            console.json(&RunReport::new(run, tasks.clone(), questions.clone()))?;
+        }
+        let interrupted = self.summary.interrupted;
+        let failed = self.stopped_run(&tasks)?;
+        if self.summary.tasks.is_empty() && matches!(failed, Some(RunStage::Blocked { .. })) {
+            console.note("Nothing to do before you settle what blocks the run: `signoff` shows it");
+        }
+        let invocation = exit::InvocationSummary {
+            run: failed,
+            tasks: &tasks,
+            questions: &questions,
+            no_ask: drive_no_ask,
+            interrupted,
+        };
+        let code = invocation.code();
+        if interrupted {
+            console.note(&self.resume_hint(&tasks)?);
+        }
+        fail_with(self.summary.errors)?;
+        Ok(CommandExit::from_code(code))
+    }
+}
+
+/// Prints each distinct error once. The last one becomes the error of the command.
+pub fn fail_with(troubles: Vec<EngineError>) -> Result<(), CliError> {
+    let mut printed = BTreeSet::new();
+    let mut failures: Vec<CliError> = troubles.into_iter().map(CliError::from).collect();
+    failures.retain(|failure| printed.insert(failure.to_string()));
+    let Some(last) = failures.pop() else { return Ok(()) };
+    failures.iter().for_each(|failure| write_stderr(&failure.to_string()));
+    Err(last)
+}
+
+/// Whether a task has ended.
+pub fn is_over(status: TaskStatus) -> bool {
+    match status {
+        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Waiting
+        | TaskStatus::Paused
+        | TaskStatus::Blocked => false,
+    }
+}
+
+/// Acquires the lease of a run. Returns `None` if another process holds it.
+pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>, CliError> {
+    match store.acquire(run) {
+        Ok(lease) => Ok(Some(lease)),
+        Err(StoreError::Held(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Parses a task number on the command line.
+pub fn task_id(text: &str) -> Result<TaskId, String> {
+    let digits = text.strip_prefix('#').unwrap_or(text);
+    digits.parse().map(TaskId).map_err(|_| format!("`{text}` is not a task number"))
+}
+
+/// The subject of a decision: a task, or the final review of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TaskOrRun {
+    Task(TaskId),
+    Run(RunId),
+}
+
+/// Parses a task number, or a run as `run-3`, on the command line.
+pub fn task_or_run(text: &str) -> Result<TaskOrRun, String> {
+    if text.starts_with("run-") {
+        return run_id(text).map(TaskOrRun::Run);
+    }
+    task_id(text).map(TaskOrRun::Task)
+}
+
+/// Parses a run number on the command line.
+pub fn run_id(text: &str) -> Result<RunId, String> {
+    let digits = text.strip_prefix("run-").or_else(|| text.strip_prefix('#')).unwrap_or(text);
+    let number = digits.parse().ok().filter(|number| *number > 0);
+    number.map(RunId).ok_or_else(|| format!("`{text}` is not a run number"))
+}

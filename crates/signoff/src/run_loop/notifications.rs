@@ -1,0 +1,202 @@
+//! A renderer that also sends notifications for the facts it renders.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write, stderr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use signoff_core::ids::RunId;
+use signoff_core::notify::{Notification, NotificationWatcher};
+use signoff_core::policy::Caps;
+use signoff_core::settings::Settings;
+use signoff_core::wire::RecordedFact;
+use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
+use signoff_engine::layout::Layout;
+use signoff_engine::notify::{ChannelContext, DeliveryLog, Notifier, NotifyTimeouts, Presence};
+use signoff_store::Store;
+use signoff_term::notification::{MessageContext, message};
+
+use crate::console::{Console, Verbosity};
+use crate::host;
+use crate::project::Project;
+
+/// Sends notifications and passes every notice on to the inner renderer.
+pub struct NotifyingRenderer<R> {
+    inner: R,
+    /// `None` if no channel is configured.
+    notifier: Option<Notifier>,
+    watches: BTreeMap<RunId, NotificationWatcher>,
+    /// The caps of a task and of a run.
+    caps: (Caps, Caps),
+    store: Arc<dyn Store>,
+    /// The name of the repository's directory.
+    project: String,
+}
+
+impl<R: Renderer> NotifyingRenderer<R> {
+    /// `root` is the root of the repository.
+    pub fn new(
+        shown: R,
+        settings: &Settings,
+        (root, person): (&Path, Presence),
+        receipts: DeliveryLog,
+        store: Arc<dyn Store>,
+    ) -> Self {
+        let notifier = Notifier::start(settings, &channel_context(root, person), receipts);
+        let limits = settings.limits();
+        let (watches, caps) = (BTreeMap::new(), (limits.task, limits.run));
+        Self { inner: shown, notifier, watches, caps, store, project: project(root) }
+    }
+
+    /// Waits a short time for pending notifications and returns the inner renderer.
+    pub fn finish(mut self) -> R {
+        let notes = self.notifier.take().map(Notifier::finish).unwrap_or_default();
+        notes.iter().for_each(|note| self.inner.show(&DispatcherNotice::Note(note)));
+        self.inner
+    }
+
+    fn recorded(&mut self, recorded: &RecordedFact) {
+        if self.notifier.is_some() {
+            let notifications = self.watch(recorded.run).apply(recorded);
+            self.send(&notifications);
+        }
+    }
+
+    /// Sends notifications about a resumed run that still apply: they may never have been delivered.
+    fn resumed(&mut self, run: RunId, log: &[RecordedFact]) {
+        if self.notifier.is_some() {
+            let notifications = self.watch(run).catch_up(log);
+            self.send(&notifications);
+        }
+    }
+
+    fn watch(&mut self, run: RunId) -> &mut NotificationWatcher {
+        let (task, whole) = self.caps;
+        self.watches.entry(run).or_insert_with(|| NotificationWatcher::new(task, whole))
+    }
+
+    fn send(&self, all: &[Notification]) {
+        let Some(notifier) = &self.notifier else { return };
+        for notification in all {
+            let question = self.question(notification);
+            let known = MessageContext { project: &self.project, question: question.as_deref() };
+            notifier.send(message(notification, known), notification.key(), notification.at);
+        }
+    }
+
+    /// Resends undelivered notifications of finished runs if they still apply.
+    pub fn resend_undelivered(&self) {
+        let Some(notifier) = &self.notifier else { return };
+        let owed = notifier.runs_with_undelivered();
+        let open = if owed.is_empty() { Ok(Vec::new()) } else { self.store.open_runs() };
+        let is_over = |run: &RunId| open.as_ref().is_ok_and(|open| open.iter().all(|row| row.id != *run));
+        let (task, whole) = self.caps;
+        for run in owed.iter().filter(|run| is_over(run)) {
+            // A run whose log is missing has nothing to send.
+            let log = self.store.log(*run).unwrap_or_default();
+            for notification in NotificationWatcher::new(task, whole).catch_up(&log) {
+                let question = self.question(&notification);
+                let known = MessageContext { project: &self.project, question: question.as_deref() };
+                notifier.resend(message(&notification, known), &notification.key());
+            }
+        }
+    }
+
+    /// Looks up the number of the question a notification is about.
+    fn question(&self, notification: &Notification) -> Option<String> {
+        let row = notification.about.as_deref()?;
+        let asked = row.question.as_ref()?;
+        let task = row.task.map(|task| task.0);
+        let same = |one: &signoff_core::view::QuestionRow| {
+            one.run_id == notification.run.0 && one.task_id == task && one.text == asked.text
+        };
+        self.store.questions().ok()?.into_iter().rfind(same).map(|one| one.id)
+    }
+
+    /// Passes the notes of the channels on to the inner renderer.
+    fn forward_notes(&mut self) {
+        let notes = self.notifier.as_ref().map(Notifier::notes).unwrap_or_default();
+        notes.iter().for_each(|note| self.inner.show(&DispatcherNotice::Note(note)));
+    }
+}
+
+impl<R: Renderer> Renderer for NotifyingRenderer<R> {
+    fn show(&mut self, notice: &DispatcherNotice<'_>) {
+        self.inner.show(notice);
+        match notice {
+            DispatcherNotice::Recorded(recorded) => self.recorded(recorded),
+            DispatcherNotice::Resumed { run, log } => self.resumed(*run, log),
+            DispatcherNotice::OutputLine { .. } | DispatcherNotice::Stopping | DispatcherNotice::Note(_) => {}
+        }
+        self.forward_notes();
+    }
+}
+
+/// A renderer that prints only notes.
+struct NoteRenderer<'a>(&'a Console);
+
+impl Renderer for NoteRenderer<'_> {
+    fn show(&mut self, notice: &DispatcherNotice<'_>) {
+        match notice {
+            DispatcherNotice::Note(note) => self.0.note(note),
+            DispatcherNotice::Recorded(_)
+            | DispatcherNotice::Resumed { .. }
+            | DispatcherNotice::OutputLine { .. }
+            | DispatcherNotice::Stopping => {}
+        }
+    }
+}
+
+/// Resends undelivered notifications when there is nothing to work on.
+pub fn resend_undelivered(project: &Project, console: &Console) {
+    let receipts = delivery_log(&project.layout);
+    if !receipts.runs_with_undelivered().is_empty() {
+        let place = (project.repository.root(), user_presence(console));
+        let store = project.store.clone();
+        let telling = NotifyingRenderer::new(NoteRenderer(console), &project.settings, place, receipts, store);
+        telling.resend_undelivered();
+        telling.finish();
+    }
+}
+
+/// Opens the log of delivered and undelivered notifications.
+pub fn delivery_log(layout: &Layout) -> DeliveryLog {
+    DeliveryLog::open(layout.delivered_notifications(), host::now())
+}
+
+/// The environment in which channels run.
+pub fn channel_context(root: &Path, person: Presence) -> ChannelContext {
+    let text = |word: std::ffi::OsString| word.to_string_lossy().into_owned();
+    let variables = host::environment().into_iter().map(|(name, value)| (text(name), text(value)));
+    let variables = variables.collect();
+    // Without its own path signoff can start no command either; starting one then fails with an error.
+    let program = host::program().unwrap_or_default();
+    ChannelContext { directory: root.to_owned(), variables, presence: person, program, timeouts: notify_timeouts() }
+}
+
+/// Where the user can be reached; with `--quiet` nowhere on this terminal.
+pub fn user_presence(console: &Console) -> Presence {
+    if console.verbosity == Verbosity::Quiet { Presence::Undisturbed } else { terminal_presence() }
+}
+
+/// The user is at the terminal if stderr is one.
+pub fn terminal_presence() -> Presence {
+    if !stderr().is_terminal() {
+        return Presence::Elsewhere;
+    }
+    // A failed write is ignored.
+    Presence::AtTerminal(Arc::new(|bytes: &[u8]| stderr().lock().write_all(bytes).unwrap_or_default()))
+}
+
+/// The name of the repository: that of its directory.
+pub fn project(root: &Path) -> String {
+    root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// The retry options; tests set a shorter backoff.
+fn notify_timeouts() -> NotifyTimeouts {
+    let backoff = host::test_number("SIGNOFF_TEST_NOTIFY_MS").map(Duration::from_millis);
+    let usual = NotifyTimeouts::default();
+    NotifyTimeouts { backoff: backoff.unwrap_or(usual.backoff), ..usual }
+}

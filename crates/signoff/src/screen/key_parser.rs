@@ -1,0 +1,229 @@
+//! Parses the bytes that a terminal sends into keys.
+
+use signoff_term::tui::TuiKey;
+
+/// The first byte of an escape sequence.
+pub const ESCAPE: u8 = 0x1b;
+
+/// Maximum length of an escape sequence.
+const MAX_SEQUENCE: usize = 32;
+
+/// The sequences before and after pasted text (bracketed paste).
+const PASTE_START: &[u8] = b"\x1b[200~";
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// An incremental parser from bytes to keys.
+#[derive(Debug, Default)]
+pub struct KeyParser {
+    /// An incomplete character or escape sequence.
+    rest: Vec<u8>,
+    /// Whether the parser is inside pasted text.
+    pasting: bool,
+}
+
+impl KeyParser {
+    /// Whether an escape sequence is incomplete.
+    pub fn is_incomplete(&self) -> bool {
+        self.rest.first() == Some(&ESCAPE)
+    }
+
+    pub fn is_pasting(&self) -> bool {
+        self.pasting
+    }
+
+    /// Stops waiting for the end of a paste.
+    pub fn give_up_paste(&mut self) {
+        (self.pasting, self.rest) = (false, Vec::new());
+    }
+
+    /// Returns the keys in `typed`. `over` means that no more input is available: an escape alone is then a key, and an
+    /// incomplete sequence is dropped.
+    pub fn parse(&mut self, typed: &[u8], over: bool) -> Vec<TuiKey> {
+        let mut bytes = std::mem::take(&mut self.rest);
+        bytes.extend(typed);
+        let (mut found, mut rest) = (Vec::new(), bytes.as_slice());
+        while !rest.is_empty() {
+            let before = rest.len();
+            rest =
+                if self.pasting { self.parse_pasted(rest, &mut found) } else { self.parse_key(rest, over, &mut found) };
+            if rest.len() == before {
+                break;
+            }
+        }
+        self.rest = rest.to_owned();
+        found
+    }
+
+    /// Parses one key or the start of a paste. Returns the remaining bytes; all of them if more input is needed.
+    fn parse_key<'a>(&mut self, bytes: &'a [u8], over: bool, found: &mut Vec<TuiKey>) -> &'a [u8] {
+        if let Some(left) = bytes.strip_prefix(PASTE_START) {
+            self.pasting = true;
+            return left;
+        }
+        let Some((&first, more)) = bytes.split_first() else { return bytes };
+        let (press, left) = match first {
+            ESCAPE if !over && is_partial_sequence(more) => return bytes,
+            ESCAPE => parse_escape(more),
+            0x00..0x20 | 0x7f => (control_key(first), more),
+            0x20.. => match parse_char(bytes) {
+                Some((char, left)) => (Some(TuiKey::Char(char)), left),
+                None if is_partial_char(bytes) => return bytes,
+                None => (None, more),
+            },
+        };
+        found.extend(press);
+        left
+    }
+
+    /// Parses one pasted character or the end of a paste. Line breaks and tabs become spaces.
+    fn parse_pasted<'a>(&mut self, bytes: &'a [u8], found: &mut Vec<TuiKey>) -> &'a [u8] {
+        if let Some(left) = bytes.strip_prefix(PASTE_END) {
+            self.pasting = false;
+            return left;
+        }
+        let Some((&first, more)) = bytes.split_first() else { return bytes };
+        let (press, left) = match first {
+            ESCAPE if PASTE_END.starts_with(bytes) => return bytes,
+            b'\r' | b'\n' | b'\t' => (Some(TuiKey::Pasted(' ')), more),
+            0x00..0x20 | 0x7f => (None, more),
+            0x20.. => match parse_char(bytes) {
+                Some((char, left)) => (Some(TuiKey::Pasted(char)), left),
+                None if is_partial_char(bytes) => return bytes,
+                None => (None, more),
+            },
+        };
+        found.extend(press);
+        left
+    }
+}
+
+fn control_key(byte: u8) -> Option<TuiKey> {
+    match byte {
+        b'\r' | b'\n' => Some(TuiKey::Enter),
+        b'\t' => Some(TuiKey::Tab),
+        0x08 | 0x7f => Some(TuiKey::Backspace),
+        0x01..=0x1a => Some(TuiKey::Ctrl(char::from(byte - 1 + b'a'))),
+        _ => None,
+    }
+}
+
+/// Whether the sequence after an escape is incomplete.
+fn is_partial_sequence(rest: &[u8]) -> bool {
+    match rest {
+        [] | [b'O'] => true,
+        [b'[', sequence @ ..] => sequence.len() < MAX_SEQUENCE && !sequence.iter().any(|byte| is_final_byte(*byte)),
+        _ => false,
+    }
+}
+
+/// Whether a byte ends a sequence.
+fn is_final_byte(byte: u8) -> bool {
+    (0x40..=0x7e).contains(&byte)
+}
+
+/// Parses what follows an escape. An escape alone is a key.
+fn parse_escape(rest: &[u8]) -> (Option<TuiKey>, &[u8]) {
+    match rest {
+        [b'[', sequence @ ..] => parse_csi(sequence),
+        [b'O', last, left @ ..] => (csi_key(&[], *last), left),
+        _ => (Some(TuiKey::Esc), rest),
+    }
+}
+
+/// Parses a CSI sequence such as `5~`, `A` or `1;5C`: parameters and a final byte.
+fn parse_csi(rest: &[u8]) -> (Option<TuiKey>, &[u8]) {
+    let length = rest.iter().position(|byte| is_final_byte(*byte));
+    let Some((numbers, [last, left @ ..])) = length.and_then(|length| rest.split_at_checked(length)) else {
+        return (None, &[]);
+    };
+    (csi_key(numbers, *last), left)
+}
+
+/// The key of a sequence. Modifiers are ignored.
+fn csi_key(numbers: &[u8], last: u8) -> Option<TuiKey> {
+    let number = numbers.split(|byte| *byte == b';').next().unwrap_or_default();
+    match (last, number) {
+        (b'A', _) => Some(TuiKey::Up),
+        (b'B', _) => Some(TuiKey::Down),
+        (b'C', _) => Some(TuiKey::Right),
+        (b'D', _) => Some(TuiKey::Left),
+        (b'H', _) | (b'~', b"1" | b"7") => Some(TuiKey::Home),
+        (b'F', _) | (b'~', b"4" | b"8") => Some(TuiKey::End),
+        (b'Z', _) => Some(TuiKey::BackTab),
+        (b'M', _) => Some(TuiKey::Enter),
+        (b'~', b"3") => Some(TuiKey::Delete),
+        (b'~', b"5") => Some(TuiKey::PageUp),
+        (b'~', b"6") => Some(TuiKey::PageDown),
+        _ => None,
+    }
+}
+
+fn parse_char(bytes: &[u8]) -> Option<(char, &[u8])> {
+    (1..=bytes.len().min(4)).find_map(|length| {
+        let (head, left) = bytes.split_at_checked(length)?;
+        Some((std::str::from_utf8(head).ok()?.chars().next()?, left))
+    })
+}
+
+/// Whether these bytes are an incomplete UTF-8 character.
+fn is_partial_char(bytes: &[u8]) -> bool {
+    bytes.len() < 4 && std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(text: &str) -> Vec<TuiKey> {
+        KeyParser::default().parse(text.as_bytes(), true)
+    }
+
+    #[test]
+    fn keys_are_parsed_from_terminal_sequences() {
+        use TuiKey::{BackTab, Backspace, Char, Ctrl, Delete, Down, End, Enter, Esc, Home, PageDown, PageUp, Tab, Up};
+        assert_eq!(all("q?ü漢"), [Char('q'), Char('?'), Char('ü'), Char('漢')]);
+        assert_eq!(all("\r\t\x7f\x03\x1a"), [Enter, Tab, Backspace, Ctrl('c'), Ctrl('z')]);
+        assert_eq!(all("\x1b[A\x1bOB\x1b[1;5A"), [Up, Down, Up]);
+        assert_eq!(all("\x1b[H\x1b[4~\x1b[5~\x1b[6~\x1b[3~\x1b[Z"), [Home, End, PageUp, PageDown, Delete, BackTab]);
+        assert_eq!(all("\x1b"), [Esc]);
+        assert_eq!(all("\x1bq"), [Esc, Char('q')]);
+        assert_eq!(all("\x1b[15~x\x1b[<0;1;1mj"), [Char('x'), Char('j')]);
+    }
+
+    /// The parsed keys do not depend on how the bytes are split.
+    #[test]
+    fn a_key_may_be_split_over_several_reads() {
+        let typed = "\x1b[A\x1b[1;5Bq\x1bOC\x1b[6~j\x1b[200~a\r\nü\x1b[A\x1b[201~kü".as_bytes();
+        let whole = KeyParser::default().parse(typed, false);
+        for at in 0..typed.len() {
+            let mut typing = KeyParser::default();
+            let mut found = typing.parse(&typed[..at], false);
+            found.extend(typing.parse(&typed[at..], false));
+            assert_eq!(found, whole, "cut at {at}");
+        }
+        let mut typing = KeyParser::default();
+        assert_eq!(typing.parse(b"j\x1b", false), [TuiKey::Char('j')]);
+        assert!(typing.is_incomplete());
+        assert_eq!(typing.parse(b"[1;", true), []);
+    }
+
+    #[test]
+    fn pasted_text_is_never_a_key() {
+        use TuiKey::{Char, Pasted};
+        let pasted = all("c\x1b[200~y\ncq\x03\x1b[201~q");
+        assert_eq!(pasted, [Char('c'), Pasted('y'), Pasted(' '), Pasted('c'), Pasted('q'), Char('q')]);
+        let mut typing = KeyParser::default();
+        assert_eq!(typing.parse(b"\x1b[200~a\x1b[20", true), [Pasted('a')]);
+        assert!(typing.is_pasting());
+        typing.give_up_paste();
+        assert_eq!(typing.parse(b"q", false), [Char('q')]);
+    }
+
+    #[test]
+    fn a_character_may_be_split_over_several_reads() {
+        let mut typing = KeyParser::default();
+        assert_eq!(typing.parse(&"aü".as_bytes()[..2], false), [TuiKey::Char('a')]);
+        assert_eq!(typing.parse(&"ü".as_bytes()[1..], false), [TuiKey::Char('ü')]);
+        assert_eq!(KeyParser::default().parse(&[0xff, b'a'], false), [TuiKey::Char('a')]);
+    }
+}

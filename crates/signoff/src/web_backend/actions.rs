@@ -1,0 +1,146 @@
+//! Performs the actions of the web pages with the same code as the commands of the same names.
+
+use std::path::Path;
+
+use signoff_core::ids::TaskId;
+use signoff_core::task::{TaskSpec, TaskType};
+use signoff_engine::git::Repository;
+use signoff_serve::web::{ActionOutcome, AddTask, RequestError, RequestErrorKind, WebAction};
+use signoff_store::Store;
+use signoff_term::line;
+
+use super::request_error;
+use crate::command::decide::DecisionResult;
+use crate::command::{add, answer, cancel, dispute, edit, retry};
+use crate::error::CliError;
+use crate::host;
+use crate::project::{Project, ReadOnlyProject, user_git, with_checks};
+use crate::settings;
+
+/// Performs an action.
+pub fn perform(action: WebAction) -> Result<ActionOutcome, RequestError> {
+    let conflict = |failure: CliError| request_error(&failure, RequestErrorKind::Conflict);
+    match action {
+        WebAction::Answer { question, choice } => answered(&question, &choice).map_err(conflict),
+        WebAction::Retry { task } => retried(&open_project(task)?, task).map_err(conflict),
+        WebAction::Cancel { task } => cancelled(&open_project(task)?, task).map_err(conflict),
+        WebAction::Edit { task, verdict, reason } => {
+            edited(&open_project(task)?, task, &verdict, &reason).map_err(conflict)
+        }
+        WebAction::Dispute { finding, task, reason } => disputed(&finding, task, &reason).map_err(conflict),
+        WebAction::Add(new) => added(new).map_err(|failure| request_error(&failure, RequestErrorKind::Invalid)),
+    }
+}
+
+/// Opens the project of a task that must exist.
+fn open_project(task: u64) -> Result<ReadOnlyProject, RequestError> {
+    let found = ReadOnlyProject::for_task(TaskId(task)).and_then(|project| project.task(TaskId(task)).map(|_| project));
+    found.map_err(|failure| request_error(&failure, RequestErrorKind::NotFound))
+}
+
+fn done(message: String, hint: Option<String>) -> ActionOutcome {
+    ActionOutcome { message, hint, added_task: None }
+}
+
+fn answered(question: &str, choice: &str) -> Result<ActionOutcome, CliError> {
+    let none = || CliError::usage("there is no open question").hint("`signoff status` shows what each task waits for");
+    let project = ReadOnlyProject::find()?.ok_or_else(none)?;
+    let answer::RecordedAnswer { question, place, result: taken } = answer::answer(&project, question, choice)?;
+    let message = format!("{} answered: {choice}", question.id);
+    let hint = match &taken {
+        DecisionResult::HandedOver => None,
+        DecisionResult::Recorded { note } => {
+            let ended = line::ending_lines(&project.store.log(place.run)?, &place.loop_id);
+            let next = answer::next_step(&project, (place.run, &place.loop_id), &ended)?;
+            joined(note.iter().cloned().chain(next))
+        }
+    };
+    Ok(done(message, hint))
+}
+
+fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome, CliError> {
+    let result = retry::retry(project, TaskId(task))?;
+    Ok(done(format!("Task #{task} goes on"), continue_hint(&result, task)))
+}
+
+/// The command that continues a task that no process is driving.
+fn continue_hint(result: &DecisionResult, task: u64) -> Option<String> {
+    match result {
+        DecisionResult::HandedOver => None,
+        DecisionResult::Recorded { note } => {
+            joined(note.iter().cloned().chain([format!("`signoff work {task}` works it")]))
+        }
+    }
+}
+
+fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome, CliError> {
+    let notes = cancel::cancel(project, TaskId(task))?;
+    Ok(done(format!("Task #{task} cancelled"), joined(notes.into_iter())))
+}
+
+fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> Result<ActionOutcome, CliError> {
+    let result = edit::edit(project, TaskId(task), (verdict, host::user_name()), reason)?;
+    let message = format!("Task #{task} is {} by {}", verdict.to_ascii_uppercase(), host::user_name());
+    Ok(done(message, result.note().map(str::to_owned)))
+}
+
+fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome, CliError> {
+    let none = || {
+        CliError::usage(format!("there is no finding {finding}")).hint("`signoff show ID` lists the findings of a task")
+    };
+    let project = ReadOnlyProject::find()?.ok_or_else(none)?;
+    let (place, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
+    let message = format!("Finding {} is refuted by {}", place.finding, host::user_name());
+    Ok(done(message, result.note().map(str::to_owned)))
+}
+
+fn added(new: AddTask) -> Result<ActionOutcome, CliError> {
+    let spec = spec(new)?;
+    let (project, title) = (Project::open()?, spec.title.clone());
+    // Store no choice that equals the default.
+    let usual = project.settings.expected(&TaskSpec { auto_review: None, ..spec.clone() })?.auto_review;
+    let spec = TaskSpec { auto_review: spec.auto_review.filter(|asked| *asked != usual), ..spec };
+    add::check_dependencies(&project, &spec)?;
+    let task = add::add(&project, spec)?;
+    Ok(ActionOutcome {
+        message: format!("Added task #{task}: {title}"),
+        hint: Some("`signoff work` works it".to_owned()),
+        added_task: Some(task.0),
+    })
+}
+
+/// Whether tasks are reviewed by default: the initial state of the checkbox for new tasks.
+pub fn reviews_by_default(root: &Path) -> bool {
+    let settings = settings::load(Some(root)).map(|settings| match Repository::discover(&user_git(), root) {
+        Ok(repository) => with_checks(&repository, settings),
+        Err(_) => settings,
+    });
+    let expected = settings.and_then(|settings| Ok(settings.expected(&TaskSpec::default())?));
+    // Errors in the settings are reported when the task is added.
+    expected.is_ok_and(|expected| expected.auto_review)
+}
+
+fn spec(new: AddTask) -> Result<TaskSpec, CliError> {
+    let kind = match new.kind.as_str() {
+        "" => TaskType::default(),
+        word => TaskType::parse(word).ok_or_else(|| {
+            let known = TaskType::ALL.map(TaskType::as_str).join(", ");
+            CliError::usage(format!("there is no type `{word}`")).hint(format!("there are {known}"))
+        })?,
+    };
+    if new.max_cycles == Some(0) {
+        return Err(CliError::usage("a task needs at least one review").hint("leave the number out, or write 1"));
+    }
+    Ok(TaskSpec {
+        kind,
+        auto_review: Some(new.auto_review),
+        max_review_cycles: new.max_cycles,
+        depends_on: new.depends_on.into_iter().map(TaskId).collect(),
+        ..TaskSpec::from_text(&new.text)
+    })
+}
+
+fn joined(notes: impl Iterator<Item = String>) -> Option<String> {
+    let all: Vec<String> = notes.collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}

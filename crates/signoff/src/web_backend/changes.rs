@@ -1,0 +1,144 @@
+//! Detects changes for the web pages: new facts, runs that start or stop, and new agent output.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use signoff_core::ids::LoopId;
+use signoff_engine::layout::DIRECTORY;
+use signoff_serve::web::{ChangeSet, Watcher};
+use signoff_store::{SqliteStore, Store};
+
+use super::affected;
+use super::store_id::StoreId;
+use crate::error::CliError;
+use crate::log_follower::LogFollower;
+
+/// The leases are checked on every 20th poll, because a killed process records nothing.
+const LEASE_POLLS: u64 = 20;
+
+/// Agent output and the identity of the store are checked on every 4th poll.
+const OUTPUT_POLLS: u64 = 4;
+
+pub struct ChangeWatcher {
+    /// The directory of the store.
+    store_dir: PathBuf,
+    /// `None` as long as there is no store.
+    open: Option<FollowedStore>,
+    /// The error if the store could not be opened or read.
+    error: Option<String>,
+    polls: u64,
+    /// The length of each running attempt's transcript.
+    transcript_lengths: BTreeMap<PathBuf, u64>,
+}
+
+struct FollowedStore {
+    /// Identifies the opened file. A deleted file stays readable but never changes.
+    id: Option<StoreId>,
+    store: Arc<SqliteStore>,
+    follower: LogFollower,
+    driven: BTreeSet<u64>,
+}
+
+impl ChangeWatcher {
+    pub fn new(root: &Path) -> Self {
+        let own = root.join(DIRECTORY);
+        let mut this = Self { store_dir: own, open: None, error: None, polls: 0, transcript_lengths: BTreeMap::new() };
+        this.open();
+        this
+    }
+
+    /// Opens the store. Returns true if it was opened or if the error is a new one.
+    fn open(&mut self) -> bool {
+        let (open, broken) = match FollowedStore::new(&self.store_dir) {
+            Ok(open) => (open, None),
+            Err(failure) => (None, Some(failure.message().to_owned())),
+        };
+        let news = open.is_some() || broken != self.error;
+        (self.open, self.error) = (open, broken);
+        news
+    }
+}
+
+impl Watcher for ChangeWatcher {
+    fn poll(&mut self) -> ChangeSet {
+        self.polls += 1;
+        // The store was deleted or replaced.
+        let gone = self.open.take_if(|open| {
+            self.polls.is_multiple_of(OUTPUT_POLLS) && StoreId::of_directory(&self.store_dir) != open.id
+        });
+        let Some(open) = &mut self.open else {
+            let news = self.open() || gone.is_some();
+            return if news { ChangeSet::everything() } else { ChangeSet::default() };
+        };
+        let mut change = match open.poll(self.polls.is_multiple_of(LEASE_POLLS)) {
+            Ok(change) => change,
+            Err(failure) => {
+                // The pages show the error.
+                (self.open, self.error) = (None, Some(failure.message().to_owned()));
+                return ChangeSet::everything();
+            }
+        };
+        if self.polls.is_multiple_of(OUTPUT_POLLS) {
+            change.transcripts.extend(self.tasks_with_output());
+        }
+        change
+    }
+}
+
+impl ChangeWatcher {
+    /// Returns the tasks whose agents have written output since the last call.
+    fn tasks_with_output(&mut self) -> BTreeSet<u64> {
+        let links = fs::read_dir(self.store_dir.join("live")).into_iter().flatten().flatten();
+        let mut said = BTreeMap::new();
+        let mut tasks = BTreeSet::new();
+        for attempt in links.filter_map(|link| fs::read_link(link.path()).ok()) {
+            let length = attempt.join("stdout").metadata().map_or(0, |file| file.len());
+            if self.transcript_lengths.get(&attempt).copied().unwrap_or(0) != length {
+                tasks.extend(task_of(&attempt));
+            }
+            said.insert(attempt, length);
+        }
+        self.transcript_lengths = said;
+        tasks
+    }
+}
+
+/// The task of an attempt, from its directory: the parent is named after the loop.
+fn task_of(attempt: &Path) -> Option<u64> {
+    let name = attempt.parent()?.file_name()?.to_str()?;
+    affected::task_of_loop(&LoopId::new(name))
+}
+
+impl FollowedStore {
+    fn new(own: &Path) -> Result<Option<Self>, CliError> {
+        // Read the identity before opening: a file replaced in between is noticed by the next poll.
+        let same = StoreId::of_directory(own);
+        let Some(store) = SqliteStore::open_existing(own)?.map(Arc::new) else { return Ok(None) };
+        let follow = LogFollower::from_now(store.clone())?;
+        let driven = driven(&store)?;
+        Ok(Some(Self { id: same, store, follower: follow, driven }))
+    }
+
+    fn poll(&mut self, check_leases: bool) -> Result<ChangeSet, CliError> {
+        let mut change = affected::change_of(&self.follower.poll()?);
+        if check_leases {
+            let driven = driven(&self.store)?;
+            change.everything |= driven != self.driven;
+            self.driven = driven;
+        }
+        Ok(change)
+    }
+}
+
+/// The runs that a process is driving now.
+fn driven(store: &SqliteStore) -> Result<BTreeSet<u64>, CliError> {
+    let mut driven = BTreeSet::new();
+    for run in store.open_runs()? {
+        if store.is_held(run.id)? {
+            driven.insert(run.id.0);
+        }
+    }
+    Ok(driven)
+}
