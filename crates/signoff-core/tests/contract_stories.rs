@@ -1,15 +1,13 @@
 //! How each contract parses the answers of reviewers: valid, untidy and hostile ones.
 
-mod contract_stories {
-    mod auto;
-    mod bodies;
-    mod instructions;
-    mod json;
-    mod markdown;
-    mod prefix;
-    mod render;
-    mod report;
-    mod severity;
-    mod tool;
-    mod xml;
-}
+mod auto;
+mod bodies;
+mod instructions;
+mod json;
+mod markdown;
+mod prefix;
+mod render;
+mod report;
+mod severity;
+mod tool;
+mod xml;

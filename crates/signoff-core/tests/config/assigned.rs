@@ -6,7 +6,7 @@ use signoff_core::settings::{
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::{Phase, Role};
 
-use crate::configured;
+use crate::config::configured;
 
 /// Asks about one phase of a task's workflow.
 struct Asked<'a> {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use signoff_core::settings::{Flag, Layer, MAX_FILE_BYTES, VARIABLES, read};
 
-use crate::try_configured;
+use crate::config::try_configured;
 
 #[test]
 fn a_file_that_is_too_long_is_refused_at_once() {

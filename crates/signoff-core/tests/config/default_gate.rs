@@ -3,7 +3,7 @@
 use signoff_core::settings::{Settings, TaskFlags};
 use signoff_core::task::TaskSpec;
 
-use crate::configured;
+use crate::config::configured;
 
 /// The reviewers of a task, or a placeholder if its gate is off.
 fn judges(settings: &Settings, task: &TaskSpec, flags: &TaskFlags) -> String {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use signoff_core::settings::{AgentKind, VARIABLES, keys};
 
-use crate::configured;
+use crate::config::configured;
 
 const GUIDE: &str = include_str!("../../../../docs/guide/src/reference/configuration.md");
 

@@ -5,7 +5,7 @@ use signoff_core::settings::{ConfigError, Layer, Settings, TaskFlags, read};
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::PRESETS;
 
-use crate::{configured, try_configured};
+use crate::config::{configured, try_configured};
 
 const GUIDE: &str = include_str!("../../../../docs/guide/src/reference/configuration.md");
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use signoff_core::policy::TimeSpan;
 use signoff_core::settings::{Flag, LandingMethod, Layer, Sandbox, Settings, StoreLocation, read};
 
-use crate::configured;
+use crate::config::configured;
 
 /// The rows that do not come from the program itself.
 fn written(settings: &Settings) -> String {

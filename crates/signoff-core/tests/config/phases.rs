@@ -7,7 +7,7 @@ use signoff_core::settings::{ConfigError, JobPlace, Layer, Settings, read};
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::{PhaseKind, Workflow};
 
-use crate::{configured, try_configured};
+use crate::config::{configured, try_configured};
 
 /// Who plays each phase of a workflow: agent, model and time; and the helpers.
 fn players(settings: &Settings, workflow: &Workflow) -> String {

@@ -6,7 +6,7 @@ use signoff_core::settings::{ExpectedReviews, TaskFlags};
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::{GateKeys, Phase, PhaseKind, Workflow};
 
-use crate::configured;
+use crate::config::configured;
 
 fn task(kind: TaskType) -> TaskSpec {
     TaskSpec { kind, ..TaskSpec::from_text("Add login") }

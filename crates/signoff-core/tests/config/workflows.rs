@@ -6,7 +6,7 @@ use signoff_core::review::{FailThreshold, ReviewerKind};
 use signoff_core::settings::{ConfigError, SettingOrigin, Settings};
 use signoff_core::workflow::{Completion, GatePolicy, PRESETS, Phase, Workflow, preset};
 
-use crate::{configured, try_configured};
+use crate::config::{configured, try_configured};
 
 fn gate<'w>(workflow: &'w Workflow, name: &str) -> &'w GatePolicy {
     let mut phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);

@@ -8,8 +8,8 @@ use signoff_core::machine::{self, Event, Job, JobKind, Loop, Outcome, PauseReaso
 use signoff_core::view::RunView;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact, from_json, to_json};
 
-use crate::drive::{Drive, Next};
-use crate::say;
+use crate::group::drive::{Drive, Next};
+use crate::group::say;
 
 fn plans() -> impl Strategy<Value = Vec<Vec<LoopId>>> {
     let plans = [vec![vec!["a"]], vec![vec!["a", "b"], vec!["c"]], vec![vec!["a", "b", "c"]]];

@@ -6,7 +6,7 @@ use signoff_core::ids::{AttemptId, QuestionId};
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{AttemptFailure, Choice, Event, FinalVerdict, Loop, Policy, Stage, step};
 
-use crate::{say, world};
+use crate::group::{say, world};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]

@@ -9,7 +9,7 @@ use signoff_core::machine::{self, Event, Loop, Outcome, Policy};
 use signoff_core::review::Finding;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
-use crate::{say, world};
+use crate::group::{say, world};
 
 pub struct Drive {
     pub policy: Policy,

@@ -6,8 +6,8 @@ use signoff_core::machine::{AttemptSlot, Event, Loop, PauseReason, Policy, WorkR
 use signoff_core::policy::Effort;
 use signoff_core::workflow::preset;
 
-use crate::drive::{Drive, EventOrder, Next};
-use crate::say;
+use crate::group::drive::{Drive, EventOrder, Next};
+use crate::group::say;
 
 fn policy(effort: Effort) -> Policy {
     Policy::new(preset("loops").expect("shipped").with_effort(effort))

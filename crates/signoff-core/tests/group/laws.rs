@@ -8,7 +8,7 @@ use signoff_core::ids::LoopId;
 use signoff_core::machine::Outcome;
 use signoff_core::workflow::{Arrangement, Landing};
 
-use crate::explore::{Explored, Node, RunStep, World, approved, explore, slots};
+use crate::group::explore::{Explored, Node, RunStep, World, approved, explore, slots};
 
 fn world(arrangement: Arrangement, landing: Landing, jobs: usize) -> World {
     let policy = RunPolicy {

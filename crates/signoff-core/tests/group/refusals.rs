@@ -5,7 +5,7 @@ use signoff_core::ids::{AttemptId, QuestionId};
 use signoff_core::machine::{AttemptFailure, Event, Loop, Policy, replay};
 use signoff_core::review::Verdict;
 
-use crate::say;
+use crate::group::say;
 
 fn plan() -> Policy {
     say::small("plan")

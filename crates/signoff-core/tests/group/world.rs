@@ -8,7 +8,7 @@ use signoff_core::machine::{
 use signoff_core::review::Verdict;
 use signoff_core::workflow::Completion;
 
-use crate::say;
+use crate::group::say;
 
 pub fn next_head(this: &Loop) -> Head {
     let number: u32 = this.head.commit.as_str().trim_start_matches('c').parse().unwrap_or(0);

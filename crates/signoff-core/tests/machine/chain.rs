@@ -9,8 +9,8 @@ use signoff_core::machine::{AttemptFailure, Event, FallbackChain, LimitPlan, Pau
 use signoff_core::policy::TimeSpan;
 use signoff_core::rate_limit::{Backoff, MAX_WAIT, RateLimited};
 
-use crate::say::reviewed;
-use crate::story::Story;
+use crate::machine::say::reviewed;
+use crate::machine::story::Story;
 
 const MOST: u32 = 4;
 const BACKOFF: Backoff = Backoff { first: TimeSpan { seconds: 1 }, max: TimeSpan { seconds: 2 } };

@@ -11,7 +11,7 @@ use signoff_core::machine::{
 use signoff_core::review::{Review, ReviewedRevision, Severity, Verdict};
 use signoff_core::workflow::{Completion, PhaseKind, Role};
 
-use crate::say;
+use crate::machine::say;
 
 /// How many disturbances and repetitions one path may contain, in addition to the answers of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -12,8 +12,8 @@ use signoff_core::review::FailThreshold;
 use signoff_core::view::{TaskState, TaskStatus};
 use signoff_core::workflow::{Phase, PhaseKind, Role, new_project};
 
-use crate::explore::{Cost, Explored, LoopStep, Node, PathBounds, explore, last_panel, outcome};
-use crate::say;
+use crate::machine::explore::{Cost, Explored, LoopStep, Node, PathBounds, explore, last_panel, outcome};
+use crate::machine::say;
 
 const fn bounds(disturbances: u8, repeats: u8) -> PathBounds {
     PathBounds { disturbances, repeats }
@@ -322,6 +322,6 @@ fn every_reason_is_documented() {
         .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
         .map(|(code, _)| code)
         .collect();
-    let known: Vec<_> = Reason::ALL.iter().map(crate::story::text).collect();
+    let known: Vec<_> = Reason::ALL.iter().map(crate::machine::story::text).collect();
     assert_eq!(documented, known);
 }

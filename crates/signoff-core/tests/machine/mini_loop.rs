@@ -14,8 +14,8 @@ use signoff_core::policy::{Bound, OnExhausted, OnFailure};
 use signoff_core::review::{FailThreshold, Review, ReviewerKind, Severity};
 use signoff_core::workflow::{GatePolicy, PhaseKind, preset};
 
-use crate::say;
-use crate::story::Story;
+use crate::machine::say;
+use crate::machine::story::Story;
 
 /// Expected results at a review.
 const AT_A_GATE: &str = "

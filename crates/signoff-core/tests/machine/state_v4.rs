@@ -12,7 +12,7 @@ use signoff_core::task::{ImportedIteration, TaskSpec};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 
-use crate::say;
+use crate::machine::say;
 
 fn policy(mode: IterationMode) -> Policy {
     let mut workflow = preset("phases").and_then(|workflow| workflow.in_mode(mode.as_str())).expect("shipped");

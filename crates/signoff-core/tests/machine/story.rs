@@ -11,7 +11,7 @@ use signoff_core::policy::TimeSpan;
 use signoff_core::rate_limit::{Backoff, RateLimited};
 use signoff_core::review::{Finding, Review, Severity};
 
-use crate::say;
+use crate::machine::say;
 
 pub struct Story {
     pub policy: Policy,

@@ -3,7 +3,7 @@
 use signoff_core::merge::{MergedReview, merge};
 use signoff_core::review::{FailThreshold, Finding, Review};
 
-use crate::panel::*;
+use crate::merge::panel::*;
 
 const ADD: &str = "Add a null check to parse()";
 const REMOVE: &str = "Remove the null check from parse()";

@@ -3,7 +3,7 @@
 use signoff_core::merge::{MergedReview, merge};
 use signoff_core::review::{FailThreshold, Finding, Review};
 
-use crate::panel::*;
+use crate::merge::panel::*;
 
 const SAID: &str = "The session token is written to the log in clear text";
 

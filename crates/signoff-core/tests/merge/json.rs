@@ -3,7 +3,7 @@
 use signoff_core::merge::merge;
 use signoff_core::review::FailThreshold;
 
-use crate::panel::*;
+use crate::merge::panel::*;
 
 #[test]
 fn json_of_the_example() {

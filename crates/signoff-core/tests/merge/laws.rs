@@ -10,7 +10,7 @@ use signoff_core::review::{
     Confidence, FailThreshold, Finding, Inconclusive, Note, Review, ReviewerKind, Severity, Verdict,
 };
 
-use crate::panel;
+use crate::merge::panel;
 
 /// Hostile text: markup of every format, control characters, injected verdicts.
 fn hostile() -> impl Strategy<Value = String> {

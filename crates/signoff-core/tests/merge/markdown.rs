@@ -4,7 +4,7 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{ReviewFormat, render};
 use signoff_core::review::{FailThreshold, Review, Verdict};
 
-use crate::panel::*;
+use crate::merge::panel::*;
 
 #[test]
 fn markdown_of_the_example() {

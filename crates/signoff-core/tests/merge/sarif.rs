@@ -2,7 +2,7 @@
 
 use signoff_core::review::Finding;
 
-use crate::panel::*;
+use crate::merge::panel::*;
 
 #[test]
 fn sarif_of_the_example() {

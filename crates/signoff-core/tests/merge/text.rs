@@ -2,7 +2,7 @@
 
 use signoff_core::merge::render::ReviewFormat;
 
-use crate::panel::*;
+use crate::merge::panel::*;
 
 #[test]
 fn formats_have_names() {

@@ -3,7 +3,7 @@
 use signoff_core::merge::merge;
 use signoff_core::review::{FailThreshold, Review, Verdict};
 
-use crate::panel::*;
+use crate::merge::panel::*;
 
 fn word(reviews: &[Review], bar: FailThreshold) -> String {
     let merged = merge(reviews, bar);

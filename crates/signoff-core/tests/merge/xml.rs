@@ -1,6 +1,6 @@
 //! The merged review as XML.
 
-use crate::panel::*;
+use crate::merge::panel::*;
 
 #[test]
 fn xml_of_the_example() {

@@ -11,7 +11,7 @@ use signoff_core::prompt::{
 };
 use signoff_core::review::{Finding, Inconclusive, ReviewerKind, Violation, ViolationCode};
 
-use crate::fixture::{CONTRACTS, OTHERS, ask, code_finding, refuted, spec_finding};
+use crate::prompt::fixture::{CONTRACTS, OTHERS, ask, code_finding, refuted, spec_finding};
 
 const CASES: u64 = 200;
 

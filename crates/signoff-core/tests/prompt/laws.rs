@@ -8,7 +8,7 @@ use signoff_core::prompt::{
 };
 use signoff_core::review::{Finding, ReviewerKind};
 
-use crate::fixture::{CONTRACTS, WORKTREE, ask, code_finding, review, work};
+use crate::prompt::fixture::{CONTRACTS, WORKTREE, ask, code_finding, review, work};
 
 /// The headings a reader of the prompt sees, level and text as written.
 fn headings(prompt: &str) -> Vec<&str> {

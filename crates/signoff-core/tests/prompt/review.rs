@@ -9,7 +9,9 @@ use signoff_core::prompt::{
 };
 use signoff_core::review::{Inconclusive, ReviewerKind, Violation, ViolationCode};
 
-use crate::fixture::{CONTRACTS, DIFF, PLAN, TASK, WORKTREE, ask, code_finding, refuted, review, spec_finding, work};
+use crate::prompt::fixture::{
+    CONTRACTS, DIFF, PLAN, TASK, WORKTREE, ask, code_finding, refuted, review, spec_finding, work,
+};
 
 /// The prompt with the contract's own instructions named instead of shown: their text is tested in
 /// the contracts' stories.

@@ -6,7 +6,7 @@ use signoff_core::prompt::{
     SynthesisContext, TaskBrief,
 };
 
-use crate::fixture::{DIFF, OTHERS, PLAN, TASK, WORKTREE, code_finding, refuted, spec_finding};
+use crate::prompt::fixture::{DIFF, OTHERS, PLAN, TASK, WORKTREE, code_finding, refuted, spec_finding};
 
 fn implement() -> ImplementContext<'static> {
     ImplementContext { task: TASK, worktree: WORKTREE, attempt: 1, ..ImplementContext::default() }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use signoff_core::view::RunView;
 use signoff_core::wire::{from_json, to_json};
 
-use crate::examples;
+use crate::wire::examples;
 
 fn line() -> Value {
     let answered = examples::all().into_iter().map(|recorded| to_json(&recorded));

@@ -2,7 +2,7 @@
 
 use signoff_core::wire::{Fact, RunFact, from_json, to_json};
 
-use crate::examples;
+use crate::wire::examples;
 
 #[test]
 fn every_fact_round_trips_through_json() {

@@ -14,7 +14,7 @@ use signoff_core::view::{LoopRow, RunView};
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 
-use crate::examples;
+use crate::wire::examples;
 
 fn policy(name: &str) -> Policy {
     let mut workflow = preset(name).expect(name);

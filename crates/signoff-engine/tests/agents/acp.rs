@@ -8,9 +8,9 @@ use signoff_core::settings::AgentKind::{self, Acp};
 use signoff_engine::agent::{AccessMode, AgentFile, SandboxBackend};
 use signoff_engine::builtin::acp::AcpArgs;
 
-use crate::conversation::replay_conversation;
-use crate::replay;
-use crate::test_spec::TestSpec;
+use crate::agents::conversation::replay_conversation;
+use crate::agents::replay;
+use crate::agents::test_spec::TestSpec;
 
 fn acp_spec(command: &[&str]) -> TestSpec {
     let mut spec = TestSpec::writer(Acp);

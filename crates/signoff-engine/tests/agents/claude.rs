@@ -4,8 +4,8 @@ use signoff_core::agent_output::AgentErrorKind;
 use signoff_core::settings::AgentKind;
 use signoff_engine::agent::{AccessMode, SandboxBackend};
 
-use crate::replay::{self, Recording, account, story, story_of_lines};
-use crate::test_spec::TestSpec;
+use crate::agents::replay::{self, Recording, account, story, story_of_lines};
+use crate::agents::test_spec::TestSpec;
 
 const KIND: AgentKind = AgentKind::Claude;
 

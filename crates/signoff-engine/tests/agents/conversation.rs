@@ -19,7 +19,7 @@ use signoff_core::settings::AgentKind::Acp;
 use signoff_engine::builtin::acp::{AcpArgs, AcpJob, run_conversation};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::replay::story;
+use crate::agents::replay::story;
 
 /// A buffer that collects the printed output.
 #[derive(Clone, Default)]

@@ -5,8 +5,8 @@ use std::fs;
 use signoff_core::settings::AgentKind::Copilot;
 use signoff_engine::agent::{AgentFile, SandboxBackend};
 
-use crate::replay::{self, story};
-use crate::test_spec::TestSpec;
+use crate::agents::replay::{self, story};
+use crate::agents::test_spec::TestSpec;
 
 #[test]
 fn a_writer_may_use_every_tool() {

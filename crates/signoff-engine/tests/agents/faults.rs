@@ -6,7 +6,7 @@
 use signoff_core::agent_output::AgentErrorKind;
 use signoff_core::settings::AgentKind::{self, Claude, Codex, Gemini, Opencode};
 
-use crate::replay::{Recording, account};
+use crate::agents::replay::{Recording, account};
 
 /// The recordings of one fault, for each kind that has its own name for it.
 fn recordings(fault: &str) -> [(AgentKind, String); 4] {

@@ -10,7 +10,7 @@ use signoff_core::settings::AgentKind::{
 };
 use signoff_engine::agent::AgentResult;
 
-use crate::replay::{Recording, account};
+use crate::agents::replay::{Recording, account};
 
 const KINDS: [AgentKind; 7] = [Acp, Claude, Codex, Copilot, Gemini, Opencode, Qwen];
 

@@ -3,8 +3,8 @@
 use signoff_core::settings::AgentKind::Opencode;
 use signoff_engine::agent::{AccessMode, SandboxBackend};
 
-use crate::replay::{self, Recording, account, story, story_of_lines};
-use crate::test_spec::TestSpec;
+use crate::agents::replay::{self, Recording, account, story, story_of_lines};
+use crate::agents::test_spec::TestSpec;
 
 #[test]
 fn a_writer_needs_no_permission_and_has_its_own_state() {

@@ -6,8 +6,10 @@ use signoff_core::agent_output::AgentErrorKind;
 use signoff_core::settings::AgentKind::Qwen;
 use signoff_engine::agent::SandboxBackend;
 
-use crate::replay::{Recording, account, check_any_output_is_parsed, check_success_requires_a_closing_line, story};
-use crate::test_spec::TestSpec;
+use crate::agents::replay::{
+    Recording, account, check_any_output_is_parsed, check_success_requires_a_closing_line, story,
+};
+use crate::agents::test_spec::TestSpec;
 
 #[test]
 fn two_turns() {

@@ -4,7 +4,7 @@ use std::fs;
 
 use signoff_engine::git::{NewWorktree, Repository, Uncommitted};
 
-use crate::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, write};
 
 #[test]
 fn a_snapshot_has_everything_and_touches_nothing() {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use signoff_engine::git::{GitError, NewWorktree, Operation, Repository, Worktree};
 
-use crate::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, write};
 
 fn committed_files(fixture: &GitFixture, worktree: &Worktree) -> String {
     fixture.run_in(worktree.path(), &["ls-tree", "-r", "--name-only", "HEAD"])

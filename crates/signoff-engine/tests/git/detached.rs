@@ -1,6 +1,6 @@
 //! Work on a detached `HEAD`: the state of the branch afterwards.
 
-use crate::fixture::GitFixture;
+use crate::git::fixture::GitFixture;
 
 /// Runs `script` in a worktree with a detached `HEAD`. Returns the state of the branch and of `HEAD` afterwards.
 fn state_after(script: &str) -> String {

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use signoff_core::prompt::{DiffContext, LeftOutWhy};
 use signoff_engine::git::GitDiff;
 
-use crate::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, write};
 
 fn lines(count: usize) -> String {
     (1..=count).map(|number| format!("line {number}\n")).collect()

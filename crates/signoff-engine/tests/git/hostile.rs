@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use signoff_engine::git::{GitError, Repository, Uncommitted, Worktree};
 
-use crate::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, write};
 
 const HOOKS: [&str; 19] = [
     "applypatch-msg",

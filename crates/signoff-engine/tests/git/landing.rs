@@ -7,7 +7,7 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 use signoff_engine::git::{GitError, LandTarget, Merge, MoveOutcome, Replay, Repository, Worktree};
 
-use crate::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, write};
 
 /// Writes files in a worktree and commits them.
 fn change(worktree: &Worktree, files: &[(&str, &str)], message: &str) -> Head {

@@ -3,7 +3,7 @@
 use signoff_core::ids::Commit;
 use signoff_engine::git::{Merge, Repository, Worktree};
 
-use crate::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, write};
 
 fn commit(worktree: &Worktree, file: &str, text: &str) -> Commit {
     write(worktree.path(), file, text);

@@ -7,7 +7,7 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 use signoff_engine::git::{CombinedFixes, Repository};
 
-use crate::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, write};
 
 /// Creates a repository with three files of several lines. Returns its tip.
 fn begin() -> (GitFixture, Repository, Head) {

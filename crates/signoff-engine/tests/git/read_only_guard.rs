@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use signoff_engine::git::{Worktree, WorktreeChange};
 
-use crate::fixture::{GitFixture, files, write};
+use crate::git::fixture::{GitFixture, files, write};
 
 /// The state of a worktree: git's status and all files.
 #[derive(Debug, PartialEq, Eq)]

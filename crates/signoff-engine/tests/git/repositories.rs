@@ -5,7 +5,7 @@ use std::fs;
 use signoff_core::ids::Commit;
 use signoff_engine::git::{CheckoutHead, Git, GitError, Repository};
 
-use crate::fixture::GitFixture;
+use crate::git::fixture::GitFixture;
 
 fn discovered(fixture: &GitFixture, directory: &str) -> Repository {
     Repository::discover(&fixture.git, &fixture.path(directory)).expect("a repository")
@@ -175,7 +175,7 @@ fn other_formats_of_a_repository() {
         fixture.write("a", "a");
         fixture.commit("first");
         let worktree = fixture.worktree("one");
-        crate::fixture::write(worktree.path(), "b", "b");
+        crate::git::fixture::write(worktree.path(), "b", "b");
         let committed = worktree.commit_all("more").unwrap();
         assert!(committed.made, "{option}");
         let seen = fixture.run(&["rev-parse", "loop/one"]);

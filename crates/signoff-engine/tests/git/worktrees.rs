@@ -7,7 +7,7 @@ use std::path::Path;
 use signoff_core::ids::Commit;
 use signoff_engine::git::{GitError, NewWorktree, Repository, Uncommitted, Worktree};
 
-use crate::fixture::{GitFixture, write};
+use crate::git::fixture::{GitFixture, write};
 
 fn add(repository: &Repository, path: &Path, branch: &str, start: &Commit) -> Result<Worktree, GitError> {
     repository.add_worktree(&NewWorktree { path, branch, start })

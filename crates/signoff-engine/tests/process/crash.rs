@@ -9,7 +9,7 @@ use signoff_engine::process::{
     CrashOutcome, ProcessExit, ProcessIdentity, ProcessLimits, kill_strays, recover_attempt,
 };
 
-use crate::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
+use crate::process::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
 
 /// An agent and a daemon that keep a FIFO open while they live and ignore SIGTERM.
 const AT_WORK: &str = r#"

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use signoff_engine::process::{ProcessExit, ProcessLimits};
 
-use crate::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
+use crate::process::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
 
 const SHORT: Duration = Duration::from_millis(100);
 

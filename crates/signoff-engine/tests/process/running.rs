@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use signoff_engine::process::{ProcessExit, ProcessLaunch, ProcessLimits};
 
-use crate::fixture::{NO_LIMITS, ProcessFixture};
+use crate::process::fixture::{NO_LIMITS, ProcessFixture};
 
 #[tokio::test]
 async fn exit_codes_and_signals_are_reported() {

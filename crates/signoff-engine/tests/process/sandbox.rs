@@ -6,7 +6,7 @@ use signoff_core::sandbox::SandboxBackend;
 use signoff_engine::confine::{SandboxPolicy, SandboxSupport};
 use signoff_engine::process::{ProcessExit, ProcessLaunch, ProcessLimits, RunningAttempt};
 
-use crate::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
+use crate::process::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
 
 const SHORT: Duration = Duration::from_millis(100);
 

@@ -3,9 +3,9 @@
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_serve::page::{self, DiffText, NoticeKind, PageNotice, TaskPage, TypedFields};
 
-use crate::dom::{all, parse};
-use crate::sample;
-use crate::stories::part;
+use crate::page::dom::{all, parse};
+use crate::page::sample;
+use crate::page::stories::part;
 
 /// Builds a patch that adds these files, each with the given number of lines.
 fn new_files(files: &[(&str, usize)]) -> String {

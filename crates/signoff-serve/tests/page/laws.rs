@@ -8,8 +8,8 @@ use signoff_core::view::TaskStatus;
 use signoff_serve::page::{self, Home, NoticeKind, PageNotice, TaskPage, TypedFields};
 use signoff_term::show::LedgerLine;
 
-use crate::dom::{all, faults, parse, skeleton, words};
-use crate::sample;
+use crate::page::dom::{all, faults, parse, skeleton, words};
+use crate::page::sample;
 
 /// Renders every page, with one text in every field that agents, users or the repository fill.
 fn pages(text: &str) -> Vec<(&'static str, String)> {

@@ -4,8 +4,8 @@ use scraper::{ElementRef, Html};
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_serve::page::{self, DiffText, Home, TaskPage};
 
-use crate::dom::{all, parse, words};
-use crate::sample;
+use crate::page::dom::{all, parse, words};
+use crate::page::sample;
 
 /// Lists the headings and one line for each entry of a page.
 fn outline(page: &Html) -> String {

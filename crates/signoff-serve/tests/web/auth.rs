@@ -2,7 +2,7 @@
 
 use signoff_testkit::web_client::{WebClient, WebRequest};
 
-use crate::{WebFixture, check_head, forms, pages};
+use crate::web::{WebFixture, check_head, forms, pages};
 
 /// Lists all valid requests as a browser sends them.
 fn all(visitor: &WebClient) -> Vec<WebRequest> {

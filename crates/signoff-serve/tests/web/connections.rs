@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use signoff_serve::web::ConnectionLimits;
 
-use crate::WebFixture;
+use crate::web::WebFixture;
 
 /// Opens a connection, sends these bytes and then nothing more.
 fn stalled_client(fixture: &WebFixture, says: &str) -> TcpStream {

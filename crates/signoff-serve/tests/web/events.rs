@@ -6,7 +6,7 @@ use serde_json::json;
 use signoff_serve::web::ChangeSet;
 use signoff_testkit::processes::wait_until;
 
-use crate::WebFixture;
+use crate::web::WebFixture;
 
 fn change_of(run: u64, task: u64) -> ChangeSet {
     ChangeSet { runs: BTreeSet::from([run]), tasks: BTreeSet::from([task]), ..ChangeSet::default() }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use signoff_serve::web::{AddTask, WebAction};
 
-use crate::{WebFixture, forms};
+use crate::web::{WebFixture, forms};
 
 #[test]
 fn every_form_causes_an_action_and_redirects_to_a_notice() {

@@ -11,7 +11,7 @@ use signoff_core::review::{Inconclusive, Verdict};
 use signoff_core::view::RunView;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 
-use crate::make;
+use crate::conformance::make;
 
 const WORDS: [&str; 4] = [
     "the error is thrown away",

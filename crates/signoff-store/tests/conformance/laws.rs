@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_store::{Lease, Store};
 
-use crate::drive::RandomRun;
-use crate::factory::{MemoryFactory, SqliteFactory, StoreFactory};
-use crate::make;
+use crate::conformance::drive::RandomRun;
+use crate::conformance::factory::{MemoryFactory, SqliteFactory, StoreFactory};
+use crate::conformance::make;
 
 const PRESETS: [&str; 5] = ["task", "slots", "plan", "loops", "phases"];
 
@@ -21,7 +21,7 @@ fn dump(store: &dyn Store) -> String {
         store.findings("").expect("findings"),
         (store.open_runs().expect("runs"), store.failed_runs().expect("runs"), store.last_run().expect("a run")),
         store.run(RunId(1)).expect("a run"),
-        crate::queue::queued(store),
+        crate::conformance::queue::queued(store),
     )
 }
 

@@ -6,8 +6,8 @@ use signoff_core::ids::RunId;
 use signoff_core::wire::QUEUE;
 use signoff_store::StoreError;
 
-use crate::factory::StoreFactory;
-use crate::make;
+use crate::conformance::factory::StoreFactory;
+use crate::conformance::make;
 
 pub fn one_holder_at_a_time(factory: &dyn StoreFactory) {
     let (one, other) = (factory.open_store(), factory.open_store());

@@ -5,9 +5,9 @@ use signoff_core::ids::{AttemptId, RunId, TaskId};
 use signoff_core::wire::{LoopFact, RecordedFact};
 use signoff_store::StoreError;
 
-use crate::factory::StoreFactory;
-use crate::make;
-use crate::queue::added;
+use crate::conformance::factory::StoreFactory;
+use crate::conformance::make;
+use crate::conformance::queue::added;
 
 pub fn facts_round_trip(factory: &dyn StoreFactory) {
     let store = factory.open_store();
@@ -107,7 +107,7 @@ pub fn a_refused_append_changes_nothing(factory: &dyn StoreFactory) {
         [make::opened("task"), added(TaskId(30), "own"), make::taken("A", TaskId(1)), make::taken("B", TaskId(2))];
     assert!(matches!(store.append(&lease, make::at(3), &facts), Err(StoreError::NoTask(TaskId(2)))));
     assert!(store.log(lease.run()).expect("a log").is_empty());
-    assert_eq!(crate::queue::queued(&*store).len(), 1);
+    assert_eq!(crate::conformance::queue::queued(&*store).len(), 1);
     assert_eq!(store.run(lease.run()).expect("looked"), None);
     assert_eq!(store.reserve_tasks(1).expect("a number"), [TaskId(2)]);
     assert_eq!(store.append(&lease, make::at(4), &facts[..3]).expect("appended").len(), 3);

@@ -8,8 +8,8 @@ use signoff_core::view::TaskStatus;
 use signoff_core::wire::{Fact, LoopFact, QUEUE, TaskFact};
 use signoff_store::{Claims, NewTask, Store, StoreError};
 
-use crate::factory::StoreFactory;
-use crate::make;
+use crate::conformance::factory::StoreFactory;
+use crate::conformance::make;
 
 /// The fact of a task that a run adds in its own log.
 pub fn added(id: TaskId, title: &str) -> Fact {

@@ -4,8 +4,8 @@ use signoff_core::command::LoopCommand;
 use signoff_core::ids::RunId;
 use signoff_store::{CommandRequest, StoreError};
 
-use crate::factory::StoreFactory;
-use crate::make;
+use crate::conformance::factory::StoreFactory;
+use crate::conformance::make;
 
 pub fn a_request_is_answered_once(factory: &dyn StoreFactory) {
     let (driver, person) = (factory.open_store(), factory.open_store());

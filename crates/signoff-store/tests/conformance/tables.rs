@@ -7,8 +7,8 @@ use signoff_core::review::Verdict;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, QuestionRef, Store};
 
-use crate::factory::StoreFactory;
-use crate::make;
+use crate::conformance::factory::StoreFactory;
+use crate::conformance::make;
 
 /// Opens a run with new tasks, one loop each.
 fn working(store: &dyn Store, preset: &str, tasks: u64) -> Lease {

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 
 use signoff_store::{SqliteStore, Store, StoreError};
 
-use crate::fixture::StoreFixture;
-use crate::make;
+use crate::conformance::make;
+use crate::sqlite::fixture::StoreFixture;
 
 const DIR: &str = "SIGNOFF_STORE_TEST_DIR";
 
@@ -14,7 +14,7 @@ const DIR: &str = "SIGNOFF_STORE_TEST_DIR";
 #[expect(clippy::disallowed_methods, reason = "a killed program has to be a program")]
 fn program(fixture: &StoreFixture) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this binary"));
-    command.args(["--exact", "child::the_other_program", "--ignored", "--nocapture"]);
+    command.args(["--exact", "sqlite::child::the_other_program", "--ignored", "--nocapture"]);
     command.env(DIR, fixture.dir()).stdin(Stdio::piped()).stdout(Stdio::piped());
     command
 }

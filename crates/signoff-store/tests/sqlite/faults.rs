@@ -8,8 +8,8 @@ use signoff_core::ids::{RunId, TaskId};
 use signoff_core::wire::QUEUE;
 use signoff_store::{SqliteOptions, SqliteStore, Store, StoreError};
 
-use crate::fixture::StoreFixture;
-use crate::make;
+use crate::conformance::make;
+use crate::sqlite::fixture::StoreFixture;
 
 fn complaint<T>(result: Result<T, StoreError>) -> String {
     result.err().expect("refused").to_string()

@@ -8,8 +8,8 @@ use signoff_core::review::Verdict;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, SqliteStore, Store};
 
-use crate::fixture::StoreFixture;
-use crate::make;
+use crate::conformance::make;
+use crate::sqlite::fixture::StoreFixture;
 
 fn begin(store: &SqliteStore) -> Lease {
     store.add_tasks(make::at(1), &[make::task("Add login")]).expect("added");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use signoff_testkit::model::{ModelRule, ModelScript, ModelTurn, ScriptedModel, TokenUsage};
 
-use crate::client::{dialects, get, post, streamed};
+use crate::model::client::{dialects, get, post, streamed};
 
 fn model() -> ScriptedModel {
     let usage = TokenUsage::new(100, 7).with_cached(60).with_written(10);
@@ -108,6 +108,6 @@ fn kind(seen: &signoff_testkit::model::RecordedModelRequest) -> String {
 #[test]
 fn invalid_json_is_refused() {
     let model = model();
-    let answer = crate::client::ask(&model, "POST", "/v1/messages", "{").answer();
+    let answer = crate::model::client::ask(&model, "POST", "/v1/messages", "{").answer();
     assert_eq!(answer.status, 400);
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use signoff_testkit::model::{Fault, ModelError, ModelRule, ModelScript, ModelTurn, ScriptedModel, TokenUsage};
 
-use crate::client::{ask, dialects, post, streamed};
+use crate::model::client::{ask, dialects, post, streamed};
 
 fn model(turn: ModelTurn) -> ScriptedModel {
     ScriptedModel::start(ModelScript::new().rule(ModelRule::named("build").prompt_contains("build").turn(turn)))

@@ -9,7 +9,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use signoff_testkit::model::{Dialect, ModelRule, ModelScript, ModelTurn, ScriptedModel};
 
-use crate::client::post;
+use crate::model::client::post;
 
 fn declared(name: &str) -> Value {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("testdata/tools/{name}.json"));

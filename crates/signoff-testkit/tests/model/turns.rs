@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use signoff_testkit::model::{ModelRule, ModelScript, ModelTurn, ScriptedModel};
 
-use crate::client::{dialects, post};
+use crate::model::client::{dialects, post};
 
 fn script() -> ModelScript {
     ModelScript::new()

@@ -9,7 +9,7 @@ use signoff_core::state_v4::{
 };
 
 use super::{policy, state, taken_over};
-use crate::story::Story;
+use crate::machine::story::Story;
 
 /// Applies one more event, chosen by a number.
 fn happens(story: Story, choice: u8) -> Story {

@@ -9,8 +9,8 @@ use signoff_core::task::TaskSpec;
 use signoff_core::workflow::preset;
 
 use super::{log, policy, state, taken_over};
-use crate::say;
-use crate::story::Story;
+use crate::machine::say;
+use crate::machine::story::Story;
 
 fn to_code_review(story: Story) -> Story {
     story.works().works().approves("plan").works()

@@ -3,7 +3,7 @@
 use signoff_core::machine::Policy;
 use signoff_core::workflow::new_project;
 
-use crate::story::Story;
+use crate::machine::story::Story;
 
 fn story() -> Story {
     Story::of(Policy::new(new_project().expect("shipped"))).works()

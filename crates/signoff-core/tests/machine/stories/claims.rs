@@ -4,8 +4,8 @@ use signoff_core::ids::AttemptId;
 use signoff_core::ledger::{ClaimKind, FindingState, FixClaim};
 use signoff_core::machine::Event;
 
-use crate::say::{UNKNOWN_ATTEMPT, reviewed};
-use crate::story::Story;
+use crate::machine::say::{UNKNOWN_ATTEMPT, reviewed};
+use crate::machine::story::Story;
 
 fn claims(story: &Story, kind: ClaimKind) -> Vec<FixClaim> {
     let entries = story.state.ledger.entries().iter();

@@ -4,8 +4,8 @@ use signoff_core::ids::{FindingId, TaskId};
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState, Ledger};
 use signoff_core::machine::{Event, Stage};
 
-use crate::say::{self, reviewed};
-use crate::story::Story;
+use crate::machine::say::{self, reviewed};
+use crate::machine::story::Story;
 
 /// A task that ends with two open findings of the general reviewer, in `a.rs` and `b.rs`.
 fn earlier() -> Story {

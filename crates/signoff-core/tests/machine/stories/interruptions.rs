@@ -3,8 +3,8 @@
 use signoff_core::ids::AttemptId;
 use signoff_core::machine::{Event, Loss, PauseReason, Reason};
 
-use crate::say::reviewed;
-use crate::story::Story;
+use crate::machine::say::reviewed;
+use crate::machine::story::Story;
 
 #[test]
 fn a_lost_attempt_is_started_again_under_a_new_id() {

@@ -3,8 +3,8 @@
 use signoff_core::machine::{Event, Policy};
 use signoff_core::policy::{Effort, Ladder, Rung};
 
-use crate::say::{head, reviewed};
-use crate::story::Story;
+use crate::machine::say::{head, reviewed};
+use crate::machine::story::Story;
 
 fn story() -> Story {
     let policy = reviewed("loops");

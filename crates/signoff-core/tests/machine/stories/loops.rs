@@ -4,8 +4,8 @@ use signoff_core::ledger::FindingState;
 use signoff_core::machine::{Event, FinalVerdict, Policy, Stage};
 use signoff_core::policy::Effort;
 
-use crate::say::reviewed;
-use crate::story::{Story, from};
+use crate::machine::say::reviewed;
+use crate::machine::story::{Story, from};
 
 fn effort(effort: Effort) -> Policy {
     let policy = reviewed("loops");

@@ -5,8 +5,8 @@ use signoff_core::machine::{Event, FinalVerdict, Head, Outcome, Policy, Stage, W
 use signoff_core::policy::Effort;
 use signoff_core::workflow::preset;
 
-use crate::say::{self, reviewed};
-use crate::story::Story;
+use crate::machine::say::{self, reviewed};
+use crate::machine::story::Story;
 
 fn loops() -> Policy {
     let policy = reviewed("loops");

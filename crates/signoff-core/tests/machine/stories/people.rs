@@ -3,8 +3,8 @@
 use signoff_core::machine::{Choice, Event, FinalVerdict, ImportedProgress, Position};
 use signoff_core::policy::{Ladder, Rung};
 
-use crate::say::reviewed;
-use crate::story::Story;
+use crate::machine::say::reviewed;
+use crate::machine::story::Story;
 
 #[test]
 fn a_forced_approval_is_recorded_as_a_decision_of_a_person() {
@@ -133,11 +133,11 @@ fn an_imported_loop_resumes_at_its_position() {
     let story = Story::queued(policy).then(
         "imported at the code review",
         Event::Imported {
-            head: crate::say::head(9),
+            head: crate::machine::say::head(9),
             at: Position { pass: 2, phase: at, item: 0 },
             left: ImportedProgress {
                 fixes: 10,
-                findings: vec![crate::say::finding("old.rs", signoff_core::review::Severity::Important)],
+                findings: vec![crate::machine::say::finding("old.rs", signoff_core::review::Severity::Important)],
                 ..ImportedProgress::default()
             },
         },

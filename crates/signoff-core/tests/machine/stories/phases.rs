@@ -5,7 +5,7 @@ use signoff_core::machine::{Event, Job, JobKind, Policy};
 use signoff_core::policy::{Bound, Ladder, OnExhausted, OnFailure, Rung};
 use signoff_core::workflow::preset;
 
-use crate::story::Story;
+use crate::machine::story::Story;
 
 fn policy() -> Policy {
     let mut policy = Policy::new(preset("phases").expect("shipped"));
@@ -125,7 +125,7 @@ fn the_bound_of_a_gate_counts_the_restarts_it_causes() {
     };
     let ways = [OnExhausted::Stop, OnExhausted::Ask, OnExhausted::Restart, OnExhausted::Proceed];
     let transcript: Vec<_> =
-        ways.iter().map(|way| format!("{:8} {}", crate::story::text(way), last(end(true, *way)))).collect();
+        ways.iter().map(|way| format!("{:8} {}", crate::machine::story::text(way), last(end(true, *way)))).collect();
     insta::assert_snapshot!(transcript.join("\n"), @"
     stop     END failed (cycles_exhausted), CHANGES_REQUESTED
     ask      q1 exhausted: continue|proceed|stop|restart
@@ -225,7 +225,7 @@ fn every_combination_of_failure_and_exhaustion() {
             }
             let transcript = story.transcript();
             let last = transcript.lines().last().and_then(|line| line.split_once(" → ")).map_or("", |(_, what)| what);
-            let words = (crate::story::text(&on_failure), crate::story::text(&on_exhausted));
+            let words = (crate::machine::story::text(&on_failure), crate::machine::story::text(&on_exhausted));
             table.push_str(&format!("{:<10} {:<8} {last}\n", words.0, words.1));
         }
     }

@@ -2,8 +2,8 @@
 
 use signoff_core::machine::Choice;
 
-use crate::say::reviewed;
-use crate::story::Story;
+use crate::machine::say::reviewed;
+use crate::machine::story::Story;
 
 fn story() -> Story {
     Story::of(reviewed("plan")).works()

@@ -1,7 +1,7 @@
 //! Stories of the slots preset.
 
-use crate::say::reviewed;
-use crate::story::Story;
+use crate::machine::say::reviewed;
+use crate::machine::story::Story;
 
 fn story() -> Story {
     Story::of(reviewed("slots"))

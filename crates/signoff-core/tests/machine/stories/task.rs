@@ -3,8 +3,8 @@
 use signoff_core::machine::Policy;
 use signoff_core::workflow::preset;
 
-use crate::say::reviewed;
-use crate::story::Story;
+use crate::machine::say::reviewed;
+use crate::machine::story::Story;
 
 #[test]
 fn three_cycles_to_approval() {

@@ -3,8 +3,8 @@
 use signoff_core::machine::{Choice, Policy};
 use signoff_core::policy::Effort;
 
-use crate::say::reviewed;
-use crate::story::Story;
+use crate::machine::say::reviewed;
+use crate::machine::story::Story;
 
 fn loops() -> Policy {
     let policy = reviewed("loops");

@@ -5,7 +5,7 @@ mod factory;
 mod laws;
 mod leases;
 mod log;
-mod make;
+pub mod make;
 mod queue;
 mod requests;
 mod tables;

@@ -3,6 +3,4 @@
 mod child;
 mod faults;
 mod fixture;
-#[path = "../conformance/make.rs"]
-mod make;
 mod tables;

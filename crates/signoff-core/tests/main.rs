@@ -1,0 +1,21 @@
+//! The tests of the decisions, one module per subject.
+
+mod answer_laws;
+mod checks;
+mod config;
+mod contract_laws;
+mod contract_stories;
+mod corpus;
+mod group;
+mod ledger;
+mod machine;
+mod merge;
+mod prompt;
+mod redact;
+mod report_token;
+mod similarity;
+mod source_corpus;
+mod source_laws;
+mod state_v4_corpus;
+mod wire;
+mod workflow;
