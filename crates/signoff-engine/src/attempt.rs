@@ -9,6 +9,7 @@ mod checks;
 mod document;
 mod environment;
 mod existing_documents;
+pub mod final_message;
 mod finish;
 mod finish_review;
 pub(crate) mod home;
@@ -40,11 +41,13 @@ pub(crate) use environment::{
     for_run as bare_environment,
 };
 pub use existing_documents::{ExistingDocuments, find_documents};
-pub(crate) use finish::{exit_failure, keep_dropped_commits, read_start};
+pub use finish::{exit_failure, failed_end};
+pub(crate) use finish::{keep_dropped_commits, read_start};
 pub(crate) use inherited_env::{inherited, inherits};
 pub(crate) use launch::write_files;
 pub(crate) use parse_output::{parse_lost_output, parse_transcript};
-pub(crate) use plan_items::{PlanLocation, reread_plan, starts_plan};
+pub use plan_items::PlanLocation;
+pub(crate) use plan_items::{reread_plan, starts_plan};
 pub(crate) use prepare::make_directory;
 pub use read_only_guard::ReadOnlyGuards;
 pub use seen_notes::SeenNotes;
@@ -64,14 +67,13 @@ use signoff_core::settings::Settings;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::LoopFact;
 use signoff_store::Store;
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::agent::credentials::{renewed_login_secrets, user_secrets};
 use crate::agent::{self, OutputParser};
 use crate::attempt_spec::AttemptSpec;
 use crate::confine::SandboxSupport;
-use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
+use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
 use crate::git::{CheckoutState, GitError, NewWorktree, Repository, Worktree};
 use crate::landing::LatestLandings;
@@ -214,32 +216,32 @@ impl EngineContext {
 }
 
 /// Prepares, runs and finishes an attempt.
-pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sender: UnboundedSender<DispatcherInput>) {
+pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: AttemptSink) {
     let preparing = (ctx.clone(), spec.clone());
     let prepared = blocking(move || prepare::prepare(&preparing.0, &preparing.1)).await;
     let (launch, dir) = match prepared {
         Ok(Ok(prepared)) => prepared,
         Ok(Err(unstarted)) => {
             let notes = unstarted.notes();
-            return send_report(&spec, unstarted.into_end(&spec), notes, &sender);
+            return sink.ended(AttemptResult { notes, ..AttemptResult::new(unstarted.into_end(&spec)) });
         }
-        Err(error) => return send_report(&spec, AttemptEnd::Error(error), Vec::new(), &sender),
+        Err(error) => return sink.ended(AttemptResult::new(AttemptEnd::Error(error))),
     };
     let before = checkout_state(&ctx).await;
     failpoint::pass("spawn");
     let ended = match ctx.keeper.start(&launch, &dir).await {
-        Ok(running) => watch(running, (&spec, listener(&ctx, &spec)), &sender).await,
+        Ok(running) => watch(running, listener(&ctx, &spec), &sink).await,
         Err(error) => {
             ctx.reports.expire(&dir);
             let error = EngineError::io("start an agent in", dir.path(), error);
-            return send_report(&spec, AttemptEnd::Error(error), Vec::new(), &sender);
+            return sink.ended(AttemptResult::new(AttemptEnd::Error(error)));
         }
     };
     // Reports are accepted until the agent has exited.
     ctx.reports.expire(&dir);
     failpoint::pass("exit");
     let notes = checkout_note(&spec, before, checkout_state(&ctx).await).into_iter().collect();
-    finish(ctx, spec, (ended, notes), sender).await;
+    finish(ctx, spec, (ended, notes), sink).await;
 }
 
 /// The state of the user's checkout. Errors are ignored: the attempt does not depend on it.
@@ -278,14 +280,12 @@ fn listener(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
 /// Forwards the agent's output to the dispatcher until the agent exits.
 async fn watch(
     mut running: crate::process::RunningAttempt,
-    (spec, mut listener): (&AttemptSpec, Box<dyn OutputParser>),
-    sender: &UnboundedSender<DispatcherInput>,
+    mut listener: Box<dyn OutputParser>,
+    sink: &AttemptSink,
 ) -> ProcessResult {
-    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
-    let stopper = running.stopper();
-    sender.send(DispatcherInput::Running { run, loop_id: loop_id.clone(), attempt, stopper }).ok();
+    sink.stoppable(running.stopper());
     let mut lines = running.lines();
-    let sender = sender.clone();
+    let sink = sink.clone();
     tokio::spawn(async move {
         let pending = Arc::new(());
         while let Some(line) = lines.next().await {
@@ -293,16 +293,7 @@ async fn watch(
                 // Drop lines that arrive faster than they are rendered.
                 if Arc::strong_count(&pending) <= MOST_LINES {
                     let line = said.display_line().chars().take(LONGEST_LINE).collect();
-                    let unheard = pending.clone();
-                    sender
-                        .send(DispatcherInput::OutputLine {
-                            run,
-                            loop_id: loop_id.clone(),
-                            attempt,
-                            line,
-                            backpressure: unheard,
-                        })
-                        .ok();
+                    sink.line(line, pending.clone());
                 }
             }
         }
@@ -315,13 +306,13 @@ pub async fn finish(
     ctx: Arc<EngineContext>,
     spec: Arc<AttemptSpec>,
     (ended, mut notes): (ProcessResult, Vec<String>),
-    sender: UnboundedSender<DispatcherInput>,
+    sink: AttemptSink,
 ) {
     let dir = directory(&ctx, &spec);
-    match base_checks::ensure_base_checks(&ctx, &spec, (&dir, &ended), &sender).await {
+    match base_checks::ensure_base_checks(&ctx, &spec, (&dir, &ended), &sink).await {
         Ok(true) => {}
-        Ok(false) => return send_report(&spec, AttemptEnd::Stopped, notes, &sender),
-        Err(error) => return send_report(&spec, AttemptEnd::Error(error), notes, &sender),
+        Ok(false) => return sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Stopped) }),
+        Err(error) => return sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Error(error)) }),
     }
     let concluding = (ctx.clone(), spec.clone());
     let concluded = blocking(move || {
@@ -333,14 +324,12 @@ pub async fn finish(
     })
     .await;
     match concluded {
-        Ok(finish::FinishedAttempt { end, usage, notes: more, facts, stops_picking }) => {
-            notes.extend(more);
+        Ok(result) => {
+            notes.extend(result.notes);
             let notes = notes.iter().map(|note| ctx.secrets.redact_text(note)).collect();
-            let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
-            let report = AttemptReport { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
-            sender.send(DispatcherInput::AttemptEnded(Box::new(report))).ok();
+            sink.ended(AttemptResult { notes, ..result });
         }
-        Err(error) => send_report(&spec, AttemptEnd::Error(error), notes, &sender),
+        Err(error) => sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Error(error)) }),
     }
 }
 
@@ -357,13 +346,6 @@ pub(crate) async fn blocking<T: Send + 'static>(
         Ok(done) => done,
         Err(error) => Err(EngineError::Internal(error.to_string())),
     }
-}
-
-fn send_report(spec: &AttemptSpec, end: AttemptEnd, notes: Vec<String>, sender: &UnboundedSender<DispatcherInput>) {
-    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
-    let (usage, facts, stops_picking) = (Usage::default(), Vec::new(), false);
-    let report = AttemptReport { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
-    sender.send(DispatcherInput::AttemptEnded(Box::new(report))).ok();
 }
 
 /// Why an attempt was not started.

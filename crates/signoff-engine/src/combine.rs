@@ -11,14 +11,12 @@ use serde::{Deserialize, Serialize};
 use signoff_core::ids::Commit;
 use signoff_core::machine::{Event, Head, JobKind};
 use signoff_core::prompt::commit_message;
-use signoff_core::review::Usage;
-use tokio::sync::mpsc::UnboundedSender;
 
 use crate::atomic_file::{self, WriteMode};
-use crate::attempt::{self, AttemptEnd, AttemptReport, EngineContext};
+use crate::attempt::{self, AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
-use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
+use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
 use crate::git::{CombinedFixes, GitError};
 use crate::workspace::parallel_fixes;
@@ -35,17 +33,14 @@ struct CombinePlan {
 }
 
 /// Combines the fixes of a loop and reports which could not be kept.
-pub async fn run_combine(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sender: UnboundedSender<DispatcherInput>) {
-    let combining = (ctx, spec.clone());
+pub async fn run_combine(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: AttemptSink) {
+    let combining = (ctx, spec);
     let combined = attempt::blocking(move || combine(&combining.0, &combining.1)).await;
     let (end, notes) = match combined {
         Ok((event, notes)) => (AttemptEnd::Event(Box::new(event)), notes),
         Err(error) => (AttemptEnd::Error(error), Vec::new()),
     };
-    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
-    let (usage, facts) = (Usage::default(), Vec::new());
-    let report = AttemptReport { run, loop_id, attempt, end, usage, notes, facts, stops_picking: false };
-    sender.send(DispatcherInput::AttemptEnded(Box::new(report))).ok();
+    sink.ended(AttemptResult { notes, ..AttemptResult::new(end) });
 }
 
 fn combine(ctx: &EngineContext, spec: &AttemptSpec) -> Result<(Event, Vec<String>), EngineError> {

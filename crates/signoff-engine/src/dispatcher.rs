@@ -41,6 +41,7 @@ use tokio::task::JoinSet;
 use crate::attempt::{AttemptEnd, AttemptReport, EngineContext, NOTHING_TO_CHECK};
 use crate::check_off::{self, UncheckedEntries};
 use crate::error::EngineError;
+use crate::executor::Backends;
 use crate::process::StopHandle;
 use crate::run_state::{RunState, Workspace};
 use crate::worktree_lock::WorktreeLock;
@@ -114,6 +115,7 @@ enum PendingEffect {
 
 pub struct Dispatcher<'r> {
     ctx: Arc<EngineContext>,
+    backends: Backends,
     store: Arc<dyn Store>,
     drive: DriveOptions,
     runs: BTreeMap<RunId, ActiveRun>,
@@ -140,14 +142,15 @@ pub struct Dispatcher<'r> {
 impl<'r> Dispatcher<'r> {
     pub fn new(
         ctx: Arc<EngineContext>,
-        store: Arc<dyn Store>,
+        backends: Backends,
         drive: DriveOptions,
         renderer: &'r mut dyn Renderer,
     ) -> Self {
         let (sender, inputs) = mpsc::unbounded_channel();
         Self {
+            store: ctx.store.clone(),
             ctx,
-            store,
+            backends,
             drive,
             runs: BTreeMap::new(),
             inputs,

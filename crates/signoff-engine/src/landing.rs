@@ -25,14 +25,12 @@ use std::sync::Arc;
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::{AttemptFailure, Event, Head, LandingReport};
-use signoff_core::review::Usage;
 use signoff_core::wire::LoopFact;
-use tokio::sync::mpsc::UnboundedSender;
 
-use crate::attempt::{self, AttemptEnd, AttemptReport, EngineContext};
+use crate::attempt::{self, AttemptEnd, EngineContext};
 use crate::attempt_spec::{self, AttemptSpec};
-use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
+use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
 use crate::git::{GitError, Uncommitted};
 use land_commit::LandingRequest;
@@ -57,52 +55,42 @@ impl LandingOutcome {
 }
 
 /// Lands a loop's work on its target branch, or rejects it.
-pub async fn run_landing(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sender: UnboundedSender<DispatcherInput>) {
+pub async fn run_landing(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: AttemptSink) {
     failpoint::pass("land_turn");
     // Hold the lock until the report is sent, so that landings are recorded in order.
-    let (landed, _turn) = match acquire_lock(&ctx, &spec, &sender).await {
+    let (landed, _turn) = match acquire_lock(&ctx, &spec, &sink).await {
         Ok(None) => (Ok(LandingOutcome::new(AttemptEnd::Stopped)), None),
-        Ok(Some(turn)) => (land_loop(&ctx, &spec, &sender).await, Some(turn)),
+        Ok(Some(turn)) => (land_loop(&ctx, &spec, &sink).await, Some(turn)),
         Err(error) => (Err(error), None),
     };
     let LandingOutcome { end, facts, notes } =
         landed.unwrap_or_else(|error| LandingOutcome::new(AttemptEnd::Error(error)));
-    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
-    let report =
-        AttemptReport { run, loop_id, attempt, end, usage: Usage::default(), notes, facts, stops_picking: false };
-    sender.send(DispatcherInput::AttemptEnded(Box::new(report))).ok();
+    sink.ended(AttemptResult { notes, facts, ..AttemptResult::new(end) });
 }
 
 /// Waits for the landing lock; `None` if the wait was stopped.
 async fn acquire_lock(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    sender: &UnboundedSender<DispatcherInput>,
+    sink: &AttemptSink,
 ) -> Result<Option<LandingLock>, EngineError> {
-    LandingLock::acquire(&ctx.repository, &|progress| forward_progress(spec, sender, progress)).await
+    LandingLock::acquire(&ctx.repository, &|progress| forward_progress(spec, sink, progress)).await
 }
 
-fn forward_progress(spec: &AttemptSpec, sender: &UnboundedSender<DispatcherInput>, progress: LandingProgress) {
-    let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
-    let input = match progress {
-        LandingProgress::Stoppable(stopper) => DispatcherInput::Running { run, loop_id, attempt, stopper },
-        LandingProgress::Waiting => {
-            let whose = attempt_spec::subject_label(run, &loop_id, spec.task_id);
-            DispatcherInput::Note(format!("{whose} waits: another landing is under way"))
-        }
-        LandingProgress::Note(note) => {
-            let whose = attempt_spec::subject_label(run, &loop_id, spec.task_id);
-            DispatcherInput::Note(format!("{whose}: {note}"))
-        }
-    };
-    sender.send(input).ok();
+fn forward_progress(spec: &AttemptSpec, sink: &AttemptSink, progress: LandingProgress) {
+    let whose = || attempt_spec::subject_label(spec.run, &spec.loop_id, spec.task_id);
+    match progress {
+        LandingProgress::Stoppable(stopper) => sink.stoppable(stopper),
+        LandingProgress::Waiting => sink.note(format!("{} waits: another landing is under way", whose())),
+        LandingProgress::Note(note) => sink.note(format!("{}: {note}", whose())),
+    }
 }
 
 /// Lands the work. The caller holds the landing lock.
 async fn land_loop(
     ctx: &Arc<EngineContext>,
     spec: &Arc<AttemptSpec>,
-    sender: &UnboundedSender<DispatcherInput>,
+    sink: &AttemptSink,
 ) -> Result<LandingOutcome, EngineError> {
     let looking = (ctx.clone(), spec.clone());
     let looked = attempt::blocking(move || {
@@ -111,13 +99,13 @@ async fn land_loop(
     });
     let (before, notes) = looked.await?;
     for note in notes {
-        sender.send(DispatcherInput::Note(note)).ok();
+        sink.note(note);
     }
     let request = match before {
         LandingCheck::Ready(request) => request,
         LandingCheck::Ended(landed) => return Ok(landed),
     };
-    let result = land_commit::land_commit(ctx, &request, &|progress| forward_progress(spec, sender, progress)).await?;
+    let result = land_commit::land_commit(ctx, &request, &|progress| forward_progress(spec, sink, progress)).await?;
     let ending = (ctx.clone(), spec.clone());
     attempt::blocking(move || finish_landing(&ending.0, &ending.1, (&request.target, result))).await
 }

@@ -16,6 +16,7 @@ pub mod custom_prompts;
 pub mod detect;
 pub mod dispatcher;
 pub mod error;
+pub mod executor;
 pub mod failpoint;
 pub mod git;
 pub mod landing;

@@ -1,7 +1,10 @@
 //! Creates the workspace of a loop: its worktree and branch, from a recorded base.
 
+mod backend;
 pub mod parallel_fixes;
 mod start;
+
+pub use backend::{GitWorkspaces, Workspaces};
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +86,7 @@ fn last_cancelled(run_state: &RunState) -> Option<(TaskId, Commit)> {
 }
 
 /// The path of a loop's worktree.
-pub fn path(ctx: &EngineContext, store: &dyn Store, request: &WorkspaceRequest) -> PathBuf {
+fn path(ctx: &EngineContext, store: &dyn Store, request: &WorkspaceRequest) -> PathBuf {
     if request.loop_id == LoopId::final_review() {
         return ctx.layout.run_worktree(request.run);
     }
@@ -99,7 +102,7 @@ pub fn path(ctx: &EngineContext, store: &dyn Store, request: &WorkspaceRequest) 
 }
 
 /// Creates the workspace, or finds it if a killed process created it.
-pub fn create(
+fn create(
     ctx: &EngineContext,
     store: &dyn Store,
     request: &WorkspaceRequest,

@@ -17,6 +17,7 @@ use signoff_core::workflow::Arrangement;
 use signoff_engine::attempt::{self, EngineContext, ReadOnlyGuards, SeenNotes};
 use signoff_engine::dispatcher::{Dispatcher, DispatcherInput, DriveOptions, DriveSummary, Interrupt, ready};
 use signoff_engine::error::EngineError;
+use signoff_engine::executor::Backends;
 use signoff_engine::git::Uncommitted;
 use signoff_engine::landing::LatestLandings;
 use signoff_engine::notify::Presence;
@@ -92,7 +93,7 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     runtime.spawn_blocking(move || first_look.repository.checkout_state().ok());
     let summary = runtime.block_on(async {
         let _server = report_server::start(ctx.reports.clone(), console).await;
-        let mut dispatcher = Dispatcher::new(ctx.clone(), store.clone(), drive, &mut renderer);
+        let mut dispatcher = Dispatcher::new(ctx.clone(), Backends::local(&ctx), drive, &mut renderer);
         handle.connect(dispatcher.input_sender());
         forward_signals(signals, dispatcher.input_sender(), handle.clone());
         for lease in request.resumed {

@@ -13,7 +13,6 @@ use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 use signoff_core::machine::JobKind;
 use signoff_core::policy::TimeSpan;
-use tokio::sync::mpsc::UnboundedSender;
 
 use super::check_results::{CheckRunResult, parse_check_results, read_check_results};
 use super::checks::check_list_launch;
@@ -22,8 +21,8 @@ use super::{EngineContext, blocking, environment, make_directory};
 use crate::atomic_file::{self, WriteMode};
 use crate::attempt_spec::AttemptSpec;
 use crate::builtin::checks::CheckCommand;
-use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
+use crate::executor::AttemptSink;
 use crate::git::Uncommitted;
 use crate::landing::{LandingLock, LandingProgress, ProgressCallback};
 use crate::process::{AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
@@ -51,7 +50,7 @@ pub async fn ensure_base_checks(
     ctx: &Arc<EngineContext>,
     spec: &AttemptSpec,
     (dir, ended): (&AttemptDir, &ProcessResult),
-    sender: &UnboundedSender<DispatcherInput>,
+    sink: &AttemptSink,
 ) -> Result<bool, EngineError> {
     let reads = matches!(spec.job.kind, JobKind::Review { .. } | JobKind::Check);
     if !reads || ended.exit != ProcessExit::Code(0) || read_check_list(dir).is_none() {
@@ -60,8 +59,7 @@ pub async fn ensure_base_checks(
     let Ok(ran) = parse_check_results(&stdout(dir)) else { return Ok(true) };
     let progress = |progress: LandingProgress| {
         if let LandingProgress::Stoppable(stopper) = progress {
-            let (run, loop_id, attempt) = (spec.run, spec.loop_id.clone(), spec.job.attempt);
-            sender.send(DispatcherInput::Running { run, loop_id, attempt, stopper }).ok();
+            sink.stoppable(stopper);
         }
     };
     let gate = spec.gate().and_then(|gate| gate.review_timeout);

@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::ids::ReviewerName;
-use signoff_core::ledger::read_claims;
 use signoff_core::machine::{AttemptFailure, Event, Head, JobKind, WorkReport};
-use signoff_core::prompt::{commit_message, marker};
-use signoff_core::review::Usage;
+use signoff_core::prompt::commit_message;
 use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
-use signoff_core::workflow::{Completion, Role};
+use signoff_core::workflow::Role;
 
 use super::check_results::{detected_checks_note, finish_checks};
 use super::document::TaskDocument;
@@ -23,25 +21,17 @@ use super::parse_output::{
 use super::prepare::Memo;
 use super::pushes;
 use super::usage::{unpriced, usage};
-use super::{AttemptEnd, EngineContext, document, plan_items, planner, research, reviewer_copy, sandbox};
+use super::{
+    AttemptEnd, EngineContext, document, final_message, plan_items, planner, research, reviewer_copy, sandbox,
+};
 use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
+use crate::executor::AttemptResult;
 use crate::failpoint;
 use crate::git::{GitError, Worktree};
 use crate::process::{AttemptDir, ProcessExit, ProcessResult};
 use crate::workspace::parallel_fixes;
-
-/// The end of an attempt, with its usage and notes for the user.
-pub struct FinishedAttempt {
-    pub end: AttemptEnd,
-    pub usage: Usage,
-    pub notes: Vec<String>,
-    /// The agent reports that no tasks are left.
-    pub stops_picking: bool,
-    /// Facts to record together with the end.
-    pub facts: Vec<LoopFact>,
-}
 
 /// Turns the end of an attempt into an event. Safe to repeat.
 pub fn finish(
@@ -49,7 +39,7 @@ pub fn finish(
     spec: &AttemptSpec,
     dir: &AttemptDir,
     ended: &ProcessResult,
-) -> Result<FinishedAttempt, EngineError> {
+) -> Result<AttemptResult, EngineError> {
     if let ProcessExit::OutputLost { message } = &ended.exit {
         return Err(EngineError::io("keep what the agent says in", dir.path(), io::Error::other(message.clone())));
     }
@@ -69,7 +59,7 @@ pub fn finish(
         ctx.worktree(spec).and_then(|worktree| Ok(worktree.sync_branch()?)).ok();
         let (end, mut facts) = planner::finish(ctx, spec, (dir, ended), &mut notes)?;
         facts.extend(session_fact(spec, dir));
-        return Ok(FinishedAttempt {
+        return Ok(AttemptResult {
             end,
             usage: usage(ctx.pricing(spec), dir, ended),
             notes,
@@ -91,14 +81,15 @@ pub fn finish(
     notes.extend(document::work_note(ctx, spec, dir, &end)?);
     let (end, mut facts) = plan_items::with_plan_items(ctx, spec, end, &mut notes)?;
     facts.extend(session_fact(spec, dir));
-    facts.extend(claims_fact(spec, dir, &end));
+    let said = message_text(dir);
+    facts.extend(final_message::claims_fact(spec, &said, &end));
     facts.extend(document::document_only_base(ctx, spec, &end)?);
-    Ok(FinishedAttempt {
+    Ok(AttemptResult {
         end,
         usage: usage(ctx.pricing(spec), dir, ended),
         notes,
         facts,
-        stops_picking: stops_picking(spec, dir),
+        stops_picking: final_message::stops_picking(spec, &said),
     })
 }
 
@@ -133,35 +124,6 @@ fn unknown_prices(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> 
 fn session_fact(spec: &AttemptSpec, dir: &AttemptDir) -> Option<LoopFact> {
     let session = agent_summary(dir)?.session?;
     Some(LoopFact::Session { attempt: spec.job.attempt, session })
-}
-
-/// The fixer's claims about the findings of its loop.
-fn claims_fact(spec: &AttemptSpec, dir: &AttemptDir, end: &AttemptEnd) -> Option<LoopFact> {
-    let AttemptEnd::Event(event) = end else { return None };
-    let (Event::WorkEnded { attempt, report }, JobKind::Fix { .. } | JobKind::Work { role: Role::Fix, .. }) =
-        (&**event, &spec.job.kind)
-    else {
-        return None;
-    };
-    let head = report.head();
-    let known = spec.machine.ledger.entries().iter().map(|entry| &entry.finding.id);
-    let claims = read_claims(&String::from_utf8_lossy(&message(dir)), known);
-    let (attempt, commit) = (*attempt, head.commit.clone());
-    (!claims.is_empty()).then_some(LoopFact::Transitioned(Event::FindingsClaimed { attempt, commit, claims }))
-}
-
-/// Whether a writer reports that no tasks are left. Reviewers may quote the marker, so it is ignored in their answers.
-fn stops_picking(spec: &AttemptSpec, dir: &AttemptDir) -> bool {
-    match spec.job.kind {
-        JobKind::Work { .. } | JobKind::Fix { .. } => {
-            spec.stop_marker && marker::stops_picking(&String::from_utf8_lossy(&message(dir)))
-        }
-        JobKind::Research { .. }
-        | JobKind::Review { .. }
-        | JobKind::Check
-        | JobKind::Combine { .. }
-        | JobKind::Land => false,
-    }
 }
 
 fn finish_job(
@@ -200,12 +162,13 @@ fn unusable(spec: &AttemptSpec, ended: &ProcessResult, error: &GitError) -> Atte
     failed_end(spec, AttemptFailure::Unusable { message: error.to_string() })
 }
 
-pub(super) fn failed_end(spec: &AttemptSpec, failure: AttemptFailure) -> AttemptEnd {
+/// The end of an attempt that failed.
+pub fn failed_end(spec: &AttemptSpec, failure: AttemptFailure) -> AttemptEnd {
     AttemptEnd::Event(Box::new(Event::AttemptFailed { attempt: spec.job.attempt, failure }))
 }
 
 /// How a process failed; `None` if it succeeded or was stopped by signoff.
-pub(crate) fn exit_failure(exit: &ProcessExit) -> Option<AttemptFailure> {
+pub fn exit_failure(exit: &ProcessExit) -> Option<AttemptFailure> {
     match exit {
         ProcessExit::Code(0) | ProcessExit::Stopped | ProcessExit::Orphaned | ProcessExit::OutputLost { .. } => None,
         ProcessExit::Code(code) => Some(AttemptFailure::Exit { code: *code }),
@@ -274,7 +237,8 @@ fn finish_work(
         return Ok(failed_end(spec, failure));
     }
     let nothing = if is_plan(spec) { !keep_plan(ctx, spec, dir)? } else { nothing_done(ctx, spec, &head)? };
-    if nothing && stops_picking(spec, dir) {
+    let said = message_text(dir);
+    if nothing && final_message::stops_picking(spec, &said) {
         let report = WorkReport::NoWorkLeft { head };
         return Ok(AttemptEnd::Event(Box::new(Event::WorkEnded { attempt: spec.job.attempt, report })));
     }
@@ -283,7 +247,7 @@ fn finish_work(
     }
     Ok(AttemptEnd::Event(Box::new(Event::WorkEnded {
         attempt: spec.job.attempt,
-        report: work_report(spec, dir, head),
+        report: final_message::work_report(spec, &said, head),
     })))
 }
 
@@ -333,28 +297,10 @@ fn keep_plan(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> Resul
     Ok(true)
 }
 
-/// Whether the agent claims to be done but changed nothing, and no earlier attempt changed anything either. Fixes
-/// without changes are left to the gate, and workflows with a completion marker to the marker.
-///
-/// One item of a plan may be done already, so only the last item is checked.
+/// Whether the agent claims to be done but changed nothing, and no earlier attempt changed anything either.
 fn nothing_done(ctx: &EngineContext, spec: &AttemptSpec, head: &Head) -> Result<bool, EngineError> {
-    let by_exit = spec.policy.workflow.completion == Completion::Exit;
-    let writes = matches!(&spec.job.kind, JobKind::Work { role: Role::Implement, .. });
-    let last = spec.item().is_none_or(|(index, _)| index + 1 >= spec.items.len());
-    let same = by_exit && writes && last && head.tree == spec.machine.head.tree;
+    let same = final_message::is_done_without_changes(spec, head);
     Ok(same && document::other_changes(ctx, spec, (&spec.workspace.base, &head.commit))?.is_empty())
-}
-
-fn work_report(spec: &AttemptSpec, dir: &AttemptDir, head: Head) -> WorkReport {
-    let marked = spec.policy.workflow.completion == Completion::Marker && matches!(spec.job.kind, JobKind::Work { .. });
-    if !marked {
-        return WorkReport::Complete { head };
-    }
-    match marker::read(&String::from_utf8_lossy(&message(dir))) {
-        marker::Marker::Complete => WorkReport::Complete { head },
-        marker::Marker::Stuck(reason) => WorkReport::Stuck { head, reason },
-        marker::Marker::IterationDone | marker::Marker::None => WorkReport::Incomplete { head },
-    }
 }
 
 fn success_message(spec: &AttemptSpec) -> String {
@@ -387,6 +333,11 @@ fn item_message(spec: &AttemptSpec) -> String {
 
 fn unfinished_message(spec: &AttemptSpec) -> String {
     commit_message::unfinished(&spec.task_spec.title)
+}
+
+/// The agent's final message.
+fn message_text(dir: &AttemptDir) -> String {
+    String::from_utf8_lossy(&message(dir)).into_owned()
 }
 
 /// The agent's stdout, cut one byte above the maximum size of an answer so that oversized answers are detected.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::checks;
-use signoff_core::contract::{self, Contract, ReviewAnswer};
+use signoff_core::contract::Contract;
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{AttemptFailure, Event};
 use signoff_core::review::{Review, ReviewedRevision, ReviewerKind, Verdict, Violation, ViolationCode};
@@ -14,11 +14,12 @@ use signoff_core::settings::{AgentKind, AssignedReviewer};
 use signoff_core::untrusted_config;
 
 use super::check_results::parse_check_results;
+use super::final_message::{ReviewerAnswer, parse_review};
 use super::finish::{failed_end, read_memo};
 use super::parse_output::{agent_outcome, agent_summary, message, message_others};
 use super::read_only_guard::UndoneChanges;
 use super::usage::usage;
-use super::{AttemptEnd, EngineContext, base_checks, prepare, reviewer_copy};
+use super::{AttemptEnd, EngineContext, base_checks, reviewer_copy};
 use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -102,33 +103,6 @@ pub(super) fn roots(ctx: &EngineContext, spec: &AttemptSpec) -> [String; 4] {
     let (worktree, root) = (Path::new(&spec.workspace.worktree), ctx.repository.root());
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     [worktree.to_owned(), real(worktree), root.to_owned(), real(root)].map(|path| path.display().to_string())
-}
-
-/// A reviewer's answer in all its forms.
-struct ReviewerAnswer<'a> {
-    text: Vec<u8>,
-    /// Alternative ways to join the blocks of the text.
-    others: Vec<String>,
-    /// The start of an unparsable line that may belong to the text.
-    unreadable: Option<String>,
-    reported: Option<&'a [u8]>,
-    nonce: Option<String>,
-}
-
-/// Parses an answer. A violation of the contract makes the review inconclusive.
-fn parse_review(
-    spec: &AttemptSpec,
-    assigned: &AssignedReviewer,
-    said: ReviewerAnswer<'_>,
-    (reviewer, commit): (&ReviewerName, &Commit),
-) -> Review {
-    let ask = prepare::ask(spec, assigned, commit, said.nonce);
-    let answer = ReviewAnswer { text: &said.text, tool: said.reported };
-    let others = said.others.iter().map(String::as_bytes);
-    contract::parse_split(assigned.contract, answer, others, &ask)
-        .and_then(contract::check_finding_count)
-        .and_then(|review| contract::reject_unreadable_approval(review, said.unreadable.as_deref()))
-        .unwrap_or_else(|violation| Review::inconclusive(reviewer.clone(), assigned.kind, violation))
 }
 
 /// The review of the project's checks, without failures that the base has too.

@@ -10,10 +10,9 @@ use signoff_core::wire::{Fact, LoopFact};
 
 use super::launch_queue::LaunchDecision;
 use super::{ActiveRun, Dispatcher};
-use crate::attempt::{self, UsagePricing};
 use crate::clock;
 use crate::error::EngineError;
-use crate::process::AttemptDir;
+use crate::executor::AttemptKey;
 use crate::run_state::LoopState;
 
 /// Usage is checked once in this number of ticks, about every second.
@@ -104,9 +103,8 @@ impl Dispatcher<'_> {
         let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
         let launched = loop_state.and_then(|loop_state| loop_state.attempt_starts.get(&attempt));
         let model = launched.and_then(|launched| launched.launch.model.as_deref());
-        let dir = AttemptDir::new(self.ctx.layout.attempt(run, loop_id, attempt));
-        let pricing = UsagePricing { settings: &self.ctx.settings, model };
-        attempt::reported_usage(pricing, &dir).fieldwise_max(self.known_usage(run, loop_id, attempt))
+        let reported = self.backends.executor.reported_usage(&AttemptKey::new(run, loop_id, attempt), model);
+        reported.fieldwise_max(self.known_usage(run, loop_id, attempt))
     }
 
     /// The loops that still run although a cap is reached. Agents that were asked to stop may take time.

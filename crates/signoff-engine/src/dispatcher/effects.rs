@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
@@ -20,8 +19,9 @@ use super::{ActiveRun, Dispatcher, DispatcherInput, Interrupt, PendingEffect};
 use crate::attempt_spec::{AttemptSpec, RunPart, SiblingLoop};
 use crate::clock;
 use crate::error::EngineError;
+use crate::executor::{AttemptKey, AttemptSink};
 use crate::run_state::{LoopState, RunState};
-use crate::{attempt, combine, failpoint, landing, tracker, workspace};
+use crate::{attempt, failpoint, tracker, workspace};
 
 impl Dispatcher<'_> {
     pub(super) fn run_effects(&mut self) -> Result<(), EngineError> {
@@ -124,7 +124,7 @@ impl Dispatcher<'_> {
         let Some(request) = workspace::WorkspaceRequest::for_loop(&active.state, &loop_id, spec) else {
             return;
         };
-        let path = workspace::path(&self.ctx, &*self.store, &request);
+        let path = self.backends.workspaces.path(&request);
         if !self.lock_worktree(run, &loop_id, &path) {
             return;
         }
@@ -132,7 +132,7 @@ impl Dispatcher<'_> {
             active.placing.insert(loop_id.clone());
         }
         let claiming = self.pending_claim(run, &loop_id);
-        let (ctx, store, sender) = (self.ctx.clone(), self.store.clone(), self.sender.clone());
+        let (workspaces, store, sender) = (self.backends.workspaces.clone(), self.store.clone(), self.sender.clone());
         tokio::task::spawn_blocking(move || {
             let after = match claiming.map_or(Ok(Vec::new()), PendingClaim::claim) {
                 Ok(after) => after,
@@ -142,7 +142,7 @@ impl Dispatcher<'_> {
                 }
             };
             let request = tracker::add_dependencies(&*store, request, &after);
-            let result = request.and_then(|request| workspace::create(&ctx, &*store, &request));
+            let result = request.and_then(|request| workspaces.create(&request));
             failpoint::pass("placed");
             sender.send(DispatcherInput::WorkspaceCreated { run, loop_id, result }).ok();
         });
@@ -258,17 +258,8 @@ impl Dispatcher<'_> {
             active.with_parallel_fixes.extend(workspace::parallel_fixes::is_parallel(&spec).then(|| loop_id.clone()));
         }
         self.summary.agents += usize::from(!matches!(job.kind, JobKind::Land | JobKind::Combine { .. }));
-        let spec = Arc::new(workspace::parallel_fixes::with_own_worktree(spec));
-        let (ctx, sender) = (self.ctx.clone(), self.sender.clone());
-        match spec.job.kind {
-            JobKind::Land => tokio::spawn(landing::run_landing(ctx, spec, sender)),
-            JobKind::Combine { .. } => tokio::spawn(combine::run_combine(ctx, spec, sender)),
-            JobKind::Work { .. }
-            | JobKind::Research { .. }
-            | JobKind::Review { .. }
-            | JobKind::Check
-            | JobKind::Fix { .. } => tokio::spawn(attempt::run_attempt(ctx, spec, sender)),
-        };
+        let sink = AttemptSink::new(AttemptKey::from(&spec), self.sender.clone());
+        self.backends.executor.start(spec, sink);
         Ok(())
     }
 
@@ -288,9 +279,8 @@ impl Dispatcher<'_> {
         if let Some(active) = self.runs.get_mut(&run) {
             active.running.insert((loop_id.clone(), attempt), None);
         }
-        let ended = (ended, Vec::new());
-        let spec = Arc::new(workspace::parallel_fixes::with_own_worktree(spec));
-        tokio::spawn(attempt::finish(self.ctx.clone(), spec, ended, self.sender.clone()));
+        let sink = AttemptSink::new(AttemptKey::from(&spec), self.sender.clone());
+        self.backends.executor.finish(spec, ended, sink);
     }
 
     pub(super) fn attempt_spec(&self, run: RunId, loop_id: &LoopId, job: Job) -> Option<AttemptSpec> {

@@ -6,7 +6,7 @@ use signoff_core::wire::{Fact, LoopFact};
 use super::{Dispatcher, DispatcherNotice};
 use crate::error::EngineError;
 use crate::run_state::Workspace;
-use crate::workspace::parallel_fixes::{ParallelNeed, ParallelWorktree, allows_parallel_fixes, keep_unused_commits};
+use crate::workspace::parallel_fixes::{ParallelNeed, allows_parallel_fixes};
 
 impl Dispatcher<'_> {
     /// Finds worktrees for parallel fixes that a killed process left.
@@ -33,15 +33,15 @@ impl Dispatcher<'_> {
         }
         active.with_parallel_fixes.remove(loop_id);
         // List them now: new ones may be created soon.
-        let beside = |place: Workspace| ParallelWorktree::beside(&self.ctx.repository, place.worktree.as_ref());
+        let workspaces = self.backends.workspaces.clone();
+        let beside = |place: Workspace| workspaces.parallel_worktrees(place.worktree.as_ref());
         let left = place.map(beside).unwrap_or_default();
-        let ctx = self.ctx.clone();
         // Do this before a new fixer starts.
         let note = (needed == ParallelNeed::Nothing)
-            .then(|| keep_unused_commits(&ctx.repository, (run, loop_id), &loop_state.branch))
+            .then(|| workspaces.keep_unused_fixes(run, loop_id, &loop_state.branch))
             .flatten();
         let last = loop_state.attempt_starts.keys().next_back().copied();
-        self.cleanup_jobs.spawn_blocking(move || left.iter().for_each(|one| one.remove(&ctx.repository)));
+        self.cleanup_jobs.spawn_blocking(move || left.iter().for_each(|one| workspaces.remove_parallel(one)));
         let Some((note, attempt)) = note.zip(last) else { return Ok(()) };
         self.renderer.show(&DispatcherNotice::Note(&note));
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Noted { attempt, note })])

@@ -6,7 +6,7 @@ use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::wire::LoopFact;
 
 use super::{Dispatcher, DispatcherNotice};
-use crate::attempt::{PlanLocation, reread_plan, starts_plan};
+use crate::attempt::{PlanLocation, starts_plan};
 use crate::error::EngineError;
 
 impl Dispatcher<'_> {
@@ -58,7 +58,7 @@ impl Dispatcher<'_> {
         let at_work = self.runs.get(&run).into_iter().flat_map(|active| active.running.keys());
         let is_busy = at_work.into_iter().any(|(other, _)| other == loop_id);
         let place = if is_busy { PlanLocation::OnBranch } else { PlanLocation::InWorktree };
-        let (mut facts, note) = reread_plan(&self.ctx, &spec, place)?;
+        let (mut facts, note) = self.backends.workspaces.reread_plan(&spec, place)?;
         if let Some(note) = note {
             self.renderer.show(&DispatcherNotice::Note(&note));
             facts.push(LoopFact::Noted { attempt: job.attempt, note });

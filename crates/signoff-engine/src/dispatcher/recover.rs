@@ -6,10 +6,8 @@ use signoff_core::machine::{self, Effect, Event, Job, JobKind, Loss, PauseReason
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, PendingEffect};
-use crate::attempt;
 use crate::error::EngineError;
-use crate::process::{self, AttemptDir, CrashOutcome};
-use crate::workspace::parallel_fixes;
+use crate::executor::{AttemptKey, FoundAttempt};
 
 impl Dispatcher<'_> {
     /// Finds out how everything that was running ended, and queues outstanding effects again.
@@ -37,7 +35,7 @@ impl Dispatcher<'_> {
     fn clear_copies(&self, run: RunId, loop_id: &LoopId) {
         let place = self.runs[&run].state.loops.get(loop_id).and_then(|loop_state| loop_state.workspace.as_ref());
         if let Some(place) = place {
-            attempt::reviewer_copy::clear(&self.ctx, &place.worktree);
+            self.backends.workspaces.remove_reviewer_copies(&place.worktree);
         }
     }
 
@@ -60,7 +58,7 @@ impl Dispatcher<'_> {
         let Some(loop_state) = self.runs[&run].state.loops.get(loop_id) else { return Ok(()) };
         let unfinished = loop_state.machine.base.is_none() && !loop_state.machine.is_done();
         let place = loop_state.workspace.as_ref().filter(|_| unfinished && *loop_id != LoopId::planning());
-        let tree = place.and_then(|place| self.ctx.repository.tree_of(&place.base).ok());
+        let tree = place.and_then(|place| self.backends.workspaces.tree_of(&place.base).ok());
         let Some(tree) = tree else { return Ok(()) };
         self.append(run, vec![Fact::Loop(loop_id.clone(), LoopFact::Transitioned(Event::BaseSet { tree }))])
     }
@@ -86,7 +84,7 @@ impl Dispatcher<'_> {
         if !idle || loop_state.branch.is_empty() {
             return Ok(false);
         }
-        match self.ctx.repository.head_of(&loop_state.branch)? {
+        match self.backends.workspaces.head_of(&loop_state.branch)? {
             Some(head) if head != loop_state.machine.head => {
                 self.loop_event(run, loop_id, Event::HeadMoved { head }, Vec::new())?;
                 Ok(true)
@@ -128,42 +126,42 @@ impl Dispatcher<'_> {
 
     /// Recovers an attempt: finishes it if it ended, starts it if it never started, and marks it as lost otherwise.
     fn recover_attempt(&mut self, run: RunId, loop_id: &LoopId, job: Job, known: bool) -> Result<(), EngineError> {
-        let path = self.ctx.layout.attempt(run, loop_id, job.attempt);
-        // Without a launch file the attempt was never started.
-        if !AttemptDir::new(&path).launch().exists() {
-            let plan = self.changed_plan(run, loop_id, &job, &[])?;
-            if !plan.is_empty() {
-                self.append(run, plan.into_iter().map(|fact| Fact::Loop(loop_id.clone(), fact)).collect())?;
-            }
-            if !known && !self.limits_launches() {
-                let launch = self.launch(run, loop_id, &job);
-                let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };
-                self.append(run, vec![Fact::Loop(loop_id.clone(), started)])?;
-            }
-            self.pending_effects.push_back(PendingEffect::Loop(run, loop_id.clone(), Effect::Spawn(job)));
-            return Ok(());
-        }
-        let found = process::recover_attempt(&AttemptDir::new(&path));
-        match found.map_err(|error| EngineError::io("look after the agent of", &path, error))? {
+        match self.backends.executor.find(&AttemptKey::new(run, loop_id, job.attempt))? {
+            FoundAttempt::NotStarted => self.start_again(run, loop_id, job, known),
             // Checks of a merge are only valid if the target has not moved since.
-            CrashOutcome::Ended(_) if job.kind == JobKind::Land => self.attempt_lost(run, loop_id, job.attempt),
-            CrashOutcome::Ended(ended) => {
-                self.finish_attempt(run, loop_id, job, ended);
+            FoundAttempt::Ended(_) if job.kind == JobKind::Land => self.attempt_lost(run, loop_id, job.attempt),
+            FoundAttempt::Ended(ended) => {
+                self.finish_attempt(run, loop_id, job, *ended);
                 Ok(())
             }
-            CrashOutcome::Lost => {
+            FoundAttempt::Lost => {
                 let attempt = job.attempt;
-                self.import_work(run, loop_id, job);
+                self.save_work(run, loop_id, job);
                 self.attempt_lost(run, loop_id, attempt)
             }
         }
     }
 
-    /// Imports the commits of a killed writer. Errors are ignored: it is retried before the next attempt starts.
-    fn import_work(&self, run: RunId, loop_id: &LoopId, job: Job) {
+    /// Starts an attempt that was recorded and never started.
+    fn start_again(&mut self, run: RunId, loop_id: &LoopId, job: Job, known: bool) -> Result<(), EngineError> {
+        let plan = self.changed_plan(run, loop_id, &job, &[])?;
+        if !plan.is_empty() {
+            self.append(run, plan.into_iter().map(|fact| Fact::Loop(loop_id.clone(), fact)).collect())?;
+        }
+        if !known && !self.limits_launches() {
+            let launch = self.launch(run, loop_id, &job);
+            let started = LoopFact::AttemptStarted { attempt: job.attempt, launch };
+            self.append(run, vec![Fact::Loop(loop_id.clone(), started)])?;
+        }
+        self.pending_effects.push_back(PendingEffect::Loop(run, loop_id.clone(), Effect::Spawn(job)));
+        Ok(())
+    }
+
+    /// Saves the work of a killed writer.
+    fn save_work(&self, run: RunId, loop_id: &LoopId, job: Job) {
         let writes = matches!(job.kind, JobKind::Work { .. } | JobKind::Fix { .. });
         if let Some(spec) = self.attempt_spec(run, loop_id, job).filter(|_| writes) {
-            self.ctx.import_work(&parallel_fixes::with_own_worktree(spec)).ok();
+            self.backends.executor.save_work(spec);
         }
     }
 
@@ -179,9 +177,6 @@ impl Dispatcher<'_> {
     /// The session of a lost attempt, which can be resumed.
     fn lost_session(&self, run: RunId, loop_id: &LoopId, attempt: AttemptId) -> Option<String> {
         let launched = self.runs.get(&run)?.state.loops.get(loop_id)?.attempt_starts.get(&attempt)?;
-        let dir = AttemptDir::new(self.ctx.layout.attempt(run, loop_id, attempt));
-        let session = attempt::parse_lost_output(&self.ctx, launched, &dir);
-        attempt::home::tidy(&self.ctx, &launched.launch.agent, &dir);
-        session
+        self.backends.executor.lost_session(&AttemptKey::new(run, loop_id, attempt), launched)
     }
 }

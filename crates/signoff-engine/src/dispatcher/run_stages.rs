@@ -16,10 +16,10 @@ use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
 
-use super::{Dispatcher, DispatcherInput, Interrupt, PendingEffect, RunLanding, loop_id};
+use super::{Dispatcher, Interrupt, PendingEffect, RunLanding, loop_id};
 use crate::error::EngineError;
-use crate::git::Uncommitted;
-use crate::landing::{self, LandingProgress};
+use crate::executor::RunLandingSink;
+use crate::landing;
 use crate::process::StopHandle;
 use crate::run_state::{LoopState, RunState};
 use crate::start_run;
@@ -117,11 +117,8 @@ impl Dispatcher<'_> {
     /// Removes the temporary worktree of a part.
     fn remove_part_worktree(&mut self, loop_state: &LoopState) {
         let Some(place) = loop_state.workspace.clone() else { return };
-        let ctx = self.ctx.clone();
-        self.cleanup_jobs.spawn_blocking(move || {
-            // Errors are ignored.
-            ctx.repository.remove_worktree(place.worktree.as_ref(), Uncommitted::Discard).ok();
-        });
+        let workspaces = self.backends.workspaces.clone();
+        self.cleanup_jobs.spawn_blocking(move || workspaces.remove(place.worktree.as_ref()));
     }
 
     /// Adds the planned tasks to the run.
@@ -179,21 +176,7 @@ impl Dispatcher<'_> {
         let Some(active) = self.runs.get_mut(&run) else { return };
         active.landing = RunLanding::Started;
         let run_state = active.state.clone();
-        let (ctx, sender) = (self.ctx.clone(), self.sender.clone());
-        tokio::spawn(async move {
-            let forward = |progress: LandingProgress| {
-                let input = match progress {
-                    LandingProgress::Stoppable(stopper) => DispatcherInput::Landing { run, stopper },
-                    LandingProgress::Waiting => {
-                        DispatcherInput::Note(format!("Run {run} waits: another landing is under way"))
-                    }
-                    LandingProgress::Note(note) => DispatcherInput::Note(format!("Run {run}: {note}")),
-                };
-                sender.send(input).ok();
-            };
-            let result = landing::land_run(&ctx, run_state, &forward).await.map(drop);
-            sender.send(DispatcherInput::Landed { run, result }).ok();
-        });
+        self.backends.executor.land_run(run_state, RunLandingSink::new(run, self.sender.clone()));
     }
 
     /// The landing of a run can be stopped from now on.

@@ -1,0 +1,109 @@
+//! What the dispatcher needs of the repository, apart from running attempts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use signoff_core::ids::{Commit, LoopId, RunId, Tree};
+use signoff_core::machine::Head;
+use signoff_core::wire::LoopFact;
+
+use super::WorkspaceRequest;
+use super::parallel_fixes::{ParallelWorktree, keep_unused_commits};
+use crate::attempt::{self, EngineContext, PlanLocation};
+use crate::attempt_spec::AttemptSpec;
+use crate::dispatcher::PreparedWorkspace;
+use crate::error::EngineError;
+use crate::git::Uncommitted;
+
+/// The workspaces of loops: their worktrees and branches.
+pub trait Workspaces: Send + Sync {
+    /// The path of a loop's worktree.
+    fn path(&self, request: &WorkspaceRequest) -> PathBuf;
+
+    /// Creates the workspace of a loop, or finds it if a killed process created it. Blocks.
+    fn create(&self, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError>;
+
+    /// Removes a temporary worktree and its uncommitted changes. Errors are ignored.
+    fn remove(&self, worktree: &Path);
+
+    /// Removes all copies of a worktree that a killed process left to reviewers.
+    fn remove_reviewer_copies(&self, worktree: &str);
+
+    /// The head of a branch; `None` if there is no such branch.
+    fn head_of(&self, branch: &str) -> Result<Option<Head>, EngineError>;
+
+    fn tree_of(&self, commit: &Commit) -> Result<Tree, EngineError>;
+
+    /// The worktrees for parallel fixes beside a loop's worktree.
+    fn parallel_worktrees(&self, worktree: &Path) -> Vec<ParallelWorktree>;
+
+    /// Removes a worktree for a parallel fix. Errors are ignored.
+    fn remove_parallel(&self, worktree: &ParallelWorktree);
+
+    /// Keeps the commits of parallel fixes that a loop does not use. Returns a note that says where they are.
+    fn keep_unused_fixes(&self, run: RunId, loop_id: &LoopId, branch: &str) -> Option<String>;
+
+    /// The facts for a plan that changed since it was last read, and a note.
+    fn reread_plan(
+        &self,
+        spec: &AttemptSpec,
+        place: PlanLocation,
+    ) -> Result<(Vec<LoopFact>, Option<String>), EngineError>;
+}
+
+/// Worktrees of the user's git repository.
+pub struct GitWorkspaces {
+    ctx: Arc<EngineContext>,
+}
+
+impl GitWorkspaces {
+    pub fn new(ctx: Arc<EngineContext>) -> Self {
+        Self { ctx }
+    }
+}
+
+impl Workspaces for GitWorkspaces {
+    fn path(&self, request: &WorkspaceRequest) -> PathBuf {
+        super::path(&self.ctx, &*self.ctx.store, request)
+    }
+
+    fn create(&self, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError> {
+        super::create(&self.ctx, &*self.ctx.store, request)
+    }
+
+    fn remove(&self, worktree: &Path) {
+        self.ctx.repository.remove_worktree(worktree, Uncommitted::Discard).ok();
+    }
+
+    fn remove_reviewer_copies(&self, worktree: &str) {
+        attempt::reviewer_copy::clear(&self.ctx, worktree);
+    }
+
+    fn head_of(&self, branch: &str) -> Result<Option<Head>, EngineError> {
+        Ok(self.ctx.repository.head_of(branch)?)
+    }
+
+    fn tree_of(&self, commit: &Commit) -> Result<Tree, EngineError> {
+        Ok(self.ctx.repository.tree_of(commit)?)
+    }
+
+    fn parallel_worktrees(&self, worktree: &Path) -> Vec<ParallelWorktree> {
+        ParallelWorktree::beside(&self.ctx.repository, worktree)
+    }
+
+    fn remove_parallel(&self, worktree: &ParallelWorktree) {
+        worktree.remove(&self.ctx.repository);
+    }
+
+    fn keep_unused_fixes(&self, run: RunId, loop_id: &LoopId, branch: &str) -> Option<String> {
+        keep_unused_commits(&self.ctx.repository, (run, loop_id), branch)
+    }
+
+    fn reread_plan(
+        &self,
+        spec: &AttemptSpec,
+        place: PlanLocation,
+    ) -> Result<(Vec<LoopFact>, Option<String>), EngineError> {
+        attempt::reread_plan(&self.ctx, spec, place)
+    }
+}
