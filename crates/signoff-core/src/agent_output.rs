@@ -8,19 +8,14 @@ use serde::{Deserialize, Serialize};
 /// One line of an agent's output, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputLine {
+    /// Ordinary output.
     Text(String),
     /// The agent uses a tool. `about` describes the use in a few words.
-    Tool {
-        name: String,
-        about: String,
-    },
+    Tool { name: String, about: String },
     /// The agent was denied a tool.
     Denied(DeniedTool),
     /// The agent waits for its provider.
-    Waits {
-        why: String,
-        delay: Option<Duration>,
-    },
+    Waits { why: String, delay: Option<Duration> },
     /// An error reported by the agent, which may continue.
     Error(String),
 }
@@ -90,11 +85,10 @@ pub struct AgentError {
 #[serde(rename_all = "snake_case")]
 pub enum AgentErrorKind {
     /// The provider limits the request rate; `seconds` is the requested delay.
-    Limited {
-        seconds: Option<u64>,
-    },
+    Limited { seconds: Option<u64> },
     /// The provider is overloaded.
     Overloaded,
+    /// The agent has no valid login or key.
     NotLoggedIn,
     /// The model is unknown or not available to this account.
     Model,
@@ -122,6 +116,7 @@ pub enum AgentErrorKind {
     /// The output ended without a result.
     #[serde(rename = "no_end")]
     NoResult,
+    /// Any other error.
     Other,
 }
 
@@ -141,102 +136,58 @@ impl AgentError {
     /// The delay before a retry, if a retry after a delay can help. The inner value is none if the provider named no
     /// delay.
     pub fn retry_after(&self) -> Option<Option<Duration>> {
-        match self.kind {
-            AgentErrorKind::Limited { seconds } => Some(seconds.map(Duration::from_secs)),
-            AgentErrorKind::Overloaded => Some(None),
-            AgentErrorKind::NotLoggedIn
-            | AgentErrorKind::Model
-            | AgentErrorKind::OutOfCredit
-            | AgentErrorKind::PromptTooLong
-            | AgentErrorKind::OwnLimit
-            | AgentErrorKind::Broken
-            | AgentErrorKind::SessionGone
-            | AgentErrorKind::ReportServer
-            | AgentErrorKind::Version
-            | AgentErrorKind::Protocol
-            | AgentErrorKind::NoResult
-            | AgentErrorKind::Other => None,
+        if let AgentErrorKind::Limited { seconds } = self.kind {
+            return Some(seconds.map(Duration::from_secs));
         }
+        (self.kind == AgentErrorKind::Overloaded).then_some(None)
     }
 
     /// A hint for the user. `agent` is the agent's name in the configuration.
     pub fn hint(&self, agent: &str) -> Option<String> {
-        match self.kind {
+        let hint = match self.kind {
             AgentErrorKind::NotLoggedIn => {
-                Some(format!("log in with the agent itself, or give it its key; then `signoff agents --check {agent}`"))
+                &format!("log in with the agent itself, or give it its key; then `signoff agents --check {agent}`")
             }
-            AgentErrorKind::Model => Some(format!("`[agents.{agent}] model` names the model")),
-            AgentErrorKind::OutOfCredit => Some("top up the account, or set `fallback` to another agent".to_owned()),
-            AgentErrorKind::PromptTooLong => Some("make the task smaller".to_owned()),
+            AgentErrorKind::Model => &format!("`[agents.{agent}] model` names the model"),
+            AgentErrorKind::OutOfCredit => "top up the account, or set `fallback` to another agent",
+            AgentErrorKind::PromptTooLong => "make the task smaller",
             AgentErrorKind::Version => {
-                Some(format!("update the agent; `signoff agents` shows the installed version of {agent}"))
+                &format!("update the agent; `signoff agents` shows the installed version of {agent}")
             }
             AgentErrorKind::ReportServer => {
-                Some("the agent must reach 127.0.0.1; with `contract = \"markdown\"` it needs no server".to_owned())
+                "the agent must reach 127.0.0.1; with `contract = \"markdown\"` it needs no server"
             }
-            AgentErrorKind::Protocol => Some(format!(
-                "set `[agents.{agent}] command` to the program and the arguments that enable the protocol"
-            )),
-            AgentErrorKind::OwnLimit => Some(format!(
-                "raise it where it is set: `[agents.{agent}] args` and `env`, or the agent's own settings"
-            )),
+            AgentErrorKind::Protocol => {
+                &format!("set `[agents.{agent}] command` to the program and the arguments that enable the protocol")
+            }
+            AgentErrorKind::OwnLimit => {
+                &format!("raise it where it is set: `[agents.{agent}] args` and `env`, or the agent's own settings")
+            }
             AgentErrorKind::Broken | AgentErrorKind::Other if self.is_connection_error() => {
-                Some("check the network, the proxy variables and the address of the provider".to_owned())
+                "check the network, the proxy variables and the address of the provider"
             }
-            AgentErrorKind::Broken => {
-                Some("try again; if the error persists, check the status page of the provider".to_owned())
-            }
+            AgentErrorKind::Broken => "try again; if the error persists, check the status page of the provider",
             AgentErrorKind::NoResult | AgentErrorKind::Other => {
-                Some(format!("`signoff agents --check {agent}` tries it by itself"))
+                &format!("`signoff agents --check {agent}` tries it by itself")
             }
-            AgentErrorKind::Limited { .. } | AgentErrorKind::Overloaded | AgentErrorKind::SessionGone => None,
-        }
+            AgentErrorKind::Limited { .. } | AgentErrorKind::Overloaded | AgentErrorKind::SessionGone => return None,
+        };
+        Some(hint.to_owned())
     }
 
     /// The hint while the agent is being checked by itself. `program` is the command to start by hand.
     pub fn hint_for_check(&self, agent: &str, program: &str) -> Option<String> {
-        match self.kind {
-            AgentErrorKind::NoResult | AgentErrorKind::Other if !self.is_connection_error() => {
-                Some(manual_check_hint(program))
-            }
-            AgentErrorKind::NoResult
-            | AgentErrorKind::Other
-            | AgentErrorKind::Limited { .. }
-            | AgentErrorKind::Overloaded
-            | AgentErrorKind::NotLoggedIn
-            | AgentErrorKind::Model
-            | AgentErrorKind::OutOfCredit
-            | AgentErrorKind::PromptTooLong
-            | AgentErrorKind::OwnLimit
-            | AgentErrorKind::Broken
-            | AgentErrorKind::SessionGone
-            | AgentErrorKind::ReportServer
-            | AgentErrorKind::Version
-            | AgentErrorKind::Protocol => self.hint(agent),
-        }
+        let is_unknown = matches!(self.kind, AgentErrorKind::NoResult | AgentErrorKind::Other);
+        if is_unknown && !self.is_connection_error() { Some(manual_check_hint(program)) } else { self.hint(agent) }
     }
 
     /// Whether the message shows that the provider could not be reached.
     fn is_connection_error(&self) -> bool {
-        const WORDS: [&str; 15] = [
-            "connection refused",
-            "connectionrefused",
-            "econnrefused",
-            "enotfound",
-            "eai_again",
-            "ehostunreach",
-            "enetunreach",
-            "etimedout",
-            "getaddrinfo",
-            "dns error",
-            "name resolution",
-            "could not resolve",
-            "unable to connect",
-            "could not connect",
-            "error trying to connect",
-        ];
+        const SIGNS: &str = "connection refused|connectionrefused|econnrefused|enotfound|eai_again|ehostunreach|\
+            enetunreach|etimedout|getaddrinfo|dns error|name resolution|could not resolve|unable to connect|\
+            could not connect|error trying to connect";
         let said = self.message.to_lowercase();
-        WORDS.iter().any(|word| said.contains(word))
+        SIGNS.split('|').any(|sign| said.contains(sign))
     }
 }
 
@@ -272,21 +223,20 @@ impl fmt::Display for AgentError {
 
 impl TokenCounts {
     pub fn plus(self, more: Self) -> Self {
-        Self {
-            input: self.input.saturating_add(more.input),
-            cached: self.cached.saturating_add(more.cached),
-            written: self.written.saturating_add(more.written),
-            output: self.output.saturating_add(more.output),
-        }
+        self.combined(more, u64::saturating_add)
     }
 
     /// Subtracts an earlier total from a running total.
     pub fn minus(self, before: Self) -> Self {
+        self.combined(before, u64::saturating_sub)
+    }
+
+    fn combined(self, other: Self, by: fn(u64, u64) -> u64) -> Self {
         Self {
-            input: self.input.saturating_sub(before.input),
-            cached: self.cached.saturating_sub(before.cached),
-            written: self.written.saturating_sub(before.written),
-            output: self.output.saturating_sub(before.output),
+            input: by(self.input, other.input),
+            cached: by(self.cached, other.cached),
+            written: by(self.written, other.written),
+            output: by(self.output, other.output),
         }
     }
 }

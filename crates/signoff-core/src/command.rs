@@ -16,14 +16,10 @@ use crate::similarity;
 #[serde(rename_all = "snake_case")]
 pub enum LoopCommand {
     /// Answers the open question; `question` must match its id if given.
-    Answer {
-        question: Option<QuestionId>,
-        choice: String,
-        by: String,
-    },
-    Retry {
-        by: String,
-    },
+    Answer { question: Option<QuestionId>, choice: String, by: String },
+    /// Continues an ended loop.
+    Retry { by: String },
+    /// Sets the verdict.
     Edit {
         verdict: String,
         by: String,
@@ -32,15 +28,10 @@ pub enum LoopCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         head: Option<Head>,
     },
-    Cancel {
-        by: String,
-    },
+    /// Cancels the loop.
+    Cancel { by: String },
     /// A person disputes a finding.
-    Dispute {
-        finding: FindingId,
-        by: String,
-        reason: String,
-    },
+    Dispute { finding: FindingId, by: String, reason: String },
     /// The report of an attempt.
     Report(Event),
 }

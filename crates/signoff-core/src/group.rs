@@ -3,23 +3,44 @@
 //! It sees a loop only as a `LoopStatus`, which is derived from the loop's own state, so the two state machines
 //! cannot disagree. As for loops, effects follow from the difference between two states.
 
-mod checkpoint;
 mod loop_status;
-mod task_source;
 mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use checkpoint::CheckpointRound;
-pub use loop_status::LoopStatus;
-pub use task_source::TaskSource;
+pub use loop_status::{CheckpointRound, LoopStatus};
 
 use crate::ids::LoopId;
 use crate::machine::Outcome;
 use crate::settings::TaskFlags;
 use crate::workflow::{Arrangement, Landing, Workflow};
+
+/// The source of tasks for a run with slots.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskSource {
+    /// The queue in the store.
+    #[default]
+    Queue,
+    /// A tracker with its own program, by name.
+    Program { name: String },
+    /// A tracker's file, which is read-only.
+    File { path: String },
+}
+
+impl TaskSource {
+    /// Whether tasks are claimed and closed at the source.
+    pub fn closes_tasks(&self) -> bool {
+        matches!(self, Self::Program { .. })
+    }
+
+    /// Whether the tasks come from a tracker.
+    pub fn is_tracker(&self) -> bool {
+        *self != Self::Queue
+    }
+}
 
 /// The policy of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,26 +112,25 @@ pub struct Run {
     pub unclosed: BTreeSet<LoopId>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// The stage of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RunStage {
+    /// Not started.
     #[default]
     Queued,
     /// Planning: tasks are found and arranged.
     Preparing,
     /// The group at this index is being worked.
-    Working {
-        group: usize,
-    },
+    Working { group: usize },
     /// The group waits for a person because of these loops.
-    Blocked {
-        group: usize,
-        by: Vec<LoopId>,
-    },
+    Blocked { group: usize, by: Vec<LoopId> },
     /// All tasks are finished; the final review runs.
     Reviewing,
     /// Everything is done; the run's branch lands on the default branch.
     Landing(RunOutcome),
+    /// Ended.
     Done(RunOutcome),
 }
 
@@ -125,8 +145,10 @@ pub enum Picking {
     Closed,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RunOutcome {
     /// Every task was approved or accepted.
     Approved,
@@ -138,12 +160,7 @@ pub enum RunOutcome {
 
 impl RunOutcome {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::Attention => "attention",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
+        self.into()
     }
 }
 
@@ -151,48 +168,34 @@ impl RunOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunEvent {
+    /// The run begins.
     Started,
     /// The planning loop ended.
-    PreparationEnded {
-        outcome: Outcome,
-    },
+    PreparationEnded { outcome: Outcome },
     /// The tasks are known, in groups that may be worked in parallel.
-    GroupsPlanned {
-        groups: Vec<Vec<LoopId>>,
-    },
-    /// A task was picked for a slot, or there was none.
-    TaskPicked {
-        loop_id: LoopId,
-    },
+    GroupsPlanned { groups: Vec<Vec<LoopId>> },
+    /// A task was picked for a slot.
+    TaskPicked { loop_id: LoopId },
+    /// The source had no task for a slot.
     NothingToPick,
     /// An agent said that there are no more tasks.
     PickingStopped,
     /// The task was closed in its tracker.
-    TaskClosed {
-        loop_id: LoopId,
-    },
+    TaskClosed { loop_id: LoopId },
     /// A loop's status changed.
     #[serde(rename = "loop_moved")]
-    LoopStatusChanged {
-        loop_id: LoopId,
-        standing: LoopStatus,
-    },
+    LoopStatusChanged { loop_id: LoopId, standing: LoopStatus },
     /// An implement or fix attempt ended without completing. Contains the number of attempts of every loop since its
     /// last checkpoint review.
-    AttemptSpent {
-        since_checkpoint: BTreeMap<LoopId, u32>,
-    },
-    CheckpointReviewed {
-        loop_id: LoopId,
-    },
-    FinalReviewEnded {
-        outcome: Outcome,
-    },
+    AttemptSpent { since_checkpoint: BTreeMap<LoopId, u32> },
+    /// The checkpoint review of a loop ended.
+    CheckpointReviewed { loop_id: LoopId },
+    /// The final review ended.
+    FinalReviewEnded { outcome: Outcome },
     /// The run's branch was merged into the default branch.
     Landed,
-    Cancelled {
-        by: String,
-    },
+    /// A person cancelled the run.
+    Cancelled { by: String },
 }
 
 /// An action requested by the run's state machine.
@@ -201,36 +204,27 @@ pub enum RunEvent {
 pub enum RunEffect {
     /// Find and arrange the tasks.
     Prepare,
-    Start {
-        loop_id: LoopId,
-    },
+    /// Start a loop.
+    Start { loop_id: LoopId },
     /// Claim tasks for free slots; `wanted` is the total number.
-    Pick {
-        wanted: usize,
-    },
-    GrantLanding {
-        loop_id: LoopId,
-    },
+    Pick { wanted: usize },
+    /// Let a loop land.
+    GrantLanding { loop_id: LoopId },
     /// Close a task in its tracker.
-    CloseTask {
-        loop_id: LoopId,
-    },
+    CloseTask { loop_id: LoopId },
     /// Run a checkpoint review of these loops.
-    ReviewCheckpoint {
-        loops: Vec<LoopId>,
-    },
+    ReviewCheckpoint { loops: Vec<LoopId> },
+    /// Run the final review.
     #[serde(rename = "review_whole")]
     FinalReview,
     /// Land the run's branch on the default branch, and report [`RunEvent::Landed`].
     #[serde(rename = "land_whole")]
     LandRun,
     /// Report to the user what blocks the group.
-    Block {
-        by: Vec<LoopId>,
-    },
-    CancelLoop {
-        loop_id: LoopId,
-    },
+    Block { by: Vec<LoopId> },
+    /// Cancel a loop.
+    CancelLoop { loop_id: LoopId },
+    /// The run has ended.
     Finish(RunOutcome),
 }
 
@@ -304,28 +298,12 @@ fn cancellations(this: &Run) -> Vec<RunEffect> {
 
 impl RunStage {
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Preparing => "preparing",
-            Self::Working { .. } => "working",
-            Self::Blocked { .. } => "blocked",
-            Self::Reviewing => "reviewing",
-            Self::Landing(_) => "landing",
-            Self::Done(_) => "done",
-        }
+        self.into()
     }
 
     /// The outcome; none before the end.
     pub fn outcome(&self) -> Option<RunOutcome> {
-        match self {
-            Self::Done(outcome) => Some(*outcome),
-            Self::Queued
-            | Self::Preparing
-            | Self::Working { .. }
-            | Self::Blocked { .. }
-            | Self::Reviewing
-            | Self::Landing(_) => None,
-        }
+        if let Self::Done(outcome) = self { Some(*outcome) } else { None }
     }
 
     /// The index of the group that is worked or blocked.

@@ -13,7 +13,6 @@ use crate::ids::{AttemptId, Commit, FindingId, ReviewerName, TaskId};
 use crate::review::{FailThreshold, Finding, Review};
 
 mod claim;
-mod inheritance;
 mod matching;
 mod round;
 
@@ -33,10 +32,7 @@ pub enum FindingState {
 impl FindingState {
     /// Whether a decision closed the finding for good: no review reopens it.
     pub fn is_settled(self) -> bool {
-        match self {
-            Self::Refuted | Self::Deferred | Self::OutOfScope => true,
-            Self::Open | Self::Fixed => false,
-        }
+        matches!(self, Self::Refuted | Self::Deferred | Self::OutOfScope)
     }
 }
 
@@ -168,7 +164,7 @@ impl Ledger {
         reviews: &[Review],
         unlisted: &BTreeSet<FindingId>,
     ) -> RoundChange {
-        round::record(self, round, (reviews, unlisted))
+        round::record(self, round, reviews, unlisted)
     }
 
     /// Applies a decision about one finding. Returns false if there is no such finding.
@@ -181,7 +177,7 @@ impl Ledger {
     }
 
     /// Records a fixer's claims. They do not change states. Claims about unknown findings are dropped.
-    pub fn claim(&mut self, (attempt, commit): (AttemptId, &Commit), claims: Vec<FixClaim>) {
+    pub fn claim(&mut self, attempt: AttemptId, commit: &Commit, claims: Vec<FixClaim>) {
         for FixClaim { finding, kind, evidence } in claims {
             if let Some(entry) = self.entries.iter_mut().find(|entry| entry.finding.id == finding) {
                 entry.claims.push(RecordedClaim { kind, evidence, attempt, commit: commit.clone() });
@@ -204,6 +200,49 @@ impl Ledger {
             b.severity.cmp(&a.severity).then_with(|| (&a.file, a.line).cmp(&(&b.file, b.line)))
         });
         findings
+    }
+
+    /// The findings that earlier tasks leave to the next task on a branch: open ones, and those that were refuted,
+    /// deferred or put out of scope. `tasks` are in the order they were worked in; the last task with a finding
+    /// determines its state.
+    pub fn from_earlier_tasks<'a>(tasks: impl IntoIterator<Item = (TaskId, &'a Ledger)>) -> Self {
+        let mut left = Self::default();
+        for (task, ledger) in tasks {
+            for entry in &ledger.entries {
+                left.carry(task, entry);
+            }
+            left.reported_ids.extend(ledger.reported_ids.clone());
+        }
+        left.entries.retain(|entry| entry.state != FindingState::Fixed);
+        let Self { entries, reported_ids: said } = &mut left;
+        said.retain(|id, _| entries.iter().any(|entry| entry.finding.id == *id));
+        left
+    }
+
+    fn carry(&mut self, task: TaskId, entry: &LedgerEntry) {
+        let last = entry.seen.last();
+        let round = last.map(|round| Round { task: round.task.or(Some(task)), ..round.clone() });
+        // Claims name attempts of another loop, so they are dropped.
+        let carried = LedgerEntry { seen: round.into_iter().collect(), claims: Vec::new(), ..entry.clone() };
+        match self.entries.iter_mut().find(|known| known.finding.id == entry.finding.id) {
+            Some(known) => *known = carried,
+            None => self.entries.push(carried),
+        }
+    }
+
+    /// Adds the findings of another ledger. `place` assigns each one to a gate of this loop.
+    pub fn inherit(&mut self, left: Self, place: impl Fn(&mut LedgerEntry)) {
+        for mut entry in left.entries {
+            place(&mut entry);
+            if self.get(&entry.finding.id).is_none() {
+                self.entries.push(entry);
+            }
+        }
+        self.reported_ids.extend(left.reported_ids);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 }
 

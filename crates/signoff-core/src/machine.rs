@@ -8,10 +8,8 @@ mod checkpoint;
 mod event;
 mod failure;
 mod fix;
-mod fix_groups;
 mod gate;
 mod inherited;
-mod jobs;
 mod land;
 mod outcome;
 mod person;
@@ -19,7 +17,6 @@ mod phases;
 mod rate_limits;
 mod slots;
 mod state;
-mod verdict;
 mod work;
 
 pub use event::{
@@ -27,7 +24,7 @@ pub use event::{
     LandingReport, LimitPlan, Loss, NextAgent, WorkReport,
 };
 pub use failure::AttemptFailure;
-pub use fix_groups::independent_groups;
+pub use fix::independent_groups;
 pub use gate::{blocking, overruled, round};
 pub use land::CONFLICT;
 pub use outcome::{Ending, Outcome, Reason, RetryAction};
@@ -41,9 +38,9 @@ pub use state::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::agent_output::AgentError;
 use crate::ids::AttemptId;
 use crate::workflow::{Phase, Workflow};
+use rate_limits::LimitNotice;
 
 /// The policy that a loop runs under.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,12 +103,10 @@ fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
         Event::FindingsInherited { left } => inherited::inherit(this, left, policy),
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { .. } if this.is_done() => {}
-        Event::Imported { head, at, left } => work::import(this, head, at, left, policy),
+        Event::Imported { head, at, left } => inherited::import(this, head, at, left, policy),
         Event::ItemsPlanned { count } => this.items = count.max(1),
         Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
-        Event::FindingsClaimed { attempt, commit, claims } => {
-            fix::claimed(this, attempt, (&commit, claims), policy);
-        }
+        Event::FindingsClaimed { attempt, commit, claims } => fix::claimed(this, attempt, &commit, claims, policy),
         Event::CheckEnded { attempt, report } => gate::check_ended(this, attempt, report, policy),
         Event::ReviewArrived { attempt, review } => gate::review_arrived(this, attempt, *review, policy),
         Event::FixesCombined { attempt, head } => fix::combined(this, attempt, head, policy),
@@ -119,7 +114,9 @@ fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
         Event::LandingEnded { attempt, report } => land::ended(this, attempt, report, policy),
         Event::AttemptFailed { attempt, .. } => attempt_failed(this, attempt, policy),
         Event::AttemptLost { attempt, loss } => attempt_lost(this, attempt, loss, policy),
-        Event::RateLimited { attempt, plan, why, turn } => rate_limited(this, attempt, (plan, turn, why), policy),
+        Event::RateLimited { attempt, plan, why, turn } => {
+            rate_limited(this, attempt, LimitNotice { plan, turn, why }, policy);
+        }
         Event::BudgetReached => this.pause_agents(PauseReason::Budget),
         Event::BudgetRefused { attempt } => this.pause(attempt, PauseReason::Budget),
         Event::Resumed { hold: PauseReason::Checkpoint } => checkpoint::ended(this, Vec::new(), None, policy),
@@ -131,7 +128,7 @@ fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
         Event::PersonAnswered { question, choice, .. } => person::answered(this, question, choice, policy),
         Event::PersonRetried { .. } => person::retried(this, policy),
         Event::PersonEdited { verdict, by, head, findings, reason: _ } => {
-            person::edited(this, (verdict, by), head, policy);
+            person::edited(this, verdict, by, head, policy);
             person::refused(this, findings, policy);
         }
         Event::FindingDecided { finding, decision } => {
@@ -181,16 +178,12 @@ fn attempt_lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy
 }
 
 /// A rate limit: retry later or with another agent. Too many of them count as a failure.
-fn rate_limited(
-    this: &mut Loop,
-    attempt: AttemptId,
-    (plan, turn, why): (LimitPlan, Option<NextAgent>, Option<AgentError>),
-    policy: &Policy,
-) {
+fn rate_limited(this: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) {
     if !this.runs(attempt) {
         return;
     }
-    if rate_limits::count_refusal(this, attempt, (plan, turn, why), policy) {
+    let plan = limit.plan;
+    if rate_limits::count_refusal(this, attempt, limit, policy) {
         return attempt_failed(this, attempt, policy);
     }
     match plan {

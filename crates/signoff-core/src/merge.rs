@@ -20,8 +20,9 @@ pub(crate) use conflict::are_opposed;
 pub(crate) use duplicates::group;
 
 /// The merged verdict. The first variant that applies wins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Overall {
     Inconclusive,
     NeedsDiscussion,
@@ -34,15 +35,7 @@ pub enum Overall {
 
 impl Overall {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Inconclusive => "INCONCLUSIVE",
-            Self::NeedsDiscussion => "NEEDS_DISCUSSION",
-            Self::SpecCritical => "SPEC_CRITICAL",
-            Self::CodeCritical => "CODE_CRITICAL",
-            Self::Issues => "ISSUES",
-            Self::ApprovedWithMinor => "APPROVED_WITH_MINOR",
-            Self::Approved => "APPROVED",
-        }
+        self.into()
     }
 
     fn from_reviews(reviews: &[Review]) -> Self {
@@ -69,8 +62,9 @@ impl Overall {
 ///
 /// An inconclusive panel, or one that needs discussion, never gets `Proceed`, whatever the bar. The action is
 /// `FixAndRereview` until the policy decides otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum MergeAction {
     FixAndRereview,
     ProceedWithNotes,
@@ -79,11 +73,7 @@ pub enum MergeAction {
 
 impl MergeAction {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::FixAndRereview => "FIX_AND_REREVIEW",
-            Self::ProceedWithNotes => "PROCEED_WITH_NOTES",
-            Self::Proceed => "PROCEED",
-        }
+        self.into()
     }
 
     /// The text shown to people.

@@ -1,19 +1,17 @@
 //! The normal form of a review. Every contract is parsed into it, and later stages know no other form.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Artifact, Commit, FindingId, ReviewerName};
 
 mod file;
-mod prose;
 
 pub use file::{is_repository_path, normalize_files, normalize_path};
 
 /// The severity of a finding. `Ord` goes from minor to critical.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Severity {
     Minor,
     Important,
@@ -39,11 +37,7 @@ impl Severity {
 
     /// The name in the XML and prefix contracts: `critical`, `important`, `minor`.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::Important => "important",
-            Self::Minor => "minor",
-        }
+        self.into()
     }
 
     /// The name in the severity contract: `HIGH`, `MEDIUM`, `LOW`.
@@ -57,8 +51,9 @@ impl Severity {
 }
 
 /// The severity at or above which a finding fails a gate (`fail_on`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema, strum::EnumString)]
 #[serde(rename_all = "UPPERCASE")]
+#[strum(serialize_all = "UPPERCASE", ascii_case_insensitive)]
 pub enum FailThreshold {
     Low,
     Medium,
@@ -71,13 +66,7 @@ impl FailThreshold {
     pub const NAMES: [&'static str; 4] = ["LOW", "MEDIUM", "HIGH", "NONE"];
 
     pub fn parse(word: &str) -> Option<Self> {
-        match word.to_ascii_uppercase().as_str() {
-            "LOW" => Some(Self::Low),
-            "MEDIUM" => Some(Self::Medium),
-            "HIGH" => Some(Self::High),
-            "NONE" => Some(Self::None),
-            _ => None,
-        }
+        word.parse().ok()
     }
 
     pub fn is_reached_by(self, severity: Severity) -> bool {
@@ -129,8 +118,9 @@ impl ReviewerKind {
 }
 
 /// The verdict of one review.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Verdict {
     Approved,
     ApprovedWithMinor,
@@ -143,13 +133,7 @@ pub enum Verdict {
 impl Verdict {
     /// The name in the JSON interfaces.
     pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::Approved => "approved",
-            Self::ApprovedWithMinor => "approved_with_minor",
-            Self::ChangesRequested => "changes_requested",
-            Self::NeedsDiscussion => "needs_discussion",
-            Self::Inconclusive(_) => "inconclusive",
-        }
+        self.into()
     }
 
     pub fn approves(&self) -> bool {
@@ -210,8 +194,9 @@ impl Violation {
 }
 
 /// The ways in which an answer can violate its contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ViolationCode {
     Empty,
     TooLarge,
@@ -243,37 +228,14 @@ pub enum ViolationCode {
 impl ViolationCode {
     /// The name in the JSON interfaces.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Empty => "empty",
-            Self::TooLarge => "too_large",
-            Self::TooDeep => "too_deep",
-            Self::NotUtf8 => "not_utf8",
-            Self::NoVerdict => "no_verdict",
-            Self::UnknownVerdict => "unknown_verdict",
-            Self::MissingKey => "missing_key",
-            Self::WrongType => "wrong_type",
-            Self::Malformed => "malformed",
-            Self::Truncated => "truncated",
-            Self::Disagreement => "disagreement",
-            Self::DuplicateKey => "duplicate_key",
-            Self::IssuesWithoutIssue => "issues_without_issue",
-            Self::NonceMissing => "nonce_missing",
-            Self::NonceMismatch => "nonce_mismatch",
-            Self::CommitMismatch => "commit_mismatch",
-            Self::WrongLoop => "wrong_loop",
-        }
-    }
-}
-
-impl fmt::Display for ViolationCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+        self.into()
     }
 }
 
 /// The reviewer's confidence.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Confidence {
     High,
     Medium,
@@ -284,12 +246,7 @@ pub enum Confidence {
 
 impl Confidence {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-            Self::Unstated => "unstated",
-        }
+        self.into()
     }
 }
 
@@ -444,5 +401,43 @@ impl Review {
             self.verdict = Verdict::ChangesRequested;
         }
         self
+    }
+
+    /// The summary without the lines that repeat a finding; none if only headings remain.
+    pub fn summary_without_findings(&self) -> Option<String> {
+        let is_heading = |line: &str| line.starts_with('#') || line.ends_with(':');
+        let about = |line: &str| self.findings.iter().any(|finding| repeats_finding(line, finding));
+        let lines: Vec<&str> = self.summary.lines().filter(|line| !about(line.trim())).collect();
+        let says = lines.iter().map(|line| line.trim()).any(|line| !line.is_empty() && !is_heading(line));
+        says.then(|| lines.join("\n").trim().to_owned())
+    }
+}
+
+/// Whether a line repeats text of a finding.
+fn repeats_finding(line: &str, finding: &Finding) -> bool {
+    let said = line.trim_start_matches(|c: char| "-*+•".contains(c) || c.is_whitespace());
+    let texts = [Some(&finding.description), finding.suggestion.as_ref(), finding.requirement.as_ref()];
+    let in_words = |text: &String| text.contains(said) || (!text.is_empty() && said.contains(text.as_str()));
+    !said.is_empty() && texts.into_iter().flatten().any(in_words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn beside(summary: &str) -> Option<String> {
+        let mut review = Review::new("r".into(), ReviewerKind::General, Verdict::ChangesRequested);
+        review.summary = summary.to_owned();
+        review.findings = vec![Finding::new(&"r".into(), "bug", Severity::Critical, "It lacks a check")];
+        review.summary_without_findings()
+    }
+
+    #[test]
+    fn lines_about_findings_are_dropped() {
+        assert_eq!(beside("## Issues\n\n- a.rs:1 It lacks a check\n"), None);
+        assert_eq!(beside("Please change:\n- a.rs:1 It lacks a check"), None);
+        let both = "- a.rs:1 It lacks a check\n\nThe manual must say so as well.\n";
+        assert_eq!(beside(both).as_deref(), Some("The manual must say so as well."));
+        assert_eq!(beside(""), None);
     }
 }

@@ -423,7 +423,7 @@ proptest! {
             evidence: "so says the fixer".into(),
         };
         let unknown = FixClaim { finding: "f-unknown".into(), ..claim(&"".into()) };
-        ledger.claim((AttemptId(3), &Commit::new("c3")), ids.iter().map(claim).chain([unknown]).collect());
+        ledger.claim(AttemptId(3), &Commit::new("c3"), ids.iter().map(claim).chain([unknown]).collect());
         for panel in &more {
             prop_assert_eq!(ledger.record(&round(9), panel), unclaimed.record(&round(9), panel));
         }

@@ -1,9 +1,14 @@
-//! The status of a loop, as far as its run needs it.
+//! What a run knows about its loops: the status of each, and the current checkpoint round.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::RunEffect;
+use crate::ids::LoopId;
 use crate::machine::{Loop, Outcome, PauseReason, Stage};
 
+/// The status of a loop, as far as its run needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoopStatus {
@@ -46,17 +51,16 @@ impl LoopStatus {
 
     /// Whether the loop occupies one of the run's jobs.
     pub fn is_active(&self) -> bool {
-        match self {
-            Self::Active | Self::AtCheckpoint => true,
-            Self::Queued | Self::Waiting | Self::Ready | Self::Landing | Self::Ended(_) => false,
-        }
+        matches!(self, Self::Active | Self::AtCheckpoint)
+    }
+
+    /// How the loop ended, if it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        if let Self::Ended(outcome) = self { Some(outcome) } else { None }
     }
 
     pub fn has_ended(&self) -> bool {
-        match self {
-            Self::Ended(_) => true,
-            Self::Queued | Self::Active | Self::AtCheckpoint | Self::Waiting | Self::Ready | Self::Landing => false,
-        }
+        self.outcome().is_some()
     }
 
     /// Whether the group no longer waits for this loop: signed off, completed, or cancelled by a person.
@@ -71,5 +75,55 @@ impl LoopStatus {
     /// Whether the loop ended in a way that only a person can resolve.
     pub fn blocks(&self) -> bool {
         self.has_ended() && !self.is_resolved()
+    }
+}
+
+/// The current checkpoint round: when one loop is due, all active loops are reviewed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct CheckpointRound {
+    /// The loops whose review is pending.
+    #[serde(rename = "out")]
+    pending: BTreeSet<LoopId>,
+    /// All loops of the round, so that the effect stays the same while reviews arrive.
+    #[serde(rename = "round")]
+    loops: Vec<LoopId>,
+}
+
+impl CheckpointRound {
+    /// Starts a round if a loop is due and none is under way.
+    pub fn start_if_due(&mut self, loops: &BTreeMap<LoopId, LoopStatus>) {
+        if loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint) {
+            self.start(loops);
+        }
+    }
+
+    /// Starts a round over all active loops, unless one is under way.
+    pub fn start(&mut self, loops: &BTreeMap<LoopId, LoopStatus>) {
+        if self.pending.is_empty() {
+            let active = loops.iter().filter(|(_, standing)| standing.is_active());
+            self.loops = active.map(|(loop_id, _)| loop_id.clone()).collect();
+            self.pending = self.loops.iter().cloned().collect();
+        }
+    }
+
+    /// A loop's review arrived, or the loop ended without one.
+    pub fn reviewed(&mut self, loop_id: &LoopId) {
+        self.pending.remove(loop_id);
+        if self.pending.is_empty() {
+            self.loops.clear();
+        }
+    }
+
+    pub fn waits_for(&self, loop_id: &LoopId) -> bool {
+        self.pending.contains(loop_id)
+    }
+
+    /// The loops of the current round.
+    pub fn loops(&self) -> &[LoopId] {
+        &self.loops
+    }
+
+    pub(super) fn effect(&self) -> Option<RunEffect> {
+        (!self.pending.is_empty()).then(|| RunEffect::ReviewCheckpoint { loops: self.loops.clone() })
     }
 }

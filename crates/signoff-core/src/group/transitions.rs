@@ -17,7 +17,7 @@ pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         RunEvent::GroupsPlanned { groups } => plan(this, groups, policy),
         RunEvent::TaskPicked { loop_id } if this.picks > 0 && !this.loops.contains_key(&loop_id) => {
             this.picks -= 1;
-            add(this, current_group(this), loop_id);
+            add(this, this.stage.group().unwrap_or(0), loop_id);
         }
         RunEvent::NothingToPick if this.picks > 0 => {
             this.picks -= 1;
@@ -27,11 +27,9 @@ pub fn apply(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
         RunEvent::TaskClosed { loop_id } => task_closed(this, &loop_id),
         RunEvent::LoopStatusChanged { loop_id, standing } => loop_changed(this, loop_id, standing, policy),
         RunEvent::AttemptSpent { since_checkpoint } => {
-            let due = |(loop_id, since): (&LoopId, &u32)| {
-                let active = this.loops.get(loop_id).is_some_and(LoopStatus::is_active);
-                active && policy.checkpoint_interval.is_some_and(|interval| *since >= interval)
-            };
-            if since_checkpoint.iter().any(due) {
+            let is_active = |loop_id: &LoopId| this.loops.get(loop_id).is_some_and(LoopStatus::is_active);
+            let is_due = |since: u32| policy.checkpoint_interval.is_some_and(|interval| since >= interval);
+            if since_checkpoint.iter().any(|(loop_id, since)| is_due(*since) && is_active(loop_id)) {
                 this.checkpoint.start(&this.loops);
             }
         }
@@ -76,8 +74,7 @@ fn aborted_outcome(outcome: &Outcome) -> RunOutcome {
 }
 
 fn is_picking(this: &Run, policy: &RunPolicy) -> bool {
-    let working = matches!(this.stage, RunStage::Working { .. } | RunStage::Blocked { .. });
-    working && policy.arrangement == Arrangement::Slots
+    this.stage.group().is_some() && policy.arrangement == Arrangement::Slots
 }
 
 /// Sets the planned tasks. A second plan, or one that names a task twice, changes nothing.
@@ -107,14 +104,6 @@ fn plan(this: &mut Run, groups: Vec<Vec<LoopId>>, policy: &RunPolicy) {
 /// In a chain each task builds on the one before, so every group has one task.
 fn split_into_single_tasks(groups: Vec<Vec<LoopId>>) -> Vec<Vec<LoopId>> {
     groups.into_iter().flatten().map(|loop_id| vec![loop_id]).collect()
-}
-
-/// The index of the current group.
-fn current_group(this: &Run) -> usize {
-    match this.stage {
-        RunStage::Working { group } | RunStage::Blocked { group, .. } => group,
-        RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Landing(_) | RunStage::Done(_) => 0,
-    }
 }
 
 fn add(this: &mut Run, group: usize, loop_id: LoopId) {
@@ -148,7 +137,7 @@ fn loop_changed(this: &mut Run, loop_id: LoopId, standing: LoopStatus, policy: &
 
 /// Tracks which completed tasks still have to be closed in their tracker.
 fn update_unclosed(this: &mut Run, loop_id: &LoopId, standing: &LoopStatus, policy: &RunPolicy) {
-    let through = |standing: &LoopStatus| matches!(standing, LoopStatus::Ended(outcome) if outcome.is_completed());
+    let through = |standing: &LoopStatus| standing.outcome().is_some_and(Outcome::is_completed);
     if !through(standing) {
         this.unclosed.remove(loop_id);
     } else if policy.task_source.closes_tasks() && !this.loops.get(loop_id).is_some_and(through) {
@@ -165,22 +154,10 @@ fn task_closed(this: &mut Run, loop_id: &LoopId) {
 
 /// Applies an event to a run that has ended. Few events still change it.
 pub fn apply_after_end(this: &mut Run, event: RunEvent, policy: &RunPolicy) {
-    match event {
-        RunEvent::LoopStatusChanged { loop_id, standing } => loop_changed_after_end(this, &loop_id, standing, policy),
-        RunEvent::TaskClosed { loop_id } => {
-            this.unclosed.remove(&loop_id);
-        }
-        RunEvent::Started
-        | RunEvent::PreparationEnded { .. }
-        | RunEvent::GroupsPlanned { .. }
-        | RunEvent::TaskPicked { .. }
-        | RunEvent::NothingToPick
-        | RunEvent::PickingStopped
-        | RunEvent::AttemptSpent { .. }
-        | RunEvent::CheckpointReviewed { .. }
-        | RunEvent::FinalReviewEnded { .. }
-        | RunEvent::Landed
-        | RunEvent::Cancelled { .. } => {}
+    if let RunEvent::LoopStatusChanged { loop_id, standing } = event {
+        loop_changed_after_end(this, &loop_id, standing, policy);
+    } else if let RunEvent::TaskClosed { loop_id } = event {
+        this.unclosed.remove(&loop_id);
     }
 }
 
@@ -206,14 +183,9 @@ fn final_review_changed(this: &mut Run, standing: &LoopStatus, policy: &RunPolic
     if !policy.has_final_review || this.stage == RunStage::Done(RunOutcome::Cancelled) {
         return;
     }
-    this.stage = match standing {
-        LoopStatus::Ended(outcome) => after_final_review(this, outcome, policy),
-        LoopStatus::Queued
-        | LoopStatus::Active
-        | LoopStatus::AtCheckpoint
-        | LoopStatus::Waiting
-        | LoopStatus::Ready
-        | LoopStatus::Landing => RunStage::Reviewing,
+    this.stage = match standing.outcome() {
+        Some(outcome) => after_final_review(this, outcome, policy),
+        None => RunStage::Reviewing,
     };
 }
 
@@ -251,8 +223,8 @@ fn reopened(this: &Run) -> Option<RunStage> {
 /// The run is finished. It lands if the policy says so and all its work was approved, apart from cancelled tasks.
 /// `whole` is whether the final review left nothing open.
 fn finished(this: &Run, outcome: RunOutcome, whole: bool, policy: &RunPolicy) -> RunStage {
-    let approved = |standing: &LoopStatus| matches!(standing, LoopStatus::Ended(outcome) if outcome.is_approval());
-    let off = |standing: &LoopStatus| *standing == LoopStatus::Ended(Outcome::Cancelled);
+    let approved = |standing: &LoopStatus| standing.outcome().is_some_and(Outcome::is_approval);
+    let off = |standing: &LoopStatus| standing.outcome() == Some(&Outcome::Cancelled);
     let all = this.loops.values().all(|standing| approved(standing) || off(standing));
     let goes_on = policy.onto_default && whole && all && this.loops.values().any(approved);
     if goes_on { RunStage::Landing(outcome) } else { RunStage::Done(outcome) }
@@ -337,10 +309,7 @@ fn is_finished(standing: &LoopStatus, policy: &RunPolicy) -> bool {
 
 /// Tasks that do not build on each other do not wait for each other.
 fn is_independent(policy: &RunPolicy) -> bool {
-    match policy.arrangement {
-        Arrangement::Queue | Arrangement::Slots => true,
-        Arrangement::Chain | Arrangement::Groups => false,
-    }
+    matches!(policy.arrangement, Arrangement::Queue | Arrangement::Slots)
 }
 
 /// A group is blocked when all its loops have stopped and one of them failed.
@@ -368,17 +337,7 @@ fn next_stage(this: &Run, group: usize, policy: &RunPolicy) -> RunStage {
 
 /// The worst outcome of the run's loops.
 fn run_outcome(this: &Run) -> RunOutcome {
-    let outcomes = || {
-        this.loops.values().filter_map(|standing| match standing {
-            LoopStatus::Ended(outcome) => Some(outcome),
-            LoopStatus::Queued
-            | LoopStatus::Active
-            | LoopStatus::AtCheckpoint
-            | LoopStatus::Waiting
-            | LoopStatus::Ready
-            | LoopStatus::Landing => None,
-        })
-    };
+    let outcomes = || this.loops.values().filter_map(LoopStatus::outcome);
     if outcomes().any(|outcome| matches!(outcome, Outcome::Failed | Outcome::Stuck)) {
         RunOutcome::Failed
     } else if outcomes().all(Outcome::is_approval) {

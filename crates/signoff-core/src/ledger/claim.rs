@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{AttemptId, Commit, FindingId};
 
 /// What a fixer claims to have done about a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "lowercase")]
 pub enum ClaimKind {
     Fixed,
     Refuted,
+    #[strum(serialize = "not fixed")]
     NotFixed,
 }
 
@@ -18,11 +20,7 @@ impl ClaimKind {
 
     /// The word that the prompt asks fixers to use.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Fixed => "fixed",
-            Self::Refuted => "refuted",
-            Self::NotFixed => "not fixed",
-        }
+        self.into()
     }
 }
 

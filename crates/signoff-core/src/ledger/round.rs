@@ -25,7 +25,8 @@ type ReportsByEntry = BTreeMap<usize, Vec<(ReviewerName, Finding)>>;
 pub(super) fn record(
     ledger: &mut Ledger,
     round: &Round,
-    (reviews, unlisted): (&[Review], &BTreeSet<FindingId>),
+    reviews: &[Review],
+    unlisted: &BTreeSet<FindingId>,
 ) -> RoundChange {
     let seats = seats(reviews);
     let before: Vec<FindingState> = ledger.entries.iter().map(|entry| entry.state).collect();

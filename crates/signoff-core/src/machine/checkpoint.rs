@@ -11,15 +11,10 @@ use crate::review::{Finding, Review, ReviewerKind, Verdict};
 
 /// Starts a checkpoint review of a loop at work.
 pub fn began(this: &mut Loop, number: u32) {
-    match &this.stage {
-        Stage::Working { .. }
-        | Stage::Researching { .. }
-        | Stage::Checking { .. }
-        | Stage::Reviewing(_)
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. }
-        | Stage::Waiting { .. } => this.checkpoint = Some(number),
-        Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Landing { .. } | Stage::Done(_) => {}
+    let is_outside_work =
+        matches!(this.stage, Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Landing { .. } | Stage::Done(_));
+    if !is_outside_work {
+        this.checkpoint = Some(number);
     }
 }
 
@@ -63,18 +58,11 @@ fn land_or_send_back(this: &mut Loop, policy: &Policy) {
 /// Records findings as reported by the gate's reviewers. Returns the open ones.
 fn record(this: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
     let Some(phase) = policy.workflow.first_gate_index() else { return findings };
-    let round = Round {
-        pass: this.at.pass,
-        phase,
-        item: None,
-        cycle: this.cycles.get(&phase).copied().unwrap_or(0),
-        commit: Some(this.head.commit.clone()),
-        checkpoint: Some(number),
-        task: None,
-    };
+    let cycle = this.cycles.get(&phase).copied().unwrap_or(0);
+    let round = Round { checkpoint: Some(number), ..this.round_at(phase, cycle) };
     let mut by_reviewer: BTreeMap<ReviewerName, Vec<Finding>> = BTreeMap::new();
     for finding in findings {
-        let reviewer = finding.sources.first().or_else(|| first_reviewer(phase, policy));
+        let reviewer = finding.sources.first().or_else(|| gate::first_reviewer(phase, policy));
         if let Some(reviewer) = reviewer.cloned() {
             by_reviewer.entry(reviewer).or_default().push(finding);
         }
@@ -91,10 +79,6 @@ fn record(this: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Policy)
         panel.unlisted.extend(open.iter().map(|finding| finding.id.clone()).collect::<BTreeSet<FindingId>>());
     }
     open
-}
-
-pub(super) fn first_reviewer(phase: usize, policy: &Policy) -> Option<&ReviewerName> {
-    policy.phase(phase).and_then(|phase| phase.policy()).and_then(|judge| judge.gate.reviewers.first())
 }
 
 /// The panel at work, or the one whose answers are kept for later.

@@ -18,18 +18,12 @@ use crate::workflow::Role;
 pub enum Event {
     /// The base tree of the loop's diff. Missing in older logs, and for loops whose reviewers judge an answer instead
     /// of a diff.
-    BaseSet {
-        tree: Tree,
-    },
+    BaseSet { tree: Tree },
     /// Findings that earlier tasks on the branch left open or disputed, recorded before the loop starts. Missing in
     /// older logs.
-    FindingsInherited {
-        left: Ledger,
-    },
+    FindingsInherited { left: Ledger },
     /// The worktree was created at this commit.
-    Started {
-        head: Head,
-    },
+    Started { head: Head },
     /// The loop continues from the state of another program. Earlier phases count as done.
     Imported {
         head: Head,
@@ -38,14 +32,9 @@ pub enum Event {
         left: ImportedProgress,
     },
     /// A plan was read. The `per_item` phases go through this many items.
-    ItemsPlanned {
-        count: u32,
-    },
+    ItemsPlanned { count: u32 },
     /// An agent that writes to the worktree ended by itself.
-    WorkEnded {
-        attempt: AttemptId,
-        report: WorkReport,
-    },
+    WorkEnded { attempt: AttemptId, report: WorkReport },
     /// A fixer's claims about its findings, recorded just before its end.
     FindingsClaimed {
         attempt: AttemptId,
@@ -53,40 +42,21 @@ pub enum Event {
         commit: Commit,
         claims: Vec<FixClaim>,
     },
-    CheckEnded {
-        attempt: AttemptId,
-        report: CheckReport,
-    },
+    /// The project's checks ended.
+    CheckEnded { attempt: AttemptId, report: CheckReport },
     /// A reviewer ended by itself. An unparsable answer is an inconclusive review.
-    ReviewArrived {
-        attempt: AttemptId,
-        review: Box<Review>,
-    },
+    ReviewArrived { attempt: AttemptId, review: Box<Review> },
     /// Parallel fixes were combined without a conflict.
-    FixesCombined {
-        attempt: AttemptId,
-        head: Head,
-    },
+    FixesCombined { attempt: AttemptId, head: Head },
     /// Parallel fixes conflict. `kept` are the indices of the fixes that could be combined.
-    FixesOverlapped {
-        attempt: AttemptId,
-        kept: Vec<usize>,
-        head: Head,
-    },
-    LandingEnded {
-        attempt: AttemptId,
-        report: LandingReport,
-    },
+    FixesOverlapped { attempt: AttemptId, kept: Vec<usize>, head: Head },
+    /// The landing ended.
+    LandingEnded { attempt: AttemptId, report: LandingReport },
     /// An agent failed.
-    AttemptFailed {
-        attempt: AttemptId,
-        failure: AttemptFailure,
-    },
+    AttemptFailed { attempt: AttemptId, failure: AttemptFailure },
     /// The program lost the attempt.
-    AttemptLost {
-        attempt: AttemptId,
-        loss: Loss,
-    },
+    AttemptLost { attempt: AttemptId, loss: Loss },
+    /// The provider limits the rate of an agent.
     RateLimited {
         attempt: AttemptId,
         plan: LimitPlan,
@@ -100,17 +70,11 @@ pub enum Event {
     /// A budget cap of the task or the run is reached.
     BudgetReached,
     /// The budget does not allow this launch; other attempts continue.
-    BudgetRefused {
-        attempt: AttemptId,
-    },
+    BudgetRefused { attempt: AttemptId },
     /// A pause ended.
-    Resumed {
-        hold: PauseReason,
-    },
+    Resumed { hold: PauseReason },
     /// A checkpoint review of this loop started.
-    CheckpointBegan {
-        number: u32,
-    },
+    CheckpointBegan { number: u32 },
     /// A checkpoint review of this loop ended. Each finding names the reviewer that reported it.
     CheckpointEnded {
         findings: Vec<Finding>,
@@ -122,17 +86,12 @@ pub enum Event {
     /// The group or a person allows this loop to land.
     LandingGranted,
     /// A foreign commit was added to the branch.
-    HeadMoved {
-        head: Head,
-    },
-    PersonAnswered {
-        question: QuestionId,
-        choice: Choice,
-        by: String,
-    },
-    PersonRetried {
-        by: String,
-    },
+    HeadMoved { head: Head },
+    /// A person answered a question.
+    PersonAnswered { question: QuestionId, choice: Choice, by: String },
+    /// A person continues an ended loop.
+    PersonRetried { by: String },
+    /// A person sets the verdict.
     PersonEdited {
         verdict: FinalVerdict,
         by: String,
@@ -144,13 +103,10 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         findings: Vec<Finding>,
     },
-    FindingDecided {
-        finding: FindingId,
-        decision: FindingDecision,
-    },
-    Cancelled {
-        by: String,
-    },
+    /// A person or a check decided about a finding.
+    FindingDecided { finding: FindingId, decision: FindingDecision },
+    /// A person cancelled the loop.
+    Cancelled { by: String },
 }
 
 /// Progress that another program made, up to the position where a loop continues.
@@ -178,8 +134,9 @@ pub struct EarlierFindings {
 }
 
 /// The final verdicts a person can set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, strum::EnumString, strum::IntoStaticStr)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum FinalVerdict {
     Approved,
     ChangesRequested,
@@ -191,16 +148,11 @@ impl FinalVerdict {
     pub const ALL: [Self; 4] = [Self::Approved, Self::ChangesRequested, Self::MaxCyclesReached, Self::NeedsDiscussion];
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Approved => "APPROVED",
-            Self::ChangesRequested => "CHANGES_REQUESTED",
-            Self::MaxCyclesReached => "MAX_CYCLES_REACHED",
-            Self::NeedsDiscussion => "NEEDS_DISCUSSION",
-        }
+        self.into()
     }
 
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|verdict| verdict.as_str() == word)
+        word.parse().ok()
     }
 }
 
@@ -230,28 +182,26 @@ impl WorkReport {
     }
 }
 
+/// How the project's checks ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckReport {
+    /// Every check succeeded.
     Passed,
-    Failed {
-        findings: Vec<Finding>,
-    },
+    /// A check failed.
+    Failed { findings: Vec<Finding> },
     /// The project has no checks. This is recorded and does not count as passed.
     NothingToCheck,
 }
 
+/// How a landing ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LandingReport {
-    Landed {
-        commit: Commit,
-    },
+    /// The work is in the target branch.
+    Landed { commit: Commit },
     /// A conflict, or checks that fail only together with work that landed before.
-    SentBack {
-        head: Head,
-        findings: Vec<Finding>,
-    },
+    SentBack { head: Head, findings: Vec<Finding> },
 }
 
 /// How the program lost an attempt.
@@ -284,8 +234,22 @@ pub struct NextAgent {
 }
 
 /// The answers that a person can give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Choice {
     Retry,
     Proceed,
@@ -301,19 +265,11 @@ impl Choice {
         [Self::Retry, Self::Proceed, Self::Skip, Self::Continue, Self::Fix, Self::Restart, Self::Stop];
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Retry => "retry",
-            Self::Proceed => "proceed",
-            Self::Skip => "skip",
-            Self::Continue => "continue",
-            Self::Fix => "fix",
-            Self::Restart => "restart",
-            Self::Stop => "stop",
-        }
+        self.into()
     }
 
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|choice| choice.as_str() == word)
+        word.parse().ok()
     }
 }
 
@@ -321,17 +277,17 @@ impl Choice {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
+    /// Start an attempt.
     Spawn(Job),
-    Kill {
-        attempt: AttemptId,
-    },
+    /// Stop an attempt.
+    Kill { attempt: AttemptId },
+    /// Ask a person.
     Ask(Question),
     /// Report [`Event::Resumed`] when this is over; for a checkpoint [`Event::CheckpointEnded`].
-    Wait {
-        hold: PauseReason,
-    },
+    Wait { hold: PauseReason },
     /// Report [`Event::LandingGranted`] when the group is ready.
     AwaitLanding,
+    /// The loop has ended.
     Finish(Outcome),
 }
 
@@ -348,25 +304,18 @@ pub struct Job {
     pub kind: JobKind,
 }
 
+/// What an attempt does.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobKind {
     /// The agent of a phase. `notes` are findings of a checkpoint review.
-    Work {
-        role: Role,
-        notes: Vec<Finding>,
-    },
+    Work { role: Role, notes: Vec<Finding> },
     /// A helper that researches a phase's question.
-    Research {
-        role: Role,
-        number: usize,
-    },
+    Research { role: Role, number: usize },
+    /// The project's checks.
     Check,
-    Review {
-        reviewer: ReviewerName,
-        scope: ReviewScope,
-        commit: Commit,
-    },
+    /// A reviewer judges one commit.
+    Review { reviewer: ReviewerName, scope: ReviewScope, commit: Commit },
     /// `unread` are the reviewers whose raw text goes to the fixer. `part` is the index of this fixer among the
     /// parallel ones.
     Fix {
@@ -378,9 +327,8 @@ pub enum JobKind {
         part: usize,
     },
     /// Combines the commits of parallel fixers, each with its index.
-    Combine {
-        parts: Vec<(usize, Commit)>,
-    },
+    Combine { parts: Vec<(usize, Commit)> },
+    /// Lands the work.
     Land,
 }
 

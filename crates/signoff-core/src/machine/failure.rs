@@ -13,28 +13,21 @@ use crate::wire::Launch;
 #[serde(rename_all = "snake_case")]
 pub enum AttemptFailure {
     /// The process exited with an error code.
-    Exit {
-        code: i32,
-    },
-    Signal {
-        number: i32,
-    },
+    Exit { code: i32 },
+    /// A signal ended the process.
+    Signal { number: i32 },
+    /// The attempt took longer than its limit.
     TimedOut,
+    /// The agent printed nothing for longer than its limit.
     Silent,
     /// The agent succeeded but changed nothing.
     NothingDone,
     /// The agent left the branch in an unusable state.
-    Unusable {
-        message: String,
-    },
+    Unusable { message: String },
     /// The agent succeeded, but its answer is invalid.
-    BadAnswer {
-        message: String,
-    },
+    BadAnswer { message: String },
     /// The agent could not be started.
-    NotStarted {
-        message: String,
-    },
+    NotStarted { message: String },
     /// The agent reported an error.
     #[serde(rename = "trouble")]
     Agent(AgentError),
@@ -73,18 +66,8 @@ impl AttemptFailure {
 
     /// The hint while the agent is being checked by itself. `program` is the command to start by hand.
     pub fn hint_for_check(&self, agent: &str, program: &str) -> Option<String> {
-        match self {
-            Self::Agent(trouble) => trouble.hint_for_check(agent, program),
-            Self::Exit { .. }
-            | Self::Signal { .. }
-            | Self::TimedOut
-            | Self::Silent
-            | Self::NothingDone
-            | Self::Unusable { .. }
-            | Self::BadAnswer { .. }
-            | Self::NotStarted { .. }
-            | Self::RateLimited { .. } => Some(manual_check_hint(program)),
-        }
+        let Self::Agent(error) = self else { return Some(manual_check_hint(program)) };
+        error.hint_for_check(agent, program)
     }
 }
 

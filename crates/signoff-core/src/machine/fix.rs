@@ -2,10 +2,11 @@
 
 use super::outcome::{Outcome, Reason, RetryAction};
 use super::state::{AttemptSlot, Fix, FixOrder, FixState, Head, Loop, QuestionTopic, Stage};
-use super::{Choice, Policy, WorkReport, gate, independent_groups, phases, work};
+use super::{Choice, Policy, WorkReport, gate, phases, work};
 use crate::ids::{AttemptId, Commit, FindingId, ReviewerName};
 use crate::ledger::FixClaim;
 use crate::policy::Rung;
+use crate::review::{Finding, is_repository_path};
 use crate::workflow::{Phase, PhaseKind, Role};
 
 /// Starts a fix of all blocking findings, if the gate's limit allows one more.
@@ -43,10 +44,7 @@ fn count_fix(this: &mut Loop) {
 
 /// Whether this role produces a single answer, so that parallel results could not be combined.
 fn has_single_result(role: Role) -> bool {
-    match role {
-        Role::Enumerate | Role::Plan => true,
-        Role::Implement | Role::Fix | Role::Brainstorm | Role::Simplify => false,
-    }
+    matches!(role, Role::Enumerate | Role::Plan)
 }
 
 /// Starts a fixer for each group of findings.
@@ -119,9 +117,9 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: WorkReport, policy: &P
 }
 
 /// Records a fixer's claims. Only reviewers and people act on them.
-pub fn claimed(this: &mut Loop, attempt: AttemptId, (commit, claims): (&Commit, Vec<FixClaim>), policy: &Policy) {
+pub fn claimed(this: &mut Loop, attempt: AttemptId, commit: &Commit, claims: Vec<FixClaim>, policy: &Policy) {
     if index_of(this, attempt).is_some() || is_fix_phase(this, attempt, policy) {
-        this.ledger.claim((attempt, commit), claims);
+        this.ledger.claim(attempt, commit, claims);
     }
 }
 
@@ -156,10 +154,7 @@ fn settle(this: &mut Loop, policy: &Policy) {
     if fixes.iter().any(|fix| matches!(fix.state, FixState::Assigned(_))) {
         return;
     }
-    let word = |fix: &Fix| match fix.state {
-        FixState::Failed { rung } => Some(rung),
-        FixState::Queued | FixState::Assigned(_) | FixState::Done { .. } => None,
-    };
+    let word = |fix: &Fix| if let FixState::Failed { rung } = fix.state { Some(rung) } else { None };
     let any_done = fixes.iter().any(|fix| matches!(fix.state, FixState::Done { .. }));
     let side_by_side = *order == FixOrder::AtOnce;
     match fixes.iter().filter_map(word).max() {
@@ -228,11 +223,10 @@ pub fn overlapped(this: &mut Loop, attempt: AttemptId, kept: &[usize], head: Hea
     if slot.attempt() != Some(attempt) {
         return;
     }
-    let again = |(index, fix): (usize, &Fix)| {
-        let state = if kept.contains(&index) { FixState::Done { apart: None } } else { FixState::Queued };
-        Fix { state, ..fix.clone() }
-    };
-    let fixes = fixes.iter().enumerate().map(again).collect();
+    let mut fixes = fixes.clone();
+    for (index, fix) in fixes.iter_mut().enumerate() {
+        fix.state = if kept.contains(&index) { FixState::Done { apart: None } } else { FixState::Queued };
+    }
     this.stage = Stage::Fixing { fixes, order: FixOrder::InTurn, from: from.clone() };
     this.head = head;
     this.reset_losses();
@@ -262,4 +256,84 @@ pub fn resume(this: &mut Loop, stage: Stage, policy: &Policy) {
         }
     }
     retry(this, policy);
+}
+
+/// Maximum number of parallel fixers.
+const MAX_FIXERS: usize = 8;
+
+/// Splits findings into groups with disjoint files, in the order given. A finding without a file in the repository
+/// could touch any file, so with one such finding there is only one group. Groups beyond the maximum are merged into
+/// the others.
+pub fn independent_groups<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Vec<FindingId>> {
+    let mut groups: Vec<(Option<&str>, Vec<FindingId>)> = Vec::new();
+    let mut anywhere = false;
+    for finding in findings {
+        let file = finding.file.as_deref().filter(|file| is_repository_path(file));
+        anywhere |= file.is_none();
+        match groups.iter_mut().find(|(of, _)| *of == file) {
+            Some((_, group)) => group.push(finding.id.clone()),
+            None => groups.push((file, vec![finding.id.clone()])),
+        }
+    }
+    let groups: Vec<_> = groups.into_iter().map(|(_, group)| group).collect();
+    if anywhere { vec![groups.concat()] } else { limit_groups(groups) }
+}
+
+fn limit_groups(mut groups: Vec<Vec<FindingId>>) -> Vec<Vec<FindingId>> {
+    let further = groups.split_off(groups.len().min(MAX_FIXERS));
+    for (index, group) in further.into_iter().enumerate() {
+        groups[index % MAX_FIXERS].extend(group);
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::review::Severity;
+
+    fn finding(id: &str, file: Option<&str>) -> Finding {
+        Finding {
+            id: id.into(),
+            sources: Vec::new(),
+            kind: "bug".into(),
+            severity: Severity::Critical,
+            file: file.map(str::to_owned),
+            line: None,
+            description: String::new(),
+            requirement: None,
+            suggestion: None,
+        }
+    }
+
+    fn groups(findings: &[Finding]) -> String {
+        let group = |group: Vec<FindingId>| group.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        independent_groups(findings).into_iter().map(group).collect::<Vec<_>>().join(" | ")
+    }
+
+    #[test]
+    fn findings_in_three_files_are_three_groups_and_two_in_one_file_are_one() {
+        let findings = [
+            finding("a", Some("x.rs")),
+            finding("b", Some("y.rs")),
+            finding("c", Some("x.rs")),
+            finding("d", Some("z.rs")),
+        ];
+        assert_eq!(groups(&findings), "a c | b | d");
+    }
+
+    #[test]
+    fn findings_in_many_files_are_shared_by_eight() {
+        let file = |number: usize| finding(&number.to_string(), Some(&format!("{number}.rs")));
+        let findings: Vec<_> = (0..11).map(file).collect();
+        assert_eq!(groups(&findings), "0 8 | 1 9 | 2 10 | 3 | 4 | 5 | 6 | 7");
+    }
+
+    #[test]
+    fn a_finding_without_a_file_is_independent_of_nothing() {
+        let findings = [finding("a", Some("x.rs")), finding("b", None), finding("c", Some("y.rs"))];
+        assert_eq!(groups(&findings), "a b c");
+        let findings = [finding("a", Some("x.rs")), finding("b", Some("/etc/passwd"))];
+        assert_eq!(groups(&findings), "a b");
+    }
 }

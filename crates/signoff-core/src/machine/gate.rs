@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::outcome::{Outcome, Reason};
 use super::state::{AttemptSlot, GateEnd, Loop, Panel, PanelSeat, QuestionTopic, ReviewScope, Stage};
-use super::{CheckReport, Choice, EarlierFindings, Policy, fix, phases, work};
+use super::{CheckReport, Choice, Policy, fix, phases, work};
 use crate::ids::{AttemptId, ReviewerName};
-use crate::ledger::{DecidedBy, FindingState, LedgerEntry, Round};
+use crate::ledger::{DecidedBy, LedgerEntry, Round};
 use crate::policy::{Gate, OnFailure, RereviewScope, Rung};
 use crate::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
 use crate::workflow::PhaseKind;
@@ -36,48 +36,6 @@ fn next_cycle(this: &mut Loop) {
     this.tally.cycle = this.tally.cycle.saturating_add(1);
     this.tally.discussions = 0;
     this.cycles.insert(this.at.phase, this.tally.cycle);
-}
-
-/// Continues a gate or check that another program started, with its counters and findings.
-pub fn imported(this: &mut Loop, (fixes, findings): (u32, Vec<Finding>), policy: &Policy) {
-    if let Stage::Reviewing(_) | Stage::Checking { .. } = this.stage {
-        this.tally.fixes = fixes;
-        // Each fix followed a review.
-        this.tally.cycle = this.tally.cycle.saturating_add(fixes);
-        this.cycles.insert(this.at.phase, this.tally.cycle);
-    }
-    if let Some(reviewer) = phases::panel(this).and_then(|panel| panel.seats.keys().next().cloned()) {
-        record_imported(this, (this.at.pass, this.at.phase), reviewer, findings, policy);
-    }
-}
-
-/// Imports open findings of another gate, or of this one in an earlier pass. The reviewers of that gate close them.
-pub fn import_earlier(this: &mut Loop, earlier: EarlierFindings, policy: &Policy) {
-    let reviewer = match policy.phase(earlier.phase).map(|phase| &phase.kind) {
-        Some(PhaseKind::Gate(judge)) => judge.gate.reviewers.first().cloned(),
-        Some(PhaseKind::Check(_)) => Some(CHECKS.into()),
-        Some(PhaseKind::Agent { .. }) | None => None,
-    };
-    if let Some(reviewer) = reviewer {
-        record_imported(this, (earlier.pass, earlier.phase), reviewer, earlier.findings, policy);
-    }
-}
-
-fn record_imported(
-    this: &mut Loop,
-    (pass, phase): (u32, usize),
-    reviewer: ReviewerName,
-    findings: Vec<Finding>,
-    policy: &Policy,
-) {
-    let verdict = Verdict::ChangesRequested;
-    this.tally.has_readable |= !findings.is_empty();
-    let review = Review { findings, ..Review::new(reviewer, ReviewerKind::General, verdict) };
-    // These findings predate the first review here.
-    let here = round(this, policy);
-    let item = here.item.filter(|_| (pass, phase) == (here.pass, here.phase));
-    let round = Round { pass, phase, item, cycle: 0, ..here };
-    this.ledger.record(&round, &[review]);
 }
 
 /// Reviews again after a fix.
@@ -177,14 +135,11 @@ pub fn failed(this: &mut Loop, attempt: AttemptId, policy: &Policy) {
     set_seat(this, name, seat, policy);
 }
 
+/// The reviewer of an attempt, with the number of failures and of unclear answers so far.
 fn seat_of(panel: &Panel, attempt: AttemptId) -> Option<(ReviewerName, u32, u32)> {
-    panel.seats.iter().find_map(|(name, seat)| match seat {
-        PanelSeat::Assigned { slot, failures, unclear } if slot.attempt() == Some(attempt) => {
-            Some((name.clone(), *failures, *unclear))
-        }
-        PanelSeat::Assigned { .. } | PanelSeat::Answered(_) | PanelSeat::Unclear { .. } | PanelSeat::Failed { .. } => {
-            None
-        }
+    panel.seats.iter().find_map(|(name, seat)| {
+        let PanelSeat::Assigned { slot, failures, unclear } = seat else { return None };
+        (slot.attempt() == Some(attempt)).then(|| (name.clone(), *failures, *unclear))
     })
 }
 
@@ -295,15 +250,20 @@ fn record(this: &mut Loop, policy: &Policy) -> Vec<Review> {
 
 pub fn round(this: &Loop, policy: &Policy) -> Round {
     let per_item = policy.phase(this.at.phase).is_some_and(|phase| phase.per_item);
-    Round {
-        pass: this.at.pass,
-        phase: this.at.phase,
-        item: per_item.then_some(this.at.item),
-        cycle: this.tally.cycle,
-        commit: Some(this.head.commit.clone()),
-        checkpoint: None,
-        task: None,
+    Round { item: per_item.then_some(this.at.item), ..this.round_at(this.at.phase, this.tally.cycle) }
+}
+
+impl Loop {
+    /// A round on the head, at a phase of this pass and over all items.
+    pub(super) fn round_at(&self, phase: usize, cycle: u32) -> Round {
+        let commit = Some(self.head.commit.clone());
+        Round { pass: self.at.pass, phase, item: None, cycle, commit, checkpoint: None, task: None }
     }
+}
+
+/// The first reviewer of a gate.
+pub(super) fn first_reviewer(phase: usize, policy: &Policy) -> Option<&ReviewerName> {
+    policy.phase(phase).and_then(|phase| phase.policy()).and_then(|judge| judge.gate.reviewers.first())
 }
 
 /// The open findings that block this gate, worst first: at or above its threshold, and reported here.
@@ -326,13 +286,9 @@ pub fn overruled<'a>(this: &'a Loop, policy: &Policy) -> Vec<&'a LedgerEntry> {
     let last = (this.at.pass, gate, this.tally.cycle);
     let is_overruled = |entry: &&LedgerEntry| {
         let by_person = entry.decisions.last().is_some_and(|one| matches!(one.by, DecidedBy::Person(_)));
-        let is_closed = match entry.state {
-            FindingState::Open | FindingState::Fixed => false,
-            FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => true,
-        };
         let reported = entry.seen.iter().rev().find(|round| round.checkpoint.is_none());
         let reported = reported.is_some_and(|round| (round.pass, round.phase, round.cycle) == last);
-        by_person && is_closed && reported && bar.is_reached_by(entry.finding.severity)
+        by_person && entry.state.is_settled() && reported && bar.is_reached_by(entry.finding.severity)
     };
     this.ledger.entries().iter().filter(is_overruled).collect()
 }

@@ -100,15 +100,7 @@ pub fn ended(this: &mut Loop, attempt: AttemptId, report: LandingReport, policy:
 }
 
 fn round(this: &Loop, policy: &Policy) -> Round {
-    Round {
-        pass: this.at.pass,
-        phase: policy.workflow.phases.len(),
-        item: None,
-        cycle: this.tally.conflicts,
-        commit: Some(this.head.commit.clone()),
-        checkpoint: None,
-        task: None,
-    }
+    this.round_at(policy.workflow.phases.len(), this.tally.conflicts)
 }
 
 /// The merge queue itself failed.

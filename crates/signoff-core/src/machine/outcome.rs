@@ -1,78 +1,52 @@
-//! How a loop ended, why, and what `retry` would do.
+//! How a loop ended, why, what `retry` would do, and the final verdict.
 
 use serde::{Deserialize, Serialize};
 
 use super::event::FinalVerdict;
-use super::state::Stage;
+use super::state::{Loop, Stage};
 use crate::ids::Commit;
 
 /// How a loop ended.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
-    Approved {
-        commit: Commit,
-    },
+    /// Reviewers approved this commit.
+    Approved { commit: Commit },
     /// A person accepted the work without a review.
-    Accepted {
-        by: String,
-    },
+    Accepted { by: String },
     /// Finished without a gate.
     Unreviewed,
+    /// Finished with open findings or without an answer of every reviewer.
     CompletedWithIssues,
     /// A limit was reached; a person should look.
     Exhausted,
+    /// A reviewer asks for a discussion.
     Discussion,
     /// The work changes nothing: there is no diff to approve.
     NothingToReview,
+    /// An agent or a gate failed for good.
     Failed,
+    /// The agent gave up, or the work cannot land.
     Stuck,
+    /// A person cancelled it, or there was nothing to do.
     Cancelled,
 }
 
 impl Outcome {
     /// The name in the JSON interfaces; none for unreviewed work.
     pub fn as_str(&self) -> Option<&'static str> {
-        match self {
-            Self::Approved { .. } => Some("approved"),
-            Self::Accepted { .. } => Some("accepted"),
-            Self::Unreviewed => None,
-            Self::CompletedWithIssues => Some("completed_with_issues"),
-            Self::Exhausted => Some("exhausted"),
-            Self::Discussion => Some("discussion"),
-            Self::NothingToReview => Some("nothing_to_review"),
-            Self::Failed => Some("failed"),
-            Self::Stuck => Some("stuck"),
-            Self::Cancelled => Some("cancelled"),
-        }
+        (*self != Self::Unreviewed).then(|| self.into())
     }
 
     /// Whether reviewers or a person approved the work.
     pub fn is_approval(&self) -> bool {
-        match self {
-            Self::Approved { .. } | Self::Accepted { .. } => true,
-            Self::Unreviewed
-            | Self::CompletedWithIssues
-            | Self::Exhausted
-            | Self::Discussion
-            | Self::NothingToReview
-            | Self::Failed
-            | Self::Stuck
-            | Self::Cancelled => false,
-        }
+        matches!(self, Self::Approved { .. } | Self::Accepted { .. })
     }
 
     /// Whether the work is completed, so that it can land and later tasks and groups can start.
     pub fn is_completed(&self) -> bool {
-        match self {
-            Self::Approved { .. } | Self::Accepted { .. } | Self::Unreviewed | Self::CompletedWithIssues => true,
-            Self::Exhausted
-            | Self::Discussion
-            | Self::NothingToReview
-            | Self::Failed
-            | Self::Stuck
-            | Self::Cancelled => false,
-        }
+        self.is_approval() || matches!(self, Self::Unreviewed | Self::CompletedWithIssues)
     }
 }
 
@@ -85,9 +59,11 @@ pub struct Ending {
     pub retry: RetryAction,
 }
 
+/// What `retry` does to an ended loop.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetryAction {
+    /// There is nothing to retry.
     Nothing,
     /// Repeats the failed stage and keeps its finished parts.
     Resume(Box<Stage>),
@@ -95,17 +71,29 @@ pub enum RetryAction {
     Fix,
     /// Repeats the work that the gate was to judge.
     Work,
+    /// Starts one more pass.
     Restart,
     /// Tries to land again.
-    Land {
-        outcome: Outcome,
-        reason: Option<Reason>,
-    },
+    Land { outcome: Outcome, reason: Option<Reason> },
 }
 
 /// Why a loop ended, or went on without approval. The names are part of the JSON interface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Reason {
     CyclesExhausted,
     PassesExhausted,
@@ -144,43 +132,11 @@ pub enum Reason {
 }
 
 impl Reason {
-    pub const ALL: [Self; 28] = [
-        Self::CyclesExhausted,
-        Self::PassesExhausted,
-        Self::AttemptsExhausted,
-        Self::SameFinding,
-        Self::NoopFix,
-        Self::RecoveryExhausted,
-        Self::ConflictUnresolved,
-        Self::LandingChecksFailed,
-        Self::UnclearReview,
-        Self::ReviewerFailed,
-        Self::FixerFailed,
-        Self::ImplementerFailed,
-        Self::LandingFailed,
-        Self::GateFailed,
-        Self::Discussion,
-        Self::TaskStuck,
-        Self::NoOneToAsk,
-        Self::StoppedByPerson,
-        Self::CancelledByPerson,
-        Self::EditedByPerson,
-        Self::ReviewSkipped,
-        Self::FindingsNoted,
-        Self::ChangedAfterReview,
-        Self::NothingToCheck,
-        Self::NothingToReview,
-        Self::NoWorkLeft,
-        Self::RateLimited,
-        Self::Budget,
-    ];
-}
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
-impl Reason {
     /// The name in the JSON interfaces.
     pub fn code(self) -> String {
-        let form = serde_json::to_value(self).ok();
-        form.and_then(|form| form.as_str().map(str::to_owned)).unwrap_or_default()
+        <&'static str>::from(self).to_owned()
     }
 
     /// The final verdict of a loop that stopped or went on for this reason.
@@ -213,6 +169,75 @@ impl Reason {
             | Self::CancelledByPerson
             | Self::EditedByPerson
             | Self::FindingsNoted => Some(FinalVerdict::ChangesRequested),
+        }
+    }
+}
+
+impl Loop {
+    /// The commit that reviewers or a person approved, if the loop ended with an approval.
+    pub fn approved_commit(&self) -> Option<&Commit> {
+        self.signed_off_commit().filter(|_| self.is_done())
+    }
+
+    /// The approved commit, also while it waits to land.
+    pub fn signed_off_commit(&self) -> Option<&Commit> {
+        let (outcome, _) = self.result()?;
+        if let Outcome::Approved { commit } = outcome {
+            return Some(commit);
+        }
+        matches!(outcome, Outcome::Accepted { .. }).then_some(&self.head.commit)
+    }
+
+    /// Whether the loop was reviewed and no review could be parsed.
+    pub fn has_only_unclear_reviews(&self) -> bool {
+        self.tally.has_unclear && !self.tally.has_readable
+    }
+
+    /// The outcome and reason of a loop that ended or is signed off and waits to land; none while a checkpoint review
+    /// is under way.
+    fn result(&self) -> Option<(&Outcome, Option<Reason>)> {
+        match &self.stage {
+            Stage::Done(ending) => Some((&ending.outcome, ending.reason)),
+            Stage::AwaitingLanding { .. } if self.checkpoint.is_some() => None,
+            Stage::AwaitingLanding { outcome, reason } | Stage::Landing { outcome, reason, .. } => {
+                Some((outcome, *reason))
+            }
+            Stage::Queued
+            | Stage::Working { .. }
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::Fixing { .. }
+            | Stage::Combining { .. }
+            | Stage::Waiting { .. } => None,
+        }
+    }
+
+    /// Whether the loop is signed off and only has to land.
+    pub fn is_signed_off(&self) -> bool {
+        !self.is_done() && self.result().is_some()
+    }
+
+    /// The final verdict as displayed.
+    pub fn final_verdict(&self) -> Option<FinalVerdict> {
+        let (outcome, reason) = self.result()?;
+        let by_person = outcome.is_approval() || reason == Some(Reason::EditedByPerson);
+        if self.has_only_unclear_reviews() && !by_person {
+            return None;
+        }
+        match outcome {
+            Outcome::Approved { .. } | Outcome::Accepted { .. } => Some(FinalVerdict::Approved),
+            Outcome::Unreviewed | Outcome::NothingToReview | Outcome::Cancelled => None,
+            Outcome::CompletedWithIssues => reason.and_then(Reason::final_verdict),
+            // A verdict set by a person is kept.
+            Outcome::Exhausted if reason == Some(Reason::EditedByPerson) => Some(FinalVerdict::MaxCyclesReached),
+            Outcome::Exhausted if self.tally.reviews == 0 => None,
+            Outcome::Exhausted => reason.and_then(Reason::final_verdict),
+            Outcome::Discussion => Some(FinalVerdict::NeedsDiscussion),
+            Outcome::Failed | Outcome::Stuck => {
+                let edited = reason == Some(Reason::EditedByPerson);
+                (edited || self.tally.reviews > 0).then_some(FinalVerdict::ChangesRequested)
+            }
         }
     }
 }

@@ -4,9 +4,8 @@ use super::event::FinalVerdict;
 use super::gate::PanelCoverage;
 use super::outcome::{Ending, Outcome, Reason, RetryAction};
 use super::state::{GateEnd, Head, Loop, Panel, PanelSeat, QuestionTopic, Stage};
-use super::{Choice, Policy, checkpoint, fix, gate, land, phases, work};
+use super::{Choice, Policy, fix, gate, land, phases, work};
 use crate::ids::{QuestionId, ReviewerName};
-use crate::ledger::Round;
 use crate::review::{Finding, Review, ReviewerKind, Verdict};
 
 /// Answers an open question with one of its choices.
@@ -67,15 +66,7 @@ fn bound(this: &Loop, policy: &Policy) -> u32 {
 }
 
 fn fix_discussion(this: &mut Loop, about: QuestionTopic, policy: &Policy) {
-    let by: Vec<ReviewerName> = match about {
-        QuestionTopic::Discussion { by } => by,
-        QuestionTopic::PartialReview { .. }
-        | QuestionTopic::UnclearReview { .. }
-        | QuestionTopic::NoReview { .. }
-        | QuestionTopic::Exhausted(_)
-        | QuestionTopic::FixerFailed
-        | QuestionTopic::ImplementerFailed => Vec::new(),
-    };
+    let by: Vec<ReviewerName> = if let QuestionTopic::Discussion { by } = about { by } else { Vec::new() };
     fix::begin(this, by, policy);
 }
 
@@ -160,7 +151,7 @@ pub fn retried(this: &mut Loop, policy: &Policy) {
 
 /// Handles `edit --verdict`: a person overrides the verdict without a review. Only an approval lets the work
 /// continue.
-pub fn edited(this: &mut Loop, (verdict, by): (FinalVerdict, String), head: Option<Head>, policy: &Policy) {
+pub fn edited(this: &mut Loop, verdict: FinalVerdict, by: String, head: Option<Head>, policy: &Policy) {
     this.head = head.unwrap_or_else(|| this.head.clone());
     let reason = Some(Reason::EditedByPerson);
     let begun = this.stage != Stage::Queued;
@@ -200,16 +191,8 @@ fn retry_after_refusal(this: &Loop, policy: &Policy) -> RetryAction {
 /// Records why a person refuses the work, as findings for the reviewers of the last gate.
 pub fn refused(this: &mut Loop, findings: Vec<Finding>, policy: &Policy) {
     let Some(phase) = last_gate(this, policy).filter(|_| !findings.is_empty()) else { return };
-    let Some(reviewer) = checkpoint::first_reviewer(phase, policy) else { return };
-    let round = Round {
-        pass: this.at.pass,
-        phase,
-        item: None,
-        cycle: this.cycles.get(&phase).copied().unwrap_or(0),
-        commit: Some(this.head.commit.clone()),
-        checkpoint: None,
-        task: None,
-    };
+    let Some(reviewer) = gate::first_reviewer(phase, policy) else { return };
+    let round = this.round_at(phase, this.cycles.get(&phase).copied().unwrap_or(0));
     let refusal = Review::new(reviewer.clone(), ReviewerKind::General, Verdict::ChangesRequested);
     this.ledger.record(&round, &[Review { findings, ..refusal }]);
 }

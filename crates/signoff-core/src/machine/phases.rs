@@ -161,13 +161,11 @@ pub fn end_unclear(this: &mut Loop, policy: &Policy) {
 
 /// Applies `on_exhausted` to a gate that has used up its restarts. A person's retry grants one more.
 pub fn restarts_exhausted(this: &mut Loop, policy: &Policy) {
-    match current_judge(this, policy).map(|judge| (judge.gate.on_exhausted, judge.gate.exhausted_as)) {
-        Some((OnExhausted::Stop, word)) => {
-            end(this, exhausted_as(word), Reason::CyclesExhausted, RetryAction::Restart);
+    match current_judge(this, policy).filter(|judge| judge.gate.on_exhausted == OnExhausted::Stop) {
+        Some(judge) => {
+            end(this, exhausted_as(judge.gate.exhausted_as), Reason::CyclesExhausted, RetryAction::Restart);
         }
-        Some((OnExhausted::Restart | OnExhausted::Proceed | OnExhausted::Ask, _)) | None => {
-            exhausted(this, Reason::CyclesExhausted, policy);
-        }
+        None => exhausted(this, Reason::CyclesExhausted, policy),
     }
 }
 
@@ -190,15 +188,8 @@ pub fn ask(this: &mut Loop, about: QuestionTopic, choices: &[Choice], policy: &P
     if policy.no_ask {
         let exhausted = matches!(about, QuestionTopic::Exhausted(_));
         let again = if exhausted { RetryAction::Fix } else { resume_action(this) };
-        let reason = match about {
-            QuestionTopic::UnclearReview { .. } => or_unclear(this, Reason::NoOneToAsk, policy),
-            QuestionTopic::PartialReview { .. }
-            | QuestionTopic::NoReview { .. }
-            | QuestionTopic::Exhausted(_)
-            | QuestionTopic::FixerFailed
-            | QuestionTopic::ImplementerFailed
-            | QuestionTopic::Discussion { .. } => Reason::NoOneToAsk,
-        };
+        let is_unclear = matches!(about, QuestionTopic::UnclearReview { .. });
+        let reason = if is_unclear { or_unclear(this, Reason::NoOneToAsk, policy) } else { Reason::NoOneToAsk };
         return end(this, Outcome::Failed, reason, again);
     }
     let mut choices = choices.to_vec();

@@ -142,25 +142,23 @@ impl RateLimitState {
     }
 }
 
+/// A recorded rate limit: the agent's message and the decision what to do.
+pub(super) struct LimitNotice {
+    pub plan: LimitPlan,
+    /// None in older logs.
+    pub turn: Option<NextAgent>,
+    pub why: Option<AgentError>,
+}
+
 /// Records a refusal. Returns whether it exceeds the limit.
-pub(super) fn count_refusal(
-    this: &mut Loop,
-    attempt: AttemptId,
-    (plan, turn, why): (LimitPlan, Option<NextAgent>, Option<AgentError>),
-    policy: &Policy,
-) -> bool {
+pub(super) fn count_refusal(this: &mut Loop, attempt: AttemptId, limit: LimitNotice, policy: &Policy) -> bool {
     let Some(one) = entry_mut(this, attempt) else { return false };
-    let next = match (plan, turn) {
-        (_, Some(turn)) => turn.next,
+    let LimitNotice { plan, turn, why } = limit;
+    let NextAgent { free, next } = turn.unwrap_or(match plan {
         // Older logs record no agent: agents were tried in order, and the wait was for the first one.
-        (LimitPlan::FallBack, None) => one.turn + 1,
-        (LimitPlan::WaitUntil(_), None) => 0,
-    };
-    let free = match (plan, turn) {
-        (_, Some(turn)) => turn.free,
-        (LimitPlan::WaitUntil(until), None) => Some(until),
-        (LimitPlan::FallBack, None) => Some(Timestamp::MIN),
-    };
+        LimitPlan::FallBack => NextAgent { free: Some(Timestamp::MIN), next: one.turn + 1 },
+        LimitPlan::WaitUntil(until) => NextAgent { free: Some(until), next: 0 },
+    });
     one.record_refusal(RateLimitRefusal { attempt, why }, free);
     one.turn = next;
     if let LimitPlan::WaitUntil(_) = plan {
@@ -206,11 +204,8 @@ pub(super) fn clear_finished(this: &mut Loop, settled: Option<(AttemptId, JobKey
     if this.tally.limited.is_empty() {
         return;
     }
-    let open: Vec<JobKey> = job_slots(&this.stage)
-        .into_iter()
-        .filter(|(_, slot)| **slot != AttemptSlot::Vacant)
-        .map(|(duty, _)| duty)
-        .collect();
+    let taken = job_slots(&this.stage).into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
+    let open: Vec<JobKey> = taken.map(|(duty, _)| duty).collect();
     // A report that does not fit the state ends nothing.
     let over = settled.filter(|(attempt, _)| !this.runs(*attempt)).map(|(_, duty)| duty);
     this.tally.limited.retain(|one| open.contains(&one.job) && Some(&one.job) != over.as_ref());
@@ -235,15 +230,13 @@ impl Loop {
             let all = one.agents.get(&one.turn).into_iter().chain(others);
             all.map(|one| &one.refusal).collect()
         };
-        let wait = |(duty, slot): (JobKey, &AttemptSlot)| match slot {
-            AttemptSlot::Held(PauseReason::RateLimit { until }) => {
-                Some(PendingRateLimit { until: *until, refused: refused(&duty) })
+        let mut pending = Vec::new();
+        for (duty, slot) in job_slots(&self.stage) {
+            if let AttemptSlot::Held(PauseReason::RateLimit { until }) = slot {
+                pending.push(PendingRateLimit { until: *until, refused: refused(&duty) });
             }
-            AttemptSlot::Held(PauseReason::Budget | PauseReason::Checkpoint)
-            | AttemptSlot::Running(_)
-            | AttemptSlot::Vacant => None,
-        };
-        job_slots(&self.stage).into_iter().filter_map(wait).collect()
+        }
+        pending
     }
 
     /// Why the loop is paused, if it is. A budget cap, which a person can change, takes precedence.
@@ -261,8 +254,7 @@ fn entry<'a>(this: &'a Loop, duty: &JobKey) -> Option<&'a RateLimitState> {
 }
 
 fn job_key(this: &Loop, attempt: AttemptId) -> Option<JobKey> {
-    let runs = |(_, slot): &(JobKey, &AttemptSlot)| slot.attempt() == Some(attempt);
-    job_slots(&this.stage).into_iter().find(runs).map(|(duty, _)| duty)
+    job_slots(&this.stage).into_iter().find(|(_, slot)| slot.attempt() == Some(attempt)).map(|(duty, _)| duty)
 }
 
 fn job_slots(stage: &Stage) -> Vec<(JobKey, &AttemptSlot)> {

@@ -112,54 +112,31 @@ pub struct ExtraAllowance {
     pub conflicts: u32,
 }
 
+/// The stage of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// Not started.
     Queued,
     /// An agent phase. `failures` counts failed attempts of this job.
-    Working {
-        slot: AttemptSlot,
-        failures: u32,
-    },
+    Working { slot: AttemptSlot, failures: u32 },
     /// Helpers research the question of an agent phase first.
-    Researching {
-        team: Vec<Researcher>,
-    },
+    Researching { team: Vec<Researcher> },
     /// The project's checks run.
-    Checking {
-        slot: AttemptSlot,
-        failures: u32,
-    },
+    Checking { slot: AttemptSlot, failures: u32 },
     /// All reviewers judge one commit in parallel.
     Reviewing(Panel),
     /// `from` is the tree before the fix, to detect a fix that changes nothing.
-    Fixing {
-        fixes: Vec<Fix>,
-        order: FixOrder,
-        from: Tree,
-    },
+    Fixing { fixes: Vec<Fix>, order: FixOrder, from: Tree },
     /// Parallel fixes are combined.
-    Combining {
-        slot: AttemptSlot,
-        fixes: Vec<Fix>,
-        from: Tree,
-    },
+    Combining { slot: AttemptSlot, fixes: Vec<Fix>, from: Tree },
     /// Signed off; waits for its group.
-    AwaitingLanding {
-        outcome: Outcome,
-        reason: Option<Reason>,
-    },
-    Landing {
-        slot: AttemptSlot,
-        outcome: Outcome,
-        reason: Option<Reason>,
-    },
+    AwaitingLanding { outcome: Outcome, reason: Option<Reason> },
+    /// The work is merged into the target branch.
+    Landing { slot: AttemptSlot, outcome: Outcome, reason: Option<Reason> },
     /// Waits for a person. `asked` is the stage in which the question arose.
-    Waiting {
-        question: Question,
-        asked: Box<Stage>,
-    },
+    Waiting { question: Question, asked: Box<Stage> },
+    /// Ended.
     Done(Ending),
 }
 
@@ -177,10 +154,10 @@ pub enum AttemptSlot {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseReason {
+    /// A budget cap is reached.
     Budget,
-    RateLimit {
-        until: Timestamp,
-    },
+    /// The agent is rate limited.
+    RateLimit { until: Timestamp },
     /// A checkpoint review is due before the next attempt.
     Checkpoint,
 }
@@ -188,11 +165,10 @@ pub enum PauseReason {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Researcher {
+    /// At work.
     #[serde(rename = "out")]
-    Assigned {
-        slot: AttemptSlot,
-        failures: u32,
-    },
+    Assigned { slot: AttemptSlot, failures: u32 },
+    /// Has answered.
     Done,
     /// Failed for good; the phase continues without this helper.
     Absent,
@@ -221,25 +197,15 @@ pub struct Panel {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PanelSeat {
+    /// The reviewer is at work.
     #[serde(rename = "out")]
-    Assigned {
-        slot: AttemptSlot,
-        failures: u32,
-        unclear: u32,
-    },
+    Assigned { slot: AttemptSlot, failures: u32, unclear: u32 },
+    /// The answer could be parsed.
     Answered(Box<Review>),
     /// The answer could not be parsed. `rung` is what the policy says to do.
-    Unclear {
-        rung: Rung,
-        failures: u32,
-        unclear: u32,
-    },
+    Unclear { rung: Rung, failures: u32, unclear: u32 },
     /// The reviewer failed. `rung` is what the policy says to do.
-    Failed {
-        rung: Rung,
-        failures: u32,
-        unclear: u32,
-    },
+    Failed { rung: Rung, failures: u32, unclear: u32 },
 }
 
 /// The findings of one fixer.
@@ -257,15 +223,13 @@ pub struct Fix {
 pub enum FixState {
     /// Not started yet.
     Queued,
+    /// A fixer is at work.
     #[serde(rename = "out")]
     Assigned(AttemptSlot),
     /// `apart` is the commit of a parallel fixer, until it is combined with the others.
-    Done {
-        apart: Option<Commit>,
-    },
-    Failed {
-        rung: Rung,
-    },
+    Done { apart: Option<Commit> },
+    /// The fixer failed. `rung` is what the policy says to do.
+    Failed { rung: Rung },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -288,23 +252,19 @@ pub struct Question {
 #[serde(rename_all = "snake_case")]
 pub enum QuestionTopic {
     /// Some reviewers are missing or unreadable, others answered.
-    PartialReview {
-        missing: Vec<ReviewerName>,
-    },
+    PartialReview { missing: Vec<ReviewerName> },
     /// There are answers, but none could be parsed.
-    UnclearReview {
-        missing: Vec<ReviewerName>,
-    },
+    UnclearReview { missing: Vec<ReviewerName> },
     /// No reviewer answered.
-    NoReview {
-        missing: Vec<ReviewerName>,
-    },
+    NoReview { missing: Vec<ReviewerName> },
+    /// A limit of a gate is reached.
     Exhausted(Reason),
+    /// The fixer failed.
     FixerFailed,
+    /// The agent of a phase failed.
     ImplementerFailed,
-    Discussion {
-        by: Vec<ReviewerName>,
-    },
+    /// These reviewers ask for a discussion.
+    Discussion { by: Vec<ReviewerName> },
 }
 
 /// How a gate ended in this pass.
@@ -374,19 +334,8 @@ impl Loop {
 
     /// Whether the loop can still be cancelled.
     pub fn can_be_cancelled(&self) -> bool {
-        match &self.stage {
-            Stage::Done(ending) => !ending.outcome.is_completed() && ending.outcome != Outcome::Cancelled,
-            Stage::Queued
-            | Stage::Working { .. }
-            | Stage::Researching { .. }
-            | Stage::Checking { .. }
-            | Stage::Reviewing(_)
-            | Stage::Fixing { .. }
-            | Stage::Combining { .. }
-            | Stage::AwaitingLanding { .. }
-            | Stage::Landing { .. }
-            | Stage::Waiting { .. } => true,
-        }
+        let Stage::Done(ending) = &self.stage else { return true };
+        !ending.outcome.is_completed() && ending.outcome != Outcome::Cancelled
     }
 
     /// The number of the current review as displayed. Where the items of a plan are reviewed one by one, it restarts
@@ -404,10 +353,8 @@ impl Panel {
 
     /// The reviews that could be parsed.
     pub fn answers(&self) -> Vec<Review> {
-        let answer = |seat: &PanelSeat| match seat {
-            PanelSeat::Answered(review) => Some((**review).clone()),
-            PanelSeat::Assigned { .. } | PanelSeat::Unclear { .. } | PanelSeat::Failed { .. } => None,
-        };
+        let answer =
+            |seat: &PanelSeat| if let PanelSeat::Answered(review) = seat { Some((**review).clone()) } else { None };
         self.seats.values().filter_map(answer).collect()
     }
 

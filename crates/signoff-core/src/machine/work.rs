@@ -1,8 +1,8 @@
 //! Agent phases: the agent, its helpers and repeated attempts.
 
 use super::outcome::{Outcome, Reason, RetryAction};
-use super::state::{AttemptSlot, Head, Loop, PauseReason, Position, QuestionTopic, Researcher, Stage};
-use super::{Choice, ImportedProgress, Policy, WorkReport, fix, gate, phases};
+use super::state::{AttemptSlot, Head, Loop, PauseReason, QuestionTopic, Researcher, Stage};
+use super::{Choice, Policy, WorkReport, fix, phases};
 use crate::ids::AttemptId;
 use crate::policy::Rung;
 use crate::workflow::{Phase, PhaseKind, Role};
@@ -12,22 +12,6 @@ pub fn start(this: &mut Loop, head: Head, policy: &Policy) {
     if this.stage == Stage::Queued {
         this.head = head;
         phases::enter(this, policy);
-    }
-}
-
-/// Imports a loop in the middle of its workflow, with its counters and open findings.
-pub fn import(this: &mut Loop, head: Head, at: Position, left: ImportedProgress, policy: &Policy) {
-    if this.stage != Stage::Queued {
-        return;
-    }
-    (this.head, this.at, this.gates) = (head, at, left.gates);
-    for earlier in left.earlier {
-        gate::import_earlier(this, earlier, policy);
-    }
-    phases::enter(this, policy);
-    // Findings of a gate that is disabled here do not apply to the next one.
-    if this.at == at {
-        gate::imported(this, (left.fixes, left.findings), policy);
     }
 }
 

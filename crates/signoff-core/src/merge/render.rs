@@ -15,7 +15,8 @@ use crate::ids::ReviewerName;
 use crate::review::{FailThreshold, Inconclusive, Severity, Verdict};
 
 /// The output formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum ReviewFormat {
     Text,
     Xml,
@@ -29,17 +30,11 @@ impl ReviewFormat {
     pub const WORDS: [&'static str; 5] = ["text", "xml", "json", "markdown", "sarif"];
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "text",
-            Self::Xml => "xml",
-            Self::Json => "json",
-            Self::Markdown => "markdown",
-            Self::Sarif => "sarif",
-        }
+        self.into()
     }
 
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.as_str() == word)
+        word.parse().ok()
     }
 }
 
