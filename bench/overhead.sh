@@ -136,7 +136,7 @@ quartiles() {
 
 # Print the CPU time of the last `signoff -v work`, in milliseconds: its own, and that of its supervisors.
 own() { sed -n 's/^processor: \([0-9.]*\) ms of its own$/\1/p' "$1"; }
-keepers() { cat .signoff/runs/"$1"/*/a*/result.json | tr ',}' '\n\n' | awk -F: '/"keeper_cpu_us"/ { sum += $2 } END { printf "%.3f", sum / 1000 }'; }
+supervisor_time() { cat .signoff/runs/"$1"/*/a*/result.json | tr ',}' '\n\n' | awk -F: '/"keeper_cpu_us"/ { sum += $2 } END { printf "%.3f", sum / 1000 }'; }
 over_all() { awk -v own="$1" -v kept="$2" -v n="$3" 'BEGIN { printf "%.1f", (own + kept) / n }'; }
 
 # worked RUN NUMBER: checks that the run has NUMBER attempts and all succeeded.
@@ -178,7 +178,7 @@ for number in 1 2 3 4 5; do
     add "$number"
     "$signoff" -v work >/dev/null 2>"$place/said"
     worked "$number" 1 || fail 'an attempt did not end well'
-    over_all "$(own "$place/said")" "$(keepers "$number")" 1 >>"$place/once-took"
+    over_all "$(own "$place/said")" "$(supervisor_time "$number")" 1 >>"$place/once-took"
     echo >>"$place/once-took"
 done
 row 'own processor time of one attempt, with the whole program' "$(median "$place/once-took")" 20 ms
@@ -186,8 +186,8 @@ repository row "$claude"
 for number in $(seq 10); do add "$number"; done
 "$signoff" -v work --jobs 1 >/dev/null 2>"$place/said"
 worked 1 10 || fail 'an attempt did not end well'
-row 'own processor time of an attempt, 10 tasks in a row' "$(over_all "$(own "$place/said")" "$(keepers 1)" 10)" 20 ms
-note '  of which its keeper' "$(over_all 0 "$(keepers 1)" 10)" ms
+row 'own processor time of an attempt, 10 tasks in a row' "$(over_all "$(own "$place/said")" "$(supervisor_time 1)" 10)" 20 ms
+note '  of which its supervisor' "$(over_all 0 "$(supervisor_time 1)" 10)" ms
 
 # 3. All CPU time besides the agent, git included. The agent repeats the output and the changes of Claude Code.
 # Prints the user and system time of a command and its children, in milliseconds. The shell's clock ticks every 10 ms.
@@ -210,7 +210,7 @@ repository again "$place/again"
 for number in $(seq "$tasks"); do add "$number"; done
 all=$(cpu "$signoff" -v work --jobs 1)
 worked 1 "$tasks" || fail 'an attempt did not end well'
-itself=$(over_all "$(own "$place/said")" "$(keepers 1)" "$tasks")
+itself=$(over_all "$(own "$place/said")" "$(supervisor_time 1)" "$tasks")
 bare=$(cpu sh "$place/bare.sh" "$tasks")
 row "own processor time of an attempt, $tasks tasks, agent of no time" "$itself" 20 ms
 note '  with git, which makes the worktree, the branch and the commit' \
@@ -237,7 +237,7 @@ repository long "$place/again"
 add 1
 "$signoff" -v work >/dev/null 2>"$place/said"
 worked 1 1 || fail 'an attempt did not end well'
-note "own processor time of one attempt that says $(($(wc -c <"$place/long") / 1000000)) MB" "$(over_all "$(own "$place/said")" "$(keepers 1)" 1)" ms
+note "own processor time of one attempt that prints $(($(wc -c <"$place/long") / 1000000)) MB" "$(over_all "$(own "$place/said")" "$(supervisor_time 1)" 1)" ms
 
 # 4. Pairs.
 repository pairs "$claude"

@@ -70,7 +70,7 @@ def most():
         return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1]) / 1024
 
 
-begin, marks, peak, told, drawn = time.monotonic(), [], 0.0, b"", 0
+begin, marks, peak, output, drawn = time.monotonic(), [], 0.0, b"", 0
 while True:
     ready, _, _ = select.select([terminal], [], [], 0.1)
     if ready:
@@ -80,7 +80,7 @@ while True:
             break
         if not piece:
             break
-        drawn, told = drawn + len(piece), (told + piece)[-20000:]
+        drawn, output = drawn + len(piece), (output + piece)[-20000:]
     passed = time.monotonic() - begin
     try:
         if passed > seconds * 0.4 and not marks or passed > seconds * 0.8 and len(marks) == 1:
@@ -89,9 +89,9 @@ while True:
     except (OSError, TypeError):
         pass
 _, status = os.waitpid(pid, 0)
-frames = re.findall(rb"(\d+) frames in ([\d.]+) s", told)
+frames = re.findall(rb"(\d+) frames in ([\d.]+) s", output)
 if os.waitstatus_to_exitcode(status) != 0 or not frames or len(marks) < 2:
-    sys.stderr.write(told.decode(errors="replace"))
+    sys.stderr.write(output.decode(errors="replace"))
     sys.exit("signoff did not work it")
 share = 100 * (marks[1][1] - marks[0][1]) / (marks[1][0] - marks[0][0])
 rate = float(frames[-1][0]) / float(frames[-1][1])

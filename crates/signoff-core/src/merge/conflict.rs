@@ -1,6 +1,6 @@
 //! Finds conflicts: pairs of findings of which one requests what the other forbids.
 //!
-//! Conflicts are reported, not resolved. `docs/adr/0003-conflicting-findings.md` describes the rule, with examples
+//! Conflicts are reported, not resolved. `docs/adr/0003-detecting-conflicting-findings.md` describes the rule, with examples
 //! and counterexamples.
 
 mod clauses;
