@@ -14,24 +14,16 @@ use crate::review::{Confidence, Finding, Inconclusive, Note, Review, ReviewerKin
 use crate::similarity::assign_ids;
 
 mod base;
-mod eslint;
 mod go;
 mod javascript;
-mod libtest;
-mod location;
 mod output;
-mod plain;
-mod pytest;
+mod python;
 mod remark;
 mod rust;
 mod sarif;
-mod shell;
-mod tap;
-mod traceback;
-mod typescript;
 
 pub use base::{BaseComparison, compare_with_base, review_against_base};
-pub use plain::relative_paths;
+pub use output::relative_paths;
 use remark::{Remark, RemarkLevel};
 
 /// Maximum findings, and maximum notes, per command. Further ones are only counted.
@@ -108,7 +100,7 @@ fn read(source: &ReviewerName, ran: &[CheckRun]) -> (Vec<Finding>, Vec<Note>) {
     let (mut findings, mut notes, mut tails) = (Vec::new(), Vec::new(), Vec::new());
     let mut reported = BTreeSet::new();
     for ran in ran {
-        let plain = plain::plain(&ran.output);
+        let plain = output::plain(&ran.output);
         let mut sorted = SortedRemarks::new(ran, output::remarks(&plain));
         if !ran.passed() && !sorted.explains(ran) {
             tails.push((findings.len(), tail(&plain)));

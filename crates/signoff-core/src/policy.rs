@@ -4,7 +4,6 @@
 //! never a success.
 
 mod budget;
-mod duration;
 mod effort;
 mod ladder;
 mod limits;
@@ -12,10 +11,9 @@ mod limits;
 use serde::{Deserialize, Serialize};
 
 pub use budget::{Budget, CapReached, Caps, Reservation};
-pub use duration::TimeSpan;
 pub use effort::Effort;
 pub use ladder::{Ladder, Rung};
-pub use limits::{Bound, Count, LoopLimits};
+pub use limits::{Bound, Count, LoopLimits, TimeSpan};
 
 use crate::ids::ReviewerName;
 use crate::prompt::Depth;

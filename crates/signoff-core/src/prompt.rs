@@ -10,28 +10,23 @@ pub mod commit_message;
 pub mod marker;
 
 mod diff_context;
-mod finding_list;
-pub(crate) mod material;
-mod other_loops;
-mod planning;
+mod lists;
 mod review;
-mod template;
+pub(crate) mod template;
 mod work;
 
 pub use diff_context::{DiffContext, INLINE_LINES, LeftOutWhy, OmittedFileBrief};
-pub use material::{CHARACTER_CAP, Capped, cap, fenced, one_line};
-pub use other_loops::OtherLoop;
-pub use planning::{
-    AnswerBy, BrainstormContext, EnumerateContext, PlanContext, PlanDocumentContext, PromptTask, ResearchContext,
-    SecondTry, SynthesisContext, brainstorm, enumerate, plan, plan_document, research, synthesis,
-};
+pub use lists::OtherLoop;
 pub use review::{
     DocumentContext, DocumentKind, Extent, RereviewContext, ReviewContext, SubjectContext, UnreadableAnswer, Work,
     review,
 };
+pub use template::{CHARACTER_CAP, Capped, cap, fenced, one_line};
 pub use work::{
-    ConflictContext, EarlierCycle, FixContext, ImplementContext, ItemBrief, SimplifyContext, TaskBrief, conflict, fix,
-    implement, simplify,
+    AnswerBy, BrainstormContext, ConflictContext, EarlierCycle, EnumerateContext, FixContext, ImplementContext,
+    ItemBrief, PlanContext, PlanDocumentContext, PromptTask, ResearchContext, SecondTry, SimplifyContext,
+    SynthesisContext, TaskBrief, brainstorm, conflict, enumerate, fix, implement, plan, plan_document, research,
+    simplify, synthesis,
 };
 
 /// The prompt for an agent that continues its session.

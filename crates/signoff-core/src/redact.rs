@@ -3,7 +3,6 @@
 //! The output of agents is stored and displayed. It must not contain keys that they were given, so these are removed
 //! wherever output is written.
 
-mod document;
 mod names;
 mod stream;
 
@@ -12,6 +11,8 @@ pub use stream::Redactor;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 /// Replaces a secret. It has no special meaning in JSON, XML, Markdown or a shell.
 pub const PLACEHOLDER: &str = "[redacted]";
@@ -44,7 +45,7 @@ impl Secrets {
             }
             values.extend(url_credentials(value).into_iter().map(str::to_owned));
             if value.starts_with(['{', '[']) {
-                values.extend(document::secrets(value));
+                values.extend(document_secrets(value));
             }
         }
         Self::from_texts(values.iter().map(String::as_str))
@@ -53,7 +54,7 @@ impl Secrets {
     /// The secrets in a JSON document: strings with a secret's name. Comment lines are ignored; invalid JSON contains
     /// none.
     pub fn from_document(text: &str) -> Self {
-        Self::from_texts(document::secrets(text).iter().map(String::as_str))
+        Self::from_texts(document_secrets(text).iter().map(String::as_str))
     }
 
     /// Secrets given directly, with and without their authentication scheme.
@@ -129,6 +130,42 @@ fn url_credentials(value: &str) -> Vec<&str> {
     let user = Some(user).filter(|user| user.len() >= MIN_USER_LEN);
     let password = password.filter(|password| names::is_long_enough(password, true));
     user.into_iter().chain(password).collect()
+}
+
+/// The secrets of a JSON document: logins and settings.
+fn document_secrets(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+    let mut found = Vec::new();
+    if let Ok(document) = serde_json::from_str::<Value>(&lines.join("\n")) {
+        collect_secrets(&document, JsonMember { name: "", in_secrets: false }, &mut found);
+    }
+    found
+}
+
+/// The name of a value in a document, and whether it is part of a table of secrets.
+#[derive(Debug, Clone, Copy)]
+struct JsonMember<'a> {
+    name: &'a str,
+    in_secrets: bool,
+}
+
+/// The JSON parser limits the depth of the recursion.
+fn collect_secrets(value: &Value, member: JsonMember<'_>, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            let text = text.trim();
+            if names::is_secret_text(member.name, text, member.in_secrets) {
+                found.extend([Some(text), names::strip_auth_scheme(text)].into_iter().flatten().map(str::to_owned));
+            }
+            found.extend(url_credentials(text).into_iter().map(str::to_owned));
+        }
+        Value::Array(values) => values.iter().for_each(|value| collect_secrets(value, member, found)),
+        Value::Object(members) => {
+            let in_secrets = member.in_secrets || names::is_secret_container(member.name);
+            members.iter().for_each(|(name, value)| collect_secrets(value, JsonMember { name, in_secrets }, found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// The spellings of a secret: plain, escaped for JSON, and percent-encoded.

@@ -97,11 +97,11 @@ impl ReportScope {
         match (self, wrong) {
             (Self::Review { ask, calls }, wrong) => {
                 let read = wrong.map_or_else(|| read_review(ask, granted, arguments), Err);
-                record_report((ask, calls), (granted, arguments), read)
+                record_report(ReviewCall { ask, calls, tool: granted, arguments }, read)
             }
             (Self::Tasks { .. } | Self::Groups { .. }, Some(wrong)) => Err(wrong),
             (Self::Tasks { written }, None) => planning::write_task(written, arguments),
-            (Self::Groups { known, added }, None) => planning::add_group((known, added), arguments),
+            (Self::Groups { known, added }, None) => planning::add_group(known, added, arguments),
         }
     }
 }
@@ -115,14 +115,19 @@ fn read_review(ask: &ReviewRequest, tool: ReportTool, arguments: &ReportArgument
         .map_err(|violation| refusal_for(ask, tool, arguments, violation))
 }
 
+/// A call that reports a review, and the calls before it.
+struct ReviewCall<'a> {
+    ask: &'a ReviewRequest,
+    calls: &'a [ReportArguments],
+    tool: ReportTool,
+    arguments: &'a ReportArguments,
+}
+
 /// Accepts a readable report. An unreadable one is refused, so that the reviewer can correct it. A later call counts
 /// only if it is stricter. A report that objects to the work counts even if it is unreadable, and after a first
 /// report also if it names another tool, loop, task or commit.
-fn record_report(
-    (ask, calls): (&ReviewRequest, &[ReportArguments]),
-    (tool, arguments): (ReportTool, &ReportArguments),
-    read: Result<Review, ReportRefusal>,
-) -> Result<AcceptedCall, ReportRefusal> {
+fn record_report(call: ReviewCall<'_>, read: Result<Review, ReportRefusal>) -> Result<AcceptedCall, ReportRefusal> {
+    let ReviewCall { ask, calls, tool, arguments } = call;
     let reply = match read {
         Ok(review) if review.verdict.approves() && !calls.is_empty() => {
             return Err(ReportRefusal::AlreadyReported);

@@ -6,7 +6,6 @@
 mod beads;
 mod bmad;
 mod detect;
-mod error;
 pub(crate) mod json;
 mod kiro;
 mod lines;
@@ -16,9 +15,7 @@ mod plan_markdown;
 pub mod planner;
 mod render;
 mod spec_kit;
-mod sprint;
 mod task_master;
-mod text;
 mod tick;
 
 use std::collections::BTreeSet;
@@ -27,10 +24,9 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize as DeriveSerialize};
 
 pub use beads::is_blocker;
-pub use error::SourceError;
+pub use bmad::{StoryFile, read_sprint};
 pub(crate) use order::MAX_TASKS;
 pub use render::render_text;
-pub use sprint::{StoryFile, read_sprint};
 pub use tick::{CheckboxMark, TickError, is_ticked, tick};
 
 /// Maximum size of a task file in bytes. Plans are a few kilobytes, trackers a few megabytes.
@@ -226,6 +222,25 @@ impl SourceTask {
     }
 }
 
+/// A task whose body is still being read.
+pub(crate) struct OpenTask {
+    pub task: SourceTask,
+    body_start: usize,
+}
+
+impl OpenTask {
+    /// A task that begins at a line. The line ending is trimmed with the body.
+    fn new(task: SourceTask, line: &lines::MarkdownLine<'_>) -> Self {
+        Self { task, body_start: line.offset + line.text.len() }
+    }
+
+    /// Adds the task to the file, with the text up to `end` as its body.
+    fn close(mut self, source: &SourceInput<'_>, file: &mut TaskFile, end: usize) -> Result<(), SourceError> {
+        self.task.body = lines::body(&source.text[self.body_start..end]);
+        file.push(source, self.task)
+    }
+}
+
 /// A part of the file that may have been parsed differently than its author meant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, DeriveSerialize)]
 pub struct Warning {
@@ -302,6 +317,22 @@ impl Serialize for TaskFile {
         fields.serialize_field("groups", &self.groups)?;
         fields.serialize_field("warnings", &self.warnings)?;
         fields.end()
+    }
+}
+
+/// A file that cannot be parsed as tasks, with the location and what was expected there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{file}:{line}: {message}")]
+pub struct SourceError {
+    pub file: String,
+    /// Counted from 1.
+    pub line: u32,
+    pub message: String,
+}
+
+impl SourceError {
+    pub fn new(file: impl Into<String>, line: u32, message: impl Into<String>) -> Self {
+        Self { file: file.into(), line, message: message.into() }
     }
 }
 
@@ -386,10 +417,10 @@ fn read_source(format: TaskFormat, source: &SourceInput<'_>) -> Result<TaskFile,
         TaskFormat::OpenSpec => open_spec::read(source),
         TaskFormat::Kiro => kiro::read(source),
         TaskFormat::TaskMaster => task_master::read(source),
-        TaskFormat::Bmad if sprint::is_sprint(source.path) => sprint::read(source),
-        TaskFormat::Bmad => bmad::read(source),
+        TaskFormat::Bmad if bmad::is_sprint(source.path) => bmad::read_sprint_file(source),
+        TaskFormat::Bmad => bmad::read_story(source),
         TaskFormat::Beads => beads::read(source),
-        TaskFormat::Text => Ok(text::read(source)),
+        TaskFormat::Text => Ok(detect::read_specification(source)),
     }
 }
 

@@ -3,7 +3,6 @@
 //! `export()` computes it from a log, [`read()`] parses and checks a file, [`resume()`] continues a loop from one.
 
 mod export;
-mod passed_gates;
 mod read;
 mod resume;
 
@@ -12,9 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use export::{UnnumberedPhases, export};
-pub use passed_gates::uncertain_phases;
 pub use read::{StateError, read};
-pub use resume::resume;
+pub use resume::{resume, uncertain_phases};
 
 use crate::merge::render::plain_text::escaped_json;
 use crate::review::{Finding, Severity};

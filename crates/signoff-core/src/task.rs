@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Commit, TaskId};
 use crate::policy::Effort;
-use crate::prompt::material;
+use crate::prompt::template;
 use crate::source::CheckboxMark;
 use crate::source::planner::PlannedTask;
 use crate::state_v4::IterationState;
@@ -142,7 +142,7 @@ impl ImportedIteration {
 impl TaskSpec {
     /// Creates a task from one text. The first non-empty line is the title.
     pub fn from_text(text: &str) -> Self {
-        let title = text.lines().map(material::title).find(|line| !line.is_empty()).unwrap_or_default();
+        let title = text.lines().map(template::title).find(|line| !line.is_empty()).unwrap_or_default();
         Self { title, description: text.trim().to_owned(), ..Self::default() }
     }
 

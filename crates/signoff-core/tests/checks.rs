@@ -231,7 +231,7 @@ mod laws {
 
 /// The review of `head` compared with the checks on `base`, in one line.
 fn against(head: &[CheckRun], base: &[CheckRun]) -> String {
-    let (review, sorted) = review_against_base(&ReviewerName::from("checks"), ReviewerKind::Tests, (head, base));
+    let (review, sorted) = review_against_base(&ReviewerName::from("checks"), ReviewerKind::Tests, head, base);
     assert_eq!(compare_with_base(&ReviewerName::from("checks"), head, base), sorted);
     let descriptions = |all: Vec<String>| all.join(" | ");
     format!(

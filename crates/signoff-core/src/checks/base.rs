@@ -72,7 +72,8 @@ fn stable(text: &str) -> String {
 pub fn review_against_base(
     reviewer: &ReviewerName,
     kind: ReviewerKind,
-    (ran, base): (&[CheckRun], &[CheckRun]),
+    ran: &[CheckRun],
+    base: &[CheckRun],
 ) -> (Review, BaseComparison) {
     let review = review(reviewer, kind, ran);
     let sorted = compare_findings(review.findings.clone(), &findings(reviewer, base));

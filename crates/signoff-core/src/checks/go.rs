@@ -1,7 +1,6 @@
 //! Parses `go test`: failing tests with the locations they log, and panics with their frames.
 
-use super::location;
-use super::remark::{Remark, RemarkLevel, RemarkList, clipped};
+use super::remark::{Remark, RemarkLevel, RemarkList, clipped, leading, read_located};
 
 #[derive(Debug, Default)]
 pub(super) struct Go {
@@ -30,7 +29,7 @@ impl Go {
             self.test = Some(GoTest { name: name.to_owned(), placed: false, message_follows: false });
             return true;
         }
-        let vetted = line.strip_prefix("vet: ").is_some_and(|line| location::read(line, found));
+        let vetted = line.strip_prefix("vet: ").is_some_and(|line| read_located(line, found));
         vetted
             || self.logged(line, found)
             || self.panicked(line)
@@ -55,7 +54,7 @@ impl Go {
             test.message_follows = false;
             return true;
         }
-        let Some((place, rest)) = location::leading(line) else { return false };
+        let Some((place, rest)) = leading(line) else { return false };
         let Some(said) = rest.strip_prefix(':') else { return false };
         test.placed = true;
         test.message_follows = said.is_empty();
@@ -74,7 +73,7 @@ impl Go {
 
     /// Parses a frame: `\t/home/ada/calc/calc.go:4 +0x1d`. Uses the first one outside Go's standard library.
     fn frame(&mut self, line: &str, found: &mut RemarkList) -> bool {
-        let Some((place, rest)) = line.strip_prefix('\t').and_then(location::leading) else { return false };
+        let Some((place, rest)) = line.strip_prefix('\t').and_then(leading) else { return false };
         if !rest.is_empty() && !rest.starts_with(" +0x") {
             return false;
         }

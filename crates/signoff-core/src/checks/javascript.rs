@@ -1,7 +1,6 @@
-//! Parses JavaScript errors and failing tests, with the first stack frame in the project's own code.
+//! Parses tools of JavaScript: errors and stack frames, TAP, tsc, and eslint (also stylelint).
 
-use super::location::{self, SourceLocation};
-use super::remark::{Remark, RemarkList};
+use super::remark::{Remark, RemarkLevel, RemarkList, SourceLocation, clipped, is_path, leading, number};
 
 #[derive(Debug, Default)]
 pub(super) struct JavaScript {
@@ -13,7 +12,7 @@ pub(super) struct JavaScript {
 impl JavaScript {
     pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
         let line = line.trim();
-        if let Some(place) = frame(line) {
+        if let Some(place) = stack_frame(line) {
             if let Some(said) = self.said.take_if(|_| !place.is_foreign()) {
                 found.push(Remark::error(place, &said));
             }
@@ -43,10 +42,153 @@ fn is_error(line: &str) -> bool {
 }
 
 /// Parses `at add (src/a.js:3:9)` or `at src/a.js:3:9`.
-fn frame(line: &str) -> Option<SourceLocation> {
+fn stack_frame(line: &str) -> Option<SourceLocation> {
     let at = line.strip_prefix("at ")?;
     let inner = at.strip_suffix(')').and_then(|at| at.rsplit_once('(')).map_or(at, |(_, inner)| inner);
     let inner = inner.strip_prefix("async ").unwrap_or(inner);
-    let (place, rest) = location::leading(inner)?;
+    let (place, rest) = leading(inner)?;
     rest.is_empty().then_some(place)
+}
+
+/// The keys that may follow a multi-line error.
+const KEYS_AFTER_ERROR: [&str; 5] = ["code: ", "name: ", "stack: ", "expected: ", "actual: "];
+
+#[derive(Debug, Default)]
+pub(super) struct Tap {
+    failure: Option<TapFailure>,
+}
+
+#[derive(Debug)]
+struct TapFailure {
+    remark: Remark,
+    stage: TapStage,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum TapStage {
+    /// At the line after `not ok`, where the block begins if there is one.
+    Named,
+    InBlock,
+    /// The error is in the lines below its key.
+    ErrorBelow,
+}
+
+impl Tap {
+    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        let line = line.trim();
+        if let Some(name) = failed_test(line) {
+            self.end(found);
+            let remark = Remark::new(RemarkLevel::Error, None, name);
+            self.failure = Some(TapFailure { remark, stage: TapStage::Named });
+            return true;
+        }
+        let Some(failure) = &mut self.failure else { return false };
+        let begins = failure.stage == TapStage::Named;
+        if begins == (line == "---") && line != "..." {
+            failure.detail(line);
+            return true;
+        }
+        self.end(found);
+        !begins
+    }
+
+    /// Reports the failure, unless it is a suite that failed because of its subtests, which are reported
+    /// themselves.
+    pub(super) fn end(&mut self, found: &mut RemarkList) {
+        let remark = self.failure.take().map(|failure| failure.remark);
+        let own = |remark: &Remark| !remark.message.ends_with(" failed") || !remark.message.contains(" subtest");
+        found.remarks.extend(remark.filter(own));
+    }
+}
+
+impl TapFailure {
+    fn detail(&mut self, line: &str) {
+        if let Some(place) = line.strip_prefix("location: ").and_then(|at| leading(at.trim_matches('\''))) {
+            self.remark.place = Some(place.0);
+        }
+        if let Some(error) = line.strip_prefix("error: ") {
+            let below = error.starts_with(['|', '>']);
+            self.stage = if below { TapStage::ErrorBelow } else { TapStage::InBlock };
+            if !below {
+                self.append_message(error.trim_matches('\''));
+            }
+        } else if KEYS_AFTER_ERROR.iter().any(|key| line.starts_with(key)) {
+            self.stage = TapStage::InBlock;
+        } else if self.stage == TapStage::ErrorBelow {
+            self.append_message(line);
+        } else {
+            self.stage = TapStage::InBlock;
+        }
+    }
+
+    fn append_message(&mut self, more: &str) {
+        let said = self.remark.message.trim_end_matches(':');
+        if !more.is_empty() {
+            self.remark.message = clipped(&format!("{said}: {more}"));
+        }
+    }
+}
+
+/// Parses `not ok 1 - adds`, unless it was expected to fail.
+fn failed_test(line: &str) -> Option<&str> {
+    let (_, name) = number(line.strip_prefix("not ok ")?)?;
+    let expected = name.contains("# TODO") || name.contains("# SKIP");
+    (!expected).then(|| name.trim_start_matches([' ', '-']))
+}
+
+pub(super) fn read_compiler_error(line: &str, found: &mut RemarkList) -> bool {
+    let remark = compiler_error(line.trim_start());
+    let taken = remark.is_some();
+    found.remarks.extend(remark);
+    taken
+}
+
+fn compiler_error(line: &str) -> Option<Remark> {
+    let (head, said) = line.split_once("): ")?;
+    let (file, place) = head.rsplit_once('(')?;
+    let (at, column) = number(place)?;
+    let plain = column.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+    let (level, message) = RemarkLevel::parse(said);
+    (plain && is_path(file)).then(|| Remark::new(level, Some(SourceLocation::new(file, Some(at))), message))
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Eslint {
+    file: Option<String>,
+}
+
+const LEVELS: [(&str, RemarkLevel); 6] = [
+    ("error", RemarkLevel::Error),
+    ("warning", RemarkLevel::Warning),
+    ("✖", RemarkLevel::Error),
+    ("×", RemarkLevel::Error),
+    ("⚠", RemarkLevel::Warning),
+    ("‼", RemarkLevel::Warning),
+];
+
+impl Eslint {
+    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        if !line.starts_with(' ') {
+            self.file = is_path(line).then(|| line.to_owned());
+            return self.file.is_some();
+        }
+        let remark = self.file.as_deref().and_then(|file| linted(file, line.trim()));
+        let taken = remark.is_some();
+        found.remarks.extend(remark);
+        taken
+    }
+}
+
+/// `3:5  error  message  rule`
+fn linted(file: &str, item: &str) -> Option<Remark> {
+    let (line, rest) = number(item)?;
+    let (_, rest) = number(rest.strip_prefix(':')?)?;
+    let rest = rest.trim_start();
+    let (word, level) = LEVELS.into_iter().find(|(word, _)| rest.starts_with(word))?;
+    let said = rest[word.len()..].trim_start();
+    let message = match said.rsplit_once("  ") {
+        Some((message, rule)) => format!("{} ({rule})", message.trim_end()),
+        None => said.to_owned(),
+    };
+    Some(Remark::new(level, Some(SourceLocation::new(file, Some(line))), &message))
 }

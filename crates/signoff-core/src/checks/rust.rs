@@ -1,7 +1,6 @@
-//! Parses rustc, clippy, rustfmt and tools that print like them: a headline, and below it ` --> src/a.rs:3:5`.
+//! Parses tools of Rust: rustc, clippy, rustfmt and tools that print like them, and failing tests of libtest and nextest.
 
-use super::location::{self, SourceLocation};
-use super::remark::{Remark, RemarkLevel, RemarkList, clipped};
+use super::remark::{Remark, RemarkLevel, RemarkList, SourceLocation, clipped, leading};
 
 #[derive(Debug, Default)]
 pub(super) struct Rust {
@@ -92,7 +91,7 @@ fn is_code(code: &str) -> bool {
 
 /// Parses a location without any text after it.
 fn bare_location(text: &str) -> Option<SourceLocation> {
-    location::leading(text.trim_end()).filter(|(_, rest)| rest.is_empty()).map(|(place, _)| place)
+    leading(text.trim_end()).filter(|(_, rest)| rest.is_empty()).map(|(place, _)| place)
 }
 
 /// Parses `Diff in src/main.rs:1:` of rustfmt.
@@ -102,4 +101,82 @@ fn unformatted(line: &str, found: &mut RemarkList) -> bool {
     };
     found.push(Remark::error(place, "not formatted as rustfmt formats it"));
     true
+}
+
+/// Maximum lines of a panic message.
+const PANIC_LINES: usize = 8;
+
+#[derive(Debug, Default)]
+pub(super) struct Libtest {
+    panic: Option<TestPanic>,
+    test: Option<String>,
+}
+
+#[derive(Debug)]
+struct TestPanic {
+    place: SourceLocation,
+    test: String,
+    said: Vec<String>,
+}
+
+impl Libtest {
+    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        if let Some(panic) = panic(line) {
+            self.end(found);
+            self.panic = Some(panic);
+            return true;
+        }
+        self.more(line, found) || self.heading(line) || self.error(line, found)
+    }
+
+    pub(super) fn end(&mut self, found: &mut RemarkList) {
+        if let Some(TestPanic { place, test, said }) = self.panic.take() {
+            let said = if said.is_empty() { "panicked".to_owned() } else { said.join(", ") };
+            let message = if test == "main" { said } else { format!("{test}: {said}") };
+            found.push(Remark::error(place, &message));
+        }
+    }
+
+    /// Parses a further line of the panic message. A blank line or a note ends it.
+    fn more(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        let Some(panic) = &mut self.panic else { return false };
+        let line = line.trim();
+        let over = line.is_empty() || line.starts_with("note: ") || line == "stack backtrace:";
+        if !over && panic.said.len() < PANIC_LINES {
+            panic.said.push(line.to_owned());
+            return true;
+        }
+        self.end(found);
+        true
+    }
+
+    /// Parses `---- tests::adds stdout ----`.
+    fn heading(&mut self, line: &str) -> bool {
+        let name = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
+        self.test = name.map(str::to_owned).or(self.test.take());
+        name.is_some()
+    }
+
+    /// Parses the error of a test that returned one, which has no location.
+    fn error(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        if !line.starts_with("Error: ") {
+            return false;
+        }
+        let Some(test) = self.test.take() else { return false };
+        found.push(Remark::new(RemarkLevel::Error, None, &format!("{test}: {line}")));
+        true
+    }
+}
+
+/// Parses `thread 'tests::adds' panicked at src/lib.rs:10:9:`. Depending on the Rust version, it contains the
+/// thread id or the message.
+fn panic(line: &str) -> Option<TestPanic> {
+    let (thread, at) = line.trim_start().strip_prefix("thread '")?.split_once(" panicked at ")?;
+    let test = thread.split('\'').next().unwrap_or_default().to_owned();
+    if let Some((place, rest)) = leading(at) {
+        return rest.trim_matches(':').is_empty().then(|| TestPanic { place, test, said: Vec::new() });
+    }
+    let (said, at) = at.strip_prefix('\'')?.rsplit_once("', ")?;
+    let (place, _) = leading(at)?;
+    Some(TestPanic { place, test, said: vec![said.to_owned()] })
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::location::SourceLocation;
-use super::remark::{Remark, RemarkLevel, RemarkList};
+use super::remark::{Remark, RemarkLevel, RemarkList, SourceLocation};
 
 /// Maximum number of texts that look like the start of a document but are not. Each one is parsed as far as
 /// possible.

@@ -1,6 +1,6 @@
 //! The messages of the commits that the program makes of an agent's work.
 
-use crate::prompt::material;
+use crate::prompt::template;
 
 /// The commit that ends an implementation.
 pub fn initial(title: &str) -> String {
@@ -18,9 +18,9 @@ pub fn plan(title: &str) -> String {
 }
 
 /// The work on one item of the plan.
-pub fn item(title: &str, (number, count): (u32, u32), item: &str) -> String {
+pub fn item(title: &str, number: u32, count: u32, item: &str) -> String {
     let place = format!("item {number} of {count}");
-    let what = match material::title(item) {
+    let what = match template::title(item) {
         item if item.is_empty() => place,
         item => format!("{place}: {item}"),
     };
@@ -33,7 +33,7 @@ pub fn simplify(title: &str) -> String {
 }
 
 fn message(title: &str, what: &str, alone: &str) -> String {
-    match material::title(title) {
+    match template::title(title) {
         title if title.is_empty() => alone.to_owned(),
         title => format!("{title} - {what}"),
     }
@@ -62,8 +62,8 @@ mod tests {
         insta::assert_snapshot!(unfinished(""), @"Work in progress");
         insta::assert_snapshot!(design("Add feature X"), @"Add feature X - design");
         insta::assert_snapshot!(plan(""), @"Plan");
-        insta::assert_snapshot!(item("Add X", (2, 3), "Store\nit"), @"Add X - item 2 of 3: Store it");
-        insta::assert_snapshot!(item("Add X", (1, 1), ""), @"Add X - item 1 of 1");
+        insta::assert_snapshot!(item("Add X", 2, 3, "Store\nit"), @"Add X - item 2 of 3: Store it");
+        insta::assert_snapshot!(item("Add X", 1, 1, ""), @"Add X - item 1 of 1");
         insta::assert_snapshot!(simplify("Add X"), @"Add X - simplify");
         insta::assert_snapshot!(feedback(2), @"Address review feedback (cycle 2)");
     }

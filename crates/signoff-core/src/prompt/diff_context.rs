@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::prompt::material::one_line;
+use crate::prompt::template::one_line;
 
 /// Maximum length of an inline diff, in lines.
 pub const INLINE_LINES: usize = 500;
@@ -199,7 +199,7 @@ mod tests {
         #[test]
         fn no_diff_makes_a_prompt_too_long(unit in "[a-zé`\n]{1,30}", times in 0usize..4000) {
             let shown = render(of(&unit.repeat(times)));
-            prop_assert!(shown.chars().count() < 2 * crate::prompt::material::CHARACTER_CAP + 1000);
+            prop_assert!(shown.chars().count() < 2 * crate::prompt::template::CHARACTER_CAP + 1000);
         }
     }
 }

@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use crate::contract::{self, Contract, ReviewRequest};
 use crate::ledger::LedgerEntry;
-use crate::prompt::material::one_line;
-use crate::prompt::{Depth, DiffContext, ItemBrief, OtherLoop, TaskBrief, finding_list, other_loops, template};
+use crate::prompt::template::one_line;
+use crate::prompt::{Depth, DiffContext, ItemBrief, OtherLoop, TaskBrief, lists, template};
 use crate::review::{Finding, Inconclusive, ReviewerKind};
 
 /// The context of a review.
@@ -23,7 +23,7 @@ pub struct ReviewContext<'a> {
     #[serde(flatten)]
     pub subject: SubjectContext<'a>,
     /// In the first review of a gate: this reviewer's open findings of other gates. An approval settles these too.
-    #[serde(serialize_with = "finding_list::numbered")]
+    #[serde(serialize_with = "lists::numbered")]
     pub noted: &'a [&'a Finding],
     /// From the second review on.
     pub rereview: Option<RereviewContext<'a>>,
@@ -58,7 +58,7 @@ pub enum SubjectContext<'a> {
 pub struct Work<'a> {
     pub task: TaskBrief<'a>,
     pub worktree: &'a str,
-    #[serde(serialize_with = "other_loops::serialize")]
+    #[serde(serialize_with = "lists::other_loops")]
     pub other_loops: &'a [OtherLoop<'a>],
     /// How many agents work in this worktree at once.
     pub agents_at_once: usize,
@@ -100,12 +100,12 @@ pub struct RereviewContext<'a> {
     /// How many fixes were made: this is review `attempt + 1`. 0 if another program made the earlier reviews.
     pub attempt: u32,
     pub extent: Extent,
-    #[serde(serialize_with = "finding_list::numbered")]
+    #[serde(serialize_with = "lists::numbered")]
     pub open: &'a [&'a Finding],
     /// The ledger's entries of the open findings, with the fixer's claims.
-    #[serde(serialize_with = "finding_list::claims")]
+    #[serde(serialize_with = "lists::claims")]
     pub claimed: &'a [&'a LedgerEntry],
-    #[serde(serialize_with = "finding_list::settled")]
+    #[serde(serialize_with = "lists::settled")]
     pub settled: &'a [&'a LedgerEntry],
     /// The follow-up prompt of the last fix, if the preset passes it on.
     pub previous_follow_up: Option<&'a str>,

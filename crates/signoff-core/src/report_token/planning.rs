@@ -34,7 +34,8 @@ pub(super) fn write_task(written: &[PlannedTask], arguments: &ReportArguments) -
 
 /// Adds a group. An existing group is not added twice: a client may repeat a call whose reply it missed.
 pub(super) fn add_group(
-    (known, added): (&[String], &[Vec<String>]),
+    known: &[String],
+    added: &[Vec<String>],
     arguments: &ReportArguments,
 ) -> Result<AcceptedCall, ReportRefusal> {
     let wrong = |message| ReportRefusal::Malformed { tool: ReportTool::AddPlanGroup, message };
@@ -43,7 +44,7 @@ pub(super) fn add_group(
     let reply = match groups.iter().position(|one| *one == group) {
         Some(at) => format!("That is group {} already.", at + 1),
         None => {
-            check_group(&group, (known, added)).map_err(wrong)?;
+            check_group(&group, known, added).map_err(wrong)?;
             groups.push(group);
             format!("It is group {}.", groups.len())
         }
@@ -54,7 +55,7 @@ pub(super) fn add_group(
 
 const LIST: &str = "a list of task ids";
 
-fn check_group(group: &[String], (known, added): (&[String], &[Vec<String>])) -> Result<(), String> {
+fn check_group(group: &[String], known: &[String], added: &[Vec<String>]) -> Result<(), String> {
     if group.is_empty() {
         return Err("`tasks` is empty: at least one task id is required".to_owned());
     }

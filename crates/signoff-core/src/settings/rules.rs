@@ -1,18 +1,24 @@
-//! The building blocks of values whose rules are stricter than their types: numbers within bounds, lists of texts,
-//! names, and tables under names.
+//! The building blocks of values whose rules are stricter than their types, and the JSON Schema of a settings file.
+//!
+//! A schema sees one file alone: rules between tables and files are checked only by the reader, so the schema accepts
+//! some files that the reader refuses, and never the other way round.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value, json};
 
+use super::file::SettingsFile;
 use super::reader::checked;
 use super::values::Argument;
+use crate::workflow::keys::phase_schema;
 
 /// Implements `JsonSchema` with a literal schema.
 macro_rules! schema {
@@ -221,3 +227,62 @@ macro_rules! key {
 }
 
 pub(crate) use {key, schema, texts, value, whole};
+
+/// The schema of a `signoff.toml`, in draft 7, which all editors know.
+pub fn file_schema() -> Value {
+    let mut generator = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true).into_generator();
+    let mut file = SettingsFile::json_schema(&mut generator).to_value();
+    file["$schema"] = json!("http://json-schema.org/draft-07/schema#");
+    file["title"] = json!("signoff.toml");
+    file["description"] = json!("How work is done and signed off in a repository");
+    file["definitions"] = json!({ "phase": phase_schema(&mut generator).to_value() });
+    tidy(&mut file);
+    file
+}
+
+/// Closes every table and removes what TOML does not have: null values, and defaults of whole tables.
+fn tidy(schema: &mut Value) {
+    if let Value::Object(object) = schema {
+        tidy_object(object);
+    }
+    match schema {
+        Value::Object(object) => object.values_mut().for_each(tidy),
+        Value::Array(list) => list.iter_mut().for_each(tidy),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn tidy_object(object: &mut Map<String, Value>) {
+    if let Some(Value::String(about)) = object.get_mut("description") {
+        *about = about.replace('\n', " ");
+    }
+    if object.get("default").is_some_and(|default| default.is_null() || default.is_object()) {
+        object.remove("default");
+    }
+    if object.get("properties").is_some_and(Value::is_object) && !object.contains_key("additionalProperties") {
+        object.insert("additionalProperties".to_owned(), json!(false));
+    }
+    if object.get("format") == Some(&json!("uint32")) {
+        object.remove("format");
+        object.insert("maximum".to_owned(), json!(u32::MAX));
+    }
+    for word in ["type", "enum"] {
+        if let Some(Value::Array(kinds)) = object.get_mut(word) {
+            kinds.retain(|kind| *kind != json!("null") && !kind.is_null());
+            if let ("type", [kind]) = (word, kinds.as_slice()) {
+                let kind = kind.clone();
+                object.insert("type".to_owned(), kind);
+            }
+        }
+    }
+    if let Some(Value::Array(choices)) = object.get_mut("anyOf") {
+        choices.retain(|choice| *choice != json!({ "type": "null" }));
+        if let [Value::Object(choice)] = choices.as_slice() {
+            let choice = choice.clone();
+            object.remove("anyOf");
+            for (word, value) in choice {
+                object.entry(word).or_insert(value);
+            }
+        }
+    }
+}

@@ -1,16 +1,14 @@
-//! Parses the output of `bd ready --json`, or `.beads/issues.jsonl` with the rule for ready issues.
+//! Parses the output of `bd ready --json`, or `.beads/issues.jsonl` with the rule for ready issues: open, not deferred, of
+//! a type that is work, and not blocked.
 
-mod ready;
+use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-pub use ready::is_blocker;
-
-use super::json::{self, Id, JsonMembers, LineIndex};
-use super::lines::{self, MarkdownLines};
-use super::order;
-use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
+use super::json::{Id, JsonMembers, LineIndex};
+use super::lines::MarkdownLines;
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, json, lines, order};
 
 const EXPECTED: &str = "an array of issues, {\"data\": […]}, {\"issues\": […]}, or one issue a line";
 
@@ -24,7 +22,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     for issue in issues.iter_mut().filter(|issue| source.done.contains(&issue.id.0)) {
         issue.status = Some("closed".to_owned());
     }
-    let states = ready::states(source, &mut file, &issues, whole);
+    let states = states(source, &mut file, &issues, whole);
     let mut ages = std::collections::HashMap::new();
     for (issue, state) in issues.into_iter().zip(states) {
         ages.insert(issue.id.0.clone(), created(&issue));
@@ -245,13 +243,13 @@ fn task(file: &mut TaskFile, issue: BeadsIssue, state: SourceState) -> SourceTas
         let Some(id) = &dependency.depends_on_id else { continue };
         if dependency.kind.as_deref() == Some("parent-child") {
             task.parent = Some(id.0.clone());
-        } else if ready::blocks(dependency) {
+        } else if blocks(dependency) {
             task.depends_on.push(id.0.clone());
         }
     }
     let criteria = issue.acceptance_criteria.as_deref().unwrap_or_default().lines().map(str::trim);
     task.acceptance = criteria.filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    task.section = issue.issue_type.as_deref().map(super::lines::short);
+    task.section = issue.issue_type.as_deref().map(lines::short);
     task.body = paragraphs([&issue.description, &issue.design, &issue.notes]);
     task
 }
@@ -267,7 +265,7 @@ fn priority(file: &mut TaskFile, issue: &BeadsIssue) -> u8 {
     match word.trim_start_matches(['P', 'p']).parse() {
         Ok(priority @ 0..=4) => priority,
         Ok(_) | Err(_) => {
-            let word = super::lines::short(word);
+            let word = lines::short(word);
             file.warn(issue.line, format!("{} has the priority {word}, not 0 to 4: taken as 2", issue.id.0));
             2
         }
@@ -278,4 +276,144 @@ fn priority(file: &mut TaskFile, issue: &BeadsIssue) -> u8 {
 pub fn looks_like_lines(source: &SourceInput<'_>) -> bool {
     let first = MarkdownLines::new(source).map(|line| line.text.trim()).find(|line| !line.is_empty());
     first.and_then(|line| serde_json::from_str::<JsonMembers<'_>>(line).ok()).is_some_and(|members| is_issue(&members))
+}
+
+/// Issue types that are internal to the tracker.
+const NOT_WORK: [&str; 7] = ["merge-request", "gate", "molecule", "message", "agent", "role", "rig"];
+
+/// Whether the issue waits while the other one is open. Other types only relate. A parent does not block its
+/// children, but whatever blocks the parent blocks them.
+fn blocks(dependency: &BeadsDependency) -> bool {
+    is_blocker(dependency.kind.as_deref())
+}
+
+/// Whether a dependency of this type must be done first.
+pub fn is_blocker(kind: Option<&str>) -> bool {
+    matches!(kind, None | Some("blocks" | "conditional-blocks" | "waits-for"))
+}
+
+/// The issues of a file.
+struct IssueList<'a> {
+    issues: &'a [BeadsIssue],
+    places: HashMap<&'a str, usize>,
+    /// Whether the list is complete. A list of ready issues omits blockers that are done.
+    whole: bool,
+}
+
+/// The state of each issue. If `whole` is set, a blocker that is not in the list blocks.
+fn states(source: &SourceInput<'_>, file: &mut TaskFile, issues: &[BeadsIssue], whole: bool) -> Vec<SourceState> {
+    let places = issues.iter().enumerate().map(|(index, issue)| (issue.id.0.as_str(), index)).collect();
+    let list = IssueList { issues, places, whole };
+    let mut held: Vec<bool> = issues.iter().map(|issue| list.is_held(file, issue)).collect();
+    list.spread_to_children(&mut held);
+    list.warn_of_cycles(file);
+    issues.iter().zip(held).map(|(issue, held)| state(source, file, issue, held)).collect()
+}
+
+impl IssueList<'_> {
+    fn is_held(&self, file: &mut TaskFile, issue: &BeadsIssue) -> bool {
+        let mut held = status(issue) == "blocked";
+        for id in blockers(issue) {
+            match self.places.get(id) {
+                Some(index) => held |= !is_closed(&self.issues[*index]),
+                None if self.whole && !is_closed(issue) => {
+                    held = true;
+                    file.warn(issue.line, format!("{} is blocked by {id}, which is not in this file", issue.id.0));
+                }
+                None => {}
+            }
+        }
+        held && !is_closed(issue)
+    }
+
+    /// Blocks the children of blocked issues, recursively.
+    fn spread_to_children(&self, held: &mut [bool]) {
+        let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (index, issue) in self.issues.iter().enumerate() {
+            for parent in parents(issue).filter_map(|id| self.places.get(id)) {
+                children.entry(*parent).or_default().push(index);
+            }
+        }
+        let mut spreading: Vec<usize> = (0..self.issues.len()).filter(|index| held[*index]).collect();
+        while let Some(parent) = spreading.pop() {
+            for child in children.get(&parent).into_iter().flatten() {
+                if !held[*child] && !is_closed(&self.issues[*child]) {
+                    held[*child] = true;
+                    spreading.push(*child);
+                }
+            }
+        }
+    }
+
+    /// Warns about open issues that block each other, which are never ready. beads does not allow this, so the file
+    /// was edited by hand. The other issues can be worked on.
+    fn warn_of_cycles(&self, file: &mut TaskFile) {
+        let issues = self.issues;
+        let open_blockers = |issue: &BeadsIssue| -> Vec<usize> {
+            let known = blockers(issue).filter_map(|id| self.places.get(id).copied());
+            known.filter(|other| !is_closed(issue) && !is_closed(&issues[*other])).collect()
+        };
+        let before: Vec<Vec<usize>> = issues.iter().map(open_blockers).collect();
+        if let Some(cycle) = order::cycle(&before) {
+            let names = order::format_cycle(cycle.iter().map(|index| issues[*index].id.0.as_str()).collect());
+            let line = cycle.iter().map(|index| issues[*index].line).min().unwrap_or(1);
+            file.warn(line, format!("issues block each other and can never be ready: {names}"));
+        }
+    }
+}
+
+fn status(issue: &BeadsIssue) -> &str {
+    issue.status.as_deref().map(str::trim).filter(|status| !status.is_empty()).unwrap_or("open")
+}
+
+fn is_closed(issue: &BeadsIssue) -> bool {
+    matches!(status(issue), "closed" | "tombstone" | "pinned")
+}
+
+fn parents(issue: &BeadsIssue) -> impl Iterator<Item = &str> {
+    let links = issue.dependencies.iter().flatten();
+    let links = links.filter(|link| link.kind.as_deref() == Some("parent-child"));
+    links.filter_map(|link| link.depends_on_id.as_ref()).map(|id| id.0.as_str())
+}
+
+fn state(source: &SourceInput<'_>, file: &mut TaskFile, issue: &BeadsIssue, held: bool) -> SourceState {
+    if is_closed(issue) {
+        return match status(issue) {
+            "tombstone" => SourceState::Cancelled,
+            "pinned" => SourceState::NotWork,
+            _ => SourceState::Done,
+        };
+    }
+    if issue.issue_type.as_deref().is_some_and(|kind| NOT_WORK.contains(&kind)) {
+        return SourceState::NotWork;
+    }
+    match status(issue) {
+        "open" if is_deferred(source, file, issue) => SourceState::Deferred,
+        "open" if held => SourceState::Blocked,
+        "open" => SourceState::Open,
+        "in_progress" | "hooked" => SourceState::InProgress,
+        "deferred" => SourceState::Deferred,
+        _ => SourceState::Blocked,
+    }
+}
+
+fn is_deferred(source: &SourceInput<'_>, file: &mut TaskFile, issue: &BeadsIssue) -> bool {
+    let Some(until) = issue.defer_until.as_deref().map(str::trim).filter(|until| !until.is_empty()) else {
+        return false;
+    };
+    let Some(until) = parse_time(until) else {
+        file.warn(issue.line, format!("{}: defer_until is not a date; it is taken as deferred", issue.id.0));
+        return true;
+    };
+    source.now.is_none_or(|now| until > now)
+}
+
+/// Parses a timestamp, or a date as the start of that day in UTC.
+fn parse_time(text: &str) -> Option<jiff::Timestamp> {
+    text.parse().ok().or_else(|| format!("{text}T00:00:00Z").parse().ok())
+}
+
+fn blockers(issue: &BeadsIssue) -> impl Iterator<Item = &str> {
+    let links = issue.dependencies.iter().flatten().filter(|link| blocks(link));
+    links.filter_map(|link| link.depends_on_id.as_ref()).map(|id| id.0.as_str())
 }

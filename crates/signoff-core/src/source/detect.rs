@@ -1,8 +1,8 @@
-//! Detects the format of a task file by its path, or else by its content.
+//! Detects the format of a task file by its path, or else by its content, and reads text in no known format.
 
 use super::json::JsonMembers;
 use super::lines::{MarkdownLine, MarkdownLines};
-use super::{SourceError, SourceInput, TaskFormat, beads, bmad, kiro, plan_markdown, spec_kit, sprint, task_master};
+use super::{SourceError, SourceInput, TaskFile, TaskFormat, beads, bmad, kiro, plan_markdown, spec_kit, task_master};
 
 pub fn format(source: &SourceInput<'_>) -> Result<TaskFormat, SourceError> {
     if let Some(format) = by_path(source.path) {
@@ -11,7 +11,7 @@ pub fn format(source: &SourceInput<'_>) -> Result<TaskFormat, SourceError> {
     if has_ending(source.path, &["json"]) || looks_like_json(source) {
         return by_json(source);
     }
-    if sprint::is_sprint(source.path) && source.text.lines().any(|line| line.starts_with("development_status:")) {
+    if bmad::is_sprint(source.path) && source.text.lines().any(|line| line.starts_with("development_status:")) {
         return Ok(TaskFormat::Bmad);
     }
     Ok(by_markdown(source))
@@ -136,4 +136,15 @@ impl FormatHints {
         let is_numbered_tag = |tag| kiro::tagged(line.text, tag).is_some();
         self.kiro |= (self.kiro || self.open_spec) && is_numbered_tag("_Requirements:");
     }
+}
+
+pub fn read_specification(source: &SourceInput<'_>) -> TaskFile {
+    let mut file = TaskFile::new(TaskFormat::Text);
+    let mut lines = MarkdownLines::new(source);
+    let heading = lines.by_ref().find_map(|line| line.heading().filter(|(_, text)| !text.is_empty()));
+    file.title = heading.map(|(_, text)| text.to_owned());
+    lines.by_ref().for_each(drop);
+    // It may hide the tasks of a plan.
+    file.warnings.extend(lines.unclosed());
+    file
 }

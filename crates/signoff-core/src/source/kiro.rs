@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::lines::{Checkbox, MarkdownLine, MarkdownLines, begins_with_count, body, leading_number, visible};
+use super::lines::{Checkbox, MarkdownLine, MarkdownLines, begins_with_count, leading_number, visible};
 use super::order;
 use super::tick::CheckboxMark;
-use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
+use super::{OpenTask, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
 
 const EXPECTED: &str = "lines such as `- [ ] 1. Title`";
 
@@ -15,29 +15,29 @@ const MAX_DEPENDENCIES: usize = 256;
 pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::Kiro);
     let mut lines = MarkdownLines::new(source);
-    let mut open: Option<(SourceTask, usize)> = None;
+    let mut open: Option<OpenTask> = None;
     for line in lines.by_ref() {
         let item = item(&line);
         if (item.is_some() || line.heading().is_some())
-            && let Some((task, start)) = open.take()
+            && let Some(task) = open.take()
         {
-            push(source, &mut file, task, &source.text[start..line.offset])?;
+            task.close(source, &mut file, line.offset)?;
         }
         if let Some((1, text)) = line.heading() {
             file.title.get_or_insert_with(|| text.to_owned());
         }
         if let Some(item) = item {
             let task = task(source, &mut file, &line, &item)?;
-            open = Some((task, line.offset + line.text.len()));
+            open = Some(OpenTask::new(task, &line));
         } else if line.is_prose() {
             warn_of_unnumbered_box(&mut file, &line);
-            if let Some((task, _)) = &mut open {
-                take_tags(source, task, &line)?;
+            if let Some(open) = &mut open {
+                take_tags(source, &mut open.task, &line)?;
             }
         }
     }
-    if let Some((task, start)) = open {
-        push(source, &mut file, task, &source.text[start..])?;
+    if let Some(task) = open {
+        task.close(source, &mut file, source.text.len())?;
     }
     file.warnings.extend(lines.unclosed());
     order::refuse_empty(source, &file, EXPECTED)?;
@@ -171,11 +171,6 @@ fn take_tags(source: &SourceInput<'_>, task: &mut SourceTask, line: &MarkdownLin
 pub fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let (_, after) = text.split_once(tag)?;
     Some(after.split('_').next().unwrap_or(after).trim())
-}
-
-fn push(source: &SourceInput<'_>, file: &mut TaskFile, mut task: SourceTask, text: &str) -> Result<(), SourceError> {
-    task.body = body(text);
-    file.push(source, task)
 }
 
 /// Sets the parents. The parent of `2.1.3` is `2.1`, or `2` if there is no `2.1`. Children of an optional task are

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::tick::CheckboxMark;
-use super::{SourceInput, Warning};
+use super::{SourceInput, SourceState, SourceTask, Warning};
 
 /// The end of the warning about an unclosed block that hid the rest of a file.
 pub const NEVER_CLOSED: &str = "is never closed";
@@ -89,6 +89,15 @@ impl<'a> Checkbox<'a> {
 
     pub fn is_blank(&self) -> bool {
         self.sign == ' '
+    }
+
+    /// Sets the state and mark of a task whose box can only be open or ticked. Returns another sign in it.
+    pub fn tick_task(&self, task: &mut SourceTask, source: &SourceInput<'_>, line: &MarkdownLine<'_>) -> Option<char> {
+        task.mark = self.mark(source, line);
+        if self.is_ticked() {
+            task.state = SourceState::Done;
+        }
+        (!self.is_ticked() && !self.is_blank()).then_some(self.sign)
     }
 
     /// The mark of this checkbox if it is open.

@@ -1,10 +1,10 @@
 //! Parses OpenSpec's `tasks.md`, in which checkboxes inside fences count too.
 
 use super::lines::{
-    Checkbox, LineKind, MarkdownLine, MarkdownLines, begins_with_count, body, leading_number, short, visible,
+    Checkbox, LineKind, MarkdownLine, MarkdownLines, begins_with_count, leading_number, short, visible,
 };
 use super::order;
-use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
+use super::{OpenTask, SourceError, SourceInput, SourceTask, TaskFile, TaskFormat};
 
 const EXPECTED: &str = "lines such as `- [ ] 1.1 text`";
 
@@ -13,13 +13,13 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut lines = MarkdownLines::new(source);
     let mut nesting = CheckboxNesting::default();
     let mut section = None;
-    let mut open: Option<(SourceTask, usize)> = None;
+    let mut open: Option<OpenTask> = None;
     for line in lines.by_ref() {
         let boxed = boxed(&line);
         if (boxed.is_some() || line.heading().is_some())
-            && let Some((task, start)) = open.take()
+            && let Some(task) = open.take()
         {
-            push(source, &mut file, task, &source.text[start..line.offset])?;
+            task.close(source, &mut file, line.offset)?;
         }
         match line.heading() {
             Some((1, text)) => drop(file.title.get_or_insert_with(|| text.to_owned())),
@@ -30,14 +30,14 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
             let mut task = task(source, &line, &boxed, file.tasks.len() + 1);
             task.section = section.clone();
             nesting.enter(boxed.indent, file.tasks.len());
-            open = Some((task, line.offset + line.text.len()));
+            open = Some(OpenTask::new(task, &line));
         }
         if line.heading().is_some() {
             nesting.leave_all();
         }
     }
-    if let Some((task, start)) = open {
-        push(source, &mut file, task, &source.text[start..])?;
+    if let Some(task) = open {
+        task.close(source, &mut file, source.text.len())?;
     }
     nesting.leave_all();
     file.warnings.extend(lines.unclosed());
@@ -64,16 +64,8 @@ fn task(source: &SourceInput<'_>, line: &MarkdownLine<'_>, boxed: &Checkbox<'_>,
         None => (ordinal.to_string(), text),
     };
     let mut task = SourceTask::new(id, title, line.number);
-    task.mark = boxed.mark(source, line);
-    if boxed.is_ticked() {
-        task.state = SourceState::Done;
-    }
+    boxed.tick_task(&mut task, source, line);
     task
-}
-
-fn push(source: &SourceInput<'_>, file: &mut TaskFile, mut task: SourceTask, text: &str) -> Result<(), SourceError> {
-    task.body = body(text);
-    file.push(source, task)
 }
 
 /// The nesting of items by indentation, and the order in which they end: nested before parent.

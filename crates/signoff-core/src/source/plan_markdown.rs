@@ -1,9 +1,10 @@
 //! Parses plans of superpowers and similar tools: `### Task 3: Title`, with files, steps and criteria.
 
-use super::lines::{Checkbox, LineKind, MarkdownLine, MarkdownLines, body, list_item, visible};
+use super::lines::{Checkbox, LineKind, MarkdownLine, MarkdownLines, list_item, visible};
 use super::order;
 use super::{
-    FileAction, FileRef, LineRange, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, TaskStep,
+    FileAction, FileRef, LineRange, OpenTask, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat,
+    TaskStep,
 };
 
 const EXPECTED: &str = "a heading such as `### Task 1: Title`";
@@ -14,7 +15,9 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut open: Option<OpenPlanTask> = None;
     for line in lines.by_ref() {
         if let Some(heading) = TaskHeading::read(&line) {
-            close(source, &mut file, open.take(), line.offset)?;
+            if let Some(open) = open.take() {
+                open.close(source, &mut file, line.offset)?;
+            }
             open = Some(OpenPlanTask::new(source, &line, &heading));
         } else if let Some(open) = &mut open {
             open.take_line(source, &line);
@@ -23,7 +26,9 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
         }
         warn_of_near_miss(&mut file, &line);
     }
-    close(source, &mut file, open, source.text.len())?;
+    if let Some(open) = open {
+        open.close(source, &mut file, source.text.len())?;
+    }
     file.warnings.extend(lines.unclosed());
     order::refuse_empty(source, &file, EXPECTED)?;
     order::make_ids_unique(&mut file);
@@ -142,8 +147,7 @@ enum PlanList {
 }
 
 struct OpenPlanTask {
-    task: SourceTask,
-    body_start: usize,
+    open: OpenTask,
     ticked: Option<bool>,
     list: PlanList,
 }
@@ -153,8 +157,7 @@ impl OpenPlanTask {
         let mut task = SourceTask::new(heading.id, heading.title.as_str(), line.number);
         task.mark = heading.boxed.and_then(|boxed| boxed.mark(source, line));
         let ticked = heading.boxed.map(|boxed| boxed.is_ticked());
-        // The end of the line. The line ending is trimmed with the body.
-        Self { task, body_start: line.offset + line.text.len(), ticked, list: PlanList::None }
+        Self { open: OpenTask::new(task, line), ticked, list: PlanList::None }
     }
 
     fn take_line(&mut self, source: &SourceInput<'_>, line: &MarkdownLine<'_>) {
@@ -163,13 +166,13 @@ impl OpenPlanTask {
         }
         if let Some(step) = step(source, line) {
             self.list = PlanList::None;
-            self.task.steps.push(step);
+            self.open.task.steps.push(step);
         } else if let Some(rest) = label(line.text, "Files") {
             self.list = PlanList::Files;
             self.take_files(rest);
         } else if let Some(rest) = label(line.text, "Acceptance Criteria").or_else(|| label(line.text, "Acceptance")) {
             self.list = PlanList::Acceptance;
-            self.task.acceptance.extend((!rest.is_empty()).then(|| rest.to_owned()));
+            self.open.task.acceptance.extend((!rest.is_empty()).then(|| rest.to_owned()));
         } else if let Some(item) = list_item(line.text) {
             self.take_item(Checkbox::parse_task(line.text).map_or(item, |boxed| boxed.rest.trim()));
         } else if !line.text.starts_with([' ', '\t']) {
@@ -177,11 +180,16 @@ impl OpenPlanTask {
         }
     }
 
+    fn close(mut self, source: &SourceInput<'_>, file: &mut TaskFile, end: usize) -> Result<(), SourceError> {
+        self.open.task.state = state(&self.open.task.steps, self.ticked);
+        self.open.close(source, file, end)
+    }
+
     fn take_item(&mut self, item: &str) {
         match self.list {
             PlanList::None => {}
             PlanList::Files => self.take_files(item),
-            PlanList::Acceptance => self.task.acceptance.push(visible(item).trim().to_owned()),
+            PlanList::Acceptance => self.open.task.acceptance.push(visible(item).trim().to_owned()),
         }
     }
 
@@ -189,7 +197,7 @@ impl OpenPlanTask {
         let item = item.trim_start_matches('*');
         let Some((word, paths)) = item.split_once(':') else { return };
         let Some(action) = action(word.trim().trim_end_matches('*')) else { return };
-        self.task.files.extend(self::paths(paths).map(|path| file_ref(action, path)));
+        self.open.task.files.extend(self::paths(paths).map(|path| file_ref(action, path)));
     }
 }
 
@@ -254,18 +262,6 @@ fn step(source: &SourceInput<'_>, line: &MarkdownLine<'_>) -> Option<TaskStep> {
         line: line.number,
         mark: boxed.and_then(|boxed| boxed.mark(source, line)),
     })
-}
-
-fn close(
-    source: &SourceInput<'_>,
-    file: &mut TaskFile,
-    open: Option<OpenPlanTask>,
-    end: usize,
-) -> Result<(), SourceError> {
-    let Some(OpenPlanTask { mut task, body_start, ticked, .. }) = open else { return Ok(()) };
-    task.body = body(&source.text[body_start..end]);
-    task.state = state(&task.steps, ticked);
-    file.push(source, task)
 }
 
 /// The state from the checkbox of the heading, or else from those of the steps.

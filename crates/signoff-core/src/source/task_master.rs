@@ -28,7 +28,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     for raw in tasks {
         let line = lines.line_of(source.text, raw.get());
         let task: RawTask<'_> = json::read(source, &lines, raw.get(), TASK)?;
-        take_task(source, &lines, &mut file, (task, line))?;
+        take_task(source, &lines, &mut file, RawTask { line, ..task })?;
     }
     order::refuse_empty(source, &file, EXPECTED)?;
     order::refuse_duplicate_ids(source, &file)?;
@@ -99,20 +99,23 @@ struct RawTask<'a> {
     dependencies: Option<Vec<Id>>,
     #[serde(default, borrow)]
     subtasks: Option<Vec<&'a RawValue>>,
+    #[serde(skip)]
+    line: u32,
 }
 
 fn take_task(
     source: &SourceInput<'_>,
     lines: &LineIndex,
     file: &mut TaskFile,
-    (raw, line): (RawTask<'_>, u32),
+    raw: RawTask<'_>,
 ) -> Result<(), SourceError> {
-    let parent = task(source, file, &raw, line)?;
+    let parent = task(source, file, &raw)?;
     file.push(source, parent.clone())?;
     for raw in raw.subtasks.unwrap_or_default() {
         let line = lines.line_of(source.text, raw.get());
         let sub: RawTask<'_> = json::read(source, lines, raw.get(), TASK)?;
-        let mut child = task(source, file, &sub, line)?;
+        let sub = RawTask { line, ..sub };
+        let mut child = task(source, file, &sub)?;
         let prefix = format!("{}.", parent.id);
         if !child.id.starts_with(&prefix) {
             child.id = format!("{prefix}{}", child.id);
@@ -132,21 +135,16 @@ fn take_task(
     Ok(())
 }
 
-fn task(
-    source: &SourceInput<'_>,
-    file: &mut TaskFile,
-    raw: &RawTask<'_>,
-    line: u32,
-) -> Result<SourceTask, SourceError> {
+fn task(source: &SourceInput<'_>, file: &mut TaskFile, raw: &RawTask<'_>) -> Result<SourceTask, SourceError> {
     let id = raw.id.0.as_str();
     let title = raw.title.as_deref().map(str::trim).unwrap_or_default();
     if id.is_empty() || title.is_empty() {
-        return Err(source.error(line, "a task without id or title; expected both"));
+        return Err(source.error(raw.line, "a task without id or title; expected both"));
     }
-    let mut task = SourceTask::new(id, title, line);
+    let mut task = SourceTask::new(id, title, raw.line);
     task.body = paragraphs(raw);
-    task.state = state(file, raw, line);
-    task.priority = Some(priority(file, raw, line));
+    task.state = state(file, raw);
+    task.priority = Some(priority(file, raw));
     task.depends_on = raw.dependencies.iter().flatten().map(|id| id.0.clone()).collect();
     let check = raw.test_strategy.as_deref().map(str::trim).filter(|text| !text.is_empty());
     task.acceptance = check.map(str::to_owned).into_iter().collect();
@@ -160,7 +158,7 @@ fn paragraphs(raw: &RawTask<'_>) -> String {
     parts.join("\n\n")
 }
 
-fn state(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> SourceState {
+fn state(file: &mut TaskFile, raw: &RawTask<'_>) -> SourceState {
     match raw.status.as_deref().map(str::trim).unwrap_or("pending") {
         "pending" | "" => SourceState::Open,
         "in-progress" => SourceState::InProgress,
@@ -171,14 +169,14 @@ fn state(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> SourceState {
         "blocked" => SourceState::Blocked,
         other => {
             let other = super::lines::short(other);
-            file.warn(line, format!("task {} has the unknown status {other}: taken as pending", raw.id.0));
+            file.warn(raw.line, format!("task {} has the unknown status {other}: taken as pending", raw.id.0));
             SourceState::Open
         }
     }
 }
 
 /// The priority on the scale of trackers: `high` is 1, `medium` (the default) 2.
-fn priority(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> u8 {
+fn priority(file: &mut TaskFile, raw: &RawTask<'_>) -> u8 {
     match raw.priority.as_deref().map(str::trim).unwrap_or("medium") {
         "critical" => 0,
         "high" => 1,
@@ -186,7 +184,7 @@ fn priority(file: &mut TaskFile, raw: &RawTask<'_>, line: u32) -> u8 {
         "low" => 3,
         other => {
             let other = super::lines::short(other);
-            file.warn(line, format!("task {} has the unknown priority {other}: taken as medium", raw.id.0));
+            file.warn(raw.line, format!("task {} has the unknown priority {other}: taken as medium", raw.id.0));
             2
         }
     }

@@ -328,7 +328,7 @@ fn document_message(spec: &AttemptSpec) -> String {
 fn item_message(spec: &AttemptSpec) -> String {
     let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let Some((index, item)) = spec.item() else { return commit_message::initial(&spec.task_spec.title) };
-    commit_message::item(&spec.task_spec.title, (small(index + 1), small(spec.items.len())), &item.title)
+    commit_message::item(&spec.task_spec.title, small(index + 1), small(spec.items.len()), &item.title)
 }
 
 fn unfinished_message(spec: &AttemptSpec) -> String {

@@ -115,7 +115,7 @@ fn check_review(
 ) -> Result<Review, AttemptFailure> {
     let ran = parse_check_results(text)?;
     let base = base_checks::cached(ctx, spec.base(), dir).unwrap_or_default();
-    let (review, sorted) = checks::review_against_base(reviewer, kind, (&ran, &base));
+    let (review, sorted) = checks::review_against_base(reviewer, kind, &ran, &base);
     notes.extend(sorted.note(spec.base().as_str()));
     Ok(review)
 }

@@ -1,11 +1,9 @@
-//! Parses pytest: a section per test, `E   ` lines, the location before or after them, and the summary.
+//! Parses pytest and the tracebacks of Python.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use super::location::{self, SourceLocation};
-use super::remark::{Remark, RemarkLevel, RemarkList};
-use super::traceback;
+use super::remark::{Remark, RemarkLevel, RemarkList, SourceLocation, is_path, leading, number};
 
 #[derive(Debug, Default)]
 pub(super) struct Pytest {
@@ -51,7 +49,7 @@ impl Pytest {
     /// Parses `E       assert 3 == 4`.
     fn explanation(&mut self, line: &str, found: &mut RemarkList) -> bool {
         let (Some(test), Some(said)) = (&mut self.test, line.strip_prefix("E  ")) else { return false };
-        if let Some(place) = traceback::parse_frame(said) {
+        if let Some(place) = parse_frame(said) {
             test.above = Some(place);
             return true;
         }
@@ -70,7 +68,7 @@ impl Pytest {
 
     /// Parses `tests/test_calc.py:5: AssertionError`, or `tests/test_calc.py:5: in test_add` above the source.
     fn location(&mut self, line: &str, found: &mut RemarkList) -> bool {
-        let Some((place, rest)) = location::leading(line) else { return false };
+        let Some((place, rest)) = leading(line) else { return false };
         let Some(exception) = rest.strip_prefix(':').map(str::trim) else { return false };
         let Some(test) = &mut self.test else {
             // The shortest format has one such line per test. Another parser reads it.
@@ -96,7 +94,7 @@ impl Pytest {
         let Some(rest) = rest else { return false };
         let (node, said) = rest.split_once(" - ").unwrap_or((rest, ""));
         let (file, test) = node.split_once("::").unwrap_or((node, ""));
-        if !location::is_path(file) {
+        if !is_path(file) {
             return false;
         }
         if !self.was_reported(said.trim_end_matches("...")) {
@@ -128,4 +126,58 @@ fn heading(line: &str) -> Option<&str> {
     let lines = line.starts_with("__") && line.ends_with("__");
     let name = name.strip_prefix(' ')?.strip_suffix(' ')?;
     (lines && name.contains(char::is_alphanumeric)).then_some(name)
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Traceback {
+    frame: Option<SourceLocation>,
+    /// The test that unittest names above its traceback.
+    test: Option<String>,
+}
+
+impl Traceback {
+    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        if let Some(frame) = parse_frame(line) {
+            let better = self.frame.as_ref().is_none_or(|known| known.is_foreign() || !frame.is_foreign());
+            if better {
+                self.frame = Some(frame);
+            }
+            return true;
+        }
+        self.begins(line) || self.heading(line) || self.exception(line, found)
+    }
+
+    fn begins(&mut self, line: &str) -> bool {
+        let begins = line.trim_start().starts_with("Traceback (most recent call last)");
+        if begins {
+            self.frame = None;
+        }
+        begins
+    }
+
+    /// Parses `FAIL: test_add (test_calc.Adding.test_add)`.
+    fn heading(&mut self, line: &str) -> bool {
+        let rest = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: "));
+        let Some((test, _)) = rest.and_then(|rest| rest.split_once(" (")) else { return false };
+        self.test = Some(test.to_owned());
+        true
+    }
+
+    /// Parses the exception: the first line after the frames that is not indented, unlike source lines and marks.
+    fn exception(&mut self, line: &str, found: &mut RemarkList) -> bool {
+        if self.frame.is_none() || line.starts_with([' ', '\t']) || line.is_empty() {
+            return false;
+        }
+        let Some(place) = self.frame.take() else { return false };
+        let message = self.test.take().map_or(line.to_owned(), |test| format!("{test}: {line}"));
+        found.push(Remark::error(place, &message));
+        true
+    }
+}
+
+/// Parses `  File "src/a.py", line 3, in add`.
+pub(super) fn parse_frame(line: &str) -> Option<SourceLocation> {
+    let (file, rest) = line.strip_prefix(' ')?.trim_start().strip_prefix("File \"")?.split_once("\", line ")?;
+    let (line, _) = number(rest)?;
+    Some(SourceLocation::new(file, Some(line)))
 }
