@@ -11,6 +11,7 @@ mod check;
 pub mod edit;
 mod file;
 pub mod foreign;
+pub(crate) mod formats;
 mod layer;
 mod notify;
 mod preset;

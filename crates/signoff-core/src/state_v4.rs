@@ -23,10 +23,6 @@ pub const VERSION: u32 = 4;
 /// The final phase. It runs once at the end and is not part of the iterations.
 pub const FINAL_PHASE: u32 = 9;
 
-/// Maximum values; larger ones are errors.
-const MAX_ITERATIONS: u32 = 1000;
-const MAX_RETRIES: u32 = 1_000_000;
-
 /// The state of an iteration: the task, the progress and the reviews.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -36,13 +32,17 @@ pub struct IterationState {
     /// The full text of the task.
     pub task: String,
     pub mode: IterationMode,
+    #[serde(deserialize_with = "read::iteration_bound")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_iterations: u32,
+    #[serde(deserialize_with = "read::iteration_number")]
     #[schemars(range(min = 1))]
     pub current_iteration: u32,
+    #[serde(deserialize_with = "read::phase_number")]
     #[schemars(range(min = 1, max = 9))]
     pub current_phase: u32,
     /// UTC, to the second.
+    #[serde(deserialize_with = "read::time")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started_at: Timestamp,
     /// One for each pass, the current one last.
@@ -51,8 +51,9 @@ pub struct IterationState {
     pub phase9: AgentPhase,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum IterationMode {
     Full,
     /// Without phase 9; the main agent reviews.
@@ -60,13 +61,8 @@ pub enum IterationMode {
 }
 
 impl IterationMode {
-    pub const ALL: [Self; 2] = [Self::Full, Self::Lite];
-
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Lite => "lite",
-        }
+        self.into()
     }
 }
 
@@ -74,9 +70,11 @@ impl IterationMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Iteration {
+    #[serde(deserialize_with = "read::iteration_number")]
     #[schemars(range(min = 1))]
     pub iteration: u32,
     /// UTC, to the second.
+    #[serde(deserialize_with = "read::time")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started_at: Timestamp,
     pub phases: PhaseStates,
@@ -116,9 +114,11 @@ pub struct ReviewPhase {
     pub status: PhaseStatus,
     /// Fixes made here in this iteration. For a phase that restarts instead, the restarts it caused so far, including
     /// earlier iterations.
+    #[serde(default, deserialize_with = "read::retry_count")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub retry_count: u32,
     /// The findings of the last review that had any, worst first.
+    #[serde(default)]
     pub last_issues: Vec<ReviewIssue>,
 }
 
@@ -127,12 +127,26 @@ pub struct ReviewPhase {
 #[serde(rename_all = "camelCase")]
 pub struct CheckPhase {
     pub status: PhaseStatus,
+    #[serde(default, deserialize_with = "read::retry_count")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub retry_count: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PhaseStatus {
     #[default]
     Pending,
@@ -145,16 +159,8 @@ pub enum PhaseStatus {
 }
 
 impl PhaseStatus {
-    pub const ALL: [Self; 5] = [Self::Pending, Self::InProgress, Self::Completed, Self::Failed, Self::Skipped];
-
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Skipped => "skipped",
-        }
+        self.into()
     }
 
     /// Whether the phase is done.
@@ -172,23 +178,16 @@ pub struct ReviewIssue {
     pub severity: IssueSeverity,
     pub message: String,
     /// `file:line`; the file alone if no line is known, empty if no place is known.
+    #[serde(default)]
     pub location: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::VariantArray)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum IssueSeverity {
     High,
     Medium,
     Low,
-}
-
-impl IssueSeverity {
-    pub const ALL: [Self; 3] = [Self::High, Self::Medium, Self::Low];
-
-    pub fn as_str(self) -> &'static str {
-        Severity::from(self).level_name()
-    }
 }
 
 impl From<IssueSeverity> for Severity {

@@ -212,8 +212,8 @@ fn gather(item: &Item, key: &mut Vec<String>, layer: &Layer, changes: &mut Vec<K
         && !value.is_inline_table()
     {
         let offset = value.span().map_or(0, |span| span.start);
-        let spot = layer.spot(layer.text().get(..offset).unwrap_or_default().matches('\n').count() + 1);
-        let note = Some(format!("{}:{}", spot.file, spot.line));
+        let origin = layer.origin(layer.text().get(..offset).unwrap_or_default().matches('\n').count() + 1);
+        let note = Some(origin.to_string());
         let text = value.span().and_then(|span| layer.text().get(span)).unwrap_or_default();
         changes.extend(text.parse().ok().map(|value| KeyChange { key: key.clone(), value, note }));
         return;

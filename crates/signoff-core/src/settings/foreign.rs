@@ -14,15 +14,14 @@
 //! # Ok::<(), signoff_core::settings::ConfigError>(())
 //! ```
 
-mod draft;
-mod gza;
 mod iterate;
-mod json;
-mod node;
-mod slots;
-mod yaml;
 
-use super::{ConfigError, Layer, MAX_FILE_BYTES};
+use super::file::SettingsFile;
+use super::formats::{self, PlacedText};
+use super::layer::LayerLine;
+use super::reader::{Expected, ProblemKind, ReadProblem, did_you_mean, either, keys_of, nearest};
+use super::tree::{ConfigData, ConfigNode, TomlSource};
+use super::{ConfigError, Layer, MAX_FILE_BYTES, SettingOrigin};
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,8 +72,8 @@ pub struct TranslatedFile {
 pub fn translate(format: ForeignFormat, file: &str, text: &str) -> Result<TranslatedFile, ConfigError> {
     let file = ForeignFile { name: file, text };
     match format {
-        ForeignFormat::Gza => gza::translate(file.checked()?),
-        ForeignFormat::Slots => slots::translate(file.checked()?),
+        ForeignFormat::Gza => gza(file.checked()?),
+        ForeignFormat::Slots => slots(file.checked()?),
         ForeignFormat::Iterate => merged(&[file]),
     }
 }
@@ -103,6 +102,145 @@ impl<'a> ForeignFile<'a> {
     }
 
     fn error(&self, line: usize, message: impl Into<String>) -> ConfigError {
-        ConfigError::File { file: self.name.to_owned(), line: line.max(1), message: message.into() }
+        self.origin(line).error(message)
     }
+
+    fn origin(&self, line: usize) -> SettingOrigin {
+        SettingOrigin::Foreign { file: self.name.to_owned(), line }
+    }
+}
+
+/// The TOML that a foreign file becomes, with the origin of each line.
+#[derive(Debug, Default)]
+struct TomlDraft {
+    lines: Vec<LayerLine>,
+}
+
+impl TomlDraft {
+    /// Begins a table.
+    fn table(&mut self, name: &str, origin: &SettingOrigin) {
+        if !self.lines.is_empty() {
+            self.line(String::new(), origin);
+        }
+        self.line(format!("[{name}]"), origin);
+    }
+
+    /// Sets a key to a plain value.
+    fn set(&mut self, key: &str, value: &serde_json::Value, origin: &SettingOrigin) {
+        // JSON's way to write a text in one line is one of TOML's.
+        let value = value.to_string().replace('\u{7f}', "\\u007f");
+        self.line(format!("{key} = {value}"), origin);
+    }
+
+    /// Sets a key as it is in the foreign file.
+    fn copy(&mut self, key: &str, node: &ConfigNode) {
+        match (&node.data, node.text()) {
+            (_, Some(text)) => self.set(key, &text.into(), &node.origin),
+            (ConfigData::Whole(_, Some(number)), _) => self.set(key, &(*number).into(), &node.origin),
+            (data, None) => self.line(format!("{key} = {}", data.described()), &node.origin),
+        }
+    }
+
+    fn line(&mut self, text: String, origin: &SettingOrigin) {
+        self.lines.push(LayerLine { text, origin: origin.clone() });
+    }
+
+    fn layer(self, file: &str) -> Layer {
+        Layer::foreign(file, self.lines)
+    }
+}
+
+impl ReadProblem {
+    /// How messages about a foreign file name the value.
+    fn name(&self) -> String {
+        if self.path.is_empty() { "the file".to_owned() } else { format!("`{}`", formats::shown(&self.path)) }
+    }
+
+    /// The error about a foreign file. `expected` says what belongs there in the words of that file.
+    fn foreign_error(&self, expected: impl Fn(&Expected) -> String) -> ConfigError {
+        self.origin.error(match &self.kind {
+            ProblemKind::Value { data, expected: known } => {
+                format!("{} is {}: expected {}", self.name(), data.described(), expected(known))
+            }
+            ProblemKind::UnknownKey { known, .. } => {
+                let key = self.path.rsplit('.').next().unwrap_or_default();
+                let expected = did_you_mean(key, known, || format!("expected {}", either(known)));
+                format!("unknown key {}: {expected}", self.name())
+            }
+            ProblemKind::MissingKey(key) => format!("`{key}` is missing"),
+            ProblemKind::Key(problem) => problem.clone(),
+        })
+    }
+}
+
+/// Translates `gza.yaml`: `defaults` and `task_types` have the keys of `signoff.toml`. The rest is about other things.
+fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
+    let mut root = formats::yaml(PlacedText { text: file.text, origin: &|line| file.origin(line) })?;
+    empty_if_null(&mut root, 3);
+    let mut notes = Vec::new();
+    if let Some(table) = root.table_mut() {
+        let mut others: Vec<_> =
+            table.extract_if(.., |key, _| !matches!(key.as_str(), "defaults" | "task_types")).collect();
+        others.sort_by_key(|(_, node)| node.order);
+        notes.extend(others.iter().map(|(key, _)| format!("`{key}` has no meaning here and is left out")));
+    }
+    root.read_or_problem::<SettingsFile>().map_err(|problem| {
+        problem.foreign_error(|expected| match (expected, problem.path.as_str()) {
+            (Expected::Table(_), "") => "keys such as `defaults:` and `task_types:`".to_owned(),
+            (Expected::Table(_), "task_types") => "types of tasks, each with keys of its own".to_owned(),
+            (Expected::Table(_), _) => "keys with values".to_owned(),
+            // Every text in such a file is the name of a model.
+            (Expected::Other(text), path) if path.ends_with("model") && text.starts_with("text") => {
+                "the name of a model".to_owned()
+            }
+            (Expected::List | Expected::Text | Expected::OneOf(_) | Expected::Other(_), _) => expected.to_string(),
+        })
+    })?;
+    let mut draft = TomlDraft::default();
+    for (name, table) in root.entries() {
+        let kinds = table.entries().into_iter().filter(|(_, node)| name == "task_types" && node.table().is_some());
+        let tables = kinds.map(|(kind, node)| (format!("{name}.{kind}"), node));
+        for (name, table) in tables.chain((name == "defaults").then(|| (name.to_owned(), table))) {
+            draft.table(&name, &table.origin);
+            table.entries().into_iter().for_each(|(key, node)| draft.copy(key, node));
+        }
+    }
+    Ok(TranslatedFile { layer: draft.layer(file.name), notes, migrated: None })
+}
+
+/// Replaces null by an empty table, down to a depth.
+fn empty_if_null(node: &mut ConfigNode, depth: usize) {
+    if matches!(node.data, ConfigData::Null) && depth > 0 {
+        node.data = ConfigNode::empty().data;
+    }
+    if depth > 1 {
+        node.table_mut().into_iter().flatten().for_each(|(_, inside)| empty_if_null(inside, depth - 1));
+    }
+}
+
+/// Translates TOML with the keys of the preset `slots`, which are those of `signoff.toml` in camel case. Other keys of
+/// such files are ignored, unless they look misspelt.
+fn slots(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
+    let mut root = TomlSource { text: file.text, origin: &|line| file.origin(line) }.parse()?;
+    let own = keys_of::<SettingsFile>();
+    let known: Vec<_> = own.iter().copied().filter(|key| key.contains(char::is_uppercase)).collect();
+    let (mut draft, mut notes) = (TomlDraft::default(), Vec::new());
+    for (key, node) in root.entries() {
+        if known.contains(&key) {
+            draft.copy(key, node);
+        } else if let Some(meant) = nearest(key, &known) {
+            return Err(node.origin.error(format!("unknown key `{key}`: did you mean `{meant}`?")));
+        } else if own.contains(&key) {
+            notes.push(format!(
+                "`{key}` is left out: it is a key of signoff.toml itself, which `signoff configure --set` sets"
+            ));
+        } else {
+            notes.push(format!("`{key}` has no meaning here and is left out"));
+        }
+    }
+    if let Some(table) = root.table_mut() {
+        table.retain(|key, _| known.contains(&key.as_str()));
+    }
+    root.read::<SettingsFile>()?;
+    Ok(TranslatedFile { layer: draft.layer(file.name), notes, migrated: None })
 }

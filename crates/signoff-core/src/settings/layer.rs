@@ -19,15 +19,14 @@ pub struct Layer {
     file: String,
     text: String,
     /// Where each line comes from, if the layer was translated from another format.
-    spots: Vec<FileLine>,
+    origins: Vec<SettingOrigin>,
 }
 
-/// A line of a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct FileLine {
-    pub file: String,
-    /// Counted from one.
-    pub line: usize,
+/// A line of a translated layer.
+#[derive(Debug)]
+pub(super) struct LayerLine {
+    pub text: String,
+    pub origin: SettingOrigin,
 }
 
 /// Who wrote a layer.
@@ -62,13 +61,13 @@ impl Layer {
     }
 
     /// The file of another program, translated: each line of the text has its place in that file.
-    pub(super) fn foreign(file: impl Into<String>, lines: Vec<(String, FileLine)>) -> Self {
-        let (text, spots): (Vec<_>, _) = lines.into_iter().map(|(line, spot)| (line + "\n", spot)).unzip();
-        Self { spots, ..Self::new(LayerKind::Foreign, file, text.concat()) }
+    pub(super) fn foreign(file: impl Into<String>, lines: Vec<LayerLine>) -> Self {
+        let (text, origins): (Vec<_>, _) = lines.into_iter().map(|line| (line.text + "\n", line.origin)).unzip();
+        Self { origins, ..Self::new(LayerKind::Foreign, file, text.concat()) }
     }
 
     fn new(kind: LayerKind, file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { kind, file: file.into(), text: text.into(), spots: Vec::new() }
+        Self { kind, file: file.into(), text: text.into(), origins: Vec::new() }
     }
 
     /// Whether it is part of the repository.
@@ -82,12 +81,6 @@ impl Layer {
     /// The TOML of the layer.
     pub fn text(&self) -> &str {
         &self.text
-    }
-
-    /// The place of a line of the text.
-    pub(super) fn spot(&self, line: usize) -> FileLine {
-        let known = self.spots.get(line.saturating_sub(1)).or(self.spots.last());
-        known.cloned().unwrap_or_else(|| FileLine { file: self.file.clone(), line })
     }
 
     pub(super) fn flag(flag: &Flag) -> Self {
@@ -114,13 +107,14 @@ impl Layer {
         Ok(tree)
     }
 
-    fn origin(&self, line: usize) -> SettingOrigin {
+    /// The origin of a line of the text.
+    pub(super) fn origin(&self, line: usize) -> SettingOrigin {
         let (file, name) = (self.file.clone(), self.file.clone());
         match self.kind {
             LayerKind::Person => SettingOrigin::Person { file, line },
             LayerKind::Foreign => {
-                let FileLine { file, line } = self.spot(line);
-                SettingOrigin::Foreign { file, line }
+                let known = self.origins.get(line.saturating_sub(1)).or(self.origins.last());
+                known.cloned().unwrap_or(SettingOrigin::Foreign { file, line })
             }
             LayerKind::Repository => SettingOrigin::Repository { file, line },
             LayerKind::Environment => SettingOrigin::Environment { name },

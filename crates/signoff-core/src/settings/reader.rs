@@ -12,17 +12,97 @@ use super::tree::{ConfigData, ConfigNode};
 use super::{ConfigError, SettingOrigin};
 
 impl ConfigNode {
-    /// Reads a table.
+    /// Reads a table of a settings file.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
-        let reader = ValueReader { key: "the file", node: self, in_list: false, known: None };
-        T::deserialize(reader).map_err(|error| error.at(reader).into_error())
+        self.read_or_problem().map_err(|problem| problem.config_error("the file"))
     }
 
-    /// Reads the value of a key, if it is set.
+    /// Reads the value of a key of a settings file, if it is set.
     pub fn read_key<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, ConfigError> {
         let Some(node) = self.get(&[key]) else { return Ok(None) };
-        let reader = ValueReader { key, node, in_list: false, known: None };
-        T::deserialize(reader).map(Some).map_err(|error| error.at(reader).into_error())
+        node.read_or_problem().map(Some).map_err(|problem| problem.config_error(key))
+    }
+
+    /// Reads a value of any file.
+    pub fn read_or_problem<T: DeserializeOwned>(&self) -> Result<T, ReadProblem> {
+        let reader = ValueReader::new(self);
+        T::deserialize(reader).map_err(|error| error.at(reader).into_problem(""))
+    }
+}
+
+/// What is wrong with a value, and where it is.
+#[derive(Debug, Clone)]
+pub(crate) struct ReadProblem {
+    pub origin: SettingOrigin,
+    /// The keys that lead to it: `phases.5.model`, `iterations[0]`; empty for the whole file.
+    pub path: String,
+    /// The last of these keys.
+    key: String,
+    pub kind: ProblemKind,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum ProblemKind {
+    Value {
+        data: ConfigData,
+        expected: Expected,
+    },
+    UnknownKey {
+        table: &'static str,
+        known: Vec<&'static str>,
+    },
+    MissingKey(&'static str),
+    /// A name that breaks its rule.
+    Key(String),
+}
+
+/// What is expected instead of a value.
+#[derive(Debug, Clone)]
+pub(crate) enum Expected {
+    /// A table with these keys.
+    Table(&'static [&'static str]),
+    List,
+    Text,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    Other(String),
+}
+
+impl Display for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Table(_) => f.write_str("a table"),
+            Self::List => f.write_str("a list of names, [\"…\", \"…\"]"),
+            Self::Text => f.write_str("text in quotes"),
+            Self::OneOf(words) => f.write_str(&either(words)),
+            Self::Other(expected) => f.write_str(expected.strip_prefix("expected ").unwrap_or(expected)),
+        }
+    }
+}
+
+impl ReadProblem {
+    /// The same problem as seen from the table or list around it.
+    fn within(mut self, key: &str) -> Self {
+        if self.key.is_empty() && !key.starts_with('[') {
+            self.key = key.to_owned();
+        }
+        let separator = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        self.path = format!("{key}{separator}{}", self.path);
+        self
+    }
+
+    /// The error about a settings file. `top` is how its message calls the value that was read.
+    fn config_error(self, top: &str) -> ConfigError {
+        let key = if self.key.is_empty() { top } else { &self.key };
+        self.origin.error(match &self.kind {
+            ProblemKind::Value { data, expected } => {
+                let verb = if self.path.ends_with(']') { "has" } else { "is" };
+                format!("`{key}` {verb} {}: expected {expected}", data.described())
+            }
+            ProblemKind::UnknownKey { table, known } => unknown_key(key, table, known),
+            ProblemKind::MissingKey(key) => format!("`{key}` is missing"),
+            ProblemKind::Key(problem) => problem.clone(),
+        })
     }
 }
 
@@ -61,7 +141,7 @@ impl<'de, P: Deserialize<'de>, T, F: FnOnce(P) -> Option<T>> Visitor<'de> for Co
 /// The keys of a struct.
 pub(crate) fn keys_of<T: DeserializeOwned>() -> Vec<&'static str> {
     let (known, node) = (RefCell::default(), ConfigNode::empty());
-    let reader = ValueReader { key: "", node: &node, in_list: false, known: Some(&known) };
+    let reader = ValueReader { known: Some(&known), ..ValueReader::new(&node) };
     let _ = T::deserialize(reader);
     known.into_inner().1
 }
@@ -74,7 +154,6 @@ type KnownKeys = RefCell<(&'static str, Vec<&'static str>)>;
 struct ValueReader<'de, 'k> {
     key: &'de str,
     node: &'de ConfigNode,
-    in_list: bool,
     /// Collects the keys instead of refusing unknown ones.
     known: Option<&'k KnownKeys>,
 }
@@ -82,37 +161,59 @@ struct ValueReader<'de, 'k> {
 /// Why a value cannot be read.
 #[derive(Debug)]
 enum ReadError {
-    /// The value of the key being read. An outer type may know better what to expect.
-    Value { place: Option<(SettingOrigin, String)>, expected: String },
+    /// The value being read. An outer type may know better what to expect.
+    Value { place: Option<ReadProblem>, expected: Expected },
+    /// A key that the table being read must have.
+    Missing(&'static str),
     /// A key or value further inside.
-    Inside(ConfigError),
+    Inside(ReadProblem),
 }
 
 impl ReadError {
     /// Adds the place of the value.
     fn at(self, reader: ValueReader<'_, '_>) -> Self {
+        let problem = |kind| reader.problem(kind);
         match self {
             Self::Value { place: None, expected } => {
-                let verb = if reader.in_list { "has" } else { "is" };
-                let value = format!("`{}` {verb} {}", reader.key, reader.node.described());
-                Self::Value { place: Some((reader.node.origin.clone(), value)), expected }
+                let kind = ProblemKind::Value { data: reader.node.data.clone(), expected: expected.clone() };
+                Self::Value { place: Some(problem(kind)), expected }
             }
+            Self::Missing(key) => Self::Inside(problem(ProblemKind::MissingKey(key))),
             Self::Value { place: Some(_), .. } | Self::Inside(_) => self,
         }
     }
 
-    fn expecting(self, better: &str) -> Self {
+    fn expecting(self, better: Expected) -> Self {
         match self {
-            Self::Value { place, .. } => Self::Value { place, expected: format!("expected {better}") },
-            Self::Inside(_) => self,
+            Self::Value { place, .. } => Self::Value { place, expected: better },
+            Self::Missing(_) | Self::Inside(_) => self,
         }
     }
 
-    fn into_error(self) -> ConfigError {
+    /// The problem as seen from the table around it.
+    fn into_problem(self, key: &str) -> ReadProblem {
+        let problem = match self {
+            Self::Value { place: Some(mut problem), expected: better } => {
+                if let ProblemKind::Value { expected, .. } = &mut problem.kind {
+                    *expected = better;
+                }
+                problem
+            }
+            Self::Inside(problem) => problem,
+            Self::Value { place: None, expected } => ReadProblem::new(ProblemKind::Key(expected.to_string())),
+            Self::Missing(key) => ReadProblem::new(ProblemKind::MissingKey(key)),
+        };
+        if key.is_empty() { problem } else { problem.within(key) }
+    }
+
+    /// The same error as seen from the list around it.
+    fn within(self, index: usize) -> Self {
         match self {
-            Self::Value { place: Some((origin, value)), expected } => origin.error(format!("{value}: {expected}")),
-            Self::Value { place: None, expected } => SettingOrigin::Default.error(expected),
-            Self::Inside(error) => error,
+            Self::Value { place, expected } => {
+                Self::Value { place: place.map(|problem| problem.within(&format!("[{index}]"))), expected }
+            }
+            Self::Inside(problem) => Self::Inside(problem.within(&format!("[{index}]"))),
+            Self::Missing(_) => self,
         }
     }
 }
@@ -127,13 +228,29 @@ impl std::error::Error for ReadError {}
 
 impl serde::de::Error for ReadError {
     fn custom<T: Display>(message: T) -> Self {
-        Self::Value { place: None, expected: message.to_string() }
+        Self::Value { place: None, expected: Expected::Other(message.to_string()) }
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Self::Missing(key)
     }
 }
 
 impl<'de> ValueReader<'de, '_> {
-    fn wrong<T>(self, expected: &str) -> Result<T, ReadError> {
-        Err(serde::de::Error::custom(format_args!("expected {expected}"))).map_err(|e: ReadError| e.at(self))
+    fn new(node: &'de ConfigNode) -> Self {
+        Self { key: "", node, known: None }
+    }
+
+    fn problem(self, kind: ProblemKind) -> ReadProblem {
+        ReadProblem { origin: self.node.origin.clone(), ..ReadProblem::new(kind) }
+    }
+
+    fn wrong<T>(self, expected: Expected) -> Result<T, ReadError> {
+        Err(ReadError::Value { place: None, expected }.at(self))
+    }
+
+    fn expected<T>(self, expected: &str) -> Result<T, ReadError> {
+        self.wrong(Expected::Other(expected.to_owned()))
     }
 
     /// Reads a whole number up to `most`.
@@ -143,27 +260,44 @@ impl<'de> ValueReader<'de, '_> {
         {
             return visitor.visit_u64(number).map_err(|error: ReadError| error.at(self));
         }
-        self.wrong(&format!("a whole number from 0 to {most}"))
+        self.expected(&format!("a whole number from 0 to {most}"))
     }
 
     /// Reads a table, or only these keys of it.
-    fn table<V: Visitor<'de>>(self, only: Option<&[&str]>, visitor: V) -> Result<V::Value, ReadError> {
+    fn table<V: Visitor<'de>>(self, only: Option<&'static [&'static str]>, visitor: V) -> Result<V::Value, ReadError> {
         if self.node.table().is_none() {
-            return self.wrong("a table");
+            return self.wrong(Expected::Table(only.unwrap_or_default()));
         }
         let mut entries = self.node.entries();
         entries.retain(|(key, _)| only.is_none_or(|only| only.contains(key)));
         entries.reverse();
-        visitor.visit_map(TableReader { entries, value: None })
+        visitor.visit_map(TableReader { entries, value: None }).map_err(|error| error.at(self))
+    }
+
+    /// Refuses the first key that is not known.
+    fn check_keys(self, table: &'static str, known: &[&'static str]) -> Result<(), ReadError> {
+        let unknown = self.node.entries().into_iter().find(|(key, _)| !known.contains(key));
+        let Some((key, node)) = unknown else { return Ok(()) };
+        let kind = ProblemKind::UnknownKey { table, known: known.to_vec() };
+        Err(ReadError::Inside(ValueReader::new(node).problem(kind).within(key)))
+    }
+}
+
+impl ReadProblem {
+    fn new(kind: ProblemKind) -> Self {
+        Self { origin: SettingOrigin::Default, path: String::new(), key: String::new(), kind }
     }
 }
 
 /// Refuses the first key of a table that is not known.
 pub(crate) fn check_keys(table: &ConfigNode, what: &str, known: &[&str]) -> Result<(), ConfigError> {
     let unknown = table.entries().into_iter().find(|(key, _)| !known.contains(key));
-    let Some((key, node)) = unknown else { return Ok(()) };
+    unknown.map_or(Ok(()), |(key, node)| Err(node.origin.error(unknown_key(key, what, known))))
+}
+
+fn unknown_key(key: &str, table: &str, known: &[&str]) -> String {
     let expected = did_you_mean(key, known, || format!("expected some of {}", known.join(", ")));
-    Err(node.origin.error(format!("unknown key `{key}` in {what}: {expected}")))
+    format!("unknown key `{key}` in {table}: {expected}")
 }
 
 impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
@@ -175,15 +309,20 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
             ConfigData::Whole(_, Some(number)) => visitor.visit_u64(*number),
             ConfigData::Float(_, number) => visitor.visit_f64(*number),
             ConfigData::Text(text) => visitor.visit_borrowed_str(text),
-            ConfigData::Whole(_, None) | ConfigData::Date => self.wrong("another value"),
-            ConfigData::List(list) => visitor.visit_seq(ListReader { key: self.key, list: list.iter() }),
+            ConfigData::Null => visitor.visit_unit(),
+            ConfigData::Whole(_, None) | ConfigData::Date => self.expected("another value"),
+            ConfigData::List(list) => visitor.visit_seq(ListReader(list.iter().enumerate())),
             ConfigData::Table(_) => self.table(None, visitor),
         };
         read.map_err(|error| error.at(self))
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        if let ConfigData::Flag(flag) = self.node.data { visitor.visit_bool(flag) } else { self.wrong("true or false") }
+        if let ConfigData::Flag(flag) = self.node.data {
+            visitor.visit_bool(flag)
+        } else {
+            self.expected("true or false")
+        }
     }
 
     fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -199,17 +338,17 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match (&self.node.data, self.node.described().parse()) {
+        match (&self.node.data, self.node.data.described().parse()) {
             (ConfigData::Float(_, number), _) => visitor.visit_f64(*number),
             (ConfigData::Whole(..), Ok(number)) => visitor.visit_f64(number),
-            (_, _) => self.wrong("a number"),
+            (_, _) => self.expected("a number"),
         }
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         match self.node.text() {
             Some(text) => visitor.visit_borrowed_str(text).map_err(|error: ReadError| error.at(self)),
-            None => self.wrong("text in quotes"),
+            None => self.wrong(Expected::Text),
         }
     }
 
@@ -227,14 +366,15 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
         expected: &'static str,
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        visitor.visit_newtype_struct(self).map_err(|error| error.at(self).expecting(&expected.replace("KEY", self.key)))
+        let expected = Expected::Other(expected.replace("KEY", self.key));
+        visitor.visit_newtype_struct(self).map_err(|error| error.at(self).expecting(expected))
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         if let ConfigData::List(_) = self.node.data {
-            self.deserialize_any(visitor).map_err(|error| error.expecting(NAMES))
+            self.deserialize_any(visitor).map_err(|error| error.expecting(Expected::List))
         } else {
-            self.wrong(NAMES)
+            self.wrong(Expected::List)
         }
     }
 
@@ -244,7 +384,7 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
         let read = visitor.visit_seq(PartsReader(ValueReader { known: Some(&known), ..self }))?;
         let (what, keys) = known.into_inner();
         if !what.is_empty() {
-            check_keys(self.node, what, &keys).map_err(ReadError::Inside)?;
+            self.check_keys(what, &keys)?;
         }
         Ok(read)
     }
@@ -268,7 +408,7 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
                 }
                 known.extend(keys);
             }
-            None => check_keys(self.node, what, keys).map_err(ReadError::Inside)?,
+            None => self.check_keys(what, keys)?,
         }
         self.table(Some(keys), visitor)
     }
@@ -281,7 +421,7 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
     ) -> Result<V::Value, ReadError> {
         match self.node.text() {
             Some(word) if words.contains(&word) => visitor.visit_enum(StrDeserializer::new(word)),
-            Some(_) | None => self.wrong(&either(words)),
+            Some(_) | None => self.wrong(Expected::OneOf(words)),
         }
     }
 
@@ -293,9 +433,6 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
         i8 i16 i32 i64 i128 u8 u128 f32 char bytes byte_buf unit unit_struct tuple_struct identifier
     }
 }
-
-/// What is expected of a plain list.
-const NAMES: &str = "a list of names, [\"…\", \"…\"]";
 
 /// The values of a table.
 struct TableReader<'de> {
@@ -309,33 +446,32 @@ impl<'de> MapAccess<'de> for TableReader<'de> {
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
         let Some((key, node)) = self.entries.pop() else { return Ok(None) };
-        self.value = Some(ValueReader { key, node, in_list: false, known: None });
+        self.value = Some(ValueReader { key, ..ValueReader::new(node) });
         let read = seed.deserialize(StrDeserializer::<ReadError>::new(key)).map(Some);
         read.map_err(|error| match error {
-            ReadError::Value { expected, .. } => ReadError::Inside(node.origin.error(expected)),
-            ReadError::Inside(_) => error,
+            ReadError::Value { expected: Expected::Other(problem), .. } => {
+                ReadError::Inside(ValueReader::new(node).problem(ProblemKind::Key(problem)).within(key))
+            }
+            other => other,
         })
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
         let reader = self.value.take().ok_or_else(|| serde::de::Error::custom("expected a value"))?;
-        seed.deserialize(reader).map_err(|error| ReadError::Inside(error.at(reader).into_error()))
+        seed.deserialize(reader).map_err(|error| ReadError::Inside(error.at(reader).into_problem(reader.key)))
     }
 }
 
 /// The values of a list.
-struct ListReader<'de> {
-    key: &'de str,
-    list: std::slice::Iter<'de, ConfigNode>,
-}
+struct ListReader<'de>(std::iter::Enumerate<std::slice::Iter<'de, ConfigNode>>);
 
 impl<'de> SeqAccess<'de> for ListReader<'de> {
     type Error = ReadError;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
-        let Some(node) = self.list.next() else { return Ok(None) };
-        let reader = ValueReader { key: self.key, node, in_list: true, known: None };
-        seed.deserialize(reader).map(Some).map_err(|error| error.at(reader))
+        let Some((index, node)) = self.0.next() else { return Ok(None) };
+        let reader = ValueReader::new(node);
+        seed.deserialize(reader).map(Some).map_err(|error| error.at(reader).within(index))
     }
 }
 

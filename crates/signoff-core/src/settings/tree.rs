@@ -24,8 +24,28 @@ pub(crate) enum ConfigData {
     Float(String, f64),
     Text(String),
     Date,
+    /// In JSON and YAML.
+    Null,
     List(Vec<ConfigNode>),
     Table(BTreeMap<String, ConfigNode>),
+}
+
+impl ConfigData {
+    /// How messages call the value.
+    pub fn described(&self) -> String {
+        match self {
+            Self::Text(text) if text.chars().count() > 40 => "a long text".to_owned(),
+            Self::Text(text) => format!("{text:?}"),
+            Self::Whole(shown, _) | Self::Float(shown, _) => shown.clone(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::Null => "null".to_owned(),
+            Self::Date => "a date or time".to_owned(),
+            Self::List(list) if list.is_empty() => "an empty list".to_owned(),
+            Self::List(_) => "a list".to_owned(),
+            Self::Table(table) if table.is_empty() => "an empty table".to_owned(),
+            Self::Table(_) => "a table".to_owned(),
+        }
+    }
 }
 
 impl ConfigNode {
@@ -34,15 +54,7 @@ impl ConfigNode {
     }
 
     pub fn table(&self) -> Option<&BTreeMap<String, Self>> {
-        match &self.data {
-            ConfigData::Table(table) => Some(table),
-            ConfigData::Flag(_)
-            | ConfigData::Whole(..)
-            | ConfigData::Float(..)
-            | ConfigData::Text(_)
-            | ConfigData::Date
-            | ConfigData::List(_) => None,
-        }
+        if let ConfigData::Table(table) = &self.data { Some(table) } else { None }
     }
 
     pub fn table_mut(&mut self) -> Option<&mut BTreeMap<String, Self>> {
@@ -76,21 +88,6 @@ impl ConfigNode {
     /// An error at a key of this table, or at the table if the key is not set.
     pub fn error(&self, key: &str, message: impl Into<String>) -> ConfigError {
         self.get(&[key]).unwrap_or(self).origin.error(message)
-    }
-
-    /// How messages call the value.
-    pub fn described(&self) -> String {
-        match &self.data {
-            ConfigData::Text(text) if text.chars().count() > 40 => "a long text".to_owned(),
-            ConfigData::Text(text) => format!("{text:?}"),
-            ConfigData::Whole(shown, _) | ConfigData::Float(shown, _) => shown.clone(),
-            ConfigData::Flag(flag) => flag.to_string(),
-            ConfigData::Date => "a date or time".to_owned(),
-            ConfigData::List(list) if list.is_empty() => "an empty list".to_owned(),
-            ConfigData::List(_) => "a list".to_owned(),
-            ConfigData::Table(table) if table.is_empty() => "an empty table".to_owned(),
-            ConfigData::Table(_) => "a table".to_owned(),
-        }
     }
 
     /// Merges a later layer into this one, key by key. Fails if the layer sets two keys that exclude each other.

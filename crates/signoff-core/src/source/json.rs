@@ -40,20 +40,20 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// An object with unparsed values and without duplicate keys.
+/// An object with unparsed values. Duplicate keys are an error if `UNIQUE`.
 #[derive(Debug)]
-pub struct JsonMembers<'a>(pub Vec<(String, &'a RawValue)>);
+pub struct JsonMembers<'a, const UNIQUE: bool = true>(pub Vec<(String, &'a RawValue)>);
 
-impl<'a> JsonMembers<'a> {
+impl<'a, const UNIQUE: bool> JsonMembers<'a, UNIQUE> {
     pub fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.0.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
+impl<'de: 'a, 'a, const UNIQUE: bool> Deserialize<'de> for JsonMembers<'a, UNIQUE> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct JsonMembersVisitor;
-        impl<'de> Visitor<'de> for JsonMembersVisitor {
+        struct JsonMembersVisitor<const UNIQUE: bool>;
+        impl<'de, const UNIQUE: bool> Visitor<'de> for JsonMembersVisitor<UNIQUE> {
             type Value = Vec<(String, &'de RawValue)>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -62,7 +62,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
                 let mut members = Vec::new();
                 let mut seen = HashSet::new();
                 while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
-                    if !seen.insert(key.clone()) {
+                    if UNIQUE && !seen.insert(key.clone()) {
                         return Err(A::Error::custom(format!("{DUPLICATE_KEY}{}", super::lines::short(&key))));
                     }
                     members.push((key, value));
@@ -70,7 +70,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
                 Ok(members)
             }
         }
-        deserializer.deserialize_map(JsonMembersVisitor).map(JsonMembers)
+        deserializer.deserialize_map(JsonMembersVisitor::<UNIQUE>).map(JsonMembers)
     }
 }
 

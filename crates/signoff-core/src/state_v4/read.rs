@@ -1,15 +1,14 @@
 //! Parses a state file. Errors name the place and what is expected there.
 
-use std::ops::RangeInclusive;
-
 use jiff::Timestamp;
-use serde_json::value::RawValue;
+use serde::Deserializer;
 
-use super::{
-    AgentPhase, CheckPhase, FINAL_PHASE, IssueSeverity, Iteration, IterationMode, IterationState, MAX_ITERATIONS,
-    MAX_RETRIES, PhaseStates, PhaseStatus, ReviewIssue, ReviewPhase, VERSION, truncate_to_seconds,
-};
-use crate::source::json::{JsonMembers, LineIndex, error_message};
+use super::{FINAL_PHASE, IterationMode, IterationState, PhaseStatus, VERSION, truncate_to_seconds};
+use crate::settings::SettingOrigin;
+use crate::settings::formats::{self, JsonProblem, PlacedText};
+use crate::settings::reader::{Expected, ProblemKind, ReadProblem, checked};
+use crate::settings::tree::{ConfigData, ConfigNode};
+use crate::source::json::error_message;
 
 /// Maximum size of a state file in bytes: a thousand findings for each of ten iterations fit.
 const LIMIT: usize = 1_000_000;
@@ -23,280 +22,160 @@ pub enum StateError {
     Finished,
 }
 
+/// The path of a problem with the whole file.
+const WHOLE: &str = "the file";
+
 /// Parses a state file and normalizes it: times in UTC to the second, missing counters and locations filled in, and
 /// the next phase set to `in_progress`.
 pub fn read(bytes: &[u8]) -> Result<IterationState, StateError> {
-    let whole = |line, message: String| StateError::Invalid { line, path: "the file".to_owned(), message };
     if bytes.len() > LIMIT {
-        return Err(whole(1, format!("is longer than {LIMIT} bytes: it is no state file")));
+        return Err(StateError::new(1, WHOLE, format!("is longer than {LIMIT} bytes: it is no state file")));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count();
-        whole(line_number(before + 1), "is not UTF-8 text: save it as UTF-8".to_owned())
+        StateError::new(before + 1, WHOLE, "is not UTF-8 text: save it as UTF-8")
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
-        return Err(whole(1, "is empty: a state, version 4, is expected".to_owned()));
+        return Err(StateError::new(1, WHOLE, "is empty: a state, version 4, is expected"));
     }
-    let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
-        let cut = if error.is_eof() { "breaks off" } else { "is not JSON" };
-        whole(line_number(error.line()), format!("{cut}: {}", error_message(&error)))
-    })?;
-    let lines = LineIndex::new(text);
-    let mut state = state(&StateNode { text, lines: &lines, path: String::new(), raw })?;
+    let origin = |line| SettingOrigin::Foreign { file: String::new(), line };
+    let root = formats::json(PlacedText { text, origin: &origin })?;
+    check_version(&root)?;
+    let mut state: IterationState = root.read_or_problem()?;
+    check_consistency(&root, &state)?;
     resume_at_open_phase(&mut state)?;
     Ok(state)
 }
 
-fn line_number(line: usize) -> u32 {
-    u32::try_from(line).unwrap_or(u32::MAX).max(1)
-}
-
-/// A JSON value and its place.
-struct StateNode<'a> {
-    text: &'a str,
-    lines: &'a LineIndex,
-    path: String,
-    raw: &'a RawValue,
-}
-
-/// A JSON object and its place.
-struct StateObject<'a, 'n> {
-    node: &'n StateNode<'a>,
-    members: JsonMembers<'a>,
-}
-
-impl<'a> StateNode<'a> {
-    fn error(&self, message: impl Into<String>) -> StateError {
-        self.error_at(0, message)
+impl StateError {
+    fn new(line: usize, path: &str, message: impl Into<String>) -> Self {
+        let (line, path) = (u32::try_from(line).unwrap_or(u32::MAX).max(1), if path.is_empty() { WHOLE } else { path });
+        Self::Invalid { line, path: path.to_owned(), message: message.into() }
     }
 
-    fn error_at(&self, lines_below: usize, message: impl Into<String>) -> StateError {
-        let line = self.lines.line_of(self.text, self.raw.get()).saturating_add(line_number(lines_below + 1) - 1);
-        let path = if self.path.is_empty() { "the file".to_owned() } else { self.path.clone() };
-        StateError::Invalid { line, path, message: message.into() }
+    fn at(origin: &SettingOrigin, path: &str, message: impl Into<String>) -> Self {
+        let line = if let SettingOrigin::Foreign { line, .. } = origin { *line } else { 1 };
+        Self::new(line, path, message)
     }
+}
 
-    fn expected(&self, what: &str) -> StateError {
-        self.error(format!("{what} is expected, not {}", shown(self.raw.get())))
-    }
-
-    fn object<'n>(&'n self, keys: &[&str]) -> Result<StateObject<'a, 'n>, StateError> {
-        if !self.raw.get().starts_with('{') {
-            return Err(self.expected(&format!("an object with {}", keys.join(", "))));
-        }
-        let members: JsonMembers<'a> = serde_json::from_str(self.raw.get())
-            .map_err(|error| self.error_at(error.line().saturating_sub(1), error_message(&error)))?;
-        let object = StateObject { node: self, members };
-        match object.members.0.iter().find(|(key, _)| !keys.contains(&key.as_str())) {
-            Some((key, value)) => {
-                let message = format!("is not known here; known are {}", keys.join(", "));
-                Err(object.child(key, value).error(message))
+impl From<JsonProblem> for StateError {
+    fn from(problem: JsonProblem) -> Self {
+        match problem {
+            JsonProblem::Syntax { line, error } => {
+                let cut = if error.is_eof() { "breaks off" } else { "is not JSON" };
+                Self::new(line, WHOLE, format!("{cut}: {}", error_message(&error)))
             }
-            None => Ok(object),
+            JsonProblem::Twice { line, path, key } => {
+                Self::new(line, &path, format!("this key is there twice: {}", formats::shown(&key)))
+            }
         }
     }
+}
 
-    fn list(&self, what: &str) -> Result<Vec<Self>, StateError> {
-        let values: Vec<&RawValue> = serde_json::from_str(self.raw.get()).map_err(|_| self.expected(what))?;
-        let one = |(index, raw)| Self { path: format!("{}[{index}]", self.path), raw, ..*self };
-        Ok(values.into_iter().enumerate().map(one).collect())
-    }
-
-    fn text(&self) -> Result<String, StateError> {
-        serde_json::from_str(self.raw.get()).map_err(|_| self.expected("text"))
-    }
-
-    /// A whole number of at least `least`.
-    fn count(&self, least: u32) -> Result<u32, StateError> {
-        let count = serde_json::from_str(self.raw.get()).ok().filter(|count| *count >= least);
-        count.ok_or_else(|| self.expected(&format!("a whole number from {least} on")))
-    }
-
-    fn bounded(&self, within: RangeInclusive<u32>) -> Result<u32, StateError> {
-        let count = serde_json::from_str(self.raw.get()).ok().filter(|count| within.contains(count));
-        let (least, most) = within.into_inner();
-        count.ok_or_else(|| self.expected(&format!("a whole number from {least} to {most}")))
-    }
-
-    fn word<T: Copy>(&self, all: &[T], word: fn(T) -> &'static str) -> Result<T, StateError> {
-        let said: Option<String> = serde_json::from_str(self.raw.get()).ok();
-        let known = said.and_then(|said| all.iter().copied().find(|one| word(*one) == said));
-        let words: Vec<&str> = all.iter().copied().map(word).collect();
-        known.ok_or_else(|| self.expected(&format!("one of {}", words.join(", "))))
-    }
-
-    fn time(&self) -> Result<Timestamp, StateError> {
-        let said: Option<String> = serde_json::from_str(self.raw.get()).ok();
-        let time = said.and_then(|said| said.parse().ok()).map(truncate_to_seconds);
-        time.ok_or_else(|| self.expected("a time like 2026-01-23T10:00:00Z"))
+impl From<ReadProblem> for StateError {
+    fn from(problem: ReadProblem) -> Self {
+        let message = match &problem.kind {
+            ProblemKind::Value { data, expected } => {
+                let expected = match expected {
+                    Expected::Table(keys) => format!("an object with {}", keys.join(", ")),
+                    Expected::List if problem.path == "iterations" => "a list of iterations".to_owned(),
+                    Expected::List => "a list of issues".to_owned(),
+                    Expected::Text => "text".to_owned(),
+                    Expected::OneOf(words) => format!("one of {}", words.join(", ")),
+                    Expected::Other(_) => expected.to_string(),
+                };
+                not(&expected, data)
+            }
+            ProblemKind::UnknownKey { known, .. } => format!("is not known here; known are {}", known.join(", ")),
+            ProblemKind::MissingKey(key) => format!("`{key}` is missing"),
+            ProblemKind::Key(problem) => problem.clone(),
+        };
+        Self::at(&problem.origin, &problem.path, message)
     }
 }
 
-impl<'a> StateObject<'a, '_> {
-    fn child(&self, key: &str, raw: &'a RawValue) -> StateNode<'a> {
-        let StateNode { text, lines, path, .. } = self.node;
-        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        StateNode { text, lines, path, raw }
-    }
-
-    fn get(&self, key: &str) -> Option<StateNode<'a>> {
-        self.members.get(key).map(|raw| self.child(key, raw))
-    }
-
-    fn required(&self, key: &str) -> Result<StateNode<'a>, StateError> {
-        self.get(key).ok_or_else(|| self.node.error(format!("`{key}` is missing")))
-    }
-}
-
-/// The start of a value, for a message.
-fn shown(raw: &str) -> String {
-    let mut line: String = raw.chars().take_while(|c| *c != '\n').take(40).collect();
-    if line.len() < raw.len() {
-        line.push('…');
-    }
-    line
-}
-
-fn state(node: &StateNode<'_>) -> Result<IterationState, StateError> {
-    version(node)?;
-    let keys = [
-        "version",
-        "task",
-        "mode",
-        "maxIterations",
-        "currentIteration",
-        "currentPhase",
-        "startedAt",
-        "iterations",
-        "phase9",
-    ];
-    let object = node.object(&keys)?;
-    let task = object.required("task")?;
-    if task.text()?.trim().is_empty() {
-        return Err(task.error("says nothing: the text of the task is expected"));
-    }
-    let phase = object.required("currentPhase")?;
-    let current_phase = phase.count(1)?;
-    if current_phase > FINAL_PHASE {
-        return Err(phase.expected("a phase from 1 to 9"));
-    }
-    let state = IterationState {
-        version: VERSION,
-        task: task.text()?,
-        mode: object.required("mode")?.word(&IterationMode::ALL, IterationMode::as_str)?,
-        max_iterations: object.required("maxIterations")?.bounded(1..=MAX_ITERATIONS)?,
-        current_iteration: object.required("currentIteration")?.count(1)?,
-        current_phase,
-        started_at: object.required("startedAt")?.time()?,
-        iterations: iterations(&object.required("iterations")?)?,
-        phase9: plain(&object.required("phase9")?)?,
+/// The message about a value, with its start as JSON.
+fn not(expected: &str, data: &ConfigData) -> String {
+    let value = match data {
+        ConfigData::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
+        ConfigData::List(list) => if list.is_empty() { "[]" } else { "[…" }.to_owned(),
+        ConfigData::Table(table) => if table.is_empty() { "{}" } else { "{…" }.to_owned(),
+        ConfigData::Flag(_) | ConfigData::Whole(..) | ConfigData::Float(..) | ConfigData::Date | ConfigData::Null => {
+            data.described()
+        }
     };
-    check_consistency(&object, &state)?;
-    Ok(state)
+    let mut shown: String = value.chars().take(40).collect();
+    if shown.len() < value.len() {
+        shown.push('…');
+    }
+    format!("{expected} is expected, not {shown}")
 }
 
 /// Checks the version first, as it decides how to interpret the rest.
-fn version(node: &StateNode<'_>) -> Result<(), StateError> {
-    let members: JsonMembers<'_> = if node.raw.get().starts_with('{') {
-        serde_json::from_str(node.raw.get())
-            .map_err(|error| node.error_at(error.line().saturating_sub(1), error_message(&error)))?
-    } else {
-        return Err(node.expected("a state, version 4,"));
+fn check_version(root: &ConfigNode) -> Result<(), StateError> {
+    let missing = || match root.table() {
+        Some(_) => "`version` is missing".to_owned(),
+        None => not("a state, version 4,", &root.data),
     };
-    let object = StateObject { node, members };
-    let version = object.required("version")?;
-    match version.count(0)? {
-        VERSION => Ok(()),
-        found if found < VERSION => {
-            Err(version.error(format!("version {found} is too old: only version {VERSION} can be taken over")))
+    let version = root.get(&["version"]).ok_or_else(|| StateError::at(&root.origin, WHOLE, missing()))?;
+    let wanted = u64::from(VERSION);
+    let message = if let ConfigData::Whole(_, Some(found)) = version.data {
+        if found == wanted {
+            return Ok(());
+        } else if found < wanted {
+            format!("version {found} is too old: only version {VERSION} can be taken over")
+        } else {
+            format!("version {found} is not known: version {VERSION} is expected")
         }
-        found => Err(version.error(format!("version {found} is not known: version {VERSION} is expected"))),
-    }
+    } else {
+        not("a whole number from 0 on", &version.data)
+    };
+    Err(StateError::at(&version.origin, "version", message))
 }
 
-fn iterations(node: &StateNode<'_>) -> Result<Vec<Iteration>, StateError> {
-    let iterations = node.list("a list of iterations")?;
-    if iterations.is_empty() {
-        return Err(node.error("is empty: at least the current iteration is expected"));
-    }
-    (1..).zip(&iterations).map(|(number, node)| iteration(node, number)).collect()
+/// Reads a time, to the second.
+pub(super) fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+    let convert = |text: String| text.parse().ok().map(truncate_to_seconds);
+    checked(deserializer, "a time like 2026-01-23T10:00:00Z", convert)
 }
 
-fn iteration(node: &StateNode<'_>, expected: u32) -> Result<Iteration, StateError> {
-    let object = node.object(&["iteration", "startedAt", "phases"])?;
-    let number = object.required("iteration")?;
-    let iteration = number.count(1)?;
-    if iteration != expected {
-        return Err(number.expected(&format!("{expected} (iterations are numbered from 1 on, in order)")));
-    }
-    let started_at = object.required("startedAt")?.time()?;
-    Ok(Iteration { iteration, started_at, phases: phases(&object.required("phases")?)? })
+macro_rules! bounded {
+    ($name:ident, $expected:literal, $range:expr) => {
+        pub(super) fn $name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+            checked(deserializer, $expected, |number: u32| $range.contains(&number).then_some(number))
+        }
+    };
 }
 
-fn phases(node: &StateNode<'_>) -> Result<PhaseStates, StateError> {
-    let object = node.object(&["1", "2", "3", "4", "5", "6", "7", "8"])?;
-    Ok(PhaseStates {
-        brainstorm: plain(&object.required("1")?)?,
-        plan: plain(&object.required("2")?)?,
-        plan_review: reviewed(&object.required("3")?)?,
-        implement: plain(&object.required("4")?)?,
-        code_review: reviewed(&object.required("5")?)?,
-        test: checked(&object.required("6")?)?,
-        simplify: plain(&object.required("7")?)?,
-        final_review: reviewed(&object.required("8")?)?,
-    })
-}
-
-fn plain(node: &StateNode<'_>) -> Result<AgentPhase, StateError> {
-    let object = node.object(&["status"])?;
-    Ok(AgentPhase { status: status(&object)? })
-}
-
-fn checked(node: &StateNode<'_>) -> Result<CheckPhase, StateError> {
-    let object = node.object(&["status", "retryCount"])?;
-    Ok(CheckPhase { status: status(&object)?, retry_count: retries(&object)? })
-}
-
-fn reviewed(node: &StateNode<'_>) -> Result<ReviewPhase, StateError> {
-    let object = node.object(&["status", "retryCount", "lastIssues"])?;
-    let issues = object.get("lastIssues").map(|node| node.list("a list of issues")).transpose()?;
-    let last_issues = issues.unwrap_or_default().iter().map(issue).collect::<Result<_, _>>()?;
-    Ok(ReviewPhase { status: status(&object)?, retry_count: retries(&object)?, last_issues })
-}
-
-fn status(object: &StateObject<'_, '_>) -> Result<PhaseStatus, StateError> {
-    object.required("status")?.word(&PhaseStatus::ALL, PhaseStatus::as_str)
-}
-
-fn retries(object: &StateObject<'_, '_>) -> Result<u32, StateError> {
-    object.get("retryCount").map_or(Ok(0), |node| node.bounded(0..=MAX_RETRIES))
-}
-
-fn issue(node: &StateNode<'_>) -> Result<ReviewIssue, StateError> {
-    let object = node.object(&["severity", "message", "location"])?;
-    Ok(ReviewIssue {
-        severity: object.required("severity")?.word(&IssueSeverity::ALL, IssueSeverity::as_str)?,
-        message: object.required("message")?.text()?,
-        location: object.get("location").map_or(Ok(String::new()), |node| node.text())?,
-    })
-}
+bounded!(iteration_number, "a whole number from 1 on", (1..));
+bounded!(iteration_bound, "a whole number from 1 to 1000", (1..=1000));
+bounded!(phase_number, "a phase from 1 to 9", (1..=FINAL_PHASE));
+bounded!(retry_count, "a whole number from 0 to 1000000", (0..=1_000_000));
 
 /// Checks that the fields are consistent with each other.
-fn check_consistency(object: &StateObject<'_, '_>, state: &IterationState) -> Result<(), StateError> {
-    let current = object.required("currentIteration")?;
-    let (now, most) = (state.current_iteration, state.max_iterations);
+fn check_consistency(root: &ConfigNode, state: &IterationState) -> Result<(), StateError> {
+    let error = |key: &str, message: String| {
+        let node = root.get(&[key]).unwrap_or(root);
+        Err(StateError::at(&node.origin, key, message))
+    };
+    if state.task.trim().is_empty() {
+        return error("task", "says nothing: the text of the task is expected".to_owned());
+    }
+    check_numbers(root, state)?;
+    let (now, most, listed) = (state.current_iteration, state.max_iterations, state.iterations.len());
     if now > most {
-        return Err(current.error(format!("is {now}, and maxIterations is {most}")));
+        return error("currentIteration", format!("is {now}, and maxIterations is {most}"));
     }
-    let listed = state.iterations.len();
     if usize::try_from(now).ok() != Some(listed) {
-        return Err(current.error(format!("is {now}, and iterations has {listed}: it must be the last of them")));
+        let message = format!("is {now}, and iterations has {listed}: it must be the last of them");
+        return error("currentIteration", message);
     }
-    if state.mode == IterationMode::Lite {
-        check_lite(object, state)?;
+    if state.mode == IterationMode::Lite && !fits_lite(state) {
+        let message = "is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9";
+        return error("mode", message.to_owned());
     }
-    let phase = object.required("currentPhase")?;
     for number in (1..=FINAL_PHASE).filter(|number| *number != state.current_phase) {
         let Some(status) = state.status(number) else { continue };
         let (fitting, place, expected) = if number < state.current_phase {
@@ -306,25 +185,36 @@ fn check_consistency(object: &StateObject<'_, '_>, state: &IterationState) -> Re
         };
         if !fitting {
             let (current, word) = (state.current_phase, status.as_str());
-            return Err(phase.error(format!(
-                "is {current}, and phase {number}, which comes {place} it, is {word}: {expected} is expected"
-            )));
+            let which = format!("phase {number}, which comes {place} it, is {word}");
+            return error("currentPhase", format!("is {current}, and {which}: {expected} is expected"));
         }
     }
     Ok(())
 }
 
-fn check_lite(object: &StateObject<'_, '_>, state: &IterationState) -> Result<(), StateError> {
-    let fits = match state.phase9.status {
+/// Iterations are numbered from 1.
+fn check_numbers(root: &ConfigNode, state: &IterationState) -> Result<(), StateError> {
+    let list = root.get(&["iterations"]).unwrap_or(root);
+    if state.iterations.is_empty() {
+        let message = "is empty: at least the current iteration is expected";
+        return Err(StateError::at(&list.origin, "iterations", message));
+    }
+    let numbers = list.list().iter().filter_map(|node| node.get(&["iteration"]));
+    for ((index, number), iteration) in numbers.enumerate().zip(&state.iterations) {
+        if usize::try_from(iteration.iteration).ok() != Some(index + 1) {
+            let expected = format!("{} (iterations are numbered from 1 on, in order)", index + 1);
+            let path = format!("iterations[{index}].iteration");
+            return Err(StateError::at(&number.origin, &path, not(&expected, &number.data)));
+        }
+    }
+    Ok(())
+}
+
+fn fits_lite(state: &IterationState) -> bool {
+    match state.phase9.status {
         PhaseStatus::Pending | PhaseStatus::Skipped => state.current_phase != FINAL_PHASE,
         PhaseStatus::InProgress | PhaseStatus::Completed | PhaseStatus::Failed => false,
-    };
-    if fits {
-        return Ok(());
     }
-    Err(object
-        .required("mode")?
-        .error("is lite, which has no phase 9: phase9 must be skipped, and currentPhase below 9"))
 }
 
 /// Sets the phase at which the iteration continues.

@@ -1,7 +1,7 @@
 //! The questions about review phases, without a terminal.
 
-use signoff_core::settings::questions::{ConfigureDialogue, DialoguePrompt};
 use signoff_core::settings::edit;
+use signoff_core::settings::questions::{ConfigureDialogue, DialoguePrompt};
 use signoff_core::settings::questions::{PhaseQuestion, retries};
 use signoff_core::settings::{self, Layer, Settings};
 

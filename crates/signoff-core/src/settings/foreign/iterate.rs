@@ -2,14 +2,20 @@
 //!
 //! Version 2 has `reviewDefaults` and policies in its phases; version 1 said only who does a phase.
 
-use std::collections::BTreeMap;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::super::ConfigError;
-use super::super::layer::FileLine;
-use super::draft::{TomlDraft, quoted};
-use super::node::ForeignValue;
-use super::{ForeignFile, TranslatedFile, json};
-use crate::settings::reader::either;
+use super::super::formats::{self, JsonProblem, PlacedText};
+use super::super::questions::title;
+use super::super::reader::{Expected, ProblemKind, ReadProblem, checked, either, keys_of};
+use super::super::tree::ConfigNode;
+use super::{ForeignFile, TomlDraft, TranslatedFile};
+use crate::policy::{Count, OnExhausted, OnFailure};
+use crate::review::FailThreshold;
+use crate::source::json::{JsonMembers, error_message};
+use crate::workflow::GateKeys;
 
 /// The preset that has these phases.
 const PRESET: &str = "phases";
@@ -17,284 +23,294 @@ const PRESET: &str = "phases";
 /// The version that is written today.
 const VERSION: u32 = 2;
 
-/// A key of a phase, or of `reviewDefaults`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum IterateKey {
-    Model,
-    Tool,
-    Parallel,
-    ParallelModel,
-    OnFailure,
-    FailOnSeverity,
-    MaxRetries,
-    OnMaxRetries,
-    ParallelFixes,
+const AN_OBJECT: &str = "{ \"version\": 2, \"phases\": { … } }";
+
+/// A file. Its tables are read with the names of that file and written with ours.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct IterateFile {
+    version: FileVersion,
+    review_defaults: Option<IterateDefaults>,
+    phases: IteratePhases,
 }
 
-const WORK: &[IterateKey] = &[IterateKey::Model, IterateKey::Parallel, IterateKey::ParallelModel];
-const REVIEW: &[IterateKey] = &[
-    IterateKey::Model,
-    IterateKey::Tool,
-    IterateKey::OnFailure,
-    IterateKey::FailOnSeverity,
-    IterateKey::MaxRetries,
-    IterateKey::OnMaxRetries,
-    IterateKey::ParallelFixes,
-];
-const TEST: &[IterateKey] = &[
-    IterateKey::Model,
-    IterateKey::OnFailure,
-    IterateKey::MaxRetries,
-    IterateKey::OnMaxRetries,
-    IterateKey::ParallelFixes,
-];
-const DEFAULTS: &[IterateKey] =
-    &[IterateKey::FailOnSeverity, IterateKey::MaxRetries, IterateKey::OnMaxRetries, IterateKey::ParallelFixes];
+/// The version of a file. The first one did not always say it.
+struct FileVersion(u32);
 
-impl IterateKey {
-    const ALL: [Self; 9] = [
-        Self::Model,
-        Self::Tool,
-        Self::Parallel,
-        Self::ParallelModel,
-        Self::OnFailure,
-        Self::FailOnSeverity,
-        Self::MaxRetries,
-        Self::OnMaxRetries,
-        Self::ParallelFixes,
-    ];
-
-    /// As the file has it, and as it is called here.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Model => ("model", "model"),
-            Self::Tool => ("tool", "tool"),
-            Self::Parallel => ("parallel", "parallel"),
-            Self::ParallelModel => ("parallelModel", "parallel_model"),
-            Self::OnFailure => ("onFailure", "on_failure"),
-            Self::FailOnSeverity => ("failOnSeverity", "fail_on"),
-            Self::MaxRetries => ("maxRetries", "max_fixes"),
-            Self::OnMaxRetries => ("onMaxRetries", "on_exhausted"),
-            Self::ParallelFixes => ("parallelFixes", "parallel_fixes"),
-        }
+impl Default for FileVersion {
+    fn default() -> Self {
+        Self(1)
     }
+}
 
-    /// Whether it is a word of the phase's gate.
-    fn is_of_gate(self) -> bool {
-        match self {
-            Self::Model | Self::Tool | Self::Parallel | Self::ParallelModel => false,
-            Self::OnFailure | Self::FailOnSeverity | Self::MaxRetries | Self::OnMaxRetries | Self::ParallelFixes => {
-                true
+/// The phases by their numbers. Our names of their gates are those of the fields.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
+struct IteratePhases {
+    #[serde(rename(deserialize = "1"))]
+    brainstorm: Option<WorkPhase>,
+    #[serde(rename(deserialize = "2"))]
+    plan: Option<WorkPhase>,
+    #[serde(rename(deserialize = "3"))]
+    plan_review: Option<ReviewPhase>,
+    #[serde(rename(deserialize = "4"))]
+    implement: Option<WorkPhase>,
+    #[serde(rename(deserialize = "5"))]
+    code_review: Option<ReviewPhase>,
+    #[serde(rename(deserialize = "6"))]
+    test: Option<TestPhase>,
+    #[serde(rename(deserialize = "7"))]
+    simplify: Option<WorkPhase>,
+    #[serde(rename(deserialize = "8"))]
+    final_review: Option<ReviewPhase>,
+    #[serde(rename(deserialize = "9"))]
+    codex_final: Option<ReviewPhase>,
+}
+
+/// A phase in which agents work.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, rename_all(deserialize = "camelCase"))]
+struct WorkPhase {
+    model: Option<ModelOfPhase>,
+    parallel: Option<bool>,
+    parallel_model: Option<ModelOfPhase>,
+}
+
+/// A phase in which reviewers judge.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, rename_all(deserialize = "camelCase"))]
+struct ReviewPhase {
+    model: Option<ModelOfPhase>,
+    tool: Option<ToolOfPhase>,
+    on_failure: Option<OnFailure>,
+    #[serde(rename(deserialize = "failOnSeverity"))]
+    fail_on: Option<FailThreshold>,
+    #[serde(rename(deserialize = "maxRetries"))]
+    max_fixes: Option<MaxRetries>,
+    #[serde(rename(deserialize = "onMaxRetries"))]
+    on_exhausted: Option<OnExhausted>,
+    parallel_fixes: Option<bool>,
+}
+
+/// The phase in which a command runs the tests.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, rename_all(deserialize = "camelCase"))]
+struct TestPhase {
+    model: Option<NoModel>,
+    on_failure: Option<OnFailure>,
+    #[serde(rename(deserialize = "maxRetries"))]
+    max_fixes: Option<MaxRetries>,
+    #[serde(rename(deserialize = "onMaxRetries"))]
+    on_exhausted: Option<OnExhausted>,
+    parallel_fixes: Option<bool>,
+}
+
+/// What holds for phases that say nothing else.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default, rename_all(deserialize = "camelCase"))]
+struct IterateDefaults {
+    #[serde(rename(deserialize = "failOnSeverity"))]
+    fail_on: Option<FailThreshold>,
+    #[serde(rename(deserialize = "maxRetries"))]
+    max_fixes: Option<MaxRetries>,
+    #[serde(rename(deserialize = "onMaxRetries"))]
+    on_exhausted: Option<OnExhausted>,
+    parallel_fixes: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct ModelOfPhase(String);
+
+#[derive(Serialize)]
+struct ToolOfPhase(String);
+
+/// A bound of fixes; null is none.
+#[derive(Serialize)]
+struct MaxRetries(Count);
+
+/// There is no model where a command does the work.
+#[derive(Serialize)]
+enum NoModel {
+    #[serde(rename = "none")]
+    None,
+}
+
+macro_rules! read_as {
+    ($name:ty, $expected:expr, $convert:expr) => {
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                checked(deserializer, $expected, $convert)
             }
         }
-    }
-
-    /// What says the same in another way: one takes the place of the other.
-    fn rival(self) -> Option<Self> {
-        match self {
-            Self::Model => Some(Self::Tool),
-            Self::Tool => Some(Self::Model),
-            Self::Parallel
-            | Self::ParallelModel
-            | Self::OnFailure
-            | Self::FailOnSeverity
-            | Self::MaxRetries
-            | Self::OnMaxRetries
-            | Self::ParallelFixes => None,
-        }
-    }
-
-    /// The value as TOML writes it.
-    fn value(self, at: &ForeignValue<'_>) -> Result<String, ConfigError> {
-        match self {
-            Self::Model | Self::ParallelModel => at.text("the name of a model or \"inherit\"").map(quoted),
-            Self::Tool => at.text("the name of a tool such as \"mcp__codex__codex\"").map(quoted),
-            Self::Parallel | Self::ParallelFixes => at.flag().map(|flag| flag.to_string()),
-            Self::OnFailure => at.word(&["mini-loop", "restart", "proceed", "stop"]).map(quoted),
-            Self::FailOnSeverity => at.word(&["LOW", "MEDIUM", "HIGH", "NONE"]).map(quoted),
-            Self::OnMaxRetries => at.word(&["stop", "ask", "restart", "proceed"]).map(quoted),
-            Self::MaxRetries if at.is_null() => Ok(quoted("unlimited")),
-            Self::MaxRetries => at.whole_number(0, u32::MAX, ", or null for no limit").map(|number| number.to_string()),
-        }
-    }
+    };
 }
 
-/// A phase as such files know it.
-struct IteratePhase {
-    number: &'static str,
-    name: &'static str,
-    /// The gate that judges it here.
-    gate: Option<&'static str>,
-    keys: &'static [IterateKey],
+read_as!(FileVersion, "2", |version: u32| (1..=VERSION).contains(&version).then_some(Self(version)));
+read_as!(ModelOfPhase, "the name of a model or \"inherit\"", |text: String| one_line(text).map(Self));
+read_as!(ToolOfPhase, "the name of a tool such as \"mcp__codex__codex\"", |text: String| one_line(text).map(Self));
+read_as!(NoModel, "null: tests are run by a command, no model", |(): ()| Some(Self::None));
+read_as!(MaxRetries, "a whole number from 0 to 4294967295, or null for no limit", |number: NumberOrNull| {
+    Some(Self(match number {
+        NumberOrNull::Number(number) => Count::Number(number),
+        NumberOrNull::Null => Count::Unlimited,
+    }))
+});
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NumberOrNull {
+    Number(u32),
+    Null,
 }
 
-const fn work(number: &'static str, name: &'static str) -> IteratePhase {
-    IteratePhase { number, name, gate: None, keys: WORK }
+/// A text of one line that says something.
+fn one_line(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.trim().is_empty() && !text.contains(char::is_control))
 }
 
-const fn review(number: &'static str, name: &'static str, gate: &'static str) -> IteratePhase {
-    IteratePhase { number, name, gate: Some(gate), keys: REVIEW }
-}
-
-const TESTS: &str = "6";
-
-const PHASES: [IteratePhase; 9] = [
-    work("1", "Brainstorm"),
-    work("2", "Plan"),
-    review("3", "Plan Review", "plan_review"),
-    work("4", "Implement"),
-    review("5", "Code Review", "code_review"),
-    IteratePhase { number: TESTS, name: "Test", gate: Some("test"), keys: TEST },
-    work("7", "Simplify"),
-    review("8", "Final Review", "final_review"),
-    review("9", "Codex Final", "codex_final"),
-];
-
-/// What the files say, by table: the defaults first, then by phase.
-type IterateTables = BTreeMap<(usize, String), IterateTable>;
-
-#[derive(Debug)]
-struct IterateTable {
-    /// Where it was last written.
-    spot: FileLine,
-    values: BTreeMap<IterateKey, (String, FileLine)>,
-}
-
-pub fn translate(files: &[ForeignFile<'_>]) -> Result<TranslatedFile, ConfigError> {
-    let mut said = IterateTables::new();
+pub(super) fn translate(files: &[ForeignFile<'_>]) -> Result<TranslatedFile, ConfigError> {
+    let mut merged = ConfigNode::empty();
     let (mut notes, mut migrated) = (Vec::new(), None);
     for file in files {
-        let node = json::read(*file)?;
-        let whole = ForeignValue::whole(*file, &node);
-        let version = version(&whole)?;
-        lay(&whole, &mut said)?;
+        let node = json(*file)?;
+        let version = read(&node)?.version.0;
+        forget_rivals(&mut merged, &node);
+        merged.merge(&node)?;
         migrated = None;
         if version < VERSION {
-            migrated = Some(json::with(*file, "version", &VERSION.to_string())?);
+            migrated = Some(with_version(*file)?);
             notes.push(format!("{} is of version {version}: it is read as version {VERSION}", file.name));
         }
     }
     let last = files.last().map_or("", |file| file.name);
-    Ok(TranslatedFile { layer: draft(said).layer(last), notes, migrated })
+    Ok(TranslatedFile { layer: draft(&merged)?.layer(last), notes, migrated })
 }
 
-pub fn migrate(file: ForeignFile<'_>) -> Result<Option<String>, ConfigError> {
+fn read(node: &ConfigNode) -> Result<IterateFile, ConfigError> {
+    node.read_or_problem().map_err(|problem| {
+        misplaced(&problem).unwrap_or_else(|| {
+            problem.foreign_error(|expected| match (expected, problem.path.as_str()) {
+                (Expected::Table(_), "") => AN_OBJECT.to_owned(),
+                (Expected::Table(_), "phases") => "{ \"1\": { … }, … }, the phases by number".to_owned(),
+                (Expected::Table(keys), _) => format!("{{ … }} with {}", either(keys)),
+                (Expected::List | Expected::Text | Expected::OneOf(_) | Expected::Other(_), _) => expected.to_string(),
+            })
+        })
+    })
+}
+
+/// A later file that names a model means it instead of the tool of an earlier one, and the other way round.
+fn forget_rivals(merged: &mut ConfigNode, later: &ConfigNode) {
+    for (number, phase) in later.get(&["phases"]).map(ConfigNode::entries).unwrap_or_default() {
+        let Some(known) = merged.get_mut(&["phases", number]).and_then(ConfigNode::table_mut) else { continue };
+        let sets = |key: &str| phase.get(&[key]).is_some();
+        known.retain(|key, _| !(key == "model" && sets("tool") || key == "tool" && sets("model")));
+    }
+}
+
+/// The keys of a table: as its file calls them, and as we do.
+fn names<T: Default + Serialize + DeserializeOwned>() -> Vec<(&'static str, String)> {
+    let ours = serde_json::to_value(T::default()).unwrap_or_default();
+    let ours = ours.as_object().into_iter().flatten().map(|(key, _)| key.clone());
+    keys_of::<T>().into_iter().zip(ours).collect()
+}
+
+/// The error about a phase that does not exist, or a key that belongs to another table.
+fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
+    let ProblemKind::UnknownKey { known, .. } = &problem.kind else { return None };
+    let path: Vec<_> = problem.path.split('.').collect();
+    let key = path.last()?;
+    let is_of_a_phase = keys_of::<WorkPhase>().contains(key) || keys_of::<ReviewPhase>().contains(key);
+    let phases = names::<IteratePhases>().into_iter().map(|(number, name)| (number, title(&name)));
+    let message = match path.as_slice() {
+        ["phases", _] => {
+            let phases: Vec<_> = phases.map(|(number, title)| format!("{number} {title}")).collect();
+            format!("is no phase: the phases are {}", phases.join(", "))
+        }
+        ["phases", "6", "failOnSeverity"] => "does not apply: tests pass or fail; leave it out".to_owned(),
+        ["phases", phase, _] if is_of_a_phase => {
+            let (number, title) = phases.into_iter().find(|(number, _)| number == phase)?;
+            format!("does not apply to phase {number}, {title}: expected {}", either(known))
+        }
+        ["reviewDefaults", _] if is_of_a_phase => {
+            format!("does not apply to all phases: write it in a phase; expected {}", either(known))
+        }
+        _ => return None,
+    };
+    Some(problem.origin.error(format!("{} {message}", problem.name())))
+}
+
+fn draft(merged: &ConfigNode) -> Result<TomlDraft, ConfigError> {
+    let IterateFile { review_defaults, phases, .. } = read(merged)?;
+    let mut draft = TomlDraft::default();
+    let own = [names::<WorkPhase>(), names::<ReviewPhase>()].concat();
+    let mut write = |name: String, path: &[&str], table: &Value, is_written: &dyn Fn(&str) -> bool| {
+        let Some(node) = merged.get(path) else { return };
+        let values = table.as_object().into_iter().flatten().filter(|(key, value)| !value.is_null() && is_written(key));
+        for (index, (key, value)) in values.enumerate() {
+            if index == 0 {
+                draft.table(&name, &node.origin);
+            }
+            let theirs = own.iter().find(|(_, ours)| ours == key).map_or(key.as_str(), |(theirs, _)| theirs);
+            draft.set(key, value, &node.get(&[theirs]).unwrap_or(node).origin);
+        }
+    };
+    let is_of_gate = |key: &str| GateKeys::keys().contains(&key);
+    let defaults = serde_json::to_value(review_defaults).unwrap_or_default();
+    write(format!("presets.{PRESET}"), &["reviewDefaults"], &defaults, &|_| true);
+    let phases = serde_json::to_value(phases).unwrap_or_default();
+    for (number, name) in names::<IteratePhases>() {
+        let path = ["phases", number];
+        write(format!("presets.{PRESET}.gates.{name}"), &path, &phases[&name], &is_of_gate);
+        write(format!("presets.{PRESET}.phase.{number}"), &path, &phases[&name], &|key| !is_of_gate(key));
+    }
+    Ok(draft)
+}
+
+pub(super) fn migrate(file: ForeignFile<'_>) -> Result<Option<String>, ConfigError> {
     Ok(translate(&[file])?.migrated)
 }
 
-/// The version of a file. The first one did not always say it.
-fn version(whole: &ForeignValue<'_>) -> Result<u32, ConfigError> {
-    let members = whole.members(AN_OBJECT)?;
-    match members.iter().find(|member| member.key == "version") {
-        None => Ok(1),
-        Some(written) => written.whole_number(1, VERSION, "").map_err(|_| written.wrong("2")),
+fn json(file: ForeignFile<'_>) -> Result<ConfigNode, ConfigError> {
+    if file.text.trim().is_empty() {
+        return Err(file.error(1, format!("the file is empty: expected {AN_OBJECT}")));
     }
-}
-
-const AN_OBJECT: &str = "{ \"version\": 2, \"phases\": { … } }";
-
-/// Lays what a file says over what the ones before it said.
-fn lay(whole: &ForeignValue<'_>, said: &mut IterateTables) -> Result<(), ConfigError> {
-    for member in whole.members(AN_OBJECT)? {
-        match member.key {
-            "version" => {}
-            "reviewDefaults" => take(&member, DEFAULTS, said, |_| (0, format!("presets.{PRESET}")))?,
-            "phases" => lay_phases(&member, said)?,
-            _ => return Err(member.unknown(&["version", "reviewDefaults", "phases"])),
+    let node = formats::json(PlacedText { text: file.text, origin: &|line| file.origin(line) });
+    node.map_err(|problem| match problem {
+        JsonProblem::Syntax { line, error } => {
+            file.error(line, format!("this is not JSON: {}", syntax(file, line, &error)))
         }
-    }
-    Ok(())
-}
-
-fn lay_phases(phases: &ForeignValue<'_>, said: &mut IterateTables) -> Result<(), ConfigError> {
-    for member in phases.members("{ \"1\": { … }, … }, the phases by number")? {
-        let Some(phase) = PHASES.iter().find(|phase| phase.number == member.key) else {
-            let known: Vec<_> = PHASES.iter().map(|phase| format!("{} {}", phase.number, phase.name)).collect();
-            let message = format!("{} is no phase: the phases are {}", member.name(), known.join(", "));
-            return Err(member.error(message));
-        };
-        lay_phase(&member, phase, said)?;
-    }
-    Ok(())
-}
-
-fn lay_phase(member: &ForeignValue<'_>, phase: &IteratePhase, said: &mut IterateTables) -> Result<(), ConfigError> {
-    let place = PHASES.iter().take_while(|known| known.number != phase.number).count() + 1;
-    let own = (place, format!("presets.{PRESET}.phase.{}", phase.number));
-    let gate = phase.gate.map(|gate| (place, format!("presets.{PRESET}.gates.{gate}")));
-    forget_rivals(member, said.get_mut(&own))?;
-    take(member, phase.keys, said, |key| gate.clone().filter(|_| key.is_of_gate()).unwrap_or_else(|| own.clone()))
-}
-
-/// Who names a model where an earlier file named a tool means it instead of the tool, and the other way round.
-fn forget_rivals(member: &ForeignValue<'_>, table: Option<&mut IterateTable>) -> Result<(), ConfigError> {
-    let Some(table) = table else { return Ok(()) };
-    let members = member.members("{ … }")?;
-    let written: Vec<_> = members.iter().filter_map(|at| known(at.key, &IterateKey::ALL)).collect();
-    table.values.retain(|key, _| key.rival().is_none_or(|rival| !written.contains(&rival)));
-    Ok(())
-}
-
-/// Takes the keys of a phase or of the defaults, each into its table.
-fn take(
-    member: &ForeignValue<'_>,
-    keys: &[IterateKey],
-    said: &mut IterateTables,
-    table: impl Fn(IterateKey) -> (usize, String),
-) -> Result<(), ConfigError> {
-    let names: Vec<_> = keys.iter().map(|key| key.names().0).collect();
-    for at in member.members(&format!("{{ … }} with {}", either(&names)))? {
-        let Some(key) = known(at.key, keys) else { return Err(misplaced(member, &at, &names)) };
-        let value = if key == IterateKey::Model && member.key == TESTS { command(&at)? } else { key.value(&at)? };
-        let spot = at.file.spot(at.node.line);
-        let begun = member.file.spot(member.node.line);
-        let table = said.entry(table(key)).or_insert(IterateTable { spot: begun.clone(), values: BTreeMap::new() });
-        table.spot = begun;
-        table.values.insert(key, (value, spot));
-    }
-    Ok(())
-}
-
-fn known(name: &str, keys: &[IterateKey]) -> Option<IterateKey> {
-    keys.iter().copied().find(|key| key.names().0 == name)
-}
-
-/// Tests are run by a command: there is no model.
-fn command(at: &ForeignValue<'_>) -> Result<String, ConfigError> {
-    let wrong = || at.wrong("null: tests are run by a command, no model");
-    at.is_null().then(|| quoted("none")).ok_or_else(wrong)
-}
-
-/// What to say of a key that does not belong here.
-fn misplaced(member: &ForeignValue<'_>, at: &ForeignValue<'_>, names: &[&str]) -> ConfigError {
-    let phase = PHASES.iter().find(|phase| phase.number == member.key);
-    match (known(at.key, &IterateKey::ALL), phase) {
-        (Some(IterateKey::FailOnSeverity), Some(IteratePhase { number: TESTS, .. })) => {
-            at.error(format!("{} does not apply: tests pass or fail; leave it out", at.name()))
+        JsonProblem::Twice { line, key, .. } => {
+            file.error(line, format!("this key is there twice: {}; expected it once", formats::shown(&key)))
         }
-        (Some(_), Some(phase)) => at.error(format!(
-            "{} does not apply to phase {}, {}: expected {}",
-            at.name(),
-            phase.number,
-            phase.name,
-            either(names)
-        )),
-        (Some(_), None) => at.error(format!(
-            "{} does not apply to all phases: write it in a phase; expected {}",
-            at.name(),
-            either(names)
-        )),
-        (None, _) => at.unknown(names),
+    })
+}
+
+/// What the JSON parser says, in words for people.
+fn syntax(file: ForeignFile<'_>, line: usize, error: &serde_json::Error) -> String {
+    let text = file.text.lines().nth(line - 1).unwrap_or_default();
+    if error.is_eof() {
+        "it ends in the middle".to_owned()
+    } else if ["//", "/*", "#"].iter().any(|mark| text.trim_start().starts_with(mark)) {
+        "expected no comments".to_owned()
+    } else {
+        error_message(error)
     }
 }
 
-fn draft(said: IterateTables) -> TomlDraft {
-    let mut draft = TomlDraft::default();
-    for ((_, name), table) in said {
-        draft.table(&name, table.spot);
-        for (key, (value, spot)) in table.values {
-            draft.set(key.names().1, &value, spot);
+/// The same file in the version of today, and everything else as it was.
+fn with_version(file: ForeignFile<'_>) -> Result<String, ConfigError> {
+    let members: JsonMembers<'_, false> =
+        serde_json::from_str(file.text).map_err(|error| file.error(error.line(), error_message(&error)))?;
+    let begin = file.text.find('{').map_or(0, |brace| brace + 1);
+    let indent = &file.text[begin..file.text.len() - file.text[begin..].trim_start().len()];
+    let (start, end, text) = match members.get("version") {
+        Some(old) => {
+            let start = (old.get().as_ptr() as usize).saturating_sub(file.text.as_ptr() as usize);
+            (start, start + old.get().len(), VERSION.to_string())
         }
-    }
-    draft
+        None if members.0.is_empty() => (begin, begin, format!(" \"version\": {VERSION} ")),
+        None => (begin, begin, format!("{indent}\"version\": {VERSION},")),
+    };
+    Ok([&file.text[..start], &text, &file.text[end..]].concat())
 }

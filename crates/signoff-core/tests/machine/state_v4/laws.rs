@@ -112,14 +112,14 @@ fn a_time() -> impl Strategy<Value = Timestamp> {
 }
 
 fn issues() -> impl Strategy<Value = Vec<ReviewIssue>> {
-    let level = prop::sample::select(IssueSeverity::ALL.to_vec());
+    let level = prop::sample::select(IssueSeverity::VARIANTS.to_vec());
     let issue = (level, any::<String>(), any::<String>());
     let issue = issue.prop_map(|(severity, message, location)| ReviewIssue { severity, message, location });
     proptest::collection::vec(issue, 0..3)
 }
 
 fn phases() -> impl Strategy<Value = PhaseStates> {
-    let status = prop::sample::select(PhaseStatus::ALL.to_vec());
+    let status = prop::sample::select(PhaseStatus::VARIANTS.to_vec());
     let count = || 0_u32..=1_000_000;
     let counts = [count(), count(), count(), count()];
     (proptest::collection::vec(status, 8), counts, [issues(), issues(), issues()]).prop_map(

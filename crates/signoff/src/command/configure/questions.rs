@@ -6,9 +6,9 @@ use inquire::error::InquireResult;
 use inquire::ui::{RenderConfig, Styled};
 use inquire::validator::Validation;
 use inquire::{Confirm, InquireError, Select, Text};
-use signoff_core::settings::questions::{ConfigureDialogue, DialoguePrompt};
 use signoff_core::settings::edit;
 use signoff_core::settings::questions::retries;
+use signoff_core::settings::questions::{ConfigureDialogue, DialoguePrompt};
 
 use super::proposal::Proposal;
 use super::target::ConfigTarget;

@@ -1,0 +1,272 @@
+//! JSON and YAML as trees in which every value knows its line.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::tree::{ConfigData, ConfigNode};
+use super::{ConfigError, SettingOrigin};
+use crate::source::json::{JsonMembers, LineIndex};
+
+/// Maximum depth. Values further inside are left out of JSON and refused in YAML.
+const DEEPEST: usize = 16;
+
+/// Maximum number of values in YAML, with aliases written out.
+const MOST: usize = 10_000;
+
+/// A text and the origin of its lines, counted from one.
+#[derive(Clone, Copy)]
+pub(crate) struct PlacedText<'a> {
+    pub text: &'a str,
+    pub origin: &'a dyn Fn(usize) -> SettingOrigin,
+}
+
+/// Why a text is not read as JSON.
+pub(crate) enum JsonProblem {
+    Syntax {
+        line: usize,
+        error: serde_json::Error,
+    },
+    /// A key that an object has twice.
+    Twice {
+        line: usize,
+        path: String,
+        key: String,
+    },
+}
+
+/// Reads a whole JSON text. A value has the line on which it begins.
+pub(crate) fn json(source: PlacedText<'_>) -> Result<ConfigNode, JsonProblem> {
+    let reader = JsonReader { source, lines: LineIndex::new(source.text) };
+    let text = source.text.trim();
+    // The whole text must be JSON, also the parts that are left out.
+    reader.part::<serde_json::Value>(text)?;
+    reader.node(text, &mut Vec::new())
+}
+
+struct JsonReader<'a> {
+    source: PlacedText<'a>,
+    lines: LineIndex,
+}
+
+impl<'a> JsonReader<'a> {
+    fn part<T: Deserialize<'a>>(&self, part: &'a str) -> Result<T, JsonProblem> {
+        let line = |error: &serde_json::Error| self.line(part) + error.line().max(1) - 1;
+        serde_json::from_str(part).map_err(|error| JsonProblem::Syntax { line: line(&error), error })
+    }
+
+    fn line(&self, part: &str) -> usize {
+        self.lines.line_of(self.source.text, part) as usize
+    }
+
+    fn node(&self, part: &'a str, path: &mut Vec<String>) -> Result<ConfigNode, JsonProblem> {
+        let data = match part.as_bytes().first() {
+            Some(b'n') => ConfigData::Null,
+            Some(b't') => ConfigData::Flag(true),
+            Some(b'f') => ConfigData::Flag(false),
+            Some(b'"') => ConfigData::Text(self.part(part)?),
+            Some(b'[') => ConfigData::List(self.elements(part, path)?),
+            Some(b'{') => ConfigData::Table(self.members(part, path)?),
+            Some(_) | None => ConfigData::number(part),
+        };
+        Ok(ConfigNode { origin: (self.source.origin)(self.line(part)), order: 0, data })
+    }
+
+    fn elements(&self, part: &'a str, path: &mut Vec<String>) -> Result<Vec<ConfigNode>, JsonProblem> {
+        if path.len() == DEEPEST {
+            return Ok(Vec::new());
+        }
+        let elements: Vec<&'a RawValue> = self.part(part)?;
+        let one = |(index, element): (usize, &'a RawValue)| {
+            path.push(format!("[{index}]"));
+            let node = self.node(element.get(), path);
+            path.pop();
+            node
+        };
+        elements.into_iter().enumerate().map(one).collect()
+    }
+
+    fn members(&self, part: &'a str, path: &mut Vec<String>) -> Result<BTreeMap<String, ConfigNode>, JsonProblem> {
+        if path.len() == DEEPEST {
+            return Ok(BTreeMap::new());
+        }
+        let members: JsonMembers<'a, false> = self.part(part)?;
+        let mut seen = HashSet::new();
+        if let Some((key, value)) = members.0.iter().find(|(key, _)| !seen.insert(key)) {
+            let path = path.join(".").replace(".[", "[");
+            return Err(JsonProblem::Twice { line: self.line(value.get()), path, key: key.clone() });
+        }
+        let one = |(order, (key, value)): (usize, (String, &'a RawValue))| {
+            path.push(key.clone());
+            let node = self.node(value.get(), path);
+            path.pop();
+            Ok((key, ConfigNode { order, ..node? }))
+        };
+        members.0.into_iter().enumerate().map(one).collect()
+    }
+}
+
+impl ConfigData {
+    /// A number as it is written.
+    fn number(text: &str) -> Self {
+        if text.contains(['.', 'e', 'E']) {
+            Self::Float(text.to_owned(), text.parse().unwrap_or(f64::NAN))
+        } else {
+            Self::Whole(text.to_owned(), text.parse().ok())
+        }
+    }
+}
+
+/// Reads a whole YAML text. A value has the line of its key. A text without any value is null.
+///
+/// Events are read one by one. Aliases are followed, but what they stand for counts each time, so that a small file
+/// cannot become a large one.
+pub(crate) fn yaml(source: PlacedText<'_>) -> Result<ConfigNode, ConfigError> {
+    let mut reader =
+        YamlReader { origin: source.origin, open: Vec::new(), anchors: HashMap::new(), count: 0, whole: None };
+    for event in Parser::new_from_str(source.text) {
+        let (event, span) = event.map_err(|error| {
+            let last = source.text.lines().count().max(1);
+            let line = error.marker().line().clamp(1, last);
+            (source.origin)(line).error(format!("this is not YAML: {}", error.info()))
+        })?;
+        reader.apply(event, span.start.line().max(1))?;
+    }
+    let nothing = || ConfigNode { origin: (source.origin)(1), order: 0, data: ConfigData::Null };
+    Ok(reader.whole.unwrap_or_else(nothing))
+}
+
+struct YamlReader<'a> {
+    origin: &'a dyn Fn(usize) -> SettingOrigin,
+    /// What has begun and not ended.
+    open: Vec<OpenCollection>,
+    anchors: HashMap<usize, ConfigData>,
+    count: usize,
+    whole: Option<ConfigNode>,
+}
+
+/// A mapping or list that has not ended.
+struct OpenCollection {
+    line: usize,
+    anchor: usize,
+    data: ConfigData,
+    /// The key whose value comes next, with its line.
+    key: Option<(String, usize)>,
+}
+
+const KEY: &str = "a key that is not plain text: expected a word";
+
+impl YamlReader<'_> {
+    fn error<T>(&self, line: usize, message: impl Into<String>) -> Result<T, ConfigError> {
+        Err((self.origin)(line).error(message))
+    }
+
+    fn apply(&mut self, event: Event<'_>, line: usize) -> Result<(), ConfigError> {
+        match event {
+            Event::DocumentStart(_) if self.whole.is_some() => {
+                self.error(line, "a second document begins here: expected one")
+            }
+            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentStart(_) | Event::DocumentEnd => {
+                Ok(())
+            }
+            Event::MappingStart(anchor, _) => self.begin(anchor, line, ConfigData::Table(BTreeMap::new())),
+            Event::SequenceStart(anchor, _) => self.begin(anchor, line, ConfigData::List(Vec::new())),
+            Event::MappingEnd | Event::SequenceEnd => match self.open.pop() {
+                Some(OpenCollection { line, anchor, data, .. }) => self.put(data, line, anchor),
+                None => Ok(()),
+            },
+            Event::Scalar(text, style, anchor, _) if self.takes_key() => {
+                self.count += 1;
+                self.anchors.insert(anchor, scalar(&text, style));
+                if let Some(open) = self.open.last_mut() {
+                    open.key = Some((text.into_owned(), line));
+                }
+                Ok(())
+            }
+            Event::Alias(_) if self.takes_key() => self.error(line, KEY),
+            Event::Scalar(text, style, anchor, _) => self.put(scalar(&text, style), line, anchor),
+            Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
+                Some(data) => self.put(data, line, 0),
+                None => self.error(line, "an alias of what it stands in: expected a value"),
+            },
+        }
+    }
+
+    /// Whether the next value is a key.
+    fn takes_key(&self) -> bool {
+        self.open.last().is_some_and(|open| matches!(open.data, ConfigData::Table(_)) && open.key.is_none())
+    }
+
+    fn begin(&mut self, anchor: usize, line: usize, data: ConfigData) -> Result<(), ConfigError> {
+        if self.open.len() == DEEPEST {
+            return self.error(line, format!("nested too deep: expected at most {DEEPEST} levels"));
+        }
+        if self.takes_key() {
+            return self.error(line, KEY);
+        }
+        self.open.push(OpenCollection { line, anchor, data, key: None });
+        Ok(())
+    }
+
+    /// Puts a value where it belongs.
+    fn put(&mut self, data: ConfigData, line: usize, anchor: usize) -> Result<(), ConfigError> {
+        self.count += size(&data);
+        if self.count > MOST {
+            return self.error(line, format!("too many values: expected at most {MOST}, aliases written out"));
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, data.clone());
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.whole = Some(ConfigNode { origin: (self.origin)(line), order: 0, data });
+            return Ok(());
+        };
+        let (key, line) = open.key.take().unwrap_or((String::new(), line));
+        let node = |order| ConfigNode { origin: (self.origin)(line), order, data };
+        if let ConfigData::List(list) = &mut open.data {
+            list.push(node(0));
+        } else if let ConfigData::Table(table) = &mut open.data {
+            if table.contains_key(&key) {
+                return self.error(line, format!("this key is there twice: {}; expected it once", shown(&key)));
+            }
+            table.insert(key, node(table.len()));
+        }
+        Ok(())
+    }
+}
+
+/// The number of values.
+fn size(data: &ConfigData) -> usize {
+    let inside: usize = if let ConfigData::Table(table) = data {
+        table.values().map(|node| size(&node.data)).sum()
+    } else if let ConfigData::List(list) = data {
+        list.iter().map(|node| size(&node.data)).sum()
+    } else {
+        0
+    };
+    1 + inside
+}
+
+/// What a text means: without quotes, the words that YAML has had for switches.
+fn scalar(text: &str, style: ScalarStyle) -> ConfigData {
+    if style != ScalarStyle::Plain {
+        return ConfigData::Text(text.to_owned());
+    }
+    match text.to_ascii_lowercase().as_str() {
+        "" | "~" | "null" => ConfigData::Null,
+        "true" | "yes" | "on" => ConfigData::Flag(true),
+        "false" | "no" | "off" => ConfigData::Flag(false),
+        _ if text.parse::<f64>().is_ok_and(f64::is_finite) => ConfigData::number(text),
+        _ => ConfigData::Text(text.to_owned()),
+    }
+}
+
+/// The beginning of what may be long.
+pub(crate) fn shown(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
