@@ -9,9 +9,9 @@ use signoff_term::inbox::{self, InboxTasks, ProjectSnapshot};
 use signoff_term::runs::{self, RunEntry};
 
 use super::frame::{PageFrame, PageSubject};
-use super::progress::RunProgress;
+use super::run::RunProgress;
 use super::values::{Home, PageNotice};
-use super::{actions, badges, question, text};
+use super::{badges, forms, text};
 
 /// Maximum number of completed tasks unless all are requested.
 const MAX_DONE: usize = 200;
@@ -35,8 +35,9 @@ pub fn page(page: &Home, notice: Option<&PageNotice>) -> String {
         (run_list(page))
         (done(page, &sorted))
     };
-    let (title, project, about) = ("Overview", page.project.as_str(), PageSubject::Everything);
-    PageFrame { title, project, subject: about, notice, attention_count: Some(attention_items.number(page)), body }
+    PageFrame::new("Overview", &page.project, PageSubject::Everything, body)
+        .with_notice(notice)
+        .with_attention_count(attention_items.number(page))
         .into_string()
 }
 
@@ -86,7 +87,7 @@ fn attention_section(page: &Home, scene: &ProjectSnapshot, attention_items: &Att
             } @else if number == 0 {
                 p.hint { @if page.driven.is_empty() { "Nothing." } @else { "Nothing. It goes on by itself." } }
             }
-            @for asked in &page.questions { (question::form(asked, &page.tasks, "/")) }
+            @for asked in &page.questions { (forms::question(asked, &page.tasks, "/")) }
             ul.rows {
                 @for run in &attention_items.runs { (stopped_run(run, scene)) }
                 @for task in attention_items.tasks.iter().take(MAX_DETAILED) { (troubled(task, scene, page.now)) }
@@ -121,7 +122,7 @@ fn troubled(task: &TaskRow, scene: &ProjectSnapshot, now: Timestamp) -> Markup {
         li.row {
             (cells(task, now))
             div.do {
-                @if actions::can_be_retried(task) { (actions::retry(task.id, "/")) }
+                @if forms::can_be_retried(task) { (forms::retry(task.id, "/")) }
                 p.next { (text::line(&inbox::next_command(task, scene))) }
             }
         }
