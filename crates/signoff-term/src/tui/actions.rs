@@ -7,9 +7,8 @@ use super::dialog::{Dialog, DialogReply, DialogTask};
 use super::key::TuiKey;
 use super::list::Navigation;
 use super::pane::{OpenLoop, Pane};
-use super::request::{ReplayControl, TuiRequest};
 use super::row::RowKey;
-use super::{Tui, TuiMode};
+use super::{ReplayControl, Tui, TuiMode, TuiRequest};
 use crate::dialogue::{DialogueKey, QuestionDecision};
 use crate::fit::cut;
 

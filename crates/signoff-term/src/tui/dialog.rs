@@ -6,12 +6,11 @@ use ratatui::widgets::{Block, Clear, Widget};
 use signoff_core::ids::{FindingId, TaskId};
 use signoff_core::machine::FinalVerdict;
 
-use super::canvas::{Canvas, span, to_u16};
+use super::canvas::{Canvas, Theme, span, to_u16};
 use super::key::TuiKey;
 use super::key_hints::{self, KeyHint};
 use super::list::Navigation;
-use super::request::{TaskDecision, TuiRequest};
-use super::theme::Theme;
+use super::{TaskDecision, TuiRequest};
 use crate::fit::{columns, cut, pad, wrap};
 
 /// Maximum width of a dialog.
@@ -121,11 +120,11 @@ impl Dialog {
             }
             Self::Quit => wrapped("Leave the screen? The work goes on as lines. Ctrl-C would stop it."),
             Self::Help { top } => help(theme, width).split_off((*top).min(help(theme, width).len())),
-            Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), (theme, width)),
+            Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), theme, width),
             Self::Dispute { about, what, reason, .. } => {
                 let mut lines = vec![Line::from(span(cut(&about.name, width), theme.bold()))];
                 lines.extend(wrapped(what));
-                lines.extend(field("Why is it wrong?", reason, (theme, width)));
+                lines.extend(field("Why is it wrong?", reason, theme, width));
                 lines
             }
         }
@@ -226,24 +225,25 @@ fn question_line(y: usize, line: String, theme: Theme) -> Line<'static> {
 }
 
 fn edit(
-    about: &DialogTask,
+    task: &DialogTask,
     chosen: Option<usize>,
     reason: Option<&str>,
-    (ink, width): (Theme, usize),
+    theme: Theme,
+    width: usize,
 ) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::from(span(cut(&about.name, width), ink.bold()))];
+    let mut lines = vec![Line::from(span(cut(&task.name, width), theme.bold()))];
     for (at, verdict) in FinalVerdict::ALL.into_iter().enumerate() {
         let is_chosen = chosen == Some(at);
         let mark = if is_chosen { '>' } else { ' ' };
-        let style = if is_chosen { ink.chosen() } else { ratatui::style::Style::new() };
+        let style = if is_chosen { theme.chosen() } else { ratatui::style::Style::new() };
         lines.push(Line::from(span(format!("{mark} {} {}", at + 1, verdict.as_str()), style)));
     }
-    lines.extend(reason.into_iter().flat_map(|reason| field("Why?", reason, (ink, width))));
+    lines.extend(reason.into_iter().flat_map(|reason| field("Why?", reason, theme, width)));
     lines
 }
 
 /// A text field; the end of the text is always visible.
-fn field(label: &str, text: &str, (ink, width): (Theme, usize)) -> Vec<Line<'static>> {
+fn field(label: &str, text: &str, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let room = width.saturating_sub(3);
     let mut shown = text;
     while columns(shown) > room {
@@ -251,7 +251,10 @@ fn field(label: &str, text: &str, (ink, width): (Theme, usize)) -> Vec<Line<'sta
         rest.next();
         shown = rest.as_str();
     }
-    vec![Line::from(span(cut(label, width), ink.bold())), Line::from(format!("> {}_", super::canvas::sanitize(shown)))]
+    vec![
+        Line::from(span(cut(label, width), theme.bold())),
+        Line::from(format!("> {}_", super::canvas::sanitize(shown))),
+    ]
 }
 
 fn help(theme: Theme, width: usize) -> Vec<Line<'static>> {

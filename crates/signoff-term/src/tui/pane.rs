@@ -2,10 +2,8 @@
 
 mod diff;
 mod findings;
-mod highlight;
 mod log;
 mod reviews;
-mod scroll;
 
 use ratatui::text::{Line, Span};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
@@ -14,13 +12,11 @@ use signoff_core::wire::QUEUE;
 use self::diff::DiffPane;
 use self::findings::Findings;
 use self::log::TranscriptPane;
-use self::scroll::{Scroll, TailScroll};
-use super::canvas::{Canvas, span};
-use super::list::Navigation;
+use super::canvas::{Canvas, Theme, span};
+use super::list::{Navigation, Scroll, TailScroll};
 use super::model::TuiModel;
-use super::request::{DataRequest, TuiData, TuiRequest};
 use super::row::RowKey;
-use super::theme::Theme;
+use super::{DataRequest, TuiData, TuiRequest};
 use crate::fit::cut;
 use crate::show::{LedgerLine, TaskReport};
 
@@ -175,7 +171,7 @@ impl OpenLoop {
         }
     }
 
-    pub fn add_live_line(&mut self, (run, loop_id, attempt): (RunId, &LoopId, AttemptId), line: &str) {
+    pub fn add_live_line(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId, line: &str) {
         let own = self.key.run == run && self.key.loop_id == *loop_id;
         if own && self.transcript.attempt == Some(attempt) {
             self.transcript.push_live_line(line);

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use signoff_core::source::{self, TaskFile, TaskFormat};
 
-use super::value_parsers;
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
@@ -19,7 +18,7 @@ pub struct Args {
     /// The plan file
     source: PathBuf,
     /// Read the file in this format instead of detecting it
-    #[arg(long = "as", value_name = "FORMAT", value_parser = value_parsers::source_format())]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = super::task_format_parser())]
     format: Option<TaskFormat>,
 }
 

@@ -48,9 +48,9 @@ impl ChangeCounter {
         let Some(head) = head else { return Changes::unknown("nothing was committed") };
         let tip = row.branch.as_deref().and_then(|branch| self.tips.commit(branch, &self.git));
         match tip.map(Commit::new) {
-            Some(tip) if is_voided(row) => voided(repository, &base, (&head, &tip)),
-            Some(_) => committed(repository, (&base, &head), None),
-            None => committed(repository, (&base, &head), row.branch.as_deref()),
+            Some(tip) if is_voided(row) => voided(repository, &base, &head, &tip),
+            Some(_) => committed(repository, &base, &head, None),
+            None => committed(repository, &base, &head, row.branch.as_deref()),
         }
     }
 }
@@ -61,15 +61,15 @@ fn is_voided(row: &TaskRow) -> bool {
 }
 
 /// Counts the changes up to the tip, with a note how much of it was reviewed.
-fn voided(repository: &Repository, base: &Commit, (reviewed, tip): (&Commit, &Commit)) -> Changes {
-    let before = committed(repository, (base, reviewed), None).summary();
+fn voided(repository: &Repository, base: &Commit, reviewed: &Commit, tip: &Commit) -> Changes {
+    let before = committed(repository, base, reviewed, None).summary();
     let short: String = reviewed.as_str().chars().take(12).collect();
-    committed(repository, (base, tip), None)
+    committed(repository, base, tip, None)
         .with_note(format!("Only what lies up to the commit {short} was reviewed: {before}."))
 }
 
 /// Counts the committed changes. `gone` is the name of the branch if it no longer exists.
-fn committed(repository: &Repository, (base, head): (&Commit, &Commit), gone: Option<&str>) -> Changes {
+fn committed(repository: &Repository, base: &Commit, head: &Commit, gone: Option<&str>) -> Changes {
     match (repository.diff_between(base, head), gone) {
         (Ok(diff), None) => Changes::parse_stat(&diff.stat),
         (Ok(diff), Some(branch)) => Changes::parse_stat(&diff.stat)
