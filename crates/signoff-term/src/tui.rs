@@ -8,7 +8,6 @@ mod canvas;
 mod dialog;
 mod head;
 mod inbox_hints;
-mod key;
 mod key_hints;
 mod list;
 mod model;
@@ -32,7 +31,6 @@ use crate::show::TaskReport;
 
 pub use canvas::Theme;
 pub use inbox_hints::InboxHints;
-pub use key::TuiKey;
 
 /// How the UI is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The list of all loops: those that need a person first, then active, waiting and finished ones.
 
+use crossterm::event::KeyCode;
 use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
@@ -7,7 +8,6 @@ use signoff_core::ids::TaskId;
 use signoff_core::wire::QUEUE;
 
 use super::canvas::{Canvas, Theme, span};
-use super::key::TuiKey;
 use super::model::TuiModel;
 use super::row::{RowKey, TuiRow};
 use crate::fit::{columns, pad, shorten, wrap};
@@ -38,22 +38,22 @@ pub enum Navigation {
 }
 
 /// The navigation keys.
-const STEPS: [(TuiKey, Navigation); 10] = [
-    (TuiKey::Up, Navigation::Up),
-    (TuiKey::Char('k'), Navigation::Up),
-    (TuiKey::Down, Navigation::Down),
-    (TuiKey::Char('j'), Navigation::Down),
-    (TuiKey::PageUp, Navigation::PageUp),
-    (TuiKey::PageDown, Navigation::PageDown),
-    (TuiKey::Home, Navigation::First),
-    (TuiKey::Char('g'), Navigation::First),
-    (TuiKey::End, Navigation::Last),
-    (TuiKey::Char('G'), Navigation::Last),
+const STEPS: [(KeyCode, Navigation); 10] = [
+    (KeyCode::Up, Navigation::Up),
+    (KeyCode::Char('k'), Navigation::Up),
+    (KeyCode::Down, Navigation::Down),
+    (KeyCode::Char('j'), Navigation::Down),
+    (KeyCode::PageUp, Navigation::PageUp),
+    (KeyCode::PageDown, Navigation::PageDown),
+    (KeyCode::Home, Navigation::First),
+    (KeyCode::Char('g'), Navigation::First),
+    (KeyCode::End, Navigation::Last),
+    (KeyCode::Char('G'), Navigation::Last),
 ];
 
 impl Navigation {
     /// The navigation command of a key.
-    pub fn from_key(key: TuiKey) -> Option<Self> {
+    pub fn from_key(key: KeyCode) -> Option<Self> {
         STEPS.iter().find(|(known, _)| *known == key).map(|(_, step)| *step)
     }
 

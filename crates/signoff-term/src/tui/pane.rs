@@ -8,6 +8,7 @@ mod reviews;
 use ratatui::text::{Line, Span};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::wire::QUEUE;
+use strum::VariantArray as _;
 
 use self::diff::DiffPane;
 use self::findings::Findings;
@@ -21,7 +22,7 @@ use crate::fit::cut;
 use crate::show::{LedgerLine, TaskReport};
 
 /// A pane of the open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 pub enum Pane {
     Reviews,
     Findings,
@@ -31,16 +32,10 @@ pub enum Pane {
 }
 
 impl Pane {
-    pub const ALL: [Self; 5] = [Self::Reviews, Self::Findings, Self::Diff, Self::Transcript, Self::Events];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Reviews => "Reviews",
-            Self::Findings => "Findings",
-            Self::Diff => "Diff",
-            Self::Transcript => "Transcript",
-            Self::Events => "Events",
-        }
+        self.into()
     }
 }
 
@@ -240,7 +235,7 @@ impl OpenLoop {
     pub fn tabs(&self, theme: Theme, width: usize) -> Line<'static> {
         let wide = width >= 60;
         let mut spans = Vec::new();
-        for (at, pane) in Pane::ALL.into_iter().enumerate() {
+        for (at, pane) in Pane::ALL.iter().copied().enumerate() {
             let shown = pane == self.pane;
             let word = if wide || shown { format!("{} {}", at + 1, pane.name()) } else { (at + 1).to_string() };
             let text = if shown { format!("[{word}]") } else { format!(" {word} ") };
