@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use signoff_core::report_token::ReportTool;
+use strum::VariantArray as _;
 
 use crate::user_mcp::ReadError;
 
@@ -25,7 +26,8 @@ pub fn report_tool(tool: ReportTool) -> Tool {
 }
 
 /// A read-only tool for users' clients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum UserTool {
     ListTasks,
     ShowTask,
@@ -33,21 +35,6 @@ pub enum UserTool {
 }
 
 impl UserTool {
-    const ALL: [Self; 3] = [Self::ListTasks, Self::ShowTask, Self::ReadFindings];
-
-    /// The tool with this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.name() == name)
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::ListTasks => "list_tasks",
-            Self::ShowTask => "show_task",
-            Self::ReadFindings => "read_findings",
-        }
-    }
-
     fn definition(self) -> Tool {
         let (description, schema) = match self {
             Self::ListTasks => (
@@ -63,13 +50,13 @@ impl UserTool {
             ),
         };
         let read_only = ToolAnnotations::new().read_only(true).open_world(false);
-        Tool::new(self.name(), description, schema_object(schema)).with_annotations(read_only)
+        Tool::new(<&str>::from(self), description, schema_object(schema)).with_annotations(read_only)
     }
 }
 
 /// The definitions of the read-only tools.
 pub fn user_tools() -> Vec<Tool> {
-    UserTool::ALL.map(UserTool::definition).into()
+    UserTool::VARIANTS.iter().map(|tool| tool.definition()).collect()
 }
 
 /// Reads the `id` argument of a tool: the number of a task.

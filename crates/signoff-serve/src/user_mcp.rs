@@ -77,10 +77,12 @@ impl ServerHandler for UserMcp {
 }
 
 fn call_tool_by_name(reading: &dyn TaskReader, name: &str, arguments: &Map<String, Value>) -> Result<Value, ReadError> {
-    match UserTool::from_name(name) {
-        Some(UserTool::ListTasks) => reading.tasks(),
-        Some(UserTool::ShowTask) => reading.task(tool::task_id(arguments)?),
-        Some(UserTool::ReadFindings) => reading.findings(tool::task_id(arguments)?),
-        None => Err(ReadError(format!("there is no tool `{name}`: tools/list names the available ones"))),
+    match name.parse() {
+        Ok(UserTool::ListTasks) => reading.tasks(),
+        Ok(UserTool::ShowTask) => reading.task(tool::task_id(arguments)?),
+        Ok(UserTool::ReadFindings) => reading.findings(tool::task_id(arguments)?),
+        Err(strum::ParseError::VariantNotFound) => {
+            Err(ReadError(format!("there is no tool `{name}`: tools/list names the available ones")))
+        }
     }
 }

@@ -13,9 +13,11 @@ pub(crate) use run::{LoopRecord, QuestionRecord, RunRecord};
 pub(crate) use task::{TaskAdded, TaskAssigned, TaskProgress};
 
 use jiff::Timestamp;
+use strum::VariantArray as _;
 
 /// The tables that are projected from the log, in the order in which their rows are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum TableName {
     Runs,
     Tasks,
@@ -27,19 +29,10 @@ pub(crate) enum TableName {
 }
 
 impl TableName {
-    pub const ALL: [Self; 7] =
-        [Self::Runs, Self::Tasks, Self::Loops, Self::LoopReviews, Self::ReviewIssues, Self::Findings, Self::Questions];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Tasks => "tasks",
-            Self::Loops => "loops",
-            Self::LoopReviews => "loop_reviews",
-            Self::ReviewIssues => "review_issues",
-            Self::Findings => "findings",
-            Self::Questions => "questions",
-        }
+        self.into()
     }
 
     /// The columns that identify a row.

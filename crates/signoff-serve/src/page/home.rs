@@ -183,15 +183,7 @@ fn unlisted_tasks<'a>(page: &'a Home, sorted: &InboxTasks, over: bool) -> Vec<&'
     let listed = sorted.needs_attention.iter().chain(&sorted.interrupted).chain(&sorted.running).map(|task| task.id);
     let asked = page.questions.iter().filter_map(|question| question.task_id);
     let listed: BTreeSet<u64> = listed.chain(asked).collect();
-    let is_over = |task: &TaskRow| match task.status {
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    };
-    page.tasks.iter().filter(|task| is_over(task) == over && !listed.contains(&task.id)).collect()
+    page.tasks.iter().filter(|task| task.status.is_over() == over && !listed.contains(&task.id)).collect()
 }
 
 fn show_all(rest: usize) -> Markup {

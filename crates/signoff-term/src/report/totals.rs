@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{PartSection, TaskSection};
+use crate::fit::dollars;
 use crate::show::{AttemptRow, LedgerLine};
 use crate::stats::{ByReviewer, ByRole, Shares, add_usd};
 
@@ -102,7 +103,7 @@ impl Totals {
 
     /// `$0.84`, or `~$0.84` if computed from list prices.
     pub fn cost(&self) -> String {
-        format!("{}${:.2}", if self.cost_is_estimated { "~" } else { "" }, self.cost_usd)
+        dollars(self.cost_usd, self.cost_is_estimated)
     }
 }
 

@@ -171,10 +171,6 @@ fn is_called_plan(path: &Path, text: &str) -> bool {
 }
 
 fn dry_run(file: &TaskFile, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        console.json(file)?
-    } else {
-        console.text(&source::render_text(file))?
-    }
+    console.print(file, || source::render_text(file))?;
     Ok(CommandExit::Done)
 }

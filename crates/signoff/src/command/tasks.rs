@@ -26,11 +26,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let path = args.source.display().to_string();
     let file = read(args, &path)?;
-    if console.json {
-        console.json(&file)?
-    } else {
-        console.text(&source::render_text(&file))?
-    }
+    console.print(&file, || source::render_text(&file))?;
     Ok(CommandExit::Done)
 }
 

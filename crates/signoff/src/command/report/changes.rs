@@ -2,7 +2,7 @@
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::{Loop, Reason};
-use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_core::view::TaskRow;
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_term::report::{Changes, MAX_COUNTED_TASKS, TaskSection};
 
@@ -38,7 +38,7 @@ impl ChangeCounter {
         if is_signed_off && self.tasks > MAX_COUNTED_TASKS {
             return Changes::uncounted();
         }
-        if !is_over(row.status)
+        if !row.status.is_over()
             && has_worktree(repository, row)
             && let Ok(diff) = diff::diff_of_row(repository, row)
         {
@@ -114,15 +114,4 @@ fn not_landed() -> Changes {
 fn has_worktree(repository: &Repository, row: &TaskRow) -> bool {
     let path = row.worktree.as_deref().map(std::path::Path::new);
     path.is_some_and(|path| repository.worktree(path).is_ok_and(|worktree| worktree.exists()))
-}
-
-fn is_over(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    }
 }

@@ -276,11 +276,7 @@ fn id(spec: &TaskSpec) -> Option<String> {
 }
 
 fn print(report: &SlotsReport, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        console.json(report)?;
-    } else {
-        console.text(&report.text())?;
-    }
+    console.print(report, || report.text())?;
     Ok(CommandExit::Done)
 }
 
