@@ -5,12 +5,10 @@
 //! of the web UI; [`web`] serves them from a `web::Backend`, which the program implements.
 
 mod agent_mcp;
-mod http;
 pub mod page;
 mod tool;
 mod user_mcp;
 pub mod web;
 
-pub use agent_mcp::ReportSink;
-pub use http::McpServer;
+pub use agent_mcp::{McpServer, ReportSink};
 pub use user_mcp::{ReadError, TaskReader, serve_stdio};

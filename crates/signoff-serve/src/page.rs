@@ -3,29 +3,21 @@
 //! Nothing here does I/O or reads the clock. Pages work without JavaScript; the one script only refreshes them when
 //! something has changed. They comply with a content security policy without inline script and style.
 
-mod actions;
-mod add;
-mod assets;
 mod attempts;
 mod badges;
 mod chart;
-mod convergence;
 mod cycles;
 mod diff;
 mod findings;
+mod forms;
 mod frame;
 mod home;
-mod page_context;
-mod progress;
-mod question;
 mod report;
 mod run;
-mod stats;
 mod task;
 mod text;
 mod values;
 
-pub use assets::{ASSETS, Asset, asset};
 pub use frame::return_path;
 pub use values::{
     AddPage, Cost, DiffText, Home, NoticeKind, PageNotice, ReportHead, ReportOverview, ReviewerFigures, RoleFigures,
@@ -59,12 +51,12 @@ pub fn transcript(page: &TranscriptPage) -> String {
 
 /// `/stats`.
 pub fn stats(page: &StatsPage) -> String {
-    stats::page(page)
+    chart::stats_page(page)
 }
 
 /// `/add`.
 pub fn add(page: &AddPage, notice: Option<&PageNotice>) -> String {
-    add::page(page, notice)
+    forms::add_page(page, notice)
 }
 
 /// The page for a failed request.
@@ -75,4 +67,26 @@ pub fn error_page(status: u16, message: &str, hint: Option<&str>) -> String {
 /// A self-contained report file of a task or of all tasks of a run.
 pub fn report_file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
     report::file(head, tasks)
+}
+
+/// A file that is served as `/assets/NAME`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asset {
+    pub name: &'static str,
+    pub content_type: &'static str,
+    pub text: &'static str,
+}
+
+const STYLE: &str = include_str!("../assets/style.css");
+
+/// The style sheet, script and icon of the pages, built into the program.
+pub const ASSETS: [Asset; 3] = [
+    Asset { name: "style.css", content_type: "text/css; charset=utf-8", text: STYLE },
+    Asset { name: "live.js", content_type: "text/javascript; charset=utf-8", text: include_str!("../assets/live.js") },
+    Asset { name: "icon.svg", content_type: "image/svg+xml", text: include_str!("../assets/icon.svg") },
+];
+
+/// The asset with this name.
+pub fn asset(name: &str) -> Option<Asset> {
+    ASSETS.into_iter().find(|asset| asset.name == name)
 }

@@ -1,45 +1,62 @@
-//! The MCP tools, one file each: name, description and input schema.
-
-mod add_plan_group;
-pub mod list_tasks;
-pub mod read_findings;
-mod set_loop_review_result;
-mod set_review_result;
-pub mod show_task;
-mod write_task;
+//! The MCP tools: name, description and input schema of each.
 
 use std::sync::Arc;
 
 use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::{Map, Value, json};
 use signoff_core::report_token::ReportTool;
+use strum::VariantArray as _;
 
 use crate::user_mcp::ReadError;
 
 /// The definition of a reporting tool for agents.
 pub fn report_tool(tool: ReportTool) -> Tool {
     let (description, schema) = match tool {
-        ReportTool::SetLoopReviewResult => (set_loop_review_result::DESCRIPTION, set_loop_review_result::schema()),
-        ReportTool::SetReviewResult => (set_review_result::DESCRIPTION, set_review_result::schema()),
-        ReportTool::WriteTask => (write_task::DESCRIPTION, write_task::schema()),
-        ReportTool::AddPlanGroup => (add_plan_group::DESCRIPTION, add_plan_group::schema()),
+        ReportTool::SetLoopReviewResult => ("Report review results for a specific loop", loop_review_schema()),
+        ReportTool::SetReviewResult => ("Report review results for the run as a whole", review_schema()),
+        ReportTool::WriteTask => {
+            ("Write one task of the specification. Writing a task with the same id again replaces it", task_schema())
+        }
+        ReportTool::AddPlanGroup => (
+            "Add a group of tasks that may be worked at once, after all groups added before. Every task is in one group",
+            plan_group_schema(),
+        ),
     };
     Tool::new(tool.as_str(), description, schema_object(schema))
 }
 
-/// The read-only tools for users' clients.
-pub fn user_tools() -> Vec<Tool> {
-    [
-        (list_tasks::NAME, list_tasks::DESCRIPTION, json!({ "type": "object", "properties": {} })),
-        (show_task::NAME, show_task::DESCRIPTION, task_id_schema()),
-        (read_findings::NAME, read_findings::DESCRIPTION, task_id_schema()),
-    ]
-    .into_iter()
-    .map(|(name, description, schema)| {
+/// A read-only tool for users' clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::EnumString, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
+pub enum UserTool {
+    ListTasks,
+    ShowTask,
+    ReadFindings,
+}
+
+impl UserTool {
+    fn definition(self) -> Tool {
+        let (description, schema) = match self {
+            Self::ListTasks => (
+                "List all tasks with their status, verdict and cost, and the questions that wait for a person",
+                json!({ "type": "object", "properties": {} }),
+            ),
+            Self::ShowTask => {
+                ("Show one task: its reviews cycle by cycle, attempts, findings, costs and files", task_id_schema())
+            }
+            Self::ReadFindings => (
+                "Read what reviewers found in one task over all cycles, each finding with its state and who decided it",
+                task_id_schema(),
+            ),
+        };
         let read_only = ToolAnnotations::new().read_only(true).open_world(false);
-        Tool::new(name, description, schema_object(schema)).with_annotations(read_only)
-    })
-    .collect()
+        Tool::new(<&str>::from(self), description, schema_object(schema)).with_annotations(read_only)
+    }
+}
+
+/// The definitions of the read-only tools.
+pub fn user_tools() -> Vec<Tool> {
+    UserTool::VARIANTS.iter().map(|tool| tool.definition()).collect()
 }
 
 /// Reads the `id` argument of a tool: the number of a task.
@@ -54,12 +71,60 @@ pub fn task_id(arguments: &Map<String, Value>) -> Result<u64, ReadError> {
 }
 
 fn task_id_schema() -> Value {
+    let id = json!({ "type": "integer", "description": "The task's number" });
+    json!({ "type": "object", "properties": { "id": id }, "required": ["id"] })
+}
+
+/// The review of one loop.
+fn loop_review_schema() -> Value {
+    let mut properties = result_properties();
+    properties["loopId"] = json!({ "type": "string", "description": "The loop being reviewed" });
+    properties["taskId"] = json!({
+        "type": "string",
+        "description": "The task that was reviewed (optional for checkpoint reviews)"
+    });
+    json!({ "type": "object", "properties": properties, "required": ["loopId", "passed"] })
+}
+
+/// The review of a run: its tasks, its groups, or all its changes.
+fn review_schema() -> Value {
+    json!({ "type": "object", "properties": result_properties(), "required": ["passed"] })
+}
+
+/// One task of a specification.
+fn task_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "id": { "type": "integer", "description": "The task's number" }
+            "id": { "type": "string", "description": "A short name of its own" },
+            "title": { "type": "string", "description": "One line" },
+            "description": {
+                "type": "string",
+                "description": "What to build and how to tell that it is done"
+            },
+            "depends_on": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "The ids of the tasks that must be done before"
+            }
         },
-        "required": ["id"]
+        "required": ["id", "title"]
+    })
+}
+
+/// Tasks that may run in parallel.
+fn plan_group_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "tasks": {
+                "type": "array",
+                "items": { "type": "string" },
+                "minItems": 1,
+                "description": "The ids of the tasks"
+            }
+        },
+        "required": ["tasks"]
     })
 }
 

@@ -11,7 +11,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Map, Value};
 
 use crate::agent_mcp::server_info;
-use crate::tool;
+use crate::tool::{self, UserTool};
 
 /// Reads tasks and findings. Calls may block on the disk.
 pub trait TaskReader: Send + Sync + 'static {
@@ -77,10 +77,12 @@ impl ServerHandler for UserMcp {
 }
 
 fn call_tool_by_name(reading: &dyn TaskReader, name: &str, arguments: &Map<String, Value>) -> Result<Value, ReadError> {
-    match name {
-        tool::list_tasks::NAME => reading.tasks(),
-        tool::show_task::NAME => reading.task(tool::task_id(arguments)?),
-        tool::read_findings::NAME => reading.findings(tool::task_id(arguments)?),
-        _ => Err(ReadError(format!("there is no tool `{name}`: tools/list names the available ones"))),
+    match name.parse() {
+        Ok(UserTool::ListTasks) => reading.tasks(),
+        Ok(UserTool::ShowTask) => reading.task(tool::task_id(arguments)?),
+        Ok(UserTool::ReadFindings) => reading.findings(tool::task_id(arguments)?),
+        Err(strum::ParseError::VariantNotFound) => {
+            Err(ReadError(format!("there is no tool `{name}`: tools/list names the available ones")))
+        }
     }
 }

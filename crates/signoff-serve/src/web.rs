@@ -7,14 +7,10 @@ mod app_state;
 mod auth;
 mod backend;
 mod connections;
-mod form;
-mod headers;
+mod extract;
 mod live_updates;
 mod pages;
-mod path_params;
 mod routes;
-mod token;
-mod write_timeout;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -30,14 +26,13 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use app_state::{AppState, error_response, page_not_found};
-use auth::{AuthDecision, DenyReason, RequestAuth};
+use auth::{AuthDecision, DenyReason, RequestAuth, SecretToken};
 pub use backend::{
     ActionOutcome, AddTask, Backend, ChangeSet, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction,
 };
 pub use connections::ConnectionLimits;
 use live_updates::LiveUpdates;
 pub use routes::{ROUTES, WebRoute};
-use token::SecretToken;
 
 /// Maximum size of a submitted form.
 const MAX_FORM_BYTES: usize = 64 * 1024;
@@ -132,11 +127,11 @@ fn router(state: Arc<AppState>) -> Router {
 async fn authenticate(State(state): State<Arc<AppState>>, request: Request, next: Next) -> Response {
     let answer = match state.auth.check(request.method(), request.uri(), request.headers()) {
         AuthDecision::Allow => next.run(request).await,
-        AuthDecision::AllowPublic => headers::close_connection(next.run(request).await),
+        AuthDecision::AllowPublic => app_state::close_connection(next.run(request).await),
         AuthDecision::SetCookie { redirect_to: to } => set_cookie_and_redirect(&state.auth, &to),
-        AuthDecision::Deny(denied) => headers::close_connection(self::deny_response(denied)),
+        AuthDecision::Deny(denied) => app_state::close_connection(self::deny_response(denied)),
     };
-    headers::add_default_headers(answer)
+    app_state::add_default_headers(answer)
 }
 
 /// Sets the session cookie and redirects to the same page without the token. The URL with the token is not sent as a

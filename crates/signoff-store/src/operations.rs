@@ -255,7 +255,7 @@ pub(crate) fn check(tx: &dyn Transaction) -> Result<Vec<String>, StoreError> {
     if problems.is_empty() {
         let mut expected: BTreeMap<TableName, TableRows> = BTreeMap::new();
         fold.rows().iter().for_each(|row| write_row(&mut expected, row));
-        for table in TableName::ALL {
+        for &table in TableName::ALL {
             let should = expected.remove(&table).unwrap_or_default();
             problems.extend(differences(table, &should, &tx.rows(table)?));
         }

@@ -2,22 +2,22 @@
 //!
 //! This module and `crate::projection` define the contents of rows; a back end only stores cells.
 
-mod cell;
-mod question;
 mod read;
 mod review;
 mod run;
 mod task;
 
-pub(crate) use cell::{Cell, KeyPart};
-pub(crate) use question::QuestionRecord;
 pub(crate) use read::{CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
 pub(crate) use review::{FindingRecord, IssueRecord, ReviewRecord};
-pub(crate) use run::{LoopRecord, RunRecord};
+pub(crate) use run::{LoopRecord, QuestionRecord, RunRecord};
 pub(crate) use task::{TaskAdded, TaskAssigned, TaskProgress};
 
+use jiff::Timestamp;
+use strum::VariantArray as _;
+
 /// The tables that are projected from the log, in the order in which their rows are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum TableName {
     Runs,
     Tasks,
@@ -29,19 +29,10 @@ pub(crate) enum TableName {
 }
 
 impl TableName {
-    pub const ALL: [Self; 7] =
-        [Self::Runs, Self::Tasks, Self::Loops, Self::LoopReviews, Self::ReviewIssues, Self::Findings, Self::Questions];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Runs => "runs",
-            Self::Tasks => "tasks",
-            Self::Loops => "loops",
-            Self::LoopReviews => "loop_reviews",
-            Self::ReviewIssues => "review_issues",
-            Self::Findings => "findings",
-            Self::Questions => "questions",
-        }
+        self.into()
     }
 
     /// The columns that identify a row.
@@ -152,5 +143,90 @@ impl TableRow {
             Self::Finding(row) => row.columns(),
             Self::Question(row) => row.columns(),
         }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cell {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(String),
+}
+
+/// One column of a key. Numbers sort numerically.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum KeyPart {
+    Number(u64),
+    Text(String),
+}
+
+impl From<u64> for KeyPart {
+    fn from(number: u64) -> Self {
+        Self::Number(number)
+    }
+}
+
+impl From<&str> for KeyPart {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<KeyPart> for Cell {
+    fn from(part: KeyPart) -> Self {
+        match part {
+            KeyPart::Number(number) => number.into(),
+            KeyPart::Text(text) => Self::Text(text),
+        }
+    }
+}
+
+impl From<u64> for Cell {
+    /// SQLite integers are signed; larger values do not occur.
+    fn from(number: u64) -> Self {
+        Self::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<u32> for Cell {
+    fn from(number: u32) -> Self {
+        Self::Integer(number.into())
+    }
+}
+
+impl From<bool> for Cell {
+    fn from(truth: bool) -> Self {
+        Self::Integer(truth.into())
+    }
+}
+
+impl From<f64> for Cell {
+    fn from(number: f64) -> Self {
+        Self::Real(number)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<Timestamp> for Cell {
+    fn from(at: Timestamp) -> Self {
+        Self::Text(at.to_string())
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
     }
 }

@@ -2,10 +2,8 @@
 
 mod connection;
 mod error_mapping;
-mod existing_ids;
 mod lease_file;
 mod query;
-mod schema;
 mod transaction;
 
 use std::path::{Path, PathBuf};

@@ -13,7 +13,8 @@ use crate::{Claims, StoreError};
 type StoreResult<T> = Result<T, StoreError>;
 
 /// Counters for unique ids.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Counter {
     Task,
     Run,
@@ -21,10 +22,7 @@ pub(crate) enum Counter {
 
 impl Counter {
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Task => "task",
-            Self::Run => "run",
-        }
+        self.into()
     }
 }
 

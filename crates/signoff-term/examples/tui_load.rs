@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p signoff-term --example tui_load [SECONDS]` prints the processor time of one second.
 
+use crossterm::event::KeyCode;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use signoff_core::review::{Review, ReviewerKind, Usage, Verdict};
 use signoff_core::view::RunView;
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
-use signoff_term::tui::{Theme, Tui, TuiKey, TuiMode};
+use signoff_term::tui::{Theme, Tui, TuiMode};
 
 const LOOPS: u64 = 64;
 const FACTS: u64 = 100;
@@ -31,7 +32,7 @@ fn main() {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(5);
     let mut world = World::new();
     let log = world.live(seconds);
-    for (what, keys) in [("the list", vec![]), ("a transcript", vec![TuiKey::Enter, TuiKey::Char('4')])] {
+    for (what, keys) in [("the list", vec![]), ("a transcript", vec![KeyCode::Enter, KeyCode::Char('4')])] {
         let (spent, frames) = shown(&log, &keys, seconds);
         let each = spent.as_secs_f64() * 1000.0 / seconds as f64;
         println!(
@@ -43,7 +44,7 @@ fn main() {
 }
 
 /// Displays a log at its own speed, and returns the processor time and the number of frames.
-fn shown(log: &[RecordedFact], keys: &[TuiKey], seconds: u64) -> (Duration, u64) {
+fn shown(log: &[RecordedFact], keys: &[KeyCode], seconds: u64) -> (Duration, u64) {
     let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a screen");
     let mut tui = Tui::new(TuiMode::Watching, Theme::Color);
     let begun = processor();

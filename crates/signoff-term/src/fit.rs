@@ -72,6 +72,26 @@ pub fn pad(text: &str, columns: usize) -> String {
     padded
 }
 
+/// Lays out rows in columns, two spaces apart. `is_number` tells which columns are right-aligned.
+pub fn table(rows: &[Vec<String>], is_number: impl Fn(usize) -> bool) -> Vec<String> {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let wide = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
+    let widths: Vec<usize> = (0..count).map(|column| wide(column).unwrap_or(0)).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| match is_number(column) {
+            true => " ".repeat(width.saturating_sub(columns(cell))) + cell,
+            false => pad(cell, *width),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+/// `$0.12`, or `~$0.12` if it is computed from list prices.
+pub fn dollars(usd: f64, is_estimated: bool) -> String {
+    format!("{}${usd:.2}", if is_estimated { "~" } else { "" })
+}
+
 /// `1 cycle`, `2 cycles`.
 pub fn count(number: impl Into<u64>, word: &str) -> String {
     match number.into() {

@@ -2,7 +2,6 @@
 //!
 //! `ReportDocument` is the value; each output format has its own module. Every format escapes text from agents.
 
-mod changes;
 pub mod junit;
 pub mod markdown;
 mod result;
@@ -14,10 +13,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::escaped_json;
 
-pub use changes::{Changes, MAX_COUNTED_TASKS};
 pub use result::{ReportResult, result_of_report, result_of_task};
 pub use sections::{PartSection, RunSection, TaskSection};
-pub use totals::{FindingCounts, Totals};
+pub use totals::{Changes, FindingCounts, MAX_COUNTED_TASKS, Totals};
 
 use crate::json::VERSION;
 
@@ -67,9 +65,9 @@ impl ReportDocument {
         about: DocumentSubject,
         made_at: String,
         run: Option<RunSection>,
-        sections: (Vec<PartSection>, Vec<TaskSection>),
+        parts: Vec<PartSection>,
+        tasks: Vec<TaskSection>,
     ) -> Self {
-        let (parts, tasks) = sections;
         let totals = Totals::new(&parts, &tasks);
         Self { version: VERSION, subject: about, made_at, run, parts, tasks, totals }
     }

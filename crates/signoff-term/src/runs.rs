@@ -173,15 +173,7 @@ fn next_commands(run: &RunRow, blockers: &[&TaskRow], snapshot: &ProjectSnapshot
 }
 
 fn is_unfinished(task: &TaskRow, run: &RunRow) -> bool {
-    let over = match task.status {
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    };
-    task.run_id == Some(run.id) && !over
+    task.run_id == Some(run.id) && !task.status.is_over()
 }
 
 /// Whether a person must resolve this task before the run can continue.

@@ -8,19 +8,17 @@ mod canvas;
 mod dialog;
 mod head;
 mod inbox_hints;
-mod key;
 mod key_hints;
 mod list;
 mod model;
 mod pane;
-mod request;
 mod row;
 mod screen;
 mod tally;
-mod theme;
 
 use jiff::Timestamp;
-use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::ids::{AttemptId, FindingId, LoopId, RunId, TaskId};
+use signoff_core::machine::FinalVerdict;
 use signoff_core::view::TaskRow;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 
@@ -28,12 +26,11 @@ use self::dialog::Dialog;
 use self::list::TaskList;
 use self::model::TuiModel;
 use self::pane::OpenLoop;
-use crate::dialogue::QuestionDialogue;
+use crate::dialogue::{QuestionDecision, QuestionDialogue};
+use crate::show::TaskReport;
 
+pub use canvas::Theme;
 pub use inbox_hints::InboxHints;
-pub use key::TuiKey;
-pub use request::{DataRequest, ReplayControl, ReplayState, TaskDecision, TuiData, TuiRequest};
-pub use theme::Theme;
 
 /// How the UI is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +106,7 @@ impl Tui {
             opened.invalidate();
         }
         if let (true, LoopFact::Said { attempt, line }) = (own, fact) {
-            opened.add_live_line((recorded.run, loop_id, *attempt), line);
+            opened.add_live_line(recorded.run, loop_id, *attempt, line);
         }
     }
 
@@ -117,7 +114,7 @@ impl Tui {
     pub fn add_live_line(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId, line: &str) {
         self.model.set_live_line(run, loop_id, line);
         if let Some(opened) = &mut self.opened {
-            opened.add_live_line((run, loop_id, attempt), line);
+            opened.add_live_line(run, loop_id, attempt, line);
         }
         self.dirty = true;
     }
@@ -191,4 +188,84 @@ impl Tui {
             Some(_) | None => {}
         }
     }
+}
+
+/// A request to the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TuiRequest {
+    /// Leave the UI. Running work continues.
+    Quit,
+    /// Ctrl-C: shut down; the second one stops the agents.
+    Interrupt,
+    /// A question was answered or postponed.
+    QuestionDecided(QuestionDecision),
+    Decide(TaskId, TaskDecision),
+    Load(DataRequest),
+    Replay(ReplayControl),
+}
+
+/// A person's decision about a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskDecision {
+    Retry,
+    Cancel,
+    Edit { verdict: FinalVerdict, reason: String },
+    Dispute { finding: FindingId, reason: String },
+}
+
+/// Data that the UI needs. The `TuiData` variant of the same name answers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DataRequest {
+    Report(TaskId),
+    Diff(TaskId),
+    /// The output of an agent so far, then its new output in chunks. Replaces an earlier request for a transcript.
+    Transcript {
+        run: RunId,
+        loop_id: LoopId,
+        attempt: AttemptId,
+    },
+}
+
+/// A control command for a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayControl {
+    Faster,
+    Slower,
+    /// Pause or continue.
+    Pause,
+}
+
+/// Requested data. The UI ignores data that it no longer needs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TuiData {
+    Report {
+        task: TaskId,
+        report: Box<TaskReport>,
+    },
+    Diff {
+        task: TaskId,
+        /// The output of `git diff`.
+        patch: String,
+        /// The output of `git diff --stat`.
+        stat: String,
+    },
+    /// The next chunk.
+    Transcript {
+        run: RunId,
+        loop_id: LoopId,
+        attempt: AttemptId,
+        text: String,
+    },
+    /// The state of a replay.
+    ReplayState(ReplayState),
+}
+
+/// The state of a replay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplayState {
+    /// For display: `4×`, `max`.
+    pub speed: String,
+    pub paused: bool,
+    /// All events have been shown.
+    pub ended: bool,
 }

@@ -1,11 +1,12 @@
 //! Parses the command line, runs one command and turns its result into an exit code.
 
-mod internal_process;
-
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{ArgAction, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use signoff_engine::agent::acp;
+use signoff_engine::{builtin, process};
 
 use crate::command::{
     add, agents, answer, cancel, completions, config, configure, demo, diff, dispute, doctor, edit, export, import,
@@ -108,7 +109,7 @@ enum CliCommand {
 
 /// Runs the program.
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
-    match internal_process::from_arguments(&arguments) {
+    match InternalProcess::from_arguments(&arguments) {
         Some(part) => part.run(),
         None => run_command(arguments).into(),
     }
@@ -210,6 +211,45 @@ fn print_error(end: Result<CommandExit, CliError>) -> CommandExit {
 fn print_clap_error(error: &clap::Error) -> CommandExit {
     error.print().ok();
     if error.use_stderr() { CommandExit::Usage } else { CommandExit::Done }
+}
+
+/// An internal process with its arguments.
+enum InternalProcess {
+    /// Supervises one agent; the argument is the attempt's directory.
+    Supervisor(PathBuf),
+    /// Runs the rest of the command line and kills it when signoff ends.
+    Escort(Vec<OsString>),
+    /// Runs the project's checks.
+    Checks(PathBuf),
+    /// Acts as the demo's agent.
+    Demo,
+    /// Runs the rest of the command line as an agent and speaks the Agent Client Protocol with it.
+    Acp(Vec<OsString>),
+}
+
+impl InternalProcess {
+    /// Returns the internal process that the arguments ask for, if any.
+    fn from_arguments(arguments: &[OsString]) -> Option<Self> {
+        let second = || arguments.get(2).map(PathBuf::from);
+        match arguments.get(1)?.to_str()? {
+            process::SUPERVISOR_SUBCOMMAND => second().map(Self::Supervisor),
+            process::ESCORT_SUBCOMMAND => Some(Self::Escort(arguments[2..].to_vec())),
+            "__checks" => second().map(Self::Checks),
+            "__demo" => Some(Self::Demo),
+            acp::ACP_SUBCOMMAND => Some(Self::Acp(arguments[2..].to_vec())),
+            _ => None,
+        }
+    }
+
+    fn run(self) -> ExitCode {
+        match self {
+            Self::Supervisor(directory) => process::run_supervisor(&directory),
+            Self::Escort(words) => process::run_escort(&words),
+            Self::Checks(list) => builtin::checks::run(&list),
+            Self::Demo => builtin::demo::run(),
+            Self::Acp(arguments) => builtin::acp::run(&arguments),
+        }
+    }
 }
 
 #[cfg(test)]

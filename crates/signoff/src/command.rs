@@ -36,12 +36,16 @@ pub mod show;
 pub mod stats;
 pub mod status;
 pub mod tasks;
-mod value_parsers;
 pub mod watch;
 pub mod work;
 pub mod workflow;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use signoff_core::contract::Contract;
 use signoff_core::ids::{RunId, TaskId};
+use signoff_core::policy::Effort;
+use signoff_core::review::{FailThreshold, ReviewerKind};
+use signoff_core::source::TaskFormat;
 use signoff_engine::run_state::RunState;
 use signoff_store::Store;
 use signoff_term::json::{AddReport, RunReport};
@@ -71,4 +75,48 @@ fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Consol
         console.text(text)?;
     }
     Ok(CommandExit::Done)
+}
+
+/// Parses the name of a contract.
+fn contract_parser() -> impl TypedValueParser<Value = Contract> {
+    PossibleValuesParser::new(Contract::ALL.map(Contract::as_str))
+        .try_map(|word| Contract::parse(&word).ok_or("no such contract"))
+}
+
+/// Parses the kind of a reviewer.
+fn reviewer_kind_parser() -> impl TypedValueParser<Value = ReviewerKind> {
+    PossibleValuesParser::new(ReviewerKind::ALL.map(ReviewerKind::as_str))
+        .try_map(|word| ReviewerKind::parse(&word).ok_or("no such role"))
+}
+
+/// Parses the severity that fails a gate.
+fn severity_parser() -> impl TypedValueParser<Value = FailThreshold> {
+    PossibleValuesParser::new(FailThreshold::NAMES)
+        .try_map(|word| FailThreshold::parse(&word).ok_or("no such severity"))
+}
+
+/// Parses an effort level.
+fn effort_parser() -> impl TypedValueParser<Value = Effort> {
+    PossibleValuesParser::new(Effort::ALL.map(Effort::as_str))
+        .try_map(|word| Effort::parse(&word).ok_or("no such effort"))
+}
+
+/// Parses the format of a plan file; accepts common aliases.
+fn task_format_parser() -> impl TypedValueParser<Value = TaskFormat> {
+    let words = TaskFormat::ALL.map(|format| PossibleValue::new(format.as_str()).aliases(aliases(format)));
+    PossibleValuesParser::new(words).try_map(|word| {
+        let means = |format: &TaskFormat| format.as_str() == word || aliases(*format).contains(&word.as_str());
+        TaskFormat::ALL.into_iter().find(means).ok_or("no such format")
+    })
+}
+
+fn aliases(format: TaskFormat) -> &'static [&'static str] {
+    match format {
+        TaskFormat::PlanMarkdown => &["plan", "plan-markdown"],
+        TaskFormat::SpecKit => &["spec-kit", "speckit"],
+        TaskFormat::OpenSpec => &["open-spec", "openspec"],
+        TaskFormat::TaskMaster => &["task-master", "taskmaster"],
+        TaskFormat::Text => &["spec", "specification"],
+        TaskFormat::Kiro | TaskFormat::Bmad | TaskFormat::Beads => &[],
+    }
 }

@@ -89,6 +89,11 @@ impl Console {
         self.data(&(escaped_json(&text) + "\n"))
     }
 
+    /// Writes the result of a command: as JSON with `--json`, otherwise as text.
+    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), CliError> {
+        if self.json { self.json(value) } else { self.text(&text()) }
+    }
+
     /// Writes one JSON document on a line of its own.
     pub fn json_line(&self, value: &impl Serialize) -> Result<(), CliError> {
         let text =

@@ -5,6 +5,7 @@ pub mod replace;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use signoff_engine::remove_tree;
@@ -46,19 +47,8 @@ pub fn temporary_directory(purpose: &str) -> Result<PathBuf, CliError> {
     let above = above.canonicalize().map_err(|error| failed(&above, error))?;
     let (process, time) = (std::process::id(), now().as_nanosecond());
     let path = above.join(format!("signoff-{purpose}-{process}-{time}"));
-    create_private_dir(&path).map_err(|error| failed(&path, error))?;
+    fs::DirBuilder::new().mode(0o700).create(&path).map_err(|error| failed(&path, error))?;
     Ok(path)
-}
-
-#[cfg(unix)]
-fn create_private_dir(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new().mode(0o700).create(path)
-}
-
-#[cfg(not(unix))]
-fn private(path: &Path) -> std::io::Result<()> {
-    fs::create_dir(path)
 }
 
 /// A temporary directory that is removed on drop.
@@ -250,14 +240,6 @@ pub fn is_on_path(program: &str) -> bool {
 }
 
 /// Whether a file is executable.
-#[cfg(unix)]
 pub fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
-}
-
-/// Whether a file is executable.
-#[cfg(not(unix))]
-pub fn is_executable(path: &Path) -> bool {
-    path.is_file()
 }

@@ -49,7 +49,7 @@ fn check_task(project: &Project, spec: &TaskSpec) -> Result<(), CliError> {
 
 /// Checks that a run can continue with its recorded workflows. `again` is a finished loop that restarts. `only` limits
 /// the tasks that the run may take from the queue; empty means all.
-pub fn check_run(project: &Project, run: RunId, (again, only): (Option<&LoopId>, &[TaskId])) -> Result<(), CliError> {
+pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[TaskId]) -> Result<(), CliError> {
     check_environment(project)?;
     let run_state = RunState::from_log(run, &project.store.log(run)?);
     check_pending_parts(project, &run_state, only)?;
@@ -314,11 +314,11 @@ fn check_one(project: &Project, agent: &AgentConfig) -> Result<(), CliError> {
     };
     let key = if agent.command.is_empty() { "kind" } else { "command" };
     let failure = CliError::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);
-    Err(with_origin(project, failure, (agent, key)))
+    Err(with_origin(project, failure, agent, key))
 }
 
 /// Adds the location of an agent's setting to an error. An agent that is named after its kind may have none.
-fn with_origin(project: &Project, failure: CliError, (agent, key): (&AgentConfig, &str)) -> CliError {
+fn with_origin(project: &Project, failure: CliError, agent: &AgentConfig, key: &str) -> CliError {
     let key = format!("agents.{}.{key}", agent.name);
     match project.settings.origins().into_iter().find(|row| row.key == key) {
         Some(row) => failure.at(row.origin.to_string()),

@@ -32,6 +32,14 @@ impl TaskStatus {
         Self::Cancelled,
     ];
 
+    /// Whether the work has ended, with or without an approval.
+    pub fn is_over(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed | Self::Stuck | Self::Cancelled => true,
+            Self::Pending | Self::InProgress | Self::Waiting | Self::Paused | Self::Blocked => false,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",

@@ -5,8 +5,7 @@ use signoff_core::merge::render::plain_text::visible;
 use signoff_term::fit::span;
 use signoff_term::show::{AttemptRow, PersonDecision};
 
-use super::frame::{PageFrame, PageSubject};
-use super::page_context::{ElementIds, PageContext};
+use super::frame::{ElementIds, PageContext, PageFrame, PageSubject};
 use super::values::{Cost, RoleFigures, TranscriptPage, TranscriptTail};
 use super::{badges, text};
 
@@ -155,6 +154,5 @@ pub fn page(page: &TranscriptPage) -> String {
             (transcript_text(&page.transcript, PAGE_BYTES))
         }
     };
-    let (project, about) = (page.project.as_str(), PageSubject::Task(page.task));
-    PageFrame { title: &title, project, subject: about, notice: None, attention_count: None, body }.into_string()
+    PageFrame::new(&title, &page.project, PageSubject::Task(page.task), body).into_string()
 }

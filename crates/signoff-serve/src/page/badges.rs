@@ -3,14 +3,15 @@
 use jiff::Timestamp;
 use maud::{Markup, html};
 use signoff_core::view::{TaskRow, TaskState};
-use signoff_term::fit::{cut, span};
+use signoff_term::fit::{self, cut, span};
 use signoff_term::status;
 
 use super::text;
 use super::values::Cost;
 
 /// The colour of a badge. The text of the badge carries the same information.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum Tone {
     Good,
     Bad,
@@ -21,13 +22,7 @@ pub enum Tone {
 
 impl Tone {
     pub fn class(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Bad => "bad",
-            Self::Warn => "warn",
-            Self::Busy => "busy",
-            Self::Quiet => "quiet",
-        }
+        self.into()
     }
 
     /// The tone of a task state. Only approved work is good.
@@ -96,7 +91,7 @@ pub fn status_details(task: &TaskRow) -> String {
 
 /// `$0.12`, or `~$0.12` if it is estimated from list prices.
 pub fn dollars(cost: Cost) -> String {
-    format!("{}${:.2}", if cost.is_estimated { "~" } else { "" }, cost.usd)
+    fit::dollars(cost.usd, cost.is_estimated)
 }
 
 /// The cost of a task.

@@ -1,13 +1,14 @@
-//! SVG charts, each with the same data as a table.
+//! SVG charts, each with the same data as a table, and the statistics page that shows them.
 //!
 //! They are narrow so that their text is readable on a phone. Colours come from the style sheet.
 
 use maud::{Markup, html};
-use signoff_term::fit::{cut, span};
+use signoff_term::fit::{count, cut, span};
 
 use super::badges;
-use super::convergence::CycleChange;
-use super::values::{ReviewerFigures, RoleFigures};
+use super::cycles::CycleChange;
+use super::frame::{PageFrame, PageSubject};
+use super::values::{ReviewerFigures, RoleFigures, StatsPage};
 
 /// The width of every chart.
 const WIDTH: f64 = 360.0;
@@ -264,4 +265,33 @@ pub fn counts(id: &str, title: &'static str, counted: &[(String, u64)]) -> Marku
 /// Rounds to a tenth of a unit; more precision is not visible.
 fn round(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
+}
+
+/// The statistics page over all tasks.
+pub fn stats_page(page: &StatsPage) -> String {
+    let body = html! {
+        h1 { "Statistics" }
+        section #stats data-live aria-label="Figures" { (figures(page)) }
+    };
+    PageFrame::new("Statistics", &page.project, PageSubject::Everything, body).into_string()
+}
+
+fn figures(page: &StatsPage) -> Markup {
+    let cycles: Vec<(String, u64)> =
+        page.cycles.iter().map(|(cycles, tasks)| (count(*cycles, "cycle"), *tasks)).collect();
+    let stops: Vec<(String, u64)> =
+        page.stops.iter().map(|(reason, tasks)| (super::text::spaced(reason), *tasks)).collect();
+    html! {
+        p.lead {
+            (count(page.approved, "task")) " approved"
+            @if let Some(cost) = page.cost_per_approved { ", " (badges::dollars(cost)) " each" }
+        }
+        @if page.roles.is_empty() && page.reviewers.is_empty() { p.hint { "No task has run yet." } }
+        div.charts {
+            @if !page.reviewers.is_empty() { (reviewers("reviewers", &page.reviewers)) }
+            @if !page.roles.is_empty() { (roles("roles", &page.roles)) }
+            @if !cycles.is_empty() { (counts("cycles", "Cycles to approval, by tasks", &cycles)) }
+            @if !stops.is_empty() { (counts("stops", "Why tasks stopped", &stops)) }
+        }
+    }
 }

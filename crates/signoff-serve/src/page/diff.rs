@@ -13,8 +13,7 @@ use patch::{PatchChange, PatchHunk, PatchLine, PatchMark};
 pub use patch::{PatchFile, parse};
 
 use super::badges::{self, Tone};
-use super::frame::{PageFrame, PageSubject};
-use super::page_context::{Anchors, ElementIds, PageContext};
+use super::frame::{Anchors, ElementIds, PageContext, PageFrame, PageSubject};
 use super::text;
 use super::values::{DiffText, TaskPage};
 
@@ -44,8 +43,7 @@ pub fn page(page: &TaskPage) -> String {
             }
         }
     };
-    let (project, about) = (page.project.as_str(), PageSubject::Task(task.id));
-    PageFrame { title: &title, project, subject: about, notice: None, attention_count: None, body }.into_string()
+    PageFrame::new(&title, &page.project, PageSubject::Task(task.id), body).into_string()
 }
 
 /// The stat line, findings in other files, and the changed files.
@@ -60,7 +58,7 @@ pub fn diff_view(diff: &DiffText, files: &[PatchFile], ledger: &[LedgerLine], se
             @for line in elsewhere { (note(line, &anchors)) }
         }
         @for (index, file) in files.iter().enumerate() {
-            (one_file(file, &notes(&files[index..], ledger), (&names.next_id(&file.path), &anchors), &mut room))
+            (one_file(file, &notes(&files[index..], ledger), &names.next_id(&file.path), &anchors, &mut room))
         }
         (text::left_out_note(diff.left_out))
         (not_shown(diff))
@@ -103,7 +101,7 @@ fn notes<'a>(files: &[PatchFile], ledger: &'a [LedgerLine]) -> FileNotes<'a> {
     notes
 }
 
-fn one_file(file: &PatchFile, notes: &FileNotes, (id, anchors): (&str, &Anchors), room: &mut usize) -> Markup {
+fn one_file(file: &PatchFile, notes: &FileNotes, id: &str, anchors: &Anchors, room: &mut usize) -> Markup {
     let fits = file.lines() <= *room;
     *room -= if fits { file.lines() } else { 0 };
     let is_short = file.lines() <= MAX_EXPANDED_LINES && (file.lines() > 0 || !notes.is_empty());

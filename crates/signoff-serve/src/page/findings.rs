@@ -6,11 +6,10 @@ use signoff_term::fit::cut;
 use signoff_term::show::{ClaimLine, FindingLine, LedgerLine, Sighting, StateChange};
 
 use super::badges::{self, Tone};
-use super::convergence;
 use super::diff::PatchFile;
-use super::page_context::{Anchors, PageContext};
+use super::frame::{Anchors, PageContext};
 use super::values::{ReviewHistory, TypedFields};
-use super::{frame, text};
+use super::{cycles, frame, text};
 
 /// Maximum length of a finding's heading.
 const HEADING_LENGTH: usize = 160;
@@ -29,7 +28,7 @@ pub fn all(judged: ReviewHistory, setting: PageContext, context: FindingContext)
     let anchors = Anchors::new(judged.ledger, setting);
     let one = |index: &usize| judged.ledger.get(*index);
     html! {
-        @for group in convergence::related(judged) {
+        @for group in cycles::related(judged) {
             @if group.len() > 1 {
                 div.related role="group" aria-label="Related findings" {
                     p.hint { "Related: they are about the same lines." }

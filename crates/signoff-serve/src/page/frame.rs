@@ -1,7 +1,11 @@
-//! The frame of every page: HTML head, navigation and notices.
+//! The frame of every page (HTML head, navigation, notices), and the ids of its elements.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use maud::{DOCTYPE, Markup, html};
 use signoff_term::fit::cut;
+use signoff_term::show::LedgerLine;
 
 use super::text;
 use super::values::{NoticeKind, PageNotice};
@@ -18,13 +22,12 @@ pub enum PageSubject {
 
 /// A page's content and metadata.
 pub struct PageFrame<'a> {
-    pub title: &'a str,
-    pub project: &'a str,
-    pub subject: PageSubject,
-    pub notice: Option<&'a PageNotice>,
-    /// Number of items that need attention, shown in the title.
-    pub attention_count: Option<usize>,
-    pub body: Markup,
+    title: &'a str,
+    project: &'a str,
+    subject: PageSubject,
+    notice: Option<&'a PageNotice>,
+    attention_count: Option<usize>,
+    body: Markup,
 }
 
 /// The navigation links.
@@ -35,7 +38,20 @@ const DISCONNECTED: &str = "Not connected. What you see may be old.";
 const TOKEN_EXPIRED: &str = "What you see is old: open the address that `signoff serve` prints now.";
 const REFRESH_FAILED: &str = "The page could not be refreshed. What you see may be old.";
 
-impl PageFrame<'_> {
+impl<'a> PageFrame<'a> {
+    pub fn new(title: &'a str, project: &'a str, subject: PageSubject, body: Markup) -> Self {
+        Self { title, project, subject, notice: None, attention_count: None, body }
+    }
+
+    pub fn with_notice(self, notice: Option<&'a PageNotice>) -> Self {
+        Self { notice, ..self }
+    }
+
+    /// Shows the number of items that need attention in the title.
+    pub fn with_attention_count(self, count: usize) -> Self {
+        Self { attention_count: Some(count), ..self }
+    }
+
     pub fn into_string(self) -> String {
         let (task, run) = match self.subject {
             PageSubject::Everything | PageSubject::Static => (None, None),
@@ -129,8 +145,7 @@ pub fn error(status: u16, message: &str, hint: Option<&str>) -> String {
         @if let Some(hint) = hint { p { (text::line(hint)) } }
         p { a href="/" { "To the overview" } }
     };
-    PageFrame { title, project: "", subject: PageSubject::Static, notice: None, attention_count: None, body }
-        .into_string()
+    PageFrame::new(title, "", PageSubject::Static, body).into_string()
 }
 
 /// The hidden form field with the page to return to.
@@ -143,4 +158,71 @@ pub fn return_path(asked: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let ours = ["/tasks/", "/runs/"].iter().any(|page| asked.strip_prefix(page).is_some_and(is_number));
     if ours { asked } else { "/" }
+}
+
+/// The context of one task on a page. A page can hold several tasks, so all element ids start with its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageContext {
+    pub task: u64,
+    /// Unique among the tasks of a page.
+    pub key: u64,
+    /// Whether a server handles the links and forms of the page.
+    pub is_served: bool,
+}
+
+impl PageContext {
+    pub fn served(task: u64) -> Self {
+        Self { task, key: task, is_served: true }
+    }
+
+    /// The id of an element of this task.
+    pub fn id(self, name: &str) -> String {
+        format!("t{}-{name}", self.key)
+    }
+}
+
+/// Creates element ids from names rather than positions, so that they stay stable when a list shifts.
+pub struct ElementIds {
+    setting: PageContext,
+    kind: &'static str,
+    given: BTreeMap<u64, u32>,
+}
+
+impl ElementIds {
+    pub fn new(setting: PageContext, kind: &'static str) -> Self {
+        Self { setting, kind, given: BTreeMap::new() }
+    }
+
+    /// The id of the next element with this name.
+    pub fn next_id(&mut self, name: &str) -> String {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        let hash = hasher.finish();
+        let given = self.given.entry(hash).or_default();
+        *given += 1;
+        let more = if *given > 1 { format!("-{given}") } else { String::new() };
+        self.setting.id(&format!("{}-{hash:016x}{more}", self.kind))
+    }
+}
+
+/// The element id of each finding.
+pub struct Anchors<'a>(BTreeMap<&'a str, String>);
+
+impl<'a> Anchors<'a> {
+    /// Uses the ids of findings directly if they are safe in HTML; imported ones may not be.
+    pub fn new(ledger: &'a [LedgerLine], setting: PageContext) -> Self {
+        let plain =
+            |id: &str| id.starts_with("f-") && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let mut names = ElementIds::new(setting, "finding");
+        let named = ledger.iter().map(|line| {
+            let id = line.finding.id.as_str();
+            (id, if plain(id) { setting.id(id) } else { names.next_id(id) })
+        });
+        Self(named.collect())
+    }
+
+    /// The element id of a finding, with a suffix for its other elements.
+    pub fn get(&self, finding: &str, suffix: &str) -> String {
+        format!("{}{suffix}", self.0.get(finding).map(String::as_str).unwrap_or_default())
+    }
 }

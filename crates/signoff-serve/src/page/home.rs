@@ -9,9 +9,9 @@ use signoff_term::inbox::{self, InboxTasks, ProjectSnapshot};
 use signoff_term::runs::{self, RunEntry};
 
 use super::frame::{PageFrame, PageSubject};
-use super::progress::RunProgress;
+use super::run::RunProgress;
 use super::values::{Home, PageNotice};
-use super::{actions, badges, question, text};
+use super::{badges, forms, text};
 
 /// Maximum number of completed tasks unless all are requested.
 const MAX_DONE: usize = 200;
@@ -35,8 +35,9 @@ pub fn page(page: &Home, notice: Option<&PageNotice>) -> String {
         (run_list(page))
         (done(page, &sorted))
     };
-    let (title, project, about) = ("Overview", page.project.as_str(), PageSubject::Everything);
-    PageFrame { title, project, subject: about, notice, attention_count: Some(attention_items.number(page)), body }
+    PageFrame::new("Overview", &page.project, PageSubject::Everything, body)
+        .with_notice(notice)
+        .with_attention_count(attention_items.number(page))
         .into_string()
 }
 
@@ -86,7 +87,7 @@ fn attention_section(page: &Home, scene: &ProjectSnapshot, attention_items: &Att
             } @else if number == 0 {
                 p.hint { @if page.driven.is_empty() { "Nothing." } @else { "Nothing. It goes on by itself." } }
             }
-            @for asked in &page.questions { (question::form(asked, &page.tasks, "/")) }
+            @for asked in &page.questions { (forms::question(asked, &page.tasks, "/")) }
             ul.rows {
                 @for run in &attention_items.runs { (stopped_run(run, scene)) }
                 @for task in attention_items.tasks.iter().take(MAX_DETAILED) { (troubled(task, scene, page.now)) }
@@ -121,7 +122,7 @@ fn troubled(task: &TaskRow, scene: &ProjectSnapshot, now: Timestamp) -> Markup {
         li.row {
             (cells(task, now))
             div.do {
-                @if actions::can_be_retried(task) { (actions::retry(task.id, "/")) }
+                @if forms::can_be_retried(task) { (forms::retry(task.id, "/")) }
                 p.next { (text::line(&inbox::next_command(task, scene))) }
             }
         }
@@ -182,15 +183,7 @@ fn unlisted_tasks<'a>(page: &'a Home, sorted: &InboxTasks, over: bool) -> Vec<&'
     let listed = sorted.needs_attention.iter().chain(&sorted.interrupted).chain(&sorted.running).map(|task| task.id);
     let asked = page.questions.iter().filter_map(|question| question.task_id);
     let listed: BTreeSet<u64> = listed.chain(asked).collect();
-    let is_over = |task: &TaskRow| match task.status {
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    };
-    page.tasks.iter().filter(|task| is_over(task) == over && !listed.contains(&task.id)).collect()
+    page.tasks.iter().filter(|task| task.status.is_over() == over && !listed.contains(&task.id)).collect()
 }
 
 fn show_all(rest: usize) -> Markup {

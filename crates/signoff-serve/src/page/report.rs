@@ -7,9 +7,9 @@ use signoff_term::fit::{count, cut};
 use signoff_term::report::{Changes, PartSection, ReportResult, result_of_report};
 
 use super::findings::FindingContext;
-use super::page_context::PageContext;
+use super::frame::PageContext;
 use super::values::{ReportHead, ReviewHistory, TaskPage};
-use super::{assets, attempts, badges, chart, cycles, diff, findings, run, task, text};
+use super::{STYLE, attempts, badges, chart, cycles, diff, findings, run, task, text};
 
 /// Renders the report. Each task is dropped as soon as it is rendered, because a run may have a thousand.
 pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
@@ -23,7 +23,7 @@ pub fn file(head: &ReportHead, tasks: Vec<TaskPage>) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (cut(&title, 120)) }
-                style { (PreEscaped(assets::STYLE)) }
+                style { (PreEscaped(STYLE)) }
             }
             body.report {
                 main {

@@ -1,16 +1,15 @@
-//! The page of one run: progress, questions and tasks.
+//! The page of one run: progress, questions and tasks; and the progress of runs for other pages.
 
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
-use signoff_core::view::{RunRow, TaskRow};
+use signoff_core::view::{RunRow, TaskRow, TaskState, TaskStatus};
 use signoff_term::inbox::ProjectSnapshot;
 use signoff_term::runs::{self, RunEntry};
 
 use super::frame::{PageFrame, PageSubject};
-use super::progress::RunProgress;
 use super::values::{Cost, PageNotice, RunPage};
-use super::{badges, home, question, text};
+use super::{badges, forms, home, text};
 
 pub fn page(page: &RunPage, notice: Option<&PageNotice>) -> String {
     let title = name(&page.run);
@@ -18,7 +17,7 @@ pub fn page(page: &RunPage, notice: Option<&PageNotice>) -> String {
     let body = html! {
         (head(page))
         section #questions data-live aria-label="Questions" {
-            @for asked in &page.questions { (question::form(asked, &page.tasks, &back)) }
+            @for asked in &page.questions { (forms::question(asked, &page.tasks, &back)) }
         }
         section #tasks data-live aria-labelledby="tasks-title" {
             h2 #tasks-title { "Tasks" }
@@ -27,8 +26,7 @@ pub fn page(page: &RunPage, notice: Option<&PageNotice>) -> String {
         }
         p { a href={ "/runs/" (page.run.id) "/report.html" } { "Report of this run" } }
     };
-    let (project, about) = (page.project.as_str(), PageSubject::Run(page.run.id));
-    PageFrame { title: &title, project, subject: about, notice, attention_count: None, body }.into_string()
+    PageFrame::new(&title, &page.project, PageSubject::Run(page.run.id), body).with_notice(notice).into_string()
 }
 
 /// `Run 3 SPEC.md`.
@@ -70,6 +68,84 @@ pub fn facts(run: &RunRow, tasks: &[TaskRow], driven: bool) -> Markup {
             @if let Some((group, all)) = run.group.zip(run.groups) { div { dt { "Group" } dd { (group) " of " (all) } } }
             @if let Some(branch) = &run.branch { div { dt { "Branch" } dd { (text::code(branch)) } } }
             div { dt { "Cost" } dd { (badges::dollars(cost(run))) } }
+        }
+    }
+}
+
+/// The number of tasks of a run in each state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunProgress {
+    done: u64,
+    /// Of `done`: approved tasks.
+    approved: u64,
+    /// Of `done`: tasks that need a user's decision.
+    unsettled: u64,
+    at_work: u64,
+    waiting: u64,
+    paused: u64,
+    stopped: u64,
+    to_come: u64,
+}
+
+impl RunProgress {
+    pub fn from_tasks<'a>(tasks: impl IntoIterator<Item = &'a TaskRow>) -> Self {
+        let mut counted = Self::default();
+        tasks.into_iter().for_each(|task| counted.add(task));
+        counted
+    }
+
+    pub fn add(&mut self, task: &TaskRow) {
+        let state = task.state();
+        self.approved += u64::from(state.is_approved() && task.status == TaskStatus::Completed);
+        self.unsettled += u64::from(state == TaskState::NeedsYou && task.status == TaskStatus::Completed);
+        let number = match task.status {
+            TaskStatus::Completed | TaskStatus::Cancelled => &mut self.done,
+            TaskStatus::InProgress => &mut self.at_work,
+            TaskStatus::Waiting => &mut self.waiting,
+            TaskStatus::Paused => &mut self.paused,
+            TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Blocked => &mut self.stopped,
+            TaskStatus::Pending => &mut self.to_come,
+        };
+        *number += 1;
+    }
+
+    fn all(&self) -> u64 {
+        self.done + self.at_work + self.waiting + self.paused + self.stopped + self.to_come
+    }
+
+    /// `5 of 9 done, 2 at work, 1 waiting for an answer, 1 stopped`. Without a process, tasks at work are "begun".
+    pub fn summary(&self, driven: bool) -> String {
+        let more = [
+            (self.at_work, if driven { "at work" } else { "begun" }),
+            (self.waiting, "waiting for an answer"),
+            (self.paused, "paused"),
+            (self.stopped, "stopped"),
+        ];
+        let more = more.into_iter().filter(|(number, _)| *number > 0);
+        let more: String = more.map(|(number, word)| format!(", {number} {word}")).collect();
+        format!("{} of {} done{more}", self.done, self.all())
+    }
+
+    /// The same as a progress bar. It is hidden from screen readers, which read the text.
+    pub fn bar(&self) -> Markup {
+        let held = self.waiting + self.paused + self.unsettled;
+        let rest = self.done - self.approved - self.unsettled;
+        let parts =
+            [(self.approved, "good"), (rest, "quiet"), (self.at_work, "busy"), (held, "warn"), (self.stopped, "bad")];
+        let mut from = 0;
+        let parts = parts.map(|(number, class)| {
+            let share = |tasks: u64| 100 * tasks / self.all().max(1);
+            let (x, end) = (share(from), share(from + number));
+            from += number;
+            (x, end - x, class)
+        });
+        html! {
+            svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
+                rect.rest x="0" y="0" width="100" height="4" {}
+                @for (x, width, class) in parts {
+                    rect class=(class) x=(x) y="0" width=(width) height="4" {}
+                }
+            }
         }
     }
 }

@@ -8,10 +8,9 @@ use signoff_term::report::result_of_report;
 
 use super::diff::{self, PatchFile};
 use super::findings::FindingContext;
-use super::frame::{PageFrame, PageSubject};
-use super::page_context::PageContext;
+use super::frame::{PageContext, PageFrame, PageSubject};
 use super::values::{DiffText, PageNotice, ReviewHistory, TaskPage, TypedFields};
-use super::{actions, attempts, badges, chart, convergence, cycles, findings, question, text};
+use super::{attempts, badges, chart, cycles, findings, forms, text};
 
 /// Maximum number of diff lines on the task's page; a longer diff is only linked.
 const MAX_INLINE_DIFF_LINES: usize = 1_500;
@@ -30,8 +29,7 @@ pub fn page(page: &TaskPage, notice: Option<&PageNotice>) -> String {
         @if let Some(diff) = &page.diff { (changes(page, diff, &files, setting)) }
         (attempts_and_files(page, setting))
     };
-    let (project, about) = (page.project.as_str(), PageSubject::Task(task.id));
-    PageFrame { title: &title, project, subject: about, notice, attention_count: None, body }.into_string()
+    PageFrame::new(&title, &page.project, PageSubject::Task(task.id), body).with_notice(notice).into_string()
 }
 
 /// A section with its heading. On a served page it is refreshed on changes.
@@ -55,12 +53,12 @@ fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
             @if is_interrupted(page) { p.bad { "No process works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }
             @if let Some(question) = &page.report.question {
-                (question::form(question, &[], &format!("/tasks/{}", task.id)))
+                (forms::question(question, &[], &format!("/tasks/{}", task.id)))
             } @else if !page.next.is_empty() {
                 p.next { (text::line(&page.next)) }
             }
             (facts(task, page.now))
-            (actions::all(&page.report, typed))
+            (forms::actions(&page.report, typed))
             p.ways {
                 @if page.diff.is_some() { a href={ "/tasks/" (task.id) "/diff" } { "Diff" } " " }
                 a href={ "/tasks/" (task.id) "/report.html" } { "Report" }
@@ -150,7 +148,7 @@ pub fn attempts_and_files(page: &TaskPage, setting: PageContext) -> Markup {
         @if !report.attempts.is_empty() {
             (section(setting, "figures", "Figures", html! {
                 div.charts {
-                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &convergence::cycle_changes(ReviewHistory::from_report(report)))) }
+                    @if is_reviewed { (chart::convergence(&setting.id("convergence"), &cycles::changes(ReviewHistory::from_report(report)))) }
                     (chart::roles(&setting.id("roles"), &roles))
                 }
             }))

@@ -8,9 +8,8 @@ use axum::response::{IntoResponse, Response};
 
 use super::app_state::{AppState, html};
 use super::backend::{AddTask, RequestError, RequestErrorKind, WebAction};
-use super::form::{FormFields, invalid};
+use super::extract::{FormFields, PathParams, invalid};
 use super::pages::parse_id;
-use super::path_params::PathParams;
 use crate::page::{self, AddPage, PageNotice, TypedFields, return_path};
 
 type ActionResponse = Result<Response, RequestError>;

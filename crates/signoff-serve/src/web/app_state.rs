@@ -1,9 +1,11 @@
-//! The state that all request handlers share: backend, authentication, live updates and pending notices.
+//! The state that all request handlers share (backend, authentication, live updates, pending notices), and the
+//! responses that they build.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
+use axum::http::header::{self, HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use tokio::sync::Semaphore;
 
@@ -168,4 +170,39 @@ pub fn page_not_found() -> RequestError {
         message: "there is no such page".to_owned(),
         hint: Some("the overview links to every page".to_owned()),
     }
+}
+
+/// Content security policy of pages: only resources of this server, and no embedding.
+const PAGE_CSP: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// Content security policy of report files: inline style only, no script.
+pub const REPORT_CSP: &str = "default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; img-src data:; \
+                                   form-action 'none'; base-uri 'none'; frame-ancestors 'none'; sandbox";
+
+/// With `no-referrer`, browsers send our own forms with `Origin: null`, like those of other sites.
+const REFERRER_POLICY: &str = "same-origin";
+
+const DEFAULT_HEADERS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, PAGE_CSP),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, REFERRER_POLICY),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// Adds the default headers that a response does not set itself.
+pub fn add_default_headers(mut response: Response) -> Response {
+    for (name, value) in DEFAULT_HEADERS {
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Closes the connection after this response.
+pub fn close_connection(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }

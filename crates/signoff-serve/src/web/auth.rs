@@ -4,11 +4,11 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
+use std::{fmt, io};
 
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, Method, Uri, header};
-
-use super::token::SecretToken;
+use subtle::ConstantTimeEq;
 
 /// The port of a URL that names none.
 const DEFAULT_HTTP_PORT: u16 = 80;
@@ -167,6 +167,38 @@ fn without_token(uri: &Uri) -> String {
     if query.is_empty() { path } else { format!("{path}?{query}") }
 }
 
+/// An unguessable token. Its `Debug` output does not contain it.
+#[derive(Clone)]
+pub struct SecretToken(String);
+
+/// Number of random bytes in a token.
+const TOKEN_BYTES: usize = 32;
+
+impl SecretToken {
+    /// Creates a random token.
+    pub fn random() -> io::Result<Self> {
+        let mut bytes = [0; TOKEN_BYTES];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// The token itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Compares in constant time.
+    pub fn matches(&self, candidate: &str) -> bool {
+        self.0.as_bytes().ct_eq(candidate.as_bytes()).into()
+    }
+}
+
+impl fmt::Debug for SecretToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
@@ -234,5 +266,17 @@ mod tests {
         assert_eq!(to("/?token=abc"), "/");
         assert_eq!(to("/tasks/3?all=1&token=abc&token=d&x=%26"), "/tasks/3?all=1&x=%26");
         assert_eq!(to("http://h//evil.example/?token=abc"), "/evil.example/");
+    }
+
+    #[test]
+    fn only_the_full_token_matches() {
+        let token = SecretToken::random().expect("randomness");
+        let word = token.reveal();
+        assert_eq!(word.len(), 2 * TOKEN_BYTES);
+        assert!(token.matches(word));
+        assert!((0..word.len()).all(|end| !token.matches(&word[..end])), "a part of it");
+        assert!(!token.matches(&format!("{word}0")) && !token.matches(&word.to_uppercase().replace('0', "O")));
+        assert!(!token.matches(SecretToken::random().expect("randomness").reveal()));
+        assert_eq!(format!("{token:?}"), "Token");
     }
 }

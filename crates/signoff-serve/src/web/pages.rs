@@ -8,10 +8,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use super::app_state::{AppState, error_response, html, page_not_found};
+use super::app_state::{AppState, REPORT_CSP, error_response, html, page_not_found};
 use super::backend::{ReportSubject, RequestError};
-use super::headers::REPORT_CSP;
-use super::path_params::PathParams;
+use super::extract::PathParams;
 use crate::page::{self, AddPage, PageNotice};
 
 type PageResult = Result<Response, RequestError>;

@@ -2,14 +2,12 @@
 //!
 //! If the page is full, tasks that did not pass have priority, then open findings, then the rest.
 
-pub mod escape;
-mod page;
+pub mod page;
 
 use signoff_core::view::TaskStatus;
 
-use self::escape::{cell, code, code_cell, fenced, line, own_line, paragraphs};
 pub use self::page::LIMIT;
-use self::page::MarkdownPage;
+use self::page::{MarkdownPage, cell, code, code_cell, fenced, line, own_line, paragraphs};
 use super::{Changes, PartSection, ReportDocument, TaskSection};
 use crate::fit::{SENTENCE, count, span};
 use crate::show::{AttemptRow, Cycle, LedgerLine, PersonDecision, ReviewReport};
@@ -132,7 +130,7 @@ fn tasks(page: &mut MarkdownPage, all: &[&TaskSection]) {
         (TaskUrgency::for_task(task).page_limit(), text)
     };
     let head = "| Task | Title | Standing | Reviews | Cost | Changes |\n|--:|---|---|--:|--:|---|\n";
-    page.list("tasks", (head, "\n"), all.iter().map(row));
+    page.list("tasks", head, "\n", all.iter().map(row));
     if all.iter().any(is_uncounted) {
         let note = Changes::uncounted().summary();
         page.push(&format!("The changes of approved tasks are {note}: `signoff diff ID --stat`.\n\n"));
@@ -166,7 +164,7 @@ fn findings(page: &mut MarkdownPage, account: &ReportDocument) {
     } else {
         "| Finding | Severity | Where | By | State |\n|---|---|---|---|---|\n"
     };
-    page.list("rows of the table of findings", (head, "\n"), all.iter().map(row));
+    page.list("rows of the table of findings", head, "\n", all.iter().map(row));
 }
 
 fn cells(found: &LedgerLine) -> String {

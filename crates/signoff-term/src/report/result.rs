@@ -192,7 +192,9 @@ pub fn result_of_checkout(row: &LoopRow, driven: bool) -> ReportResult {
 /// The result of a run, from its outcome, the results of its tasks and its open questions.
 pub fn result_of_run(
     run: &RunRow,
-    (outcome, tasks, questions): (Option<&str>, &[ReportResult], &[QuestionRow]),
+    outcome: Option<&str>,
+    tasks: &[ReportResult],
+    questions: &[QuestionRow],
     driven: bool,
 ) -> ReportResult {
     let id = run.id;

@@ -45,7 +45,8 @@ impl RunSection {
     pub fn new(
         row: RunRow,
         history: &RunHistory,
-        (tasks, questions): (&[ReportResult], &[QuestionRow]),
+        tasks: &[ReportResult],
+        questions: &[QuestionRow],
         driven: bool,
     ) -> Self {
         let whole = history.view.row(&LoopId::final_review());
@@ -54,8 +55,9 @@ impl RunSection {
         Self {
             result: match checkout {
                 Some(looked_at) => result::result_of_checkout(&looked_at, driven),
-                None => result::result_of_run(&row, (outcome, tasks, questions), driven)
-                    .with_accepted_review(whole.as_ref()),
+                None => {
+                    result::result_of_run(&row, outcome, tasks, questions, driven).with_accepted_review(whole.as_ref())
+                }
             },
             asked: None,
             outcome,

@@ -1,10 +1,11 @@
-//! The totals of a report: findings by state, cost and time.
+//! The totals of a report (findings by state, cost, time), and the number of changed files and lines.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{PartSection, TaskSection};
+use crate::fit::dollars;
 use crate::show::{AttemptRow, LedgerLine};
 use crate::stats::{ByReviewer, ByRole, Shares, add_usd};
 
@@ -102,7 +103,7 @@ impl Totals {
 
     /// `$0.84`, or `~$0.84` if computed from list prices.
     pub fn cost(&self) -> String {
-        format!("{}${:.2}", if self.cost_is_estimated { "~" } else { "" }, self.cost_usd)
+        dollars(self.cost_usd, self.cost_is_estimated)
     }
 }
 
@@ -110,4 +111,67 @@ fn elapsed_ms(attempts: &[&AttemptRow]) -> Option<u64> {
     let first = attempts.iter().filter_map(|one| one.started_at.parse::<Timestamp>().ok()).min()?;
     let ended = attempts.iter().filter_map(|one| one.ended_at.as_ref()?.parse::<Timestamp>().ok()).max()?;
     u64::try_from(ended.duration_since(first).as_millis()).ok()
+}
+
+/// In runs with more tasks than this, the changes of approved tasks are not counted.
+pub const MAX_COUNTED_TASKS: usize = 200;
+
+/// The size of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
+pub struct Changes {
+    /// The output of `git diff --stat`; null if unknown.
+    pub stat: Option<String>,
+    pub files: u64,
+    pub insertions: u64,
+    pub deletions: u64,
+    /// Why the changes are unknown, or a remark about them.
+    pub note: Option<String>,
+}
+
+impl Changes {
+    /// Parses the numbers in the last line of the output.
+    pub fn parse_stat(stat: &str) -> Self {
+        let last = stat.trim_end().lines().last().unwrap_or_default();
+        let number = |word: &str| {
+            let part = last.split(',').find(|part| part.contains(word));
+            part.and_then(|part| part.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
+        };
+        Self {
+            stat: Some(stat.to_owned()),
+            files: number(" file"),
+            insertions: number("insertion"),
+            deletions: number("deletion"),
+            note: None,
+        }
+    }
+
+    /// Unknown changes, with the reason.
+    pub fn unknown(why: impl Into<String>) -> Self {
+        Self { note: Some(why.into()), ..Self::default() }
+    }
+
+    /// The changes of a task in a run with too many tasks to start git for each.
+    pub fn uncounted() -> Self {
+        Self::unknown(format!("not counted in a run of more than {MAX_COUNTED_TASKS} tasks"))
+    }
+
+    pub fn is_uncounted(&self) -> bool {
+        *self == Self::uncounted()
+    }
+
+    #[must_use]
+    pub fn with_note(self, note: impl Into<String>) -> Self {
+        Self { note: Some(note.into()), ..self }
+    }
+
+    /// `2 files changed, 3 insertions(+)`, or why it is unknown.
+    pub fn summary(&self) -> String {
+        let last = self.stat.as_deref().map(|stat| stat.trim_end().lines().last().unwrap_or_default().trim());
+        match (last, &self.note) {
+            (Some(""), _) => "nothing changed".to_owned(),
+            (Some(last), _) => last.to_owned(),
+            (None, Some(note)) => note.clone(),
+            (None, None) => "unknown".to_owned(),
+        }
+    }
 }

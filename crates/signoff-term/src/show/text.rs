@@ -6,7 +6,7 @@ use signoff_core::review::Finding;
 use signoff_core::view::TaskState;
 
 use super::{AttemptRow, ClaimLine, Cycle, LedgerLine, PersonDecision, ReviewReport, StateChange, TaskReport};
-use crate::fit::{SENTENCE, columns, cut, pad, span};
+use crate::fit::{SENTENCE, cut, dollars, span, table};
 use crate::inbox::{self, ProjectSnapshot};
 use crate::status;
 
@@ -15,7 +15,7 @@ pub fn text(report: &TaskReport, snapshot: &ProjectSnapshot) -> String {
     let mut parts = vec![head(report)];
     parts.extend(report.cycles.iter().map(cycle));
     parts.extend(section("Findings", report.ledger.iter().flat_map(finding).collect()));
-    parts.extend(section("Attempts", table(report.attempts.iter().map(attempt).collect())));
+    parts.extend(section("Attempts", columns(report.attempts.iter().map(attempt))));
     parts.extend(section("Notes", report.attempts.iter().flat_map(notes).collect()));
     parts.extend(section("Decisions", report.decisions.iter().map(decision_line).collect()));
     parts.extend(section("Artifacts", report.artifacts.iter().map(|path| cut(path, 400)).collect()));
@@ -90,7 +90,7 @@ fn cycle(cycle: &Cycle) -> String {
     let scope = if cycle.scope == "scoped" { ", the fix only" } else { "" };
     let place = format!("{}{pass}{scope}, {}", cut(&cycle.phase, 40), cut(&cycle.commit, 12));
     let mut out = format!("Cycle {} ({place}): {}\n", cycle.n, cycle.verdict);
-    for line in table(cycle.reviews.iter().map(review).collect()) {
+    for line in columns(cycle.reviews.iter().map(review)) {
         out.push_str(&format!("  {line}\n"));
     }
     for line in cycle.reviews.iter().filter_map(intent) {
@@ -199,19 +199,7 @@ fn notes(attempt: &AttemptRow) -> Vec<String> {
     notes.map(|note| format!("{}  {}", attempt.id, cut(&note, 400))).collect()
 }
 
-/// `$0.12`, or `~$0.12` if computed from list prices.
-fn dollars(cost: f64, is_estimated: bool) -> String {
-    format!("{}${cost:.2}", if is_estimated { "~" } else { "" })
-}
-
-/// Cells in columns, two spaces apart.
-fn table(rows: Vec<Vec<String>>) -> Vec<String> {
-    let count = rows.first().map_or(0, Vec::len);
-    let wide = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
-    let widths: Vec<usize> = (0..count).map(|column| wide(column).unwrap_or(0)).collect();
-    let line = |row: &Vec<String>| {
-        let cells: Vec<_> = row.iter().zip(&widths).map(|(cell, width)| pad(cell, *width)).collect();
-        cells.join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
+/// Left-aligned cells in columns.
+fn columns(rows: impl Iterator<Item = Vec<String>>) -> Vec<String> {
+    table(&rows.collect::<Vec<_>>(), |_| false)
 }

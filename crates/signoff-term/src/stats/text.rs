@@ -1,7 +1,7 @@
 //! The text of `signoff stats`.
 
 use super::{ByPhase, ByReviewer, ByRole, StatsReport};
-use crate::fit::{columns, count, cut, pad, span};
+use crate::fit::{count, cut, dollars, span, table};
 
 /// Maximum number of rows per table; the JSON has all.
 const SHOWN: usize = 20;
@@ -111,30 +111,19 @@ fn failures(report: &StatsReport) -> Option<String> {
     section("Attempts that came to nothing:", &[], report.failures.iter().map(row).collect())
 }
 
-fn dollars(usd: f64, is_estimated: bool) -> String {
-    format!("{}${usd:.2}", if is_estimated { "~" } else { "" })
-}
-
 /// A titled table. With a heading, all columns but the first are right-aligned.
 fn section(title: &str, head: &[&str], mut rows: Vec<Vec<String>>) -> Option<String> {
     let more = rows.len().saturating_sub(SHOWN);
     rows.truncate(SHOWN);
-    let first = rows.first()?;
-    let width = first.len();
-    let heading: Vec<String> = head.iter().map(|word| (*word).to_owned()).collect();
-    let all: Vec<&Vec<String>> = std::iter::once(&heading).filter(|row| !row.is_empty()).chain(&rows).collect();
-    let wide = |column: usize| all.iter().filter_map(|row| row.get(column)).map(|cell| columns(cell)).max();
-    let widths: Vec<usize> = (0..width).map(|column| wide(column).unwrap_or(0)).collect();
-    let mut out = format!("{title}\n");
-    for row in &all {
-        let cells = row.iter().zip(&widths).enumerate();
-        let cell = |(column, (cell, width)): (usize, (&String, &usize))| {
-            let missing = width.saturating_sub(columns(cell));
-            if head.is_empty() || column == 0 { pad(cell, *width) } else { " ".repeat(missing) + cell }
-        };
-        let line = cells.map(cell).collect::<Vec<_>>().join("  ");
-        out.push_str(&format!("  {}\n", line.trim_end()));
+    if rows.is_empty() {
+        return None;
     }
+    if !head.is_empty() {
+        rows.insert(0, head.iter().map(|word| (*word).to_owned()).collect());
+    }
+    let lines = table(&rows, |column| !head.is_empty() && column > 0);
+    let mut out = format!("{title}\n");
+    out.extend(lines.iter().map(|line| format!("  {line}\n")));
     if more > 0 {
         out.push_str(&format!("  and {more} more: `signoff stats --json` has all\n"));
     }

@@ -1,43 +1,53 @@
 //! Key handling of the terminal UI.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::ids::FindingId;
 
 use super::dialog::{Dialog, DialogReply, DialogTask};
-use super::key::TuiKey;
 use super::list::Navigation;
 use super::pane::{OpenLoop, Pane};
-use super::request::{ReplayControl, TuiRequest};
 use super::row::RowKey;
-use super::{Tui, TuiMode};
+use super::{ReplayControl, Tui, TuiMode, TuiRequest};
 use crate::dialogue::{DialogueKey, QuestionDecision};
 use crate::fit::cut;
 
 /// Keys that follow each other faster than this are type-ahead.
 const TYPE_AHEAD: SignedDuration = SignedDuration::from_millis(400);
 
+/// Whether the key is this letter together with the control key.
+pub fn is_control(key: KeyEvent, letter: char) -> bool {
+    key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter)
+}
+
+/// The code of a key; `Null` if it is pressed together with the control key.
+pub fn code_without_control(key: KeyEvent) -> KeyCode {
+    if key.modifiers.contains(KeyModifiers::CONTROL) { KeyCode::Null } else { key.code }
+}
+
 impl Tui {
     /// Handles a key, and returns the requests that follow.
-    pub fn press(&mut self, key: TuiKey, now: Timestamp) -> Vec<TuiRequest> {
+    pub fn press(&mut self, key: impl Into<KeyEvent>, now: Timestamp) -> Vec<TuiRequest> {
+        let key: KeyEvent = key.into();
         // Apply pending changes first: the key refers to what is on the screen.
         self.refresh();
         self.dirty = true;
         self.note.clear();
-        let mut requests: Vec<_> = match (key, self.dialog.take()) {
-            (TuiKey::Ctrl('c'), dialog) => {
+        let code = code_without_control(key);
+        let mut requests: Vec<_> = match self.dialog.take() {
+            dialog if is_control(key, 'c') => {
                 self.dialog = dialog;
                 Some(TuiRequest::Interrupt)
             }
-            (_, Some(Dialog::Question)) if self.is_type_ahead(now) => {
+            Some(Dialog::Question) if self.is_type_ahead(now) => {
                 self.dialog = Some(Dialog::Question);
                 None
             }
-            (key, Some(Dialog::Question)) => self.question_key(key),
-            (key, Some(dialog)) => self.dialog_key(dialog, key),
-            (key, None) => {
-                let request = self.command_key(key);
-                // This includes a key that closed a pane, since a question may pop up over the list.
-                self.listed_at = Some(now).filter(|_| self.opened.is_none());
+            Some(Dialog::Question) => self.question_key(code),
+            Some(dialog) => self.dialog_key(dialog, key),
+            None => {
+                let request = self.command_key(code);
+                self.note_list_input(now);
                 request
             }
         }
@@ -48,6 +58,26 @@ impl Tui {
         requests
     }
 
+    /// Inserts pasted text into an open text field. It is never a command.
+    pub fn paste(&mut self, text: &str, now: Timestamp) {
+        self.refresh();
+        self.dirty = true;
+        self.note.clear();
+        match &mut self.dialog {
+            Some(Dialog::Question) => {
+                self.is_type_ahead(now);
+            }
+            Some(dialog) => dialog.paste(text),
+            None => self.note_list_input(now),
+        }
+        self.refresh();
+    }
+
+    /// Records input for the list: a question may pop up over it. This includes a key that closed a pane.
+    fn note_list_input(&mut self, now: Timestamp) {
+        self.listed_at = Some(now).filter(|_| self.opened.is_none());
+    }
+
     /// Whether the key continues input that started before the question popped up. It must not answer the question.
     fn is_type_ahead(&mut self, now: Timestamp) -> bool {
         let soon = |at: Timestamp| now.duration_since(at).abs() < TYPE_AHEAD;
@@ -56,7 +86,7 @@ impl Tui {
         goes_on
     }
 
-    fn dialog_key(&mut self, mut dialog: Dialog, key: TuiKey) -> Option<TuiRequest> {
+    fn dialog_key(&mut self, mut dialog: Dialog, key: KeyEvent) -> Option<TuiRequest> {
         match dialog.press(key) {
             DialogReply::Close(wish) => return wish,
             DialogReply::Stay => {}
@@ -66,22 +96,22 @@ impl Tui {
         None
     }
 
-    fn question_key(&mut self, key: TuiKey) -> Option<TuiRequest> {
+    fn question_key(&mut self, key: KeyCode) -> Option<TuiRequest> {
         let key = match (Navigation::from_key(key), key) {
             (Some(Navigation::Up), _) => DialogueKey::Up,
             (Some(Navigation::Down), _) => DialogueKey::Down,
-            (None, TuiKey::Char(digit @ '1'..='9')) => DialogueKey::Digit(digit as usize - '0' as usize),
-            (None, TuiKey::Enter) if !self.dialogue.has_chosen() => {
+            (None, KeyCode::Char(digit @ '1'..='9')) => DialogueKey::Digit(digit as usize - '0' as usize),
+            (None, KeyCode::Enter) if !self.dialogue.has_chosen() => {
                 self.open_asking_loop();
                 return None;
             }
-            (None, TuiKey::Enter) => DialogueKey::Enter,
-            (None, TuiKey::Esc) => DialogueKey::Esc,
-            (None, TuiKey::Char('?')) => {
+            (None, KeyCode::Enter) => DialogueKey::Enter,
+            (None, KeyCode::Esc) => DialogueKey::Esc,
+            (None, KeyCode::Char('?')) => {
                 self.dialog = Some(Dialog::Help { top: 0 });
                 return None;
             }
-            (None, TuiKey::Char('o')) => {
+            (None, KeyCode::Char('o')) => {
                 self.open_asking_loop();
                 return None;
             }
@@ -104,27 +134,25 @@ impl Tui {
         }
     }
 
-    fn command_key(&mut self, key: TuiKey) -> Option<TuiRequest> {
+    fn command_key(&mut self, key: KeyCode) -> Option<TuiRequest> {
         match (key, self.mode) {
-            // Pasted text is not a command.
-            (TuiKey::Pasted(_), _) => {}
-            (TuiKey::Char('?'), _) => self.dialog = Some(Dialog::Help { top: 0 }),
-            (TuiKey::Char('q'), TuiMode::Driving) if !self.ending => self.dialog = Some(Dialog::Quit),
-            (TuiKey::Char('q'), _) => return Some(TuiRequest::Quit),
-            (TuiKey::Char(' '), TuiMode::Replaying) => return Some(TuiRequest::Replay(ReplayControl::Pause)),
-            (TuiKey::Char('+' | '='), TuiMode::Replaying) => {
+            (KeyCode::Char('?'), _) => self.dialog = Some(Dialog::Help { top: 0 }),
+            (KeyCode::Char('q'), TuiMode::Driving) if !self.ending => self.dialog = Some(Dialog::Quit),
+            (KeyCode::Char('q'), _) => return Some(TuiRequest::Quit),
+            (KeyCode::Char(' '), TuiMode::Replaying) => return Some(TuiRequest::Replay(ReplayControl::Pause)),
+            (KeyCode::Char('+' | '='), TuiMode::Replaying) => {
                 return Some(TuiRequest::Replay(ReplayControl::Faster));
             }
-            (TuiKey::Char('-'), TuiMode::Replaying) => {
+            (KeyCode::Char('-'), TuiMode::Replaying) => {
                 return Some(TuiRequest::Replay(ReplayControl::Slower));
             }
-            (TuiKey::Char('a' | 'r' | 'c' | 'e' | 'x'), TuiMode::Replaying) => {
+            (KeyCode::Char('a' | 'r' | 'c' | 'e' | 'x'), TuiMode::Replaying) => {
                 self.show_note("a replay only shows what has happened");
             }
-            (TuiKey::Char('a'), _) => self.show_question(),
-            (TuiKey::Char('r'), _) => self.open_task_dialog(Dialog::Retry),
-            (TuiKey::Char('c'), _) => self.open_task_dialog(Dialog::Cancel),
-            (TuiKey::Char('e'), _) => {
+            (KeyCode::Char('a'), _) => self.show_question(),
+            (KeyCode::Char('r'), _) => self.open_task_dialog(Dialog::Retry),
+            (KeyCode::Char('c'), _) => self.open_task_dialog(Dialog::Cancel),
+            (KeyCode::Char('e'), _) => {
                 self.open_task_dialog(|about| Dialog::Edit { about, chosen: None, reason: None });
             }
             (key, _) => self.navigation_key(key),
@@ -132,20 +160,20 @@ impl Tui {
         None
     }
 
-    fn navigation_key(&mut self, key: TuiKey) {
+    fn navigation_key(&mut self, key: KeyCode) {
         let step = Navigation::from_key(key);
         match (&mut self.opened, step, key) {
             (Some(opened), Some(step), _) => opened.step(step),
             (None, Some(step), _) => self.list.step(step, &self.model),
-            (Some(_), None, TuiKey::Esc | TuiKey::Left | TuiKey::Backspace) => self.opened = None,
-            (Some(opened), None, TuiKey::Tab | TuiKey::Right) => opened.rotate(1),
-            (Some(opened), None, TuiKey::BackTab) => opened.rotate(Pane::ALL.len() - 1),
-            (Some(opened), None, TuiKey::Char(digit @ '1'..='5')) => {
+            (Some(_), None, KeyCode::Esc | KeyCode::Left | KeyCode::Backspace) => self.opened = None,
+            (Some(opened), None, KeyCode::Tab | KeyCode::Right) => opened.rotate(1),
+            (Some(opened), None, KeyCode::BackTab) => opened.rotate(Pane::ALL.len() - 1),
+            (Some(opened), None, KeyCode::Char(digit @ '1'..='5')) => {
                 opened.show(Pane::ALL[digit as usize - '1' as usize]);
             }
-            (Some(opened), None, TuiKey::Char(side @ ('[' | ']'))) => opened.select_adjacent(side == ']', &self.model),
-            (Some(_), None, TuiKey::Char('x')) => self.open_dispute(),
-            (None, None, TuiKey::Enter | TuiKey::Right) => self.open(),
+            (Some(opened), None, KeyCode::Char(side @ ('[' | ']'))) => opened.select_adjacent(side == ']', &self.model),
+            (Some(_), None, KeyCode::Char('x')) => self.open_dispute(),
+            (None, None, KeyCode::Enter | KeyCode::Right) => self.open(),
             (Some(_) | None, None, _) => {}
         }
     }

@@ -1,17 +1,17 @@
 //! Dialogs over the screen: confirmations, verdicts, disputes and help.
 
+use crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Clear, Widget};
 use signoff_core::ids::{FindingId, TaskId};
 use signoff_core::machine::FinalVerdict;
 
-use super::canvas::{Canvas, span, to_u16};
-use super::key::TuiKey;
+use super::actions::{code_without_control, is_control};
+use super::canvas::{Canvas, Theme, span, to_u16};
 use super::key_hints::{self, KeyHint};
 use super::list::Navigation;
-use super::request::{TaskDecision, TuiRequest};
-use super::theme::Theme;
+use super::{TaskDecision, TuiRequest};
 use crate::fit::{columns, cut, pad, wrap};
 
 /// Maximum width of a dialog.
@@ -65,7 +65,12 @@ pub enum DialogReply {
 
 impl Dialog {
     /// Handles a key. The keys of questions are handled elsewhere.
-    pub fn press(&mut self, key: TuiKey) -> DialogReply {
+    pub fn press(&mut self, key: KeyEvent) -> DialogReply {
+        if let Some(text) = self.text_field().filter(|_| is_control(key, 'u')) {
+            text.clear();
+            return DialogReply::Stay;
+        }
+        let key = code_without_control(key);
         match self {
             Self::Question => DialogReply::Stay,
             Self::Retry(about) => confirm_key(key, TuiRequest::Decide(about.task, TaskDecision::Retry)),
@@ -85,6 +90,21 @@ impl Dialog {
                     TextInput::Editing => DialogReply::Stay,
                 }
             }
+        }
+    }
+
+    /// Inserts pasted text into the text field, if the dialog has one.
+    pub fn paste(&mut self, text: &str) {
+        if let Some(field) = self.text_field() {
+            text.chars().for_each(|c| push_char(field, c));
+        }
+    }
+
+    fn text_field(&mut self) -> Option<&mut String> {
+        match self {
+            Self::Edit { reason, .. } => reason.as_mut(),
+            Self::Dispute { reason, .. } => Some(reason),
+            Self::Question | Self::Retry(_) | Self::Cancel(_) | Self::Help { .. } | Self::Quit => None,
         }
     }
 
@@ -121,11 +141,11 @@ impl Dialog {
             }
             Self::Quit => wrapped("Leave the screen? The work goes on as lines. Ctrl-C would stop it."),
             Self::Help { top } => help(theme, width).split_off((*top).min(help(theme, width).len())),
-            Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), (theme, width)),
+            Self::Edit { about, chosen, reason } => edit(about, *chosen, reason.as_deref(), theme, width),
             Self::Dispute { about, what, reason, .. } => {
                 let mut lines = vec![Line::from(span(cut(&about.name, width), theme.bold()))];
                 lines.extend(wrapped(what));
-                lines.extend(field("Why is it wrong?", reason, (theme, width)));
+                lines.extend(field("Why is it wrong?", reason, theme, width));
                 lines
             }
         }
@@ -145,30 +165,30 @@ impl Dialog {
     }
 }
 
-fn confirm_key(key: TuiKey, request: TuiRequest) -> DialogReply {
-    if matches!(key, TuiKey::Char('y' | 'Y')) {
+fn confirm_key(key: KeyCode, request: TuiRequest) -> DialogReply {
+    if matches!(key, KeyCode::Char('y' | 'Y')) {
         DialogReply::Close(Some(request))
-    } else if matches!(key, TuiKey::Char('n' | 'N' | 'q') | TuiKey::Esc) {
+    } else if matches!(key, KeyCode::Char('n' | 'N' | 'q') | KeyCode::Esc) {
         DialogReply::Close(None)
     } else {
         DialogReply::Stay
     }
 }
 
-fn help_key(top: &mut usize, key: TuiKey) -> DialogReply {
+fn help_key(top: &mut usize, key: KeyCode) -> DialogReply {
     let last = help(Theme::Plain, WIDTH).len() - 1;
     match (Navigation::from_key(key), key) {
         (Some(Navigation::Up), _) => *top = top.saturating_sub(1),
         (Some(Navigation::Down), _) => *top = (*top + 1).min(last),
         (Some(Navigation::PageUp | Navigation::First), _) => *top = 0,
         (Some(Navigation::PageDown | Navigation::Last), _) => *top = (*top + 10).min(last),
-        (None, TuiKey::Esc | TuiKey::Enter | TuiKey::Char('?' | 'q')) => return DialogReply::Close(None),
+        (None, KeyCode::Esc | KeyCode::Enter | KeyCode::Char('?' | 'q')) => return DialogReply::Close(None),
         (None, _) => {}
     }
     DialogReply::Stay
 }
 
-fn edit_key(task: TaskId, chosen: &mut Option<usize>, reason: &mut Option<String>, key: TuiKey) -> DialogReply {
+fn edit_key(task: TaskId, chosen: &mut Option<usize>, reason: &mut Option<String>, key: KeyCode) -> DialogReply {
     let last = FinalVerdict::ALL.len() - 1;
     if let (Some(text), Some(at)) = (reason.as_mut(), *chosen) {
         match text_key(text, key) {
@@ -184,9 +204,9 @@ fn edit_key(task: TaskId, chosen: &mut Option<usize>, reason: &mut Option<String
     match (Navigation::from_key(key), key) {
         (Some(Navigation::Up), _) => *chosen = Some(chosen.map_or(last, |at| at.checked_sub(1).unwrap_or(last))),
         (Some(Navigation::Down), _) => *chosen = Some(chosen.map_or(0, |at| if at < last { at + 1 } else { 0 })),
-        (None, TuiKey::Char(digit @ '1'..='4')) => *chosen = Some(digit as usize - '1' as usize),
-        (None, TuiKey::Enter) if chosen.is_some() => *reason = Some(String::new()),
-        (None, TuiKey::Esc) => return DialogReply::Close(None),
+        (None, KeyCode::Char(digit @ '1'..='4')) => *chosen = Some(digit as usize - '1' as usize),
+        (None, KeyCode::Enter) if chosen.is_some() => *reason = Some(String::new()),
+        (None, KeyCode::Esc) => return DialogReply::Close(None),
         (Some(_) | None, _) => {}
     }
     DialogReply::Stay
@@ -199,18 +219,23 @@ enum TextInput {
     Cancelled,
 }
 
-fn text_key(text: &mut String, key: TuiKey) -> TextInput {
-    match (key, text.len() < REASON) {
-        (TuiKey::Char(c) | TuiKey::Pasted(c), true) if !c.is_control() => text.push(c),
-        (TuiKey::Backspace, _) => {
+fn text_key(text: &mut String, key: KeyCode) -> TextInput {
+    match key {
+        KeyCode::Char(c) => push_char(text, c),
+        KeyCode::Backspace => {
             text.pop();
         }
-        (TuiKey::Ctrl('u'), _) => text.clear(),
-        (TuiKey::Enter, _) => return TextInput::Submitted,
-        (TuiKey::Esc, _) => return TextInput::Cancelled,
-        (_, _) => {}
+        KeyCode::Enter => return TextInput::Submitted,
+        KeyCode::Esc => return TextInput::Cancelled,
+        _ => {}
     }
     TextInput::Editing
+}
+
+fn push_char(text: &mut String, c: char) {
+    if text.len() < REASON && !c.is_control() {
+        text.push(c);
+    }
 }
 
 /// A line of a question; the heading and the selected answer are highlighted.
@@ -226,24 +251,25 @@ fn question_line(y: usize, line: String, theme: Theme) -> Line<'static> {
 }
 
 fn edit(
-    about: &DialogTask,
+    task: &DialogTask,
     chosen: Option<usize>,
     reason: Option<&str>,
-    (ink, width): (Theme, usize),
+    theme: Theme,
+    width: usize,
 ) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::from(span(cut(&about.name, width), ink.bold()))];
+    let mut lines = vec![Line::from(span(cut(&task.name, width), theme.bold()))];
     for (at, verdict) in FinalVerdict::ALL.into_iter().enumerate() {
         let is_chosen = chosen == Some(at);
         let mark = if is_chosen { '>' } else { ' ' };
-        let style = if is_chosen { ink.chosen() } else { ratatui::style::Style::new() };
+        let style = if is_chosen { theme.chosen() } else { ratatui::style::Style::new() };
         lines.push(Line::from(span(format!("{mark} {} {}", at + 1, verdict.as_str()), style)));
     }
-    lines.extend(reason.into_iter().flat_map(|reason| field("Why?", reason, (ink, width))));
+    lines.extend(reason.into_iter().flat_map(|reason| field("Why?", reason, theme, width)));
     lines
 }
 
 /// A text field; the end of the text is always visible.
-fn field(label: &str, text: &str, (ink, width): (Theme, usize)) -> Vec<Line<'static>> {
+fn field(label: &str, text: &str, theme: Theme, width: usize) -> Vec<Line<'static>> {
     let room = width.saturating_sub(3);
     let mut shown = text;
     while columns(shown) > room {
@@ -251,7 +277,10 @@ fn field(label: &str, text: &str, (ink, width): (Theme, usize)) -> Vec<Line<'sta
         rest.next();
         shown = rest.as_str();
     }
-    vec![Line::from(span(cut(label, width), ink.bold())), Line::from(format!("> {}_", super::canvas::sanitize(shown)))]
+    vec![
+        Line::from(span(cut(label, width), theme.bold())),
+        Line::from(format!("> {}_", super::canvas::sanitize(shown))),
+    ]
 }
 
 fn help(theme: Theme, width: usize) -> Vec<Line<'static>> {

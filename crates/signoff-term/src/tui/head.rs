@@ -5,11 +5,10 @@ use ratatui::text::{Line, Span};
 use signoff_core::review::Usage;
 use signoff_core::view::RunTaskCounts;
 
-use super::canvas::{justified, span};
+use super::canvas::{Theme, justified, span};
 use super::model::TuiModel;
 use super::row::Rank;
 use super::tally::TuiRunProgress;
-use super::theme::Theme;
 use super::{ReplayState, TuiMode};
 use crate::fit::cut;
 use crate::progress;

@@ -2,8 +2,7 @@
 
 use ratatui::text::Line;
 
-use super::canvas::span;
-use super::theme::Theme;
+use super::canvas::{Theme, span};
 use crate::fit::columns;
 
 /// A key, and its effect.

@@ -1,16 +1,15 @@
 //! The list of all loops: those that need a person first, then active, waiting and finished ones.
 
+use crossterm::event::KeyCode;
 use jiff::Timestamp;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use signoff_core::ids::TaskId;
 use signoff_core::wire::QUEUE;
 
-use super::canvas::{Canvas, span};
-use super::key::TuiKey;
+use super::canvas::{Canvas, Theme, span};
 use super::model::TuiModel;
 use super::row::{RowKey, TuiRow};
-use super::theme::Theme;
 use crate::fit::{columns, pad, shorten, wrap};
 
 /// The selection and scroll position of the list.
@@ -39,22 +38,22 @@ pub enum Navigation {
 }
 
 /// The navigation keys.
-const STEPS: [(TuiKey, Navigation); 10] = [
-    (TuiKey::Up, Navigation::Up),
-    (TuiKey::Char('k'), Navigation::Up),
-    (TuiKey::Down, Navigation::Down),
-    (TuiKey::Char('j'), Navigation::Down),
-    (TuiKey::PageUp, Navigation::PageUp),
-    (TuiKey::PageDown, Navigation::PageDown),
-    (TuiKey::Home, Navigation::First),
-    (TuiKey::Char('g'), Navigation::First),
-    (TuiKey::End, Navigation::Last),
-    (TuiKey::Char('G'), Navigation::Last),
+const STEPS: [(KeyCode, Navigation); 10] = [
+    (KeyCode::Up, Navigation::Up),
+    (KeyCode::Char('k'), Navigation::Up),
+    (KeyCode::Down, Navigation::Down),
+    (KeyCode::Char('j'), Navigation::Down),
+    (KeyCode::PageUp, Navigation::PageUp),
+    (KeyCode::PageDown, Navigation::PageDown),
+    (KeyCode::Home, Navigation::First),
+    (KeyCode::Char('g'), Navigation::First),
+    (KeyCode::End, Navigation::Last),
+    (KeyCode::Char('G'), Navigation::Last),
 ];
 
 impl Navigation {
     /// The navigation command of a key.
-    pub fn from_key(key: TuiKey) -> Option<Self> {
+    pub fn from_key(key: KeyCode) -> Option<Self> {
         STEPS.iter().find(|(known, _)| *known == key).map(|(_, step)| *step)
     }
 
@@ -209,4 +208,68 @@ pub fn detail(row: &TuiRow, theme: Theme, width: usize, lines: usize) -> Vec<Lin
     drawn.extend(wrap(&row.message, width, lines.saturating_sub(2)).into_iter().map(Line::from));
     drawn.truncate(lines);
     drawn
+}
+
+/// The scroll position of a text that starts at the top.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scroll {
+    pub top: usize,
+    /// Number of lines, and number of lines that were drawn last.
+    pub lines: usize,
+    pub page: usize,
+}
+
+impl Scroll {
+    /// The first line to draw, for this number of lines and page size.
+    pub fn first(&mut self, lines: usize, page: usize) -> usize {
+        (self.lines, self.page) = (lines, page);
+        self.top = self.top.min(lines.saturating_sub(page));
+        self.top
+    }
+
+    pub fn step(&mut self, step: Navigation) {
+        let last = self.lines.saturating_sub(self.page);
+        let page = self.page.max(1);
+        let to = match step {
+            Navigation::Up => self.top.saturating_sub(1),
+            Navigation::Down => self.top + 1,
+            Navigation::PageUp => self.top.saturating_sub(page),
+            Navigation::PageDown => self.top + page,
+            Navigation::First => 0,
+            Navigation::Last => last,
+        };
+        self.top = to.min(last);
+    }
+}
+
+/// The scroll position of a growing text. It follows the end unless the person scrolled up.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TailScroll {
+    /// The first visible line; `None` follows the end.
+    top: Option<usize>,
+    first: usize,
+    lines: usize,
+    page: usize,
+}
+
+impl TailScroll {
+    pub fn top(&self) -> Option<usize> {
+        self.top
+    }
+
+    /// Records what was drawn: the first line, the number of drawn lines, and the number of all lines.
+    pub fn set_drawn(&mut self, first: usize, page: usize, lines: usize) {
+        (self.first, self.page, self.lines) = (first, page, lines);
+    }
+
+    /// Adjusts the position after the oldest line was removed.
+    pub fn line_removed(&mut self) {
+        self.top = self.top.map(|top| top.saturating_sub(1));
+    }
+
+    pub fn step(&mut self, step: Navigation) {
+        let to = step.target(self.top.unwrap_or(self.first), self.page);
+        let at_the_end = to.saturating_add(self.page) >= self.lines;
+        self.top = (!at_the_end).then_some(to);
+    }
 }

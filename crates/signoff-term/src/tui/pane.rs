@@ -2,30 +2,27 @@
 
 mod diff;
 mod findings;
-mod highlight;
 mod log;
 mod reviews;
-mod scroll;
 
 use ratatui::text::{Line, Span};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::wire::QUEUE;
+use strum::VariantArray as _;
 
 use self::diff::DiffPane;
 use self::findings::Findings;
 use self::log::TranscriptPane;
-use self::scroll::{Scroll, TailScroll};
-use super::canvas::{Canvas, span};
-use super::list::Navigation;
+use super::canvas::{Canvas, Theme, span};
+use super::list::{Navigation, Scroll, TailScroll};
 use super::model::TuiModel;
-use super::request::{DataRequest, TuiData, TuiRequest};
 use super::row::RowKey;
-use super::theme::Theme;
+use super::{DataRequest, TuiData, TuiRequest};
 use crate::fit::cut;
 use crate::show::{LedgerLine, TaskReport};
 
 /// A pane of the open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
 pub enum Pane {
     Reviews,
     Findings,
@@ -35,16 +32,10 @@ pub enum Pane {
 }
 
 impl Pane {
-    pub const ALL: [Self; 5] = [Self::Reviews, Self::Findings, Self::Diff, Self::Transcript, Self::Events];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     fn name(self) -> &'static str {
-        match self {
-            Self::Reviews => "Reviews",
-            Self::Findings => "Findings",
-            Self::Diff => "Diff",
-            Self::Transcript => "Transcript",
-            Self::Events => "Events",
-        }
+        self.into()
     }
 }
 
@@ -175,7 +166,7 @@ impl OpenLoop {
         }
     }
 
-    pub fn add_live_line(&mut self, (run, loop_id, attempt): (RunId, &LoopId, AttemptId), line: &str) {
+    pub fn add_live_line(&mut self, run: RunId, loop_id: &LoopId, attempt: AttemptId, line: &str) {
         let own = self.key.run == run && self.key.loop_id == *loop_id;
         if own && self.transcript.attempt == Some(attempt) {
             self.transcript.push_live_line(line);
@@ -244,7 +235,7 @@ impl OpenLoop {
     pub fn tabs(&self, theme: Theme, width: usize) -> Line<'static> {
         let wide = width >= 60;
         let mut spans = Vec::new();
-        for (at, pane) in Pane::ALL.into_iter().enumerate() {
+        for (at, pane) in Pane::ALL.iter().copied().enumerate() {
             let shown = pane == self.pane;
             let word = if wide || shown { format!("{} {}", at + 1, pane.name()) } else { (at + 1).to_string() };
             let text = if shown { format!("[{word}]") } else { format!(" {word} ") };

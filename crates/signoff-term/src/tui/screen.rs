@@ -9,10 +9,9 @@ use super::canvas::{Canvas, justified, span, styled};
 use super::dialog::{Dialog, draw};
 use super::head::{self, Banner};
 use super::key_hints::{self, KeyHint};
-use super::list;
 use super::pane::{OpenLoop, Pane};
 use super::row::{Rank, TuiRow};
-use super::{Tui, TuiMode};
+use super::{Tui, TuiMode, list};
 use crate::fit::cut;
 use crate::progress::DisplaySize;
 
@@ -112,7 +111,7 @@ impl Tui {
         if let Some(row) = self.model.row(&opened.key).filter(|_| head == 1) {
             let elapsed = self.model.elapsed(&opened.key, now);
             let others = self.model.needing_attention() - usize::from(row.rank.needs_a_person());
-            canvas.line(0, &title(row, &elapsed, others, (ink, width)));
+            canvas.line(0, &title(row, &elapsed, others, ink, width));
         }
         if tabs == 1 {
             canvas.line(1, &opened.tabs(ink, width));
@@ -171,7 +170,7 @@ fn pane_keys(opened: &OpenLoop, mode: TuiMode) -> Vec<KeyHint> {
 }
 
 /// `REVIEW  #29 Add user authentication  review 2/3  $0.36  00:41`.
-fn title(row: &TuiRow, elapsed: &str, others: usize, (theme, width): (super::Theme, usize)) -> Line<'static> {
+fn title(row: &TuiRow, elapsed: &str, others: usize, theme: super::Theme, width: usize) -> Line<'static> {
     let parts = [row.name.as_str(), &row.place, &row.cost, elapsed];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     let left = vec![

@@ -27,7 +27,7 @@ const STAT: &str =
 fn of(report: TaskReport, asked: &str, changes: Changes) -> ReportDocument {
     let id = report.task.id;
     let task = TaskSection::new(report, asked.to_owned(), changes, false);
-    ReportDocument::new(DocumentSubject::task(id), "2026-01-29T11:00:00Z".to_owned(), None, (Vec::new(), vec![task]))
+    ReportDocument::new(DocumentSubject::task(id), "2026-01-29T11:00:00Z".to_owned(), None, Vec::new(), vec![task])
 }
 
 /// The report of an approved task.
@@ -65,9 +65,9 @@ pub fn halfway() -> ReportDocument {
         let (loop_id, asked) = (id(row.id), row.title.clone());
         TaskSection::new(folded.report(row, &loop_id, Vec::new()), asked, changes, false)
     });
-    let run = RunSection::new(run(3, "running", "working"), &folded, (&standings(&tasks), &[]), false);
+    let run = RunSection::new(run(3, "running", "working"), &folded, &standings(&tasks), &[], false);
     let parts = PartSection::all(&folded, &[29, 30, 31].map(id).into());
-    ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (parts, tasks.into()))
+    ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), parts, tasks.into())
 }
 
 fn standings(tasks: &[TaskSection]) -> Vec<ReportResult> {
@@ -734,8 +734,8 @@ fn a_run_without_tasks_has_a_report_in_every_format() {
     let story = Story::of(reviewed("plan"));
     let folded = RunHistory::from_log(&story.log);
     let failed = RunRow { groups: Some(0), ..run(3, "failed", "done") };
-    let run = RunSection::new(failed, &folded, (&[], &[]), false);
-    let account = ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), (Vec::new(), Vec::new()));
+    let run = RunSection::new(failed, &folded, &[], &[], false);
+    let account = ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), Vec::new(), Vec::new());
     for text in [markdown::markdown(&account), junit::junit(&account), sarif::sarif(&account), account.json()] {
         assert!(text.contains("Failed in planning"), "{text}");
     }
@@ -757,8 +757,8 @@ fn through(row: TaskRow, voided: Option<&str>) -> ReportDocument {
     let mut report = folded.report(row, &id(29), Vec::new());
     report.voided = voided.map(str::to_owned);
     let tasks = vec![TaskSection::new(report, "Add login".to_owned(), Changes::parse_stat(STAT), false)];
-    let run = RunSection::new(run(3, "completed", "done"), &folded, (&standings(&tasks), &[]), false);
-    ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), (Vec::new(), tasks))
+    let run = RunSection::new(run(3, "completed", "done"), &folded, &standings(&tasks), &[], false);
+    ReportDocument::new(DocumentSubject::run(3), String::new(), Some(run), Vec::new(), tasks)
 }
 
 #[test]
@@ -855,7 +855,7 @@ fn running_tasks_are_skipped_and_interrupted_tasks_are_errors() {
             TaskReport::from_log(row(29, "Add login", TaskStatus::InProgress), &story.log, &id(29), Vec::new());
         assert!(!result_of_report(&report, driven).has_ended());
         let task = TaskSection::new(report, "Add login".to_owned(), Changes::default(), driven);
-        let account = ReportDocument::new(DocumentSubject::task(29), String::new(), None, (Vec::new(), vec![task]));
+        let account = ReportDocument::new(DocumentSubject::task(29), String::new(), None, Vec::new(), vec![task]);
         let xml = junit::junit(&account);
         let xml = roxmltree::Document::parse(&xml).unwrap();
         let end = xml.descendants().find(|node| node.attribute("name") == Some("end")).unwrap();

@@ -10,7 +10,6 @@ use signoff_engine::clock;
 use signoff_store::{NewTask, Store};
 use signoff_term::json::AddReport;
 
-use super::value_parsers;
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
@@ -44,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "ID", value_parser = task_id)]
     depends_on: Vec<TaskId>,
     /// The thoroughness of the reviews
-    #[arg(long, value_name = "EFFORT", value_parser = value_parsers::effort())]
+    #[arg(long, value_name = "EFFORT", value_parser = super::effort_parser())]
     effort: Option<Effort>,
     /// The plan file that reviewers compare the work with
     #[arg(long, value_name = "FILE")]

@@ -64,11 +64,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let rows = run_loop::runtime()?.block_on(ctx.rows(looks.collect(), console))?;
     let counts = |one: &AgentStatus| one.configured || !args.names.is_empty();
     let ok = seen.iter().zip(&rows).all(|(one, row)| row.works() || !(counts(one) || row.check.is_some()));
-    if console.json {
-        console.json(&AgentsReport::new(rows, ok, hold))?;
-    } else {
-        console.text(&(none_found_text(&rows) + &AgentsReport::text(&doctor::sandbox(&settings, &power))))?;
-    }
+    let text = none_found_text(&rows) + &AgentsReport::text(&doctor::sandbox(&settings, &power));
+    console.print(&AgentsReport::new(rows, ok, hold), || text)?;
     Ok(if ok { CommandExit::Done } else { CommandExit::Failed })
 }
 

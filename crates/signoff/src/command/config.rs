@@ -37,11 +37,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     if let Some(key) = &args.key {
         rows = below(rows, key)?;
     }
-    if console.json {
-        console.json(&ConfigReport::new(rows))?;
-    } else {
-        console.text(&table(&rows))?;
-    }
+    let text = table(&rows);
+    console.print(&ConfigReport::new(rows), || text)?;
     for said in settings.unknown_tools() {
         console.note(&format!("warning: {said}"));
     }

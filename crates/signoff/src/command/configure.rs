@@ -2,7 +2,6 @@
 
 mod proposal;
 mod questions;
-mod target;
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +15,7 @@ use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
 use crate::settings;
-use proposal::Proposal;
-use target::ConfigTarget;
+use proposal::{ConfigTarget, Proposal};
 
 /// Configure the review phases by answering questions, or set any key by name
 ///

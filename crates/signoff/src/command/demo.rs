@@ -6,7 +6,8 @@ use signoff_core::task::TaskSpec;
 use signoff_engine::builtin::demo;
 use signoff_engine::git::{Git, Repository};
 
-use super::{add, work};
+use super::add;
+use super::work::{self, WorkOptions};
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
@@ -37,7 +38,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
             .progress(&format!("$ signoff add \"{}\" --auto-review\nAdded task #{task}: {}\n", spec.title, spec.title));
     }
     console.progress("$ signoff work\n");
-    let exit = work::work(project, (&[], false, Some(1)), console)?;
+    let exit = work::work(project, &WorkOptions { jobs: Some(1), ..WorkOptions::default() }, console)?;
     if !console.json {
         console.progress("$ signoff status\n");
         super::status::print(&*Project::open_at(&place)?.store, console)?;

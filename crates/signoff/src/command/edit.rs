@@ -39,7 +39,8 @@ pub struct Args {
 fn check_no_writer(
     project: &ReadOnlyProject,
     task: Option<TaskId>,
-    (run, loop_id): (RunId, &LoopId),
+    run: RunId,
+    loop_id: &LoopId,
 ) -> Result<(), CliError> {
     let run_state = RunState::from_log(run, &project.store.log(run)?);
     if !run_state.loops.get(loop_id).is_some_and(|loop_state| loop_state.machine.is_being_written()) {
@@ -67,7 +68,7 @@ pub fn edit(
     let (run, loop_id) = project.loop_of(task)?;
     let verdict = verdict.to_ascii_uppercase();
     let command = LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head: head_of(project, task)? };
-    check_no_writer(project, Some(task), (run, &loop_id))?;
+    check_no_writer(project, Some(task), run, &loop_id)?;
     decide(project, run, &loop_id, command)
 }
 
@@ -96,7 +97,7 @@ fn edit_final_review(
     }
     let (loop_id, verdict, by) = (LoopId::final_review(), verdict.to_ascii_uppercase(), host::user_name());
     let head = project.repository()?.head_of(&run.branch())?;
-    check_no_writer(project, None, (run, &loop_id))?;
+    check_no_writer(project, None, run, &loop_id)?;
     decide(project, run, &loop_id, LoopCommand::Edit { verdict, by, reason: reason.to_owned(), head })
 }
 

@@ -47,7 +47,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
             "warning: the file does not say whether phase {phase} was approved or passed without approval: it counts as approved"
         ));
     }
-    warn(&project, (&args.file, &commit), console)?;
+    warn(&project, &args.file, &commit, console)?;
     iteration.begin(project, spec, console)
 }
 
@@ -92,7 +92,7 @@ fn check(policy: &Policy, state: &IterationState) -> Result<(), CliError> {
 }
 
 /// Warns about uncommitted files and about work that is already on the default branch.
-fn warn(project: &Project, (file, commit): (&Path, &Commit), console: &Console) -> Result<(), CliError> {
+fn warn(project: &Project, file: &Path, commit: &Commit, console: &Console) -> Result<(), CliError> {
     let own = std::fs::canonicalize(file).ok();
     let checkout = project.repository.checkout();
     let uncommitted = project.repository.uncommitted()?;

@@ -6,7 +6,8 @@ use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_engine::artifact;
 use signoff_store::Store;
 
-use super::{add, work};
+use super::add;
+use super::work::{self, WorkOptions};
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::preflight;
@@ -64,7 +65,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     if args.queue {
         return add::print_added(&project, task, console);
     }
-    work::work(project, (&[task], false, None), console)
+    work::work(project, &WorkOptions { tasks: &[task], ..WorkOptions::default() }, console)
 }
 
 /// All tasks on the same branch.

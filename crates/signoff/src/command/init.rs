@@ -36,11 +36,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let root = project::main_checkout()?
         .ok_or_else(|| CliError::usage("this is not a git repository").hint("run `git init` first"))?;
     let report = prepare(&root, args.force)?;
-    if console.json {
-        console.json(&report)?;
-    } else {
-        console.text(&text(&report))?;
-    }
+    console.print(&report, || text(&report))?;
     Ok(CommandExit::Done)
 }
 

@@ -4,11 +4,10 @@ use signoff_core::ids::TaskId;
 use signoff_core::settings::TaskFlags;
 use signoff_core::state_v4::{IterationMode, IterationState};
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::Fact;
 use signoff_core::workflow::Workflow;
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::{clock, start_run};
-use signoff_store::{Lease, Store};
+use signoff_store::Store;
 
 use super::add;
 use crate::console::Console;
@@ -53,18 +52,6 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     args.begin(Project::open()?, spec, console)
 }
 
-/// Records the run without starting it, as if it had been interrupted at once. The next `signoff work` continues it.
-fn queue(
-    project: &Project,
-    (lease, facts): (Lease, &[Fact]),
-    task: TaskId,
-    console: &Console,
-) -> Result<CommandExit, CliError> {
-    project.store.append(&lease, clock::now(), facts)?;
-    drop(lease);
-    add::print_added(project, task, console)
-}
-
 /// Returns the branch of a task. An imported task gets an unused name, because its old branch may exist here too.
 fn free_branch(project: &Project, spec: &TaskSpec, task: TaskId) -> Result<String, CliError> {
     let name = spec.branch(task);
@@ -102,7 +89,10 @@ impl Args {
         let branch = free_branch(&project, &spec, task)?;
         let facts = start_run::single(workflow, (task, spec), branch, no_ask);
         if self.queue {
-            return queue(&project, (lease, &facts), task, console);
+            // Record the run as if it had been interrupted at once. The next `signoff work` continues it.
+            project.store.append(&lease, clock::now(), &facts)?;
+            drop(lease);
+            return add::print_added(&project, task, console);
         }
         let drive = DriveOptions { no_ask, ..DriveOptions::default() };
         let request = RunRequest { opened: vec![(lease, facts)], drive, ..RunRequest::default() };

@@ -111,14 +111,14 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>, CliError> 
         let is_missing = commit(row).is_some_and(|commit| missing.contains(&commit));
         if known.lands_as_a_whole(&loop_id) {
             let refused =
-                known.state == WholeRunState::Refused && is_missing && !is_in(project, known, (row, &loop_id), target)?;
+                known.state == WholeRunState::Refused && is_missing && !is_in(project, known, row, &loop_id, target)?;
             if known.state == WholeRunState::Unlanded || refused {
                 add_to_run(&mut units, run, row);
             }
             continue;
         }
         let is_last = !rows.iter().any(|other| other.branch == row.branch && other.id > row.id);
-        if is_last && is_missing && !is_in(project, known, (row, &loop_id), target)? {
+        if is_last && is_missing && !is_in(project, known, row, &loop_id, target)? {
             units.push(LandUnit::Task(Box::new(row.clone())));
         }
     }
@@ -194,11 +194,12 @@ fn commit(row: &TaskRow) -> Option<Commit> {
 fn is_in(
     project: &Project,
     known: &LandingRun,
-    (row, loop_id): (&TaskRow, &LoopId),
+    row: &TaskRow,
+    loop_id: &LoopId,
     target: &str,
 ) -> Result<bool, CliError> {
     let Some(commit) = commit(row) else { return Ok(false) };
-    Ok(landing::is_on_branch(project, &commit, target)? || landing::has_landed(project, (&known.log, loop_id), target)?)
+    Ok(landing::is_on_branch(project, &commit, target)? || landing::has_landed(project, &known.log, loop_id, target)?)
 }
 
 fn add_to_run(units: &mut Vec<LandUnit>, run: RunId, row: &TaskRow) {

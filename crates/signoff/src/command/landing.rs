@@ -89,7 +89,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<LandedWork, C
         if run_state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.is_unchanged()) {
             return Ok(Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Nothing }));
         }
-        let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, (&log, &loop_id), &target)?;
+        let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, &log, &loop_id, &target)?;
         if run_state.has_final_review() && (!is_in || run_commit(&project, &run_state, &target).is_ok()) {
             return land_with_run(&project, &run_state, console).map(Ok);
         }
@@ -108,7 +108,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<LandedWork, C
         landing::check(records(&project), &target, asked)?;
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
-    match land_through_loop(project, task, (run, &loop_id), console)? {
+    match land_through_loop(project, task, run, &loop_id, console)? {
         LoopLanding::Landed(landed) => Ok(Ok(LandedWork { target, ..landed })),
         LoopLanding::Interrupted => Ok(Err(CommandExit::Interrupted)),
     }
@@ -202,11 +202,7 @@ pub fn is_on_branch(project: &Project, commit: &Commit, target: &str) -> Result<
 
 /// Whether the commit that a loop's landing created is in the default branch. With `landing = "rebase"` it differs from
 /// the approved commit, and its changes may differ as well.
-pub fn has_landed(
-    project: &Project,
-    (log, loop_id): (&[RecordedFact], &LoopId),
-    target: &str,
-) -> Result<bool, CliError> {
+pub fn has_landed(project: &Project, log: &[RecordedFact], loop_id: &LoopId, target: &str) -> Result<bool, CliError> {
     match (project.settings.landing(), landed_commit(log, loop_id)) {
         (LandingMethod::Rebase, Some(commit)) => is_on_branch(project, &Commit::new(commit), target),
         (LandingMethod::Merge | LandingMethod::Rebase, _) => Ok(false),
@@ -278,7 +274,8 @@ fn with_tick_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], 
 fn land_through_loop(
     mut project: Project,
     task: TaskId,
-    (run, loop_id): (RunId, &LoopId),
+    run: RunId,
+    loop_id: &LoopId,
     console: &Console,
 ) -> Result<LoopLanding, CliError> {
     loop {
@@ -306,7 +303,7 @@ fn land_through_loop(
         let troubles = result.summary.errors;
         drop((result.ctx, result.store));
         project = Project::open()?;
-        check_progress(&project, task, (run, loop_id), troubles)?;
+        check_progress(&project, task, run, loop_id, troubles)?;
     }
 }
 
@@ -315,7 +312,8 @@ fn land_through_loop(
 fn check_progress(
     project: &Project,
     task: TaskId,
-    (run, loop_id): (RunId, &LoopId),
+    run: RunId,
+    loop_id: &LoopId,
     troubles: Vec<EngineError>,
 ) -> Result<(), CliError> {
     let run_state = RunState::from_log(run, &project.store.log(run)?);

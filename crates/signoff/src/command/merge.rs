@@ -43,7 +43,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     if args.force {
         approve_in_users_name(&project, task, args.reason.as_deref().unwrap_or_default(), console)?;
         if let Some(run) = waits_for_its_group(&project, task)? {
-            return print_waiting(&project, (task, run), console);
+            return print_waiting(&project, task, run, console);
         }
     }
     drop(project);
@@ -82,7 +82,8 @@ fn waits_for_its_group(project: &ReadOnlyProject, task: TaskId) -> Result<Option
 
 fn print_waiting(
     project: &ReadOnlyProject,
-    (task, run): (TaskId, RunId),
+    task: TaskId,
+    run: RunId,
     console: &Console,
 ) -> Result<CommandExit, CliError> {
     if console.json {

@@ -10,7 +10,6 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{ReviewFormat, render};
 use signoff_core::review::{FailThreshold, Review, ReviewerKind};
 
-use super::value_parsers;
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
@@ -35,7 +34,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file)]
     reviewer: Vec<(ReviewerName, PathBuf)>,
     /// The lowest severity that must be fixed
-    #[arg(long, value_name = "SEVERITY", default_value = "MEDIUM", ignore_case = true, value_parser = value_parsers::severity())]
+    #[arg(long, value_name = "SEVERITY", default_value = "MEDIUM", ignore_case = true, value_parser = super::severity_parser())]
     fail_on: FailThreshold,
     /// The output format [default: text, or json with --json]
     #[arg(long, value_parser = format())]

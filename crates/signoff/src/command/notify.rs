@@ -49,11 +49,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
         rows.push(ChannelRow { what: outlet.description(), name, events, problem });
     }
     let report = NotifyReport::new(rows);
-    if console.json {
-        console.json(&report)?;
-    } else {
-        console.text(&text(&report))?;
-    }
+    console.print(&report, || text(&report))?;
     Ok(if report.ok { CommandExit::Done } else { CommandExit::Failed })
 }
 

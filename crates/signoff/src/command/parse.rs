@@ -5,7 +5,6 @@ use signoff_core::contract::{self, Contract, MAX_BYTES, ParseReport, ReviewAnswe
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::review::{FailThreshold, ReviewerKind};
 
-use super::value_parsers;
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 
@@ -16,10 +15,10 @@ use crate::error::{CliError, CommandExit};
 #[command(after_help = "Example:\n  echo 'APPROVED: nothing to add' | signoff parse --contract prefix")]
 pub struct Args {
     /// The format the reviewer was asked to answer in
-    #[arg(long, value_name = "NAME", value_parser = value_parsers::contract())]
+    #[arg(long, value_name = "NAME", value_parser = super::contract_parser())]
     contract: Contract,
     /// What the reviewer looks for
-    #[arg(long, default_value = "code", value_parser = value_parsers::role())]
+    #[arg(long, default_value = "code", value_parser = super::reviewer_kind_parser())]
     role: ReviewerKind,
     /// The word the reviewer was asked to repeat
     #[arg(long, value_name = "WORD", value_parser = NonEmptyStringValueParser::new())]
@@ -28,7 +27,7 @@ pub struct Args {
     #[arg(long, requires = "nonce")]
     require_nonce: bool,
     /// The lowest severity of a finding that overrides an approval [default: LOW for severity, else MEDIUM]
-    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = value_parsers::severity())]
+    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = super::severity_parser())]
     fail_on: Option<FailThreshold>,
     /// The commit under review; an answer about another commit is refused
     #[arg(long, value_name = "SHA", value_parser = NonEmptyStringValueParser::new())]

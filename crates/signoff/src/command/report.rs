@@ -2,7 +2,6 @@
 
 mod changes;
 mod data;
-mod pages;
 
 use std::path::{Path, PathBuf};
 

@@ -7,7 +7,7 @@ use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
 use super::run::resume;
-use super::work;
+use super::work::{self, WorkOptions};
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
@@ -62,7 +62,7 @@ fn retry_final_review(run: RunId, queue: bool, console: &Console) -> Result<Comm
     let (project, loop_id) = (ReadOnlyProject::for_run(run)?, LoopId::final_review());
     project.check_final_review(run)?;
     if !queue && !project.store.is_held(run)? {
-        preflight::check_run(&Project::open()?, run, (Some(&loop_id), &[]))?;
+        preflight::check_run(&Project::open()?, run, Some(&loop_id), &[])?;
     }
     let result = decide(&project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })?;
     result.print_note(console);
@@ -79,7 +79,7 @@ fn retry_task(task: TaskId, queue: bool, console: &Console) -> Result<CommandExi
     let (run, loop_id) = loop_to_retry(&project, task)?;
     // The process that drives the run has already checked this; a queued task is checked when it starts.
     if !queue && !project.store.is_held(run)? {
-        preflight::check_run(&Project::open()?, run, (Some(&loop_id), &[task]))?;
+        preflight::check_run(&Project::open()?, run, Some(&loop_id), &[task])?;
     }
     let result = decide(&project, run, &loop_id, LoopCommand::Retry { by: host::user_name() })?;
     result.print_note(console);
@@ -87,5 +87,5 @@ fn retry_task(task: TaskId, queue: bool, console: &Console) -> Result<CommandExi
         return super::print_task(&project, task, &format!("Task #{task} goes on\n"), console);
     }
     drop(project);
-    work::work(Project::open()?, (&[task], false, None), console)
+    work::work(Project::open()?, &WorkOptions { tasks: &[task], ..WorkOptions::default() }, console)
 }

@@ -15,7 +15,7 @@ use signoff_engine::run_state::{LoopState, RunState};
 use signoff_engine::{artifact, clock, start_run};
 use signoff_store::Store;
 
-use super::{edit, improve, value_parsers};
+use super::{edit, improve};
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::preflight;
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_parser = format())]
     format: Option<ReviewFormat>,
     /// The lowest severity that fails the review
-    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = value_parsers::severity())]
+    #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = super::severity_parser())]
     fail_on: Option<FailThreshold>,
 }
 
@@ -81,7 +81,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     };
     preflight::print_warnings(&project, console);
     let mut result = run_loop::run(project, request, &quiet)?;
-    let end = print_review(&mut result, (run, &reviewed), args, console);
+    let end = print_review(&mut result, run, &reviewed, args, console);
     result.remove_review_worktree(run);
     end
 }
@@ -89,7 +89,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 /// Prints the merged review and returns its exit code.
 fn print_review(
     result: &mut RunResult,
-    (run, loop_id): (RunId, &LoopId),
+    run: RunId,
+    loop_id: &LoopId,
     args: &Args,
     console: &Console,
 ) -> Result<CommandExit, CliError> {
@@ -120,13 +121,13 @@ fn print_review(
         return Ok(CommandExit::Attention);
     }
     if let Some(task) = args.task.filter(|_| !passed(&loop_state) && !is_inconclusive(&loop_state)) {
-        revoke_approvals(task, (run, &loop_state), console)?;
+        revoke_approvals(task, run, &loop_state, console)?;
     }
     Ok(if passed(&loop_state) { CommandExit::Done } else { CommandExit::Failed })
 }
 
 /// Revokes the approval of tasks that were approved at the commit this review refuses.
-fn revoke_approvals(task: TaskId, (run, worked): (RunId, &LoopState), console: &Console) -> Result<(), CliError> {
+fn revoke_approvals(task: TaskId, run: RunId, worked: &LoopState, console: &Console) -> Result<(), CliError> {
     let project = ReadOnlyProject::for_task(task)?;
     let (branch, commit) = (project.task(task)?.branch, worked.machine.head.commit.as_str());
     let is_approved = |row: &TaskRow| {

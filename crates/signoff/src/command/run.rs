@@ -1,10 +1,9 @@
 //! `signoff run`: works the tasks of a plan file in order, of a specification in groups, or of a tracker or the queue
 //! in slots.
 
-mod chain;
+mod file;
 pub mod resume;
 mod slots;
-mod spec;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,6 @@ use signoff_core::policy::Effort;
 use signoff_core::source::{self, TaskFile, TaskFormat};
 
 use self::slots::SlotArgs;
-use super::value_parsers;
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
@@ -44,7 +42,7 @@ pub struct Args {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// The thoroughness of the reviews
-    #[arg(long, value_name = "EFFORT", value_parser = value_parsers::effort())]
+    #[arg(long, value_name = "EFFORT", value_parser = super::effort_parser())]
     effort: Option<Effort>,
     /// Read the source as this kind instead of detecting it
     #[arg(long = "as", value_name = "KIND", value_parser = kind())]
@@ -121,13 +119,13 @@ fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, CliE
         args.reject_tick()?;
         return match args.dry_run {
             true if console.json => dry_run(&file, console),
-            true => console.text(&spec::dry_run_text(&name, &text)).map(|()| CommandExit::Done),
-            false => spec::run((&name, &text), args, console),
+            true => console.text(&file::dry_run_text(&name, &text)).map(|()| CommandExit::Done),
+            false => file::run_specification(&name, &text, args, console),
         };
     }
     match args.dry_run {
         true => dry_run(&file, console),
-        false => chain::run(&file, (path, &text), args, console),
+        false => file::run_plan(&file, path, &text, args, console),
     }
 }
 
@@ -173,10 +171,6 @@ fn is_called_plan(path: &Path, text: &str) -> bool {
 }
 
 fn dry_run(file: &TaskFile, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        console.json(file)?
-    } else {
-        console.text(&source::render_text(file))?
-    }
+    console.print(file, || source::render_text(file))?;
     Ok(CommandExit::Done)
 }

@@ -52,11 +52,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let mut stats = StatsCollector::new(filter).with_voided(voided);
     let presets = project.map(|project| count_runs(&project, args, &mut stats)).transpose()?.unwrap_or_default();
     check_preset(args, presets)?;
-    if console.json {
-        console.json(&stats.report())?;
-    } else {
-        console.text(&text(&stats.report()))?;
-    }
+    let report = stats.report();
+    console.print(&report, || text(&report))?;
     Ok(CommandExit::Done)
 }
 

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use signoff_core::source::{self, TaskFile, TaskFormat};
 
-use super::value_parsers;
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
@@ -19,7 +18,7 @@ pub struct Args {
     /// The plan file
     source: PathBuf,
     /// Read the file in this format instead of detecting it
-    #[arg(long = "as", value_name = "FORMAT", value_parser = value_parsers::source_format())]
+    #[arg(long = "as", value_name = "FORMAT", value_parser = super::task_format_parser())]
     format: Option<TaskFormat>,
 }
 
@@ -27,11 +26,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let path = args.source.display().to_string();
     let file = read(args, &path)?;
-    if console.json {
-        console.json(&file)?
-    } else {
-        console.text(&source::render_text(&file))?
-    }
+    console.print(&file, || source::render_text(&file))?;
     Ok(CommandExit::Done)
 }
 

@@ -42,15 +42,24 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let project = Project::open()?;
     check_tasks(&project, &args.tasks)?;
-    work(project, (&args.tasks, args.watch, args.jobs.map(usize::from)), console)
+    let options = WorkOptions { tasks: &args.tasks, watch: args.watch, jobs: args.jobs.map(usize::from) };
+    work(project, &options, console)
 }
 
-/// Works these tasks, or all if the slice is empty.
-pub fn work(
-    project: Project,
-    (tasks, watch, jobs): (&[TaskId], bool, Option<usize>),
-    console: &Console,
-) -> Result<CommandExit, CliError> {
+/// Which tasks to work, and how.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WorkOptions<'a> {
+    /// Empty for all tasks.
+    pub tasks: &'a [TaskId],
+    /// Whether to wait for new tasks.
+    pub watch: bool,
+    /// The maximum number of tasks in parallel; `None` for the configured one.
+    pub jobs: Option<usize>,
+}
+
+/// Works tasks until none is left.
+pub fn work(project: Project, options: &WorkOptions, console: &Console) -> Result<CommandExit, CliError> {
+    let WorkOptions { tasks, watch, jobs } = *options;
     let no_ask = console.no_ask || project.settings.no_ask();
     let mut request = RunRequest {
         drive: DriveOptions { only: tasks.to_vec(), watch, no_ask, ..DriveOptions::default() },
@@ -64,7 +73,7 @@ pub fn work(
     }
     preflight::check_all(&project, &queue)?;
     for lease in &request.resumed {
-        preflight::check_run(&project, lease.run(), (None, tasks))?;
+        preflight::check_run(&project, lease.run(), None, tasks)?;
     }
     preflight::print_warnings(&project, console);
     if !queue.is_empty() {

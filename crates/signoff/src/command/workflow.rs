@@ -79,11 +79,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 fn show(name: &str, console: &Console) -> Result<(), CliError> {
     let workflow = workflow::preset(name)
         .ok_or_else(|| CliError::usage(format!("no preset is called {name}")).hint("see `signoff workflow list`"))?;
-    if console.json {
-        console.json(&WorkflowJson { version: 1, workflow: &workflow })
-    } else {
-        console.text(&workflow::render(&workflow))
-    }
+    console.print(&WorkflowJson { version: 1, workflow: &workflow }, || workflow::render(&workflow))
 }
 
 fn list(console: &Console) -> Result<(), CliError> {
@@ -92,11 +88,8 @@ fn list(console: &Console) -> Result<(), CliError> {
         .filter_map(workflow::preset)
         .map(|preset| PresetEntry { name: preset.name, description: preset.description })
         .collect();
-    if console.json {
-        return console.json(&PresetListJson { version: 1, presets: &presets });
-    }
-    let lines = presets.iter().map(|preset| format!("{:<8}{}\n", preset.name, preset.description));
-    console.text(&lines.collect::<String>())
+    let line = |preset: &PresetEntry| format!("{:<8}{}\n", preset.name, preset.description);
+    console.print(&PresetListJson { version: 1, presets: &presets }, || presets.iter().map(line).collect())
 }
 
 fn check(file: &Path, console: &Console) -> Result<(), CliError> {
@@ -108,10 +101,8 @@ fn check(file: &Path, console: &Console) -> Result<(), CliError> {
             .at(format!("{name}:1"))
             .hint("write one below `[workflows.NAME]`"));
     }
-    if console.json {
-        return console.json(&WorkflowFileJson { version: 1, workflows: &workflows });
-    }
-    console.text(&workflows.iter().map(|workflow| valid_line(&name, workflow)).collect::<String>())
+    let report = WorkflowFileJson { version: 1, workflows: &workflows };
+    console.print(&report, || workflows.iter().map(|workflow| valid_line(&name, workflow)).collect())
 }
 
 fn valid_line(file: &str, workflow: &Workflow) -> String {

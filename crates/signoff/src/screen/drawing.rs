@@ -4,10 +4,12 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::{SignedDuration, Timestamp};
 use rustix::process::{Signal, getpgrp, getpid, kill_process, kill_process_group};
-use signoff_term::tui::{Tui, TuiKey, TuiRequest};
+use signoff_term::tui::{Tui, TuiRequest};
 
+use super::key_parser::TerminalInput;
 use super::keys::{KeyInput, KeyReader};
 use super::signals::{TerminalSignal, TerminationSignals};
 use super::terminal::{self, RawTerminal, TerminalOwner};
@@ -102,7 +104,7 @@ impl DrawingThread {
             return true;
         }
         match self.keys.wait(self.until_due()) {
-            KeyInput::Keys(keys) => keys.into_iter().for_each(|key| self.press(key)),
+            KeyInput::Keys(keys) => keys.into_iter().for_each(|input| self.input(input)),
             KeyInput::Gone => self.close(CloseReason::Gone),
         }
         true
@@ -116,8 +118,15 @@ impl DrawingThread {
         if waits { FRAME.saturating_sub(passed) } else { FRAME }
     }
 
-    fn press(&mut self, key: TuiKey) {
-        if key == TuiKey::Ctrl('z') {
+    fn input(&mut self, input: TerminalInput) {
+        match input {
+            TerminalInput::Key(key) => self.press(key),
+            TerminalInput::Pasted(c) => self.tui.paste(c.encode_utf8(&mut [0; 4]), host::now()),
+        }
+    }
+
+    fn press(&mut self, key: KeyEvent) {
+        if key == KeyEvent::new(KeyCode::Char('z'), KeyModifiers::CONTROL) {
             // In raw mode the terminal does not stop the process group, so do it here.
             kill_process_group(getpgrp(), Signal::TSTP).ok();
             return;

@@ -1,6 +1,6 @@
 //! Parses the bytes that a terminal sends into keys.
 
-use signoff_term::tui::TuiKey;
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// The first byte of an escape sequence.
 pub const ESCAPE: u8 = 0x1b;
@@ -11,6 +11,13 @@ const MAX_SEQUENCE: usize = 32;
 /// The sequences before and after pasted text (bracketed paste).
 const PASTE_START: &[u8] = b"\x1b[200~";
 const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// A key, or a character of pasted text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminalInput {
+    Key(KeyEvent),
+    Pasted(char),
+}
 
 /// An incremental parser from bytes to keys.
 #[derive(Debug, Default)]
@@ -38,7 +45,7 @@ impl KeyParser {
 
     /// Returns the keys in `typed`. `over` means that no more input is available: an escape alone is then a key, and an
     /// incomplete sequence is dropped.
-    pub fn parse(&mut self, typed: &[u8], over: bool) -> Vec<TuiKey> {
+    pub fn parse(&mut self, typed: &[u8], over: bool) -> Vec<TerminalInput> {
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.extend(typed);
         let (mut found, mut rest) = (Vec::new(), bytes.as_slice());
@@ -55,7 +62,7 @@ impl KeyParser {
     }
 
     /// Parses one key or the start of a paste. Returns the remaining bytes; all of them if more input is needed.
-    fn parse_key<'a>(&mut self, bytes: &'a [u8], over: bool, found: &mut Vec<TuiKey>) -> &'a [u8] {
+    fn parse_key<'a>(&mut self, bytes: &'a [u8], over: bool, found: &mut Vec<TerminalInput>) -> &'a [u8] {
         if let Some(left) = bytes.strip_prefix(PASTE_START) {
             self.pasting = true;
             return left;
@@ -66,17 +73,17 @@ impl KeyParser {
             ESCAPE => parse_escape(more),
             0x00..0x20 | 0x7f => (control_key(first), more),
             0x20.. => match parse_char(bytes) {
-                Some((char, left)) => (Some(TuiKey::Char(char)), left),
+                Some((char, left)) => (Some(KeyCode::Char(char).into()), left),
                 None if is_partial_char(bytes) => return bytes,
                 None => (None, more),
             },
         };
-        found.extend(press);
+        found.extend(press.map(TerminalInput::Key));
         left
     }
 
     /// Parses one pasted character or the end of a paste. Line breaks and tabs become spaces.
-    fn parse_pasted<'a>(&mut self, bytes: &'a [u8], found: &mut Vec<TuiKey>) -> &'a [u8] {
+    fn parse_pasted<'a>(&mut self, bytes: &'a [u8], found: &mut Vec<TerminalInput>) -> &'a [u8] {
         if let Some(left) = bytes.strip_prefix(PASTE_END) {
             self.pasting = false;
             return left;
@@ -84,25 +91,25 @@ impl KeyParser {
         let Some((&first, more)) = bytes.split_first() else { return bytes };
         let (press, left) = match first {
             ESCAPE if PASTE_END.starts_with(bytes) => return bytes,
-            b'\r' | b'\n' | b'\t' => (Some(TuiKey::Pasted(' ')), more),
+            b'\r' | b'\n' | b'\t' => (Some(' '), more),
             0x00..0x20 | 0x7f => (None, more),
             0x20.. => match parse_char(bytes) {
-                Some((char, left)) => (Some(TuiKey::Pasted(char)), left),
+                Some((char, left)) => (Some(char), left),
                 None if is_partial_char(bytes) => return bytes,
                 None => (None, more),
             },
         };
-        found.extend(press);
+        found.extend(press.map(TerminalInput::Pasted));
         left
     }
 }
 
-fn control_key(byte: u8) -> Option<TuiKey> {
+fn control_key(byte: u8) -> Option<KeyEvent> {
     match byte {
-        b'\r' | b'\n' => Some(TuiKey::Enter),
-        b'\t' => Some(TuiKey::Tab),
-        0x08 | 0x7f => Some(TuiKey::Backspace),
-        0x01..=0x1a => Some(TuiKey::Ctrl(char::from(byte - 1 + b'a'))),
+        b'\r' | b'\n' => Some(KeyCode::Enter.into()),
+        b'\t' => Some(KeyCode::Tab.into()),
+        0x08 | 0x7f => Some(KeyCode::Backspace.into()),
+        0x01..=0x1a => Some(KeyEvent::new(KeyCode::Char(char::from(byte - 1 + b'a')), KeyModifiers::CONTROL)),
         _ => None,
     }
 }
@@ -122,38 +129,38 @@ fn is_final_byte(byte: u8) -> bool {
 }
 
 /// Parses what follows an escape. An escape alone is a key.
-fn parse_escape(rest: &[u8]) -> (Option<TuiKey>, &[u8]) {
+fn parse_escape(rest: &[u8]) -> (Option<KeyEvent>, &[u8]) {
     match rest {
         [b'[', sequence @ ..] => parse_csi(sequence),
-        [b'O', last, left @ ..] => (csi_key(&[], *last), left),
-        _ => (Some(TuiKey::Esc), rest),
+        [b'O', last, left @ ..] => (csi_key(&[], *last).map(KeyEvent::from), left),
+        _ => (Some(KeyCode::Esc.into()), rest),
     }
 }
 
 /// Parses a CSI sequence such as `5~`, `A` or `1;5C`: parameters and a final byte.
-fn parse_csi(rest: &[u8]) -> (Option<TuiKey>, &[u8]) {
+fn parse_csi(rest: &[u8]) -> (Option<KeyEvent>, &[u8]) {
     let length = rest.iter().position(|byte| is_final_byte(*byte));
     let Some((numbers, [last, left @ ..])) = length.and_then(|length| rest.split_at_checked(length)) else {
         return (None, &[]);
     };
-    (csi_key(numbers, *last), left)
+    (csi_key(numbers, *last).map(KeyEvent::from), left)
 }
 
 /// The key of a sequence. Modifiers are ignored.
-fn csi_key(numbers: &[u8], last: u8) -> Option<TuiKey> {
+fn csi_key(numbers: &[u8], last: u8) -> Option<KeyCode> {
     let number = numbers.split(|byte| *byte == b';').next().unwrap_or_default();
     match (last, number) {
-        (b'A', _) => Some(TuiKey::Up),
-        (b'B', _) => Some(TuiKey::Down),
-        (b'C', _) => Some(TuiKey::Right),
-        (b'D', _) => Some(TuiKey::Left),
-        (b'H', _) | (b'~', b"1" | b"7") => Some(TuiKey::Home),
-        (b'F', _) | (b'~', b"4" | b"8") => Some(TuiKey::End),
-        (b'Z', _) => Some(TuiKey::BackTab),
-        (b'M', _) => Some(TuiKey::Enter),
-        (b'~', b"3") => Some(TuiKey::Delete),
-        (b'~', b"5") => Some(TuiKey::PageUp),
-        (b'~', b"6") => Some(TuiKey::PageDown),
+        (b'A', _) => Some(KeyCode::Up),
+        (b'B', _) => Some(KeyCode::Down),
+        (b'C', _) => Some(KeyCode::Right),
+        (b'D', _) => Some(KeyCode::Left),
+        (b'H', _) | (b'~', b"1" | b"7") => Some(KeyCode::Home),
+        (b'F', _) | (b'~', b"4" | b"8") => Some(KeyCode::End),
+        (b'Z', _) => Some(KeyCode::BackTab),
+        (b'M', _) => Some(KeyCode::Enter),
+        (b'~', b"3") => Some(KeyCode::Delete),
+        (b'~', b"5") => Some(KeyCode::PageUp),
+        (b'~', b"6") => Some(KeyCode::PageDown),
         _ => None,
     }
 }
@@ -174,20 +181,32 @@ fn is_partial_char(bytes: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn all(text: &str) -> Vec<TuiKey> {
+    fn all(text: &str) -> Vec<TerminalInput> {
         KeyParser::default().parse(text.as_bytes(), true)
+    }
+
+    fn keys(codes: &[KeyCode]) -> Vec<TerminalInput> {
+        codes.iter().map(|code| TerminalInput::Key((*code).into())).collect()
+    }
+
+    fn control(letter: char) -> TerminalInput {
+        TerminalInput::Key(KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL))
     }
 
     #[test]
     fn keys_are_parsed_from_terminal_sequences() {
-        use TuiKey::{BackTab, Backspace, Char, Ctrl, Delete, Down, End, Enter, Esc, Home, PageDown, PageUp, Tab, Up};
-        assert_eq!(all("q?ü漢"), [Char('q'), Char('?'), Char('ü'), Char('漢')]);
-        assert_eq!(all("\r\t\x7f\x03\x1a"), [Enter, Tab, Backspace, Ctrl('c'), Ctrl('z')]);
-        assert_eq!(all("\x1b[A\x1bOB\x1b[1;5A"), [Up, Down, Up]);
-        assert_eq!(all("\x1b[H\x1b[4~\x1b[5~\x1b[6~\x1b[3~\x1b[Z"), [Home, End, PageUp, PageDown, Delete, BackTab]);
-        assert_eq!(all("\x1b"), [Esc]);
-        assert_eq!(all("\x1bq"), [Esc, Char('q')]);
-        assert_eq!(all("\x1b[15~x\x1b[<0;1;1mj"), [Char('x'), Char('j')]);
+        use KeyCode::{BackTab, Backspace, Char, Delete, Down, End, Enter, Esc, Home, PageDown, PageUp, Tab, Up};
+        assert_eq!(all("q?ü漢"), keys(&[Char('q'), Char('?'), Char('ü'), Char('漢')]));
+        assert_eq!(all("\r\t\x7f"), keys(&[Enter, Tab, Backspace]));
+        assert_eq!(all("\x03\x1a"), [control('c'), control('z')]);
+        assert_eq!(all("\x1b[A\x1bOB\x1b[1;5A"), keys(&[Up, Down, Up]));
+        assert_eq!(
+            all("\x1b[H\x1b[4~\x1b[5~\x1b[6~\x1b[3~\x1b[Z"),
+            keys(&[Home, End, PageUp, PageDown, Delete, BackTab])
+        );
+        assert_eq!(all("\x1b"), keys(&[Esc]));
+        assert_eq!(all("\x1bq"), keys(&[Esc, Char('q')]));
+        assert_eq!(all("\x1b[15~x\x1b[<0;1;1mj"), keys(&[Char('x'), Char('j')]));
     }
 
     /// The parsed keys do not depend on how the bytes are split.
@@ -202,28 +221,29 @@ mod tests {
             assert_eq!(found, whole, "cut at {at}");
         }
         let mut typing = KeyParser::default();
-        assert_eq!(typing.parse(b"j\x1b", false), [TuiKey::Char('j')]);
+        assert_eq!(typing.parse(b"j\x1b", false), keys(&[KeyCode::Char('j')]));
         assert!(typing.is_incomplete());
         assert_eq!(typing.parse(b"[1;", true), []);
     }
 
     #[test]
     fn pasted_text_is_never_a_key() {
-        use TuiKey::{Char, Pasted};
+        use TerminalInput::Pasted;
         let pasted = all("c\x1b[200~y\ncq\x03\x1b[201~q");
-        assert_eq!(pasted, [Char('c'), Pasted('y'), Pasted(' '), Pasted('c'), Pasted('q'), Char('q')]);
+        let key = |letter| TerminalInput::Key(KeyCode::Char(letter).into());
+        assert_eq!(pasted, [key('c'), Pasted('y'), Pasted(' '), Pasted('c'), Pasted('q'), key('q')]);
         let mut typing = KeyParser::default();
         assert_eq!(typing.parse(b"\x1b[200~a\x1b[20", true), [Pasted('a')]);
         assert!(typing.is_pasting());
         typing.give_up_paste();
-        assert_eq!(typing.parse(b"q", false), [Char('q')]);
+        assert_eq!(typing.parse(b"q", false), [key('q')]);
     }
 
     #[test]
     fn a_character_may_be_split_over_several_reads() {
         let mut typing = KeyParser::default();
-        assert_eq!(typing.parse(&"aü".as_bytes()[..2], false), [TuiKey::Char('a')]);
-        assert_eq!(typing.parse(&"ü".as_bytes()[1..], false), [TuiKey::Char('ü')]);
-        assert_eq!(KeyParser::default().parse(&[0xff, b'a'], false), [TuiKey::Char('a')]);
+        assert_eq!(typing.parse(&"aü".as_bytes()[..2], false), keys(&[KeyCode::Char('a')]));
+        assert_eq!(typing.parse(&"ü".as_bytes()[1..], false), keys(&[KeyCode::Char('ü')]));
+        assert_eq!(KeyParser::default().parse(&[0xff, b'a'], false), keys(&[KeyCode::Char('a')]));
     }
 }

@@ -7,9 +7,8 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use signoff_term::tui::TuiKey;
 
-use super::key_parser::KeyParser;
+use super::key_parser::{KeyParser, TerminalInput};
 
 /// How long to wait for the rest of an escape sequence. An escape alone is a key.
 const ESCAPE_TIMEOUT: Duration = Duration::from_millis(50);
@@ -17,8 +16,8 @@ const ESCAPE_TIMEOUT: Duration = Duration::from_millis(50);
 /// Input from the keyboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyInput {
-    /// The pressed keys; may be empty.
-    Keys(Vec<TuiKey>),
+    /// The pressed keys and pasted characters; may be empty.
+    Keys(Vec<TerminalInput>),
     /// The terminal is gone.
     Gone,
 }

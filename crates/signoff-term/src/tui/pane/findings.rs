@@ -7,9 +7,8 @@ use signoff_core::merge::MergedReview;
 use super::reviews::place;
 use crate::fit::{columns, count, cut, pad, shorten, wrap};
 use crate::show::{LedgerLine, TaskReport};
-use crate::tui::canvas::{Canvas, span};
+use crate::tui::canvas::{Canvas, Theme, span};
 use crate::tui::list::Navigation;
-use crate::tui::theme::Theme;
 
 /// Maximum number of lines of a text.
 const TEXT: usize = 12;

@@ -6,9 +6,8 @@ use ratatui::text::Line;
 use signoff_core::ids::AttemptId;
 use unicode_width::UnicodeWidthChar;
 
-use super::scroll::TailScroll;
-use crate::tui::canvas::{Canvas, sanitize, span};
-use crate::tui::theme::Theme;
+use crate::tui::canvas::{Canvas, Theme, sanitize, span};
+use crate::tui::list::TailScroll;
 
 /// Maximum number of lines of a transcript.
 const LINES: usize = 2_000;

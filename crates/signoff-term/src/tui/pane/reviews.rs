@@ -3,11 +3,10 @@
 use ratatui::style::Style;
 use ratatui::text::Line;
 
-use super::scroll::Scroll;
 use crate::fit::{count, cut, span as time, wrap};
 use crate::show::{Cycle, ReviewReport, TaskReport};
-use crate::tui::canvas::{Canvas, span};
-use crate::tui::theme::Theme;
+use crate::tui::canvas::{Canvas, Theme, span};
+use crate::tui::list::Scroll;
 
 /// Minimum width of a reviewer's column.
 const NARROWEST: usize = 28;
@@ -27,7 +26,7 @@ pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>,
         canvas.line(0, &Line::from(span("no review has ended yet", theme.faint())));
         return;
     };
-    canvas.line(0, &heading(cycle, (at + 1, report.cycles.len()), theme));
+    canvas.line(0, &heading(cycle, at + 1, report.cycles.len(), theme));
     let width = canvas.width();
     let mut body = canvas.part(1, usize::MAX);
     let seats = cycle.reviews.len().max(1);
@@ -45,7 +44,7 @@ pub fn draw(canvas: &mut Canvas<'_>, report: &TaskReport, chosen: Option<usize>,
 }
 
 /// `Review 2 of 3: CHANGES_REQUESTED  (review, commit c2, 2 findings)`.
-fn heading(cycle: &Cycle, (at, all): (usize, usize), theme: Theme) -> Line<'static> {
+fn heading(cycle: &Cycle, at: usize, all: usize, theme: Theme) -> Line<'static> {
     let commit: String = cycle.commit.chars().take(10).collect();
     let found = count(cycle.merged.issues.len() as u64, "finding");
     let scope = if cycle.scope == "scoped" { ", of the fix alone" } else { "" };

@@ -7,7 +7,7 @@ use signoff_core::review::Review;
 use signoff_core::review::Severity::Critical;
 use signoff_core::review::Verdict::ChangesRequested;
 use signoff_core::view::TaskStatus;
-use signoff_term::report::markdown::{LIMIT, escape, markdown};
+use signoff_term::report::markdown::{LIMIT, markdown, page as escape};
 use signoff_term::report::{Changes, ReportDocument, junit, sarif};
 use signoff_term::show::TaskReport;
 

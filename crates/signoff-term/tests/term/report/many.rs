@@ -23,8 +23,8 @@ fn failed_at(failed: u64, tasks: u64) -> ReportDocument {
         TaskSection::new(folded.report(row, &id(of), Vec::new()), title, changes, false)
     };
     let tasks: Vec<TaskSection> = (1..=tasks).map(told).collect();
-    let run = RunSection::new(run(3, "failed", "done"), &folded, (&standings(&tasks), &[]), false);
-    ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), (Vec::new(), tasks))
+    let run = RunSection::new(run(3, "failed", "done"), &folded, &standings(&tasks), &[], false);
+    ReportDocument::new(DocumentSubject::run(3), "2026-01-29T11:00:00Z".to_owned(), Some(run), Vec::new(), tasks)
 }
 
 #[test]

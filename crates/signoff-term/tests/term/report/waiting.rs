@@ -23,8 +23,8 @@ fn waits(questions: &[QuestionRow]) -> ReportDocument {
     let folded = RunHistory::from_log(&asking().log);
     let report = folded.report(row(30, "Add logout", TaskStatus::Waiting), &id(30), Vec::new());
     let tasks = vec![TaskSection::new(report, "Add logout".to_owned(), Changes::parse_stat(""), false)];
-    let account = RunSection::new(run(3, "running", "working"), &folded, (&standings(&tasks), questions), false);
-    ReportDocument::new(DocumentSubject::run(3), String::new(), Some(account), (Vec::new(), tasks))
+    let account = RunSection::new(run(3, "running", "working"), &folded, &standings(&tasks), questions, false);
+    ReportDocument::new(DocumentSubject::run(3), String::new(), Some(account), Vec::new(), tasks)
 }
 
 #[test]

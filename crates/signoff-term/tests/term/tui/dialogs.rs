@@ -1,14 +1,15 @@
 //! Dialogs over the screen.
 
+use crossterm::event::KeyCode;
 use signoff_core::ids::TaskId;
 use signoff_core::machine::{Choice, FinalVerdict};
 use signoff_term::dialogue::QuestionDecision;
-use signoff_term::tui::{TaskDecision, Theme, TuiKey, TuiMode, TuiRequest};
+use signoff_term::tui::{TaskDecision, Theme, TuiMode, TuiRequest};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, judged};
 use crate::story::{Story, reviewed};
 
-const ENTER: [TuiKey; 1] = [TuiKey::Enter];
+const ENTER: [KeyCode; 1] = [KeyCode::Enter];
 
 /// The requests without those for data.
 fn decided(wishes: Vec<TuiRequest>) -> Vec<TuiRequest> {
@@ -26,7 +27,7 @@ fn shown(name: &str, scene: &mut Scene) {
 /// Postpones the question of the only task.
 fn quiet() -> Scene {
     let mut scene = Scene::new(judged());
-    scene.press(&[TuiKey::Esc]);
+    scene.press(&[KeyCode::Esc]);
     scene
 }
 
@@ -34,10 +35,10 @@ fn quiet() -> Scene {
 fn a_question_is_answered() {
     let mut scene = Scene::new(judged());
     shown("question", &mut scene);
-    assert_eq!(decided(scene.press(&[TuiKey::Enter, TuiKey::Esc])), [], "nothing is chosen before a key chose it");
+    assert_eq!(decided(scene.press(&[KeyCode::Enter, KeyCode::Esc])), [], "nothing is chosen before a key chose it");
     let long_after = scene.now() + jiff::SignedDuration::from_secs(1);
-    assert_eq!(scene.tui.press(TuiKey::Down, long_after), []);
-    let wishes = scene.tui.press(TuiKey::Enter, long_after);
+    assert_eq!(scene.tui.press(KeyCode::Down, long_after), []);
+    let wishes = scene.tui.press(KeyCode::Enter, long_after);
     let [TuiRequest::QuestionDecided(QuestionDecision::Answer { loop_id, choice, .. })] = wishes.as_slice() else {
         panic!("{wishes:?}")
     };
@@ -50,12 +51,12 @@ fn a_postponed_question_is_asked_again() {
     let mut scene = quiet();
     scene.tui.show_note("left");
     assert!(!scene.text(SMALL).contains("Question"));
-    scene.press(&[TuiKey::Char('a')]);
+    scene.press(&[KeyCode::Char('a')]);
     assert!(scene.text(SMALL).contains("Question"));
     let scene = scene.then(|story| story.person(Choice::Stop));
     let mut scene = scene;
     assert!(!scene.text(SMALL).contains("Question"), "another answered it");
-    scene.press(&[TuiKey::Char('a')]);
+    scene.press(&[KeyCode::Char('a')]);
     insta::assert_snapshot!(scene.text(SMALL).lines().last().unwrap(), @"there is no open question");
 }
 
@@ -67,28 +68,28 @@ fn a_question_waits_while_a_loop_is_open() {
     scene.press(&ENTER);
     let mut scene = scene.then(round);
     assert!(!scene.text(SMALL).contains(" Question "));
-    scene.press(&[TuiKey::Esc]);
+    scene.press(&[KeyCode::Esc]);
     assert!(scene.text(SMALL).contains(" Question "));
 }
 
 #[test]
 fn the_task_of_a_question_can_be_opened_first() {
-    for key in [TuiKey::Enter, TuiKey::Char('o')] {
+    for key in [KeyCode::Enter, KeyCode::Char('o')] {
         let mut scene = Scene::new(judged());
         assert_eq!(decided(scene.press(&[key])), [], "looking is not reported as a decision");
         let shown = scene.text(SMALL);
         assert!(shown.contains("1 Reviews") && !shown.contains(" Question "), "{shown}");
-        scene.press(&[TuiKey::Char('a')]);
+        scene.press(&[KeyCode::Char('a')]);
         assert!(scene.text(SMALL).contains(" Question "), "asked for");
-        scene.press(&[TuiKey::Char('o')]);
+        scene.press(&[KeyCode::Char('o')]);
         assert!(!scene.text(SMALL).contains(" Question "), "looked at once more");
-        scene.press(&[TuiKey::Esc]);
+        scene.press(&[KeyCode::Esc]);
         assert!(scene.text(SMALL).contains(" Question "), "it comes back with the list");
     }
     let mut scene = Scene::new(judged());
-    scene.press(&[TuiKey::Char('?')]);
+    scene.press(&[KeyCode::Char('?')]);
     assert!(scene.text(SMALL).contains(" Keys "));
-    scene.press(&[TuiKey::Esc]);
+    scene.press(&[KeyCode::Esc]);
     assert!(scene.text(SMALL).contains(" Question "));
 }
 
@@ -108,11 +109,11 @@ fn type_ahead_answers_no_question() {
     let mut scene = Scene::new(round(round(Story::task(reviewed("plan")))));
     let later = |milliseconds| jiff::SignedDuration::from_millis(milliseconds);
     let begun = scene.now();
-    scene.tui.press(TuiKey::Down, begun);
+    scene.tui.press(KeyCode::Down, begun);
     let mut scene = scene.then(round);
     assert!(scene.text(SMALL).contains(" Question "));
-    let (down, enter) = (TuiKey::Down, TuiKey::Enter);
-    for (key, at) in [(down, 100), (enter, 300), (TuiKey::Char('1'), 600), (TuiKey::Esc, 900)] {
+    let (down, enter) = (KeyCode::Down, KeyCode::Enter);
+    for (key, at) in [(down, 100), (enter, 300), (KeyCode::Char('1'), 600), (KeyCode::Esc, 900)] {
         assert_eq!(scene.tui.press(key, begun + later(at)), [], "{key:?}");
         assert!(scene.text(SMALL).contains(" Question "));
     }
@@ -123,11 +124,13 @@ fn type_ahead_answers_no_question() {
 
 #[test]
 fn pasted_text_triggers_no_action() {
-    let paste = |text: &str| text.chars().map(TuiKey::Pasted).collect::<Vec<_>>();
     let mut scene = quiet();
-    assert_eq!(decided(scene.press(&paste("cyrq"))), []);
-    scene.press(&[TuiKey::Char('c')]);
-    assert_eq!(scene.press(&paste("yes")), []);
+    let now = scene.now();
+    scene.tui.paste("cyrq", now);
+    assert_eq!(scene.tui.requests(), []);
+    scene.press(&[KeyCode::Char('c')]);
+    scene.tui.paste("yes", now);
+    assert_eq!(scene.tui.requests(), []);
     assert!(scene.text(SMALL).contains(" Cancel "), "a pasted y is no yes");
 }
 
@@ -135,34 +138,34 @@ fn pasted_text_triggers_no_action() {
 #[test]
 fn the_key_that_leaves_a_pane_answers_no_question() {
     let mut scene = Scene::new(judged());
-    scene.press(&[TuiKey::Char('o'), TuiKey::Char('2')]);
-    assert_eq!(decided(scene.press(&[TuiKey::Esc, TuiKey::Esc])), []);
+    scene.press(&[KeyCode::Char('o'), KeyCode::Char('2')]);
+    assert_eq!(decided(scene.press(&[KeyCode::Esc, KeyCode::Esc])), []);
     assert!(scene.text(SMALL).contains(" Question "));
 }
 
 #[test]
 fn retry_and_cancel_are_confirmed() {
     let mut scene = quiet();
-    assert_eq!(scene.press(&[TuiKey::Char('r')]), []);
+    assert_eq!(scene.press(&[KeyCode::Char('r')]), []);
     shown("retry", &mut scene);
-    assert_eq!(scene.press(&[TuiKey::Enter, TuiKey::Char('n'), TuiKey::Char('y')]), [], "no is no");
+    assert_eq!(scene.press(&[KeyCode::Enter, KeyCode::Char('n'), KeyCode::Char('y')]), [], "no is no");
     assert_eq!(
-        scene.press(&[TuiKey::Char('r'), TuiKey::Char('y')]),
+        scene.press(&[KeyCode::Char('r'), KeyCode::Char('y')]),
         [TuiRequest::Decide(TaskId(29), TaskDecision::Retry)]
     );
-    scene.press(&[TuiKey::Char('c')]);
+    scene.press(&[KeyCode::Char('c')]);
     shown("cancel", &mut scene);
-    assert_eq!(scene.press(&[TuiKey::Char('y')]), [TuiRequest::Decide(TaskId(29), TaskDecision::Cancel)]);
+    assert_eq!(scene.press(&[KeyCode::Char('y')]), [TuiRequest::Decide(TaskId(29), TaskDecision::Cancel)]);
 }
 
 #[test]
 fn a_verdict_is_edited() {
     let mut scene = quiet();
-    scene.press(&[TuiKey::Char('e'), TuiKey::Enter, TuiKey::Down]);
+    scene.press(&[KeyCode::Char('e'), KeyCode::Enter, KeyCode::Down]);
     shown("edit", &mut scene);
-    scene.press(&[TuiKey::Char('4'), TuiKey::Char('1'), TuiKey::Enter]);
+    scene.press(&[KeyCode::Char('4'), KeyCode::Char('1'), KeyCode::Enter]);
     scene.type_in("Seen on 3 machines\u{7}?");
-    scene.press(&[TuiKey::Backspace]);
+    scene.press(&[KeyCode::Backspace]);
     shown("edit_reason", &mut scene);
     let (task, reason) = (TaskId(29), "Seen on 3 machines".to_owned());
     assert_eq!(
@@ -174,9 +177,9 @@ fn a_verdict_is_edited() {
 #[test]
 fn a_finding_is_disputed() {
     let mut scene = quiet();
-    scene.press(&[TuiKey::Enter, TuiKey::Char('x')]);
+    scene.press(&[KeyCode::Enter, KeyCode::Char('x')]);
     assert!(scene.text(SMALL).contains("choose a finding first: pane 2"));
-    scene.press(&[TuiKey::Char('2'), TuiKey::Down, TuiKey::Char('x')]);
+    scene.press(&[KeyCode::Char('2'), KeyCode::Down, KeyCode::Char('x')]);
     shown("dispute", &mut scene);
     assert_eq!(scene.press(&ENTER), []);
     assert!(scene.text(SMALL).contains("say why it is wrong"));
@@ -192,21 +195,21 @@ fn a_finding_is_disputed() {
 #[test]
 fn help_names_all_keys() {
     let mut scene = quiet();
-    scene.press(&[TuiKey::Char('?')]);
+    scene.press(&[KeyCode::Char('?')]);
     shown("help", &mut scene);
-    scene.press(&[TuiKey::Down, TuiKey::Down, TuiKey::Esc]);
+    scene.press(&[KeyCode::Down, KeyCode::Down, KeyCode::Esc]);
     assert!(!scene.text(SMALL).contains("this help"));
 }
 
 #[test]
 fn quitting_is_confirmed_only_while_driving() {
     let mut scene = quiet();
-    assert_eq!(scene.press(&[TuiKey::Char('q')]), []);
+    assert_eq!(scene.press(&[KeyCode::Char('q')]), []);
     shown("leave", &mut scene);
-    assert_eq!(scene.press(&[TuiKey::Char('y')]), [TuiRequest::Quit]);
+    assert_eq!(scene.press(&[KeyCode::Char('y')]), [TuiRequest::Quit]);
     for mode in [TuiMode::Watching, TuiMode::Replaying] {
         let mut scene = Scene::shown(judged(), mode, Theme::Color);
-        scene.press(&[TuiKey::Esc]);
-        assert_eq!(scene.press(&[TuiKey::Char('q')]), [TuiRequest::Quit]);
+        scene.press(&[KeyCode::Esc]);
+        assert_eq!(scene.press(&[KeyCode::Char('q')]), [TuiRequest::Quit]);
     }
 }

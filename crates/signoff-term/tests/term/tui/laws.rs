@@ -1,11 +1,12 @@
 //! Property tests of the UI over logs, keys and screen sizes.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use signoff_core::ids::{AttemptId, RunId, TaskId};
 use signoff_core::view::{LoopRow, RunView, TaskStatus};
 use signoff_term::show::{TaskReport, events_of_loop};
-use signoff_term::tui::{Theme, TuiData, TuiKey, TuiMode};
+use signoff_term::tui::{Theme, TuiData, TuiMode};
 
 use super::scene::{SMALL, Scene, busy, queued};
 use crate::laws::log;
@@ -13,29 +14,28 @@ use crate::rows::row;
 use crate::story::{Story, id, reviewed};
 use crate::world;
 
-fn key() -> impl Strategy<Value = TuiKey> {
-    let keys = "?aqrceyxnjkgG[]12345 +-".chars().map(TuiKey::Char);
+fn key() -> impl Strategy<Value = KeyEvent> {
+    let keys = "?aqrceyxnjkgG[]12345 +-".chars().map(|letter| KeyCode::Char(letter).into());
     let named = [
-        TuiKey::Up,
-        TuiKey::Down,
-        TuiKey::Left,
-        TuiKey::Right,
-        TuiKey::PageUp,
-        TuiKey::PageDown,
-        TuiKey::Home,
-        TuiKey::End,
-        TuiKey::Enter,
-        TuiKey::Enter,
-        TuiKey::Esc,
-        TuiKey::Tab,
-        TuiKey::BackTab,
-        TuiKey::Backspace,
-        TuiKey::Delete,
-        TuiKey::Ctrl('c'),
-        TuiKey::Ctrl('u'),
-        TuiKey::Char('漢'),
+        KeyCode::Up,
+        KeyCode::Down,
+        KeyCode::Left,
+        KeyCode::Right,
+        KeyCode::PageUp,
+        KeyCode::PageDown,
+        KeyCode::Home,
+        KeyCode::End,
+        KeyCode::Enter,
+        KeyCode::Enter,
+        KeyCode::Esc,
+        KeyCode::Tab,
+        KeyCode::BackTab,
+        KeyCode::Backspace,
+        KeyCode::Delete,
+        KeyCode::Char('漢'),
     ];
-    proptest::sample::select(keys.chain(named).collect::<Vec<_>>())
+    let control = ['c', 'u'].map(|letter| KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL));
+    proptest::sample::select(keys.chain(named.map(KeyEvent::from)).chain(control).collect::<Vec<_>>())
 }
 
 /// Text from agents, including hostile text.
@@ -109,9 +109,9 @@ proptest! {
         scene.tui.set_project(&text);
         scene.tui.add_live_line(RunId(3), &id(29), AttemptId(4), &text);
         prop_assert!(is_clean(&scene.draw(size)));
-        scene.press(&[TuiKey::Enter]);
+        scene.press(&[KeyCode::Enter]);
         for pane in '1'..='5' {
-            scene.press(&[TuiKey::Char(pane)]);
+            scene.press(&[KeyCode::Char(pane)]);
             let patch = format!("diff --git a/a.rs b/a.rs\n@@ -1 +1 @@\n+{text}\n");
             scene.tui.receive(TuiData::Diff { task: TaskId(29), patch, stat: text.clone() });
             for attempt in 1..5 {
@@ -122,7 +122,7 @@ proptest! {
         }
         scene.tui.show_note(&text);
         prop_assert!(is_clean(&scene.draw(size)));
-        scene.press(&[TuiKey::Char('e'), TuiKey::Char('1'), TuiKey::Enter]);
+        scene.press(&[KeyCode::Char('e'), KeyCode::Char('1'), KeyCode::Enter]);
         scene.type_in(&text);
         prop_assert!(is_clean(&scene.draw(size)));
     }
@@ -169,7 +169,7 @@ fn chosen_before_and_after(
     let mut scene = Scene::new(busy());
     scene.tui.set_queue(queued());
     scene.draw(SMALL);
-    scene.press(&vec![TuiKey::Down; down]);
+    scene.press(&vec![KeyCode::Down; down]);
     let before = chosen(&mut scene);
     let taken_up = Story::of(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
     if queue_first {

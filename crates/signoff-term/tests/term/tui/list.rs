@@ -1,8 +1,9 @@
 //! The list of all loops.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use signoff_core::ids::{AttemptId, RunId};
 use signoff_core::view::Badge;
-use signoff_term::tui::{ReplayControl, ReplayState, Theme, TuiData, TuiKey, TuiMode, TuiRequest};
+use signoff_term::tui::{ReplayControl, ReplayState, Theme, TuiData, TuiMode, TuiRequest};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, busy, checking, judged, queued, spawning};
 use crate::story::{Story, id, reviewed};
@@ -17,8 +18,8 @@ fn whole() -> Scene {
         "Reading \x1b[2Jsrc/mail.rs\u{202e} to see who sends mails",
     );
     // Postpone the question.
-    scene.press(&[TuiKey::Esc, TuiKey::Down]);
-    scene.press(&[TuiKey::Up]);
+    scene.press(&[KeyCode::Esc, KeyCode::Down]);
+    scene.press(&[KeyCode::Up]);
     scene
 }
 
@@ -72,13 +73,13 @@ fn the_selection_follows_its_row() {
     };
     let mut scene = Scene::new(busy());
     scene.draw(SMALL);
-    scene.press(&[TuiKey::Down, TuiKey::Down]);
+    scene.press(&[KeyCode::Down, KeyCode::Down]);
     insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> REVIEW  #22 Log in with a password");
     let mut scene = scene.then(|story| story.on(22).approves("general"));
     insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> WAIT    #22 Log in with a password");
-    scene.press(&[TuiKey::Home]);
+    scene.press(&[KeyCode::Home]);
     insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> STUCK   #26 Refuse passwords that are");
-    scene.press(&[TuiKey::End]);
+    scene.press(&[KeyCode::End]);
     insta::assert_snapshot!(chosen(&mut scene).unwrap(), @"> DONE    #21 Read the configuration onc");
 }
 
@@ -88,9 +89,9 @@ fn a_thousand_loops_scroll() {
     let group: Vec<(u64, &str)> = tasks.iter().map(|(task, title)| (*task, title.as_str())).collect();
     let mut scene = Scene::new(Story::of(reviewed("loops")).plan(&[&group]).starts(500));
     scene.draw(SMALL);
-    scene.press(&[TuiKey::PageDown, TuiKey::PageDown, TuiKey::Down]);
+    scene.press(&[KeyCode::PageDown, KeyCode::PageDown, KeyCode::Down]);
     insta::assert_snapshot!("list_of_a_thousand", scene.text(SMALL));
-    scene.press(&[TuiKey::End]);
+    scene.press(&[KeyCode::End]);
     assert!(scene.text(SMALL).contains("> WAIT    #1000 Task 1000"));
 }
 
@@ -122,7 +123,7 @@ fn a_frame_is_needed_on_changes_and_once_a_second() {
 fn a_replay_shows_its_speed_and_no_questions() {
     let mut scene = Scene::shown(judged(), TuiMode::Replaying, Theme::Color);
     scene.tui.receive(TuiData::ReplayState(ReplayState { speed: "4×".into(), paused: true, ended: false }));
-    let wishes = scene.press(&[TuiKey::Char(' '), TuiKey::Char('+'), TuiKey::Char('-'), TuiKey::Char('c')]);
+    let wishes = scene.press(&[KeyCode::Char(' '), KeyCode::Char('+'), KeyCode::Char('-'), KeyCode::Char('c')]);
     assert_eq!(wishes, [ReplayControl::Pause, ReplayControl::Faster, ReplayControl::Slower].map(TuiRequest::Replay));
     insta::assert_snapshot!("replay_80x24", scene.text(SMALL));
 }
@@ -130,7 +131,7 @@ fn a_replay_shows_its_speed_and_no_questions() {
 #[test]
 fn a_replay_has_no_action_keys() {
     let mut scene = Scene::shown(judged(), TuiMode::Replaying, Theme::Color);
-    scene.press(&[TuiKey::Enter, TuiKey::Char('2')]);
+    scene.press(&[KeyCode::Enter, KeyCode::Char('2')]);
     insta::assert_snapshot!(
         scene.text(SMALL).lines().last().unwrap(),
         @"? help  Esc back  1-5 panes  ↑↓ scroll  Space pause  + - speed  q leave"
@@ -190,7 +191,7 @@ fn active_runs_come_before_ended_ones() {
 #[test]
 fn an_interrupt_shows_what_happens_next() {
     let mut scene = Scene::new(judged());
-    assert_eq!(scene.press(&[TuiKey::Ctrl('c')]), [TuiRequest::Interrupt]);
+    assert_eq!(scene.press(&[KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)]), [TuiRequest::Interrupt]);
     scene.tui.set_ending();
     let shown = scene.text(SMALL);
     insta::assert_snapshot!(shown.lines().last().unwrap(), @"finishing; Ctrl-C again stops the agents");

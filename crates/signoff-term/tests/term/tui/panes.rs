@@ -1,7 +1,8 @@
 //! The panes of an open loop.
 
+use crossterm::event::KeyCode;
 use signoff_core::ids::{AttemptId, RunId, TaskId};
-use signoff_term::tui::{DataRequest, Theme, TuiData, TuiKey, TuiMode, TuiRequest};
+use signoff_term::tui::{DataRequest, Theme, TuiData, TuiMode, TuiRequest};
 
 use super::scene::{LARGE, SMALL, Scene, TINY, judged};
 use crate::story::{Story, id, reviewed};
@@ -9,7 +10,7 @@ use crate::story::{Story, id, reviewed};
 /// Opens the only task at one of its panes.
 fn opened(pane: char) -> Scene {
     let mut scene = Scene::new(judged());
-    scene.press(&[TuiKey::Esc, TuiKey::Enter, TuiKey::Char(pane)]);
+    scene.press(&[KeyCode::Esc, KeyCode::Enter, KeyCode::Char(pane)]);
     scene
 }
 
@@ -22,14 +23,14 @@ fn shown(name: &str, scene: &mut Scene) {
 #[test]
 fn reviews_stand_side_by_side() {
     let mut scene = opened('1');
-    scene.press(&[TuiKey::Char('['), TuiKey::Char('[')]);
+    scene.press(&[KeyCode::Char('['), KeyCode::Char('[')]);
     shown("reviews", &mut scene);
     insta::assert_snapshot!("reviews_stacked", scene.text((50, 30)));
     let round = |scene: &mut Scene| scene.text(SMALL).lines().nth(2).map(|line| line[..12].to_owned()).unwrap();
     assert_eq!(round(&mut scene), "Round 1 of 3");
-    scene.press(&[TuiKey::Char('['), TuiKey::Char(']')]);
+    scene.press(&[KeyCode::Char('['), KeyCode::Char(']')]);
     assert_eq!(round(&mut scene), "Round 2 of 3");
-    scene.press(&[TuiKey::Char(']'), TuiKey::Char(']')]);
+    scene.press(&[KeyCode::Char(']'), KeyCode::Char(']')]);
     assert_eq!(round(&mut scene), "Round 3 of 3");
 }
 
@@ -37,7 +38,7 @@ fn reviews_stand_side_by_side() {
 fn findings_have_a_history() {
     let mut scene = opened('2');
     shown("findings", &mut scene);
-    scene.press(&[TuiKey::End]);
+    scene.press(&[KeyCode::End]);
     insta::assert_snapshot!("findings_last", scene.text(SMALL));
 }
 
@@ -50,7 +51,7 @@ fn a_diff_shows_findings_at_their_lines() {
         buffer.content().iter().map(|cell| format!("{:?}", cell.fg)).collect();
     assert!(colours.len() >= 6, "code is coloured: {colours:?}");
     let mut plain = Scene::shown(judged(), TuiMode::Watching, Theme::Plain);
-    plain.press(&[TuiKey::Esc, TuiKey::Enter, TuiKey::Char('3')]);
+    plain.press(&[KeyCode::Esc, KeyCode::Enter, KeyCode::Char('3')]);
     assert!(plain.draw(LARGE).content().iter().all(|cell| cell.fg == ratatui::style::Color::Reset));
     assert_eq!(plain.text(SMALL), scene.text(SMALL), "without colours it says the same");
 }
@@ -59,7 +60,7 @@ fn a_diff_shows_findings_at_their_lines() {
 fn a_transcript_follows_its_end_unless_scrolled() {
     let mut scene = opened('4');
     shown("transcript", &mut scene);
-    let attempt = match scene.press(&[TuiKey::Char('[')]).as_slice() {
+    let attempt = match scene.press(&[KeyCode::Char('[')]).as_slice() {
         [TuiRequest::Load(DataRequest::Transcript { attempt, .. })] => *attempt,
         wishes => panic!("{wishes:?}"),
     };
@@ -69,9 +70,9 @@ fn a_transcript_follows_its_end_unless_scrolled() {
     };
     let many: String = (1..100).map(|line| format!("\nline {line}")).collect();
     assert!(more(&mut scene, many).contains("line 99"));
-    scene.press(&[TuiKey::Up]);
+    scene.press(&[KeyCode::Up]);
     assert!(!more(&mut scene, "\nline 100".into()).contains("line 100"));
-    scene.press(&[TuiKey::End]);
+    scene.press(&[KeyCode::End]);
     assert!(more(&mut scene, "\nline 101".into()).contains("line 101"));
     let other = TuiData::Transcript { run: RunId(3), loop_id: id(29), attempt: AttemptId(77), text: "no".into() };
     scene.tui.receive(other);
@@ -84,8 +85,8 @@ fn live_lines_are_shown_until_the_transcript_arrives() {
     let mut tui = signoff_term::tui::Tui::new(TuiMode::Watching, Theme::Color);
     tui.catch_up(&story.log);
     let now = story.view.last_at.expect("a fact");
-    tui.press(TuiKey::Enter, now);
-    let wishes = tui.press(TuiKey::Char('4'), now);
+    tui.press(KeyCode::Enter, now);
+    let wishes = tui.press(KeyCode::Char('4'), now);
     assert!(wishes.contains(&TuiRequest::Load(DataRequest::Transcript {
         run: RunId(3),
         loop_id: id(29),
@@ -118,8 +119,8 @@ fn loops_without_a_task_have_only_events_and_transcripts() {
     let planning = signoff_core::machine::Policy::new(workflow.part(&workflow.before));
     let story = Story::of(reviewed("loops")).serves(signoff_core::ids::LoopId::planning(), planning);
     let mut scene = Scene::new(story);
-    assert_eq!(scene.press(&[TuiKey::Enter]), []);
+    assert_eq!(scene.press(&[KeyCode::Enter]), []);
     insta::assert_snapshot!("planning_80x24", scene.text(SMALL));
-    scene.press(&[TuiKey::Char('1')]);
+    scene.press(&[KeyCode::Char('1')]);
     assert!(scene.text(SMALL).contains("only tasks have reviews of their own"));
 }

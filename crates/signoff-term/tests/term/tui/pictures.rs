@@ -1,12 +1,12 @@
 //! The screenshots of the guide.
 
+use crossterm::event::KeyCode;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use signoff_core::ids::{AttemptId, RunId};
-use signoff_term::tui::TuiKey;
 
 use super::scene::{Scene, busy, judged, queued};
 use crate::story::id;
@@ -36,28 +36,28 @@ fn the_guide_shows_the_list() {
     for (task, line) in [(22, "Reading src/login.rs"), (23, "cargo test login"), (24, "Where are mails sent from?")] {
         scene.tui.add_live_line(RunId(3), &id(task), AttemptId(1), line);
     }
-    scene.press(&[TuiKey::Esc, TuiKey::Down, TuiKey::Up]);
+    scene.press(&[KeyCode::Esc, KeyCode::Down, KeyCode::Up]);
     picture("list", &scene.draw((110, 26)));
 }
 
 #[test]
 fn the_guide_shows_reviews() {
     let mut scene = Scene::new(judged());
-    scene.press(&[TuiKey::Esc, TuiKey::Enter, TuiKey::Char('['), TuiKey::Char('[')]);
+    scene.press(&[KeyCode::Esc, KeyCode::Enter, KeyCode::Char('['), KeyCode::Char('[')]);
     picture("reviews", &scene.draw((100, 20)));
 }
 
 #[test]
 fn the_guide_shows_findings() {
     let mut scene = Scene::new(judged());
-    scene.press(&[TuiKey::Esc, TuiKey::Enter, TuiKey::Char('2')]);
+    scene.press(&[KeyCode::Esc, KeyCode::Enter, KeyCode::Char('2')]);
     picture("findings", &scene.draw((100, 20)));
 }
 
 #[test]
 fn the_guide_shows_a_question() {
     let mut scene = Scene::new(judged());
-    scene.press(&[TuiKey::Down]);
+    scene.press(&[KeyCode::Down]);
     picture("question", &scene.draw((100, 22)));
 }
 

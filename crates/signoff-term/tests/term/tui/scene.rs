@@ -1,5 +1,6 @@
 //! Sample runs, and a UI that displays them.
 
+use crossterm::event::{KeyCode, KeyEvent};
 use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -12,7 +13,7 @@ use signoff_core::view::{Badge, RunView, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_core::workflow::PRESETS;
 use signoff_term::show::TaskReport;
-use signoff_term::tui::{DataRequest, Theme, Tui, TuiData, TuiKey, TuiMode, TuiRequest};
+use signoff_term::tui::{DataRequest, Theme, Tui, TuiData, TuiMode, TuiRequest};
 
 use crate::rows::row;
 use crate::story::{Story, id, note, review, reviewed};
@@ -53,7 +54,7 @@ impl Scene {
     }
 
     /// Presses keys, and answers the requests that can be answered from the log.
-    pub fn press(&mut self, keys: &[TuiKey]) -> Vec<TuiRequest> {
+    pub fn press<K: Into<KeyEvent> + Copy>(&mut self, keys: &[K]) -> Vec<TuiRequest> {
         let mut wishes = Vec::new();
         let now = self.now();
         for key in keys {
@@ -65,7 +66,7 @@ impl Scene {
     }
 
     pub fn type_in(&mut self, text: &str) -> Vec<TuiRequest> {
-        self.press(&text.chars().map(TuiKey::Char).collect::<Vec<_>>())
+        self.press(&text.chars().map(KeyCode::Char).collect::<Vec<_>>())
     }
 
     fn fulfil(&mut self, wish: &TuiRequest) {

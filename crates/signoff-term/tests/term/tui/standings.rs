@@ -1,5 +1,6 @@
 //! Inbox hints in the UI: interrupted runs, and tasks that need a person.
 
+use crossterm::event::KeyCode;
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
@@ -10,7 +11,7 @@ use signoff_core::machine::{Event, FinalVerdict};
 use signoff_core::view::{Badge, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_term::inbox::ProjectSnapshot as Listed;
-use signoff_term::tui::{InboxHints, Theme, TuiKey, TuiMode};
+use signoff_term::tui::{InboxHints, Theme, TuiMode};
 
 use super::scene::{LARGE, SMALL, Scene, busy, judged, limited, queued, text};
 use crate::rows::{ended, row};
@@ -171,7 +172,7 @@ fn the_selection_follows_a_task_out_of_the_queue() {
         let mut scene = watched(busy());
         scene.tui.set_queue(queued());
         scene.draw(SMALL);
-        scene.press(&[TuiKey::End, TuiKey::Up, TuiKey::Up]);
+        scene.press(&[KeyCode::End, KeyCode::Up, KeyCode::Up]);
         assert_eq!(chosen(&mut scene), "> WAIT    #40 Greet people by");
         if facts_first {
             taken_up(&mut scene);
@@ -183,7 +184,7 @@ fn the_selection_follows_a_task_out_of_the_queue() {
             taken_up(&mut scene);
         }
         assert_eq!(chosen(&mut scene), "> WORK    #40 Greet people by");
-        scene.press(&[TuiKey::Char('c')]);
+        scene.press(&[KeyCode::Char('c')]);
         assert!(scene.text(LARGE).contains("#40"), "{}", scene.text(LARGE));
     }
 }
@@ -193,7 +194,7 @@ fn a_neighbour_is_selected_when_a_task_is_cancelled() {
     let mut scene = watched(busy());
     scene.tui.set_queue(queued());
     scene.draw(SMALL);
-    scene.press(&[TuiKey::End, TuiKey::Up, TuiKey::Up]);
+    scene.press(&[KeyCode::End, KeyCode::Up, KeyCode::Up]);
     scene.tui.set_queue(queued().split_off(1));
     assert_eq!(chosen(&mut scene), "> WAIT    #41 Say goodbye");
 }
@@ -203,7 +204,7 @@ fn an_open_queued_task_switches_to_its_loop() {
     let mut scene = watched(busy());
     scene.tui.set_queue(queued());
     scene.draw(SMALL);
-    scene.press(&[TuiKey::End, TuiKey::Up, TuiKey::Up, TuiKey::Enter, TuiKey::Char('5')]);
+    scene.press(&[KeyCode::End, KeyCode::Up, KeyCode::Up, KeyCode::Enter, KeyCode::Char('5')]);
     assert!(scene.text(SMALL).contains("nothing has happened yet"), "{}", scene.text(SMALL));
     taken_up(&mut scene);
     let told = scene.text(SMALL);
@@ -216,7 +217,7 @@ fn reset_clears_the_screen() {
     let mut scene = watched(judged());
     scene.tui.set_queue(queued());
     scene.draw(SMALL);
-    scene.press(&[TuiKey::Char('o'), TuiKey::Char('2')]);
+    scene.press(&[KeyCode::Char('o'), KeyCode::Char('2')]);
     scene.tui.reset();
     let told = scene.text(SMALL);
     assert!(told.contains("signoff shop  nothing to show yet  watching"), "{told}");

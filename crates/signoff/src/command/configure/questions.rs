@@ -10,8 +10,7 @@ use signoff_core::settings::edit;
 use signoff_core::settings::questions::retries;
 use signoff_core::settings::questions::{ConfigureDialogue, DialoguePrompt};
 
-use super::proposal::Proposal;
-use super::target::ConfigTarget;
+use super::proposal::{ConfigTarget, Proposal};
 use crate::console::{Console, write_stderr};
 use crate::error::{CliError, CommandExit};
 use crate::settings;

@@ -2,7 +2,7 @@
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::{Loop, Reason};
-use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_core::view::TaskRow;
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_term::report::{Changes, MAX_COUNTED_TASKS, TaskSection};
 
@@ -38,7 +38,7 @@ impl ChangeCounter {
         if is_signed_off && self.tasks > MAX_COUNTED_TASKS {
             return Changes::uncounted();
         }
-        if !is_over(row.status)
+        if !row.status.is_over()
             && has_worktree(repository, row)
             && let Ok(diff) = diff::diff_of_row(repository, row)
         {
@@ -48,9 +48,9 @@ impl ChangeCounter {
         let Some(head) = head else { return Changes::unknown("nothing was committed") };
         let tip = row.branch.as_deref().and_then(|branch| self.tips.commit(branch, &self.git));
         match tip.map(Commit::new) {
-            Some(tip) if is_voided(row) => voided(repository, &base, (&head, &tip)),
-            Some(_) => committed(repository, (&base, &head), None),
-            None => committed(repository, (&base, &head), row.branch.as_deref()),
+            Some(tip) if is_voided(row) => voided(repository, &base, &head, &tip),
+            Some(_) => committed(repository, &base, &head, None),
+            None => committed(repository, &base, &head, row.branch.as_deref()),
         }
     }
 }
@@ -61,15 +61,15 @@ fn is_voided(row: &TaskRow) -> bool {
 }
 
 /// Counts the changes up to the tip, with a note how much of it was reviewed.
-fn voided(repository: &Repository, base: &Commit, (reviewed, tip): (&Commit, &Commit)) -> Changes {
-    let before = committed(repository, (base, reviewed), None).summary();
+fn voided(repository: &Repository, base: &Commit, reviewed: &Commit, tip: &Commit) -> Changes {
+    let before = committed(repository, base, reviewed, None).summary();
     let short: String = reviewed.as_str().chars().take(12).collect();
-    committed(repository, (base, tip), None)
+    committed(repository, base, tip, None)
         .with_note(format!("Only what lies up to the commit {short} was reviewed: {before}."))
 }
 
 /// Counts the committed changes. `gone` is the name of the branch if it no longer exists.
-fn committed(repository: &Repository, (base, head): (&Commit, &Commit), gone: Option<&str>) -> Changes {
+fn committed(repository: &Repository, base: &Commit, head: &Commit, gone: Option<&str>) -> Changes {
     match (repository.diff_between(base, head), gone) {
         (Ok(diff), None) => Changes::parse_stat(&diff.stat),
         (Ok(diff), Some(branch)) => Changes::parse_stat(&diff.stat)
@@ -114,15 +114,4 @@ fn not_landed() -> Changes {
 fn has_worktree(repository: &Repository, row: &TaskRow) -> bool {
     let path = row.worktree.as_deref().map(std::path::Path::new);
     path.is_some_and(|path| repository.worktree(path).is_ok_and(|worktree| worktree.exists()))
-}
-
-fn is_over(status: TaskStatus) -> bool {
-    match status {
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    }
 }

@@ -1,13 +1,17 @@
-//! Collects the data of a report from the store, git and the artifacts.
+//! Collects the data of a report from the store, git and the artifacts, and the values of its HTML page.
 
 use std::collections::BTreeSet;
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
 use signoff_core::wire::{Fact, RecordedFact, RunFact};
+use signoff_serve::page::{Cost, ReportHead, ReportOverview, RoleFigures, TaskPage};
 use signoff_store::Store;
-use signoff_term::report::{self, DocumentSubject, PartSection, ReportDocument, ReportResult, RunSection, TaskSection};
+use signoff_term::report::{
+    self, DocumentSubject, PartSection, ReportDocument, ReportResult, RunSection, TaskSection, Totals,
+};
 use signoff_term::show::RunHistory;
+use signoff_term::stats::ByRole;
 
 use super::changes::{self, ChangeCounter};
 use crate::error::CliError;
@@ -33,7 +37,7 @@ pub fn for_task(task: TaskId) -> Result<ReportData, CliError> {
         let mut data = RunData::empty(&read_only)?;
         let loop_id = signoff_engine::dispatcher::loop_id(task);
         let tasks = vec![data.task(&read_only, row, &loop_id)?];
-        let account = ReportDocument::new(DocumentSubject::task(task.0), made_at(), None, (Vec::new(), tasks));
+        let account = ReportDocument::new(DocumentSubject::task(task.0), made_at(), None, Vec::new(), tasks);
         return Ok(ReportData { account, run: None, project });
     };
     let mut data = RunData::load(&read_only, run)?;
@@ -41,7 +45,7 @@ pub fn for_task(task: TaskId) -> Result<ReportData, CliError> {
     let parts = PartSection::checkpoint_reviews(&data.folded, &loop_id);
     let rows: Vec<TaskRow> = all.into_iter().filter(|row| row.run_id == Some(run.0)).collect();
     let run = read_only.store.run(run)?.map(|row| data.run(row.into(), &rows));
-    let account = ReportDocument::new(DocumentSubject::task(task.0), made_at(), run, (parts, tasks));
+    let account = ReportDocument::new(DocumentSubject::task(task.0), made_at(), run, parts, tasks);
     Ok(ReportData { account, run: None, project })
 }
 
@@ -71,7 +75,7 @@ pub fn for_run(run: RunId) -> Result<ReportData, CliError> {
     let mut run_account = data.run(row.clone(), &rows);
     let branch = run_account.branch.as_deref();
     run_account.changes = branch.and_then(|branch| changes::count_run(&data.counter, branch, &tasks, has_landed));
-    let account = ReportDocument::new(DocumentSubject::run(run.0), made_at(), Some(run_account), (parts, tasks));
+    let account = ReportDocument::new(DocumentSubject::run(run.0), made_at(), Some(run_account), parts, tasks);
     Ok(ReportData { account, run: Some(row), project: project(&read_only) })
 }
 
@@ -144,7 +148,7 @@ impl RunData {
     fn run(&self, row: RunRow, tasks: &[TaskRow]) -> RunSection {
         let tasks: Vec<ReportResult> = tasks.iter().map(|row| report::result_of_task(row, self.driven)).collect();
         let questions: Vec<QuestionRow> = self.questions.iter().filter(|one| one.run_id == row.id).cloned().collect();
-        let account = RunSection::new(row, &self.folded, (&tasks, &questions), self.driven);
+        let account = RunSection::new(row, &self.folded, &tasks, &questions, self.driven);
         RunSection { asked: self.specification.clone(), ..account }
     }
 }
@@ -155,4 +159,48 @@ fn specification(log: &[RecordedFact]) -> Option<String> {
         Fact::Run(RunFact::Specified { text, .. }) => Some(text.clone()),
         Fact::Run(RunFact::Opened { .. } | RunFact::Transitioned(_)) | Fact::Task(..) | Fact::Loop(..) => None,
     })
+}
+
+impl ReportData {
+    /// Returns the head of the report and its tasks.
+    pub fn pages(self) -> (ReportHead, Vec<TaskPage>) {
+        let Self { account, run, project } = self;
+        let driven = account.run.as_ref().is_some_and(|run| run.driven);
+        let whole = whole(&account);
+        // The tables are updated when a task ends; the totals include the cost of running tasks.
+        let Totals { cost_usd, cost_is_estimated, .. } = account.totals;
+        let run = run.map(|run| RunRow { cost_usd, cost_is_estimated, ..run });
+        let tasks = account.tasks.into_iter().map(|task| page(task, &project, driven)).collect();
+        (ReportHead { project, run, overview: whole, made_at: host::now() }, tasks)
+    }
+}
+
+fn whole(account: &ReportDocument) -> ReportOverview {
+    let of_run = account.run.as_ref().filter(|_| account.subject.kind == "run");
+    ReportOverview {
+        standing: of_run.map(|run| run.result.clone()),
+        specification: of_run.and_then(|run| run.asked.clone()).unwrap_or_default(),
+        changes: of_run.and_then(|run| run.changes.clone()),
+        parts: account.parts.clone(),
+        roles: account.totals.roles.iter().map(role).collect(),
+    }
+}
+
+fn role(one: &ByRole) -> RoleFigures {
+    let cost = Cost { usd: one.cost_usd, is_estimated: one.cost_is_estimated };
+    RoleFigures { role: one.role.clone(), attempts: one.attempts, duration_ms: one.duration_ms, cost }
+}
+
+fn page(task: TaskSection, project: &str, driven: bool) -> TaskPage {
+    TaskPage {
+        project: project.to_owned(),
+        report: task.report,
+        spec: task.asked,
+        diff: None,
+        changes: Some(task.changes),
+        transcripts: Vec::new(),
+        next: String::new(),
+        driven,
+        now: host::now(),
+    }
 }

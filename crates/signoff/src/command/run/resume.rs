@@ -64,7 +64,7 @@ pub fn resume_run(run: RunId, console: &Console) -> Result<CommandExit, CliError
 
 fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit, CliError> {
     for lease in &request.resumed {
-        preflight::check_run(&project, lease.run(), (None, &[]))?;
+        preflight::check_run(&project, lease.run(), None, &[])?;
     }
     preflight::print_warnings(&project, console);
     let no_ask = request.drive.no_ask;
@@ -115,7 +115,7 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
         let why: String = why.filter(|_| !console.json).map(|line| format!("{line}\n")).collect();
         console.text(&why)?;
         let refusal = landing::final_review_refusal(&run_state);
-        return Err(failed_error(run, (part.map(|(_, name)| name), row), refusal));
+        return Err(failed_error(run, part.map(|(_, name)| name), row, refusal));
     }
     let how = match outcome {
         RunOutcome::Approved if run_state.landed_on_default => "all of it is approved and on the default branch",
@@ -128,7 +128,7 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
     work::exit_of_run(project, run)
 }
 
-fn failed_error(run: RunId, (part, row): (Option<&str>, Option<StoredRun>), refusal: Option<EngineError>) -> CliError {
+fn failed_error(run: RunId, part: Option<&str>, row: Option<StoredRun>, refusal: Option<EngineError>) -> CliError {
     let name = row.and_then(|row| row.specification);
     let place = part.map(|part| format!(" in {part}")).unwrap_or_default();
     let hint = match (refusal, name) {

@@ -212,7 +212,7 @@ impl<'a> SlotRun<'a> {
             preflight::check_agents(&self.project, &self.workflow(&spec)?, &spec)?;
         }
         for lease in &request.resumed {
-            preflight::check_run(&self.project, lease.run(), (None, &[]))?;
+            preflight::check_run(&self.project, lease.run(), None, &[])?;
         }
         preflight::print_warnings(&self.project, console);
         if !tasks.is_empty() {
@@ -276,11 +276,7 @@ fn id(spec: &TaskSpec) -> Option<String> {
 }
 
 fn print(report: &SlotsReport, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        console.json(report)?;
-    } else {
-        console.text(&report.text())?;
-    }
+    console.print(report, || report.text())?;
     Ok(CommandExit::Done)
 }
 

@@ -1,13 +1,14 @@
-//! Parses submitted forms: each field may occur once.
+//! Extracts the input of handlers: path parameters and submitted forms, in which each field may occur once.
 
 use std::collections::BTreeMap;
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::app_state::error_response;
+use super::app_state::{error_response, page_not_found};
 use super::backend::{RequestError, RequestErrorKind};
 
 /// The fields of a submitted form.
@@ -79,6 +80,22 @@ impl<S: Send + Sync> FromRequest<S> for FormFields {
 fn is_form(headers: &HeaderMap) -> bool {
     let sent = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     sent.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case(CONTENT_TYPE))
+}
+
+/// The parameters of a path. If they are not valid UTF-8, the response is our own "not found" page.
+pub struct PathParams<T>(pub T);
+
+impl<S, T> FromRequestParts<S> for PathParams<T>
+where
+    Path<T>: FromRequestParts<S>,
+    S: Send + Sync,
+{
+    type Rejection = RequestError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, RequestError> {
+        let path = Path::<T>::from_request_parts(parts, state).await;
+        path.map(|Path(part)| Self(part)).map_err(|_| page_not_found())
+    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,226 @@
+//! All forms: the actions on a task, each shown only if it applies; the answer to a question; a new task.
+
+use maud::{Markup, html};
+use signoff_core::task::TaskType;
+use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
+use signoff_term::fit::{count, cut};
+use signoff_term::show::{AttemptRow, TaskReport};
+
+use super::frame::{self, PageFrame, PageSubject};
+use super::text;
+use super::values::{AddPage, PageNotice, TypedFields};
+
+/// The verdicts that a user can set.
+const VERDICTS: [&str; 4] = ["APPROVED", "CHANGES_REQUESTED", "MAX_CYCLES_REACHED", "NEEDS_DISCUSSION"];
+
+/// Whether the task stopped and can resume.
+pub fn can_be_retried(task: &TaskRow) -> bool {
+    let reason = task.reason.as_deref();
+    let stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
+        || matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"));
+    let is_over = task.kind == TaskType::Review && matches!(reason, Some("gate_failed" | "nothing_to_review"));
+    task.run_id.is_some() && stopped && !is_over && reason != Some("edited_by_person")
+}
+
+/// Whether the task can still be cancelled.
+fn can_be_cancelled(task: &TaskRow) -> bool {
+    match task.status {
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Waiting
+        | TaskStatus::Paused
+        | TaskStatus::Blocked
+        | TaskStatus::Failed
+        | TaskStatus::Stuck => true,
+        TaskStatus::Completed => {
+            matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"))
+        }
+        TaskStatus::Cancelled => false,
+    }
+}
+
+/// Roles that never write to the worktree.
+const READ_ONLY_ROLES: [&str; 2] = ["review", "check"];
+
+/// Whether a user can set the verdict: a run has started the task, and no attempt is writing or was writing when the
+/// program was killed.
+fn can_be_edited(report: &TaskReport) -> bool {
+    let writes = |attempt: &AttemptRow| attempt.outcome.is_none() && !READ_ONLY_ROLES.contains(&attempt.role.as_str());
+    let task = &report.task;
+    task.run_id.is_some()
+        && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
+        && !report.attempts.iter().any(writes)
+}
+
+/// All forms that apply now.
+pub fn actions(report: &TaskReport, typed: Option<&TypedFields>) -> Markup {
+    let task = &report.task;
+    let (id, back) = (task.id, format!("/tasks/{}", task.id));
+    html! {
+        div.actions {
+            @if can_be_retried(task) { (retry(id, &back)) }
+            @if can_be_edited(report) { (edit(id, &back, typed)) }
+            @if can_be_cancelled(task) { (cancel(id, &back)) }
+        }
+    }
+}
+
+/// The form that resumes the task where it stopped.
+pub fn retry(id: u64, back: &str) -> Markup {
+    html! {
+        form.action method="post" action={ "/tasks/" (id) "/retry" } {
+            (frame::return_field(back))
+            button { "Retry" span.unseen { " task " (id) } }
+        }
+    }
+}
+
+/// The form that cancels the task, behind a disclosure so that it takes two clicks.
+fn cancel(id: u64, back: &str) -> Markup {
+    html! {
+        details.action #cancel {
+            summary { "Cancel…" }
+            form method="post" action={ "/tasks/" (id) "/cancel" } {
+                (frame::return_field(back))
+                p { "Its agents are stopped. Its branch stays." }
+                button.danger { "Cancel task " (id) }
+            }
+        }
+    }
+}
+
+fn edit(id: u64, back: &str, typed: Option<&TypedFields>) -> Markup {
+    let action = format!("/tasks/{id}/edit");
+    let typed = typed.filter(|typed| typed.action == action);
+    let verdict = typed.map(|typed| typed.verdict.as_str());
+    html! {
+        details.action #edit open[typed.is_some()] {
+            summary { "Set the verdict…" }
+            form method="post" action=(action) {
+                (frame::return_field(back))
+                p {
+                    label for="edit-verdict" { "Verdict" }
+                    select #edit-verdict name="verdict" {
+                        @for known in VERDICTS { option value=(known) selected[verdict == Some(known)] { (known) } }
+                    }
+                }
+                p {
+                    label for="edit-reason" { "Why" }
+                    input #edit-reason name="reason" type="text" autocomplete="off"
+                        value=[typed.map(|typed| &typed.reason)];
+                }
+                button { "Set the verdict" }
+            }
+        }
+    }
+}
+
+/// The form of a question; `back` is the page that shows it. The task is named if it is one of `tasks`.
+pub fn question(question: &QuestionRow, tasks: &[TaskRow], back: &str) -> Markup {
+    let id = format!("question-{}", text::segment(&question.id).replace('%', "."));
+    let action = format!("/questions/{}/answer", text::segment(&question.id));
+    let about = tasks.iter().find(|task| Some(task.id) == question.task_id);
+    // Do not link a page to itself.
+    let is_here = question.task_id.is_some_and(|task| back == format!("/tasks/{task}"));
+    html! {
+        form.question method="post" action=(action) {
+            (frame::return_field(back))
+            @if let Some(task) = about { (question_task(task)) }
+            p #(id) {
+                @if about.is_none() && !is_here { (subject_link(question)) " " }
+                (text::line(&question.text))
+            }
+            p.choices {
+                @for choice in &question.choices {
+                    button name="choice" value=(choice) aria-describedby=(id) { (choice_label(choice)) }
+                    " "
+                }
+            }
+        }
+    }
+}
+
+/// The task of the question, with its open findings.
+fn question_task(task: &TaskRow) -> Markup {
+    html! {
+        p.about {
+            a.title href={ "/tasks/" (task.id) } { span.id { "#" (task.id) } " " (text::line(&task.title)) }
+            @if task.open_findings > 0 {
+                " " a href={ "/tasks/" (task.id) "#t" (task.id) "-findings" } {
+                    (count(u64::from(task.open_findings), "open finding"))
+                }
+            }
+        }
+    }
+}
+
+fn subject_link(question: &QuestionRow) -> Markup {
+    html! {
+        @match question.task_id {
+            Some(task) => a href={ "/tasks/" (task) } { "#" (task) },
+            None => a href={ "/runs/" (question.run_id) } { "run " (question.run_id) },
+        }
+    }
+}
+
+/// `Retry`.
+fn choice_label(choice: &str) -> String {
+    let choice = cut(choice, 40);
+    let mut chars = choice.chars();
+    let first = chars.next().into_iter().flat_map(char::to_uppercase);
+    text::spaced(&first.chain(chars).collect::<String>())
+}
+
+/// The page with the form for a new task.
+pub fn add_page(page: &AddPage, notice: Option<&PageNotice>) -> String {
+    let body = html! {
+        h1 { "Add a task" }
+        (add_form(page))
+    };
+    PageFrame::new("Add a task", &page.project, PageSubject::Static, body).with_notice(notice).into_string()
+}
+
+fn add_form(page: &AddPage) -> Markup {
+    html! {
+        form.sheet method="post" action="/tasks" {
+            p {
+                label for="text" { "What is to be done" }
+                textarea #text name="text" rows="8" required dir="auto" aria-describedby="text-hint" { (page.text) }
+                span.hint #text-hint { "The first line is its title." }
+            }
+            (task_type(page))
+            p.check {
+                input #auto_review name="auto_review" type="checkbox" value="true" checked[page.auto_review];
+                label for="auto_review" { "Review it until it is approved" }
+            }
+            p {
+                label for="max_cycles" { "Reviews at most" }
+                input #max_cycles name="max_cycles" type="number" min="1" inputmode="numeric" value=(page.max_cycles)
+                    aria-describedby="max_cycles-hint";
+                span.hint #max_cycles-hint { "Empty: the configured limit." }
+            }
+            p {
+                label for="depends_on" { "After the tasks" }
+                input #depends_on name="depends_on" type="text" autocomplete="off" value=(page.depends_on)
+                    aria-describedby="depends_on-hint";
+                span.hint #depends_on-hint { "Their numbers, with commas between: 12, 15." }
+            }
+            button.primary { "Add the task" }
+        }
+    }
+}
+
+/// The type field. It offers only types that need no other task.
+fn task_type(page: &AddPage) -> Markup {
+    let kinds = [(TaskType::Implement, "Implement it"), (TaskType::Plan, "Write a plan, no code")];
+    html! {
+        p {
+            label for="type" { "Type" }
+            select #type name="type" {
+                @for (kind, kind_label) in kinds {
+                    option value=(kind.as_str()) selected[page.kind == kind.as_str()] { (kind_label) }
+                }
+            }
+        }
+    }
+}
