@@ -75,7 +75,7 @@ fn combine_parts(
     let (from, message) = (&spec.machine.head.commit, commit_message::feedback(spec.cycle()));
     for _ in 0..TRIES {
         let tip = tip(ctx, spec)?;
-        let CombinedFixes { included: kept, head } = ctx.repository.combine_fixes((from, &tip), parts, &message)?;
+        let CombinedFixes { included: kept, head } = ctx.repository.combine_fixes(from, &tip, parts, &message)?;
         let plan = CombinePlan { parts: parts.to_vec(), kept: kept.clone(), head: head.clone() };
         plan.write(ctx, spec)?;
         failpoint::pass("put_together");

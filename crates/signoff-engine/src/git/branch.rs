@@ -3,13 +3,15 @@
 //! For each branch signoff creates there is a second ref, `refs/signoff/base/BRANCH`, created and deleted in the
 //! same transaction. It marks the branch as ours and keeps the commit the work started from.
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
 use super::repository::CheckoutHead;
-use super::{BranchTips, GitError, Repository};
+use super::{Git, GitError, Repository};
 
 /// Default branch names, tried in this order if neither the remote nor the configuration names an existing branch.
 const COMMON_DEFAULT_BRANCHES: [&str; 3] = ["main", "master", "trunk"];
@@ -50,9 +52,7 @@ impl Repository {
 
     pub(super) fn branches(&self) -> Result<Branches, GitError> {
         let format = "--format=%(HEAD)%(refname) %(objectname) %(symref) %(tree)";
-        let asked = ["for-each-ref", format, REMOTE_HEAD];
-        let printed = self.isolated_git(self.checkout_place())?.args(asked).args(self.candidates()?).read()?;
-        let printed = String::from_utf8_lossy(&printed);
+        let printed = self.isolated_git(["for-each-ref", format, REMOTE_HEAD])?.args(self.candidates()?).read_text()?;
         let lines = printed.lines().filter_map(|line| line.split_at_checked(1));
         let checked_out =
             |(mark, rest): (&str, &str)| (mark == "*").then(|| rest.split(' ').nth(1).map(Commit::new)).flatten();
@@ -126,7 +126,7 @@ impl Repository {
         branch: &str,
         start: impl FnOnce() -> Result<Commit, GitError>,
     ) -> Result<Commit, GitError> {
-        let tip = || BranchTips::from_common_dir(self.common()).commit_from_files(branch).map(Commit::new);
+        let tip = || self.branch_file_tip(branch).map(Commit::new);
         if let Some(tip) = tip() {
             return Ok(tip);
         }
@@ -141,6 +141,11 @@ impl Repository {
             self.create_branch(branch, &start)?;
             Ok(start)
         })
+    }
+
+    /// The commit of a branch as far as ref files contain it.
+    pub(super) fn branch_file_tip(&self, branch: &str) -> Option<String> {
+        BranchTips::from_common_dir(self.common()).commit_from_files(branch)
     }
 
     /// The commit that a branch of ours started from.
@@ -161,8 +166,7 @@ impl Repository {
     pub(super) fn branch_refs(&self, branch: &str) -> Result<BranchRefs, GitError> {
         let (tip, base) = ref_names(branch);
         let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)";
-        let printed = self.isolated_git(self.checkout_place())?.args(["for-each-ref", format, &tip, &base]).read()?;
-        let printed = String::from_utf8_lossy(&printed);
+        let printed = self.isolated_git(["for-each-ref", format, &tip, &base])?.read_text()?;
         let mut refs = BranchRefs::default();
         for line in printed.lines() {
             let [name, commit, tree, worktree] = *line.split('\0').collect::<Vec<_>>().as_slice() else {
@@ -196,6 +200,19 @@ impl Repository {
         self.update_refs(format!("create {tip}\0{at}\0update {base}\0{from}\0\0"))
     }
 
+    /// Recreates a deleted branch of ours at its last known commit.
+    pub fn restore_branch(&self, branch: &str, last: &Commit, base: &Commit) -> Result<(), GitError> {
+        self.with_lock(|| {
+            let known = self.branch_refs(branch)?;
+            if known.tip.is_some() {
+                return Ok(());
+            }
+            let gone = |_| GitError::BranchGone(branch.to_owned());
+            self.resolve(last.as_str()).map_err(gone)?;
+            self.create_branch_at(branch, last, &known.base.unwrap_or_else(|| base.clone()))
+        })
+    }
+
     /// Deletes a branch that signoff created. Its commits are lost unless another ref holds them.
     pub fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
         self.with_lock(|| {
@@ -215,11 +232,7 @@ impl Repository {
     }
 
     pub(super) fn update_refs(&self, transaction: String) -> Result<(), GitError> {
-        self.isolated_git(self.checkout_place())?
-            .args(["update-ref", "-z", "--stdin"])
-            .input(transaction)
-            .read()
-            .map(drop)
+        self.isolated_git(["update-ref", "-z", "--stdin"])?.input(transaction).execute()
     }
 }
 
@@ -230,4 +243,73 @@ fn symbolic_target<'a>(text: &'a str, home: &str) -> Option<&'a str> {
 
 fn ref_names(branch: &str) -> (String, String) {
     (format!("refs/heads/{branch}"), format!("refs/signoff/base/{branch}"))
+}
+
+/// The commits that a repository's branches point to.
+#[derive(Debug)]
+pub struct BranchTips {
+    root: PathBuf,
+    common: PathBuf,
+    /// Refs without a file of their own. Read on first use.
+    packed: Option<HashMap<String, String>>,
+}
+
+impl BranchTips {
+    /// The branches of the repository whose main worktree, or bare directory, is `root`.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), common: common_dir(root), packed: None }
+    }
+
+    fn from_common_dir(common: &Path) -> Self {
+        Self { root: common.to_owned(), common: common.to_owned(), packed: None }
+    }
+
+    /// The commit of a branch, or `None` if the branch does not exist.
+    pub fn commit(&mut self, branch: &str, git: &Git) -> Option<String> {
+        if self.packed.is_none() && self.common.join("reftable").is_dir() {
+            // Only git can read the reftable format.
+            self.packed = Some(parse(&list_branches(&self.root, git).unwrap_or_default()));
+        }
+        self.commit_from_files(branch)
+    }
+
+    /// The commit of a branch as far as ref files contain it.
+    fn commit_from_files(&mut self, branch: &str) -> Option<String> {
+        let name = format!("refs/heads/{branch}");
+        let loose = fs::read_to_string(self.common.join(&name)).ok();
+        let loose = loose.map(|text| text.trim_end().to_owned());
+        loose.or_else(|| self.packed().get(&name).cloned()).filter(|id| is_id(id))
+    }
+
+    fn packed(&mut self) -> &HashMap<String, String> {
+        let packed = self.common.join("packed-refs");
+        self.packed.get_or_insert_with(|| parse(&fs::read_to_string(packed).unwrap_or_default()))
+    }
+}
+
+/// The git directory of a main worktree: `.git`, or the target of a `.git` file.
+fn common_dir(root: &Path) -> PathBuf {
+    let inside = root.join(".git");
+    let pointed = fs::read_to_string(&inside).ok();
+    match pointed.as_deref().and_then(|text| text.trim_end().strip_prefix("gitdir: ")) {
+        Some(elsewhere) => root.join(elsewhere),
+        None if inside.is_dir() => inside,
+        None => root.to_owned(),
+    }
+}
+
+fn list_branches(root: &Path, git: &Git) -> Option<String> {
+    let repository = Repository::discover(git, root).ok()?;
+    let asked = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/signoff"];
+    repository.isolated_git(asked).ok()?.read_text().ok()
+}
+
+/// Parses lines of id and ref name.
+fn parse(text: &str) -> HashMap<String, String> {
+    let pairs = text.lines().filter_map(|line| line.split_once(' '));
+    pairs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect()
+}
+
+pub(super) fn is_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -1,16 +1,17 @@
 //! The state of the user's checkout, to detect changes made while an agent runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
+use sha2::{Digest, Sha256};
 use signoff_core::ids::Commit;
 
-use super::repository::{GitPlace, path};
-use super::stamp::FileStamp;
+use super::repository::{GitPlace, path, split_nul};
 use super::status::StatusKind;
 use super::{GitError, Repository};
 
@@ -56,8 +57,8 @@ impl Repository {
 
     fn checkout_paths(&self) -> Result<BTreeSet<PathBuf>, GitError> {
         let asked = ["ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard"];
-        let listed = self.isolated_git(self.checkout_place())?.args(asked).read()?;
-        let files = listed.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path);
+        let listed = self.isolated_git(asked)?.read()?;
+        let files = split_nul(&listed).map(path);
         Ok(files.flat_map(|file| file.ancestors().map(Path::to_owned).collect::<Vec<_>>()).collect())
     }
 
@@ -109,4 +110,66 @@ impl CheckoutState {
 fn file_trace(path: &Path) -> FileTrace {
     let found = fs::symlink_metadata(path).ok().filter(|found| !found.is_dir())?;
     Some((found.len(), found.modified().ok()))
+}
+
+/// Changes whenever a file is written, replaced, or its mode changes. Programs cannot set the ctime back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct FileStamp {
+    inode: u64,
+    length: u64,
+    mode: u32,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    /// The stamp of the entry at `path`. Does not follow links.
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        let found = fs::symlink_metadata(path).ok()?;
+        Some(Self {
+            inode: found.ino(),
+            length: found.len(),
+            mode: found.mode(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+}
+
+/// Maximum number of directories. With more, a git process is faster.
+const MAX_DIRECTORIES: usize = 4000;
+
+/// All directories below `top`, as relative paths. `None` if there are too many.
+pub(super) fn directories(top: &Path) -> Option<Vec<PathBuf>> {
+    let (mut found, mut next) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(directory) = next.pop() {
+        let entries = fs::read_dir(top.join(&directory)).ok()?.flatten();
+        let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        next.extend(inner.map(|entry| directory.join(entry.file_name())));
+        found.push(directory);
+        if found.len() + next.len() > MAX_DIRECTORIES {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+/// Cache of hashes of files that rarely change.
+#[derive(Debug, Default)]
+pub(super) struct FileHashCache(HashMap<PathBuf, (FileStamp, [u8; 32])>);
+
+impl FileHashCache {
+    pub(super) fn get_or_compute(&mut self, file: PathBuf) -> Option<[u8; 32]> {
+        let stamp = FileStamp::read(&file)?;
+        if let Some((_, hash)) = self.0.get(&file).filter(|(known, _)| *known == stamp) {
+            return Some(*hash);
+        }
+        let is_file = fs::metadata(&file).is_ok_and(|found| found.is_file());
+        let hash = Sha256::digest(is_file.then(|| fs::read(&file).ok()).flatten()?).into();
+        // A link's target can change without the link.
+        if !file.is_symlink() {
+            self.0.insert(file, (stamp, hash));
+        }
+        Some(hash)
+    }
 }

@@ -43,8 +43,7 @@ impl Worktree {
         self.refresh_index()?;
         self.sync_to_branch()?;
         if let Some(file) = extra_file {
-            let asked = ["add", "--force", "--"];
-            self.repository.isolated_git(self.place())?.args(asked).args([pathspec("top,literal", file)]).read()?;
+            self.isolated_git(["add", "--force", "--"])?.args([pathspec("top,literal", file)]).execute()?;
         }
         let status = self.repository.status(self.place())?;
         let kept_out = ExcludedPaths::for_worktree(&self.git_dir);
@@ -77,7 +76,7 @@ impl Worktree {
             }
         }
         remove_if_exists(&own)?;
-        self.repository.isolated_git(self.place())?.args(["read-tree", "HEAD"]).read().map(drop)
+        self.isolated_git(["read-tree", "HEAD"])?.execute()
     }
 
     /// Removes cached file metadata from the index, so that git compares every file. Returns `false` if the index
@@ -93,7 +92,7 @@ impl Worktree {
 
     /// Clears the flags that make git skip a file.
     fn clear_skip_flags(&self) -> Result<(), GitError> {
-        let listed = self.repository.isolated_git(self.place())?.args(["ls-files", "-v", "-z"]).read()?;
+        let listed = self.isolated_git(["ls-files", "-v", "-z"])?.read()?;
         let is_hidden = |line: &&[u8]| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
         let hidden: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(is_hidden).collect();
         if hidden.is_empty() {
@@ -102,16 +101,14 @@ impl Worktree {
         let paths: Vec<u8> =
             hidden.iter().flat_map(|line| line.get(2..).unwrap_or_default().iter().chain(&[0])).copied().collect();
         for flag in ["--no-assume-unchanged", "--no-skip-worktree"] {
-            let asked = ["update-index", flag, "-z", "--stdin"];
-            self.repository.isolated_git(self.place())?.args(asked).input(paths.clone()).read()?;
+            self.isolated_git(["update-index", flag, "-z", "--stdin"])?.input(paths.clone()).execute()?;
         }
         Ok(())
     }
 
     /// Makes git write the index in its simplest format.
     fn simplify_index(&self) -> Result<(), GitError> {
-        let asked = ["update-index", "--no-split-index", "--index-version", "2"];
-        self.repository.isolated_git(self.place())?.args(asked).read().map(drop)
+        self.isolated_git(["update-index", "--no-split-index", "--index-version", "2"])?.execute()
     }
 
     /// Keeps a resolved merge and quits any other operation. The files stay; the operation's state is removed.
@@ -120,7 +117,7 @@ impl Worktree {
         match unfinished {
             None => Ok(()),
             Some(Operation::Merge) if !conflicts => Ok(()),
-            Some(operation) => self.repository.isolated_git(self.place())?.args(operation.quit_args()).read().map(drop),
+            Some(operation) => self.isolated_git(operation.quit_args())?.execute(),
         }
     }
 
@@ -129,49 +126,17 @@ impl Worktree {
     fn commit_staged(&self, message: &str, all: bool) -> Result<bool, GitError> {
         let asked = ["commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty-message"];
         // Not through a pipe: if this process is killed while git reads the message, git would commit a part of it.
-        let command = self.repository.isolated_git(self.place())?.args(asked).args(["--cleanup=verbatim"]);
+        let command = self.isolated_git(asked)?.args(["--cleanup=verbatim"]);
         let command = if all { command.args(["--all"]) } else { command };
         let ended = command.args(["-m".to_owned(), format!("{}\n", message.trim_end())]).run()?;
         if ended.code() == Some(1) {
             let asked = ["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"];
-            let nothing = self.repository.isolated_git(self.place())?.args(asked).run()?.into_bool()?;
+            let nothing = self.isolated_git(asked)?.run()?.into_bool()?;
             return if nothing { Ok(false) } else { Err(ended.into_error()) };
         }
         ended.success().map(|_| true)
     }
 
-    /// Moves `HEAD` back to the loop's branch if the agent left it, together with the agent's commits.
-    fn return_to_branch(&self, status: &GitStatus, dirty: bool) -> Result<(), GitError> {
-        let Some(branch) = self.branch() else { return Ok(()) };
-        let gone = || GitError::BranchGone(branch.to_owned());
-        let head = status.head.as_ref().ok_or_else(gone)?;
-        if status.branch.as_deref() == Some(branch) {
-            return Ok(());
-        }
-        let known = self.repository.branch_refs(branch)?;
-        // A renamed or deleted branch starts again at its base.
-        let tip = known.tip.map(|tip| tip.commit).or(known.base).ok_or_else(gone)?;
-        if self.repository.is_ancestor(tip.as_str(), head.as_str())? {
-            self.move_branch(branch, head)
-        } else if !dirty && self.repository.is_ancestor(head.as_str(), tip.as_str())? {
-            self.move_branch(branch, &tip)?;
-            self.repository.isolated_git(self.place())?.args(["read-tree", "--reset", "-u", "HEAD"]).read().map(drop)
-        } else {
-            let worktree = self.path().to_owned();
-            Err(GitError::OffBranch { worktree, branch: branch.to_owned(), head: head.clone() })
-        }
-    }
-
-    /// Moves the branch to a commit and attaches `HEAD` to it. Files and index stay.
-    pub(super) fn move_branch(&self, branch: &str, commit: &Commit) -> Result<(), GitError> {
-        let name = format!("refs/heads/{branch}");
-        let asked = ["update-ref", "-m", "signoff: brought back", &name, commit.as_str()];
-        self.repository.isolated_git(self.place())?.args(asked).read()?;
-        self.repository.isolated_git(self.place())?.args(["symbolic-ref", "HEAD", &name]).read().map(drop)
-    }
-}
-
-impl Worktree {
     /// The worktree's current content, committed or not, as a commit on top of its head. An agent may be running.
     pub fn snapshot_commit(&self) -> Result<Commit, GitError> {
         self.check_exists()?;
@@ -194,12 +159,12 @@ impl Repository {
 
     fn snapshot_at(&self, here: GitPlace<'_>) -> Result<Commit, GitError> {
         let scratch = self.scratch_index(here.git_dir)?;
-        let place = GitPlace { index: Some(&scratch.path), ..here };
+        let place = here.with_index(&scratch);
         let status = self.status(place)?;
         self.stage(place, &status, &ExcludedPaths::for_worktree(here.git_dir))?;
-        let tree = self.isolated_git(place)?.args(["write-tree"]).read_line()?;
+        let tree = self.isolated_git_at(place, ["write-tree"])?.read_line()?;
         let parent = status.head.iter().flat_map(|head| ["-p", head.as_str()]);
-        let command = self.isolated_git(place)?.args(["commit-tree", "--no-gpg-sign", &tree]).args(parent);
+        let command = self.isolated_git_at(place, ["commit-tree", "--no-gpg-sign", &tree])?.args(parent);
         Ok(Commit::new(command.input("Snapshot of a checkout\n").read_line()?))
     }
 }

@@ -1,15 +1,19 @@
-//! The diff under review: from the base to the worktree, committed or not.
+//! The diff under review: from the base to the worktree, committed or not. Parsed while git prints it, in bounded memory.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::{self, BufRead};
+use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 use signoff_core::prompt::{LeftOutWhy, OmittedFileBrief};
+use signoff_core::untrusted_config::classify;
 
-use super::repository::GitPlace;
+use super::repository::{GitPlace, path};
 use super::stage::ExcludedPaths;
 use super::status::GitStatus;
-use super::{GitError, Repository, Worktree, parse_diff};
+use super::{GitError, Repository, Worktree};
 use crate::remove_tree;
 
 /// Git does not read files larger than this; see the setting `core.bigFileThreshold`.
@@ -102,7 +106,7 @@ impl Worktree {
             return self.print_diff(self.place(), &[base.as_str(), "HEAD"], base);
         }
         let scratch = self.repository.scratch_index(&self.git_dir)?;
-        let place = GitPlace { index: Some(&scratch.path), ..self.place() };
+        let place = self.place().with_index(&scratch);
         self.repository.stage(place, &status, &kept_out)?;
         self.print_diff(place, &["--cached", base.as_str()], base)
     }
@@ -117,7 +121,7 @@ impl Worktree {
         let mut diff = if kept_out.has_changes(&status) {
             let scratch = self.repository.scratch_index(&self.git_dir)?;
             let objects = ScratchObjects::make(self.repository.isolated_dir()?.scratch_path())?;
-            let place = GitPlace { index: Some(&scratch.path), objects: Some(&objects.directory), ..self.place() };
+            let place = GitPlace { objects: Some(&objects.directory), ..self.place().with_index(&scratch) };
             self.repository.stage(place, &status, &kept_out)?;
             self.print_diff(place, &["--cached", base.as_str()], base)?
         } else {
@@ -176,13 +180,154 @@ impl Repository {
     fn print_diff(&self, place: GitPlace<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
         let asked = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-z", "--no-abbrev"];
         let shown = ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
-        // Uses the attributes of the base, so that an agent cannot declare its own files binary.
-        let command = self.isolated_git(place)?.env("GIT_ATTR_SOURCE", base.as_str());
+        let command = self.isolated_git_at(place, asked)?.args(shown).args(what).args(["--"]);
         let mut diff = GitDiff::default();
-        command.args(asked).args(shown).args(what).args(["--"]).stream(|printed| {
-            diff = parse_diff::read(printed)?;
+        // Uses the attributes of the base, so that an agent cannot declare its own files binary.
+        command.env("GIT_ATTR_SOURCE", base.as_str()).stream(|printed| {
+            diff = read_diff(printed)?;
             Ok(())
         })?;
         Ok(diff)
     }
+}
+
+/// A file whose part of the diff exceeds this size is listed but not shown.
+const MAX_FILE_PATCH: usize = 200 * 1000;
+
+/// Maximum size of the kept patch text. Prompts contain less than a hundredth of it.
+const MAX_PATCH: usize = 8 * 1000 * 1000;
+
+/// Parses the output of `git diff -z --raw --no-abbrev --stat -p`.
+fn read_diff(from: &mut impl BufRead) -> io::Result<GitDiff> {
+    let mut diff = GitDiff::default();
+    let changed = read_raw(from, &mut diff)?;
+    diff.stat = read_stat(from)?;
+    let mut patch = DiffParser { diff, text: Vec::new(), part: FilePatch::default(), paths: changed.into_iter() };
+    let mut line = Vec::new();
+    while from.read_until(b'\n', &mut line)? > 0 {
+        patch.push_line(&line);
+        line.clear();
+    }
+    Ok(patch.finish())
+}
+
+/// Reads the changed paths, one for each part of the following patch.
+fn read_raw(from: &mut impl BufRead, diff: &mut GitDiff) -> io::Result<Vec<PathBuf>> {
+    let mut digest = Sha256::new();
+    let mut paths = Vec::new();
+    while from.fill_buf()?.first() == Some(&b':') {
+        let header = read_field(from, &mut digest)?;
+        let mut name = read_field(from, &mut digest)?;
+        if header.rsplit(|&byte| byte == b' ').next().is_some_and(|what| what.starts_with(b"R")) {
+            name = read_field(from, &mut digest)?;
+        }
+        let name = path(&name);
+        if header.get(8..14) == Some(b"160000") {
+            diff.submodules.push(name.clone());
+        }
+        if !header.ends_with(b" D") && classify(&lossy(&name)).is_some() {
+            diff.steering.push(lossy(&name));
+        }
+        // A changed file type appears in the patch as a deletion and an addition.
+        if header.ends_with(b" T") {
+            paths.push(name.clone());
+        }
+        paths.push(name);
+        diff.files += 1;
+    }
+    diff.digest = hex(&digest.finalize());
+    Ok(paths)
+}
+
+fn read_field(from: &mut impl BufRead, digest: &mut Sha256) -> io::Result<Vec<u8>> {
+    let mut field = Vec::new();
+    from.read_until(0, &mut field)?;
+    digest.update(&field);
+    field.pop();
+    Ok(field)
+}
+
+fn read_stat(from: &mut impl BufRead) -> io::Result<String> {
+    let mut stat = Vec::new();
+    from.read_until(0, &mut stat)?;
+    stat.pop_if(|byte| *byte == 0);
+    Ok(String::from_utf8_lossy(&stat).into_owned())
+}
+
+/// State of the parser.
+struct DiffParser {
+    diff: GitDiff,
+    text: Vec<u8>,
+    part: FilePatch,
+    paths: std::vec::IntoIter<PathBuf>,
+}
+
+/// One file's part of the patch.
+#[derive(Default)]
+struct FilePatch {
+    path: PathBuf,
+    text: Vec<u8>,
+    bytes: usize,
+    lines: usize,
+    in_hunks: bool,
+    binary: bool,
+}
+
+impl DiffParser {
+    fn push_line(&mut self, line: &[u8]) {
+        // Content lines begin with a space, a plus, a minus or a backslash.
+        if line.starts_with(b"diff --git ") {
+            self.finish_file();
+            let named = self.paths.next();
+            self.part.path = named.unwrap_or_else(|| path(line.trim_ascii_end()));
+        }
+        self.part.push_line(line);
+    }
+
+    fn finish_file(&mut self) {
+        let part = std::mem::take(&mut self.part);
+        if let Some(why) = part.omitted_reason() {
+            self.diff.omitted.push(OmittedFile { path: lossy(&part.path), reason: why });
+            return;
+        }
+        self.diff.lines += part.lines;
+        if self.text.len() + part.text.len() <= MAX_PATCH && !self.diff.truncated {
+            self.text.extend(part.text);
+        } else {
+            self.diff.truncated = true;
+        }
+    }
+
+    fn finish(mut self) -> GitDiff {
+        self.finish_file();
+        self.diff.patch = String::from_utf8_lossy(&self.text).into_owned();
+        self.diff
+    }
+}
+
+impl FilePatch {
+    fn push_line(&mut self, line: &[u8]) {
+        self.in_hunks |= line.starts_with(b"@@");
+        self.binary |= !self.in_hunks && line.starts_with(b"Binary files ");
+        self.bytes += line.len();
+        self.lines += 1;
+        if self.bytes <= MAX_FILE_PATCH {
+            self.text.extend(line);
+        } else {
+            self.text = Vec::new();
+        }
+    }
+
+    fn omitted_reason(&self) -> Option<LeftOutWhy> {
+        let bytes = u64::try_from(self.bytes).unwrap_or(u64::MAX);
+        match (self.binary, self.bytes > MAX_FILE_PATCH) {
+            (true, _) => Some(LeftOutWhy::Binary),
+            (false, true) => Some(LeftOutWhy::Huge { bytes }),
+            (false, false) => None,
+        }
+    }
+}
+
+fn lossy(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }

@@ -43,6 +43,20 @@ pub(super) fn read_short(path: &Path) -> Option<String> {
     (found.is_file() && found.len() <= MAX_SHORT_FILE).then(|| fs::read_to_string(path).ok()).flatten()
 }
 
+/// The directories above a relative path, from the inside out.
+pub(super) fn parent_directories(path: &Path) -> impl Iterator<Item = &Path> {
+    path.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty())
+}
+
+/// Removes the directories above a relative path that are empty, from the inside out.
+pub(super) fn remove_empty_parents(top: &Path, path: &Path) {
+    for directory in parent_directories(path).map(|above| top.join(above)) {
+        if !is_directory(&directory) || fs::remove_dir(&directory).is_err() {
+            break;
+        }
+    }
+}
+
 /// Removes everything below a directory that is neither a plain file nor a directory, and all git locks,
 /// because their holders have ended. Calls `odd` for each removed entry that is no lock. Returns whether a
 /// plain file is left.

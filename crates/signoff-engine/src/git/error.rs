@@ -80,6 +80,16 @@ pub enum GitError {
     Io { path: PathBuf, source: io::Error },
 }
 
+/// Maximum number of files that a message names.
+const MAX_NAMED: usize = 3;
+
+/// The first of these names and the number of the others.
+pub(super) fn name_some(names: &[String]) -> String {
+    let named = names.get(..MAX_NAMED).unwrap_or(names).join(", ");
+    let more = names.len().saturating_sub(MAX_NAMED);
+    if more > 0 { format!("{named} and {more} more") } else { named }
+}
+
 fn join_paths(files: &[PathBuf]) -> String {
     files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
 }

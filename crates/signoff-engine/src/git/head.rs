@@ -1,4 +1,8 @@
-//! The commit a worktree is at, and its tree.
+//! The commit a worktree is at, and its branch.
+//!
+//! To update a branch, git creates a file in the directory that contains all branches. A sandbox that allows
+//! this for one branch allows it for all. So a sandboxed agent works on a detached `HEAD`, and the branch
+//! follows afterwards.
 
 use std::collections::HashMap;
 use std::fs;
@@ -7,10 +11,16 @@ use std::sync::{Mutex, PoisonError};
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
-use super::disk::content;
-use super::refs::is_id;
-use super::repository::GitPlace;
+use super::branch::is_id;
+use super::disk::{content, remove_if_exists, write_atomic};
+use super::status::GitStatus;
 use super::{GitError, Worktree, index};
+
+/// File in a worktree's git directory with the path of the common directory.
+const COMMON_DIR_FILE: &str = "commondir";
+
+/// Git's standard content of that file.
+const STANDARD_COMMON_DIR: &[u8] = b"../..\n";
 
 /// Cache of commits' trees. They never change, and many tasks start at the same commit.
 #[derive(Debug, Default)]
@@ -30,16 +40,11 @@ impl TreeCache {
 impl Worktree {
     /// The commit the worktree is at, with its tree.
     pub fn head(&self) -> Result<Head, GitError> {
-        self.head_at(self.place())
-    }
-
-    pub(super) fn head_at(&self, place: GitPlace<'_>) -> Result<Head, GitError> {
         self.check_exists()?;
         if let Some(known) = self.cached_head() {
             return Ok(known);
         }
-        let asked = ["rev-parse", "HEAD^{commit}", "HEAD^{tree}"];
-        let printed = self.repository.isolated_git(place)?.args(asked).read_line()?;
+        let printed = self.isolated_git(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"])?.read_line()?;
         let (commit, tree) = printed.split_once('\n').unwrap_or((&printed, ""));
         let head = Head { commit: Commit::new(commit), tree: Tree::new(tree) };
         self.repository.trees().insert(&head);
@@ -70,5 +75,116 @@ impl Worktree {
         let commit = fs::read_to_string(self.repository.common().join("refs/heads").join(branch)).ok()?;
         let commit = commit.trim_end();
         is_id(commit).then(|| Commit::new(commit))
+    }
+
+    /// Moves the branch to the detached `HEAD` and attaches `HEAD` again. Does nothing if `HEAD` does not
+    /// descend from the branch's base.
+    pub fn sync_branch(&self) -> Result<(), GitError> {
+        self.restore_git_file()?;
+        let Some((branch, head)) = self.branch().zip(self.detached_commit()) else { return Ok(()) };
+        // Usually nothing was committed, and files show that without a git process.
+        if self.repository.is_at(branch, &head) {
+            return write_atomic(&self.git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes());
+        }
+        let known = self.repository.branch_refs(branch)?;
+        let Some(tip) = known.tip.map(|tip| tip.commit) else { return Ok(()) };
+        let ancestor = |one: &Commit, other: &Commit| self.repository.is_ancestor(one.as_str(), other.as_str());
+        let (is_ahead, is_behind) = (ancestor(&tip, &head)?, ancestor(&head, &tip)?);
+        // Amended or rebased: the branch was rewritten from the same base.
+        let is_rewritten = || match &known.base {
+            Some(base) => self.repository.is_ancestor(base.as_str(), head.as_str()),
+            None => Ok(false),
+        };
+        if is_ahead || (!is_behind && is_rewritten()?) { self.move_branch(branch, &head) } else { Ok(()) }
+    }
+
+    /// Restores the path of the common directory and removes `config.worktree`, whose settings the user's git would
+    /// use.
+    pub(super) fn restore_common_dir(&self) -> Result<(), GitError> {
+        remove_if_exists(&self.git_dir.join("config.worktree"))?;
+        let common = self.git_dir.join(COMMON_DIR_FILE);
+        if content(&common).is_some_and(|said| said == STANDARD_COMMON_DIR) {
+            Ok(())
+        } else {
+            write_atomic(&common, STANDARD_COMMON_DIR)
+        }
+    }
+
+    /// Updates the files to the commit its branch was moved to. Everything in it must be committed.
+    pub fn check_out_branch(&self, commit: &Commit) -> Result<(), GitError> {
+        let Some(branch) = self.branch().filter(|_| self.exists()) else { return Ok(()) };
+        self.restore_git_file()?;
+        self.clear_stale_lock()?;
+        let name = format!("refs/heads/{branch}");
+        self.isolated_git(["symbolic-ref", "HEAD", &name])?.execute()?;
+        self.reset_to(commit.as_str())
+    }
+
+    /// The commit that a detached `HEAD` contains.
+    pub(super) fn detached_commit(&self) -> Option<Commit> {
+        let head = String::from_utf8(content(&self.git_dir.join("HEAD"))?).ok()?;
+        let commit = head.trim_end();
+        is_id(commit).then(|| Commit::new(commit))
+    }
+
+    /// Updates index and files to the branch. Otherwise the next commit would revert what was committed elsewhere.
+    /// Keeps uncommitted changes; if they conflict, changes nothing.
+    pub(super) fn sync_to_branch(&self) -> Result<(), GitError> {
+        let Some((was, tip)) = self.last_reflog_commit().zip(self.branch_file_commit()) else { return Ok(()) };
+        // `HEAD` was moved in this worktree, or the branch was moved to an unrelated commit.
+        if was == tip || !self.repository.is_ancestor(was.as_str(), tip.as_str()).unwrap_or(false) {
+            return Ok(());
+        }
+        self.isolated_git(["update-index", "-q", "--refresh"])?.run()?;
+        self.isolated_git(["read-tree", "-m", "-u", was.as_str(), tip.as_str()])?.run().map(drop)
+    }
+
+    /// The commit of the last `HEAD` update in this worktree, from its reflog.
+    fn last_reflog_commit(&self) -> Option<Commit> {
+        let log = content(&self.git_dir.join("logs/HEAD"))?;
+        let last = log.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
+        let id = std::str::from_utf8(last.split(|byte| *byte == b' ').nth(1)?).ok()?;
+        is_id(id).then(|| Commit::new(id))
+    }
+
+    /// Moves `HEAD` back to the loop's branch if the agent left it, together with the agent's commits.
+    pub(super) fn return_to_branch(&self, status: &GitStatus, dirty: bool) -> Result<(), GitError> {
+        let Some(branch) = self.branch() else { return Ok(()) };
+        let gone = || GitError::BranchGone(branch.to_owned());
+        let head = status.head.as_ref().ok_or_else(gone)?;
+        if status.branch.as_deref() == Some(branch) {
+            return Ok(());
+        }
+        let known = self.repository.branch_refs(branch)?;
+        // A renamed or deleted branch starts again at its base.
+        let tip = known.tip.map(|tip| tip.commit).or(known.base).ok_or_else(gone)?;
+        if self.repository.is_ancestor(tip.as_str(), head.as_str())? {
+            self.move_branch(branch, head)
+        } else if !dirty && self.repository.is_ancestor(head.as_str(), tip.as_str())? {
+            self.move_branch(branch, &tip)?;
+            self.reset_to("HEAD")
+        } else {
+            let worktree = self.path().to_owned();
+            Err(GitError::OffBranch { worktree, branch: branch.to_owned(), head: head.clone() })
+        }
+    }
+
+    /// Moves the branch to a commit and attaches `HEAD` to it. Files and index stay.
+    pub(super) fn move_branch(&self, branch: &str, commit: &Commit) -> Result<(), GitError> {
+        let name = format!("refs/heads/{branch}");
+        self.isolated_git(["update-ref", "-m", "signoff: brought back", &name, commit.as_str()])?.execute()?;
+        self.isolated_git(["symbolic-ref", "HEAD", &name])?.execute()
+    }
+
+    /// Resets branch and files to `to`. Everything after it stays on the branch `aside`, including uncommitted
+    /// work. Returns whether there was anything to move.
+    pub fn park_branch(&self, to: &Commit, parked_branch: &str, message: &str) -> Result<bool, GitError> {
+        let head = self.commit_all(message)?.head;
+        let Some(branch) = self.branch().filter(|_| head.commit != *to) else { return Ok(false) };
+        let name = format!("refs/heads/{parked_branch}");
+        self.isolated_git(["update-ref", "-m", "signoff: set aside", &name, head.commit.as_str()])?.execute()?;
+        self.move_branch(branch, to)?;
+        self.reset_to("HEAD")?;
+        Ok(true)
     }
 }

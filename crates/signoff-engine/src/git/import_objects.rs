@@ -40,13 +40,13 @@ impl Worktree {
         if !has_objects && ids.is_empty() {
             return Ok(own_index);
         }
-        let with_index = own_index.map(|own| self.copy_objects(ids, from, (has_objects, &own)).map(|()| own));
+        let with_index = own_index.map(|own| self.copy_objects(ids, from, has_objects, &own).map(|()| own));
         match with_index {
             Some(Err(GitError::Failed { .. })) | None => {}
             Some(brought) => return brought.map(Some),
         }
         // An unreadable index must not cost the commits.
-        self.copy_objects(ids, from, (has_objects, &self.repository.isolated_dir()?.scratch_path())).map(|()| None)
+        self.copy_objects(ids, from, has_objects, &self.repository.isolated_dir()?.scratch_path()).map(|()| None)
     }
 
     /// Whether the agent created objects. Removes `info`, so that the agent's alternates are not used.
@@ -65,24 +65,24 @@ impl Worktree {
         Ok(has_objects)
     }
 
-    fn copy_objects(&self, ids: &[&str], from: &Commit, (has_objects, index): (bool, &Path)) -> Result<(), GitError> {
+    fn copy_objects(&self, ids: &[&str], from: &Commit, has_objects: bool, index: &Path) -> Result<(), GitError> {
         let place = GitPlace { index: Some(index), ..self.place() };
         if has_objects {
             let pack = self.repository.isolated_dir()?.scratch_path();
-            let brought = self.pack(ids, from, (place, &pack)).and_then(|()| self.unpack(&pack));
+            let brought = self.pack(ids, from, place, &pack).and_then(|()| self.unpack(&pack));
             fs::remove_file(&pack).ok();
             brought?;
         }
         let asked = ["rev-list", "--objects", "--quiet", "--single-worktree", "--indexed-objects"];
-        let command = self.repository.isolated_git(place)?.args(asked).args(ids);
-        command.args(["--not", from.as_str(), "--"]).read().map(drop)
+        let command = self.repository.isolated_git_at(place, asked)?.args(ids);
+        command.args(["--not", from.as_str(), "--"]).execute()
     }
 
-    fn pack(&self, ids: &[&str], from: &Commit, (place, pack): (GitPlace<'_>, &Path)) -> Result<(), GitError> {
+    fn pack(&self, ids: &[&str], from: &Commit, place: GitPlace<'_>, pack: &Path) -> Result<(), GitError> {
         let mut file = File::create_new(pack).map_err(GitError::at(pack))?;
         let wanted: String = ids.iter().map(|id| format!("{id}\n")).collect();
         let asked = ["pack-objects", "--revs", "--indexed-objects", "--local", "--stdout", "-q"];
-        let command = self.repository.isolated_git(place)?.args(asked).input(format!("{wanted}^{from}\n"));
+        let command = self.repository.isolated_git_at(place, asked)?.input(format!("{wanted}^{from}\n"));
         let command = command.env("GIT_OBJECT_DIRECTORY", self.sandbox_common_dir().join("objects"));
         command.stream(|printed| io::copy(printed, &mut file).map(drop))
     }
@@ -94,7 +94,7 @@ impl Worktree {
         let count = head.get(OBJECT_COUNT).and_then(|count| count.try_into().ok()).map_or(0, u32::from_be_bytes);
         let asked: &[&str] =
             if count < KEEP_PACK_FROM { &["unpack-objects", "-q"] } else { &["index-pack", "--stdin", "--fix-thin"] };
-        self.repository.isolated_git(self.place())?.args(asked).input_file(pack).read().map(drop)
+        self.isolated_git(asked)?.input_file(pack).execute()
     }
 
     /// Imports Git LFS files, which are named after the hash of their content.

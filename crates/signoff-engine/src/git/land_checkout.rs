@@ -6,18 +6,31 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use signoff_core::ids::Commit;
+use signoff_core::machine::Head;
 
-use super::disk::{is_not_directory, remove_if_exists, write_durable};
-use super::index_lock::IndexLock;
-use super::repository::{GitPlace, path};
+use super::disk::{content, is_not_directory, parent_directories, remove_if_exists, write_durable};
+use super::error::name_some;
+use super::repository::{GitPlace, path, split_nul};
 use super::stage::ScratchIndex;
 use super::status::{GitStatus, StatusKind};
-use super::{GitError, LandTarget, Operation, Repository};
+use super::{Git, GitError, Operation, Repository};
 use crate::failpoint;
+
+/// A branch that work lands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandTarget {
+    pub branch: String,
+    pub tip: Head,
+    /// The worktree it is checked out in.
+    pub worktree: Option<PathBuf>,
+}
 
 /// Whether a branch was moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +63,59 @@ struct LockedCheckout {
     lock: IndexLock,
 }
 
-/// Maximum number of files that an error names.
-const MAX_NAMED: usize = 3;
-
 impl Repository {
+    /// The current state of a branch, or `None` if it does not exist.
+    pub fn land_target(&self, branch: &str) -> Result<Option<LandTarget>, GitError> {
+        if let Some(tip) = self.tip_if_not_checked_out(branch) {
+            return Ok(Some(LandTarget { branch: branch.to_owned(), tip, worktree: None }));
+        }
+        let known = self.branch_refs(branch)?;
+        let of = |tip| LandTarget { branch: branch.to_owned(), tip, worktree: known.used_by.clone() };
+        Ok(known.tip.map(of))
+    }
+
+    /// The tip of a branch, if files show it and that it is checked out nowhere. Every landing asks, so this
+    /// avoids a git process.
+    fn tip_if_not_checked_out(&self, branch: &str) -> Option<Head> {
+        let commit = Commit::new(self.branch_file_tip(branch)?);
+        let tree = self.trees().get(&commit)?;
+        let worktrees = fs::read_dir(self.common().join("worktrees")).ok().into_iter().flatten().flatten();
+        let heads = worktrees.map(|entry| entry.path()).chain([self.common().to_owned()]);
+        let named = format!("ref: refs/heads/{branch}");
+        let uses = |git_dir: PathBuf| {
+            content(&git_dir.join("HEAD")).is_none_or(|head| head.trim_ascii_end() == named.as_bytes())
+        };
+        (!heads.into_iter().any(uses)).then_some(Head { commit, tree })
+    }
+
+    /// Whether a branch is at this commit, as far as ref files show.
+    pub fn is_at(&self, branch: &str, commit: &Commit) -> bool {
+        self.branch_file_tip(branch).as_deref() == Some(commit.as_str())
+    }
+
+    /// Creates a branch for the work of a run to land on. Accepts an existing one.
+    pub fn create_target(&self, branch: &str, at: &Commit) -> Result<(), GitError> {
+        match self.with_lock(|| self.create_branch(branch, at)) {
+            Err(_) if self.has_branch(branch)? => Ok(()),
+            made => made,
+        }
+    }
+
+    /// Path of the lock file that every landing holds, in any signoff process.
+    pub fn landing_lock(&self) -> PathBuf {
+        self.common().join("signoff/landing.lock")
+    }
+
+    /// Moves a branch if it is still at `from`. Returns `false` if it has moved.
+    pub fn advance_branch(&self, branch: &str, from: &Commit, to: &Commit) -> Result<bool, GitError> {
+        let transaction = format!("update refs/heads/{branch}\0{to}\0{from}\0");
+        let asked = ["update-ref", "-m", "signoff: landed", "-z", "--stdin"];
+        let ended = self.isolated_git(asked)?.input(transaction).run()?;
+        let stderr = ended.stderr();
+        let moved = stderr.contains("but expected") || stderr.contains("unable to resolve reference");
+        if moved { Ok(false) } else { ended.success().map(|_| true) }
+    }
+
     /// Moves a target to a descendant commit. If it is checked out, files and index follow.
     pub fn move_target(&self, target: &LandTarget, to: &Commit) -> Result<MoveOutcome, GitError> {
         self.check_no_operation(&target.branch)?;
@@ -69,10 +131,7 @@ impl Repository {
             to: to.clone(),
         };
         let git_dir = self.git_dir_of(checkout)?;
-        self.update_checked_out(
-            GitPlace { git_dir: &git_dir, work_tree: checkout, index: None, objects: None },
-            &forward,
-        )
+        self.update_checked_out(GitPlace::new(&git_dir, checkout), &forward)
     }
 
     /// Checks whether a target can be moved now: if it is checked out, the checkout must be clean.
@@ -80,7 +139,7 @@ impl Repository {
         self.check_no_operation(&target.branch)?;
         let Some(checkout) = target.worktree.as_ref().filter(|path| path.is_dir()) else { return Ok(()) };
         let git_dir = self.git_dir_of(checkout)?;
-        self.check_clean(GitPlace { git_dir: &git_dir, work_tree: checkout, index: None, objects: None }).map(drop)
+        self.check_clean(GitPlace::new(&git_dir, checkout)).map(drop)
     }
 
     fn update_checked_out(&self, place: GitPlace<'_>, update: &CheckoutUpdate) -> Result<MoveOutcome, GitError> {
@@ -90,14 +149,14 @@ impl Repository {
         let ready = match self.lock_checkout(place, update) {
             Ok(Some(ready)) if self.advance_branch(&update.branch, &update.from, &update.to)? => ready,
             not_moved => {
-                remove_if_exists(&self.update_record_path())?;
+                remove_if_exists(&note)?;
                 return not_moved.map(|_| MoveOutcome::Conflict);
             }
         };
         failpoint::pass("target_moved");
         self.follow_branch(place, update, &ready)?;
         drop(ready);
-        remove_if_exists(&self.update_record_path())?;
+        remove_if_exists(&note)?;
         Ok(MoveOutcome::Done)
     }
 
@@ -112,7 +171,7 @@ impl Repository {
             return Ok(None);
         }
         let locked = LockedCheckout { index: self.scratch_index(place.git_dir)?, lock };
-        self.check_nothing_overwritten(GitPlace { index: Some(&locked.index.path), ..place }, update)?;
+        self.check_nothing_overwritten(place.with_index(&locked.index), update)?;
         Ok(Some(locked))
     }
 
@@ -122,7 +181,7 @@ impl Repository {
         forward: &CheckoutUpdate,
         ready: &LockedCheckout,
     ) -> Result<(), GitError> {
-        let aside = GitPlace { index: Some(&ready.index.path), ..place };
+        let aside = place.with_index(&ready.index);
         if self.read_tree_two_way(aside, forward, &["-u"]).is_err() {
             // A file changed in the meantime.
             return self.record_left_files(self.update_checkout(place, forward, &ready.lock));
@@ -148,9 +207,9 @@ impl Repository {
             StatusKind::Tracked { .. } | StatusKind::Unmerged => true,
             StatusKind::Untracked | StatusKind::Nested => false,
         });
-        let changed: Vec<&PathBuf> = tracked.map(|entry| &entry.path).collect();
+        let changed: Vec<String> = tracked.map(|entry| entry.path.display().to_string()).collect();
         if !changed.is_empty() {
-            return Err(dirty_error(place.work_tree, changed.into_iter()));
+            return Err(GitError::Dirty { checkout: place.work_tree.to_owned(), files: name_some(&changed) });
         }
         Ok(status)
     }
@@ -159,26 +218,26 @@ impl Repository {
     fn check_nothing_overwritten(&self, place: GitPlace<'_>, update: &CheckoutUpdate) -> Result<(), GitError> {
         let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
         let (from, to) = (update.from.as_str(), update.to.as_str());
-        let added = self.isolated_git(place)?.args(asked).args([from, to]).read()?;
-        let added = added.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path);
-        let found: BTreeSet<PathBuf> =
-            added.filter_map(|file| blocking_path(place.work_tree, &file).map(Path::to_owned)).collect();
+        let added = self.isolated_git_at(place, asked)?.args([from, to]).read()?;
+        let found: BTreeSet<PathBuf> = split_nul(&added)
+            .map(path)
+            .filter_map(|file| blocking_path(place.work_tree, &file).map(Path::to_owned))
+            .collect();
         for file in found {
             // A directory that becomes a file may contain untracked files, which would be lost.
-            let asked = ["ls-files", "--others", "-z", "--"];
-            let others = self.isolated_git(place)?.args(asked).arg_path(&file).read()?;
+            let others = self.isolated_git_at(place, ["ls-files", "--others", "-z", "--"])?.arg_path(&file).read()?;
             if !others.is_empty() {
                 return Err(GitError::WouldOverwrite { checkout: place.work_tree.to_owned(), file });
             }
         }
         // Makes git treat files with only a newer time as unchanged.
-        self.isolated_git(place)?.args(["update-index", "-q", "--refresh"]).run()?;
+        self.isolated_git_at(place, ["update-index", "-q", "--refresh"])?.run()?;
         self.read_tree_two_way(place, update, &["-u", "-n"])
     }
 
     fn read_tree_two_way(&self, place: GitPlace<'_>, update: &CheckoutUpdate, flags: &[&str]) -> Result<(), GitError> {
         let (from, to) = (update.from.as_str(), update.to.as_str());
-        self.isolated_git(place)?.args(["read-tree", "-m"]).args(flags).args([from, to]).read().map(drop)
+        self.isolated_git_at(place, ["read-tree", "-m"])?.args(flags).args([from, to]).execute()
     }
 
     pub(super) fn update_record_path(&self) -> PathBuf {
@@ -201,16 +260,77 @@ impl Repository {
 
 /// What exists at a file's path, or in place of one of its parent directories.
 pub(super) fn blocking_path<'a>(work_tree: &Path, file: &'a Path) -> Option<&'a Path> {
-    let above = file.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-    let above: Vec<&Path> = above.collect();
-    let blocks = |above: &&&Path| is_not_directory(&work_tree.join(above));
-    let found = above.iter().rev().find(blocks).copied();
+    let found = parent_directories(file).filter(|above| is_not_directory(&work_tree.join(above))).last();
     found.or_else(|| work_tree.join(file).symlink_metadata().is_ok().then_some(file))
 }
 
-fn dirty_error<'a>(checkout: &Path, files: impl ExactSizeIterator<Item = &'a PathBuf>) -> GitError {
-    let more = files.len().saturating_sub(MAX_NAMED);
-    let named: Vec<String> = files.take(MAX_NAMED).map(|file| file.display().to_string()).collect();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    GitError::Dirty { checkout: checkout.to_owned(), files: format!("{}{more}", named.join(", ")) }
+/// The lock of a checkout's index. Dropping the value releases it.
+#[derive(Debug)]
+pub(super) struct IndexLock {
+    lock: PathBuf,
+    own: PathBuf,
+    /// Whether both paths are one file.
+    linked: bool,
+}
+
+impl IndexLock {
+    /// Acquires the lock after its current holder is done. Only one signoff process may try at a time.
+    pub(super) fn acquire(git: &Git, git_dir: &Path) -> Result<Self, GitError> {
+        Self::remove_stale(git_dir)?;
+        let (lock, own) = lock_paths(git_dir);
+        File::create_new(&own).map_err(GitError::at(&own))?;
+        let taken = git.wait_for(|| match link(&own, &lock) {
+            Ok(linked) => Ok(Some(linked)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+            Err(error) => Err(GitError::at(&lock)(error)),
+        });
+        match taken {
+            Ok(Some(linked)) => Ok(Self { lock, own, linked }),
+            Ok(None) => remove_if_exists(&own).and(Err(GitError::Locked { file: lock })),
+            Err(error) => remove_if_exists(&own).and(Err(error)),
+        }
+    }
+
+    /// Removes a lock left by a killed signoff, and no other.
+    pub(super) fn remove_stale(git_dir: &Path) -> Result<(), GitError> {
+        let (lock, own) = lock_paths(git_dir);
+        if is_same_file(&lock, &own) {
+            remove_if_exists(&lock)?;
+        }
+        remove_if_exists(&own)
+    }
+
+    /// Replaces the checkout's index with a finished one.
+    pub(super) fn replace_index(&self, index: &Path) -> Result<(), GitError> {
+        let index_path = self.lock.with_extension("");
+        fs::rename(index, &index_path).map_err(GitError::at(&index_path))
+    }
+}
+
+impl Drop for IndexLock {
+    fn drop(&mut self) {
+        // The lock may have been removed by hand and taken by another program since.
+        if is_same_file(&self.lock, &self.own) || !self.linked {
+            fs::remove_file(&self.lock).ok();
+        }
+        fs::remove_file(&self.own).ok();
+    }
+}
+
+fn lock_paths(git_dir: &Path) -> (PathBuf, PathBuf) {
+    (git_dir.join("index.lock"), git_dir.join("signoff-index-lock"))
+}
+
+/// Creates a hard link and returns `true`. On a file system without hard links, creates a plain lock file like
+/// git's and returns `false`.
+fn link(own: &Path, lock: &Path) -> io::Result<bool> {
+    match fs::hard_link(own, lock) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => File::create_new(lock).map(|_| false),
+        linked => linked.map(|()| true),
+    }
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let id = |path: &Path| fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
+    id(one).ok().zip(id(other).ok()).is_some_and(|(one, other)| one == other)
 }

@@ -9,11 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::disk::{content, is_directory, remove_if_exists, write_atomic};
-use super::index_lock::IndexLock;
-use super::land_checkout::{CheckoutUpdate, blocking_path};
-use super::repository::{GitPlace, path};
-use super::stage::ScratchIndex;
+use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists, write_atomic};
+use super::land_checkout::{CheckoutUpdate, IndexLock, blocking_path};
+use super::repository::{GitPlace, path, split_nul};
 use super::{GitError, Repository};
 
 /// A file in git's index: its mode and its blob id.
@@ -72,7 +70,7 @@ impl Repository {
             && forward.checkout().is_dir()
             && let Ok(git_dir) = self.git_dir_of(forward.checkout())
         {
-            let place = GitPlace { git_dir: &git_dir, work_tree: forward.checkout(), index: None, objects: None };
+            let place = GitPlace::new(&git_dir, forward.checkout());
             IndexLock::remove_stale(&git_dir)?;
             if self.is_at_landed_commit(place, &forward)? {
                 let lock = IndexLock::acquire(self.git(), &git_dir)?;
@@ -85,7 +83,7 @@ impl Repository {
 
     /// Whether the checkout is at the landed commit. Otherwise the branch did not move, or the user moved it again.
     fn is_at_landed_commit(&self, place: GitPlace<'_>, forward: &CheckoutUpdate) -> Result<bool, GitError> {
-        let head = self.isolated_git(place)?.args(["rev-parse", "-q", "--verify", "HEAD"]).run()?;
+        let head = self.isolated_git_at(place, ["rev-parse", "-q", "--verify", "HEAD"])?.run()?;
         Ok(head.stdout.trim_ascii_end() == forward.to.as_str().as_bytes())
     }
 
@@ -99,7 +97,7 @@ impl Repository {
     ) -> Result<(), GitError> {
         let changed = self.landed_files(place, forward)?;
         let index = self.scratch_index(place.git_dir)?;
-        let scratch = GitPlace { index: Some(&index.path), ..place };
+        let scratch = place.with_index(&index);
         let mut plan = self.plan(scratch, &changed)?;
         self.update_index(scratch, plan.index.iter().map(|file| (&file.path, file.after.as_ref())))?;
         self.write_files(scratch, &mut plan)?;
@@ -117,8 +115,7 @@ impl Repository {
 
     fn landed_files(&self, place: GitPlace<'_>, forward: &CheckoutUpdate) -> Result<Vec<LandedFile>, GitError> {
         let asked = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames"];
-        let printed =
-            self.isolated_git(place)?.args(asked).args([forward.from.as_str(), forward.to.as_str()]).read()?;
+        let printed = self.isolated_git_at(place, asked)?.args([forward.from.as_str(), forward.to.as_str()]).read()?;
         let fields: Vec<&[u8]> = printed.split(|&byte| byte == 0).collect();
         let changed = |pair: &[&[u8]]| {
             let [about, name] = pair else { return None };
@@ -166,7 +163,7 @@ impl Repository {
 
     /// The entries of an index. An entry with a conflict counts as changed by the user.
     fn staged(&self, place: GitPlace<'_>) -> Result<BTreeMap<PathBuf, Blob>, GitError> {
-        let printed = self.isolated_git(place)?.args(["ls-files", "-s", "-z"]).read()?;
+        let printed = self.isolated_git_at(place, ["ls-files", "-s", "-z"])?.read()?;
         let entry = |line: &[u8]| {
             let tab = line.iter().position(|&byte| byte == b'\t')?;
             let (about, name) = (line.get(..tab)?, line.get(tab + 1..)?);
@@ -182,14 +179,14 @@ impl Repository {
         place: GitPlace<'_>,
         files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
     ) -> Result<BTreeSet<PathBuf>, GitError> {
-        let index = ScratchIndex { path: self.isolated_dir()?.scratch_path() };
-        let scratch = GitPlace { index: Some(&index.path), ..place };
+        let index = self.new_scratch_index()?;
+        let scratch = place.with_index(&index);
         self.update_index(scratch, files.filter(|(_, blob)| blob.is_some()))?;
         // Its exit code is ignored; `diff-files` lists the names.
-        self.isolated_git(scratch)?.args(["update-index", "-q", "--refresh"]).run()?;
+        self.isolated_git_at(scratch, ["update-index", "-q", "--refresh"])?.run()?;
         let asked = ["diff-files", "-z", "--name-only", "--ignore-submodules=all"];
-        let printed = self.isolated_git(scratch)?.args(asked).read()?;
-        Ok(printed.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path).collect())
+        let printed = self.isolated_git_at(scratch, asked)?.read()?;
+        Ok(split_nul(&printed).map(path).collect())
     }
 
     /// Adds files to an index, or removes them from it.
@@ -204,7 +201,7 @@ impl Repository {
             [blob.unwrap_or(&nothing).as_slice(), b"\t", file.as_os_str().as_bytes(), b"\0"].concat()
         });
         let asked = ["update-index", "--add", "--replace", "-z", "--index-info"];
-        self.isolated_git(place)?.args(asked).input(lines.collect::<Vec<u8>>()).read().map(drop)
+        self.isolated_git_at(place, asked)?.input(lines.collect::<Vec<u8>>()).execute()
     }
 
     /// Writes files to disk from an index. Does not overwrite anything else at their paths.
@@ -230,7 +227,7 @@ impl Repository {
             }
         }
         let asked = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
-        self.isolated_git(place)?.args(asked).input(names).read().map(drop)
+        self.isolated_git_at(place, asked)?.input(names).execute()
     }
 
     /// Records the files that were reported to the user. Once one of them changes, the user has dealt with them.
@@ -275,11 +272,6 @@ fn remove_with_empty_parents(work_tree: &Path, file: &Path) -> Result<(), GitErr
     if is_file_or_link(work_tree, file) {
         remove_if_exists(&work_tree.join(file))?;
     }
-    let above = file.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
-    for directory in above.map(|above| work_tree.join(above)) {
-        if !is_directory(&directory) || fs::remove_dir(&directory).is_err() {
-            break;
-        }
-    }
+    remove_empty_parents(work_tree, file);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A git repository, found from a directory.
+//! A git repository, found from a directory or created in one.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use signoff_core::ids::{Commit, Tree};
 
-use super::checkout::CachedCheckoutState;
+use super::checkout::{CachedCheckoutState, FileHashCache};
+use super::command::GitCommand;
 use super::head::TreeCache;
-use super::invocation::GitCommand;
 use super::isolated_dir::IsolatedGitDir;
-use super::snapshot::FileHashCache;
-use super::{Git, GitError, lock};
+use super::stage::ScratchIndex;
+use super::{Git, GitError};
 
 /// A git repository and the worktree the user is in. Clones refer to the same repository.
 #[derive(Debug, Clone)]
@@ -55,6 +55,16 @@ pub(super) struct GitPlace<'a> {
     pub(super) objects: Option<&'a Path>,
 }
 
+impl<'a> GitPlace<'a> {
+    pub(super) fn new(git_dir: &'a Path, work_tree: &'a Path) -> Self {
+        Self { git_dir, work_tree, index: None, objects: None }
+    }
+
+    pub(super) fn with_index(self, index: &'a ScratchIndex) -> Self {
+        Self { index: Some(&index.path), ..self }
+    }
+}
+
 impl Repository {
     /// Finds the repository that contains `directory`.
     pub fn discover(git: &Git, directory: &Path) -> Result<Self, GitError> {
@@ -82,6 +92,15 @@ impl Repository {
             }
             (Some(_) | None, _) => Err(ended.into_error()),
         }
+    }
+
+    /// Creates a repository in a directory and commits everything in it.
+    pub fn init(git: &Git, directory: &Path, message: &str) -> Result<Self, GitError> {
+        git.command(directory).args(["init", "--quiet", "--initial-branch=main"]).execute()?;
+        let repository = Self::discover(git, directory)?;
+        repository.isolated_git(["add", "--all"])?.execute()?;
+        repository.isolated_git(["commit", "-q", "-F", "-"])?.input(format!("{message}\n")).execute()?;
+        Ok(repository)
     }
 
     fn open(git: &Git, common: PathBuf, git_dir: PathBuf, checkout: PathBuf) -> Self {
@@ -113,7 +132,7 @@ impl Repository {
 
     /// The user's name as in their commits.
     pub fn user_name(&self) -> Option<String> {
-        let asked = self.isolated_git(self.checkout_place()).ok()?.args(["config", "user.name"]);
+        let asked = self.isolated_git(["config", "user.name"]).ok()?;
         asked.read_line().ok().filter(|name| !name.is_empty())
     }
 
@@ -140,22 +159,34 @@ impl Repository {
 
     /// The user's checkout, for reading.
     pub(super) fn checkout_place(&self) -> GitPlace<'_> {
-        GitPlace { git_dir: &self.inner.git_dir, work_tree: &self.inner.checkout, index: None, objects: None }
+        GitPlace::new(&self.inner.git_dir, &self.inner.checkout)
+    }
+
+    /// A git command in the user's checkout, like [`Self::isolated_git_at`].
+    pub(super) fn isolated_git(
+        &self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<GitCommand<'_>, GitError> {
+        self.isolated_git_at(self.checkout_place(), arguments)
     }
 
     /// A git command that uses the isolated directory, so it runs no command configured in the repository.
-    pub(super) fn isolated_git(&self, place: GitPlace<'_>) -> Result<GitCommand<'_>, GitError> {
-        let invocation = self.git().command(place.work_tree).with_shared_env(self.isolated_dir()?.environment());
-        let invocation = invocation.env("GIT_DIR", place.git_dir).env("GIT_WORK_TREE", place.work_tree);
-        let invocation = match place.index {
-            Some(index) => invocation.env("GIT_INDEX_FILE", index),
-            None => invocation,
+    pub(super) fn isolated_git_at(
+        &self,
+        place: GitPlace<'_>,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<GitCommand<'_>, GitError> {
+        let command = self.git().command(place.work_tree).with_shared_env(self.isolated_dir()?.environment());
+        let command = command.env("GIT_DIR", place.git_dir).env("GIT_WORK_TREE", place.work_tree).args(arguments);
+        let command = match place.index {
+            Some(index) => command.env("GIT_INDEX_FILE", index),
+            None => command,
         };
         Ok(match place.objects {
-            Some(objects) => invocation
+            Some(objects) => command
                 .env("GIT_OBJECT_DIRECTORY", objects)
                 .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.common().join("objects")),
-            None => invocation,
+            None => command,
         })
     }
 
@@ -170,19 +201,17 @@ impl Repository {
 
     /// Runs `work` while no other thread or process of ours changes the repository's refs and worktrees.
     pub(super) fn with_lock<T>(&self, work: impl FnOnce() -> Result<T, GitError>) -> Result<T, GitError> {
-        lock::with_lock(self.git(), &self.common().join("signoff/lock"), work)
+        self.git().with_lock(&self.common().join("signoff/lock"), work)
     }
 
     /// Where the checkout's `HEAD` points.
     pub fn checkout_head(&self) -> Result<CheckoutHead, GitError> {
-        let asked = ["rev-parse", "-q", "HEAD", "--symbolic-full-name", "HEAD"];
-        let ended = self.isolated_git(self.checkout_place())?.args(asked).run()?;
+        let ended = self.isolated_git(["rev-parse", "-q", "HEAD", "--symbolic-full-name", "HEAD"])?.run()?;
         if ended.code() != Some(0) {
-            let branch =
-                self.isolated_git(self.checkout_place())?.args(["symbolic-ref", "--short", "HEAD"]).read_line()?;
+            let branch = self.isolated_git(["symbolic-ref", "--short", "HEAD"])?.read_line()?;
             return Ok(CheckoutHead::Unborn { branch });
         }
-        let printed = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let printed = ended.line();
         let mut lines = printed.lines();
         let commit = Commit::new(lines.next().unwrap_or_default());
         Ok(match lines.next().and_then(|name| name.strip_prefix("refs/heads/")) {
@@ -193,26 +222,22 @@ impl Repository {
 
     /// The commit that a revision refers to.
     pub fn resolve(&self, revision: &str) -> Result<Commit, GitError> {
-        let peeled = format!("{revision}^{{commit}}");
-        let asked = ["rev-parse", "-q", "--verify", "--end-of-options", &peeled];
-        let ended = self.isolated_git(self.checkout_place())?.args(asked).run()?;
-        match ended.code() {
-            Some(0) => Ok(Commit::new(String::from_utf8_lossy(&ended.stdout).trim_end())),
-            Some(_) | None => Err(GitError::UnknownRevision(revision.to_owned())),
-        }
+        self.resolve_to(revision, "commit").map(Commit::new)
     }
 
     /// The tree of a commit.
     pub fn tree_of(&self, commit: &Commit) -> Result<Tree, GitError> {
-        if let Some(tree) = self.trees().get(commit) {
-            return Ok(tree);
-        }
-        let peeled = format!("{commit}^{{tree}}");
-        let asked = ["rev-parse", "-q", "--verify", "--end-of-options", &peeled];
-        let ended = self.isolated_git(self.checkout_place())?.args(asked).run()?;
+        let known = self.trees().get(commit);
+        known.map_or_else(|| self.resolve_to(commit.as_str(), "tree").map(Tree::new), Ok)
+    }
+
+    /// The id of the object of a type that a revision refers to.
+    fn resolve_to(&self, revision: &str, object_type: &str) -> Result<String, GitError> {
+        let peeled = format!("{revision}^{{{object_type}}}");
+        let ended = self.isolated_git(["rev-parse", "-q", "--verify", "--end-of-options", &peeled])?.run()?;
         match ended.code() {
-            Some(0) => Ok(Tree::new(String::from_utf8_lossy(&ended.stdout).trim_end())),
-            Some(_) | None => Err(GitError::UnknownRevision(commit.to_string())),
+            Some(0) => Ok(ended.line()),
+            Some(_) | None => Err(GitError::UnknownRevision(revision.to_owned())),
         }
     }
 
@@ -247,33 +272,30 @@ impl Repository {
 
     /// The best common ancestor of two revisions, if they have one.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<Commit>, GitError> {
-        let ended =
-            self.isolated_git(self.checkout_place())?.args(["merge-base", "--end-of-options", one, other]).run()?;
-        let printed = String::from_utf8_lossy(&ended.stdout).trim_end().to_owned();
+        let ended = self.isolated_git(["merge-base", "--end-of-options", one, other])?.run()?;
+        let printed = ended.line();
         Ok(ended.into_bool()?.then(|| Commit::new(printed)))
     }
 
     /// Whether `descendant` contains every commit of `ancestor`.
     pub fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
-        let asked = ["merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant];
-        self.isolated_git(self.checkout_place())?.args(asked).run()?.into_bool()
+        self.isolated_git(["merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant])?.run()?.into_bool()
     }
+}
 
-    /// Paths of the submodules at `HEAD`.
-    pub fn submodules(&self) -> Result<Vec<String>, GitError> {
-        let listed = self.isolated_git(self.checkout_place())?.args(["ls-tree", "-r", "-z", "HEAD"]).read()?;
-        let links = listed.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
-        let paths = links.filter_map(|entry| entry.splitn(2, |&byte| byte == b'\t').nth(1));
-        Ok(paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
-    }
+/// The non-empty fields of NUL-separated output.
+pub(super) fn split_nul(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
+    printed.split(|&byte| byte == 0).filter(|field| !field.is_empty())
+}
 
-    /// Subject lines of the commits after `base` up to `head`, newest first.
-    pub fn log_subjects(&self, base: &Commit, head: &Commit) -> Result<Vec<String>, GitError> {
-        let range = format!("{base}..{head}");
-        let asked = ["log", "-z", "--format=%s", "--no-show-signature", "--end-of-options", &range, "--"];
-        let printed = self.isolated_git(self.checkout_place())?.args(asked).read()?;
-        Ok(String::from_utf8_lossy(&printed).split_terminator('\0').map(str::to_owned).collect())
-    }
+/// Paths in the form that git reads from its input, each ended by NUL.
+pub(super) fn join_nul<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<u8> {
+    paths.into_iter().flat_map(|path| path.as_os_str().as_bytes().iter().chain(&[0])).copied().collect()
+}
+
+/// Ids in the form that git reads from its input, one per line.
+pub(super) fn id_lines<'a>(commits: impl IntoIterator<Item = &'a Commit>) -> String {
+    commits.into_iter().map(|commit| format!("{commit}\n")).collect()
 }
 
 pub(super) fn path(bytes: &[u8]) -> PathBuf {

@@ -1,19 +1,18 @@
 //! Starts git processes and waits for git's locks.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io;
+use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use super::GitError;
-use super::invocation::GitCommand;
+use super::command::GitCommand;
 
 /// Default time to wait for a lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -120,19 +119,43 @@ impl Git {
         wait(self.lock_timeout.min(INDEX_LOCK_TIMEOUT), attempt)
     }
 
+    /// Runs `work` while no other thread or process of ours holds the lock file.
+    ///
+    /// The operating system releases the lock when its holder dies, so it never becomes stale.
+    pub(super) fn with_lock<T>(&self, file: &Path, work: impl FnOnce() -> Result<T, GitError>) -> Result<T, GitError> {
+        let held = self.lock(file)?;
+        let done = work();
+        drop(held);
+        done
+    }
+
+    fn lock(&self, path: &Path) -> Result<File, GitError> {
+        let directory = path.parent().unwrap_or(path);
+        fs::create_dir_all(directory).map_err(GitError::at(directory))?;
+        let file = File::options().create(true).truncate(false).write(true).open(path).map_err(GitError::at(path))?;
+        let held = self.wait_for(|| match file.try_lock() {
+            Ok(()) => Ok(Some(())),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(GitError::at(path)(error)),
+        })?;
+        // The holder may itself wait for another lock; the error names that one.
+        held.map(|()| file)
+            .ok_or_else(|| GitError::Locked { file: self.blocking_lock().unwrap_or_else(|| path.to_owned()) })
+    }
+
     #[expect(clippy::disallowed_methods, reason = "git's one door for spawning")]
-    pub(super) fn spawn(&self, invocation: &GitCommand<'_>) -> Result<Child, GitError> {
+    pub(super) fn spawn(&self, command: &GitCommand<'_>) -> Result<Child, GitError> {
         self.processes.fetch_add(1, Ordering::Relaxed);
-        let stdin = match &invocation.input_file {
+        let stdin = match &command.input_file {
             Some(file) => Stdio::from(File::open(file).map_err(GitError::at(file))?),
-            None if invocation.input.is_empty() => Stdio::null(),
+            None if command.input.is_empty() => Stdio::null(),
             None => Stdio::piped(),
         };
-        let mut command = Command::new(&*self.program);
-        command
+        let mut process = Command::new(&*self.program);
+        process
             .arg("--no-pager")
-            .args(&invocation.arguments)
-            .current_dir(&invocation.directory)
+            .args(&command.arguments)
+            .current_dir(&command.directory)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .env("LC_ALL", "C")
@@ -141,19 +164,19 @@ impl Git {
             .env("GIT_NO_REPLACE_OBJECTS", "1")
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_ATTR_NOSYSTEM", "1")
-            .envs(invocation.shared_env.iter().chain(&invocation.env).map(|(name, value)| (name, value)))
+            .envs(command.shared_env.iter().chain(&command.env).map(|(name, value)| (name, value)))
             // The program itself handles Ctrl-C; the signal must not kill git in the middle of an operation.
             .process_group(0)
             .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        command.spawn().map_err(|source| {
+        process.spawn().map_err(|source| {
             if source.kind() != io::ErrorKind::NotFound {
                 GitError::Io { path: PathBuf::from("git"), source }
-            } else if invocation.directory.is_dir() {
+            } else if command.directory.is_dir() {
                 GitError::NoGit
             } else {
-                GitError::WorktreeGone(invocation.directory.clone())
+                GitError::WorktreeGone(command.directory.clone())
             }
         })
     }

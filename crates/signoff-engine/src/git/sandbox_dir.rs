@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
 
+use super::branch::is_id;
 use super::disk::{is_directory, read_short, remove_if_exists, remove_special_files, restore_access, write_atomic};
-use super::refs::is_id;
+use super::error::name_some;
 use super::stage::copy_index;
 use super::worktree::has_valid_head;
 use super::{GitError, Repository, Worktree};
@@ -62,9 +63,6 @@ const OPERATION_FILES: [&str; 13] = [
 
 /// Prefix of the files of a split index.
 const SHARED_INDEX_PREFIX: &str = "sharedindex.";
-
-/// Maximum number of removed entries that a note names.
-const MAX_NAMED: usize = 3;
 
 /// Where the agent's `HEAD` points.
 enum AgentHead {
@@ -150,7 +148,8 @@ impl Worktree {
     pub fn import_from_sandbox(&self) -> Result<Vec<String>, GitError> {
         let own = self.sandbox_dir().join(AGENT_GIT_DIR);
         if self.sandbox_dir().symlink_metadata().is_err() {
-            return self.clean_git_dir();
+            // An agent without a sandbox works in the real git directory.
+            return Ok(clean_git_dir(&self.git_dir)?.into_iter().collect());
         }
         let mut notes = Vec::new();
         let was_there = is_directory(self.path());
@@ -184,13 +183,7 @@ impl Worktree {
         for directory in [&self.sandbox_dir(), agent_git_dir, &self.sandbox_common_dir()] {
             restore_access(directory)?;
         }
-        let mut special_files = Vec::new();
-        if is_directory(agent_git_dir) {
-            remove_special_files(agent_git_dir, |path| {
-                special_files.push(path.strip_prefix(agent_git_dir).unwrap_or(path).to_owned())
-            })?;
-        }
-        notes.extend(removed_note(&special_files));
+        notes.extend(clean_git_dir(agent_git_dir)?);
         let agent_head = read_agent_head(agent_git_dir);
         let merged = read_short(&agent_git_dir.join("MERGE_HEAD")).unwrap_or_default();
         let mut ids: Vec<&str> = merged.lines().filter(|line| is_id(line)).collect();
@@ -216,12 +209,11 @@ impl Worktree {
         match agent_head {
             AgentHead::Commit(commit) if commit != here => {
                 let asked = ["update-ref", "--no-deref", "-m", message, "HEAD", commit.as_str()];
-                self.repository.isolated_git(self.place())?.args(asked).read().map(drop)
+                self.isolated_git(asked)?.execute()
             }
             // An invalid branch name is ignored.
             AgentHead::Branch(name) => {
-                let asked = ["symbolic-ref", "-m", message, "HEAD", name];
-                self.repository.isolated_git(self.place())?.args(asked).run().map(drop)
+                self.isolated_git(["symbolic-ref", "-m", message, "HEAD", name])?.run().map(drop)
             }
             AgentHead::Commit(_) | AgentHead::Missing => Ok(()),
         }
@@ -236,19 +228,17 @@ impl Worktree {
         remove_all_but(&lent, AGENT_GIT_DIR)?;
         remove_all_but(&own, MODULES)
     }
+}
 
-    /// For an agent without a sandbox: removes from the real git directory links and stale locks that our git
-    /// would follow.
-    fn clean_git_dir(&self) -> Result<Vec<String>, GitError> {
-        if !is_directory(&self.git_dir) {
-            return Ok(Vec::new());
-        }
-        let mut special_files = Vec::new();
-        remove_special_files(&self.git_dir, |path| {
-            special_files.push(path.strip_prefix(&self.git_dir).unwrap_or(path).to_owned());
+/// Removes links and stale locks that our git would follow from a git directory. Returns a note about them.
+fn clean_git_dir(git_dir: &Path) -> Result<Option<String>, GitError> {
+    let mut special_files = Vec::new();
+    if is_directory(git_dir) {
+        remove_special_files(git_dir, |path| {
+            special_files.push(path.strip_prefix(git_dir).unwrap_or(path).to_owned());
         })?;
-        Ok(removed_note(&special_files).into_iter().collect())
     }
+    Ok(removed_note(&special_files))
 }
 
 fn read_agent_head(own: &Path) -> AgentHead {
@@ -294,13 +284,9 @@ fn remove_all_but(directory: &Path, kept: &str) -> Result<(), GitError> {
 
 /// A note about entries that were not plain files.
 fn removed_note(special_files: &[PathBuf]) -> Option<String> {
-    let named: Vec<String> =
-        special_files.iter().take(MAX_NAMED).map(|path| format!("{:?}", path.display().to_string())).collect();
-    let more = special_files.len() - named.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = named.join(", ");
-    (!special_files.is_empty())
-        .then(|| format!("links or pipes were put into its git directory; taken away: {named}{more}"))
+    let named: Vec<String> = special_files.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
+    let some = || format!("links or pipes were put into its git directory; taken away: {}", name_some(&named));
+    (!named.is_empty()).then(some)
 }
 
 fn line(path: &Path) -> Vec<u8> {

@@ -1,21 +1,21 @@
-//! Stages the content of a worktree, except for ignored files, our own files and copied files.
+//! Stages the content of a worktree, except for ignored files, our own files and files copied from the checkout.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, FileTimes};
+use std::fs::{self, File, FileTimes, Metadata};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
 
-use super::disk::content;
-use super::repository::{GitPlace, path};
+use super::disk::{content, parent_directories, write_atomic};
+use super::repository::{GitPlace, join_nul, path, split_nul};
 use super::status::{GitStatus, StatusEntry, StatusKind};
-use super::{GitError, Repository, index};
+use super::{GitError, Repository, Worktree, index};
 
 /// Signoff's own directory, which is never committed.
 const SIGNOFF_DIR: &str = ".signoff";
 
 /// File in a worktree's git directory that lists the copied files, NUL-terminated.
-pub(super) const COPIED_LIST: &str = "signoff-copied";
+const COPIED_LIST: &str = "signoff-copied";
 
 /// A temporary index beside the worktree's. Dropping the value deletes it.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(super) struct ExcludedPaths {
 impl ExcludedPaths {
     pub(super) fn for_worktree(git_dir: &Path) -> Self {
         let copied = content(&git_dir.join(COPIED_LIST)).unwrap_or_default();
-        let copied = copied.split(|&byte| byte == 0).filter(|name| !name.is_empty()).map(path);
+        let copied = split_nul(&copied).map(path);
         Self { paths: std::iter::once(PathBuf::from(SIGNOFF_DIR)).chain(copied).collect() }
     }
 
@@ -71,10 +71,14 @@ impl ExcludedPaths {
 }
 
 impl Repository {
+    pub(super) fn new_scratch_index(&self) -> Result<ScratchIndex, GitError> {
+        Ok(ScratchIndex { path: self.isolated_dir()?.scratch_path() })
+    }
+
     /// A copy of the index in `git_dir`. It keeps the cached file metadata, so that staging does not read all
     /// files.
     pub(super) fn scratch_index(&self, git_dir: &Path) -> Result<ScratchIndex, GitError> {
-        let scratch = ScratchIndex { path: self.isolated_dir()?.scratch_path() };
+        let scratch = self.new_scratch_index()?;
         let index = git_dir.join("index");
         if !index.is_file() || index.is_symlink() {
             return Ok(scratch);
@@ -100,7 +104,7 @@ impl Repository {
         let left_out = excluded.paths.iter().filter(listed).chain(&known).map(PathBuf::as_path);
         let left_out = left_out.chain(nested.iter().copied());
         let left_out: Vec<OsString> = left_out.map(|path| pathspec("exclude,top,literal", path)).collect();
-        self.isolated_git(place)?.args(["add", "-A", "--", "."]).args(left_out).read()?;
+        self.isolated_git_at(place, ["add", "-A", "--", "."])?.args(left_out).execute()?;
         let moved =
             |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { .. }) && known.contains(&entry.path);
         let moved = status.entries.iter().filter(moved).filter(|entry| !excluded.contains(&entry.path));
@@ -119,7 +123,7 @@ impl Repository {
         if let Some(known) = index::submodules(&bytes, self.isolated_dir()?.id_bytes()) {
             return Ok(known);
         }
-        let listed = self.isolated_git(place)?.args(["ls-files", "--stage", "--full-name", "-z"]).read()?;
+        let listed = self.isolated_git_at(place, ["ls-files", "--stage", "--full-name", "-z"])?.read()?;
         let known = listed.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
         Ok(known.filter_map(|entry| entry.splitn(2, |&byte| byte == b'\t').nth(1)).map(path).collect())
     }
@@ -132,7 +136,7 @@ impl Repository {
         if paths.is_empty() {
             return Ok(());
         }
-        self.isolated_git(place)?.args(["reset", "-q", "--"]).args(paths).read().map(drop)
+        self.isolated_git_at(place, ["reset", "-q", "--"])?.args(paths).execute()
     }
 
     /// Stages the files of repositories that an agent created inside the worktree.
@@ -145,10 +149,7 @@ impl Repository {
         nested: &[&Path],
         moved_submodules: Vec<PathBuf>,
     ) -> Result<(), GitError> {
-        let mut files = Vec::new();
-        for path in moved_submodules {
-            files.extend(path.as_os_str().as_bytes().iter().chain(&[0]));
-        }
+        let mut files = join_nul(moved_submodules.iter().map(PathBuf::as_path));
         for repository in nested {
             self.list_nested(place, repository, &mut files)?;
         }
@@ -156,20 +157,19 @@ impl Repository {
             return Ok(());
         }
         let asked = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-        self.isolated_git(place)?.args(asked).input(files).read().map(drop)
+        self.isolated_git_at(place, asked)?.input(files).execute()
     }
 
     fn list_nested(&self, place: GitPlace<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
         let empty = self.isolated_dir()?.scratch_path();
         let inside = place.work_tree.join(nested);
         let within = GitPlace { work_tree: &inside, index: Some(&empty), ..place };
-        let asked = ["ls-files", "--others", "--exclude-standard", "-z"];
-        let listed = self.isolated_git(within)?.args(asked).read()?;
-        for name in listed.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        let listed = self.isolated_git_at(within, ["ls-files", "--others", "--exclude-standard", "-z"])?.read()?;
+        for name in split_nul(&listed) {
             let file = nested.join(path(name));
             match name.strip_suffix(b"/") {
                 Some(deeper) => self.list_nested(place, &nested.join(path(deeper)), files)?,
-                None => files.extend(file.as_os_str().as_bytes().iter().chain(&[0])),
+                None => files.extend(join_nul([file.as_path()])),
             }
         }
         Ok(())
@@ -194,4 +194,82 @@ pub(super) fn pathspec(magic: &str, path: &Path) -> OsString {
     let mut spec = OsString::from(format!(":({magic})"));
     spec.push(OsStr::new(path));
     spec
+}
+
+impl Worktree {
+    /// Copies the named files from the checkout if they exist there and not in the worktree.
+    ///
+    /// They are never committed, ignored or not: an untracked file may be a secret.
+    pub fn copy_files(&self, names: &[String]) -> Result<Vec<PathBuf>, GitError> {
+        self.check_exists()?;
+        let mut copied = Vec::new();
+        for name in names.iter().map(Path::new) {
+            if let Some(found) = self.copy_source(name)? {
+                // Recorded first, so that every copy is known to be a possible secret.
+                self.record_copied(name)?;
+                self.copy_file(name, &found)?;
+                copied.push(name.to_owned());
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Records again which of the named files were copied, after the record was lost with the git directory.
+    pub fn restore_copied_list(&self, names: &[String]) -> Result<(), GitError> {
+        let is_copy = |name: &&Path| {
+            let both = [self.repository.checkout(), self.path()];
+            is_relative_inside(name) && both.iter().all(|top| fs::symlink_metadata(top.join(name)).is_ok())
+        };
+        for name in names.iter().map(Path::new).filter(is_copy) {
+            // A file that the branch contains is not a copy, and is committed like any other.
+            let asked = ["ls-tree", "-z", "--name-only", "--full-tree", "HEAD", "--"];
+            let listed = self.isolated_git(asked)?.args([name]).read()?;
+            if listed.is_empty() && !ExcludedPaths::for_worktree(&self.git_dir).contains(name) {
+                self.record_copied(name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The source of a copy, if it exists and the destination does not.
+    fn copy_source(&self, name: &Path) -> Result<Option<Metadata>, GitError> {
+        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
+        if !is_relative_inside(name)
+            || has_linked_parent(self.repository.checkout(), name)
+            || has_linked_parent(self.path(), name)
+        {
+            return Err(GitError::OutsideWorktree(name.to_owned()));
+        }
+        let found = fs::symlink_metadata(&from).ok().filter(|found| !found.is_dir());
+        Ok(found.filter(|_| fs::symlink_metadata(&to).is_err()))
+    }
+
+    fn copy_file(&self, name: &Path, found: &Metadata) -> Result<(), GitError> {
+        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
+        if let Some(directory) = to.parent() {
+            fs::create_dir_all(directory).map_err(GitError::at(directory))?;
+        }
+        if found.is_symlink() {
+            fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(GitError::at(&to))
+        } else {
+            fs::copy(&from, &to).map(drop).map_err(GitError::at(&to))
+        }
+    }
+
+    fn record_copied(&self, name: &Path) -> Result<(), GitError> {
+        let file = self.git_dir.join(COPIED_LIST);
+        let mut noted = content(&file).unwrap_or_default();
+        noted.extend(join_nul([name]));
+        write_atomic(&file, &noted)
+    }
+}
+
+fn is_relative_inside(name: &Path) -> bool {
+    let mut components = name.components().peekable();
+    components.peek().is_some() && components.all(|part| matches!(part, Component::Normal(part) if part != ".git"))
+}
+
+/// Whether a directory on the path to `name` is a link.
+fn has_linked_parent(top: &Path, name: &Path) -> bool {
+    parent_directories(name).any(|above| top.join(above).is_symlink())
 }

@@ -1,17 +1,18 @@
-//! Worktrees, one per loop. Creating one can be repeated after a crash at any point.
+//! Worktrees, one per loop: their creation, repair and removal. Each can be repeated after a crash at any point.
 
-use std::fs;
-use std::io;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use signoff_core::ids::Commit;
 
+use super::command::GitCommand;
 use super::disk::{canonical_path, content, is_directory, is_not_directory, remove_if_exists, write_atomic};
 use super::repository::{GitPlace, path as path_of};
+use super::stage::ExcludedPaths;
 use super::{GitError, Repository};
 use crate::failpoint;
-use crate::remove_tree;
 
 /// Marker file in a worktree's git directory: signoff created it, for the branch in it. Empty for a throw-away
 /// worktree.
@@ -45,44 +46,6 @@ impl Repository {
         let path = canonical_path(new.path)?;
         // Checking out files may take long and needs no lock.
         self.with_lock(|| self.register_worktree(&path, new))?.check_out_files()
-    }
-
-    /// Creates a throw-away worktree at a commit.
-    pub fn add_detached(&self, path: &Path, commit: &Commit) -> Result<Worktree, GitError> {
-        let path = canonical_path(path)?;
-        let made = self.with_lock(|| {
-            self.remove_unfinished(&path)?;
-            match self.registered_git_dir(&path)? {
-                Some(_) => Err(GitError::NotOurs(path.clone())),
-                None => check_vacant(&path).and_then(|()| self.git_worktree_add(&path, None, commit.as_str())),
-            }
-        });
-        made?.check_out_files()
-    }
-
-    /// The throw-away worktree at `path`, or a new one at the commit.
-    pub fn detached(
-        &self,
-        path: &Path,
-        commit: impl FnOnce() -> Result<Commit, GitError>,
-    ) -> Result<Worktree, GitError> {
-        let path = canonical_path(path)?;
-        // Without a marker, the process was killed early: only signoff leaves a worktree without an index.
-        let is_ours = |git_dir: &PathBuf| match read_marker(git_dir) {
-            Some(branch) => branch.is_none(),
-            None => !git_dir.join("index").exists(),
-        };
-        self.with_lock(|| self.remove_unfinished(&path))?;
-        match self.registered_git_dir(&path)? {
-            Some(git_dir) if is_ours(&git_dir) && is_directory(&path) => {
-                self.with_lock(|| self.claim(&path, git_dir, None))?.check_out_files()
-            }
-            Some(git_dir) if is_ours(&git_dir) && !is_not_directory(&path) => {
-                self.with_lock(|| remove_if_exists(&git_dir))?;
-                self.add_detached(&path, &commit()?)
-            }
-            Some(_) | None => self.add_detached(&path, &commit()?),
-        }
     }
 
     /// The worktree that signoff created at `path`.
@@ -137,13 +100,13 @@ impl Repository {
 
     /// Removes what a killed `git worktree add` left. Git writes `HEAD` and `commondir` after the file that
     /// registers the worktree, and cannot read the worktree without them.
-    fn remove_unfinished(&self, path: &Path) -> Result<(), GitError> {
+    pub(super) fn remove_unfinished(&self, path: &Path) -> Result<(), GitError> {
         let is_whole = |git_dir: &Path| has_valid_head(git_dir) && git_dir.join("commondir").exists();
         let is_new = |git_dir: &Path| read_marker(git_dir).is_none() && !git_dir.join("index").exists();
         let unfinished = self.registered_git_dir(path)?.filter(|git_dir| is_new(git_dir) && !is_whole(git_dir));
         let Some(git_dir) = unfinished else { return Ok(()) };
         remove_if_exists(&path.join(".git"))?;
-        remove_tree::remove(&git_dir).map_err(GitError::at(&git_dir))
+        remove_if_exists(&git_dir)
     }
 
     /// Removes the git directory of a worktree of ours whose directory was deleted.
@@ -153,13 +116,13 @@ impl Repository {
             return Err(GitError::NotOurs(path.to_owned()));
         }
         self.remove_sandbox_dir(&ours.git_dir)?;
-        remove_tree::remove(&ours.git_dir).map_err(GitError::at(&ours.git_dir))
+        remove_if_exists(&ours.git_dir)
     }
 
     /// Runs `git worktree add`. Uses `--no-checkout`, so that the marker is written before the files.
-    fn git_worktree_add(&self, path: &Path, branch: Option<&str>, what: &str) -> Result<Worktree, GitError> {
+    pub(super) fn git_worktree_add(&self, path: &Path, branch: Option<&str>, what: &str) -> Result<Worktree, GitError> {
         let detach = if branch.is_none() { ["--detach"].as_slice() } else { &[] };
-        let command = self.isolated_git(self.checkout_place())?.args(["worktree", "add", "--no-checkout"]).args(detach);
+        let command = self.isolated_git(["worktree", "add", "--no-checkout"])?.args(detach);
         command.args(["--".as_ref(), path.as_os_str(), what.as_ref()]).read()?;
         failpoint::pass("registered");
         let link = path.join(".git");
@@ -237,7 +200,15 @@ impl Worktree {
     }
 
     pub(super) fn place(&self) -> GitPlace<'_> {
-        GitPlace { git_dir: &self.git_dir, work_tree: &self.path, index: None, objects: None }
+        GitPlace::new(&self.git_dir, &self.path)
+    }
+
+    /// A git command in this worktree, as [`Repository::isolated_git_at`].
+    pub(super) fn isolated_git(
+        &self,
+        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    ) -> Result<GitCommand<'_>, GitError> {
+        self.repository.isolated_git_at(self.place(), arguments)
     }
 
     pub(super) fn check_exists(&self) -> Result<(), GitError> {
@@ -264,12 +235,17 @@ impl Worktree {
         Ok(true)
     }
 
+    /// Sets index and files to a revision.
+    pub(super) fn reset_to(&self, revision: &str) -> Result<(), GitError> {
+        self.isolated_git(["read-tree", "--reset", "-u", revision])?.execute()
+    }
+
     /// Checks out the files, unless that was done before.
     pub(super) fn check_out_files(self) -> Result<Self, GitError> {
         if !self.git_dir.join("index").exists() {
             self.clear_stale_lock()?;
             // Git writes the index last: without it, an earlier checkout was interrupted.
-            self.repository.isolated_git(self.place())?.args(["read-tree", "--reset", "-u", "HEAD"]).read()?;
+            self.reset_to("HEAD")?;
         }
         Ok(self)
     }
@@ -305,7 +281,140 @@ pub(super) fn has_valid_head(git_dir: &Path) -> bool {
 }
 
 /// Fails unless a worktree can be created here without removing anything.
-fn check_vacant(path: &Path) -> Result<(), GitError> {
+pub(super) fn check_vacant(path: &Path) -> Result<(), GitError> {
     let is_full = fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     if is_full || is_not_directory(path) { Err(GitError::NotOurs(path.to_owned())) } else { Ok(()) }
+}
+
+/// Maximum number of names that are tried for a git directory.
+const MAX_NAMES: usize = 100;
+
+impl Repository {
+    /// Repairs a worktree of ours. Keeps its files if they exist, and otherwise checks out its branch.
+    ///
+    /// The caller knows that the worktree was ours, so anything else at its path is removed. Link targets are not.
+    pub fn repair_worktree(&self, new: &NewWorktree<'_>) -> Result<Worktree, GitError> {
+        let path = canonical_path(new.path)?;
+        let has_files = is_directory(&path);
+        let mended = self.with_lock(|| {
+            let registered = self.registered_git_dir(&path)?;
+            if has_files {
+                let whole = registered.filter(|git_dir| has_valid_head(git_dir));
+                return whole.map_or_else(
+                    || self.register_existing(&path, new.branch),
+                    |git_dir| self.claim(&path, git_dir, Some(new.branch)),
+                );
+            }
+            remove_if_exists(&path)?;
+            registered.map_or(Ok(()), |git_dir| write_marker(&git_dir, Some(new.branch)))?;
+            self.register_worktree(&path, new)
+        })?;
+        if has_files { mended.ensure_index() } else { mended.check_out_files() }
+    }
+
+    /// Writes `gitdir` last: without it the directory is not a worktree yet, and the next call recreates it.
+    fn register_existing(&self, path: &Path, branch: &str) -> Result<Worktree, GitError> {
+        let known = self.branch_refs(branch)?;
+        if known.tip.is_none() || known.base.is_none() {
+            return Err(GitError::BranchGone(branch.to_owned()));
+        }
+        let git_dir = self.free_git_dir(path, branch)?;
+        fs::create_dir_all(&git_dir).map_err(GitError::at(&git_dir))?;
+        if !has_valid_head(&git_dir) {
+            write_atomic(&git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes())?;
+        }
+        write_atomic(&git_dir.join("commondir"), b"../..\n")?;
+        let worktree = self.claim(path, git_dir.clone(), Some(branch))?.ensure_index()?;
+        let link = [path.join(".git").as_os_str().as_bytes(), b"\n"].concat();
+        write_atomic(&git_dir.join("gitdir"), &link)?;
+        Ok(worktree)
+    }
+
+    /// A path for the git directory of a worktree: the previous one, or one that is unused. Like git, appends a
+    /// number to a name that is in use.
+    fn free_git_dir(&self, path: &Path, branch: &str) -> Result<PathBuf, GitError> {
+        let home = self.common().join("worktrees");
+        let usual = path.file_name().unwrap_or_default();
+        let numbered = (1..MAX_NAMES).map(|number| {
+            let mut name = OsString::from(usual);
+            name.push(number.to_string());
+            name
+        });
+        let mut places = [usual.to_owned()].into_iter().chain(numbered).map(|name| home.join(name));
+        let is_free = |place: &PathBuf| {
+            is_not_directory(place) || !place.join("gitdir").exists() || belongs_to_branch(place, branch)
+        };
+        let free = places.find(is_free);
+        let free = free.ok_or_else(|| GitError::NotOurs(path.to_owned()))?;
+        if is_not_directory(&free) {
+            remove_if_exists(&free)?;
+        }
+        Ok(free)
+    }
+}
+
+/// Whether a git directory is that of our worktree for a branch.
+fn belongs_to_branch(git_dir: &Path, branch: &str) -> bool {
+    read_marker(git_dir).is_some_and(|marked| marked.as_deref() == Some(branch))
+}
+
+impl Worktree {
+    /// Creates the index if it is missing. Keeps the files, because they may contain the agent's work.
+    fn ensure_index(self) -> Result<Self, GitError> {
+        if content(&self.git_dir.join("index")).is_none() {
+            remove_if_exists(&self.git_dir.join("index"))?;
+            self.clear_stale_lock()?;
+            self.isolated_git(["read-tree", "HEAD"])?.execute()?;
+        }
+        Ok(self)
+    }
+}
+
+/// What to do with uncommitted work when its worktree is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Uncommitted {
+    Keep,
+    Discard,
+}
+
+impl Repository {
+    /// Removes a worktree that signoff created. Keeps its branch.
+    pub fn remove_worktree(&self, path: &Path, uncommitted: Uncommitted) -> Result<(), GitError> {
+        let path = canonical_path(path)?;
+        let worktree = self.worktree(&path)?;
+        if uncommitted == Uncommitted::Keep && worktree.exists() {
+            worktree.import_from_sandbox()?;
+            worktree.check_nothing_lost()?;
+        }
+        self.delete_worktree(&path, &worktree.git_dir)
+    }
+
+    /// Deletes the directories of a worktree.
+    pub(super) fn delete_worktree(&self, path: &Path, git_dir: &Path) -> Result<(), GitError> {
+        remove_if_exists(path)?;
+        self.remove_sandbox_dir(git_dir)?;
+        // Removed last, so that an interrupted call can be repeated.
+        self.with_lock(|| remove_if_exists(git_dir))
+    }
+}
+
+impl Worktree {
+    fn check_nothing_lost(&self) -> Result<(), GitError> {
+        let status = self.repository.status(self.place())?;
+        if ExcludedPaths::for_worktree(&self.git_dir).has_changes(&status) {
+            return Err(GitError::UncommittedWork(self.path().to_owned()));
+        }
+        match (self.branch(), status.head) {
+            // Commits on a detached `HEAD` may be on no branch at all.
+            (Some(branch), Some(head)) if status.branch.as_deref() != Some(branch) => {
+                let tip = format!("refs/heads/{branch}");
+                if self.repository.is_ancestor(head.as_str(), &tip)? {
+                    return Ok(());
+                }
+                let worktree = self.path().to_owned();
+                Err(GitError::OffBranch { worktree, branch: branch.to_owned(), head })
+            }
+            (_, _) => Ok(()),
+        }
+    }
 }

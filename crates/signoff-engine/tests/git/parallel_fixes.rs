@@ -31,7 +31,7 @@ fn separate_commit(fixture: &GitFixture, repository: &Repository, number: usize,
 }
 
 fn together(repository: &Repository, tip: &Head, parts: &[(usize, Commit)]) -> CombinedFixes {
-    repository.combine_fixes((&tip.commit, tip), parts, "Parts").unwrap()
+    repository.combine_fixes(&tip.commit, tip, parts, "Parts").unwrap()
 }
 
 /// Lists the combined commits with their files, oldest first.
@@ -129,7 +129,7 @@ fn changes_are_combined_on_top_of_a_moved_tip() {
     fixture.write("b", "0\n1\n2\n3\n4\n5\n6\n7\n8\n");
     fixture.commit("meanwhile");
     let tip = repository.land_target("main").unwrap().unwrap().tip;
-    let together = repository.combine_fixes((&from.commit, &tip), &parts, "Parts").unwrap();
+    let together = repository.combine_fixes(&from.commit, &tip, &parts, "Parts").unwrap();
     assert_eq!(together.included, [0, 1]);
     assert_eq!(fixture.run(&["show", &format!("{}:b", together.head.commit)]), "0\n1\n2\n3\n4\n5\n6\n7\n");
 }

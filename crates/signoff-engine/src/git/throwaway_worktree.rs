@@ -1,4 +1,4 @@
-//! Throw-away worktrees for parallel fixes, and combining their commits into one line of history.
+//! Throw-away worktrees: for a merge that is checked, and for parallel fixes, whose commits become one history.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
-use super::disk::{canonical_path, content, is_directory, remove_if_exists};
+use super::disk::{canonical_path, content, is_directory, is_not_directory, remove_if_exists};
 use super::repository::path as path_of;
-use super::worktree::{has_valid_head, read_marker};
+use super::worktree::{check_vacant, has_valid_head, read_marker};
 use super::{GitError, Merge, Replay, Repository, Worktree};
 
 /// Prefix of the refs that hold the commits of parallel fixes until they are combined.
@@ -27,6 +27,72 @@ pub struct CombinedFixes {
 }
 
 impl Repository {
+    /// Creates a throw-away worktree at a commit.
+    pub fn add_detached(&self, path: &Path, commit: &Commit) -> Result<Worktree, GitError> {
+        let path = canonical_path(path)?;
+        let made = self.with_lock(|| {
+            self.remove_unfinished(&path)?;
+            match self.registered_git_dir(&path)? {
+                Some(_) => Err(GitError::NotOurs(path.clone())),
+                None => check_vacant(&path).and_then(|()| self.git_worktree_add(&path, None, commit.as_str())),
+            }
+        });
+        made?.check_out_files()
+    }
+
+    /// The throw-away worktree at `path`, or a new one at the commit.
+    pub fn detached(
+        &self,
+        path: &Path,
+        commit: impl FnOnce() -> Result<Commit, GitError>,
+    ) -> Result<Worktree, GitError> {
+        let path = canonical_path(path)?;
+        // Without a marker, the process was killed early: only signoff leaves a worktree without an index.
+        let is_ours = |git_dir: &PathBuf| match read_marker(git_dir) {
+            Some(branch) => branch.is_none(),
+            None => !git_dir.join("index").exists(),
+        };
+        self.with_lock(|| self.remove_unfinished(&path))?;
+        match self.registered_git_dir(&path)? {
+            Some(git_dir) if is_ours(&git_dir) && is_directory(&path) => {
+                self.with_lock(|| self.claim(&path, git_dir, None))?.check_out_files()
+            }
+            Some(git_dir) if is_ours(&git_dir) && !is_not_directory(&path) => {
+                self.with_lock(|| remove_if_exists(&git_dir))?;
+                self.add_detached(&path, &commit()?)
+            }
+            Some(_) | None => self.add_detached(&path, &commit()?),
+        }
+    }
+
+    /// The worktree in which a merge is checked, at this commit. Ignored files stay between landings, so that
+    /// builds are incremental.
+    pub fn integration_worktree(&self, path: &Path, commit: &Commit) -> Result<Worktree, GitError> {
+        match self.worktree(path) {
+            Ok(found) if found.exists() && found.branch().is_none() => {
+                found.check_out_clean(commit)?;
+                Ok(found)
+            }
+            Ok(_) | Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => {
+                self.remove_integration_worktree(path)?;
+                self.add_detached(path, commit)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes an incomplete integration worktree left by a killed process.
+    fn remove_integration_worktree(&self, path: &Path) -> Result<(), GitError> {
+        let path = canonical_path(path)?;
+        let Some(git_dir) = self.registered_git_dir(&path)? else { return Ok(()) };
+        // Only signoff leaves a worktree without marker and index.
+        let is_ours = read_marker(&git_dir) == Some(None) || !git_dir.join("index").exists();
+        if !is_ours {
+            return Err(GitError::NotOurs(path));
+        }
+        self.delete_worktree(&path, &git_dir)
+    }
+
     /// The throw-away worktree at `path`, or a new one at `commit`. Removes anything else at that path.
     pub fn parallel_worktree(
         &self,
@@ -46,17 +112,12 @@ impl Repository {
     pub fn remove_parallel_worktree(&self, path: &Path) -> Result<(), GitError> {
         let path = canonical_path(path)?;
         let git_dir = self.registered_git_dir(&path)?;
-        remove_if_exists(&path)?;
-        // Removed last, so that an interrupted call can be repeated.
-        let Some(git_dir) = git_dir else { return Ok(()) };
-        self.remove_sandbox_dir(&git_dir)?;
-        self.with_lock(|| remove_if_exists(&git_dir))
+        git_dir.map_or_else(|| remove_if_exists(&path), |git_dir| self.delete_worktree(&path, &git_dir))
     }
 
     /// Keeps the commit of a parallel fix from garbage collection.
     pub fn keep_parallel_commit(&self, name: &str, commit: &Commit) -> Result<(), GitError> {
-        let name = format!("{PARALLEL_REFS}/{name}");
-        self.isolated_git(self.checkout_place())?.args(["update-ref", &name, commit.as_str()]).read().map(drop)
+        self.isolated_git(["update-ref", &format!("{PARALLEL_REFS}/{name}"), commit.as_str()])?.execute()
     }
 
     /// The commit that is kept under a name.
@@ -78,7 +139,7 @@ impl Repository {
     /// Keeps a commit that is on no branch any more from garbage collection. Returns the ref that holds it.
     pub fn keep_abandoned_commit(&self, name: &str, commit: &Commit) -> Result<String, GitError> {
         let name = format!("{ABANDONED_REFS}/{name}");
-        self.isolated_git(self.checkout_place())?.args(["update-ref", &name, commit.as_str()]).read()?;
+        self.isolated_git(["update-ref", &name, commit.as_str()])?.execute()?;
         Ok(name)
     }
 
@@ -89,10 +150,9 @@ impl Repository {
             return Ok(Vec::new());
         }
         let asked = ["for-each-ref", "--format=%(objectname) %(refname)"];
-        let listed =
-            self.isolated_git(self.checkout_place())?.args(asked).args([format!("{PARALLEL_REFS}/{name}")]).read()?;
+        let listed = self.isolated_git(asked)?.args([format!("{PARALLEL_REFS}/{name}")]).read_text()?;
         let (mut left, mut wanted) = (Vec::new(), String::new());
-        for line in String::from_utf8_lossy(&listed).lines() {
+        for line in listed.lines() {
             let Some((commit, kept)) = line.split_once(' ') else { continue };
             let Some((of, number)) = kept.strip_prefix(PARALLEL_REFS).and_then(|own| own.rsplit_once('/')) else {
                 continue;
@@ -121,20 +181,16 @@ impl Repository {
     /// Deletes all refs of parallel commits below `name`.
     pub fn delete_parallel_refs(&self, name: &str) -> Result<(), GitError> {
         let asked = ["for-each-ref", "--format=delete %(refname)%00%(objectname)%00"];
-        let listed =
-            self.isolated_git(self.checkout_place())?.args(asked).args([format!("{PARALLEL_REFS}/{name}")]).read()?;
-        let wanted: Vec<u8> = listed.into_iter().filter(|byte| *byte != b'\n').collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        self.isolated_git(self.checkout_place())?.args(["update-ref", "-z", "--stdin"]).input(wanted).read().map(drop)
+        let listed = self.isolated_git(asked)?.args([format!("{PARALLEL_REFS}/{name}")]).read_text()?;
+        if listed.is_empty() { Ok(()) } else { self.update_refs(listed.replace('\n', "")) }
     }
 
     /// Replays the parallel fixes made since `from` on top of `tip`, one after the other. Skips a fix that
     /// touches a file of an earlier one or does not apply. Changes no file and no ref.
     pub fn combine_fixes(
         &self,
-        (from, tip): (&Commit, &Head),
+        from: &Commit,
+        tip: &Head,
         fixes: &[(usize, Commit)],
         message: &str,
     ) -> Result<CombinedFixes, GitError> {
@@ -163,5 +219,16 @@ impl Repository {
             combined.included.push(*number);
         }
         Ok(combined)
+    }
+}
+
+impl Worktree {
+    /// Sets files, index and `HEAD` to a commit, and removes everything else that is not ignored.
+    fn check_out_clean(&self, commit: &Commit) -> Result<(), GitError> {
+        self.restore_git_file()?;
+        self.clear_stale_lock()?;
+        self.isolated_git(["update-ref", "--no-deref", "HEAD", commit.as_str()])?.execute()?;
+        self.reset_to(commit.as_str())?;
+        self.isolated_git(["clean", "-ffdq"])?.execute()
     }
 }

@@ -2,11 +2,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufReader, Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Child, ChildStderr, ChildStdout, ExitStatus};
 use std::thread;
 
-use super::output_pipes::GitPipes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::runner::GitDeadline;
 use super::{Git, GitError};
 
 /// Bytes that fit into any pipe, even if the other end does not read.
@@ -38,10 +43,9 @@ pub(super) struct GitOutput {
 
 impl<'a> GitCommand<'a> {
     pub(super) fn new(git: &'a Git, directory: &Path) -> Self {
-        let directory = directory.to_owned();
         Self {
             git,
-            directory,
+            directory: directory.to_owned(),
             arguments: Vec::new(),
             shared_env: &[],
             env: Vec::new(),
@@ -84,9 +88,19 @@ impl<'a> GitCommand<'a> {
         self.run()?.success()
     }
 
+    /// Like [`Self::read`], as text.
+    pub(super) fn read_text(self) -> Result<String, GitError> {
+        Ok(String::from_utf8_lossy(&self.read()?).into_owned())
+    }
+
     /// Like [`Self::read`], as text without the trailing newline.
     pub(super) fn read_line(self) -> Result<String, GitError> {
-        Ok(String::from_utf8_lossy(&self.read()?).trim_end_matches('\n').to_owned())
+        Ok(self.read_text()?.trim_end_matches('\n').to_owned())
+    }
+
+    /// Like [`Self::read`], without the output.
+    pub(super) fn execute(self) -> Result<(), GitError> {
+        self.read().map(drop)
     }
 
     /// Runs the command. If another process holds a lock it needs, retries until the lock timeout. Git takes
@@ -136,8 +150,8 @@ impl<'a> GitCommand<'a> {
             }
             let mut printed = BufReader::new(printed);
             let read = reader(&mut printed, &mut stdout);
-            let (complaints, stuck) = printed.into_inner().finish();
-            (read, complaints, stuck)
+            let (stderr, timed_out) = printed.into_inner().finish();
+            (read, stderr, timed_out)
         });
         let status = child.wait().map_err(GitError::at(Path::new("git")))?;
         if timed_out {
@@ -158,6 +172,11 @@ impl<'a> GitCommand<'a> {
 impl GitOutput {
     pub(super) fn code(&self) -> Option<i32> {
         self.status.code()
+    }
+
+    /// Stdout as text without the trailing newline.
+    pub(super) fn line(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).trim_end_matches('\n').to_owned()
     }
 
     pub(super) fn stderr(&self) -> String {
@@ -187,5 +206,82 @@ impl GitOutput {
         }
         let error = GitError::from_stderr(String::new(), &self.stderr);
         if let GitError::Locked { file } = error { Some(file) } else { None }
+    }
+}
+
+/// Output pipes of a git process. Reading stdout also reads stderr, so that neither pipe fills up.
+#[derive(Debug)]
+pub(super) struct GitPipes {
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    stderr_bytes: Vec<u8>,
+    group: Option<Pid>,
+    deadline: GitDeadline,
+    timed_out: bool,
+}
+
+impl GitPipes {
+    pub(super) fn new(child: &mut Child, deadline: GitDeadline) -> Self {
+        Self {
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            stderr_bytes: Vec::new(),
+            group: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
+            deadline,
+            timed_out: false,
+        }
+    }
+
+    /// Reads stderr to the end, and returns it with whether git was killed. Closes stdout, so that git does not
+    /// block when the reader failed.
+    pub(super) fn finish(mut self) -> (Vec<u8>, bool) {
+        self.stdout = None;
+        while self.stderr.is_some() && self.poll_pipes().is_ok() {}
+        (self.stderr_bytes, self.timed_out)
+    }
+
+    /// Waits until a pipe is readable and reads stderr. Returns whether stdout is readable.
+    fn poll_pipes(&mut self) -> io::Result<bool> {
+        let Some(left) = self.deadline.remaining() else {
+            // The process was not reaped yet, so its id is still valid.
+            self.group.map(|group| kill_process_group(group, Signal::KILL));
+            self.timed_out = true;
+            return Err(io::ErrorKind::TimedOut.into());
+        };
+        let pipes = [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd)];
+        let mut fds: Vec<PollFd<'_>> =
+            pipes.into_iter().flatten().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
+        match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let speaks = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
+        let is_stdout_ready = self.stdout.is_some() && speaks(fds.first());
+        if self.stderr.is_some() && speaks(fds.last()) {
+            self.read_stderr()?;
+        }
+        Ok(is_stdout_ready)
+    }
+
+    fn read_stderr(&mut self) -> io::Result<()> {
+        let mut buffer = [0; 4096];
+        let Some(stderr) = &mut self.stderr else { return Ok(()) };
+        match stderr.read(&mut buffer)? {
+            0 => self.stderr = None,
+            read => self.stderr_bytes.extend(buffer.iter().take(read)),
+        }
+        Ok(())
+    }
+}
+
+impl Read for GitPipes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.stdout.is_some() {
+            let ready = self.poll_pipes()?;
+            if let Some(stdout) = self.stdout.as_mut().filter(|_| ready) {
+                return stdout.read(buffer);
+            }
+        }
+        Ok(0)
     }
 }

@@ -1,0 +1,294 @@
+//! Reads commits: their ancestry and their files.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use signoff_core::ids::{Commit, Tree};
+
+use super::repository::{id_lines, path, split_nul};
+use super::{GitError, Repository};
+
+/// Commits that a branch does not contain, with their parents.
+#[derive(Debug, Default)]
+pub struct Lineage {
+    parents: HashMap<Commit, Vec<Commit>>,
+    /// All commits, parents first.
+    order: Vec<Commit>,
+}
+
+/// Tree and subject of a commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitInfo {
+    pub tree: Tree,
+    pub subject: String,
+}
+
+/// A plain file in a commit, up to a size limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommittedFile {
+    Content(Vec<u8>),
+    /// The file exceeds the limit.
+    TooLarge {
+        bytes: u64,
+    },
+}
+
+impl Lineage {
+    /// The ancestors of a commit, including itself. Empty if the branch contains it.
+    pub fn ancestors(&self, commit: &Commit) -> HashSet<&Commit> {
+        let mut found = HashSet::new();
+        let mut next: Vec<&Commit> = self.parents.get_key_value(commit).map(|(own, _)| own).into_iter().collect();
+        while let Some(commit) = next.pop() {
+            if found.insert(commit) {
+                let known = self.parents(commit).iter().filter_map(|parent| self.parents.get_key_value(parent));
+                next.extend(known.map(|(parent, _)| parent));
+            }
+        }
+        found
+    }
+
+    /// The ancestors of `tip` that are not ancestors of `base`, parents first.
+    pub fn between(&self, base: &Commit, tip: &Commit) -> Vec<&Commit> {
+        let (before, all) = (self.ancestors(base), self.ancestors(tip));
+        self.order.iter().filter(|commit| all.contains(commit) && !before.contains(commit)).collect()
+    }
+
+    /// The ancestors of a commit, including itself, parents first.
+    pub fn up_to(&self, tip: &Commit) -> Vec<Commit> {
+        let all = self.ancestors(tip);
+        self.order.iter().filter(|commit| all.contains(commit)).cloned().collect()
+    }
+
+    /// The commits of the branch that are parents of these.
+    pub fn roots<'a>(&'a self, commits: impl IntoIterator<Item = &'a Commit>) -> HashSet<&'a Commit> {
+        let parents = commits.into_iter().flat_map(|commit| self.parents(commit));
+        parents.filter(|parent| !self.contains(parent)).collect()
+    }
+
+    pub fn contains(&self, commit: &Commit) -> bool {
+        self.parents.contains_key(commit)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    pub fn parents(&self, commit: &Commit) -> &[Commit] {
+        self.parents.get(commit).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Repository {
+    /// Paths of the submodules at `HEAD`.
+    pub fn submodules(&self) -> Result<Vec<String>, GitError> {
+        let listed = self.isolated_git(["ls-tree", "-r", "-z", "HEAD"])?.read_text()?;
+        let links = listed.split('\0').filter(|entry| entry.starts_with("160000 "));
+        Ok(links.filter_map(|entry| Some(entry.split_once('\t')?.1.to_owned())).collect())
+    }
+
+    /// Subject lines of the commits after `base` up to `head`, newest first.
+    pub fn log_subjects(&self, base: &Commit, head: &Commit) -> Result<Vec<String>, GitError> {
+        let range = format!("{base}..{head}");
+        let asked = ["log", "-z", "--format=%s", "--no-show-signature", "--end-of-options", &range, "--"];
+        Ok(self.isolated_git(asked)?.read_text()?.split_terminator('\0').map(str::to_owned).collect())
+    }
+
+    /// All ancestors of these commits that a branch does not contain. Ignores commits that the repository does
+    /// not have.
+    pub fn commits_beyond(&self, branch: &str, tips: &[Commit]) -> Result<Lineage, GitError> {
+        let asked = ["rev-list", "--topo-order", "--reverse", "--parents", "--ignore-missing", "--stdin"];
+        let input = format!("{}^refs/heads/{branch}\n", id_lines(tips));
+        let mut lineage = Lineage::default();
+        for line in self.isolated_git(asked)?.input(input).read_text()?.lines() {
+            let mut ids = line.split(' ').map(Commit::new);
+            let Some(commit) = ids.next() else { continue };
+            lineage.order.push(commit.clone());
+            lineage.parents.insert(commit, ids.collect());
+        }
+        Ok(lineage)
+    }
+
+    /// The commits reachable from `tip` but from none of the others, oldest first, without merges.
+    pub fn commits_excluding(&self, others: &[Commit], tip: &Commit) -> Result<Vec<Commit>, GitError> {
+        let others = others.iter().map(|other| format!("^{other}"));
+        let asked = ["rev-list", "--topo-order", "--reverse", "--no-merges", tip.as_str()];
+        Ok(self.isolated_git(asked)?.args(others).args(["--"]).read_text()?.lines().map(Commit::new).collect())
+    }
+
+    /// Those of these commits that a branch does not contain.
+    pub fn missing_from_branch(&self, branch: &str, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
+        self.missing_from(&format!("refs/heads/{branch}"), commits)
+    }
+
+    /// Those of these commits that a revision does not contain, whether the repository has them or not.
+    pub fn missing_from(&self, revision: &str, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
+        if commits.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let input = format!("{}^{revision}\n", id_lines(commits));
+        let ended = self.isolated_git(["rev-list", "--stdin"])?.input(input.clone()).run()?;
+        let (listed, gone) = match ended.code() {
+            Some(0) => (ended.stdout, BTreeSet::new()),
+            // Git names only the first missing commit.
+            Some(_) | None => {
+                let listed = self.isolated_git(["rev-list", "--ignore-missing", "--stdin"])?.input(input).read()?;
+                (listed, self.missing_commits(commits)?)
+            }
+        };
+        let listed: BTreeSet<Commit> = String::from_utf8_lossy(&listed).lines().map(Commit::new).collect();
+        let is_missing = |commit: &&Commit| listed.contains(*commit) || gone.contains(*commit);
+        Ok(commits.iter().filter(is_missing).cloned().collect())
+    }
+
+    /// Those of these commits that the repository does not have.
+    pub fn missing_commits(&self, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
+        let printed = self.isolated_git(["cat-file", "--batch-check"])?.input(id_lines(commits)).read_text()?;
+        Ok(printed.lines().filter_map(|line| line.strip_suffix(" missing")).map(Commit::new).collect())
+    }
+
+    /// Tree and subject of these commits.
+    pub fn commit_infos<'a>(
+        &self,
+        commits: impl IntoIterator<Item = &'a Commit>,
+    ) -> Result<HashMap<Commit, CommitInfo>, GitError> {
+        let asked = id_lines(commits);
+        if asked.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let command = ["log", "-z", "--no-walk=unsorted", "--no-show-signature", "--format=%H %T %s", "--stdin"];
+        let printed = self.isolated_git(command)?.input(asked).read_text()?;
+        let one = |record: &str| {
+            let mut words = record.splitn(3, ' ');
+            let (commit, tree) = (Commit::new(words.next()?), Tree::new(words.next()?));
+            Some((commit, CommitInfo { tree, subject: words.next().unwrap_or_default().to_owned() }))
+        };
+        Ok(printed.split('\0').filter_map(one).collect())
+    }
+
+    /// Whether work that merged newer commits of a branch differs, in files those commits change, from git's
+    /// own merge. Then it may revert their changes, and a reviewer who saw the diff from `base` did not see
+    /// that.
+    pub fn may_revert(&self, base: &Commit, newer: &Commit, tip: &Commit) -> Result<bool, GitError> {
+        let merged = if self.is_ancestor(base.as_str(), newer.as_str())? {
+            newer.to_string()
+        } else {
+            match self.merge_trees(None, base, newer) {
+                Ok(merged) if merged.conflicts.is_empty() => merged.tree.to_string(),
+                Ok(_) | Err(GitError::Failed { .. }) => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        };
+        let brought = self.changed_files(base.as_str(), &merged)?;
+        Ok(!brought.is_disjoint(&self.changed_files(&merged, tip.as_str())?))
+    }
+
+    /// The files that differ between two commits or trees.
+    pub fn changed_files(&self, from: &str, to: &str) -> Result<HashSet<Vec<u8>>, GitError> {
+        let printed = self.isolated_git(["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to])?.read()?;
+        Ok(split_nul(&printed).map(<[u8]>::to_vec).collect())
+    }
+
+    /// Whether a merge commit's tree is exactly the one git creates, without a conflict.
+    pub fn is_plain_merge(&self, parents: (&Commit, &Commit), tree: &Tree) -> Result<bool, GitError> {
+        match self.merge_trees(None, parents.1, parents.0) {
+            Ok(merged) => Ok(merged.conflicts.is_empty() && merged.tree == *tree),
+            // For example, two commits without a common ancestor.
+            Err(GitError::Failed { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The file at a path in a commit. `None` if it does not exist or is not a plain file.
+    pub fn file_at(&self, commit: &Commit, file: &str, max_bytes: u64) -> Result<Option<CommittedFile>, GitError> {
+        let asked = ["ls-tree", "-z", "--long", "--full-tree", commit.as_str(), "--", file];
+        let listed = self.isolated_git(asked)?.read_text()?;
+        // `100644 blob ID SIZE<tab>PATH`
+        let words: Vec<&str> = listed.split('\t').next().unwrap_or_default().split_whitespace().collect();
+        let ["100644" | "100755", "blob", id, size] = words.as_slice() else { return Ok(None) };
+        let bytes = size.parse().unwrap_or(u64::MAX);
+        if bytes > max_bytes {
+            return Ok(Some(CommittedFile::TooLarge { bytes }));
+        }
+        let content = self.isolated_git(["cat-file", "blob", id])?.read()?;
+        Ok(Some(CommittedFile::Content(content)))
+    }
+
+    /// The plain files directly in a commit's top directory or in the given directories. Skips names that are
+    /// not UTF-8.
+    pub fn plain_files(&self, commit: &Commit, directories: &[&str]) -> Result<BTreeSet<String>, GitError> {
+        let asked = ["ls-tree", "-z", "--full-tree", commit.as_str(), "--"];
+        let listed = self.isolated_git(asked)?.args(directories).read()?;
+        let entries = listed.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
+        // `100644 blob ID<tab>PATH`
+        let named = entries.filter_map(|entry| entry.split_once('\t'));
+        let plain = named.filter(|(about, _)| about.starts_with("100644 ") || about.starts_with("100755 "));
+        Ok(plain.map(|(_, name)| name.to_owned()).collect())
+    }
+
+    /// Whether a commit has anything other than a directory at a path.
+    pub fn has_file(&self, commit: &Commit, file: &Path) -> Result<bool, GitError> {
+        let listed =
+            self.isolated_git(["ls-tree", "-z", "--full-tree", commit.as_str(), "--"])?.args([file]).read_text()?;
+        Ok(!listed.is_empty() && listed.split_whitespace().nth(1) != Some("tree"))
+    }
+
+    /// Names of the files in a directory of a commit. Skips names with non-printable characters or backticks.
+    pub fn file_names(&self, commit: &Commit, directory: &str) -> Result<Vec<String>, GitError> {
+        let below = format!("{directory}/");
+        let asked = ["ls-tree", "-z", "--name-only", "--full-tree", commit.as_str(), "--", &below];
+        let listed = self.isolated_git(asked)?.read()?;
+        let names = listed.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
+        let plain = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic() && c != '`');
+        Ok(names.filter_map(|name| name.strip_prefix(&below)).filter(plain).map(str::to_owned).collect())
+    }
+
+    /// The one of these files that changed last in the history of a commit.
+    pub fn last_changed(&self, commit: &Commit, directory: &str, files: &[String]) -> Result<Option<String>, GitError> {
+        let show = ["log", "-z", "--format=", "--name-only", "--no-renames", "--no-show-signature"];
+        let about = ["--end-of-options", commit.as_str(), "--", directory];
+        let listed = self.isolated_git(show)?.args(about).read()?;
+        let names = listed.split(|byte| matches!(*byte, 0 | b'\n')).map(String::from_utf8_lossy);
+        let last = names.into_iter().find(|name| files.iter().any(|file| *file == **name));
+        Ok(last.map(|name| name.into_owned()).or_else(|| files.last().cloned()))
+    }
+
+    /// The first of these worktree files whose bytes differ from the commit.
+    pub fn first_difference(
+        &self,
+        commit: &Commit,
+        worktree: &Path,
+        files: &[PathBuf],
+    ) -> Result<Option<PathBuf>, GitError> {
+        let Some(first) = files.first() else { return Ok(None) };
+        let listed = self.isolated_git(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()])?.read()?;
+        // `100644 blob ID<tab>PATH`
+        let known: BTreeMap<PathBuf, String> = listed.split(|byte| *byte == 0).filter_map(parse_blob).collect();
+        if let Some(new) = files.iter().find(|file| !known.contains_key(*file)) {
+            return Ok(Some(new.clone()));
+        }
+        let there = files.iter().map(|file| worktree.join(file));
+        let hashed = self.isolated_git(["hash-object", "--no-filters", "--"])?.args(there).read_text()?;
+        let hashed: Vec<&str> = hashed.lines().collect();
+        if hashed.len() != files.len() {
+            return Ok(Some(first.clone()));
+        }
+        let same = |(file, id): &(&PathBuf, &&str)| known.get(*file).is_some_and(|known| known == **id);
+        Ok(files.iter().zip(&hashed).find(|one| !same(one)).map(|(file, _)| file.clone()))
+    }
+
+    /// The paths in which two commits differ.
+    pub fn changed_between(&self, from: &Commit, to: &Commit) -> Result<Vec<PathBuf>, GitError> {
+        let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from.as_str(), to.as_str()];
+        let listed = self.isolated_git(asked)?.read()?;
+        Ok(split_nul(&listed).map(path).collect())
+    }
+}
+
+/// Parses a line of `ls-tree` into path and blob id.
+fn parse_blob(line: &[u8]) -> Option<(PathBuf, String)> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let (about, name) = line.split_at(tab);
+    let about = String::from_utf8_lossy(about);
+    let ["100644" | "100755", "blob", id] = about.split(' ').collect::<Vec<_>>()[..] else { return None };
+    Some((path(name.get(1..)?), id.to_owned()))
+}
