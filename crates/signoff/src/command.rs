@@ -43,9 +43,11 @@ pub mod workflow;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use signoff_core::contract::Contract;
 use signoff_core::ids::{RunId, TaskId};
+use signoff_core::merge::render::ReviewFormat;
 use signoff_core::policy::Effort;
 use signoff_core::review::{FailThreshold, ReviewerKind};
 use signoff_core::source::TaskFormat;
+use signoff_core::task::TaskType;
 use signoff_engine::run_state::RunState;
 use signoff_store::Store;
 use signoff_term::json::{AddReport, RunReport};
@@ -77,28 +79,42 @@ fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Consol
     Ok(CommandExit::Done)
 }
 
+/// Parses one of these names.
+fn name_parser<T: Clone + Send + Sync + 'static, const N: usize>(
+    names: [&'static str; N],
+    parse: fn(&str) -> Option<T>,
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(move |name| parse(&name).ok_or("unknown name"))
+}
+
+/// Parses the output format of a review.
+pub fn review_format_parser() -> impl TypedValueParser<Value = ReviewFormat> {
+    name_parser(ReviewFormat::WORDS, ReviewFormat::parse)
+}
+
 /// Parses the name of a contract.
 fn contract_parser() -> impl TypedValueParser<Value = Contract> {
-    PossibleValuesParser::new(Contract::ALL.map(Contract::as_str))
-        .try_map(|word| Contract::parse(&word).ok_or("no such contract"))
+    name_parser(Contract::ALL.map(Contract::as_str), Contract::parse)
+}
+
+/// Parses the type of a task.
+fn task_type_parser() -> impl TypedValueParser<Value = TaskType> {
+    name_parser(TaskType::ALL.map(TaskType::as_str), TaskType::parse)
 }
 
 /// Parses the kind of a reviewer.
 fn reviewer_kind_parser() -> impl TypedValueParser<Value = ReviewerKind> {
-    PossibleValuesParser::new(ReviewerKind::ALL.map(ReviewerKind::as_str))
-        .try_map(|word| ReviewerKind::parse(&word).ok_or("no such role"))
+    name_parser(ReviewerKind::ALL.map(ReviewerKind::as_str), ReviewerKind::parse)
 }
 
 /// Parses the severity that fails a gate.
 fn severity_parser() -> impl TypedValueParser<Value = FailThreshold> {
-    PossibleValuesParser::new(FailThreshold::NAMES)
-        .try_map(|word| FailThreshold::parse(&word).ok_or("no such severity"))
+    name_parser(FailThreshold::NAMES, FailThreshold::parse)
 }
 
 /// Parses an effort level.
 fn effort_parser() -> impl TypedValueParser<Value = Effort> {
-    PossibleValuesParser::new(Effort::ALL.map(Effort::as_str))
-        .try_map(|word| Effort::parse(&word).ok_or("no such effort"))
+    name_parser(Effort::ALL.map(Effort::as_str), Effort::parse)
 }
 
 /// Parses the format of a plan file; accepts common aliases.

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::ids::TaskId;
 use signoff_core::policy::Effort;
 use signoff_core::task::{PlanText, TaskSpec, TaskType};
@@ -28,7 +27,7 @@ pub struct Args {
     /// The description of the task; `-` reads it from stdin
     text: String,
     /// The type of the task
-    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = task_type())]
+    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = super::task_type_parser())]
     kind: TaskType,
     /// Review and improve until it is approved, even if no reviewer or check is configured
     #[arg(short = 'a', long)]
@@ -54,11 +53,6 @@ pub struct Args {
     /// A prompt file that replaces the built-in prompt
     #[arg(long, value_name = "FILE")]
     prompt_file: Option<PathBuf>,
-}
-
-fn task_type() -> impl TypedValueParser<Value = TaskType> {
-    PossibleValuesParser::new(TaskType::ALL.map(TaskType::as_str))
-        .try_map(|word| TaskType::parse(&word).ok_or("no such type"))
 }
 
 /// Runs the command.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::ValueEnum;
 use signoff_core::ids::{LoopId, ReviewerName, RunId, TaskId};
 use signoff_core::ledger::FindingState;
 use signoff_core::merge::merge;
@@ -35,27 +35,19 @@ pub struct Args {
     #[arg(value_name = "ID", value_parser = task_id)]
     task: TaskId,
     /// The format to write
-    #[arg(long, value_parser = format())]
+    #[arg(long)]
     format: ExportFormat,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
     StateV4,
     Sarif,
+    #[value(name = "jsonl")]
     JsonLines,
-}
-
-fn format() -> impl TypedValueParser<Value = ExportFormat> {
-    PossibleValuesParser::new(["state-v4", "sarif", "jsonl"]).try_map(|word| match word.as_str() {
-        "state-v4" => Ok(ExportFormat::StateV4),
-        "sarif" => Ok(ExportFormat::Sarif),
-        "jsonl" => Ok(ExportFormat::JsonLines),
-        _ => Err("no such format"),
-    })
 }
 
 /// Runs the command.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::contract::ParseReport;
 use signoff_core::ids::ReviewerName;
 use signoff_core::merge::merge;
@@ -37,7 +36,7 @@ pub struct Args {
     #[arg(long, value_name = "SEVERITY", default_value = "MEDIUM", ignore_case = true, value_parser = super::severity_parser())]
     fail_on: FailThreshold,
     /// The output format [default: text, or json with --json]
-    #[arg(long, value_parser = format())]
+    #[arg(long, value_parser = super::review_format_parser())]
     format: Option<ReviewFormat>,
 }
 
@@ -145,8 +144,4 @@ fn named_file(word: &str) -> Result<(ReviewerName, PathBuf), String> {
         }
         Some(_) | None => Err("expected NAME=FILE, as in security=security.json".to_owned()),
     }
-}
-
-fn format() -> impl TypedValueParser<Value = ReviewFormat> {
-    PossibleValuesParser::new(ReviewFormat::WORDS).try_map(|word| ReviewFormat::parse(&word).ok_or("no such format"))
 }

@@ -5,7 +5,7 @@ mod data;
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::ValueEnum;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_serve::page;
 use signoff_term::report::{junit, markdown, sarif};
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, value_name = "N", conflicts_with = "subject")]
     run: Option<u64>,
     /// The format to write [default: markdown]
-    #[arg(long, value_parser = format())]
+    #[arg(long)]
     format: Option<ReportFormat>,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
@@ -55,24 +55,13 @@ fn subject(text: &str) -> Result<ReportTarget, String> {
     task.map(ReportTarget::Task).map_err(|_| format!("`{text}` is neither a task, as 29, nor a run, as run-3"))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
     Html,
     Markdown,
     Json,
     Sarif,
     Junit,
-}
-
-fn format() -> impl TypedValueParser<Value = ReportFormat> {
-    PossibleValuesParser::new(["html", "markdown", "json", "sarif", "junit"]).try_map(|word| match word.as_str() {
-        "html" => Ok(ReportFormat::Html),
-        "markdown" => Ok(ReportFormat::Markdown),
-        "json" => Ok(ReportFormat::Json),
-        "sarif" => Ok(ReportFormat::Sarif),
-        "junit" => Ok(ReportFormat::Junit),
-        _ => Err("no such format"),
-    })
 }
 
 /// Runs the command.

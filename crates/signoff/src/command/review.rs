@@ -1,6 +1,5 @@
 //! `signoff review`: runs one review without fixing anything, e.g. in CI or before a push.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Outcome, Reason, Stage};
 use signoff_core::merge::merge;
@@ -38,15 +37,11 @@ pub struct Args {
     #[arg(long, value_name = "REF", conflicts_with = "task")]
     base: Option<String>,
     /// The output format [default: text, or json with --json]
-    #[arg(long, value_parser = format())]
+    #[arg(long, value_parser = super::review_format_parser())]
     format: Option<ReviewFormat>,
     /// The lowest severity that fails the review
     #[arg(long, value_name = "SEVERITY", ignore_case = true, value_parser = super::severity_parser())]
     fail_on: Option<FailThreshold>,
-}
-
-fn format() -> impl TypedValueParser<Value = ReviewFormat> {
-    PossibleValuesParser::new(ReviewFormat::WORDS).try_map(|word| ReviewFormat::parse(&word).ok_or("no such format"))
 }
 
 /// Runs the command.

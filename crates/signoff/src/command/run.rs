@@ -7,7 +7,7 @@ mod slots;
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::ValueEnum;
 use signoff_core::policy::Effort;
 use signoff_core::source::{self, TaskFile, TaskFormat};
 
@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "EFFORT", value_parser = super::effort_parser())]
     effort: Option<Effort>,
     /// Read the source as this kind instead of detecting it
-    #[arg(long = "as", value_name = "KIND", value_parser = kind())]
+    #[arg(long = "as", value_name = "KIND")]
     kind: Option<SourceKind>,
     /// Show the tasks that would run, and start nothing
     #[arg(long)]
@@ -60,23 +60,11 @@ pub struct Args {
     slots: SlotArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SourceKind {
     Plan,
     Spec,
     Beads,
-}
-
-/// The names of the kinds.
-const KINDS: [&str; 3] = ["plan", "spec", "beads"];
-
-fn kind() -> impl TypedValueParser<Value = SourceKind> {
-    PossibleValuesParser::new(KINDS).try_map(|word| match word.as_str() {
-        "plan" => Ok(SourceKind::Plan),
-        "spec" => Ok(SourceKind::Spec),
-        "beads" => Ok(SourceKind::Beads),
-        _ => Err("no such kind"),
-    })
 }
 
 /// Runs the command.
@@ -139,8 +127,8 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), CliError> {
         Some(SourceKind::Plan) => source::read_plan(&name, &bytes, Some(host::now())),
         None => source::read(&name, &bytes, Some(host::now())),
     };
-    let mend = format!("fix the file, or say what it is with --as: {}", KINDS.join(", "));
-    let file = file.map_err(|error| CliError::from(error).hint(mend))?;
+    let file = file
+        .map_err(|error| CliError::from(error).hint("fix the file, or say what it is with --as: plan, spec, beads"))?;
     // A tracker file may be read in the middle of a write and end with an incomplete character.
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let meant_as_plan = args.kind.is_none() && file.format == TaskFormat::Text && is_called_plan(path, &text);
