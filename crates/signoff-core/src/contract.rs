@@ -9,16 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Commit, LoopId, Nonce, ReviewerName};
 use crate::review::{FailThreshold, Review, ReviewerKind, Violation, ViolationCode};
+use message::FinalMessage;
 
-mod auto;
 mod candidates;
 mod inline_severity;
 mod instructions;
 mod item;
 mod json;
-mod json_text;
 mod json_value;
-mod labelled;
 mod limits;
 mod location;
 mod markdown;
@@ -28,20 +26,16 @@ mod objection;
 mod prefix;
 mod reader;
 mod report;
-mod resolved;
 mod retraction;
-mod sections;
 mod severity;
-mod split;
 mod tool;
-mod verdict_line;
+mod wording;
 mod xml;
 mod xml_tree;
 
 pub use limits::{MAX_FINDINGS, MAX_TEXT_BYTES, check_finding_count, reject_unreadable_approval};
-pub use message::MAX_BYTES;
+pub use message::{Blocks, MAX_BYTES, SplitAnswer};
 pub use report::{ParseReport, ReportError};
-pub use split::{Blocks, SplitAnswer};
 
 /// The answer formats.
 #[derive(
@@ -124,17 +118,17 @@ pub fn parse(contract: Contract, answer: ReviewAnswer<'_>, ask: &ReviewRequest) 
         (Contract::Tool, tool) | (Contract::Auto, tool @ Some(_)) => {
             objection::check_objections_to_report(tool::parse(tool, ask)?, answer.text, ask)
         }
-        (Contract::Auto, None) => message::read(answer.text, |message| {
-            candidates::check_nonces(message, ask)?;
-            objection::check_objections(auto::review(message, ask)?, message, ask)
-        }),
         (
-            Contract::Markdown | Contract::Json | Contract::Xml | Contract::Prefix | Contract::Severity,
+            Contract::Auto
+            | Contract::Markdown
+            | Contract::Json
+            | Contract::Xml
+            | Contract::Prefix
+            | Contract::Severity,
             Some(_) | None,
         ) => message::read(answer.text, |message| {
             candidates::check_nonces(message, ask)?;
-            let (candidates, nothing) = find_candidates(contract, message, ask)?;
-            objection::check_objections(candidates::select(candidates, ask, nothing)?, message, ask)
+            objection::check_objections(review(contract, message, ask)?, message, ask)
         }),
     }
 }
@@ -159,33 +153,25 @@ pub fn parse_split<'a>(
     })
 }
 
-/// Returns the answers that a text contract finds in a message, and the error message to use if there are none.
-fn find_candidates(
-    contract: Contract,
-    message: &message::FinalMessage<'_>,
-    ask: &ReviewRequest,
-) -> Result<(Vec<candidates::AnswerCandidate>, &'static str), Violation> {
-    let found = match contract {
-        Contract::Markdown => markdown::candidates(message, ask)?,
-        Contract::Json => json::candidates(message, ask)?,
-        Contract::Xml => xml::candidates_or_prefix(message, ask)?,
-        Contract::Prefix => prefix::candidates(message, ask)?,
-        Contract::Severity => severity::candidates(message, ask)?,
-        Contract::Tool | Contract::Auto => Vec::new(),
+/// Returns the review that a message states in a text contract.
+fn review(contract: Contract, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Review, Violation> {
+    let (candidates, nothing) = match contract {
+        Contract::Markdown => (markdown::candidates(message, ask)?, markdown::NOTHING),
+        Contract::Json => (json::candidates(message, ask)?, json::NOTHING),
+        Contract::Xml => (xml::candidates_or_prefix(message, ask)?, xml::NOTHING),
+        Contract::Prefix => (prefix::candidates(message, ask)?, prefix::NOTHING),
+        Contract::Severity => (severity::candidates(message, ask)?, severity::NOTHING),
+        Contract::Tool | Contract::Auto => {
+            let candidates = vec![
+                xml::candidates_or_prefix(message, ask)?,
+                markdown::candidates(message, ask)?,
+                json::candidates(message, ask)?,
+                severity::candidates(message, ask)?,
+            ];
+            return candidates::select_across(candidates, ask);
+        }
     };
-    Ok((found, no_answer_message(contract)))
-}
-
-/// The error message for a message without any answer in this contract.
-fn no_answer_message(contract: Contract) -> &'static str {
-    match contract {
-        Contract::Markdown => markdown::NOTHING,
-        Contract::Json => json::NOTHING,
-        Contract::Xml => xml::NOTHING,
-        Contract::Prefix => prefix::NOTHING,
-        Contract::Severity => severity::NOTHING,
-        Contract::Tool | Contract::Auto => auto::NOTHING,
-    }
+    candidates::resolve(candidates::filter_by_nonce(candidates, ask)?, ask, nothing)
 }
 
 /// Returns the first duplicate key in an object of a JSON text. JSON parsers differ in which of the two values they

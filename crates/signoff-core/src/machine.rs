@@ -171,8 +171,7 @@ fn attempt_lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy
         this.tally.lost_with_crash = running_attempts(this).into_iter().filter(|other| *other != attempt).collect();
     }
     if this.tally.losses > policy.workflow.limits.max_recoveries {
-        let again = phases::resume_action(this);
-        return phases::end(this, Outcome::Failed, Reason::RecoveryExhausted, again);
+        return phases::end_resumable(this, Outcome::Failed, Reason::RecoveryExhausted);
     }
     this.restart_attempt(attempt);
 }

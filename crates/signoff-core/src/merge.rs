@@ -5,8 +5,7 @@
 
 mod conflict;
 mod duplicates;
-mod raised;
-mod related;
+mod issues;
 pub mod render;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +17,7 @@ use crate::review::{Confidence, FailThreshold, Finding, Note, Review, ReviewerKi
 use crate::similarity;
 pub(crate) use conflict::are_opposed;
 pub(crate) use duplicates::group;
+pub(crate) use issues::RaisedFinding;
 
 /// The merged verdict. The first variant that applies wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
@@ -143,9 +143,10 @@ pub struct FindingConflict {
 }
 
 /// A minor note with its reviewer.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct SourcedNote {
     pub source: ReviewerName,
+    #[serde(flatten)]
     pub note: Note,
 }
 
@@ -193,8 +194,8 @@ impl Serialize for MergedReview {
 /// Merges the reviews under a severity bar. Without any reviews the result is inconclusive.
 pub fn merge(reviews: &[Review], bar: FailThreshold) -> MergedReview {
     let overall = Overall::from_reviews(reviews);
-    let raised = raised::in_order(reviews);
-    let (mut issues, groups) = related::arrange(&raised, duplicates::join_duplicates(&raised));
+    let raised = issues::in_order(reviews);
+    let (mut issues, groups) = issues::arrange(&raised, duplicates::join_duplicates(&raised));
     make_ids_unique(&mut issues);
     let conflicts = conflict::find_conflicts(&issues, &groups);
     MergedReview {

@@ -260,6 +260,16 @@ pub enum IntentSatisfied {
     Unstated,
 }
 
+impl IntentSatisfied {
+    pub fn from_option(stated: Option<bool>) -> Self {
+        stated.map_or(Self::Unstated, |is_satisfied| if is_satisfied { Self::Yes } else { Self::No })
+    }
+
+    pub fn to_option(self) -> Option<bool> {
+        (self != Self::Unstated).then_some(self == Self::Yes)
+    }
+}
+
 /// One normalized issue. The ledger tracks its state over time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Finding {

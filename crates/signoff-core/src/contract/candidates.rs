@@ -1,4 +1,4 @@
-//! Candidate answers: which of them count, and whether they agree.
+//! Candidate answers: which of them count, and whether they agree, within one contract and across all of them.
 
 use std::rc::Rc;
 
@@ -98,18 +98,12 @@ pub(super) enum CandidateKind {
 impl CandidateKind {
     /// Whether it can only reject approvals.
     pub fn is_objection(self) -> bool {
-        match self {
-            Self::Doubt | Self::Denial => true,
-            Self::Plain | Self::Remark | Self::Quoted | Self::Fragment => false,
-        }
+        matches!(self, Self::Doubt | Self::Denial)
     }
 
     /// Whether it is an answer itself: neither quoted nor an objection.
     pub fn is_answer(self) -> bool {
-        match self {
-            Self::Plain | Self::Remark | Self::Fragment => true,
-            Self::Quoted | Self::Doubt | Self::Denial => false,
-        }
+        matches!(self, Self::Plain | Self::Remark | Self::Fragment)
     }
 
     /// Whether the text around it keeps it from being an answer.
@@ -128,6 +122,13 @@ pub(super) struct AnswerCandidate {
     pub answer: Result<Rc<Review>, Violation>,
 }
 
+impl AnswerCandidate {
+    /// Whether its review approves. `None` if it is broken.
+    pub fn approves(&self) -> Option<bool> {
+        self.answer.as_ref().ok().map(|review| review.verdict.approves())
+    }
+}
+
 /// Objections to an approval. Keeps only the first of each kind, since a message can hold any number of broken
 /// texts.
 #[derive(Debug, Default)]
@@ -143,15 +144,6 @@ impl ObjectionSet {
             self.first.push(doubt);
         }
     }
-}
-
-/// Selects the review from the candidates of one contract.
-pub(super) fn select(
-    candidates: Vec<AnswerCandidate>,
-    ask: &ReviewRequest,
-    nothing: &str,
-) -> Result<Review, Violation> {
-    resolve(filter_by_nonce(candidates, ask)?, ask, nothing)
 }
 
 /// Keeps only the candidates with the right nonce if there are any. If the nonce is required, all others are
@@ -186,8 +178,7 @@ pub(super) fn check_candidates<'c>(
 }
 
 fn refuses(candidate: &AnswerCandidate) -> bool {
-    let refused = candidate.answer.as_ref().is_ok_and(|review| !review.verdict.approves());
-    refused && candidate.kind.is_answer()
+    candidate.approves() == Some(false) && candidate.kind.is_answer()
 }
 
 /// The violation of the first answer that broke before its nonce, or else `NonceMissing`.
@@ -306,4 +297,63 @@ pub(super) fn adjacent_binding(message: &FinalMessage<'_>, start: usize, end: us
     let rank = |binding: &Binding| (check_commit(binding, ask, start).is_err(), binding.commit.is_some());
     let first = found.iter().position(|binding| rank(binding) == found.iter().map(rank).max().unwrap_or_default());
     first.map(|at| found.swap_remove(at)).unwrap_or_default()
+}
+
+/// The error message of the `auto` contract for a message without an answer.
+const NO_KNOWN_FORMAT: &str = "the message is not an answer in any known format";
+
+/// Selects the review from the candidates of each text contract, the most expressive contract first. The nonce applies
+/// across all of them. An approval is returned only if no other contract contradicts it.
+pub(super) fn select_across(dialects: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Review, Violation> {
+    let dialects = filter_all_by_nonce(dialects, ask)?;
+    let broken = first_violation(&dialects, CandidateKind::is_objection);
+    let denial = first_violation(&dialects, |standing| standing == CandidateKind::Denial);
+    match combine(dialects, ask)? {
+        Some(review) if review.verdict.approves() => denial.map_or(Ok(review), Err),
+        Some(review) => Ok(review),
+        None => Err(no_answer(broken, NO_KNOWN_FORMAT)),
+    }
+}
+
+fn first_violation(dialects: &[Vec<AnswerCandidate>], counts: impl Fn(CandidateKind) -> bool) -> Option<Violation> {
+    let mut doubts = dialects.iter().flatten().filter(|candidate| counts(candidate.kind));
+    doubts.find_map(|candidate| candidate.answer.as_ref().err().cloned())
+}
+
+/// Combines the reviews of the contracts that found an answer. Returns `None` if none did.
+fn combine(dialects: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Option<Review>, Violation> {
+    let answers = |candidates: &Vec<AnswerCandidate>| candidates.iter().any(|one| !one.kind.is_objection());
+    let results = dialects.into_iter().filter(answers).map(|candidates| resolve(candidates, ask, NO_KNOWN_FORMAT));
+    let mut approval: Option<Review> = None;
+    let mut request: Option<Review> = None;
+    let mut broken: Option<Violation> = None;
+    for result in results {
+        match result {
+            Ok(review) if review.verdict.approves() => drop(approval.get_or_insert(review)),
+            Ok(review) => drop(request.get_or_insert(review)),
+            Err(violation) if violation.code == ViolationCode::NoVerdict => {}
+            Err(violation) => drop(broken.get_or_insert(violation)),
+        }
+    }
+    match (approval, request, broken) {
+        (Some(_), Some(_), _) => Err(disagreement(0)),
+        (_, _, Some(violation)) => Err(violation),
+        (review @ Some(_), None, None) | (None, review, None) => Ok(review),
+    }
+}
+
+/// Applies the nonce to all contracts at once, and drops remarks if there is a verdict.
+fn filter_all_by_nonce(
+    mut dialects: Vec<Vec<AnswerCandidate>>,
+    ask: &ReviewRequest,
+) -> Result<Vec<Vec<AnswerCandidate>>, Violation> {
+    check_candidates(dialects.iter().flatten(), ask)?;
+    let bound = dialects.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(ask));
+    if bound {
+        dialects.iter_mut().for_each(|candidates| candidates.retain(|candidate| candidate.binding.has_nonce_of(ask)));
+    }
+    if dialects.iter().flatten().any(|candidate| candidate.kind == CandidateKind::Plain) {
+        dialects.iter_mut().for_each(|candidates| candidates.retain(|one| one.kind != CandidateKind::Remark));
+    }
+    dialects.into_iter().map(|candidates| filter_by_nonce(candidates, ask)).collect()
 }

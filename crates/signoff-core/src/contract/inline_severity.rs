@@ -3,24 +3,12 @@
 use std::ops::Range;
 
 use super::location::LocationMention;
+use super::wording::is_listed;
 use crate::review::Severity;
 
 /// The kinds of findings that reviewers are asked to use.
-const KINDS: [&str; 13] = [
-    "over-engineering",
-    "missing-error-handling",
-    "pattern-violation",
-    "dead-code",
-    "spec-intent-mismatch",
-    "missing_requirement",
-    "extra_feature",
-    "misunderstanding",
-    "bug",
-    "security",
-    "architecture",
-    "error_handling",
-    "testing",
-];
+const KINDS: &str = "over-engineering missing-error-handling pattern-violation dead-code spec-intent-mismatch \
+    missing_requirement extra_feature misunderstanding bug security architecture error_handling testing";
 
 /// Words for severities outside our scale. An unknown severity counts as critical.
 const UNKNOWN: [&str; 8] = ["blocker", "blockers", "blocking", "major", "severe", "fatal", "urgent", "showstopper"];
@@ -29,13 +17,10 @@ const UNKNOWN: [&str; 8] = ["blocker", "blockers", "blocking", "major", "severe"
 const REMARKS: [&str; 6] = ["nit", "nits", "nitpick", "nitpicks", "suggestion", "suggestions"];
 
 /// Nouns allowed between a severity and its colon: `Critical issue:`, `(high severity)`.
-const NOUNS: [&str; 12] = [
-    "severity", "priority", "risk", "issue", "issues", "bug", "bugs", "problem", "problems", "finding", "findings",
-    "concern",
-];
+const NOUNS: &str = "severity priority risk issue issues bug bugs problem problems finding findings concern";
 
 /// Words before a severity that negate it.
-const DENIALS: [&str; 7] = ["no", "not", "non", "without", "any", "zero", "nor"];
+const DENIALS: &str = "no not non without any zero nor";
 
 /// The first severity that the text states, and its range. A word states one as a [`tag`], in capitals (`HIGH`), in
 /// bold or between separators (`a.rs:1 - minor: …`). "high latency" states none.
@@ -74,7 +59,7 @@ fn first(text: &str, states: fn(&SeverityWord<'_>) -> bool) -> Option<(Severity,
         if let Some(severity) = severity_word(word).or_else(|| priority(text, &range)) {
             let end = noun_end(text, range.end);
             let found = SeverityWord { text, range: range.clone(), previous, leads, end };
-            let denied = DENIALS.iter().any(|denial| denial.eq_ignore_ascii_case(previous));
+            let denied = is_listed(previous, DENIALS);
             if !denied && states(&found) {
                 return Some((severity, range.start..end));
             }
@@ -112,8 +97,7 @@ fn noun_end(text: &str, end: usize) -> usize {
     let rest = &text[end..];
     let Some(noun) = rest.strip_prefix([' ', '-']) else { return end };
     let length = noun.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(noun.len());
-    let is_noun = NOUNS.iter().any(|one| one.eq_ignore_ascii_case(&noun[..length]));
-    if is_noun { end + 1 + length } else { end }
+    if is_listed(&noun[..length], NOUNS) { end + 1 + length } else { end }
 }
 
 impl SeverityWord<'_> {
@@ -175,7 +159,7 @@ pub(super) fn kind(text: &str) -> Option<(&'static str, Range<usize>)> {
     text.match_indices(['[', '(']).find_map(|(at, _)| {
         let inside = &text[at + 1..];
         let closes = |kind: &&str| inside.strip_prefix(kind).is_some_and(|rest| rest.starts_with([']', ')']));
-        KINDS.into_iter().find(closes).map(|kind| (kind, at + 1..at + 1 + kind.len()))
+        KINDS.split(' ').find(closes).map(|kind| (kind, at + 1..at + 1 + kind.len()))
     })
 }
 
@@ -275,46 +259,15 @@ impl LeadingMarks {
 
 /// Whether a text only says that there is nothing: `None`, `N/A`, `No critical issues found.`
 pub(super) fn says_nothing(text: &str) -> bool {
-    const NOTHING: [&str; 7] = ["none", "no", "nothing", "n", "na", "0", "zero"];
-    const AROUND: [&str; 30] = [
-        "a",
-        "found",
-        "identified",
-        "detected",
-        "noted",
-        "reported",
-        "remaining",
-        "remain",
-        "were",
-        "was",
-        "are",
-        "is",
-        "there",
-        "have",
-        "been",
-        "to",
-        "report",
-        "here",
-        "at",
-        "all",
-        "this",
-        "time",
-        "in",
-        "diff",
-        "of",
-        "note",
-        "any",
-        "other",
-        "or",
-        "and",
-    ];
+    const NOTHING: &str = "none no nothing n na 0 zero";
+    const AROUND: &str = "a found identified detected noted reported remaining remain were was are is there have \
+        been to report here at all this time in diff of note any other or and blockers concerns";
     let mut nothing = false;
     words(text).all(|range| {
-        let word = text[range].to_ascii_lowercase();
-        let none = NOTHING.contains(&word.as_str());
+        let word = &text[range];
+        let none = is_listed(word, NOTHING);
         nothing |= none;
-        let known = |list: &[&str]| list.contains(&word.as_str());
-        none || known(&AROUND) || known(&NOUNS) || known(&["blockers", "concerns"]) || severity_word(&word).is_some()
+        none || is_listed(word, AROUND) || is_listed(word, NOUNS) || severity_word(word).is_some()
     }) && nothing
 }
 

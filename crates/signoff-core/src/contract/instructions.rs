@@ -1,115 +1,64 @@
-//! The instructions that ask for each contract, with the nonce and the commit filled in.
+//! The instructions that ask for each contract: the templates in `text`, with the nonce and the commit filled in.
 
+use std::sync::LazyLock;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
 use quick_xml::escape::escape;
 
 use super::{Contract, ReviewRequest};
 use crate::review::ReviewerKind;
 
-const MARKDOWN: &str = include_str!("text/markdown.md");
-const JSON: &str = include_str!("text/json.md");
-const XML_SPEC: &str = include_str!("text/xml_spec.md");
-const XML_CODE: &str = include_str!("text/xml_code.md");
-const PREFIX: &str = include_str!("text/prefix.md");
-const SEVERITY: &str = include_str!("text/severity.md");
-const TOOL_LOOP: &str = include_str!("text/tool_loop.md");
-const TOOL_RUN: &str = include_str!("text/tool_run.md");
-const AUTO: &str = include_str!("text/auto.md");
+/// Name and text of each template.
+const TEMPLATES: [(&str, &str); 9] = [
+    ("markdown", include_str!("text/markdown.md")),
+    ("json", include_str!("text/json.md")),
+    ("xml_spec", include_str!("text/xml_spec.md")),
+    ("xml_code", include_str!("text/xml_code.md")),
+    ("prefix", include_str!("text/prefix.md")),
+    ("severity", include_str!("text/severity.md")),
+    ("tool_loop", include_str!("text/tool_loop.md")),
+    ("tool_run", include_str!("text/tool_run.md")),
+    ("auto", include_str!("text/auto.md")),
+];
 
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default());
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.add_filter("quoted", |text: &str| serde_json::Value::from(text).to_string());
+    environment.add_filter("escaped", |text: &str| escape(text).into_owned());
+    for (name, source) in TEMPLATES {
+        let added = environment.add_template(name, source);
+        debug_assert!(added.is_ok(), "template {name}: {added:?}");
+    }
+    environment
+});
+
+/// Renders the template of a contract. Templates are part of the program, so an error is a bug in it: a test panics,
+/// and a released program hands the error to the reviewer, whose answer then contains no verdict.
 pub(super) fn write(contract: Contract, ask: &ReviewRequest) -> String {
-    fill(template(contract, ask), |name| value(name, ask))
-}
-
-fn template(contract: Contract, ask: &ReviewRequest) -> &'static str {
-    match contract {
-        Contract::Markdown => MARKDOWN,
-        Contract::Json => JSON,
-        Contract::Xml if ask.kind == ReviewerKind::Spec => XML_SPEC,
-        Contract::Xml => XML_CODE,
-        Contract::Prefix => PREFIX,
-        Contract::Severity => SEVERITY,
-        Contract::Tool if ask.loop_id.is_some() => TOOL_LOOP,
-        Contract::Tool => TOOL_RUN,
-        Contract::Auto => AUTO,
-    }
-}
-
-/// Replaces each `{name}` that has a value. Inserted values are not expanded again.
-fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
-    let mut filled = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        filled.push_str(before);
-        let named = after.split_once('}').and_then(|(name, tail)| Some((value(name)?, tail)));
-        rest = match named {
-            Some((text, tail)) => {
-                filled.push_str(&text);
-                tail
-            }
-            None => {
-                filled.push('{');
-                after
-            }
-        };
-    }
-    filled.push_str(rest);
-    filled
-}
-
-fn value(name: &str, ask: &ReviewRequest) -> Option<String> {
-    let nonce = ask.nonce.as_ref().map(|nonce| nonce.as_str());
-    let commit = ask.commit.as_ref().map(|commit| commit.as_str());
-    let bound = nonce.is_some();
-    match name {
-        "nonce_comment" => Some(nonce.map_or(String::new(), |nonce| comment(nonce, commit))),
-        "nonce_keys" => Some(keys(nonce, commit)),
-        "nonce_attributes" => Some(attributes(nonce, commit)),
-        "nonce_line_rule" => Some(when(bound, LINE_RULE)),
-        "nonce_key_rule" => Some(when(bound, KEY_RULE)),
-        "nonce_attribute_rule" => Some(when(bound, ATTRIBUTE_RULE)),
-        "minor_prefix" => Some(when(ask.kind != ReviewerKind::Spec, MINOR_PREFIX)),
-        "loop" => Some(quoted(ask.loop_id.as_ref().map_or("", |id| id.as_str()))),
-        "task_argument" => {
-            Some(ask.task.as_ref().map_or(String::new(), |task| format!("\n  taskId: {},", quoted(task))))
+    let name = match contract {
+        Contract::Xml if ask.kind == ReviewerKind::Spec => "xml_spec",
+        Contract::Xml => "xml_code",
+        Contract::Tool if ask.loop_id.is_some() => "tool_loop",
+        Contract::Tool => "tool_run",
+        Contract::Markdown | Contract::Json | Contract::Prefix | Contract::Severity | Contract::Auto => {
+            contract.as_str()
         }
-        "markdown" => Some(write(Contract::Markdown, ask)),
-        "tool" => Some(write(Contract::Tool, ask)),
-        _ => None,
-    }
-}
-
-const LINE_RULE: &str = "\nThe comment line shows that this answer belongs to this review. Copy it exactly, with nothing but \
-     blank lines between it and the verdict.\n";
-const KEY_RULE: &str =
-    "\nThe `nonce` shows that this answer belongs to this review. Copy it exactly, with every key beside it.\n";
-const ATTRIBUTE_RULE: &str =
-    "\nThe `nonce` shows that this answer belongs to this review. Copy the attributes of the root exactly.\n";
-const MINOR_PREFIX: &str =
-    "- `APPROVED_WITH_MINOR:` and a brief assessment, if only remarks are left that need not be fixed\n";
-
-fn when(holds: bool, text: &str) -> String {
-    if holds { text.to_owned() } else { String::new() }
-}
-
-fn comment(nonce: &str, commit: Option<&str>) -> String {
-    match commit {
-        Some(commit) => format!("\n<!-- signoff:{nonce} {commit} -->"),
-        None => format!("\n<!-- signoff:{nonce} -->"),
-    }
-}
-
-fn keys(nonce: Option<&str>, commit: Option<&str>) -> String {
-    let key = |name: &str, value: Option<&str>| {
-        value.map_or(String::new(), |value| format!(", \"{name}\": {}", quoted(value)))
     };
-    key("nonce", nonce) + &key("commit", commit.filter(|_| nonce.is_some()))
-}
-
-fn attributes(nonce: Option<&str>, commit: Option<&str>) -> String {
-    let attribute =
-        |name: &str, value: Option<&str>| value.map_or(String::new(), |value| format!(" {name}=\"{}\"", escape(value)));
-    attribute("nonce", nonce) + &attribute("commit", commit.filter(|_| nonce.is_some()))
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    let is_auto = contract == Contract::Auto;
+    let values = context! {
+        nonce => ask.nonce.as_ref().map(|nonce| nonce.as_str()),
+        commit => ask.commit.as_ref().map(|commit| commit.as_str()),
+        loop_id => ask.loop_id.as_ref().map(|loop_id| loop_id.as_str()),
+        task => ask.task.as_deref(),
+        has_minor => ask.kind != ReviewerKind::Spec,
+        tool => is_auto.then(|| write(Contract::Tool, ask)),
+        markdown => is_auto.then(|| write(Contract::Markdown, ask)),
+    };
+    let rendered = ENVIRONMENT.get_template(name).and_then(|template| template.render(values));
+    debug_assert!(rendered.is_ok(), "template {name}: {rendered:?}");
+    rendered.unwrap_or_else(|error| format!("The instructions could not be rendered: {error}. Stop and report this."))
 }

@@ -1,11 +1,13 @@
-//! Parses a list item or line of a review into location, severity and description.
+//! Parses a list item or line of a review into location, severity and description, and the fields of a finding:
+//! `**File:** a.rs:1`, `- Severity: Minor`.
 
 use super::ReviewRequest;
 use super::candidates::parse_nonce_comment;
 use super::location::{self, LocationMention};
 use super::markdown_structure::{ListItem, MarkupKind};
 use super::message::FinalMessage;
-use super::{inline_severity, sections, verdict_line};
+use super::wording::{is_listed, without_number, words};
+use super::{inline_severity, markdown, wording};
 use crate::review::{Finding, Note, Severity};
 
 #[derive(Debug, Clone)]
@@ -79,13 +81,7 @@ pub(super) struct OwnText<'m> {
 /// The item's own text, up to a line that Markdown adds to the item only because there is no blank line before it.
 pub(super) fn own_text<'m>(message: &FinalMessage<'m>, item: &ListItem) -> OwnText<'m> {
     let whole = message.text()[item.range.clone()].trim_start_matches([' ', '\t']);
-    let unnumbered = whole.trim_start_matches(|c: char| c.is_ascii_digit());
-    let rest = match whole.strip_prefix(['-', '*', '+']) {
-        Some(rest) => rest,
-        None if unnumbered.len() < whole.len() => unnumbered.strip_prefix(['.', ')']).unwrap_or(whole),
-        None => whole,
-    };
-    let text = rest.trim_start();
+    let text = whole.strip_prefix(['-', '*', '+']).unwrap_or_else(|| without_number(whole)).trim_start();
     let boxes = [("[ ] ", false), ("[x] ", true), ("[X] ", true)];
     let boxed = boxes.into_iter().find_map(|(tick, ticked)| Some((text.strip_prefix(tick)?, Some(ticked))));
     let (text, ticked) = boxed.unwrap_or((text, None));
@@ -93,7 +89,7 @@ pub(super) fn own_text<'m>(message: &FinalMessage<'m>, item: &ListItem) -> OwnTe
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let bare = line.trim_start();
         let own = heading_severity(line).is_some() || inline_severity::begins_with_severity(line);
-        let foreign = own || verdict_line::begins_verdict(bare) || parse_nonce_comment(bare).is_some();
+        let foreign = own || markdown::begins_verdict(bare) || parse_nonce_comment(bare).is_some();
         if number > 0 && foreign {
             break;
         }
@@ -112,10 +108,10 @@ pub(super) fn heading_severity(line: &str) -> Option<Severity> {
     let mut found = None;
     let mut denied = false;
     let bare = without_parentheses(line);
-    if sections::requires_changes(&bare) {
+    if wording::requires_changes(&bare) {
         return Some(Severity::Critical);
     }
-    for word in bare.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in words(&bare) {
         if let Some(severity) = inline_severity::severity_word(word) {
             found = found.max(Some(if denied { Severity::Minor } else { severity }));
         } else if word.eq_ignore_ascii_case("non") {
@@ -155,30 +151,47 @@ fn without_parentheses(line: &str) -> String {
 }
 
 fn is_filler(word: &str) -> bool {
-    const FILLERS: [&str; 22] = [
-        "issue",
-        "issues",
-        "finding",
-        "findings",
-        "problem",
-        "problems",
-        "bug",
-        "bugs",
-        "concern",
-        "concerns",
-        "severity",
-        "priority",
-        "risk",
-        "items",
-        "improvements",
-        "notes",
-        "comments",
-        "remarks",
-        "things",
-        "and",
-        "or",
-        "other",
-    ];
+    const FILLERS: &str = "issue issues finding findings problem problems bug bugs concern concerns severity \
+        priority risk items improvements notes comments remarks things and or other";
     let number = word.bytes().all(|byte| byte.is_ascii_digit()) && word != "0";
-    number || FILLERS.iter().any(|filler| filler.eq_ignore_ascii_case(word))
+    number || is_listed(word, FILLERS)
+}
+
+/// Parses a field into its lower-case name and its value.
+pub(super) fn field_of(line: &str) -> Option<(String, &str)> {
+    const LONGEST: usize = 12;
+    let bare = line.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '-' | '+'));
+    let end = bare.find(|c: char| !c.is_ascii_alphabetic()).filter(|end| (1..=LONGEST).contains(end))?;
+    let value = bare[end..].trim_start_matches(['*', '_', '(', ')', 's']).strip_prefix(':')?;
+    Some((bare[..end].to_ascii_lowercase(), value.trim_start_matches(['*', '_', ' '])))
+}
+
+pub(super) fn is_field(line: &str) -> bool {
+    const FIELDS: &str = "file files location locations path where line lines severity priority level";
+    field_of(line).is_some_and(|(name, _)| is_listed(&name, FIELDS))
+}
+
+/// The length of an item's text before its fields.
+pub(super) fn head_length(text: &str) -> usize {
+    let mut length = 0;
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        if number > 0 && is_field(line) {
+            break;
+        }
+        length += line.len();
+    }
+    length
+}
+
+/// Parses `File: src/a.rs`, whose line may be in the next field.
+pub(super) fn named_file(line: &str) -> Option<LocationMention> {
+    let (name, value) = field_of(line)?;
+    let is_place = ["file", "location", "path", "where"].iter().any(|place| name.starts_with(place));
+    is_place.then(|| location::find_file(value)).flatten()
+}
+
+pub(super) fn line_number(value: &str) -> Option<u32> {
+    let digits = value.trim_start_matches(['L', '`']);
+    let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+    digits[..length].parse().ok()
 }

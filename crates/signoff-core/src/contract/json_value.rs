@@ -6,6 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::wording::is_listed;
 use crate::review::{Severity, Violation, ViolationCode};
 
 /// Maximum nesting depth. It also limits how often a hostile text is parsed again.
@@ -33,13 +34,20 @@ impl JsonValue {
 
     fn rejection_within(&self) -> Option<&str> {
         let Self::Object(object) = self else { return self.nested_rejection() };
-        let verdict = object.keys.get_key_value("verdict").filter(|(key, value)| denies(key, value));
-        let verdict = || verdict.map(|(key, _)| key.as_str());
+        let verdict = || object.get("verdict").filter(|value| denies("verdict", value)).map(|_| "verdict");
         object.rejection().or_else(verdict).or_else(|| self.nested_rejection())
     }
 
+    pub fn as_object(&self) -> Option<&JsonObject> {
+        if let Self::Object(object) = self { Some(object) } else { None }
+    }
+
+    pub fn as_array(&self) -> Option<&[Self]> {
+        if let Self::Array(values) = self { Some(values) } else { None }
+    }
+
     pub fn is_object(&self) -> bool {
-        matches!(self, Self::Object(_))
+        self.as_object().is_some()
     }
 
     /// The type for error messages.
@@ -95,17 +103,13 @@ impl JsonObject {
     /// The same for an object that is not an answer. Fewer keys count, because such objects often describe the
     /// status or errors of other things.
     pub fn rejection(&self) -> Option<&str> {
+        let denied = |key: &str, value: &JsonValue| *value == JsonValue::Bool(false) && REJECTIONS.contains(&key);
+        let listed = |key: &str, value: &JsonValue| {
+            let values = value.as_array().filter(|_| PROBLEMS.contains(&key));
+            values.is_some_and(|values| values.iter().any(JsonValue::is_object))
+        };
         let mut keys = self.keys.iter();
-        keys.find(|(key, value)| match value {
-            JsonValue::Bool(false) => REJECTIONS.contains(&key.as_str()),
-            JsonValue::Array(values) => PROBLEMS.contains(&key.as_str()) && values.iter().any(JsonValue::is_object),
-            JsonValue::Null
-            | JsonValue::Bool(true)
-            | JsonValue::Number(_)
-            | JsonValue::Text(_)
-            | JsonValue::Object(_) => false,
-        })
-        .map(|(key, _)| key.as_str())
+        keys.find(|(key, value)| denied(key, value) || listed(key, value)).map(|(key, _)| key.as_str())
     }
 
     /// Whether any of its strings is a severity.
@@ -128,22 +132,8 @@ const OUTCOMES: [&str; 4] = ["verdict", "status", "result", "decision"];
 const PROBLEMS: [&str; 7] = ["issues", "findings", "error", "errors", "problems", "blockers", "violations"];
 
 /// Outcomes in favour of the work, or that only say that the review is complete.
-const GOOD: [&str; 14] = [
-    "pass",
-    "passed",
-    "approved",
-    "approve",
-    "ok",
-    "okay",
-    "success",
-    "clean",
-    "lgtm",
-    "done",
-    "complete",
-    "completed",
-    "finished",
-    "reviewed",
-];
+const GOOD: &str = "pass passed approved approve ok okay success clean lgtm done complete completed finished \
+    reviewed";
 
 fn denies(key: &str, value: &JsonValue) -> bool {
     let key: String = key.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
@@ -155,7 +145,7 @@ fn denies(key: &str, value: &JsonValue) -> bool {
         JsonValue::Array(values) => values.is_empty(),
         JsonValue::Object(object) => object.keys.is_empty(),
     };
-    let good = |text: &String| GOOD.iter().any(|good| good.eq_ignore_ascii_case(text.trim()));
+    let good = |text: &String| is_listed(text.trim(), GOOD);
     if JUDGEMENTS.contains(&key.as_str()) {
         !matches!(value, JsonValue::Null | JsonValue::Bool(true))
     } else if OUTCOMES.contains(&key.as_str()) {
@@ -250,21 +240,15 @@ impl JsonSeed<'_> {
         if self.depth > 0 || !ANSWER_KEYS.contains(&key) {
             return;
         }
-        let text = match value {
-            JsonValue::Text(text) => text.trim().to_owned(),
+        let text = if let JsonValue::Text(text) = value {
+            text.trim()
+        } else if key == "commit" && *value != JsonValue::Null {
             // A value that is not a string names no commit, so it never matches the one under review.
-            JsonValue::Bool(_) | JsonValue::Number(_) | JsonValue::Array(_) | JsonValue::Object(_)
-                if key == "commit" =>
-            {
-                value.type_name().to_owned()
-            }
-            JsonValue::Null
-            | JsonValue::Bool(_)
-            | JsonValue::Number(_)
-            | JsonValue::Array(_)
-            | JsonValue::Object(_) => return,
+            value.type_name()
+        } else {
+            return;
         };
-        self.seen.keys.borrow_mut().insert(key.to_owned(), Some(text));
+        self.seen.keys.borrow_mut().insert(key.to_owned(), Some(text.to_owned()));
     }
 
     fn record_key(self, key: &str) {
@@ -311,10 +295,6 @@ impl<'de> Visitor<'de> for JsonSeed<'_> {
 
     fn visit_str<E: Error>(self, value: &str) -> Result<JsonValue, E> {
         Ok(JsonValue::Text(value.to_owned()))
-    }
-
-    fn visit_string<E: Error>(self, value: String) -> Result<JsonValue, E> {
-        Ok(JsonValue::Text(value))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<JsonValue, A::Error> {

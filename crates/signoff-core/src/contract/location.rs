@@ -11,43 +11,12 @@ pub(super) struct LocationMention {
 }
 
 /// Files that are usually named without a directory or extension.
-const BARE_NAMES: [&str; 32] = [
-    "Makefile",
-    "makefile",
-    "GNUmakefile",
-    "Dockerfile",
-    "Containerfile",
-    "Justfile",
-    "justfile",
-    "Rakefile",
-    "Gemfile",
-    "Procfile",
-    "Jenkinsfile",
-    "Vagrantfile",
-    "Brewfile",
-    "Podfile",
-    "Pipfile",
-    "Fastfile",
-    "Caddyfile",
-    "Tiltfile",
-    "Snakefile",
-    "LICENSE",
-    "LICENCE",
-    "COPYING",
-    "NOTICE",
-    "README",
-    "CHANGELOG",
-    "CONTRIBUTING",
-    "AUTHORS",
-    "CODEOWNERS",
-    "VERSION",
-    "BUILD",
-    "WORKSPACE",
-    "PKGBUILD",
-];
+const BARE_NAMES: &str = "Makefile makefile GNUmakefile Dockerfile Containerfile Justfile justfile Rakefile \
+    Gemfile Procfile Jenkinsfile Vagrantfile Brewfile Podfile Pipfile Fastfile Caddyfile Tiltfile Snakefile LICENSE \
+    LICENCE COPYING NOTICE README CHANGELOG CONTRIBUTING AUTHORS CODEOWNERS VERSION BUILD WORKSPACE PKGBUILD";
 
 /// Top-level domains: `example.com:443` is not a location.
-const DOMAINS: [&str; 11] = ["com", "org", "net", "edu", "gov", "io", "dev", "cloud", "local", "localhost", "internal"];
+const DOMAINS: &str = "com org net edu gov io dev cloud local localhost internal";
 
 /// Maximum lengths. Longer words are not paths, and the limits keep the search linear.
 const LONGEST: usize = 1024;
@@ -205,7 +174,7 @@ fn with_trailing_line(word: &str, offset: usize, behind: &str) -> Option<Locatio
 }
 
 fn is_file_name(word: &str) -> bool {
-    has_ending(word) || BARE_NAMES.contains(&word)
+    has_ending(word) || BARE_NAMES.split(' ').any(|name| name == word)
 }
 
 fn has_ending(word: &str) -> bool {
@@ -215,7 +184,9 @@ fn has_ending(word: &str) -> bool {
 fn is_path(word: &str) -> bool {
     let has_directory = word.contains(['/', '\\']);
     let named = word.contains(char::is_alphabetic) && !word.contains("//") && !word.ends_with(['(', ')']);
-    let host = word.rsplit_once('.').is_some_and(|(name, ending)| !name.is_empty() && DOMAINS.contains(&ending));
+    let host = word
+        .rsplit_once('.')
+        .is_some_and(|(name, ending)| !name.is_empty() && DOMAINS.split(' ').any(|domain| domain == ending));
     named && (has_directory || (is_file_name(word) && (!host || word.starts_with('.'))))
 }
 

@@ -7,11 +7,9 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 use super::message::trimmed;
 use super::xml_tree;
 
-mod html;
-mod hunk;
+mod quotation;
 
-use html::{HtmlQuotation, QuotingTag};
-use hunk::Hunks;
+use quotation::{HtmlQuotation, Hunks, QuotingTag};
 
 /// The kind of markup that makes a piece of text quoted rather than the reviewer's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +81,7 @@ impl MarkdownStructure {
         let said = |tag: &QuotingTag| {
             covering(&outline.comments, tag.range.start).is_none() && !outline.is_in_element(tag.range.start)
         };
-        outline.quotations = html::quotations(tags.into_iter().filter(said), text);
+        outline.quotations = quotation::quotations(tags.into_iter().filter(said), text);
         outline
     }
 
@@ -254,7 +252,7 @@ impl StructureBuilder<'_> {
         } else if matches!(event, Event::InlineHtml(_)) {
             let comment = self.text[range.clone()].starts_with("<!--");
             if !comment && self.markup_depth == 0 {
-                self.tags.extend(html::tags_in(self.text, range.clone()));
+                self.tags.extend(quotation::tags_in(self.text, range.clone()));
             }
             self.push_markup(range, if comment { MarkupKind::Comment } else { MarkupKind::Html });
         }
@@ -267,7 +265,7 @@ impl StructureBuilder<'_> {
         if let Some(shown) = markup_of(tag) {
             if shown == MarkupKind::Html && self.markup_depth == 0 {
                 self.comments_in(range.clone());
-                self.tags.extend(html::tags_in(self.text, range.clone()));
+                self.tags.extend(quotation::tags_in(self.text, range.clone()));
             }
             self.push_markup(range, shown);
             self.markup_depth += 1;

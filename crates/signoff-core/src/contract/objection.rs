@@ -5,13 +5,14 @@ use std::ops::Range;
 
 use super::candidates::{AnswerCandidate, CandidateKind};
 use super::markdown_structure::MarkupKind;
-use super::message::{self, FinalMessage};
+use super::message::{self, FinalMessage, lines_from};
 use super::reader::{self, ReviewEntry};
+use super::wording::{is_listed, without_number};
 use super::{
-    ReviewRequest, candidates, item, json, json_text, labelled, markdown, prefix, retraction, sections, severity, xml,
-    xml_tree,
+    ReviewRequest, candidates, inline_severity, item, json, location, markdown, prefix, retraction, severity, wording,
+    xml, xml_tree,
 };
-use crate::review::{Review, Violation, ViolationCode};
+use crate::review::{Review, Severity, Violation, ViolationCode};
 
 /// Returns the review. An approval is a violation if anything in the message objects.
 pub(super) fn check_objections(
@@ -67,7 +68,7 @@ fn objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violatio
     }
     // If the approval is fenced or the refusal has the nonce, a fenced refusal is not an example.
     let is_fenced = |one: &AnswerCandidate| message.structure().markup_at(one.offset) == Some(MarkupKind::Code);
-    let fenced = candidates.iter().any(|one| one.kind.is_answer() && approves(one) && is_fenced(one));
+    let fenced = candidates.iter().any(|one| one.kind.is_answer() && one.approves() == Some(true) && is_fenced(one));
     let counts = |one: &AnswerCandidate| {
         is_outside_code(message, one) || (is_fenced(one) && (fenced || one.binding.has_nonce_of(ask)))
     };
@@ -83,14 +84,10 @@ fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<Ans
     found.extend(xml::candidates_or_prefix(message, ask)?);
     found.extend(markdown::candidates(message, ask)?);
     // A list of issues below the bar was read above and is not a denial.
-    let accepted: Vec<usize> = found.iter().filter(|one| approves(one)).map(|one| one.offset).collect();
+    let accepted: Vec<usize> = found.iter().filter(|one| one.approves() == Some(true)).map(|one| one.offset).collect();
     let json = json::candidates(message, ask)?;
     found.extend(json.into_iter().filter(|one| !one.kind.is_objection() || !accepted.contains(&one.offset)));
     Ok(found)
-}
-
-fn approves(candidate: &AnswerCandidate) -> bool {
-    candidate.answer.as_ref().is_ok_and(|review| review.verdict.approves())
 }
 
 fn opposed(offset: usize) -> Violation {
@@ -136,7 +133,7 @@ fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation
     let blocks = |entry: &ReviewEntry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
     let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
     let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
-    let finding = finding.or_else(|| labelled::first_blocking(&prose, ask));
+    let finding = finding.or_else(|| first_labelled(&prose, ask));
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
     finding.or_else(refusal).map(opposed)
 }
@@ -144,16 +141,13 @@ fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation
 /// The first paragraph below a heading such as `### Critical issues`, unless it says that there are none.
 fn paragraph_below_label(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize> {
     let mut below_label = false;
-    let mut start = 0;
-    for line in prose.text().split_inclusive('\n') {
-        let at = start + (line.len() - line.trim_start().len());
-        start += line.len();
-        let bare = line.trim();
+    for line in lines_from(prose.text(), 0) {
+        let (at, bare) = (line.text_start(), line.text.trim());
         if bare.is_empty() || prose.structure().markup_at(at).is_some() {
             continue;
         }
         let is_text = !item::is_heading(bare) && !prose.structure().has_item_at(at);
-        if below_label && is_text && !sections::says_none(bare) {
+        if below_label && is_text && !wording::says_none(bare) {
             return Some(at);
         }
         below_label = item::heading_severity(bare).is_some_and(|severity| ask.fail_on.is_reached_by(severity));
@@ -174,8 +168,8 @@ pub(super) fn note_contains_objection(text: &str, ask: &ReviewRequest) -> bool {
 /// The message with JSON texts, review elements and HTML tags replaced by white space.
 fn prose(message: &FinalMessage<'_>) -> String {
     let text = message.text();
-    let is_answer = |json: &json_text::JsonText| json.value.is_ok() && text[json.range.clone()].contains('{');
-    let json = json_text::scan(text).filter(is_answer).map(|json| json.range);
+    let is_answer = |json: &json::JsonText| json.value.is_ok() && text[json.range.clone()].contains('{');
+    let json = json::scan(text).filter(is_answer).map(|json| json.range);
     let whole = xml_tree::scan(text).filter(|(_, attempt)| attempt.root.is_ok());
     let elements = whole.map(|(start, attempt)| start..start + attempt.length);
     let mut prose = blanked(text, json.chain(elements)).into_bytes();
@@ -209,4 +203,171 @@ fn blank_tags(bytes: &mut [u8], message: &FinalMessage<'_>) {
             bytes[end] = b'\n';
         }
     }
+}
+
+/// The first line in which one part is only a label whose severity reaches the bar and another part describes it:
+/// `src/a.rs:6: critical: …`, `P1: …`, `Must fix: …`, `| 🔴 Critical | src/a.rs | … |`, `**Severity:** Important`. A
+/// known finding or a location with a state such as `not fixed` counts too.
+fn first_labelled(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize> {
+    let text = prose.text();
+    // Whether the current table has a severity column.
+    let mut graded = false;
+    lines_from(text, 0).find_map(|one| {
+        let at = one.text_start();
+        let line = LabelledLine::new(one.text.trim());
+        let is_row = line.text.starts_with('|');
+        graded &= is_row;
+        let is_header = is_row && is_delimiter(&text[one.range().end..]);
+        let is_said = |part: usize| prose.structure().markup_at(at + part).is_none();
+        let blocks = !is_header && is_said(0) && line.blocks(graded, is_said, ask);
+        graded |= is_row && line.parts.iter().any(|part| names_severity(&line.text[part.clone()]));
+        blocks.then_some(at)
+    })
+}
+
+/// Whether the next line is the delimiter row of a table: `|---|:--|`.
+fn is_delimiter(rest: &str) -> bool {
+    let line = rest.split('\n').next().unwrap_or_default().trim();
+    line.contains("--") && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
+}
+
+/// A part that states a severity.
+struct SeverityLabel {
+    part: usize,
+    severity: Severity,
+}
+
+/// A line and its parts: the text between separators, without the signs around it.
+struct LabelledLine {
+    text: String,
+    parts: Vec<Range<usize>>,
+    /// The first part that contains a letter.
+    lead: usize,
+}
+
+const SEPARATORS: [char; 10] = ['|', ':', '[', ']', '(', ')', '—', '–', '*', '_'];
+
+impl LabelledLine {
+    fn new(line: &str) -> Self {
+        // A dash between blanks, with the same number of bytes.
+        let text = line.replace(" - ", "—");
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for part in text.split_inclusive(SEPARATORS) {
+            let bare = part.trim_start_matches(|c: char| !c.is_alphanumeric());
+            let begin = start + (part.len() - bare.len());
+            let length = bare.trim_end_matches(|c: char| !c.is_alphanumeric()).len();
+            parts.extend((length > 0).then_some(begin..begin + length));
+            start += part.len();
+        }
+        let has_letter = |part: &Range<usize>| text[part.clone()].contains(char::is_alphabetic);
+        let lead = parts.iter().position(has_letter).unwrap_or_default();
+        Self { text, parts, lead }
+    }
+
+    fn part(&self, index: usize) -> Option<&str> {
+        self.parts.get(index).map(|part| &self.text[part.clone()])
+    }
+
+    fn blocks(&self, graded: bool, is_said: impl Fn(usize) -> bool, ask: &ReviewRequest) -> bool {
+        let label = |part: usize| {
+            let weak = || self.weak_label(part).filter(|_| is_said(self.parts[part].start));
+            Some(SeverityLabel { part, severity: self.label(part, graded).or_else(weak)? })
+        };
+        let labels: Vec<SeverityLabel> = (0..self.parts.len()).filter_map(label).collect();
+        let worst = labels.iter().map(|label| label.severity).max();
+        let is_below = worst.is_some_and(|severity| !ask.fail_on.is_reached_by(severity));
+        let labelled = worst.is_some() && self.is_described(&labels) && !self.is_negated(&labels);
+        !is_below && (labelled || self.is_open(ask)) && !wording::reports_fixed(&self.text)
+    }
+
+    /// The severity of a part that can only be a label: `critical`, or any other severity after `Severity:` or in a
+    /// severity column.
+    fn label(&self, index: usize, graded: bool) -> Option<Severity> {
+        const LABELS: [&str; 7] = ["critical", "blocker", "blocking", "severe", "p0", "p1", "must fix"];
+        let part = without_number(self.part(index)?);
+        if LABELS.iter().any(|label| label.eq_ignore_ascii_case(part)) {
+            return Some(Severity::Critical);
+        }
+        let named = || index.checked_sub(1).and_then(|index| self.part(index)).is_some_and(names_severity);
+        severity_of(part).filter(|_| graded || named())
+    }
+
+    /// The severity of a part with a word such as `high` in the position of a label: at the start of the line, in
+    /// brackets, as `HIGH:`, or as `— Important —`. A heading is not a label; it applies to the lines below it.
+    fn weak_label(&self, index: usize) -> Option<Severity> {
+        let part = without_number(self.part(index)?);
+        let last = part.rsplit(' ').next().unwrap_or_default();
+        let severity = inline_severity::severity_word(last).or_else(|| severity_of(part))?;
+        let (before, after) = (self.gap(index), self.gap(index + 1));
+        let shouted = last.bytes().all(|byte| byte.is_ascii_uppercase()) && after.starts_with(':');
+        let of_problem = || index.checked_sub(1).and_then(|index| self.part(index)).is_some_and(wording::names_problem);
+        let bracketed = before.contains('[') || (before.contains('(') && of_problem());
+        let bracketed = bracketed && after.starts_with([']', ')', '*', '_']);
+        let apart = |gap: &str| gap.contains(['|', '—', '–', '(', ')']);
+        let telling = matches!(part, "Important" | "Major") && apart(before) && apart(after);
+        let bare = severity_of(part).is_some() && (index == self.lead || bracketed || telling);
+        ((shouted || bare) && item::heading_severity(&self.text).is_none()).then_some(severity)
+    }
+
+    /// The text between a part and the one before it.
+    fn gap(&self, index: usize) -> &str {
+        let start = index.checked_sub(1).and_then(|index| self.parts.get(index)).map_or(0, |part| part.end);
+        let end = self.parts.get(index).map_or(self.text.len(), |part| part.start);
+        &self.text[start..end]
+    }
+
+    /// Whether the line describes the label, or states that the label is the severity of something above it.
+    fn is_described(&self, labels: &[SeverityLabel]) -> bool {
+        let is_label = |index: &usize| labels.binary_search_by_key(index, |label| label.part).is_ok();
+        let mut others = (0..self.parts.len()).filter(|index| !is_label(index));
+        others.any(|index| {
+            let part = self.part(index).unwrap_or_default();
+            if names_severity(part) { labels.len() == 1 } else { part.contains(char::is_alphabetic) }
+        }) || labels.iter().any(|label| self.part(label.part).is_some_and(|part| part.contains(", ")))
+    }
+
+    /// Whether a part says that there is nothing or that it is done: `Critical: 0, Important: 0`, `| … | Fixed |`.
+    fn is_negated(&self, labels: &[SeverityLabel]) -> bool {
+        let denies = |part: &str| {
+            inline_severity::says_nothing(part)
+                || wording::is_aside(part)
+                || wording::is_done_word(without_number(part))
+        };
+        let counted = |label: &SeverityLabel| {
+            let next = self.part(label.part + 1).and_then(|part| part.split(',').next());
+            next.is_some_and(inline_severity::says_nothing)
+        };
+        self.parts.iter().any(|part| denies(&self.text[part.clone()])) || labels.iter().all(counted)
+    }
+
+    /// Whether the line names a location or a known finding and gives it an unresolved state.
+    fn is_open(&self, ask: &ReviewRequest) -> bool {
+        const OPEN: &str = "open|still open|still there|still present|unresolved|unfixed|\
+            not fixed|not resolved|not addressed";
+        let parts = || (0..self.parts.len()).filter_map(|index| self.part(index));
+        let is_state = |part: &str| OPEN.split('|').any(|state| state.eq_ignore_ascii_case(part));
+        let is_below = |part: &str| severity_of(part).is_some_and(|severity| !ask.fail_on.is_reached_by(severity));
+        ask.fail_on.is_reached_by(Severity::Critical)
+            && parts().any(is_state)
+            && !parts().any(is_below)
+            && (wording::contains_finding_id(&self.text) || location::find(&self.text).is_some())
+    }
+}
+
+/// The severity of a part that is only its word, perhaps with a noun: `High`, `Medium severity`, `P2`.
+fn severity_of(part: &str) -> Option<Severity> {
+    let (word, noun) = part.split_once([' ', '-']).unwrap_or((part, "severity"));
+    let severity = match word {
+        "P2" => Some(Severity::Important),
+        "P3" => Some(Severity::Minor),
+        _ => inline_severity::severity_word(word),
+    };
+    severity.filter(|_| is_listed(noun, "severity priority issue bug finding"))
+}
+
+/// Whether a part ends with the name of the next one: `Severity`, `The key is wrong. Severity`.
+fn names_severity(part: &str) -> bool {
+    let last = part.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    is_listed(last, "severity priority")
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::ReviewRequest;
 use super::candidates::{self, AnswerCandidate, CandidateKind, parse_nonce_comment};
-use super::message::FinalMessage;
+use super::message::{FinalMessage, MessageLine, lines_from};
 use super::xml::{verdict_word, words};
 use super::{inline_severity, reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
@@ -61,33 +61,22 @@ fn emphasised_word(line: &str) -> Option<&'static str> {
 
 /// The first later unquoted line that begins with another verdict word.
 fn contradiction(message: &FinalMessage<'_>, from: usize, word: &str) -> Option<(usize, &'static str)> {
-    let text = message.text();
-    let mut start = from;
-    for line in text[from..].split_inclusive('\n') {
-        let at = start + (line.len() - line.trim_start().len());
-        start += line.len();
-        let Some(other) = emphasised_word(line).filter(|other| *other != word) else { continue };
-        if message.structure().markup_at(at).is_none() {
-            return Some((at, other));
-        }
-    }
-    None
+    lines_from(message.text(), from).find_map(|line| {
+        let other = emphasised_word(line.text).filter(|other| *other != word)?;
+        message.structure().markup_at(line.text_start()).is_none().then_some((line.text_start(), other))
+    })
 }
 
 /// The first unquoted line that begins with `ISSUES:` and names an issue or introduces a list.
 pub(super) fn issues_line(message: &FinalMessage<'_>) -> Option<usize> {
-    let mut start = 0;
-    for line in message.text().split_inclusive('\n') {
-        let at = start + (line.len() - line.trim_start().len());
-        start += line.len();
-        let below = message.text().len() - message.text()[start..].trim_start().len();
-        let named = line.split_once(':').is_some_and(|(_, rest)| rest.contains(char::is_alphanumeric))
-            || message.structure().has_item_at(below);
-        if named && emphasised_word(line) == Some("ISSUES") && message.structure().markup_at(at).is_none() {
-            return Some(at);
-        }
-    }
-    None
+    let text = message.text();
+    let names_issue = |line: &MessageLine<'_>| {
+        let below = text.len() - text[line.range().end..].trim_start().len();
+        let is_named = line.text.split_once(':').is_some_and(|(_, rest)| rest.contains(char::is_alphanumeric));
+        emphasised_word(line.text) == Some("ISSUES") && (is_named || message.structure().has_item_at(below))
+    };
+    let mut offsets = lines_from(text, 0).filter(names_issue).map(|line| line.text_start());
+    offsets.find(|offset| message.structure().markup_at(*offset).is_none())
 }
 
 fn review(message: &FinalMessage<'_>, start: usize, word: &str, ask: &ReviewRequest) -> Result<Review, Violation> {

@@ -2,17 +2,17 @@
 //! gets the severity of the heading above it and the fields and paragraphs below it.
 
 mod body;
-mod field;
 
 use std::ops::Range;
 
-use field::{field_of, head_length, is_field, named_file, number};
-
 use super::candidates::parse_nonce_comment;
-use super::item::{self, OwnText, ReviewItem, heading_severity, is_heading, joined};
+use super::item::{
+    self, OwnText, ReviewItem, field_of, head_length, heading_severity, is_field, is_heading, joined, line_number,
+    named_file,
+};
 use super::markdown_structure::{ListItem, MarkupKind};
-use super::message::FinalMessage;
-use super::{inline_severity, location, resolved, sections, verdict_line};
+use super::message::{FinalMessage, lines_from};
+use super::{inline_severity, location, markdown, wording};
 use crate::review::Severity;
 
 /// One statement of a review.
@@ -177,13 +177,11 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
 
     fn lines(&mut self, to: usize) {
         let text = self.message.text();
-        let mut start = self.done.min(to);
+        let from = self.done.min(to);
         self.done = to.max(self.done);
         self.numbering.look_ahead(&text[to..]);
-        for line in text[start..to].split_inclusive('\n') {
-            let begin = start;
-            let at = start + (line.len() - line.trim_start().len());
-            start += line.len();
+        for one in lines_from(&text[..to], from) {
+            let (begin, at, line) = (one.start, one.text_start(), one.text);
             let shown = self.message.structure().markup_at(at);
             if line.trim().is_empty() || shown == Some(MarkupKind::Comment) {
                 let whole = line.ends_with('\n') && (begin == 0 || text[..begin].ends_with('\n'));
@@ -208,9 +206,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
     fn continues(&self, begin: usize, line: &str, shown: Option<MarkupKind>) -> bool {
         let bare = line.trim();
         let own = || {
-            heading_severity(bare).is_some()
-                || inline_severity::tag(bare).is_some()
-                || verdict_line::begins_verdict(bare)
+            heading_severity(bare).is_some() || inline_severity::tag(bare).is_some() || markdown::begins_verdict(bare)
         };
         self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Item)
             && begin < self.top.0
@@ -230,7 +226,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
         if level > 0 && line[level..].starts_with(' ') {
             self.heading(at, line, level);
-        } else if verdict_line::begins_verdict(line) {
+        } else if markdown::begins_verdict(line) {
             self.flush();
             self.end_label(style(line));
             (self.aside, self.title, self.below_label) = (AsideScope::No, None, false);
@@ -259,11 +255,11 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
 
     /// Reads a line that introduces others without being a `#` heading: `**Strengths**`, `I checked:`.
     fn lead(&mut self, at: usize, line: &str) {
-        let is_aside = sections::is_aside(line);
+        let is_aside = wording::is_aside(line);
         if line.split_whitespace().count() <= SHORT {
             self.flush();
             self.end_label(style(line));
-            self.under_notes = sections::is_notes_heading(line);
+            self.under_notes = wording::is_notes_heading(line);
             self.aside = AsideScope::No;
         }
         if style(line) == LabelStyle::Bold && !is_aside {
@@ -272,7 +268,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         }
         if is_aside {
             self.aside = AsideScope::Lead;
-        } else if !matches!(self.aside, AsideScope::Section(_)) || sections::names_problem(line) {
+        } else if !matches!(self.aside, AsideScope::Section(_)) || wording::names_problem(line) {
             self.aside = AsideScope::No;
         }
     }
@@ -280,17 +276,14 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
     fn heading(&mut self, at: usize, line: &str, level: usize) {
         self.flush();
         (self.label, self.title) = (None, None);
-        let within =
-            matches!(self.aside, AsideScope::Section(above) if above < level) && !sections::names_problem(line);
+        let within = matches!(self.aside, AsideScope::Section(above) if above < level) && !wording::names_problem(line);
         if !within {
-            self.aside = if sections::is_aside(line) { AsideScope::Section(level) } else { AsideScope::No };
+            self.aside = if wording::is_aside(line) { AsideScope::Section(level) } else { AsideScope::No };
         }
-        self.under_notes = sections::is_notes_heading(line);
+        self.under_notes = wording::is_notes_heading(line);
         self.sections.retain(|(above, _)| *above < level);
         let title = line.trim_start_matches('#').trim_start();
-        let numbered = title.trim_start_matches(|c: char| c.is_ascii_digit());
-        let unnumbered = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < title.len());
-        let title = unnumbered.map_or(title, str::trim_start);
+        let title = wording::without_number(title);
         let inherited = self.announced();
         let announced = heading_severity(line);
         let entry = announced
@@ -358,7 +351,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         let titled = self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Heading);
         if is_field(bare) && self.open.is_some() && (inner || titled) {
             bare.lines().for_each(|line| self.field(line));
-        } else if titled && sections::is_detail(bare) {
+        } else if titled && wording::is_detail(bare) {
             self.detail(item, &own);
         } else if !(inner && self.add_nested(item, &own)) {
             if item.depth == 0 {
@@ -439,9 +432,9 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         }
         let (aside, noted) = (self.aside != AsideScope::No, self.under_notes);
         let text = &self.message.text()[range.clone()];
-        let recounts = sections::reports_fixed(text)
-            || (aside && sections::contains_finding_id(text))
-            || resolved::is_marked_done(text);
+        let recounts = wording::reports_fixed(text)
+            || (aside && wording::contains_finding_id(text))
+            || wording::is_marked_done(text);
         self.open = Some(ReviewEntry {
             item,
             range,
@@ -460,7 +453,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
             open.item.place = location::find(line).or_else(|| named_file(line));
         } else if let Some(place) = open.item.place.as_mut().filter(|place| place.line.is_none()) {
             place.line =
-                field_of(line).filter(|(name, _)| name.starts_with("line")).and_then(|(_, value)| number(value));
+                field_of(line).filter(|(name, _)| name.starts_with("line")).and_then(|(_, value)| line_number(value));
         }
         if let Some((severity, _)) = field_of(line)
             .filter(|(name, _)| matches!(name.as_str(), "severity" | "priority" | "level"))

@@ -13,7 +13,7 @@ const VERSION: u32 = 1;
 
 /// The result of parsing one answer. `parse` prints it and `merge-reviews` reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "Incoming", into = "Outgoing")]
+#[serde(try_from = "ReviewJson", into = "Outgoing")]
 pub struct ParseReport {
     review: Review,
     violation: Option<Violation>,
@@ -57,19 +57,26 @@ impl ParseReport {
 #[serde(untagged)]
 enum Outgoing {
     Violated { version: u32, reviewer: ReviewerName, role: ReviewerKind, verdict: &'static str, violation: Violation },
-    Read(Box<OutgoingReview>),
+    Read(Box<ReviewJson>),
 }
 
-#[derive(Serialize)]
-struct OutgoingReview {
+/// A review as JSON. Of an incoming one, only the fields that a merge needs are required.
+#[derive(Serialize, Deserialize)]
+struct ReviewJson {
     version: u32,
-    reviewer: ReviewerName,
-    role: ReviewerKind,
-    verdict: &'static str,
+    reviewer: Option<ReviewerName>,
+    role: Option<ReviewerKind>,
+    verdict: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violation: Option<Violation>,
+    #[serde(default)]
     confidence: Confidence,
-    findings: Vec<Finding>,
+    findings: Option<Vec<Finding>>,
+    #[serde(default)]
     minor: Vec<Note>,
+    #[serde(default)]
     checked: Vec<String>,
+    #[serde(default)]
     summary: String,
     follow_up_prompt: Option<String>,
     interpreted_intent: Option<String>,
@@ -84,53 +91,28 @@ impl From<ParseReport> for Outgoing {
             let Review { reviewer, kind: role, .. } = review;
             return Self::Violated { version, reviewer, role, verdict, violation };
         }
-        Self::Read(Box::new(OutgoingReview {
+        Self::Read(Box::new(ReviewJson {
             version,
-            reviewer: review.reviewer,
-            role: review.kind,
-            verdict,
+            reviewer: Some(review.reviewer),
+            role: Some(review.kind),
+            verdict: verdict.to_owned(),
+            violation: None,
             confidence: review.confidence,
-            findings: review.findings,
+            findings: Some(review.findings),
             minor: review.minor,
             checked: review.checked,
             summary: review.summary,
             follow_up_prompt: review.follow_up_prompt,
             interpreted_intent: review.interpreted_intent,
-            intent_satisfied: match review.intent_satisfied {
-                IntentSatisfied::Yes => Some(true),
-                IntentSatisfied::No => Some(false),
-                IntentSatisfied::Unstated => None,
-            },
+            intent_satisfied: review.intent_satisfied.to_option(),
         }))
     }
 }
 
-/// The input format. Only the fields that a merge needs are required.
-#[derive(Deserialize)]
-struct Incoming {
-    version: u32,
-    verdict: String,
-    role: Option<ReviewerKind>,
-    reviewer: Option<ReviewerName>,
-    violation: Option<Violation>,
-    findings: Option<Vec<Finding>>,
-    #[serde(default)]
-    confidence: Confidence,
-    #[serde(default)]
-    minor: Vec<Note>,
-    #[serde(default)]
-    checked: Vec<String>,
-    #[serde(default)]
-    summary: String,
-    follow_up_prompt: Option<String>,
-    interpreted_intent: Option<String>,
-    intent_satisfied: Option<bool>,
-}
-
-impl TryFrom<Incoming> for ParseReport {
+impl TryFrom<ReviewJson> for ParseReport {
     type Error = ReportError;
 
-    fn try_from(report: Incoming) -> Result<Self, ReportError> {
+    fn try_from(report: ReviewJson) -> Result<Self, ReportError> {
         if report.version != VERSION {
             return Err(ReportError::Version(report.version));
         }
@@ -150,11 +132,7 @@ impl TryFrom<Incoming> for ParseReport {
             summary: report.summary,
             follow_up_prompt: report.follow_up_prompt,
             interpreted_intent: report.interpreted_intent,
-            intent_satisfied: match report.intent_satisfied {
-                Some(true) => IntentSatisfied::Yes,
-                Some(false) => IntentSatisfied::No,
-                None => IntentSatisfied::Unstated,
-            },
+            intent_satisfied: IntentSatisfied::from_option(report.intent_satisfied),
             ..Review::new(reviewer, kind, verdict(&report.verdict)?)
         };
         Ok(Self { review, violation: None })

@@ -7,13 +7,43 @@ use std::ops::Range;
 
 use super::candidates::{AnswerCandidate, CandidateKind};
 use super::markdown_structure::MarkupKind;
-use super::message::FinalMessage;
-use super::{ReviewRequest, sections};
+use super::message::{FinalMessage, lines_from};
+use super::{ReviewRequest, wording};
 use crate::review::{Violation, ViolationCode};
 
-mod phrases;
+/// Phrases that contradict an approval anywhere in the text, one in each line. A phrase is a sequence of words: `a|b`
+/// is one of several, `a*` a word with this prefix, `~` up to four [`FILLERS`], `%` up to 16 words that do not settle
+/// a finding, `^` the start of the sentence, `$` its end, and a capital letter one of the [`LISTS`].
+const CONTRADICTIONS: &str = include_str!("text/contradictions.txt");
 
-use phrases::{CONTRADICTIONS, FILLERS, LISTS, REMAINING_FINDINGS, WITHDRAWALS};
+/// Phrases that withdraw an approval before them. The last ones are about findings that remain, and prefixes that
+/// negate themselves: `APPROVED: NO`.
+const WITHDRAWALS: &str = include_str!("text/withdrawals.txt");
+
+/// Lists of words by the capital letter that stands for them in a phrase.
+const LISTS: [(&str, &str); 13] = [
+    ("I", "i we im id ill ive"),
+    ("S", "i we im id this it change changes work diff patch commit branch pr"),
+    ("C", "change changes work diff patch commit branch pr"),
+    ("A", "approval approve approved verdict signoff sign-off lgtm"),
+    ("H", "status assessment conclusion result outcome"),
+    (
+        "K",
+        "fixed resolved addressed verified gone closed done solved refuted withdrawn deferred minor low nit optional",
+    ),
+    ("L", "merge merged merging land landed ship shipped release deploy"),
+    ("N", "not never cannot cant dont wont shouldnt mustnt isnt no couldnt wouldnt nothing none"),
+    ("P", "previous previously earlier last prior old former first round before"),
+    ("R", "reject* fail failed fails denied deny blocked nack veto* disapprov* declin*"),
+    ("T", "changes_requested request_changes needs_discussion needs_work not_approved"),
+    ("V", "verdict decision recommendation"),
+    ("W", "retract* withdraw* withdrew revok* rescind* recant* overturn* unapprov* revers* cancel*"),
+];
+
+/// Words that do not change a phrase: "I must *therefore* reject it", "*the* approval *is hereby* withdrawn".
+const FILLERS: &str = "a above actually again am an and any are as be been but can could do earlier final first \
+    further had has have having hereby i initial is it just like longer more must my need now of off on one overall \
+    please previous prior reason should so some sorry still that the therefore this to want was were will would";
 
 /// The first approval with the right nonce and the first without it, unless they are quoted.
 pub(super) fn approvals<'c>(
@@ -21,10 +51,9 @@ pub(super) fn approvals<'c>(
     ask: &ReviewRequest,
 ) -> impl Iterator<Item = &'c AnswerCandidate> {
     let approving = |carries: bool| {
-        candidates.iter().find(|one| {
-            let approves = one.answer.as_ref().is_ok_and(|review| review.verdict.approves());
-            approves && !one.kind.is_quoted_or_fragment() && one.binding.has_nonce_of(ask) == carries
-        })
+        let counts =
+            |one: &&AnswerCandidate| !one.kind.is_quoted_or_fragment() && one.binding.has_nonce_of(ask) == carries;
+        candidates.iter().find(|one| one.approves() == Some(true) && counts(one))
     };
     [approving(false), approving(true)].into_iter().flatten()
 }
@@ -81,7 +110,7 @@ fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
         let is_said = match shown {
             None | Some(MarkupKind::Html) => true,
             Some(MarkupKind::Link) => !in_target,
-            Some(MarkupKind::InlineCode) => sections::is_in_finding_id(message.text(), at),
+            Some(MarkupKind::InlineCode) => wording::is_in_finding_id(message.text(), at),
             Some(
                 MarkupKind::Code
                 | MarkupKind::Diff
@@ -99,11 +128,7 @@ fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
 /// The sentences of a text, and each line of sentences that span several lines.
 fn sentences(text: &str) -> impl Iterator<Item = Range<usize>> {
     paragraphs(text).flat_map(move |sentence| {
-        let lines = text[sentence.clone()].split_inclusive('\n').scan(sentence.start, |start, line| {
-            let range = *start..*start + line.len();
-            *start = range.end;
-            Some(range)
-        });
+        let lines = lines_from(&text[..sentence.end], sentence.start).map(|line| line.range());
         let lines: Vec<_> = lines.filter(|line| *line != sentence).collect();
         std::iter::once(sentence).chain(lines)
     })
@@ -160,21 +185,21 @@ fn words(sentence: &str) -> Vec<String> {
     let sentence = [" - ", " – ", " — "].iter().fold(sentence.to_owned(), |text, dash| text.replace(dash, ", "));
     let unquoted = sentence.split(['"', '“', '”']).step_by(2);
     let words = unquoted.flat_map(|text| text.split_inclusive(|c| !is_word(c)));
-    let ticked = sections::has_check_mark(&sentence) && sections::contains_finding_id(&sentence);
+    let ticked = wording::has_check_mark(&sentence) && wording::contains_finding_id(&sentence);
     let words = words.map(word).filter(|word| !word.is_empty());
     words.chain(ticked.then(|| "fixed".to_owned())).collect()
 }
 
 fn contradicts_anywhere(words: &[String]) -> bool {
-    contains(words, &CONTRADICTIONS)
+    contains(words, CONTRADICTIONS)
 }
 
 fn withdraws_approval(words: &[String]) -> bool {
-    contains(words, &WITHDRAWALS) || contains(words, &REMAINING_FINDINGS)
+    contains(words, WITHDRAWALS)
 }
 
-fn contains(words: &[String], phrases: &[&str]) -> bool {
-    phrases.iter().any(|phrase| {
+fn contains(words: &[String], phrases: &str) -> bool {
+    phrases.lines().any(|phrase| {
         let phrase: Vec<&str> = phrase.split(' ').collect();
         (0..=words.len()).any(|at| matches_from(words, at, &phrase) && !is_cancelled(words, at, &phrase))
     })

@@ -9,12 +9,13 @@ use std::rc::Rc;
 use super::ReviewRequest;
 use super::candidates::{self, AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, ObjectionSet, too_many};
 use super::item::{self, ReviewItem};
-use super::json_text::{self, JsonText};
+use super::json::{self, JsonText};
 use super::json_value::{JsonObject, JsonValue, missing, wrong_type};
 use super::location::{self, LocationMention};
-use super::message::{FinalMessage, is_alone, trimmed};
+use super::message::{FinalMessage, is_alone, lines_from, trimmed};
 use super::reader::{self, ReviewEntry};
-use super::{inline_severity, resolved, retraction};
+use super::wording::{is_listed, without_number, words};
+use super::{inline_severity, retraction, wording};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no finding, and no `[]`, `{\"issues\": []}` or line `NO ISSUES` \
@@ -29,7 +30,7 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Res
     let mut found: Vec<AnswerCandidate> = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
     let mut doubts = ObjectionSet::default();
-    for json in json_text::scan(message.text()) {
+    for json in json::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
         }
@@ -59,8 +60,8 @@ fn insert_range(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
 /// Whether the findings in lines repeat those in JSON.
 fn repeats_json(line: &AnswerCandidate, json: &[AnswerCandidate], ask: &ReviewRequest) -> bool {
     let verdict_of = |candidate: &AnswerCandidate| {
-        let review = candidate.answer.as_ref().ok()?;
-        (!review.findings.is_empty() && !candidate.kind.is_quoted_or_fragment()).then(|| review.verdict.approves())
+        let has_findings = candidate.answer.as_ref().is_ok_and(|review| !review.findings.is_empty());
+        candidate.approves().filter(|_| has_findings && !candidate.kind.is_quoted_or_fragment())
     };
     !line.binding.has_nonce_of(ask)
         && verdict_of(line).is_some_and(|approves| json.iter().any(|candidate| verdict_of(candidate) == Some(approves)))
@@ -80,13 +81,15 @@ enum JsonShape {
 
 impl JsonShape {
     fn classify(json: &JsonText) -> Option<Self> {
-        if let Ok(JsonValue::Array(values)) = &json.value {
-            let is_issue = |value: &JsonValue| matches!(value, JsonValue::Object(one) if one.has("severity") || one.has("message"));
+        let value = json.value.as_ref().ok();
+        if let Some(values) = value.and_then(JsonValue::as_array) {
+            let is_issue =
+                |value: &JsonValue| value.as_object().is_some_and(|one| one.has("severity") || one.has("message"));
             let foreign = values.iter().any(JsonValue::is_object).then_some(Self::Foreign);
             let listed = values.iter().any(is_issue).then_some(Self::Issues).or(foreign);
             return if values.is_empty() { Some(Self::Empty) } else { listed };
         }
-        let states = matches!(&json.value, Ok(JsonValue::Object(object)) if object.states_severity());
+        let states = value.and_then(JsonValue::as_object).is_some_and(JsonObject::states_severity);
         let states = states && !json.seen.has("verdict");
         let stray = (json.seen.has("severity") || states).then_some(Self::Stray);
         if json.seen.has("issues") || json.is_too_deep_object() { Some(Self::Issues) } else { stray }
@@ -140,18 +143,17 @@ fn json_candidate(
 
 /// Whether a complete text has the shape of an answer, but neither a severity nor an empty list.
 fn is_data(value: &Result<JsonValue, Violation>) -> bool {
-    match value {
-        Ok(JsonValue::Object(object)) => !matches!(object.get("issues"), Some(JsonValue::Array(_))),
-        Ok(JsonValue::Array(values)) => {
-            !values.iter().any(|value| matches!(value, JsonValue::Object(one) if one.has("severity")))
-        }
-        Ok(JsonValue::Null | JsonValue::Bool(_) | JsonValue::Number(_) | JsonValue::Text(_)) | Err(_) => false,
+    let Ok(value) = value else { return false };
+    let has_severity = |value: &JsonValue| value.as_object().is_some_and(|one| one.has("severity"));
+    match value.as_object() {
+        Some(object) => object.get("issues").and_then(JsonValue::as_array).is_none(),
+        None => value.as_array().is_some_and(|values| !values.iter().any(has_severity)),
     }
 }
 
 fn states_severity(value: &Result<JsonValue, Violation>) -> bool {
-    let states = |value: &JsonValue| matches!(value, JsonValue::Object(one) if one.states_severity());
-    matches!(value, Ok(JsonValue::Array(values)) if values.iter().any(states))
+    let values = value.as_ref().ok().and_then(JsonValue::as_array).unwrap_or_default();
+    values.iter().filter_map(JsonValue::as_object).any(JsonObject::states_severity)
 }
 
 fn stray(json: &JsonText) -> Violation {
@@ -181,17 +183,14 @@ fn beside_fence(message: &FinalMessage<'_>, range: &Range<usize>, ask: &ReviewRe
 }
 
 fn review_of(value: &JsonValue, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
-    let issues = match value {
-        JsonValue::Array(issues) => issues,
-        JsonValue::Object(object) => match object.get("issues") {
-            Some(JsonValue::Array(issues)) => issues,
-            Some(other) => return Err(wrong_type("issues", "an array", other, offset)),
-            None => return Err(missing("issues", "an array", offset)),
-        },
-        JsonValue::Null | JsonValue::Bool(_) | JsonValue::Number(_) | JsonValue::Text(_) => {
-            return Err(Violation::new(ViolationCode::NoVerdict, offset, NOTHING));
-        }
+    let listed = match value.as_object() {
+        Some(object) => object.get("issues").ok_or_else(|| missing("issues", "an array", offset))?,
+        None => value,
     };
+    let issues = listed.as_array().ok_or_else(|| match value.as_object() {
+        Some(_) => wrong_type("issues", "an array", listed, offset),
+        None => Violation::new(ViolationCode::NoVerdict, offset, NOTHING),
+    })?;
     let findings = issues.iter().map(|issue| finding(issue, offset, ask)).collect::<Result<_, _>>()?;
     let review = review(findings, ask);
     if review.verdict.approves() && denies(value) {
@@ -203,15 +202,13 @@ fn review_of(value: &JsonValue, offset: usize, ask: &ReviewRequest) -> Result<Re
 
 /// Whether an object says in the words of another contract that the work did not pass.
 fn denies(value: &JsonValue) -> bool {
-    let JsonValue::Object(object) = value else { return false };
+    let Some(object) = value.as_object() else { return false };
     let pass = |word: &JsonValue| *word == JsonValue::Text("pass".to_owned());
     object.denial("issues").is_some() || !object.get("verdict").is_none_or(pass)
 }
 
 fn finding(value: &JsonValue, offset: usize, ask: &ReviewRequest) -> Result<Finding, Violation> {
-    let JsonValue::Object(issue) = value else {
-        return Err(wrong_type("issues", "an array of objects", value, offset));
-    };
+    let issue = value.as_object().ok_or_else(|| wrong_type("issues", "an array of objects", value, offset))?;
     let message = issue.required_text("message", offset)?;
     let (file, line) = location(issue, offset)?;
     let kind = issue.text("kind").or_else(|| issue.text("type")).filter(|kind| !kind.is_empty());
@@ -246,18 +243,15 @@ fn line_candidates(
     // Lines with JSON answers are read as JSON.
     let listed = lines.read_listed(message, |item| is_free(taken, item), ask);
     lines.listed.clone_from(&listed);
-    let mut start = 0;
-    for line in text.split_inclusive('\n') {
-        let end = start + line.len();
+    for line in lines_from(text, 0) {
         // A line that begins with a severity is separate, even if Markdown adds it to the item above.
-        if !is_free(&listed, &(start..end)) && !inline_severity::begins_with_severity(line) {
+        if !is_free(&listed, &line.range()) && !inline_severity::begins_with_severity(line.text) {
             lines.below_label = false;
-        } else if is_free(taken, &(start..end)) {
-            lines.read_line(message, trimmed(text, start..end), ask);
+        } else if is_free(taken, &line.range()) {
+            lines.read_line(message, trimmed(text, line.range()), ask);
         }
-        start = end;
         if lines.clean.len() > MAX_CANDIDATES {
-            return Err(too_many(start));
+            return Err(too_many(line.range().end));
         }
     }
     Ok(lines.candidates(ask))
@@ -339,11 +333,9 @@ impl SeverityLines {
     ) {
         let text = &message.text()[line.clone()];
         let opens = begins_label(&text[..stated.start]);
-        let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
-        let unnumbered = numbered.strip_prefix(['.', ')']).filter(|_| numbered.len() < text.len());
-        let said = unnumbered.unwrap_or(text).trim_start();
+        let said = without_number(text);
         let item = ReviewItem::parse(message, line.end - said.len(), said);
-        let Some(item) = item.filter(|_| !resolved::is_marked_done(text)) else { return };
+        let Some(item) = item.filter(|_| !wording::is_marked_done(text)) else { return };
         if item.place.is_some() {
             self.add_finding(message, &line, item.finding(KIND, ask), ask);
         } else if opens && !counts_none(&text[stated.end..]) && !self.is_over_list(message, &line) {
@@ -425,12 +417,8 @@ fn begins_label(before: &str) -> bool {
 
 /// Whether the line counts no findings: `HIGH: 0`, `LOW: none`, `MEDIUM: no issues`.
 fn counts_none(after: &str) -> bool {
-    const NONE: [&str; 4] = ["0", "none", "nothing", "nil"];
-    const THINGS: [&str; 4] = ["issue", "issues", "findings", "problems"];
-    let is_one_of = |word: Option<&str>, words: &[&str]| {
-        word.is_some_and(|word| words.iter().any(|one| one.eq_ignore_ascii_case(word)))
-    };
-    let mut words = after.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let first = words.next();
-    is_one_of(first, &NONE) || (is_one_of(first, &["no"]) && is_one_of(words.next(), &THINGS))
+    let mut words = words(after);
+    let Some(first) = words.next() else { return false };
+    let is_thing = |word: &str| is_listed(word, "issue issues findings problems");
+    is_listed(first, "0 none nothing nil") || (is_listed(first, "no") && words.next().is_some_and(is_thing))
 }

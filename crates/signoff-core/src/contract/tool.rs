@@ -124,11 +124,7 @@ fn review(report: &JsonObject, ask: &ReviewRequest) -> Result<Review, Violation>
     }
     let mut review = Review::new(ask.reviewer.clone(), ask.kind, Verdict::Approved);
     review.interpreted_intent = intent.map(str::to_owned);
-    review.intent_satisfied = match satisfied {
-        Some(true) => IntentSatisfied::Yes,
-        Some(false) => IntentSatisfied::No,
-        None => IntentSatisfied::Unstated,
-    };
+    review.intent_satisfied = IntentSatisfied::from_option(satisfied);
     if passed {
         review.minor = issues.into_iter().map(note).collect();
     } else {
@@ -147,11 +143,8 @@ fn review(report: &JsonObject, ask: &ReviewRequest) -> Result<Review, Violation>
 /// Whether an issue states a severity at or above the bar, although the tool does not ask for one.
 fn states_blocking(report: &JsonObject, ask: &ReviewRequest) -> bool {
     let Some(JsonValue::Array(issues)) = report.get("issues") else { return false };
-    let severity = |issue: &JsonValue| match issue {
-        JsonValue::Object(issue) => issue.text("severity").map(|word| Severity::parse_or_critical(Some(&word))),
-        JsonValue::Null | JsonValue::Bool(_) | JsonValue::Number(_) | JsonValue::Text(_) | JsonValue::Array(_) => None,
-    };
-    issues.iter().filter_map(severity).any(|severity| ask.fail_on.is_reached_by(severity))
+    let stated = issues.iter().filter_map(|issue| issue.as_object()?.text("severity"));
+    stated.map(|word| Severity::parse_or_critical(Some(&word))).any(|severity| ask.fail_on.is_reached_by(severity))
 }
 
 fn intent_finding(intent: Option<&str>, unnamed: bool, ask: &ReviewRequest) -> Finding {
@@ -185,9 +178,7 @@ fn issues(report: &JsonObject, ask: &ReviewRequest) -> Result<Vec<Finding>, Viol
 }
 
 fn issue(at: usize, value: &JsonValue, ask: &ReviewRequest) -> Result<Finding, Violation> {
-    let JsonValue::Object(issue) = value else {
-        return Err(wrong_type(&format!("issues[{at}]"), "an object", value, 0));
-    };
+    let issue = value.as_object().ok_or_else(|| wrong_type(&format!("issues[{at}]"), "an object", value, 0))?;
     let within =
         |violation: Violation| Violation { message: format!("issues[{at}]: {}", violation.message), ..violation };
     let field = |key| issue.optional_text(key, 0).map_err(within).map(|text| text.map(str::to_owned));

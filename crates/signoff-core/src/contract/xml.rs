@@ -31,9 +31,11 @@ pub(super) fn candidates_or_prefix(
         return Ok(fallback);
     }
     // Beside an XML answer, a prefix counts only if it says the opposite.
-    let says = |one: &AnswerCandidate| one.answer.as_ref().ok().map(|review| review.verdict.approves());
-    let opposed = fallback.into_iter().filter(|words| found.iter().any(|xml| says(xml) == says(words).map(|yes| !yes)));
-    let opposed: Vec<_> = opposed.collect();
+    let is_opposed = |words: &AnswerCandidate| {
+        let opposite = words.approves().map(|approves| !approves);
+        found.iter().any(|xml| xml.approves() == opposite)
+    };
+    let opposed: Vec<_> = fallback.into_iter().filter(is_opposed).collect();
     found.extend(opposed);
     Ok(found)
 }
@@ -175,9 +177,8 @@ fn says_none(text: &str) -> bool {
 
 fn verdict(element: &Element, offset: usize, kind: ReviewerKind) -> Result<Verdict, Violation> {
     let mut verdicts = element.children("verdict");
-    let Some(first) = verdicts.next() else {
-        return Err(Violation::new(ViolationCode::MissingKey, offset, "the <verdict> is missing"));
-    };
+    let missing = || Violation::new(ViolationCode::MissingKey, offset, "the <verdict> is missing");
+    let first = verdicts.next().ok_or_else(missing)?;
     if verdicts.next().is_some() {
         return Err(Violation::new(ViolationCode::DuplicateKey, offset, "there are two <verdict> elements"));
     }

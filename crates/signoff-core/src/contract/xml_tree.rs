@@ -15,21 +15,8 @@ const MAX_ATTRIBUTES: usize = 16;
 pub(super) const ISSUES: &str = "issues";
 
 /// The elements of an answer. The text of other elements is added to their parent.
-const KNOWN_ELEMENTS: [&str; 13] = [
-    "verdict",
-    "confidence",
-    "issues",
-    "issue",
-    "location",
-    "description",
-    "requirement",
-    "fix",
-    "minor",
-    "note",
-    "checked",
-    "item",
-    "summary",
-];
+const KNOWN_ELEMENTS: &str = "verdict confidence issues issue location description requirement fix minor note \
+    checked item summary";
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Element {
@@ -65,7 +52,7 @@ impl Element {
 
     /// Whether it is one of the elements of an answer.
     pub fn is_known(&self) -> bool {
-        KNOWN_ELEMENTS.contains(&self.name.as_str())
+        KNOWN_ELEMENTS.split(' ').any(|known| known == self.name)
     }
 
     /// All descendants with this name, in order.
@@ -226,7 +213,7 @@ impl XmlBuilder<'_> {
     fn end(&mut self) -> Option<Element> {
         let element = self.open.pop()?;
         let Some(parent) = self.open.last_mut() else { return Some(element) };
-        if KNOWN_ELEMENTS.contains(&element.name.as_str()) {
+        if element.is_known() {
             parent.children.push(element);
             return None;
         }

@@ -40,11 +40,8 @@ impl LoopStatus {
             | Stage::Reviewing(_)
             | Stage::Fixing { .. }
             | Stage::Combining { .. } => {
-                if this.pause_reasons().contains(&PauseReason::Checkpoint) {
-                    Self::AtCheckpoint
-                } else {
-                    Self::Active
-                }
+                let is_due = this.pause_reasons().contains(&PauseReason::Checkpoint);
+                if is_due { Self::AtCheckpoint } else { Self::Active }
             }
         }
     }

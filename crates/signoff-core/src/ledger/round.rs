@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::matching::{Matcher, ReportedFinding};
 use super::{DecidedBy, FindingDecision, FindingState, Ledger, LedgerEntry, Round, RoundChange};
 use crate::ids::{FindingId, ReviewerName};
-use crate::merge;
+use crate::merge::{self, RaisedFinding};
 use crate::review::{Finding, Note, Review, ReviewerKind, Severity, Verdict};
 use crate::similarity::{family, fingerprint, numbered};
 
@@ -107,12 +107,12 @@ fn place_findings(ledger: &mut Ledger, seats: &BTreeMap<ReviewerName, ReviewerRe
 
 /// The findings of each reviewer, with the index of their merged finding in this round.
 fn statements(seats: &BTreeMap<ReviewerName, ReviewerReport>) -> Vec<(&ReviewerName, Vec<ReportedFinding<'_>>)> {
-    let kind = |seat: &ReviewerReport| seat.kind.unwrap_or(ReviewerKind::General);
-    let said: Vec<(&ReviewerName, ReviewerKind, &Finding)> = seats
-        .iter()
-        .flat_map(|(name, seat)| seat.findings.iter().map(move |finding| (name, kind(seat), finding)))
-        .collect();
-    let mut groups = merge::group(&said).into_iter();
+    let mut said = Vec::new();
+    for (name, seat) in seats {
+        let kind = seat.kind.unwrap_or(ReviewerKind::General);
+        said.extend(seat.findings.iter().map(|finding| RaisedFinding::new(name, kind, finding)));
+    }
+    let mut groups = merge::group(said).into_iter();
     let mut statements = Vec::new();
     for (name, seat) in seats {
         let own = seat.findings.iter().zip(groups.by_ref().take(seat.findings.len()));

@@ -162,8 +162,7 @@ fn settle(this: &mut Loop, policy: &Policy) {
             phases::ask(this, QuestionTopic::FixerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
         Some(Rung::Stop | Rung::Fail) => {
-            let again = phases::resume_action(this);
-            phases::end(this, Outcome::Failed, Reason::FixerFailed, again);
+            phases::end_resumable(this, Outcome::Failed, Reason::FixerFailed);
         }
         Some(_) if !any_done => retry_or_exhaust(this, policy),
         Some(_) | None if side_by_side => combine(this),

@@ -164,8 +164,7 @@ fn settle_panel(this: &mut Loop, policy: &Policy) {
         Some(Rung::Fail | Rung::Stop | Rung::Retry) => {
             let reason = missing_review_reason(panel);
             record(this, policy);
-            let again = phases::resume_action(this);
-            phases::end(this, Outcome::Failed, reason, again);
+            phases::end_resumable(this, Outcome::Failed, reason);
         }
         Some(Rung::Ask) => {
             record(this, policy);
@@ -309,8 +308,7 @@ fn discuss(this: &mut Loop, by: Vec<ReviewerName>, policy: &Policy) {
         Rung::RequestChanges | Rung::NotPassed | Rung::NextAttempt => not_passed(this, by, policy),
         Rung::Stop | Rung::Fail => {
             let outcome = if rung == Rung::Stop { Outcome::Discussion } else { Outcome::Failed };
-            let again = phases::resume_action(this);
-            phases::end(this, outcome, Reason::Discussion, again);
+            phases::end_resumable(this, outcome, Reason::Discussion);
         }
     }
 }
@@ -409,8 +407,7 @@ fn check_failed_to_run(this: &mut Loop, failures: u32, rung: Rung, policy: &Poli
         }
         Rung::NotPassed | Rung::NextAttempt | Rung::RequestChanges => not_passed(this, Vec::new(), policy),
         Rung::Stop | Rung::Fail => {
-            let again = phases::resume_action(this);
-            phases::end(this, Outcome::Failed, Reason::ReviewerFailed, again);
+            phases::end_resumable(this, Outcome::Failed, Reason::ReviewerFailed);
         }
     }
 }

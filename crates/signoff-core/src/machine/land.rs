@@ -33,25 +33,15 @@ pub fn conclude(this: &mut Loop, outcome: Outcome, reason: Option<Reason>, polic
 
 /// The group allows the landing, or a person does after the end.
 pub fn granted(this: &mut Loop, policy: &Policy) {
-    let (outcome, reason) = match &this.stage {
-        Stage::AwaitingLanding { .. } if this.checkpoint.is_some() => return,
-        Stage::AwaitingLanding { outcome, reason } => (outcome.clone(), *reason),
-        Stage::Done(Ending { outcome, reason, .. })
-            if outcome.is_completed() && !this.landed && !this.is_unchanged() =>
-        {
-            (outcome.clone(), *reason)
-        }
-        Stage::Queued
-        | Stage::Working { .. }
-        | Stage::Researching { .. }
-        | Stage::Checking { .. }
-        | Stage::Reviewing(_)
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. }
-        | Stage::Landing { .. }
-        | Stage::Waiting { .. }
-        | Stage::Done(_) => return,
+    let (Stage::AwaitingLanding { outcome, reason } | Stage::Done(Ending { outcome, reason, .. })) = &this.stage else {
+        return;
     };
+    let (outcome, reason) = (outcome.clone(), *reason);
+    let has_unlanded_work = || outcome.is_completed() && !this.landed && !this.is_unchanged();
+    let may_land = if this.is_done() { has_unlanded_work() } else { this.checkpoint.is_none() };
+    if !may_land {
+        return;
+    }
     if is_stale_approval(this, &outcome) {
         back_to_last_gate(this, policy);
         return phases::enter(this, policy);
@@ -193,8 +183,7 @@ pub fn head_moved(this: &mut Loop, head: Head, policy: &Policy) {
 
 fn review_again(this: &mut Loop, policy: &Policy, look: impl FnOnce(&mut Loop)) {
     if !may_retry(this, policy) {
-        let again = phases::resume_action(this);
-        return phases::end(this, Outcome::Failed, Reason::ChangedAfterReview, again);
+        return phases::end_resumable(this, Outcome::Failed, Reason::ChangedAfterReview);
     }
     this.tally.conflicts += 1;
     look(this);

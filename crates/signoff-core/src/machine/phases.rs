@@ -128,8 +128,7 @@ fn has_next_pass(this: &Loop, policy: &Policy) -> bool {
 pub fn exhausted(this: &mut Loop, reason: Reason, policy: &Policy) {
     let reason = or_unclear(this, reason, policy);
     let Some(judge) = current_judge(this, policy) else {
-        let again = resume_action(this);
-        return end(this, Outcome::Failed, reason, again);
+        return end_resumable(this, Outcome::Failed, reason);
     };
     match judge.gate.on_exhausted {
         OnExhausted::Stop => end(this, exhausted_as(judge.gate.exhausted_as), reason, RetryAction::Fix),
@@ -155,8 +154,7 @@ pub fn end_unclear(this: &mut Loop, policy: &Policy) {
     if judge.gate.on_failure == OnFailure::Proceed {
         return proceed_with_findings(this, Reason::UnclearReview, policy);
     }
-    let again = resume_action(this);
-    end(this, exhausted_as(judge.gate.exhausted_as), Reason::UnclearReview, again);
+    end_resumable(this, exhausted_as(judge.gate.exhausted_as), Reason::UnclearReview);
 }
 
 /// Applies `on_exhausted` to a gate that has used up its restarts. A person's retry grants one more.
@@ -204,6 +202,12 @@ pub fn ask(this: &mut Loop, about: QuestionTopic, choices: &[Choice], policy: &P
 
 pub fn end(this: &mut Loop, outcome: Outcome, reason: Reason, again: RetryAction) {
     this.stage = Stage::Done(Ending { outcome, reason: Some(reason), retry: again });
+}
+
+/// Ends a loop. A retry resumes the current stage with its finished parts.
+pub fn end_resumable(this: &mut Loop, outcome: Outcome, reason: Reason) {
+    let retry = resume_action(this);
+    end(this, outcome, reason, retry);
 }
 
 /// Cancels a loop. One that failed can be cancelled too, so that its run stops waiting for it.

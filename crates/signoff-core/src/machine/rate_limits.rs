@@ -90,7 +90,7 @@ pub fn rate_limit_event(
 ) -> Event {
     let most = policy.workflow.limits.max_rate_limits;
     let mut known =
-        job_key(this, attempt).and_then(|duty| entry(this, &duty)).cloned().unwrap_or_else(RateLimitState::new);
+        this.job_key(attempt).and_then(|job| entry(this, &job)).cloned().unwrap_or_else(RateLimitState::new);
     let times = known.agents.get(&known.turn).map_or(0, |one| one.times);
     let waits = limit.retry_after.is_none_or(|delay| delay <= MAX_WAIT);
     let free = waits.then(|| chain.backoff.until(chain.now, times, limit.retry_after, chain.jitter));
@@ -177,63 +177,69 @@ pub(super) fn count_lost_session(this: &mut Loop, attempt: AttemptId, policy: &P
 }
 
 fn entry_mut(this: &mut Loop, attempt: AttemptId) -> Option<&mut RateLimitState> {
-    let duty = job_key(this, attempt)?;
+    let job = this.job_key(attempt)?;
     let limited = &mut this.tally.limited;
-    let place = limited.iter().position(|one| one.job == duty).unwrap_or_else(|| {
-        limited.push(RateLimitState { job: duty, ..RateLimitState::new() });
+    let place = limited.iter().position(|one| one.job == job).unwrap_or_else(|| {
+        limited.push(RateLimitState { job, ..RateLimitState::new() });
         limited.len() - 1
     });
     limited.get_mut(place)
 }
 
 fn clear_job(this: &mut Loop, attempt: AttemptId) -> bool {
-    let duty = job_key(this, attempt);
-    this.tally.limited.retain(|one| Some(&one.job) != duty.as_ref());
+    let job = this.job_key(attempt);
+    this.tally.limited.retain(|one| Some(&one.job) != job.as_ref());
     true
 }
 
+/// A job that an event may finish.
+pub(super) struct FinishedJob {
+    attempt: AttemptId,
+    job: JobKey,
+}
+
 /// The job that an event may finish, so that its counters are reset.
-pub(super) fn finished_job(this: &Loop, event: &Event) -> Option<(AttemptId, JobKey)> {
+pub(super) fn finished_job(this: &Loop, event: &Event) -> Option<FinishedJob> {
     let goes_on = matches!(event, Event::RateLimited { .. } | Event::AttemptLost { .. } | Event::BudgetRefused { .. });
     let attempt = event.ends_attempt().filter(|_| !goes_on)?;
-    Some((attempt, job_key(this, attempt)?))
+    Some(FinishedJob { attempt, job: this.job_key(attempt)? })
 }
 
 /// Removes the counters of finished jobs.
-pub(super) fn clear_finished(this: &mut Loop, settled: Option<(AttemptId, JobKey)>) {
+pub(super) fn clear_finished(this: &mut Loop, settled: Option<FinishedJob>) {
     if this.tally.limited.is_empty() {
         return;
     }
     let taken = job_slots(&this.stage).into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
-    let open: Vec<JobKey> = taken.map(|(duty, _)| duty).collect();
+    let open: Vec<JobKey> = taken.map(|(job, _)| job).collect();
     // A report that does not fit the state ends nothing.
-    let over = settled.filter(|(attempt, _)| !this.runs(*attempt)).map(|(_, duty)| duty);
+    let over = settled.filter(|finished| !this.runs(finished.attempt)).map(|finished| finished.job);
     this.tally.limited.retain(|one| open.contains(&one.job) && Some(&one.job) != over.as_ref());
 }
 
 impl Loop {
     /// The index of a running attempt's agent: 0 is the assigned one, the others are its fallbacks.
     pub fn agent_index(&self, attempt: AttemptId) -> usize {
-        job_key(self, attempt).and_then(|duty| entry(self, &duty)).map_or(0, |one| one.turn)
+        self.job_key(attempt).and_then(|job| entry(self, &job)).map_or(0, |one| one.turn)
     }
 
     /// The job of a running attempt.
     pub fn job_key(&self, attempt: AttemptId) -> Option<JobKey> {
-        job_key(self, attempt)
+        job_slots(&self.stage).into_iter().find(|(_, slot)| slot.attempt() == Some(attempt)).map(|(job, _)| job)
     }
 
     /// The rate limits that the loop waits for.
     pub fn pending_rate_limits(&self) -> Vec<PendingRateLimit<'_>> {
-        let refused = |duty: &JobKey| {
-            let Some(one) = entry(self, duty) else { return Vec::new() };
+        let refused = |job: &JobKey| {
+            let Some(one) = entry(self, job) else { return Vec::new() };
             let others = one.agents.iter().filter(|(turn, _)| **turn != one.turn).map(|(_, other)| other);
             let all = one.agents.get(&one.turn).into_iter().chain(others);
             all.map(|one| &one.refusal).collect()
         };
         let mut pending = Vec::new();
-        for (duty, slot) in job_slots(&self.stage) {
+        for (job, slot) in job_slots(&self.stage) {
             if let AttemptSlot::Held(PauseReason::RateLimit { until }) = slot {
-                pending.push(PendingRateLimit { until: *until, refused: refused(&duty) });
+                pending.push(PendingRateLimit { until: *until, refused: refused(&job) });
             }
         }
         pending
@@ -249,12 +255,8 @@ impl Loop {
     }
 }
 
-fn entry<'a>(this: &'a Loop, duty: &JobKey) -> Option<&'a RateLimitState> {
-    this.tally.limited.iter().find(|one| one.job == *duty)
-}
-
-fn job_key(this: &Loop, attempt: AttemptId) -> Option<JobKey> {
-    job_slots(&this.stage).into_iter().find(|(_, slot)| slot.attempt() == Some(attempt)).map(|(duty, _)| duty)
+fn entry<'a>(this: &'a Loop, job: &JobKey) -> Option<&'a RateLimitState> {
+    this.tally.limited.iter().find(|one| one.job == *job)
 }
 
 fn job_slots(stage: &Stage) -> Vec<(JobKey, &AttemptSlot)> {

@@ -64,10 +64,8 @@ fn attempt(this: &mut Loop, ask: AttemptSequence, policy: &Policy) {
 /// Whether the phase's attempts count towards the limit: those that implement, fix or retry. Other agents run once
 /// per pass.
 fn counts_attempts(this: &Loop, policy: &Policy) -> bool {
-    match policy.phase(this.at.phase).map(|phase| &phase.kind) {
-        Some(PhaseKind::Agent { role, .. }) => matches!(role, Role::Implement | Role::Fix),
-        Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => true,
-    }
+    let phase = policy.phase(this.at.phase);
+    !phase.is_some_and(is_agent) || phase.is_some_and(implements)
 }
 
 /// Whether the loop's limit allows one more attempt.
@@ -81,9 +79,8 @@ pub fn max_attempts(this: &Loop, policy: &Policy) -> u32 {
 }
 
 pub fn attempts_exhausted(this: &mut Loop, policy: &Policy) {
-    let again = phases::resume_action(this);
     let outcome = phases::exhausted_as(policy.workflow.attempts_exhausted_as);
-    phases::end(this, outcome, Reason::AttemptsExhausted, again);
+    phases::end_resumable(this, outcome, Reason::AttemptsExhausted);
 }
 
 /// A slot for an attempt: running, or paused if a checkpoint review is due first. This is checked only after an
@@ -139,8 +136,7 @@ fn apply_report(this: &mut Loop, report: WorkReport, policy: &Policy) {
 
 /// The agent says it cannot continue. Retrying would not help.
 pub fn gave_up(this: &mut Loop) {
-    let again = phases::resume_action(this);
-    phases::end(this, Outcome::Stuck, Reason::TaskStuck, again);
+    phases::end_resumable(this, Outcome::Stuck, Reason::TaskStuck);
 }
 
 /// The phase's agent failed.
@@ -155,8 +151,7 @@ pub fn failed(this: &mut Loop, policy: &Policy) {
             phases::ask(this, QuestionTopic::ImplementerFailed, &[Choice::Retry, Choice::Stop], policy);
         }
         Rung::RequestChanges | Rung::NotPassed | Rung::Stop | Rung::Fail => {
-            let again = phases::resume_action(this);
-            phases::end(this, Outcome::Failed, Reason::ImplementerFailed, again);
+            phases::end_resumable(this, Outcome::Failed, Reason::ImplementerFailed);
         }
     }
 }
@@ -216,10 +211,7 @@ pub fn redo_work(this: &mut Loop, policy: &Policy) {
 
 /// Whether the phase's agent implements or fixes the work.
 pub fn implements(phase: &Phase) -> bool {
-    match &phase.kind {
-        PhaseKind::Agent { role, .. } => matches!(role, Role::Implement | Role::Fix),
-        PhaseKind::Gate(_) | PhaseKind::Check(_) => false,
-    }
+    matches!(phase.kind, PhaseKind::Agent { role: Role::Implement | Role::Fix, .. })
 }
 
 fn is_agent(phase: &Phase) -> bool {

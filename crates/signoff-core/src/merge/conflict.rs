@@ -32,14 +32,14 @@ fn conflicts_in_group(issues: &[MergedIssue], group: &IssueGroup) -> Vec<Finding
         group.issues.iter().map(|&index| (index, ChangeRequests::from_finding(&issues[index].finding))).collect();
     requests.sort_by_key(|(index, _)| (issues[*index].finding.line, *index));
     let mut conflicts = Vec::new();
-    for (position, (a, asks)) in requests.iter().enumerate() {
+    for (position, (a, request)) in requests.iter().enumerate() {
         for (b, other) in requests.iter().skip(position + 1).take(NEIGHBOURS) {
             if !have_different_reviewers(&issues[*a], &issues[*b]) {
                 continue;
             }
             // Describe the conflict from the side of the more urgent issue.
             let (about, a, b) =
-                if a < b { (opposition(asks, other), *a, *b) } else { (opposition(other, asks), *b, *a) };
+                if a < b { (opposition(request, other), *a, *b) } else { (opposition(other, request), *b, *a) };
             conflicts.extend(about.map(|about| FindingConflict { a, b, about }));
         }
     }

@@ -16,10 +16,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use super::conflict::{ChangeRequests, opposition};
-use super::raised::RaisedFinding;
-use super::related::MAX_LINE_DISTANCE;
-use crate::ids::ReviewerName;
-use crate::review::{Finding, ReviewerKind};
+use super::issues::{MAX_LINE_DISTANCE, RaisedFinding};
 use crate::similarity::Signature;
 
 /// Maximum number of known findings that one finding is compared with.
@@ -48,12 +45,11 @@ pub(super) fn join_duplicates(raised: &[RaisedFinding<'_>]) -> Vec<Statements> {
 }
 
 /// The number of the merged finding that each statement belongs to, in the given order.
-pub(crate) fn group(said: &[(&ReviewerName, ReviewerKind, &Finding)]) -> Vec<usize> {
-    let raise = |&(reviewer, kind, finding)| RaisedFinding::new(reviewer, kind, finding);
-    let mut raised: Vec<(usize, RaisedFinding<'_>)> = said.iter().map(raise).enumerate().collect();
+pub(crate) fn group(said: Vec<RaisedFinding<'_>>) -> Vec<usize> {
+    let mut groups = vec![0; said.len()];
+    let mut raised: Vec<(usize, RaisedFinding<'_>)> = said.into_iter().enumerate().collect();
     raised.sort_by(|(_, a), (_, b)| a.key().cmp(&b.key()));
     let (positions, raised): (Vec<usize>, Vec<RaisedFinding<'_>>) = raised.into_iter().unzip();
-    let mut groups = vec![0; said.len()];
     for (number, statements) in join_duplicates(&raised).into_iter().enumerate() {
         for statement in statements {
             groups[positions[statement]] = number;

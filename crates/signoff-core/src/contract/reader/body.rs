@@ -6,7 +6,7 @@ use super::{AsideScope, EntryOrigin, LabelStyle, MarkdownReader, ParagraphRule, 
 use crate::contract::candidates::parse_nonce_comment;
 use crate::contract::item::{OwnText, ReviewItem, heading_severity, is_heading};
 use crate::contract::markdown_structure::{ListItem, MarkupKind};
-use crate::contract::{inline_severity, location, resolved, sections, verdict_line};
+use crate::contract::{inline_severity, location, markdown, wording};
 use crate::review::Severity;
 
 /// The position in the outermost list, for paragraphs that follow an item without indentation.
@@ -80,13 +80,13 @@ impl MarkdownReader<'_, '_> {
         let at = text.len() - next.trim_start().len();
         let is_close = next[..next.len() - next.trim_start().len()].matches('\n').count() <= 1;
         let is_text = is_close && at < text.len() && !self.message.structure().has_item_at(at);
-        let is_lead = style(line) == LabelStyle::Bold || line.starts_with('#') || sections::is_aside(line);
+        let is_lead = style(line) == LabelStyle::Bold || line.starts_with('#') || wording::is_aside(line);
         self.paragraphs == ParagraphRule::All && is_text && !is_lead && !self.paragraph_at(at).is_empty()
     }
 
     /// Whether a heading names a detail of the open finding: `**Fix:**`.
     pub(super) fn takes_detail(&self, line: &str) -> bool {
-        self.takes_body() && sections::names_detail(line)
+        self.takes_body() && wording::names_detail(line)
     }
 
     /// Adds code and quotations below the title of a finding.
@@ -163,10 +163,10 @@ impl MarkdownReader<'_, '_> {
         let first_line = text.lines().next().unwrap_or_default();
         let counts = match self.paragraphs {
             ParagraphRule::None => return,
-            ParagraphRule::BelowLabels => is_first && !sections::says_none(first_line),
-            ParagraphRule::All => is_placed || (is_first && !sections::says_none(first_line)),
+            ParagraphRule::BelowLabels => is_first && !wording::says_none(first_line),
+            ParagraphRule::All => is_placed || (is_first && !wording::says_none(first_line)),
         };
-        if counts && !resolved::says_done(text) {
+        if counts && !wording::says_done(text) {
             self.flush();
             let title = self.title.take();
             self.open(range, item, EntryOrigin::Paragraph);
@@ -190,7 +190,7 @@ impl MarkdownReader<'_, '_> {
                 let leads =
                     heading_severity(bare).is_some() || is_heading(bare) || inline_severity::begins_with_severity(line);
                 leads
-                    || verdict_line::begins_verdict(bare)
+                    || markdown::begins_verdict(bare)
                     || parse_nonce_comment(bare).is_some()
                     || outline.has_item_at(start)
             };

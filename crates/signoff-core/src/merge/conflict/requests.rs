@@ -26,9 +26,9 @@ pub(in crate::merge) struct ChangeRequests(Vec<ChangeRequest>);
 impl ChangeRequests {
     /// Reads the description and the suggestion, clause by clause.
     pub fn from_finding(finding: &Finding) -> Self {
-        let mut asks = read(&finding.description, words::wanted_by_kind(&finding.kind), &finding.kind);
-        asks.extend(read(finding.suggestion.as_deref().unwrap_or_default(), None, ""));
-        Self(asks)
+        let mut requests = read(&finding.description, words::wanted_by_kind(&finding.kind), &finding.kind);
+        requests.extend(read(finding.suggestion.as_deref().unwrap_or_default(), None, ""));
+        Self(requests)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &ChangeRequest> {
@@ -38,20 +38,20 @@ impl ChangeRequests {
 
 /// The requests of one text. If the words state none, the kind of the finding may.
 fn read(text: &str, wanted_by_kind: Option<bool>, kind: &str) -> Vec<ChangeRequest> {
-    let mut asks: Vec<ChangeRequest> = Vec::new();
-    let mut mood = ClauseContext { orders: false, asked: false };
-    for thought in split_clauses(text) {
-        let found = mood.read_clause(&thought);
+    let mut requests: Vec<ChangeRequest> = Vec::new();
+    let mut context = ClauseContext { orders: false, asked: false };
+    for clause in split_clauses(text) {
+        let found = context.read_clause(&clause);
         let stated = found.iter().any(|found| !matches!(found.action, RequestedAction::Verb(_)));
-        asks.extend(found.into_iter().filter_map(|found| found.about(&thought.words)));
-        if let Some(wanted) = wanted_by_kind.filter(|_| !stated && thought.start != ClauseStart::Aside) {
-            asks.extend(RequestMatch::whole_clause(wanted, kind).about(&thought.words));
+        requests.extend(found.into_iter().filter_map(|found| found.about(&clause.words)));
+        if let Some(wanted) = wanted_by_kind.filter(|_| !stated && clause.start != ClauseStart::Aside) {
+            requests.extend(RequestMatch::whole_clause(wanted, kind).about(&clause.words));
         }
-        if asks.len() >= MAX_REQUESTS {
+        if requests.len() >= MAX_REQUESTS {
             break;
         }
     }
-    asks
+    requests
 }
 
 /// State carried from one clause to the next.
@@ -63,9 +63,9 @@ struct ClauseContext {
 }
 
 impl ClauseContext {
-    fn read_clause(&mut self, thought: &Clause) -> Vec<RequestMatch> {
-        let words = &thought.words;
-        match thought.start {
+    fn read_clause(&mut self, clause: &Clause) -> Vec<RequestMatch> {
+        let words = &clause.words;
+        match clause.start {
             ClauseStart::Sentence if words.is_empty() => {
                 *self = Self { orders: true, asked: false };
                 Vec::new()
@@ -102,8 +102,8 @@ impl RequestMatch {
     }
 
     /// Completes the request with the remaining words of the clause. Returns `None` if there are none.
-    fn about(self, thought: &[String]) -> Option<ChangeRequest> {
-        let about: BTreeMap<_, _> = thought
+    fn about(self, clause: &[String]) -> Option<ChangeRequest> {
+        let about: BTreeMap<_, _> = clause
             .iter()
             .enumerate()
             .filter(|(at, word)| !self.position.contains(at) && !words::is_empty(word))
@@ -114,20 +114,20 @@ impl RequestMatch {
     }
 }
 
-fn statements(thought: &[String], may_order: bool) -> Vec<RequestMatch> {
-    verbs(thought, may_order).chain(complaint(thought, may_order)).chain(out_of_scope(thought)).collect()
+fn statements(clause: &[String], may_order: bool) -> Vec<RequestMatch> {
+    verbs(clause, may_order).chain(complaint(clause, may_order)).chain(out_of_scope(clause)).collect()
 }
 
 /// The verbs that are an imperative, a demand or a prohibition. A verb that only describes what happens ("removes
 /// the check", "was removed", "fails to add", "never closes") requests nothing.
-fn verbs(thought: &[String], may_order: bool) -> impl Iterator<Item = RequestMatch> {
-    (0..thought.len()).filter_map(move |at| {
-        let word = thought[at].as_str();
+fn verbs(clause: &[String], may_order: bool) -> impl Iterator<Item = RequestMatch> {
+    (0..clause.len()).filter_map(move |at| {
+        let word = clause[at].as_str();
         if words::is_empty(word) {
             return None;
         }
-        let start = thought[..at].iter().rposition(|word| !words::leads(word)).map_or(0, |index| index + 1);
-        let run = &thought[start..at];
+        let start = clause[..at].iter().rposition(|word| !words::leads(word)).map_or(0, |index| index + 1);
+        let run = &clause[start..at];
         let is_order = start == 0 && may_order && run.first().is_none_or(|word| words::opens_order(word));
         let is_demand = run.iter().any(|word| words::demands(word));
         if !(is_order || is_demand) || !has_fitting_form(word, run) {
@@ -154,11 +154,11 @@ fn has_fitting_form(word: &str, run: &[String]) -> bool {
 }
 
 /// Finds "missing X", "X is not needed", "no X".
-fn complaint(thought: &[String], opens: bool) -> Option<RequestMatch> {
-    (0..thought.len()).find_map(|at| {
-        let before = &thought[at.saturating_sub(2)..at];
-        let wanted = match thought[at].as_str() {
-            "no" => no(thought.get(at + 1)?, before, opens)?,
+fn complaint(clause: &[String], opens: bool) -> Option<RequestMatch> {
+    (0..clause.len()).find_map(|at| {
+        let before = &clause[at.saturating_sub(2)..at];
+        let wanted = match clause[at].as_str() {
+            "no" => no(clause.get(at + 1)?, before, opens)?,
             word => {
                 let negated = before.iter().any(|word| words::negates(word));
                 words::complaint(word)? != negated
@@ -181,7 +181,7 @@ fn no(next: &str, before: &[String], opens: bool) -> Option<bool> {
 }
 
 /// Finds "X is out of scope", "X is not in the spec".
-fn out_of_scope(thought: &[String]) -> Option<RequestMatch> {
+fn out_of_scope(clause: &[String]) -> Option<RequestMatch> {
     let phrases: [&[&str]; 4] = [
         &["out", "of", "scope"],
         &["not", "in", "spec"],
@@ -189,7 +189,7 @@ fn out_of_scope(thought: &[String]) -> Option<RequestMatch> {
         &["not", "in", "the", "specification"],
     ];
     let position = phrases.into_iter().find_map(|phrase| {
-        let at = thought.windows(phrase.len()).position(|window| window.iter().eq(phrase.iter()))?;
+        let at = clause.windows(phrase.len()).position(|window| window.iter().eq(phrase.iter()))?;
         Some(at..at + phrase.len())
     })?;
     Some(RequestMatch { position, ..RequestMatch::whole_clause(false, "out of scope") })

@@ -18,7 +18,7 @@ pub struct MergedReviewJson<'a> {
     reviews: Vec<SeatJson<'a>>,
     issues: Vec<IssueJson<'a>>,
     groups: Vec<GroupJson<'a>>,
-    minor: Vec<NoteJson<'a>>,
+    minor: &'a [SourcedNote],
     conflicts: Vec<ConflictJson<'a>>,
 }
 
@@ -55,14 +55,6 @@ struct GroupJson<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct NoteJson<'a> {
-    source: &'a ReviewerName,
-    file: Option<&'a str>,
-    line: Option<u32>,
-    description: &'a str,
-}
-
-#[derive(Debug, Serialize)]
 struct ConflictJson<'a> {
     issues: Vec<&'a FindingId>,
     about: &'a str,
@@ -77,7 +69,7 @@ impl<'a> MergedReviewJson<'a> {
             reviews: merged.seats.iter().map(SeatJson::new).collect(),
             issues: merged.issues.iter().map(IssueJson::new).collect(),
             groups: merged.groups.iter().map(|group| GroupJson::new(merged, group)).collect(),
-            minor: merged.minor.iter().map(NoteJson::new).collect(),
+            minor: &merged.minor,
             conflicts: merged.conflicts.iter().map(|conflict| ConflictJson::new(merged, conflict)).collect(),
         }
     }
@@ -119,13 +111,6 @@ impl<'a> IssueJson<'a> {
 impl<'a> GroupJson<'a> {
     fn new(merged: &'a MergedReview, group: &IssueGroup) -> Self {
         Self { issues: group.issues.iter().map(|&index| &merged.issues[index].finding.id).collect() }
-    }
-}
-
-impl<'a> NoteJson<'a> {
-    fn new(sourced: &'a SourcedNote) -> Self {
-        let note = &sourced.note;
-        Self { source: &sourced.source, file: note.file.as_deref(), line: note.line, description: &note.description }
     }
 }
 

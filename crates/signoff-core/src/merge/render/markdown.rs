@@ -47,18 +47,18 @@ fn issues(out: &mut String, merged: &MergedReview, bar: FailThreshold) {
     let Some(heading) = issues_heading(merged, bar) else { return };
     out.push_str(&format!("\n## {heading}\n"));
     for (index, issue) in merged.issues.iter().enumerate() {
-        item(out, merged, bar, (index + 1, issue));
+        item(out, merged, bar, index + 1, issue);
     }
 }
 
-fn item(out: &mut String, merged: &MergedReview, bar: FailThreshold, (number, issue): (usize, &MergedIssue)) {
+fn item(out: &mut String, merged: &MergedReview, bar: FailThreshold, number: usize, issue: &MergedIssue) {
     let finding = &issue.finding;
     let head = format!("{number}. ");
     let place = location(finding.file.as_deref(), finding.line).map(|place| format!(" {}", code(&place)));
     let kind = Some(inline(&finding.kind)).filter(|kind| !kind.is_empty()).map(|kind| format!(" ({kind})"));
     out.push_str(&format!(
         "\n{head}[{}]{}{}\n",
-        label_text(issue, bar),
+        inline(&label(issue, bar)),
         place.unwrap_or_default(),
         kind.unwrap_or_default(),
     ));
@@ -68,11 +68,6 @@ fn item(out: &mut String, merged: &MergedReview, bar: FailThreshold, (number, is
     finding.suggestion.iter().for_each(|text| paragraph("Fix: ", text));
     standing_action(&finding.kind).into_iter().for_each(|text| paragraph("Action: ", text));
     related(merged, issue).iter().for_each(|numbers| paragraph("Related: ", numbers));
-}
-
-/// The label, with names that Markdown would change as code.
-fn label_text(issue: &MergedIssue, bar: FailThreshold) -> String {
-    inline(&label(issue, bar))
 }
 
 fn conflicts(out: &mut String, merged: &MergedReview) {
@@ -164,10 +159,14 @@ fn inline(text: &str) -> String {
 
 /// Formats a line as a code span, with more backticks around it than any run of backticks in it.
 fn span(line: &str) -> String {
-    let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let ticks = "`".repeat(longest + 1);
+    let ticks = "`".repeat(longest_ticks(line) + 1);
     let gap = if line.starts_with('`') || line.ends_with('`') { " " } else { "" };
     if line.is_empty() { String::new() } else { format!("{ticks}{gap}{line}{gap}{ticks}") }
+}
+
+/// The length of the longest run of backticks.
+fn longest_ticks(text: &str) -> usize {
+    text.split(|c| c != '`').map(str::len).max().unwrap_or(0)
 }
 
 /// Renders an answer that could not be parsed inside a fence that no line of it can close. The lines around it
@@ -179,8 +178,7 @@ pub(super) fn answer(reviewer: &str, text: &str, whole: &str) -> String {
     let cut =
         if end < text.len() { format!("[cut: the whole answer is in {}]\n", one_line(whole)) } else { String::new() };
     let shown = &text[..end];
-    let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest.max(2) + 1);
+    let fence = "`".repeat(longest_ticks(shown).max(2) + 1);
     let name = one_line(reviewer);
     format!(
         "\n## Answer of {}, not understood\n\n{fence}text\n--- answer of {name} ---\n{}\n{cut}--- end of the answer ---\n{fence}\n",
