@@ -4,25 +4,18 @@
 //! An adapter starts no process, makes no decision and keeps no state. It ignores output it does not know.
 
 pub mod acp;
-mod api_error;
 mod bounded;
 mod claude;
 mod codex;
-mod command;
 mod copilot;
 pub(crate) mod credentials;
-mod demo;
-pub(crate) mod error_lines;
+pub(crate) mod error_text;
 mod gemini;
 mod json_line;
-mod tool_summary;
 pub(crate) use json_line::record_unparsed;
 mod opencode;
 mod plain;
 mod qwen;
-mod refusal;
-mod session_file;
-pub(crate) mod user_settings;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -212,7 +205,7 @@ impl AgentExit<'_> {
     /// The error of an agent that ended without a result.
     pub fn missing_result_error(&self) -> AgentError {
         let stderr = strip_colors(&String::from_utf8_lossy(self.stderr));
-        let last = error_lines::find_error(&stderr);
+        let last = error_text::find_error(&stderr);
         let how = match self.code {
             Some(code) => format!("exit code {code}"),
             None => "ended by a signal".to_owned(),
@@ -258,8 +251,8 @@ pub fn executes_file(agent: &settings::AgentConfig, path: &str) -> bool {
 /// The adapter for a kind of agent. `None` for the project's checks, which are no agent.
 pub fn adapter_for(kind: AgentKind) -> Option<Box<dyn AgentAdapter>> {
     match kind {
-        AgentKind::Command => Some(Box::new(command::CommandAdapter)),
-        AgentKind::Demo => Some(Box::new(demo::DemoAdapter)),
+        AgentKind::Command => Some(Box::new(plain::CommandAdapter)),
+        AgentKind::Demo => Some(Box::new(plain::DemoAdapter)),
         AgentKind::Checks => None,
         AgentKind::Claude => Some(Box::new(claude::ClaudeAdapter)),
         AgentKind::Codex => Some(Box::new(codex::CodexAdapter)),

@@ -139,7 +139,8 @@ fn raw_names(reviews: &Path, stem: &str) -> Vec<String> {
 pub fn write_merged(
     reviews: &Path,
     name: &ArtifactName,
-    (answers, bar): (&[Review], FailThreshold),
+    answers: &[Review],
+    bar: FailThreshold,
     still_open: Vec<Finding>,
 ) -> io::Result<PathBuf> {
     let path = name.merged(reviews);
@@ -292,7 +293,7 @@ mod tests {
         );
         let kind = signoff_core::review::ReviewerKind::Code;
         let answers = [Review { raw, ..Review::inconclusive(reviewer, kind, violation) }];
-        let path = write_merged(&reviews, &name, (&answers, FailThreshold::Medium), Vec::new()).unwrap();
+        let path = write_merged(&reviews, &name, &answers, FailThreshold::Medium, Vec::new()).unwrap();
         let text = fs::read_to_string(path).unwrap();
         assert!(text.contains(said.trim_end()) && text.contains("\n````text\n"), "{text}");
         assert_eq!(read(&reviews, "20260129-task-2-review-1.md").as_deref(), Some(text.as_str()));

@@ -51,7 +51,7 @@ fn combine(ctx: &EngineContext, spec: &AttemptSpec) -> Result<(Event, Vec<String
     let mut notes = Vec::new();
     let CombinedFixes { included: kept, head } = combine_parts(ctx, spec, parts, &mut notes)?;
     failpoint::pass("combined");
-    parallel_fixes::forget_all(&ctx.repository, (spec.run, &spec.loop_id), Path::new(&spec.workspace.worktree));
+    parallel_fixes::forget_all(&ctx.repository, spec.run, &spec.loop_id, Path::new(&spec.workspace.worktree));
     let attempt = spec.job.attempt;
     let event = if parts.iter().all(|(number, _)| kept.contains(number)) {
         Event::FixesCombined { attempt, head }

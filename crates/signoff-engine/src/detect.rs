@@ -179,11 +179,7 @@ fn check_kind(target: &str) -> &str {
     if target == "check" { "test" } else { target }
 }
 
-fn candidate(
-    kind: &'static str,
-    (file, tool): (&'static str, &'static str),
-    command: impl Into<String>,
-) -> CheckCandidate {
+fn candidate(kind: &'static str, file: &'static str, tool: &'static str, command: impl Into<String>) -> CheckCandidate {
     CheckCandidate { kind, file, tool, command: command.into() }
 }
 
@@ -197,7 +193,7 @@ fn makefile(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
     let has = |name: &str| text.lines().any(|line| is_rule(line, name));
     let tests = ["test", "check"].into_iter().find(|name| has(name));
     let lint = Some("lint").filter(|name| has(name));
-    tests.into_iter().chain(lint).map(|name| candidate(name, (file, "make"), format!("make {name}"))).collect()
+    tests.into_iter().chain(lint).map(|name| candidate(name, file, "make", format!("make {name}"))).collect()
 }
 
 /// Whether a line of a Makefile is a rule for the target, not a recipe or a variable.
@@ -210,7 +206,7 @@ fn is_rule(line: &str, target: &str) -> bool {
 fn cargo(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
     let file = "Cargo.toml";
     let there = root.is_file(file);
-    there.then(|| candidate("test", (file, "cargo"), "cargo test")).into_iter().collect()
+    there.then(|| candidate("test", file, "cargo", "cargo test")).into_iter().collect()
 }
 
 fn node(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
@@ -220,7 +216,7 @@ fn node(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
     let tools = [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun")];
     let tool = tools.into_iter().find(|(lock, _)| root.is_file(lock)).map_or("npm", |(_, tool)| tool);
     let names = ["test", "lint"].into_iter().filter(|name| script(name).is_some());
-    names.map(|name| candidate(name, (file, tool), format!("{tool} run {name}"))).collect()
+    names.map(|name| candidate(name, file, tool, format!("{tool} run {name}"))).collect()
 }
 
 /// The test script written by `npm init` always fails.
@@ -239,7 +235,7 @@ fn python(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
     let source = source.or_else(|| own.into_iter().find(|file| root.is_file(file)));
     let source =
         source.or_else(|| places.into_iter().find(|(_, place)| has_tests(&root.names(place))).map(|(name, _)| name));
-    source.map(|file| candidate("test", (file, "pytest"), "pytest")).into_iter().collect()
+    source.map(|file| candidate("test", file, "pytest", "pytest")).into_iter().collect()
 }
 
 /// Whether pytest would find tests directly in a directory. Subdirectories may contain anything.
@@ -253,7 +249,7 @@ fn has_tests(names: &[String]) -> bool {
 fn go(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
     let file = "go.mod";
     if root.is_file(file) {
-        vec![candidate("test", (file, "go"), "go test ./..."), candidate("lint", (file, "go"), "go vet ./...")]
+        vec![candidate("test", file, "go", "go test ./..."), candidate("lint", file, "go", "go vet ./...")]
     } else {
         Vec::new()
     }

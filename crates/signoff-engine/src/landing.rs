@@ -3,26 +3,17 @@
 //! The merge is made without a worktree, checked in a temporary one, and then the branch moves. Work that conflicts or
 //! fails checks becomes a commit on the loop's own branch, with findings for its fixer. Every step is safe to repeat.
 
-mod checks;
 mod direct;
 mod land_commit;
-mod landing_error;
-mod latest;
-mod lock;
 mod rejected;
 mod review_coverage;
 mod run_branch;
 
-pub use direct::{CommandLock, DirectLanding, check_ready, land, land_run};
-pub use land_commit::{LandingProgress, LandingResult, ProgressCallback};
-pub use landing_error::LandingAttempt;
-pub use latest::LatestLandings;
-pub use review_coverage::{ApprovedRange, LandingCandidate, LandingRecords, check};
-pub use run_branch::{OwnWork, approved_commit, approved_range, final_review_refusal, restore_landed};
-
 use std::path::Path;
 use std::sync::Arc;
 
+use land_commit::LandingRequest;
+use rejected::{ConflictingMerge, RejectedLanding};
 use signoff_core::ids::Commit;
 use signoff_core::machine::{AttemptFailure, Event, Head, LandingReport};
 use signoff_core::wire::LoopFact;
@@ -33,9 +24,12 @@ use crate::error::EngineError;
 use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
 use crate::git::{GitError, Uncommitted};
-use land_commit::LandingRequest;
-pub(crate) use lock::LandingLock;
-use rejected::RejectedLanding;
+
+pub use direct::{CommandLock, DirectLanding, check_ready, land, land_run};
+pub(crate) use land_commit::LandingLock;
+pub use land_commit::{LandingProgress, LandingResult, LatestLandings, ProgressCallback};
+pub use review_coverage::{ApprovedRange, LandingCandidate, LandingRecords, check};
+pub use run_branch::{OwnWork, approved_commit, approved_range, final_review_refusal, restore_landed};
 
 /// The outcome of a landing, with facts to record and notes for the user.
 struct LandingOutcome {
@@ -107,7 +101,7 @@ async fn land_loop(
     };
     let result = land_commit::land_commit(ctx, &request, &|progress| forward_progress(spec, sink, progress)).await?;
     let ending = (ctx.clone(), spec.clone());
-    attempt::blocking(move || finish_landing(&ending.0, &ending.1, (&request.target, result))).await
+    attempt::blocking(move || finish_landing(&ending.0, &ending.1, &request.target, result)).await
 }
 
 /// Whether there is work to land.
@@ -155,7 +149,7 @@ fn restore_target(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Option<Stri
         Some(landed) => {
             run_branch::restore_landed(&ctx.repository, target, OwnWork { landed, heads, landing_method: by })
         }
-        None => run_branch::foreign_before_landing(&ctx.repository, target, (heads, by)),
+        None => run_branch::foreign_before_landing(&ctx.repository, target, heads, by),
     }
 }
 
@@ -187,7 +181,8 @@ fn tip(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Head, EngineError> {
 fn finish_landing(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    (target, result): (&str, LandingResult),
+    target: &str,
+    result: LandingResult,
 ) -> Result<LandingOutcome, EngineError> {
     let attempt = spec.job.attempt;
     match result {
@@ -201,12 +196,13 @@ fn finish_landing(
             Ok(LandingOutcome { notes, ..LandingOutcome::event(Event::LandingEnded { attempt, report }) })
         }
         LandingResult::Conflicting { onto, head, files } => {
-            let rejection = RejectedLanding::from_conflict((ctx, spec), target, (onto, head), &files)?;
+            let merge = ConflictingMerge { target, onto, head, files };
+            let rejection = RejectedLanding::from_conflict(&ctx.repository, &spec.machine.head.commit, merge)?;
             reject(ctx, spec, &rejection)
         }
         LandingResult::Different { onto, head } => reject(ctx, spec, &RejectedLanding::for_rereview(onto, head)),
         LandingResult::ChecksFailed { onto, head, findings } => {
-            reject(ctx, spec, &RejectedLanding::from_checks(&spec.workspace.base, (onto, head), findings))
+            reject(ctx, spec, &RejectedLanding::from_checks(&spec.workspace.base, onto, head, findings))
         }
         LandingResult::ChecksNotRun(failure) => Ok(LandingOutcome::event(Event::AttemptFailed { attempt, failure })),
         LandingResult::Stopped => Ok(LandingOutcome::new(AttemptEnd::Stopped)),
@@ -286,4 +282,51 @@ fn checks_not_run(message: impl Into<String>) -> AttemptFailure {
 /// An abbreviated commit id.
 fn short(commit: &Commit) -> &str {
     commit.as_str().get(..12).unwrap_or(commit.as_str())
+}
+
+/// The commit that should have landed, and its target.
+#[derive(Debug, Clone, Copy)]
+pub struct LandingAttempt<'a> {
+    /// `task 3`, `run 7`.
+    pub what: &'a str,
+    pub target: &'a str,
+    pub commit: &'a Commit,
+}
+
+impl LandingResult {
+    /// The landed commit and whether it is new, or why it did not land.
+    pub fn into_landed(&self, tried: LandingAttempt<'_>) -> Result<(Commit, bool), EngineError> {
+        let LandingAttempt { what, target, commit } = tried;
+        let (message, hint) = match self {
+            Self::Landed { commit, now } => return Ok((commit.clone(), *now)),
+            Self::Conflicting { files, .. } => {
+                let files: Vec<String> = files.iter().map(|file| file.path.display().to_string()).collect();
+                let by_hand = format!(
+                    "nothing was changed. Merge it by hand: `git merge {commit}` on {target}, and resolve the conflicts"
+                );
+                (format!("{what} conflicts with {target} in {}", files.join(", ")), by_hand)
+            }
+            Self::Different { .. } => (
+                format!("on top of {target}, {what} changes something else than what was approved"),
+                format!("nothing was changed. `landing = \"merge\"` lands it as it is, or merge {commit} by hand"),
+            ),
+            Self::ChecksFailed { findings, .. } => {
+                let first = findings.first().map(|finding| format!(": {}", finding.description));
+                let first = first.unwrap_or_default();
+                (
+                    format!("together with {target}, the checks of {what} fail{first}"),
+                    format!("nothing was changed. Fix {target} or the work, and type the same again"),
+                )
+            }
+            Self::ChecksNotRun(failure) => (
+                format!("the checks of {what} {failure}"),
+                "fix [checks] in signoff.toml, or raise limits.attempt".to_owned(),
+            ),
+            Self::Stopped => (
+                format!("{what} has not landed: the checks were stopped"),
+                "nothing was changed. Type the same again".to_owned(),
+            ),
+        };
+        Err(EngineError::NotLanded { message, hint })
+    }
 }

@@ -4,18 +4,14 @@
 //! Sending never blocks, and errors only become notes.
 
 mod channel;
-mod command;
 mod delivery_log;
-mod desktop;
-mod queue;
-mod slack;
 mod webhook;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -23,11 +19,10 @@ use signoff_core::ids::RunId;
 use signoff_core::notify::{NotificationKey, NotificationKind, NotificationMessage};
 use signoff_core::settings::{Channel, ChannelTarget, Settings};
 
+use crate::process::system;
+
 pub use channel::{DeliveryError, NotifyChannel};
 pub use delivery_log::DeliveryLog;
-
-use crate::process::system;
-use queue::MessageQueue;
 
 /// Writes raw bytes to the user's terminal: a bell, or an escape sequence that draws nothing.
 pub type TerminalWriter = Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -230,5 +225,121 @@ impl ChannelWorker {
             }
         });
         Self { name, runs_a_program, occasions, queue }
+    }
+}
+
+/// Maximum number of queued messages.
+const MAX_QUEUED: usize = 100;
+
+pub struct MessageQueue<T> {
+    state: Mutex<QueueState<T>>,
+    changed: Condvar,
+}
+
+struct QueueState<T> {
+    waiting: VecDeque<T>,
+    /// Whether a message is being sent.
+    busy: bool,
+    /// Whether messages were dropped.
+    dropped: bool,
+    /// No more messages will be queued.
+    closed: bool,
+}
+
+impl<T> Default for MessageQueue<T> {
+    fn default() -> Self {
+        let state = QueueState { waiting: VecDeque::new(), busy: false, dropped: false, closed: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+}
+
+impl<T> QueueState<T> {
+    fn unsent(&self) -> usize {
+        self.waiting.len() + usize::from(self.busy)
+    }
+}
+
+impl<T> MessageQueue<T> {
+    /// Queues a message. Returns true if another one was dropped for the first time.
+    pub fn push(&self, message: T) -> bool {
+        let mut state = self.lock();
+        let full = state.waiting.len() >= MAX_QUEUED;
+        if full {
+            state.waiting.pop_front();
+        }
+        state.waiting.push_back(message);
+        self.changed.notify_all();
+        full && !std::mem::replace(&mut state.dropped, true)
+    }
+
+    /// Waits for the next message, which counts as busy until `MessageQueue::done` is called. `None` once the queue is
+    /// closed and empty.
+    pub fn next(&self) -> Option<T> {
+        let idle = |state: &mut QueueState<T>| state.waiting.is_empty() && !state.closed;
+        let mut state = self.changed.wait_while(self.lock(), idle).unwrap_or_else(PoisonError::into_inner);
+        let next = state.waiting.pop_front();
+        state.busy = next.is_some();
+        next
+    }
+
+    pub fn done(&self) {
+        self.lock().busy = false;
+        self.changed.notify_all();
+    }
+
+    /// Closes the queue, and waits until all messages are sent or the time is up. Returns the number of unsent
+    /// messages.
+    pub fn close(&self, wait: Duration) -> usize {
+        let mut state = self.lock();
+        state.closed = true;
+        self.changed.notify_all();
+        let waited = self.changed.wait_timeout_while(state, wait, |state| state.unsent() > 0);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let left = state.unsent();
+        state.waiting.clear();
+        left
+    }
+
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use signoff_core::notify::{NotificationKind, NotificationMessage};
+
+    use super::*;
+
+    fn message(run_id: u64) -> Arc<NotificationMessage> {
+        Arc::new(NotificationMessage {
+            version: 1,
+            event: NotificationKind::Done,
+            project: String::new(),
+            run_id,
+            task_id: None,
+            title: String::new(),
+            text: String::new(),
+            question: None,
+            outcome: None,
+            final_verdict: None,
+            reason: None,
+            cost_usd: 0.0,
+            branch: None,
+            next: None,
+            at: String::new(),
+        })
+    }
+
+    #[test]
+    fn the_oldest_messages_are_dropped_and_reported_once() {
+        let queue = MessageQueue::default();
+        let dropped: Vec<u64> = (0..200).filter(|number| queue.push(message(*number))).collect();
+        assert_eq!(dropped, [100]);
+        assert_eq!(queue.next().map(|message| message.run_id), Some(100));
+        assert_eq!(queue.close(Duration::ZERO), 100, "99 queued messages, and the one being sent");
+        assert!(queue.next().is_none());
     }
 }

@@ -9,8 +9,6 @@
 
 mod attempt_dir;
 mod crash_cleanup;
-mod escort;
-mod launcher;
 mod process_table;
 mod running;
 mod short_command;
@@ -28,11 +26,11 @@ use crate::confine::SandboxPolicy;
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::open_private;
 pub use crash_cleanup::{CrashOutcome, kill_strays, recover_attempt};
-pub use escort::{ESCORT_SUBCOMMAND, run_escort};
-pub use launcher::SupervisorLauncher;
 pub use process_table::ProcessIdentity;
+pub use running::SupervisorLauncher;
 pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};
 pub use short_command::{CommandError, CommandOutput, ShortCommand, run_command};
+pub use short_command::{ESCORT_SUBCOMMAND, run_escort};
 pub use supervisor::run_supervisor;
 pub use system::processor_time;
 pub(crate) use system::variables;

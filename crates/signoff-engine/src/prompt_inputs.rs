@@ -184,7 +184,7 @@ fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -
         attempt: spec.machine.tally.iteration.max(1),
         previous_message: inputs.previous_message.as_deref(),
         findings,
-        item: item(spec, (&done, &later)),
+        item: item(spec, &done, &later),
         ends_with_marker: spec.policy.workflow.completion == Completion::Marker,
         may_stop_picking: spec.stop_marker,
     })
@@ -309,7 +309,7 @@ fn context<'a>(spec: &'a AttemptSpec, diff: &'a GitDiff, left_out: &'a [OmittedF
 }
 
 /// The prompt of a reviewer.
-pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, (contract, ask): (Contract, &ReviewRequest)) -> String {
+pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, ask: &ReviewRequest) -> String {
     let (called, others) = (task_names(spec), others(spec));
     let (done, later) = other_items(spec);
     let empty = GitDiff::default();
@@ -322,7 +322,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, (contract, ask): (Con
         agents_at_once: spec.loops_in_worktree,
         diff: context(spec, diff, &left_out),
         author_output: inputs.author_output.as_deref(),
-        item: item(spec, (&done, &later)),
+        item: item(spec, &done, &later),
     };
     let (open, noted, settled) = (to_judge(spec), noted(spec), settled(spec));
     let claimed: Vec<&LedgerEntry> = open.iter().filter_map(|finding| spec.machine.ledger.get(&finding.id)).collect();
@@ -342,7 +342,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, (contract, ask): (Con
         ask,
         depth: spec.gate().map_or(prompt::Depth::Standard, |gate| gate.depth),
         can_run: inputs.can_run,
-        subject: document_subject(spec, inputs, work).unwrap_or_else(|| subject(spec, work, &shown)),
+        subject: document_subject(spec, inputs, work).unwrap_or_else(|| subject(spec, work, &shown.0, &shown.1)),
         noted: if is_rereview(spec) { &[] } else { &noted },
         rereview: is_rereview(spec).then_some(again),
         unreadable: spec.unreadable.as_ref().map(|why| UnreadableAnswer { text: answer, why }),
@@ -377,7 +377,7 @@ fn document_subject<'a>(spec: &'a AttemptSpec, inputs: &'a PromptInputs, work: W
 }
 
 /// The subject of a review.
-fn subject<'a>(spec: &'a AttemptSpec, work: Work<'a>, (made, from): &'a (String, String)) -> SubjectContext<'a> {
+fn subject<'a>(spec: &'a AttemptSpec, work: Work<'a>, made: &'a str, from: &'a str) -> SubjectContext<'a> {
     let kind = match &spec.part {
         None => return SubjectContext::Task(work),
         Some(RunPart::Checkpoint { .. }) => return SubjectContext::Checkpoint(work),

@@ -33,14 +33,15 @@ pub fn slots(workflow: Workflow, policy: RunPolicy, no_ask: bool) -> Vec<Fact> {
 /// A run over the tasks of a plan, in sequence on one branch.
 pub fn chain(
     run: RunId,
-    (workflow, policy): (Workflow, RunPolicy),
+    workflow: Workflow,
+    policy: RunPolicy,
     tasks: Vec<(TaskId, TaskSpec)>,
     no_ask: bool,
 ) -> Vec<Fact> {
     let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
     let expected = ExpectedReviews::from_workflow(&workflow);
     let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
-    facts.extend(tasks.into_iter().flat_map(|one| task_added(one, run.branch(), expected)));
+    facts.extend(tasks.into_iter().flat_map(|(task, spec)| task_added(task, spec, run.branch(), expected)));
     facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
     facts
 }
@@ -54,9 +55,9 @@ pub fn groups(workflow: Workflow, policy: RunPolicy, spec: &TaskSpec, no_ask: bo
 }
 
 /// A run of one task.
-pub fn single(workflow: Workflow, (task, spec): (TaskId, TaskSpec), branch: String, no_ask: bool) -> Vec<Fact> {
+pub fn single(workflow: Workflow, task: TaskId, spec: TaskSpec, branch: String, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::new(&workflow, 1) };
-    let added = task_added((task, spec), branch, ExpectedReviews::from_workflow(&workflow));
+    let added = task_added(task, spec, branch, ExpectedReviews::from_workflow(&workflow));
     let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
     facts.extend(added);
     facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups: vec![vec![loop_id(task)]] })));
@@ -64,7 +65,7 @@ pub fn single(workflow: Workflow, (task, spec): (TaskId, TaskSpec), branch: Stri
 }
 
 /// The facts that add a task and its loop.
-pub fn task_added((task, spec): (TaskId, TaskSpec), branch: String, expected: ExpectedReviews) -> [Fact; 2] {
+pub fn task_added(task: TaskId, spec: TaskSpec, branch: String, expected: ExpectedReviews) -> [Fact; 2] {
     let ExpectedReviews { auto_review, max_review_cycles } = expected;
     let of_loop = LoopFact::Added { task, title: spec.title.clone(), branch };
     let of_task = TaskFact::Added { spec: Box::new(spec), auto_review, max_review_cycles };
@@ -105,7 +106,7 @@ mod tests {
         }
         let policy = RunPolicy::new(&workflow, 1);
         let tasks = vec![(TaskId(1), TaskSpec::default())];
-        let facts = chain(RunId(1), (workflow, policy), tasks, true);
+        let facts = chain(RunId(1), workflow, policy, tasks, true);
         let expectation = |fact: &Fact| match fact {
             Fact::Task(_, TaskFact::Added { auto_review, max_review_cycles, .. }) => {
                 Some((*auto_review, *max_review_cycles))

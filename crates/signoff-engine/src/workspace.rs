@@ -128,7 +128,7 @@ fn create_without_base(
     }
     let Some(task) = request.task_id else { return for_checkout(ctx, request) };
     if let Some(taken_over) = &request.spec.taken_over {
-        return for_imported_task(ctx, request, (task, &taken_over.commit));
+        return for_imported_task(ctx, request, task, &taken_over.commit);
     }
     if request.is_chain {
         return for_chain_task(ctx, store, request);
@@ -150,7 +150,8 @@ fn create_without_base(
 fn for_imported_task(
     ctx: &EngineContext,
     request: &WorkspaceRequest,
-    (task, start): (TaskId, &Commit),
+    task: TaskId,
+    start: &Commit,
 ) -> Result<PreparedWorkspace, EngineError> {
     let run = || ctx.layout.run_worktree(request.run);
     let path = if request.is_chain { run() } else { ctx.layout.task_worktree(task) };

@@ -1,24 +1,21 @@
 //! `kind = "acp"`: any agent that speaks the Agent Client Protocol. `signoff __acp` runs the protocol and
 //! prints the lines of [`mod@line`], which are parsed here.
 
-pub mod line;
-
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, ModelSpend, OutputLine, TokenCounts};
 use signoff_core::contract::Blocks;
 
-use super::bounded;
 use super::gemini::{self, GeminiAdapter};
 use super::json_line::{record_unparsed, sanitize};
 use super::opencode::OpencodeAdapter;
 use super::{
     AccessMode, AgentAdapter, AgentExit, AgentFile, AgentResult, AgentSpec, CommandLine, OutputParser, ReportEndpoint,
-    api_error, error_lines, first_line, refusal,
+    bounded, error_text, first_line,
 };
-use line::AcpLine;
 
 /// The hidden subcommand that runs the protocol.
 pub const ACP_SUBCOMMAND: &str = "__acp";
@@ -184,7 +181,7 @@ impl AcpStream {
             AcpLine::Reports { found } => self.summary.reached_report_server = Some(found),
             AcpLine::Error { code, message } => {
                 let kind = error_kind(code, &message);
-                let message = api_error::parse_response(&message).map_or_else(|| message.clone(), Cow::into_owned);
+                let message = error_text::parse_response(&message).map_or_else(|| message.clone(), Cow::into_owned);
                 self.summary.error.get_or_insert_with(|| AgentError::new(kind, first_line(&message)));
                 return Some(OutputLine::Error(message));
             }
@@ -232,7 +229,7 @@ fn handshake_error(output: Option<String>, end: &AgentExit<'_>) -> AgentError {
         (None, Some(code)) if code != i32::from(EXIT_SILENT) => end.missing_result_error(),
         (None, Some(_) | None) => {
             let stderr = String::from_utf8_lossy(end.stderr);
-            let said = error_lines::find_error(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
+            let said = error_text::find_error(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
             AgentError::new(AgentErrorKind::Protocol, first_line(&said))
         }
     }
@@ -247,5 +244,61 @@ fn error_kind(code: Option<i32>, message: &str) -> AgentErrorKind {
         return AgentErrorKind::Broken;
     }
     let status = code.and_then(|code| u16::try_from(code).ok()).filter(|code| (400..600).contains(code));
-    if code == Some(LOGIN_NEEDED) { AgentErrorKind::NotLoggedIn } else { refusal::classify(status, message, None) }
+    if code == Some(LOGIN_NEEDED) { AgentErrorKind::NotLoggedIn } else { error_text::classify(status, message, None) }
+}
+
+/// One line of output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AcpLine {
+    Session {
+        id: String,
+    },
+    /// A part of a message. The next part continues it unless it begins a new one.
+    Text {
+        text: String,
+        begins: bool,
+    },
+    Tool {
+        name: String,
+        about: String,
+    },
+    Denied {
+        tool: String,
+        about: String,
+    },
+    Usage {
+        model: Option<String>,
+        input: u64,
+        cached: u64,
+        written: u64,
+        output: u64,
+    },
+    /// Total cost so far, in dollars.
+    Cost {
+        usd: f64,
+    },
+    /// Whether the agent can use the report server.
+    Reports {
+        found: bool,
+    },
+    Error {
+        code: Option<i32>,
+        message: String,
+    },
+    /// The agent did not complete the handshake. Contains its first output, if any.
+    #[serde(rename = "unspoken")]
+    HandshakeFailed {
+        said: Option<String>,
+    },
+    /// The beginning of a line that may be part of a message and could not be parsed.
+    Unread {
+        line: String,
+    },
+    /// The protocol's stop reason.
+    End {
+        reason: String,
+    },
+    #[serde(other)]
+    Unknown,
 }

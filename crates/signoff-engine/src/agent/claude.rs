@@ -4,7 +4,6 @@
 //! and only the login is the user's. So it does not read `CLAUDE.md` by itself either.
 
 mod outcome;
-mod session;
 mod stream;
 mod usage;
 

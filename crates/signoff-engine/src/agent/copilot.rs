@@ -13,7 +13,7 @@ use signoff_core::report_token::ReportTool;
 
 use super::{
     AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint,
-    SandboxBackend, user_settings,
+    SandboxBackend, credentials,
 };
 
 pub struct CopilotAdapter;
@@ -163,8 +163,7 @@ fn login(spec: &AgentSpec<'_>) -> Option<AgentFile> {
         "storeTokenPlaintext",
         "store_token_plaintext",
     ];
-    let mut user_config: Map<String, Value> =
-        user_settings::read_settings(&spec.user_home.join(".copilot/config.json"));
+    let mut user_config: Map<String, Value> = credentials::read_settings(&spec.user_home.join(".copilot/config.json"));
     user_config.retain(|key, _| LOGIN.contains(&key.as_str()));
     let path = spec.home.join(CONFIG_DIR).join("config.json");
     (!user_config.is_empty()).then(|| AgentFile::Text { path, text: format!("{:#}\n", Value::from(user_config)) })

@@ -3,17 +3,21 @@
 //! Its settings and tool rules are written into its own home. `--skip-trust` lets it work in the worktree
 //! without using the settings there. The corresponding environment variable would make it use them.
 
-mod chat;
 mod stream;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use signoff_core::agent_output::{ModelSpend, TokenCounts};
 
-use super::user_settings::{self, GuardedVariable};
+use super::credentials::{self, GuardedVariable};
 use super::{AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint};
+use crate::agent::bounded::AnswerTokens;
+use crate::agent::{AgentExit, json_line};
 
 pub struct GeminiAdapter;
 
@@ -146,14 +150,14 @@ fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
         ("NO_COLOR", "1"),
     ];
     let own = own.map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let guarded = user_settings::guarded_values(spec, &GUARDED, &user_variables(spec));
+    let guarded = credentials::guarded_values(spec, &GUARDED, &user_variables(spec));
     own.into_iter().chain(guarded).collect()
 }
 
 /// The user's own variables, from the file that Gemini CLI would read.
 fn user_variables(spec: &AgentSpec<'_>) -> BTreeMap<String, String> {
     let first = spec.user_home.join(".gemini/.env");
-    user_settings::read_env_file(&if first.is_file() { first } else { spec.user_home.join(".env") })
+    credentials::read_env_file(&if first.is_file() { first } else { spec.user_home.join(".env") })
 }
 
 fn files(spec: &AgentSpec<'_>, rules: PathBuf) -> Vec<AgentFile> {
@@ -223,9 +227,52 @@ fn auth_settings(spec: &AgentSpec<'_>) -> Option<Value> {
     if spec.agent.env.contains_key(key) {
         return by_key;
     }
-    let chosen: GeminiSettings = user_settings::read_settings(&spec.user_home.join(".gemini/settings.json"));
+    let chosen: GeminiSettings = credentials::read_settings(&spec.user_home.join(".gemini/settings.json"));
     let chosen = chosen.security.auth.filter(|auth| auth.get("selectedType").is_some());
     let elsewhere = ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"].iter().any(|name| spec.has_variable(name));
     let has_key = spec.has_variable(key) || user_variables(spec).contains_key(key);
     chosen.or_else(|| by_key.filter(|_| has_key && !elsewhere))
+}
+
+#[derive(Deserialize)]
+struct GeminiChatLine<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    timestamp: Timestamp,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    tokens: GeminiChatTokens,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct GeminiChatTokens {
+    input: u64,
+    output: u64,
+    cached: u64,
+    /// Including reasoning.
+    total: u64,
+}
+
+/// The usage of this attempt from `PROJECT/chats/SESSION.jsonl` and the files of sub-agents beside or below it.
+/// An answer is repeated after its tool calls.
+pub fn read_chat_usage(exit: &AgentExit<'_>) -> Vec<ModelSpend> {
+    let mut answers = AnswerTokens::default();
+    for path in json_line::jsonl_files(&exit.home.join(SESSIONS), 4) {
+        json_line::for_each_line(&path, |line| {
+            record(&mut answers, line, exit.started_at);
+        });
+    }
+    answers.into_totals()
+}
+
+/// Records a line. Returns `None` if it contains nothing of interest.
+fn record(answers: &mut AnswerTokens, line: &[u8], since: Timestamp) -> Option<()> {
+    let GeminiChatLine { id, timestamp, model, tokens } = serde_json::from_slice(line).ok()?;
+    let GeminiChatTokens { input, output, cached, total } = tokens;
+    if timestamp >= since {
+        let output = total.saturating_sub(input).max(output);
+        answers.record(&id, model.as_deref(), TokenCounts { input, cached, written: 0, output });
+    }
+    Some(())
 }

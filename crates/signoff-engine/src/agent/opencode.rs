@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint,
-    user_settings,
+    credentials,
 };
 
 pub struct OpencodeAdapter;
@@ -108,7 +108,7 @@ fn config_json(spec: &AgentSpec<'_>) -> String {
     let mut config = Map::new();
     for name in ["opencode.json", "opencode.jsonc"] {
         let user_config: Map<String, Value> =
-            user_settings::read_settings(&spec.user_home.join(".config/opencode").join(name));
+            credentials::read_settings(&spec.user_home.join(".config/opencode").join(name));
         config.extend(user_config.into_iter().filter(|(key, _)| USER_KEYS.contains(&key.as_str())));
     }
     let mut config = Value::from(config);

@@ -3,18 +3,23 @@
 //! Its settings are written as system settings, which override the user's and the repository's. Otherwise
 //! hooks, servers and texts of the repository would be used.
 
-mod chat;
 mod stream;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use signoff_core::agent_output::{ModelSpend, TokenCounts};
 
+use super::credentials::{self, GuardedVariable};
 use super::gemini::servers_config;
-use super::user_settings::{self, GuardedVariable};
 use super::{AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER};
+use crate::agent::{AgentExit, bounded, json_line};
 
 pub struct QwenAdapter;
 
@@ -75,7 +80,7 @@ impl AgentAdapter for QwenAdapter {
             }
         }
         arguments.extend(spec.agent.args.iter().cloned());
-        let user_settings: QwenUserSettings = user_settings::read_settings(&spec.user_home.join(".qwen/settings.json"));
+        let user_settings: QwenUserSettings = credentials::read_settings(&spec.user_home.join(".qwen/settings.json"));
         let environment = environment(spec, &user_settings);
         CommandLine { program, arguments, environment, files: files(spec, &user_settings) }
     }
@@ -106,7 +111,7 @@ fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<(S
     ]
     .map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     let model = spec.model.map(|model| ("OPENAI_MODEL".to_owned(), Some(model.to_owned())));
-    let guarded = user_settings::guarded_values(spec, &GUARDED, &user_settings.variables(spec));
+    let guarded = credentials::guarded_values(spec, &GUARDED, &user_settings.variables(spec));
     own.into_iter().chain(model).chain(guarded).collect()
 }
 
@@ -196,8 +201,76 @@ impl QwenUserSettings {
             address.map(|address| ("OPENAI_BASE_URL".to_owned(), address)).into_iter().collect();
         let env = self.env.as_ref().and_then(Value::as_object).into_iter().flatten();
         all.extend(env.filter_map(|(name, value)| Some((name.clone(), text(value)?))));
-        all.extend(user_settings::read_env_file(&spec.user_home.join(".env")));
-        all.extend(user_settings::read_env_file(&spec.user_home.join(".qwen/.env")));
+        all.extend(credentials::read_env_file(&spec.user_home.join(".env")));
+        all.extend(credentials::read_env_file(&spec.user_home.join(".qwen/.env")));
         all
     }
+}
+
+#[derive(Deserialize)]
+struct QwenChatLine<'a> {
+    timestamp: Timestamp,
+    #[serde(borrow, default)]
+    subtype: Option<Cow<'a, str>>,
+    #[serde(rename = "systemPayload", borrow, default)]
+    payload: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct QwenPayload<'a> {
+    #[serde(rename = "uiEvent", borrow)]
+    event: QwenEvent<'a>,
+}
+
+#[derive(Deserialize)]
+struct QwenEvent<'a> {
+    #[serde(rename = "event.name", borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    model: Option<Cow<'a, str>>,
+    #[serde(default)]
+    input_token_count: u64,
+    #[serde(default)]
+    output_token_count: u64,
+    #[serde(default)]
+    cached_content_token_count: u64,
+}
+
+/// The usage of this attempt in a session. Empty if it is unknown.
+pub fn read_chat_usage(exit: &AgentExit<'_>, session: &str) -> Vec<ModelSpend> {
+    let mut spent = Vec::new();
+    for path in session_files(&exit.home.join(".qwen/projects"), session) {
+        json_line::for_each_line(&path, |line| {
+            if let Some((model, tokens)) = parse_answer(line, exit.started_at) {
+                bounded::add_tokens(&mut spent, model.as_deref(), tokens);
+            }
+        });
+    }
+    spent
+}
+
+/// The files `PROJECT/chats/SESSION.jsonl`. There is one project, named after its path.
+fn session_files(projects: &Path, session: &str) -> Vec<PathBuf> {
+    if !session.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
+        return Vec::new();
+    }
+    let below = fs::read_dir(projects).into_iter().flatten().flatten().take(16);
+    let files = below.map(|entry| entry.path().join("chats").join(format!("{session}.jsonl")));
+    files.filter(|path| json_line::is_plain_file(path)).collect()
+}
+
+/// The model and the tokens of an answer.
+fn parse_answer(line: &[u8], since: Timestamp) -> Option<(Option<Cow<'_, str>>, TokenCounts)> {
+    let line: QwenChatLine<'_> = serde_json::from_slice(line).ok()?;
+    if line.timestamp < since || line.subtype.as_deref() != Some("ui_telemetry") {
+        return None;
+    }
+    let QwenPayload { event } = serde_json::from_str(line.payload?.get()).ok()?;
+    let tokens = TokenCounts {
+        input: event.input_token_count,
+        cached: event.cached_content_token_count,
+        written: 0,
+        output: event.output_token_count,
+    };
+    (event.name == "qwen-code.api_response").then_some((event.model, tokens))
 }

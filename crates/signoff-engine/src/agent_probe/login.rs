@@ -6,7 +6,7 @@ use std::path::Path;
 use signoff_core::settings::{AgentConfig, AgentKind};
 
 use super::{KnownAgent, known_agent};
-use crate::agent::user_settings;
+use crate::agent::credentials;
 use crate::attempt::inherits;
 
 /// The login of an agent.
@@ -53,7 +53,7 @@ pub fn find_login(agent: &AgentConfig, set_variables: &BTreeSet<String>, user_ho
 }
 
 fn sets_key(known: &KnownAgent, file: &Path) -> bool {
-    let set = user_settings::read_env_file(file);
+    let set = credentials::read_env_file(file);
     known.key_variables.iter().any(|key| set.get(*key).is_some_and(|value| !value.is_empty()))
 }
 

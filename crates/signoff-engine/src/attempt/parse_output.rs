@@ -13,7 +13,7 @@ use signoff_core::rate_limit::RateLimited;
 
 use super::finish::{exit_failure, failed_end, read_start};
 use super::{AttemptEnd, EngineContext, rate_limit};
-use crate::agent::{self, AgentAdapter, AgentExit, AgentResult, OutputParser, error_lines};
+use crate::agent::{self, AgentAdapter, AgentExit, AgentResult, OutputParser, error_text};
 use crate::atomic_file::{AtomicFile, WriteMode};
 use crate::attempt_spec::AttemptSpec;
 use crate::clock;
@@ -89,8 +89,8 @@ pub(crate) fn parse_transcript(
     let mut listener = read_listener(agent, dir);
     let code = if let ProcessExit::Code(code) = ended.exit { Some(code) } else { None };
     let stdout = rate_limit::read_end(&dir.stdout(), MAX_TAIL);
-    let said = (stdout.as_slice(), (stdout.len() as u64) < MAX_TAIL);
-    let stderr = error_lines::error_output(rate_limit::read_end(&dir.stderr(), MAX_TAIL), said);
+    let is_complete = (stdout.len() as u64) < MAX_TAIL;
+    let stderr = error_text::error_output(rate_limit::read_end(&dir.stderr(), MAX_TAIL), &stdout, is_complete);
     listener.finish(&AgentExit {
         code,
         stderr: &stderr,

@@ -199,7 +199,7 @@ fn prepare_review(
     let original_spec = spec;
     let (spec, room) =
         copy.as_ref().map_or((spec, SandboxWorkspace::None), |(spec, copy)| (spec, SandboxWorkspace::Worktree(copy)));
-    let prompt = prompt_inputs::reviewer(spec, &inputs, (assigned.contract, &ask));
+    let prompt = prompt_inputs::reviewer(spec, &inputs, assigned.contract, &ask);
     write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
     // In a copy the reviewer may write, to build and run tests.
     let duty = if copy.is_some() { AccessMode::Write } else { AccessMode::Read };

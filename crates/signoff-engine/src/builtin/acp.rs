@@ -4,13 +4,12 @@
 //! It offers neither files nor terminals: the agent works by itself. When this process ends, the agent's stdin
 //! closes. Both are in one process group.
 
-mod args;
 mod conversation;
-mod permission;
 mod printer;
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
@@ -28,7 +27,6 @@ use tokio_util::codec::{
 
 use crate::agent::acp::EXIT_SILENT;
 
-pub use args::{AcpArgs, AcpJob};
 pub use conversation::{ConversationEnd, run_conversation};
 
 /// Maximum length of a message.
@@ -80,7 +78,7 @@ async fn with_agent(job: AcpJob) -> io::Result<ExitCode> {
     let (drained_sender, drained) = oneshot::channel();
     let from_agent =
         from_agent.chain(stream::once(async { drop(drained_sender) }).filter_map(|()| future::ready(None)));
-    let ended = run_conversation(drain_before_error(to_agent, drained), from_agent, job, (io::stdout(), stop)).await;
+    let ended = run_conversation(drain_before_error(to_agent, drained), from_agent, job, io::stdout(), stop).await;
     let code = wait_for_exit(&mut agent).await;
     Ok(match ended {
         ConversationEnd::Answered => ExitCode::SUCCESS,
@@ -156,4 +154,67 @@ fn variable(name: &str) -> Option<String> {
 fn print_error(error: &dyn fmt::Display) {
     // If stderr is closed, the error is lost.
     let _ = writeln!(io::stderr(), "signoff: {error}");
+}
+
+/// The agent to start, and the options besides the prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AcpArgs {
+    /// The agent may only read.
+    pub read_only: bool,
+    /// URL and token of the report server.
+    pub report: Option<(String, String)>,
+    pub resume_session: Option<String>,
+    pub model: Option<String>,
+    pub program: String,
+    pub arguments: Vec<String>,
+}
+
+/// The arguments with the prompt and the working directory.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AcpJob {
+    pub args: AcpArgs,
+    pub prompt: String,
+    /// The agent's working directory.
+    pub directory: PathBuf,
+    /// Time limit for the handshake.
+    pub handshake_timeout: Duration,
+}
+
+/// Invalid arguments.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AcpArgsError {
+    #[error("{0} is not a flag of `__acp`")]
+    Flag(String),
+    #[error("`__acp` needs `-- COMMAND`")]
+    Command,
+    #[error("the variable {0} with the token is not set")]
+    Token(String),
+}
+
+impl AcpArgs {
+    pub fn parse(
+        mut words: impl Iterator<Item = String>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, AcpArgsError> {
+        let mut args = Self::default();
+        while let Some(word) = words.next() {
+            let mut next = || words.next().ok_or(AcpArgsError::Command);
+            match word.as_str() {
+                "--read" => args.read_only = true,
+                "--report" => {
+                    let (url, name) = (next()?, next()?);
+                    args.report = Some((url, variable(&name).ok_or(AcpArgsError::Token(name))?));
+                }
+                "--resume" => args.resume_session = Some(next()?),
+                "--model" => args.model = Some(next()?),
+                "--" => {
+                    args.program = next()?;
+                    args.arguments = words.collect();
+                    return Ok(args);
+                }
+                _ => return Err(AcpArgsError::Flag(word)),
+            }
+        }
+        Err(AcpArgsError::Command)
+    }
 }

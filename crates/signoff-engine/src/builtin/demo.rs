@@ -4,18 +4,14 @@
 //! the files: it reports a flaw that exists, and fixes what the prompt mentions. In the first task it forgets
 //! two things, which the reviewers find. The second task needs a person's decision.
 
+mod flaw;
+
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
 
-mod answer_format;
-mod demo_task;
-mod flaw;
-
-use answer_format::AnswerFormat;
-use demo_task::DemoTask;
 use flaw::{DemoReviewer, Flaw};
 
 /// The project's known files with their texts.
@@ -151,4 +147,144 @@ fn read_files(directory: &Path) -> io::Result<DemoFiles> {
         }
     }
     Ok(files)
+}
+
+/// The format, with the values the prompt asks to copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum AnswerFormat {
+    /// `<code-review nonce="…" commit="…">`: the root's name and its whole opening tag.
+    Xml { name: String, tag: String, nonce: String },
+    /// The comment line below the verdict.
+    Markdown { comment: String },
+}
+
+impl AnswerFormat {
+    /// Finds the requested format. The instructions are at the end of a prompt, after material that may look
+    /// like them.
+    fn from_prompt(prompt: &str, nonce: &str) -> Self {
+        let tag = prompt.lines().rfind(|line| line.starts_with("<code-review") || line.starts_with("<spec-review"));
+        let name = tag.and_then(|tag| tag.trim_start_matches('<').split([' ', '>']).next());
+        if let (Some(tag), Some(name)) = (tag, name) {
+            return Self::Xml { name: name.to_owned(), tag: tag.to_owned(), nonce: nonce.to_owned() };
+        }
+        let asked = prompt.lines().rfind(|line| line.starts_with("<!-- signoff:"));
+        Self::Markdown { comment: asked.map_or_else(|| comment(nonce), str::to_owned) }
+    }
+
+    fn write(&self, flaws: &[(Flaw, usize)]) -> String {
+        match self {
+            // The XML format cannot express that a person has to decide.
+            Self::Xml { nonce, .. } if flaws.iter().any(|(flaw, _)| flaw.needs_decision()) => {
+                markdown(&comment(nonce), flaws)
+            }
+            Self::Xml { name, tag, .. } => xml(name, tag, flaws),
+            Self::Markdown { comment } => markdown(comment, flaws),
+        }
+    }
+}
+
+fn comment(nonce: &str) -> String {
+    if nonce.is_empty() { String::new() } else { format!("<!-- signoff:{nonce} -->") }
+}
+
+fn markdown(comment: &str, flaws: &[(Flaw, usize)]) -> String {
+    let verdict = match flaws {
+        [] => "APPROVED",
+        flaws if flaws.iter().any(|(flaw, _)| flaw.needs_decision()) => "NEEDS_DISCUSSION",
+        _ => "CHANGES_REQUESTED",
+    };
+    let list: String = flaws
+        .iter()
+        .map(|(flaw, line)| format!("- [Important] {}:{line} {}\n", flaw.file(), flaw.description()))
+        .collect();
+    let body = if list.is_empty() { "All that the task asks for is there.\n" } else { &list };
+    format!("{body}\n**Verdict: {verdict}**\n{comment}\n")
+}
+
+fn xml(name: &str, tag: &str, flaws: &[(Flaw, usize)]) -> String {
+    let verdict = if flaws.is_empty() { "APPROVED" } else { "ISSUES" };
+    let issues: String = flaws.iter().map(|(flaw, line)| xml_issue(name, *flaw, *line)).collect();
+    let summary = if flaws.is_empty() { "The scripts do what they should." } else { "Not yet." };
+    format!(
+        "{tag}\n  <verdict>{verdict}</verdict>\n  <confidence>high</confidence>\n  <issues>\n{issues}  </issues>\n  \
+         <checked>\n    <item>What the scripts do with and without a name</item>\n  </checked>\n  \
+         <summary>{summary}</summary>\n</{name}>\n"
+    )
+}
+
+/// Both kinds of reviewers describe the flaw. The second element depends on the kind.
+fn xml_issue(root: &str, flaw: Flaw, line: usize) -> String {
+    let more = if root == "spec-review" { "requirement" } else { "fix" };
+    format!(
+        "    <issue type=\"{}\" severity=\"important\">\n      <location file=\"{}\" line=\"{line}\"/>\n      \
+         <description>{}</description>\n      <{more}>{}</{more}>\n    </issue>\n",
+        flaw.kind(),
+        flaw.file(),
+        flaw.description(),
+        flaw.suggestion(),
+    )
+}
+
+/// A task of the demo.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DemoTask {
+    Greeting,
+    Goodbye,
+}
+
+impl DemoTask {
+    const ALL: [Self; 2] = [Self::Greeting, Self::Goodbye];
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Greeting => include_str!("demo/task/greeting.md"),
+            Self::Goodbye => include_str!("demo/task/goodbye.md"),
+        }
+    }
+
+    fn keyword(self) -> &'static str {
+        match self {
+            Self::Greeting => "greeting",
+            Self::Goodbye => "goodbye",
+        }
+    }
+
+    /// The task in a prompt. Only the task section counts, because others may be mentioned elsewhere.
+    fn from_prompt(prompt: &str) -> Option<Self> {
+        let section = prompt.split("\n## ").find(|section| section.starts_with("Task"))?;
+        Self::ALL.into_iter().find(|story| section.contains(story.keyword()))
+    }
+
+    /// The first version of the work. Leaves existing work unchanged.
+    fn implement(self, files: &DemoFiles) -> DemoAnswer {
+        let there = files.get(self.script()).is_some_and(|text| text.contains("name=$1"));
+        let changed = if there { DemoFiles::new() } else { self.first_version() };
+        let message = match self {
+            Self::Greeting => "`greet.sh` takes a name now, and `test_greet.sh` checks that it is greeted.\n",
+            Self::Goodbye => {
+                "`bye.sh` says goodbye. The task does not say where the language comes from; I took English.\n"
+            }
+        };
+        DemoAnswer { message: message.to_owned(), changed }
+    }
+
+    fn script(self) -> &'static str {
+        match self {
+            Self::Greeting => "greet.sh",
+            Self::Goodbye => "bye.sh",
+        }
+    }
+
+    fn first_version(self) -> DemoFiles {
+        let files = match self {
+            Self::Greeting => [
+                ("greet.sh", include_str!("demo/work/greet.sh")),
+                ("test_greet.sh", include_str!("demo/work/test_greet.sh")),
+            ],
+            Self::Goodbye => {
+                [("bye.sh", include_str!("demo/work/bye.sh")), ("test_bye.sh", include_str!("demo/work/test_bye.sh"))]
+            }
+        };
+        files.into_iter().map(|(name, text)| (name, text.to_owned())).collect()
+    }
 }

@@ -173,7 +173,7 @@ impl Dispatcher<'_> {
         let about = ArtifactSubject { run, loop_id, task, spec: &spec, started };
         let (workflow, phase, cycle) = (&policy.workflow, round.phase, round.cycle);
         let name = artifact_name(&about, artifact::GateReview { workflow, pass: round.pass, phase, cycle });
-        artifact::write_merged(&self.ctx.layout.reviews(), &name, (&round.reviews, bar), still_open)
+        artifact::write_merged(&self.ctx.layout.reviews(), &name, &round.reviews, bar, still_open)
             .map_err(|error| EngineError::io("write the review", &self.ctx.layout.reviews(), error))?;
         Ok(())
     }

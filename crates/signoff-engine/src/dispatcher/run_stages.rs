@@ -144,7 +144,7 @@ impl Dispatcher<'_> {
             let Some(task) = numbers.get(planned.id.as_str()).copied() else { continue };
             let spec = planned_spec(planned, &numbers);
             let branch = spec.branch(task);
-            facts.extend(start_run::task_added((task, spec), branch, expected));
+            facts.extend(start_run::task_added(task, spec, branch, expected));
         }
         let number = |id: &String| numbers.get(id.as_str()).copied().map(loop_id);
         let groups = loop_state.groups.iter().map(|group| group.iter().filter_map(number).collect()).collect();

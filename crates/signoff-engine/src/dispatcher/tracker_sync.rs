@@ -137,7 +137,7 @@ impl Dispatcher<'_> {
         let policy = self.runs.get(&run).and_then(|active| active.state.policy(&loop_id(task)));
         let expected = policy.map(|policy| ExpectedReviews::from_workflow(&policy.workflow)).unwrap_or_default();
         let branch = spec.branch(task);
-        start_run::task_added((task, *spec), branch, expected).into()
+        start_run::task_added(task, *spec, branch, expected).into()
     }
 
     /// The claim to make before a loop starts; `None` if the tracker is read-only.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use signoff_core::ids::{Commit, RunId};
 use signoff_core::workflow::{Arrangement, Landing};
 
+use super::LandingAttempt;
+use super::land_commit::LandingLock;
 use super::land_commit::{self, LandingRequest, LandingResult, ProgressCallback};
-use super::landing_error::LandingAttempt;
-use super::lock::LandingLock;
 use super::review_coverage::{self, ApprovedRange, LandingCandidate, LandingRecords};
 use super::run_branch;
 use crate::attempt::{self, EngineContext};

@@ -1,20 +1,23 @@
 //! Lands a commit: merges it into the target, runs the checks, moves the branch and verifies it.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use signoff_core::ids::Commit;
+use signoff_core::ids::{Commit, RunId};
 use signoff_core::machine::{AttemptFailure, Head};
 use signoff_core::review::Finding;
 use signoff_core::settings::LandingMethod;
 
-use super::checks;
+use super::rejected::{self, CheckedMerge, LandingCheckResult};
 use crate::attempt::{self, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{GitConflict, GitError, LandTarget, Merge, MoveOutcome, Replay};
-use crate::process::StopHandle;
+use crate::git::{GitConflict, GitError, LandTarget, Merge, MoveOutcome, Replay, Repository};
+use crate::process::{StopHandle, StopRequest};
 
 /// How often to retry if another process moves the target.
 const TRIES: usize = 5;
@@ -119,13 +122,14 @@ pub async fn land_commit(
             Replay::Merged(Merge::Clean(head)) => head,
         };
         failpoint::pass("merged");
-        match checks::run(ctx, request, (&head.commit, &onto, attempt), progress).await? {
-            checks::LandingCheckResult::Passed => {}
-            checks::LandingCheckResult::Failed(findings) => {
+        let checked = CheckedMerge { commit: &head.commit, onto: &onto, earlier_runs: attempt };
+        match rejected::check_merge(ctx, request, checked, progress).await? {
+            LandingCheckResult::Passed => {}
+            LandingCheckResult::Failed(findings) => {
                 return Ok(LandingResult::ChecksFailed { onto, head, findings });
             }
-            checks::LandingCheckResult::NotRun(failure) => return Ok(LandingResult::ChecksNotRun(failure)),
-            checks::LandingCheckResult::Stopped => return Ok(LandingResult::Stopped),
+            LandingCheckResult::NotRun(failure) => return Ok(LandingResult::ChecksNotRun(failure)),
+            LandingCheckResult::Stopped => return Ok(LandingResult::Stopped),
         }
         // A merge must contain the commit itself; a rebase contains the same change under another id.
         let proof = match ctx.settings.landing() {
@@ -188,4 +192,71 @@ fn move_target(
         return Ok(MoveOutcome::Conflict);
     }
     Ok(moved)
+}
+
+/// Poll interval.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Number of polls before the user is notified about the wait.
+const NOTIFY_AFTER: usize = 150;
+
+/// The right to land, until it is dropped. The system releases it if the process dies.
+#[derive(Debug)]
+pub struct LandingLock {
+    _lock: File,
+}
+
+impl LandingLock {
+    /// Waits for the landing lock; `None` if the wait was stopped.
+    pub async fn acquire(repository: &Repository, progress: ProgressCallback<'_>) -> Result<Option<Self>, EngineError> {
+        Self::acquire_file(repository.landing_lock(), progress).await
+    }
+
+    /// Waits for the lock of this file; `None` if the wait was stopped.
+    pub async fn acquire_file(path: PathBuf, progress: ProgressCallback<'_>) -> Result<Option<Self>, EngineError> {
+        let lock = open(&path).map_err(|error| EngineError::io("open", &path, error))?;
+        let failed = |error| EngineError::io("lock", &path, error);
+        let mut stoppable = None;
+        for look in 0_usize.. {
+            match lock.try_lock() {
+                Ok(()) => return Ok(Some(Self { _lock: lock })),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            if stoppable.is_none() {
+                let waiting = StopRequest::new().map_err(failed)?;
+                progress(LandingProgress::Stoppable(waiting.stopper()));
+                stoppable = Some(waiting);
+            }
+            if stoppable.as_ref().is_some_and(StopRequest::is_requested) {
+                return Ok(None);
+            }
+            if look == NOTIFY_AFTER {
+                progress(LandingProgress::Waiting);
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        Ok(None)
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    File::options().create(true).truncate(false).write(true).open(path)
+}
+
+/// The newest landed commit of each run. Accessed only while holding the landing lock.
+#[derive(Debug, Default)]
+pub struct LatestLandings {
+    commits: Mutex<BTreeMap<RunId, Commit>>,
+}
+
+impl LatestLandings {
+    pub fn get(&self, run: RunId) -> Option<Commit> {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner).get(&run).cloned()
+    }
+
+    pub fn set(&self, run: RunId, commit: Commit) {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner).insert(run, commit);
+    }
 }

@@ -1,27 +1,40 @@
-//! A rejected landing: the commit to continue from, and its findings.
-//!
-//! It is written to a file before the loop's branch moves, so that a restarted process recognises its own commit. It is
-//! kept until the work has landed, to detect conflict markers that are left.
+//! The checks of a merge before it lands, and a rejected landing: the commit to continue from, and its findings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use signoff_core::checks::{CheckRun, compare_with_base};
 use signoff_core::ids::{Commit, ReviewerName};
-use signoff_core::machine::{CONFLICT, Head};
+use signoff_core::machine::{AttemptFailure, CONFLICT, Head};
 use signoff_core::review::{Finding, Severity};
 
-use super::short;
-use crate::attempt::EngineContext;
+use super::land_commit::{LandingProgress, LandingRequest, ProgressCallback};
+use super::{checks_not_run, short};
+use crate::atomic_file::{self, WriteMode};
+use crate::attempt::base_checks::{self, BaseCheckResult};
+use crate::attempt::{self, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
-use crate::git::GitConflict;
+use crate::failpoint;
+use crate::git::{GitConflict, Repository};
+use crate::process::{AttemptDir, ProcessLaunch};
 
 /// The source of landing findings.
 const SOURCE: &str = "landing";
+
+/// A merge of a loop's work with its target that has conflicts.
+pub struct ConflictingMerge<'a> {
+    pub target: &'a str,
+    /// The tip of the target.
+    pub onto: Commit,
+    /// The merge with its conflict markers.
+    pub head: Head,
+    pub files: Vec<GitConflict>,
+}
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RejectedLanding {
@@ -38,15 +51,14 @@ pub struct RejectedLanding {
 impl RejectedLanding {
     /// Rejects work that conflicts with the target.
     pub fn from_conflict(
-        (ctx, spec): (&EngineContext, &AttemptSpec),
-        target: &str,
-        (onto, head): (Commit, Head),
-        files: &[GitConflict],
+        repository: &Repository,
+        own: &Commit,
+        merge: ConflictingMerge<'_>,
     ) -> Result<Self, EngineError> {
-        let own = &spec.machine.head.commit;
+        let ConflictingMerge { target, onto, head, files } = merge;
         let marks = vec![own.to_string(), onto.to_string()];
         let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        let lines = ctx.repository.conflict_marker_lines(&head.commit, &marks, &paths)?;
+        let lines = repository.conflict_marker_lines(&head.commit, &marks, &paths)?;
         let sides = Sides { own, onto: &onto, target };
         let findings = files.iter().map(|file| sides.finding(file, lines.get(&file.path).copied())).collect();
         let files = paths.into_iter().map(PathBuf::into_os_string).collect();
@@ -54,7 +66,7 @@ impl RejectedLanding {
     }
 
     /// Rejects work that fails checks, alone or together with what landed since its base.
-    pub fn from_checks(base: &Commit, (onto, head): (Commit, Head), findings: Vec<Finding>) -> Self {
+    pub fn from_checks(base: &Commit, onto: Commit, head: Head, findings: Vec<Finding>) -> Self {
         let why = if onto == *base {
             "the checks fail: ".to_owned()
         } else {
@@ -100,23 +112,14 @@ impl RejectedLanding {
     pub fn write(&self, ctx: &EngineContext, spec: &AttemptSpec) -> Result<(), EngineError> {
         let path = path(ctx, spec);
         let failed = |error| EngineError::io("write", &path, error);
-        let directory = path.parent().unwrap_or(Path::new("."));
-        fs::create_dir_all(directory).map_err(failed)?;
-        let draft = path.with_extension("draft");
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
         let text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
-        write_synced(&draft, &text).and_then(|()| fs::rename(&draft, &path)).map_err(failed)?;
-        File::open(directory).and_then(|directory| directory.sync_all()).map_err(failed)
+        atomic_file::write(&path, &text, WriteMode::Durable).map_err(failed)
     }
 
     pub fn remove(ctx: &EngineContext, spec: &AttemptSpec) {
         fs::remove_file(path(ctx, spec)).ok();
     }
-}
-
-fn write_synced(path: &Path, text: &[u8]) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(text)?;
-    file.sync_all()
 }
 
 fn path(ctx: &EngineContext, spec: &AttemptSpec) -> PathBuf {
@@ -158,4 +161,96 @@ impl Sides<'_> {
             ..Finding::new(&ReviewerName::new(SOURCE), CONFLICT, Severity::Critical, description)
         }
     }
+}
+
+/// The result of the checks on a merge.
+#[derive(Debug)]
+pub enum LandingCheckResult {
+    Passed,
+    Failed(Vec<Finding>),
+    /// They could not be run.
+    NotRun(AttemptFailure),
+    Stopped,
+}
+
+/// The merge to check.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckedMerge<'a> {
+    pub commit: &'a Commit,
+    /// The target's commit.
+    pub onto: &'a Commit,
+    /// Number of earlier runs of the checks.
+    pub earlier_runs: usize,
+}
+
+/// Runs the checks on a merge, in the worktree reserved for landing. A failure that the target has too is reported as
+/// a note and does not count.
+pub async fn check_merge(
+    ctx: &Arc<EngineContext>,
+    request: &LandingRequest,
+    merge: CheckedMerge<'_>,
+    progress: ProgressCallback<'_>,
+) -> Result<LandingCheckResult, EngineError> {
+    if ctx.settings.checks().is_empty() {
+        return Ok(LandingCheckResult::Passed);
+    }
+    // Each run has its own directory; a restart looks for the supervisor in the first one.
+    let directory = &request.directory;
+    let path = match merge.earlier_runs {
+        0 => directory.clone(),
+        again => directory.join(format!("again-{again}")),
+    };
+    let dir = AttemptDir::new(path);
+    let prepared = {
+        let (ctx, request, commit, dir) = (ctx.clone(), request.clone(), merge.commit.clone(), dir.clone());
+        attempt::blocking(move || prepare(&ctx, &request, &commit, &dir)).await?
+    };
+    let Some(launch) = prepared else {
+        return Ok(LandingCheckResult::NotRun(checks_not_run("no checks are configured")));
+    };
+    failpoint::pass("land_checks");
+    let running = ctx.keeper.start(&launch, &dir).await;
+    let running = running.map_err(|error| EngineError::io("start the checks in", dir.path(), error))?;
+    progress(LandingProgress::Stoppable(running.stopper()));
+    let ended = running.wait().await;
+    Ok(match attempt::read_check_results(&dir, &ended) {
+        attempt::CheckRunResult::Stopped => LandingCheckResult::Stopped,
+        attempt::CheckRunResult::Failed(failure) => LandingCheckResult::NotRun(failure),
+        attempt::CheckRunResult::Ran(ran) => {
+            let terms = (ctx.settings.limits().attempt, request.environment.clone());
+            match base_checks::run_on_base(ctx, (&dir, &ran), (merge.onto, terms), progress).await? {
+                BaseCheckResult::Ran(base) => new_failures(merge.onto, &ran, &base, progress),
+                BaseCheckResult::Unknown => new_failures(merge.onto, &ran, &[], progress),
+                BaseCheckResult::Stopped => LandingCheckResult::Stopped,
+            }
+        }
+    })
+}
+
+/// The failures of a commit that its target does not have.
+fn new_failures(
+    onto: &Commit,
+    ran: &[CheckRun],
+    base: &[CheckRun],
+    progress: ProgressCallback<'_>,
+) -> LandingCheckResult {
+    let sorted = compare_with_base(&ReviewerName::new("checks"), ran, base);
+    if let Some(note) = sorted.note(onto.as_str()) {
+        progress(LandingProgress::Note(note));
+    }
+    if sorted.new.is_empty() { LandingCheckResult::Passed } else { LandingCheckResult::Failed(sorted.new) }
+}
+
+fn prepare(
+    ctx: &EngineContext,
+    request: &LandingRequest,
+    commit: &Commit,
+    dir: &AttemptDir,
+) -> Result<Option<ProcessLaunch>, EngineError> {
+    attempt::make_directory(dir)?;
+    let path = ctx.layout.landing_worktree();
+    let worktree = ctx.repository.integration_worktree(&path, commit)?;
+    worktree.copy_files(ctx.settings.copied_into_worktrees())?;
+    let timeout = ctx.settings.limits().attempt;
+    attempt::configured_checks_launch(ctx, dir, Path::new(&path), (timeout, request.environment.clone()))
 }

@@ -160,12 +160,13 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
 pub fn foreign_before_landing(
     repository: &Repository,
     branch: &str,
-    (heads, by): (&[Commit], LandingMethod),
+    heads: &[Commit],
+    landing_method: LandingMethod,
 ) -> Result<Option<String>, EngineError> {
     let Some(begun) = repository.branch_base(branch)?.filter(|begun| !repository.is_at(branch, begun)) else {
         return Ok(None);
     };
-    let own = OwnWork { landed: &begun, heads, landing_method: by };
+    let own = OwnWork { landed: &begun, heads, landing_method };
     repository.land_target(branch)?.map_or(Ok(None), |target| foreign_commits_note(repository, &target, own))
 }
 

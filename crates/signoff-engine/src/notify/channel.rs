@@ -1,11 +1,13 @@
-//! One notification channel: delivers a message or returns an error.
+//! One notification channel: delivers a message to the terminal, the desktop, a webhook or a command.
 
 use std::sync::atomic::AtomicBool;
 
+use signoff_core::merge::render::plain_text::is_misleading;
 use signoff_core::notify::NotificationMessage;
 use signoff_core::settings::{Channel, ChannelTarget};
 
-use super::{ChannelContext, command, desktop, webhook};
+use super::{ChannelContext, Presence, webhook};
+use crate::process::{CommandError, CommandOutput, ShortCommand, run_command};
 
 /// A configured channel with its environment.
 #[derive(Debug)]
@@ -67,10 +69,10 @@ impl NotifyChannel {
         cancelled: &AtomicBool,
     ) -> Result<(), DeliveryError> {
         match &self.channel.way {
-            ChannelTarget::Bell => desktop::ring(&self.context),
-            ChannelTarget::Desktop => desktop::show(message, &self.context, cancelled),
+            ChannelTarget::Bell => ring(&self.context),
+            ChannelTarget::Desktop => show_popup(message, &self.context, cancelled),
             ChannelTarget::Webhook(hook) => webhook::post(hook, message, &self.context),
-            ChannelTarget::Command(words) => command::run(words, message, (&self.context, cancelled)),
+            ChannelTarget::Command(words) => run_program(words, message, &self.context, cancelled),
         }
     }
 
@@ -80,4 +82,140 @@ impl NotifyChannel {
             ChannelTarget::Bell | ChannelTarget::Webhook(_) => false,
         }
     }
+}
+
+/// Maximum bytes of output. The output is ignored.
+const MAX_OUTPUT: usize = 1 << 20;
+
+/// Maximum length of a quoted error message, in characters.
+const MAX_ERROR: usize = 200;
+
+fn run_program(
+    words: &[String],
+    message: &NotificationMessage,
+    context: &ChannelContext,
+    cancelled: &AtomicBool,
+) -> Result<(), DeliveryError> {
+    let (program, arguments) = words.split_first().ok_or(DeliveryError::Nowhere)?;
+    let input = serde_json::to_string(message).unwrap_or_default() + "\n";
+    let (run, task) = (message.run_id.to_string(), message.task_id.map(|task| task.to_string()));
+    let question = message.question.as_ref().map_or("", |question| question.id.as_str());
+    let end = run_command(&ShortCommand {
+        program,
+        arguments: &arguments.iter().map(String::as_str).collect::<Vec<_>>(),
+        directory: &context.directory,
+        environment: &[
+            ("SIGNOFF_EVENT", message.event.as_str()),
+            ("SIGNOFF_RUN_ID", &run),
+            ("SIGNOFF_TASK_ID", task.as_deref().unwrap_or_default()),
+            ("SIGNOFF_QUESTION_ID", question),
+        ],
+        input: input.as_bytes(),
+        limit: context.timeouts.answer,
+        max_stdout: MAX_OUTPUT,
+        cancelled: Some(cancelled),
+        escort: Some(&context.program),
+    });
+    let why = match end {
+        Ok(answer) if answer.status.success() => return Ok(()),
+        Ok(answer) => describe_failure(&answer),
+        Err(CommandError::Missing) => "is not there: look at `command`".to_owned(),
+        Err(
+            error @ (CommandError::TimedOut(_)
+            | CommandError::Cancelled
+            | CommandError::TooMuchOutput(_)
+            | CommandError::Io(_)),
+        ) => {
+            format!("could not be run to its end: {error}")
+        }
+    };
+    Err(DeliveryError::Command { program: program.clone(), why })
+}
+
+fn describe_failure(answer: &CommandOutput) -> String {
+    let how = match answer.status.code() {
+        Some(code) => format!("ended with exit code {code}"),
+        None => "was killed by a signal".to_owned(),
+    };
+    let said = String::from_utf8_lossy(&answer.stderr);
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    let last = last.map(|line| format!(": {}", line.trim().chars().take(MAX_ERROR).collect::<String>()));
+    how + &last.unwrap_or_default()
+}
+
+/// The longest message, in characters.
+const LONGEST: usize = 250;
+
+/// Variables that are set if there is a desktop.
+const DESKTOPS: [&str; 3] = ["DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS"];
+
+fn ring(context: &ChannelContext) -> Result<(), DeliveryError> {
+    match &context.presence {
+        Presence::AtTerminal(terminal) => {
+            terminal(b"\x07");
+            Ok(())
+        }
+        Presence::Elsewhere => Err(DeliveryError::Nowhere),
+        Presence::Undisturbed => Err(DeliveryError::Silenced),
+    }
+}
+
+/// Shows a popup through the terminal if there is one, since it may be on another machine.
+fn show_popup(
+    message: &NotificationMessage,
+    context: &ChannelContext,
+    cancelled: &AtomicBool,
+) -> Result<(), DeliveryError> {
+    match &context.presence {
+        Presence::AtTerminal(terminal) => {
+            terminal(&popup_sequence(message, context.variables.contains_key("TMUX")));
+            Ok(())
+        }
+        Presence::Elsewhere => show_on_desktop(message, context, cancelled),
+        Presence::Undisturbed => Err(DeliveryError::Silenced),
+    }
+}
+
+/// The `OSC 9` escape sequence. The text starts with a fixed word: a number there would have another meaning.
+fn popup_sequence(message: &NotificationMessage, in_tmux: bool) -> Vec<u8> {
+    let text = plain(&format!("signoff: {}. {}", message.title, message.text));
+    let bare = format!("\x1b]9;{text}\x07");
+    let whole = if in_tmux { format!("\x1bPtmux;{}\x1b\\", bare.replace('\x1b', "\x1b\x1b")) } else { bare };
+    whole.into_bytes()
+}
+
+/// Removes control characters and other characters that affect a terminal.
+fn plain(text: &str) -> String {
+    text.chars().filter(|char| !char.is_control() && !is_misleading(*char)).take(LONGEST).collect()
+}
+
+fn show_on_desktop(
+    message: &NotificationMessage,
+    context: &ChannelContext,
+    cancelled: &AtomicBool,
+) -> Result<(), DeliveryError> {
+    if !DESKTOPS.iter().any(|name| context.variables.contains_key(*name)) {
+        return Err(DeliveryError::Nowhere);
+    }
+    let (title, text) = (plain(&message.title), marked_up(&plain(&message.text)));
+    let answer = run_command(&ShortCommand {
+        program: "notify-send",
+        arguments: &["--app-name=signoff", "--", &title, &text],
+        directory: &context.directory,
+        environment: &[],
+        input: &[],
+        limit: context.timeouts.answer,
+        max_stdout: 1 << 16,
+        cancelled: Some(cancelled),
+        escort: Some(&context.program),
+    });
+    match answer {
+        Ok(answer) if answer.status.success() => Ok(()),
+        Ok(_) | Err(_) => Err(DeliveryError::Nowhere),
+    }
+}
+
+/// Escapes markup, which desktops interpret.
+fn marked_up(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use signoff_core::notify::NotificationMessage;
+use serde_json::{Value, json};
+use signoff_core::notify::{NotificationKind, NotificationMessage};
 use signoff_core::settings::{AddressSource, Webhook, WebhookAddress, WebhookFormat};
 use ureq::http::Response;
 use ureq::{Agent, Body, Error};
 
-use super::{ChannelContext, DeliveryError, NotifyTimeouts, slack};
+use super::{ChannelContext, DeliveryError, NotifyTimeouts};
 use crate::process::system;
 
 /// Maximum number of tries.
@@ -35,12 +36,12 @@ pub fn post(hook: &Webhook, message: &NotificationMessage, context: &ChannelCont
     let address = address(hook, context)?;
     let body = match hook.format {
         WebhookFormat::Json => serde_json::to_string(message).unwrap_or_default(),
-        WebhookFormat::Slack => slack::body(message).to_string(),
+        WebhookFormat::Slack => slack_body(message).to_string(),
     };
     let agent = agent(&context.timeouts);
     let mut tries = 1;
     loop {
-        let failed = match once(&agent, (hook, &address), &body, &context.timeouts) {
+        let failed = match once(&agent, hook, &address, &body, &context.timeouts) {
             Ok(()) => return Ok(()),
             Err(failed) => failed,
         };
@@ -66,7 +67,8 @@ fn agent(timeouts: &NotifyTimeouts) -> Agent {
 
 fn once(
     agent: &Agent,
-    (hook, address): (&Webhook, &WebhookAddress),
+    hook: &Webhook,
+    address: &WebhookAddress,
     body: &str,
     timeouts: &NotifyTimeouts,
 ) -> Result<(), PostFailure> {
@@ -114,4 +116,59 @@ fn unreached(host: String, error: &Error) -> PostFailure {
         "the connection failed".to_owned()
     };
     PostFailure { why: DeliveryError::Unreached { host, why }, retry_after: (!unusable).then_some(Duration::ZERO) }
+}
+
+/// Maximum length of a text block, in characters.
+const MAX_BLOCK: usize = 2900;
+
+fn slack_body(message: &NotificationMessage) -> Value {
+    let title = format!("{} {}", sign(message), escaped(&message.title));
+    let mut blocks = vec![section(&format!("*{}*\n{}", unstarred(&title), escaped(&message.text)))];
+    blocks.extend(message.next.as_ref().map(|next| section(&format!("`{}`", unquoted(next)))));
+    let place = format!("{} · run {}", message.project, message.run_id);
+    let place = format!("{place} · ${:.2}", message.cost_usd);
+    blocks.push(json!({ "type": "context", "elements": [text(&escaped(&place))] }));
+    json!({ "text": without_mentions(&format!("{title}: {}", escaped(&message.text))), "blocks": blocks })
+}
+
+fn sign(message: &NotificationMessage) -> &'static str {
+    match message.event {
+        NotificationKind::Done => match message.outcome.as_deref() {
+            None | Some("approved" | "accepted") => "✅",
+            Some("failed" | "stuck") => "⛔",
+            Some(_) => "⚠️",
+        },
+        NotificationKind::Stuck => "⛔",
+        NotificationKind::Question => "❓",
+        NotificationKind::Budget => "⏸️",
+    }
+}
+
+fn section(markdown: &str) -> Value {
+    json!({ "type": "section", "text": text(markdown) })
+}
+
+/// A text block without automatic mentions and link previews.
+fn text(markdown: &str) -> Value {
+    let bounded: String = markdown.chars().take(MAX_BLOCK).collect();
+    json!({ "type": "mrkdwn", "text": bounded, "verbatim": true })
+}
+
+/// Escapes `<` and `>`, which mark mentions, links and commands.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Inserts invisible characters that prevent mentions and Markdown links in chats that ignore blocks.
+fn without_mentions(text: &str) -> String {
+    text.replace('@', "@\u{200b}").replace("](", "]\u{200b}(").replace("://", ":\u{200b}//")
+}
+
+/// Replaces stars, which would end the bold text.
+fn unstarred(text: &str) -> String {
+    text.replace('*', "∗")
+}
+
+fn unquoted(text: &str) -> String {
+    escaped(text).replace('`', "'")
 }

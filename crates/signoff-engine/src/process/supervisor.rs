@@ -1,8 +1,7 @@
 //! The supervisor process, started as `__keep DIR`.
 
-mod live_output;
 mod monitor;
-mod transcript;
+mod output;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -18,9 +17,9 @@ use signoff_core::sandbox::SandboxBackend;
 use super::attempt_dir::{SupervisorRecord, SupervisorSpec};
 use super::process_table::{self, ProcessIdentity};
 use super::{ATTEMPT_VARIABLE, AttemptDir, ProcessExit, ProcessLaunch, ProcessResult, system};
-use live_output::LiveOutput;
 use monitor::{AgentMonitor, MonitorOutcome, MonitoredProcess};
-use transcript::TranscriptWriter;
+use output::LiveOutput;
+use output::TranscriptWriter;
 
 use crate::agent::credentials::user_secrets;
 use crate::confine::{self, SandboxPolicy};
@@ -64,7 +63,7 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
         dir.write_spec(&redacted)?;
     }
     let record = register(dir, &spec)?;
-    let (result, live) = run_agent(dir, &spec, (&record, &secrets));
+    let (result, live) = run_agent(dir, &spec, &record, &secrets);
     dir.redact_usage(&secrets);
     dir.write_result(&result)?;
     fs::remove_file(&record.link).ok();
@@ -127,7 +126,8 @@ fn create_link(live: &Path, name: &str, to: &Path) -> io::Result<PathBuf> {
 fn run_agent(
     dir: &AttemptDir,
     spec: &SupervisorSpec,
-    (record, secrets): (&SupervisorRecord, &Secrets),
+    record: &SupervisorRecord,
+    secrets: &Secrets,
 ) -> (ProcessResult, Option<LiveOutput>) {
     let (started_at, started) = (system::timestamp(), system::now());
     let (outcome, live) = match start(dir, spec, secrets) {

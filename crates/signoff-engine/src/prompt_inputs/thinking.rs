@@ -23,7 +23,7 @@ fn titles(items: &[PlannedTask]) -> Vec<&str> {
 }
 
 /// The current plan item, as described in prompts.
-pub(super) fn item<'a>(spec: &'a AttemptSpec, (done, later): (&'a [&'a str], &'a [&'a str])) -> Option<ItemBrief<'a>> {
+pub(super) fn item<'a>(spec: &'a AttemptSpec, done: &'a [&'a str], later: &'a [&'a str]) -> Option<ItemBrief<'a>> {
     let (index, item) = spec.item()?;
     let number = u32::try_from(index + 1).unwrap_or(u32::MAX);
     let begun_elsewhere = spec.was_started_elsewhere();
@@ -39,7 +39,9 @@ pub(super) fn open_after_restart(spec: &AttemptSpec) -> Vec<&Finding> {
 fn brainstorm_context<'a>(
     spec: &'a AttemptSpec,
     inputs: &'a PromptInputs,
-    (called, findings, document): (&'a TaskNames, &'a [&'a Finding], Option<&'a str>),
+    called: &'a TaskNames,
+    findings: &'a [&'a Finding],
+    document: Option<&'a str>,
 ) -> BrainstormContext<'a> {
     BrainstormContext {
         opening: inputs.opening.as_deref(),
@@ -61,7 +63,7 @@ pub fn researcher(spec: &AttemptSpec, inputs: &PromptInputs, number: usize) -> S
         Some(PhaseKind::Gate(_) | PhaseKind::Check(_)) | None => 1,
     };
     prompt::research(&ResearchContext {
-        base: brainstorm_context(spec, inputs, (&called, &findings, None)),
+        base: brainstorm_context(spec, inputs, &called, &findings, None),
         number: u32::try_from(number + 1).unwrap_or(u32::MAX),
         researchers,
         question: None,
@@ -71,7 +73,7 @@ pub fn researcher(spec: &AttemptSpec, inputs: &PromptInputs, number: usize) -> S
 pub(super) fn design(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
     let (called, findings) = (task_names(spec), open_after_restart(spec));
     let path = spec.document().and_then(|kind| spec.document_path(kind));
-    let base = brainstorm_context(spec, inputs, (&called, &findings, path.as_deref()));
+    let base = brainstorm_context(spec, inputs, &called, &findings, path.as_deref());
     let reports: Vec<&str> = inputs.reports.iter().map(String::as_str).collect();
     if reports.is_empty() {
         return prompt::brainstorm(&base);

@@ -69,7 +69,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<Offer, Engine
         let Some(tracked) = &mut spec.tracked else { continue };
         tracked.reopened = claims.get(&tracked.id).copied();
         match tracked.reopened {
-            Some(by) if !through(&by) || !is_open_again(tracker, store, (&tracked.id, by))? => {
+            Some(by) if !through(&by) || !is_open_again(tracker, store, &tracked.id, by)? => {
                 listed.insert(tracked.id.clone());
             }
             Some(_) | None => free.push(spec),
@@ -91,7 +91,7 @@ pub fn fetch_offer(tracker: &Tracker, store: &dyn Store) -> Result<Offer, Engine
 
 /// Whether a task that signoff closed was reopened. The list may be older than the closing, so the tracker is asked
 /// again.
-fn is_open_again(tracker: &Tracker, store: &dyn Store, (id, by): (&str, TaskId)) -> Result<bool, EngineError> {
+fn is_open_again(tracker: &Tracker, store: &dyn Store, id: &str, by: TaskId) -> Result<bool, EngineError> {
     Ok(tracker.supply.closes_tasks() && is_closed(store, by)? && tracker.is_open(id)?)
 }
 

@@ -96,7 +96,7 @@ impl Workspaces for GitWorkspaces {
     }
 
     fn keep_unused_fixes(&self, run: RunId, loop_id: &LoopId, branch: &str) -> Option<String> {
-        keep_unused_commits(&self.ctx.repository, (run, loop_id), branch)
+        keep_unused_commits(&self.ctx.repository, run, loop_id, branch)
     }
 
     fn reread_plan(

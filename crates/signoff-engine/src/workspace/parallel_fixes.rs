@@ -125,7 +125,7 @@ pub fn allows_parallel_fixes(policy: &Policy) -> bool {
 }
 
 /// Removes all worktrees and refs for parallel fixes of a loop. Their commits are on its branch, or are made again.
-pub fn forget_all(repository: &Repository, (run, loop_id): (RunId, &LoopId), own: &Path) {
+pub fn forget_all(repository: &Repository, run: RunId, loop_id: &LoopId, own: &Path) {
     for one in ParallelWorktree::beside(repository, own) {
         one.remove(repository);
     }
@@ -134,7 +134,7 @@ pub fn forget_all(repository: &Repository, (run, loop_id): (RunId, &LoopId), own
 
 /// Keeps the commits of parallel fixes that the loop does not use under other refs, and returns a note with the refs.
 /// On errors they stay where they are.
-pub fn keep_unused_commits(repository: &Repository, (run, loop_id): (RunId, &LoopId), branch: &str) -> Option<String> {
+pub fn keep_unused_commits(repository: &Repository, run: RunId, loop_id: &LoopId, branch: &str) -> Option<String> {
     let left = repository.abandon_parallel_commits(&ref_prefix(run, loop_id), branch).ok()?;
     let first = left.first()?;
     Some(format!(

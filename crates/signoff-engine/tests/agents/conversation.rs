@@ -74,7 +74,7 @@ fn run_script(script: &str, order: AcpArgs) -> (Vec<u8>, String) {
                 future::pending::<()>().await;
             }
         });
-        let client = run_conversation(Box::pin(sent_lines), Box::pin(said), job, (printed.clone(), stop_asked));
+        let client = run_conversation(Box::pin(sent_lines), Box::pin(said), job, printed.clone(), stop_asked);
         let agent = ScriptedAgent { from_client, to_client: Some(to_client), stop: Some(stop), ids: BTreeMap::new() };
         let (_, sent) = tokio::join!(client, agent.play(script));
         let printed = printed.0.lock().unwrap().clone();

@@ -94,7 +94,7 @@ fn remove_parallel_worktrees(
         return Ok(None);
     }
     let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
-    let note = keep_unused_commits(&repository, (run, loop_id), &loop_state.branch);
+    let note = keep_unused_commits(&repository, run, loop_id, &loop_state.branch);
     ParallelWorktree::beside(&repository, own).iter().for_each(|one| one.remove(&repository));
     if let Some((note, attempt)) = note.clone().zip(loop_state.attempt_starts.keys().next_back().copied()) {
         let noted = Fact::Loop(loop_id.clone(), LoopFact::Noted { attempt, note });

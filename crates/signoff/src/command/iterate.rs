@@ -87,7 +87,7 @@ impl Args {
         let numbers = project.store.reserve_tasks(1)?;
         let task = numbers.into_iter().next().ok_or_else(|| CliError::failed("the task was not kept"))?;
         let branch = free_branch(&project, &spec, task)?;
-        let facts = start_run::single(workflow, (task, spec), branch, no_ask);
+        let facts = start_run::single(workflow, task, spec, branch, no_ask);
         if self.queue {
             // Record the run as if it had been interrupted at once. The next `signoff work` continues it.
             project.store.append(&lease, clock::now(), &facts)?;

@@ -60,7 +60,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
             let workflow = args.workflow(&project, &spec)?;
             preflight::check_agents(&project, &workflow, &spec)?;
             let own = project.store.reserve_tasks(1)?.into_iter().next().unwrap_or(task);
-            let facts = start_run::single(workflow, (own, spec.clone()), branch_of(&project, task)?, no_ask);
+            let facts = start_run::single(workflow, own, spec.clone(), branch_of(&project, task)?, no_ask);
             (RunRequest { opened: vec![(lease, facts)], drive, ..RunRequest::default() }, loop_id(own))
         }
         None => {

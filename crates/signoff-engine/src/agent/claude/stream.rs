@@ -8,8 +8,7 @@ use signoff_core::agent_output::{AgentSummary, DeniedTool, OutputLine};
 use signoff_core::contract::Blocks;
 
 use super::outcome::{self, ClaudeOutcome, ClaudeRefusal};
-use super::session;
-use super::usage::{ClaudeUsage, ClaudeUsageLedger};
+use super::usage::{self, ClaudeUsage, ClaudeUsageLedger};
 use crate::agent::bounded::{self, MAX_DENIED, OpenCalls};
 use crate::agent::json_line::{record_unparsed, sanitize};
 use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line};
@@ -134,7 +133,7 @@ impl OutputParser for ClaudeStream {
             message.add(&self.last_block);
         }
         if self.result.is_none() {
-            session::read_usage(exit, &mut self.usage);
+            usage::read_session_usage(exit, &mut self.usage);
         }
         let summary = AgentSummary {
             session: self.session.take(),
@@ -155,7 +154,7 @@ impl ClaudeStream {
         match (r#type, subtype) {
             (MESSAGE_TYPE, _) => self.apply_message(serde_json::from_slice(line).ok()?),
             ("system" | "user" | "rate_limit_event", _) => {
-                Some(self.parse_event(line, (r#type, subtype)).unwrap_or_default())
+                Some(self.parse_event(line, r#type, subtype).unwrap_or_default())
             }
             ("result", _) => Some(self.apply_result(line)),
             _ => None,
@@ -163,8 +162,8 @@ impl ClaudeStream {
     }
 
     /// Parses a line that is not a message.
-    fn parse_event(&mut self, line: &[u8], kind: (&str, Option<&str>)) -> Option<Vec<OutputLine>> {
-        match kind {
+    fn parse_event(&mut self, line: &[u8], kind: &str, subtype: Option<&str>) -> Option<Vec<OutputLine>> {
+        match (kind, subtype) {
             ("system", Some("init")) => self.apply_init(serde_json::from_slice(line).ok()?),
             ("system", Some("api_retry")) => {
                 return Some(self.apply_retry(&serde_json::from_slice(line).ok()?));

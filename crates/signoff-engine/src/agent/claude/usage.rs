@@ -3,12 +3,16 @@
 //! Every result contains the usage per model since the previous result, which adds up to that of this process.
 //! The totals beside it include earlier processes of a resumed session and exclude sub-agents.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use signoff_core::agent_output::{ModelSpend, TokenCounts};
 
+use super::SESSIONS;
 use crate::agent::bounded::AnswerTokens;
+use crate::agent::{AgentExit, json_line};
 
 /// Usage of this process so far.
 #[derive(Debug, Default)]
@@ -131,8 +135,7 @@ fn micro_usd(dollars: f64) -> u64 {
 
 impl ClaudeUsage {
     pub fn tokens(self) -> TokenCounts {
-        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
-        tokens(self.input_tokens, (cached, written), self.output_tokens)
+        tokens(self.input_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens, self.output_tokens)
     }
 }
 
@@ -143,12 +146,45 @@ impl ClaudeModelUsage {
     }
 
     fn tokens(self) -> TokenCounts {
-        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
-        tokens(self.input_tokens, (cached, written), self.output_tokens)
+        tokens(self.input_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens, self.output_tokens)
     }
 }
 
 /// Claude Code counts cache reads and writes separately from other input.
-fn tokens(fresh: u64, (cached, written): (u64, u64), output: u64) -> TokenCounts {
+fn tokens(fresh: u64, cached: u64, written: u64, output: u64) -> TokenCounts {
     TokenCounts { input: fresh.saturating_add(cached).saturating_add(written), cached, written, output }
+}
+
+#[derive(Deserialize)]
+struct ClaudeSessionLine<'a> {
+    timestamp: Timestamp,
+    r#type: &'a str,
+    #[serde(borrow)]
+    message: ClaudeSessionMessage<'a>,
+}
+
+#[derive(Deserialize)]
+struct ClaudeSessionMessage<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    model: Cow<'a, str>,
+    usage: ClaudeUsage,
+}
+
+/// Reads the usage of this attempt from `PROJECT/SESSION.jsonl` and, for each sub-agent,
+/// `PROJECT/SESSION/subagents/AGENT.jsonl`.
+pub fn read_session_usage(exit: &AgentExit<'_>, ledger: &mut ClaudeUsageLedger) {
+    for path in json_line::jsonl_files(&exit.home.join(SESSIONS), 4) {
+        json_line::for_each_line(&path, |line| {
+            if let Some(ClaudeSessionMessage { id, model, usage }) = parse_answer(line, exit.started_at) {
+                ledger.record_from_file(&id, &model, usage);
+            }
+        });
+    }
+}
+
+fn parse_answer(line: &[u8], since: Timestamp) -> Option<ClaudeSessionMessage<'_>> {
+    let ClaudeSessionLine { timestamp, r#type, message } = serde_json::from_slice(line).ok()?;
+    (timestamp >= since && r#type == "assistant").then_some(message)
 }

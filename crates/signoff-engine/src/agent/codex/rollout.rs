@@ -16,7 +16,7 @@ use super::CONFIG_DIR;
 use super::outcome::is_write_denied;
 use super::stream::CodexUsage;
 use crate::agent::bounded::{self, OpenCalls};
-use crate::agent::{AgentExit, first_line, session_file};
+use crate::agent::{AgentExit, first_line, json_line};
 
 /// Usage and denied calls from the session files of an attempt.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl Rollout {
         let mut rollout = Self::default();
         for path in session_files(&exit.home.join(CONFIG_DIR).join("sessions")) {
             let mut reading = RolloutReader { since: exit.started_at, ..RolloutReader::default() };
-            session_file::for_each_line(&path, |line| {
+            json_line::for_each_line(&path, |line| {
                 reading.parse_line(line);
             });
             rollout.merge(reading);
@@ -66,7 +66,7 @@ fn session_files(sessions: &Path) -> Vec<PathBuf> {
         let below = level.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten();
         level = below.map(|entry| entry.path()).take(MAX_FILES).collect();
     }
-    level.retain(|path| session_file::is_plain_file(path));
+    level.retain(|path| json_line::is_plain_file(path));
     level.sort();
     level
 }

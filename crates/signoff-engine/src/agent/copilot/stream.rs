@@ -14,10 +14,10 @@ use signoff_core::agent_output::{
 use signoff_core::contract::Blocks;
 
 use super::{SESSIONS, USAGE_BEFORE_FILE, USAGE_FILE};
+use crate::agent::bounded::summarize_arguments;
 use crate::agent::bounded::{self, OpenCalls};
 use crate::agent::json_line::{loose, record_unparsed, sanitize};
-use crate::agent::tool_summary::summarize_arguments;
-use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line, refusal};
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, error_text, first_line};
 use crate::attempt::read_start;
 
 /// Type of the agent's messages.
@@ -215,7 +215,7 @@ impl CopilotStream {
     }
 
     fn apply_error(&mut self, CopilotData { error_type, message, status_code, .. }: &CopilotData<'_>) -> String {
-        let kind = match (error_type.as_str(), refusal::classify(*status_code, message, None)) {
+        let kind = match (error_type.as_str(), error_text::classify(*status_code, message, None)) {
             ("authentication", _) => AgentErrorKind::NotLoggedIn,
             (_, AgentErrorKind::Other) if status_code.is_none() && is_broken(message) => AgentErrorKind::Broken,
             (_, kind) => kind,
@@ -244,7 +244,7 @@ fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
     if first.contains("unknown option") {
         return AgentError::new(AgentErrorKind::Version, first);
     }
-    if refusal::classify(None, &first, None) == AgentErrorKind::NotLoggedIn {
+    if error_text::classify(None, &first, None) == AgentErrorKind::NotLoggedIn {
         return AgentError::new(AgentErrorKind::NotLoggedIn, first);
     }
     end.missing_result_error()

@@ -1,5 +1,6 @@
 //! Parses Gemini CLI's output with `-o stream-json`.
 
+use super::read_chat_usage;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -8,11 +9,10 @@ use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, ModelSpend, OutputLine, TokenCounts};
 use signoff_core::contract::Blocks;
 
-use super::chat;
+use crate::agent::bounded::summarize_arguments;
 use crate::agent::bounded::{self, OpenCalls};
 use crate::agent::json_line::{loose, record_unparsed, sanitize};
-use crate::agent::tool_summary::summarize_arguments;
-use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, api_error, truncate};
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, error_text, truncate};
 
 /// Role of the agent's messages.
 const ROLE: &str = "assistant";
@@ -164,7 +164,7 @@ impl OutputParser for GeminiStream {
             }
             Some(GeminiEnd::Failure { kind, message }) => Some(parse_error(&kind, message, exit.code)),
             None => {
-                let kept = chat::read_usage(exit);
+                let kept = read_chat_usage(exit);
                 summary.spent = if kept.is_empty() { summary.spent } else { kept };
                 Some(missing_result_error(exit, &stderr))
             }
@@ -276,7 +276,7 @@ impl GeminiErrorLine {
         let known = STOP_PHRASES.iter().chain(&ANSWER_PHRASES).find(|(words, _)| message.contains(words));
         match known {
             Some((_, kind)) => AgentError::new(*kind, self.message),
-            None => api_error::parse_error(&self.message, None),
+            None => error_text::parse_error(&self.message, None),
         }
     }
 }
@@ -310,7 +310,7 @@ fn parse_error(kind: &str, message: String, code: Option<i32>) -> AgentError {
     match kind {
         "FatalTurnLimitedError" => AgentError::new(AgentErrorKind::OwnLimit, message),
         "FatalAuthenticationError" => AgentError::new(AgentErrorKind::NotLoggedIn, message),
-        _ => api_error::parse_error(&message, code),
+        _ => error_text::parse_error(&message, code),
     }
 }
 

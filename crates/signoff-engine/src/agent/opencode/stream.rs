@@ -12,7 +12,7 @@ use signoff_core::contract::Blocks;
 
 use crate::agent::bounded;
 use crate::agent::json_line::{loose, record_unparsed, sanitize};
-use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line, refusal};
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, error_text, first_line};
 
 /// Type of the agent's messages, and key of their text.
 const MESSAGE_TYPE: &str = "text";
@@ -317,7 +317,7 @@ fn error_kind(data: &OpencodeFailureData, message: &str) -> AgentErrorKind {
     let seconds = data.response_headers.get("retry-after").and_then(|word| word.0.trim().parse().ok());
     // A broken connection has a code of its own.
     let broken = !data.metadata.code.0.is_empty();
-    let kind = refusal::classify(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
+    let kind = error_text::classify(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
     let unknown = kind == AgentErrorKind::Other && data.status_code.is_none();
     if broken && unknown { AgentErrorKind::Broken } else { kind }
 }

@@ -1,5 +1,6 @@
 //! Parses Qwen Code's output with `-o stream-json`.
 
+use super::read_chat_usage;
 use std::borrow::Cow;
 use std::time::Duration;
 
@@ -8,11 +9,10 @@ use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, OutputLine, TokenCounts};
 use signoff_core::contract::Blocks;
 
-use super::chat;
+use crate::agent::bounded::summarize_arguments;
 use crate::agent::bounded::{self, MAX_DENIED};
 use crate::agent::json_line::{loose, record_unparsed, sanitize};
-use crate::agent::tool_summary::summarize_arguments;
-use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, api_error};
+use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, error_text};
 
 /// A line. Its type decides which fields are set.
 #[derive(Deserialize)]
@@ -177,7 +177,7 @@ impl OutputParser for QwenStream {
 
     fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
         let mut summary = std::mem::take(&mut self.summary);
-        let kept = summary.session.as_deref().map(|session| chat::read_usage(exit, session)).unwrap_or_default();
+        let kept = summary.session.as_deref().map(|session| read_chat_usage(exit, session)).unwrap_or_default();
         if !kept.is_empty() {
             summary.spent = kept;
         }
@@ -198,7 +198,7 @@ impl OutputParser for QwenStream {
                 let words = "its provider was asked again and again, and answered nothing";
                 Some(AgentError::new(AgentErrorKind::Broken, words))
             }
-            Some(QwenEnd::Failure { message }) => Some(api_error::parse_error(&message, None)),
+            Some(QwenEnd::Failure { message }) => Some(error_text::parse_error(&message, None)),
             None => Some(missing_result_error(exit)),
         };
         AgentResult::new(message, summary)

@@ -8,9 +8,10 @@ use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     CancelNotification, ContentBlock, HttpHeader, Implementation, InitializeRequest, InitializeResponse,
-    LoadSessionRequest, McpServer, McpServerHttp, NewSessionRequest, PromptRequest, RequestPermissionRequest,
-    RequestPermissionResponse, SessionConfigOption, SessionConfigOptionCategory, SessionId, SessionNotification,
-    SetSessionConfigOptionRequest, TextContent,
+    LoadSessionRequest, McpServer, McpServerHttp, NewSessionRequest, PermissionOptionKind, PromptRequest,
+    RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome,
+    SessionConfigOption, SessionConfigOptionCategory, SessionId, SessionNotification, SetSessionConfigOptionRequest,
+    TextContent, ToolKind,
 };
 use agent_client_protocol::{
     Agent, Client, Error, Lines, is_connection_terminated, is_incoming_transport_closed, on_receive_notification,
@@ -22,10 +23,10 @@ use serde::de::IgnoredAny;
 use signoff_core::contract::Blocks;
 use tokio::time::timeout;
 
-use super::args::AcpJob;
+use super::AcpJob;
+use super::StopFuture;
 use super::printer::LinePrinter;
-use super::{StopFuture, permission};
-use crate::agent::acp::line::AcpLine;
+use crate::agent::acp::AcpLine;
 use crate::agent::{REPORT_SERVER, record_unparsed};
 
 /// How a conversation ended.
@@ -59,11 +60,12 @@ pub async fn run_conversation<W: Write + Send + 'static>(
     to_agent: impl Sink<String, Error = io::Error> + Send + 'static,
     from_agent: impl Stream<Item = io::Result<String>> + Send + 'static,
     job: AcpJob,
-    (out, stop): (W, StopFuture),
+    out: W,
+    stop: StopFuture,
 ) -> ConversationEnd {
     let first_lines = Arc::new(Mutex::new(FirstLines::default()));
     let printer = SharedPrinter(Arc::new(Mutex::new(LinePrinter::new(out, job.args.resume_session.is_some()))));
-    let from_agent = observe(from_agent, (Arc::clone(&first_lines), printer.clone()));
+    let from_agent = observe(from_agent, Arc::clone(&first_lines), printer.clone());
     let (hears, answers, asks) = (printer.clone(), printer.clone(), printer.clone());
     let reads = job.args.read_only;
     let outcome = Client
@@ -78,10 +80,10 @@ pub async fn run_conversation<W: Write + Send + 'static>(
         )
         .on_receive_request(
             async move |request: RequestPermissionRequest, responder, _| {
-                let allowed = permission::is_allowed(&request, reads);
+                let allowed = is_allowed(&request, reads);
                 let (id, fields) = (request.tool_call.tool_call_id.clone(), &request.tool_call.fields);
                 answers.lock().print_permission(id, fields, allowed);
-                responder.respond(RequestPermissionResponse::new(permission::answer(&request, allowed)))
+                responder.respond(RequestPermissionResponse::new(answer(&request, allowed)))
             },
             on_receive_request!(),
         )
@@ -126,7 +128,8 @@ fn is_protocol_message(line: &str) -> Option<bool> {
 /// Passes lines on, records the first ones, and reports messages that cannot be parsed.
 fn observe<W: Write + Send + 'static>(
     from_agent: impl Stream<Item = io::Result<String>> + Send + 'static,
-    (first_lines, printer): (Arc<Mutex<FirstLines>>, SharedPrinter<W>),
+    first_lines: Arc<Mutex<FirstLines>>,
+    printer: SharedPrinter<W>,
 ) -> impl Stream<Item = io::Result<String>> + Send + 'static {
     from_agent.inspect(move |line| {
         if let Ok(line) = line {
@@ -284,5 +287,35 @@ impl<W: Write> Conversation<W> {
         teller.close();
         teller.print_end(&response);
         Ok(())
+    }
+}
+
+/// Whether a request is granted. A writer may do anything; a reader may read, search, think and report.
+pub fn is_allowed(request: &RequestPermissionRequest, read_only: bool) -> bool {
+    let kind = request.tool_call.fields.kind.unwrap_or_default();
+    !read_only || matches!(kind, ToolKind::Read | ToolKind::Search | ToolKind::Think) || is_report(request, kind)
+}
+
+/// Whether the request is for our report tool. Commands have another kind, so they cannot imitate its names.
+fn is_report(request: &RequestPermissionRequest, kind: ToolKind) -> bool {
+    let id = request.tool_call.tool_call_id.0.as_ref();
+    let title = request.tool_call.fields.title.as_deref().unwrap_or_default();
+    kind == ToolKind::Other
+        && (id.starts_with(&format!("mcp_{REPORT_SERVER}_"))
+            || title.starts_with(&format!("{REPORT_SERVER}_"))
+            || title.ends_with(&format!("({REPORT_SERVER} MCP Server)")))
+}
+
+/// The response, selected from the options the agent offers. Prefers the option for this one call.
+pub fn answer(request: &RequestPermissionRequest, allowed: bool) -> RequestPermissionOutcome {
+    let kinds = if allowed {
+        [PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways]
+    } else {
+        [PermissionOptionKind::RejectOnce, PermissionOptionKind::RejectAlways]
+    };
+    let option = kinds.iter().find_map(|kind| request.options.iter().find(|option| option.kind == *kind));
+    match option {
+        Some(option) => RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.option_id.clone())),
+        None => RequestPermissionOutcome::Cancelled,
     }
 }

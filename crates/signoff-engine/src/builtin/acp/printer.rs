@@ -10,7 +10,7 @@ use agent_client_protocol::v1::schema::{
 };
 use serde::Deserialize;
 
-use crate::agent::acp::line::AcpLine;
+use crate::agent::acp::AcpLine;
 use crate::agent::{REPORT_SERVER, first_line};
 
 /// Prints lines and keeps the state between messages.

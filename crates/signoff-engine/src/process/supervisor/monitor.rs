@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 
-use super::live_output::LiveOutput;
-use super::transcript::{CHUNK, TranscriptWriter, set_nonblocking};
+use super::output::LiveOutput;
+use super::output::{CHUNK, TranscriptWriter, set_nonblocking};
 use super::{KILL, STOP};
 use crate::process::process_table::{self, ProcessIdentity};
 use crate::process::{ProcessExit, ProcessLimits, system};

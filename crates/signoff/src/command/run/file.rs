@@ -48,7 +48,7 @@ pub fn run_plan(
     let numbers = project.store.reserve_tasks(specs.len())?;
     let tasks = numbers.into_iter().zip(specs).collect();
     let policy = RunPolicy { onto_default: args.land, ..RunPolicy::new(&workflow, 1) };
-    let facts = start_run::chain(lease.run(), (workflow, policy), tasks, no_ask);
+    let facts = start_run::chain(lease.run(), workflow, policy, tasks, no_ask);
     let request = RunRequest {
         opened: vec![(lease, facts)],
         drive: DriveOptions { no_ask, tick: args.tick, ..DriveOptions::default() },
