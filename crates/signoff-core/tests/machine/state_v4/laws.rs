@@ -7,6 +7,7 @@ use signoff_core::state_v4::{
     AgentPhase, FINAL_PHASE, IssueSeverity, Iteration, IterationMode, IterationState, PhaseStates, PhaseStatus,
     ReviewIssue, StateError, VERSION, read,
 };
+use strum::VariantArray;
 
 use super::{policy, state, taken_over};
 use crate::machine::story::Story;
