@@ -18,7 +18,8 @@ pub use refusal::ReportRefusal;
 pub type ReportArguments = Map<String, Value>;
 
 /// The tools that agents report with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum ReportTool {
     /// Reports the review of a loop.
     SetLoopReviewResult,
@@ -32,12 +33,7 @@ impl ReportTool {
     pub const ALL: [Self; 4] = [Self::SetLoopReviewResult, Self::SetReviewResult, Self::WriteTask, Self::AddPlanGroup];
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::SetLoopReviewResult => "set_loop_review_result",
-            Self::SetReviewResult => "set_review_result",
-            Self::WriteTask => "write_task",
-            Self::AddPlanGroup => "add_plan_group",
-        }
+        self.into()
     }
 }
 

@@ -11,12 +11,13 @@ use crate::machine::{AttemptFailure, Event, JobKey, Loop, Loss, Position, Stage}
 use crate::wire::LoopFact;
 
 /// When an agent resumes an earlier session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ResumePolicy {
     /// Never.
     Fresh,
     /// After an interruption of the same job.
+    #[default]
     Retry,
     /// Also when it fixes its own work.
     Fix,

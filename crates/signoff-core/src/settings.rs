@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 pub use agent_kind::AgentKind;
 pub use assign::{AgentConfig, AssignedReviewer, AssignedWriter, JobPlace};
 pub use file::keys;
-pub use layer::{AGENT_VARIABLES, ConfigError, Flag, Layer, MAX_FILE_BYTES, SettingOrigin, VARIABLES};
+pub use layer::{AGENT_VARIABLES, ConfigError, Flag, Layer, MAX_FILE_BYTES, SettingOrigin, SettingVariable, variables};
 pub use notify::{AddressSource, Channel, ChannelKind, ChannelTarget, Webhook, WebhookAddress, WebhookFormat};
 pub use rules::file_schema as schema;
 pub use sandbox::{Sandbox, Writable};
@@ -251,7 +251,8 @@ impl Settings {
 
     /// The files with prompts that roles and reviewers have, with their origins.
     pub fn named_prompts(&self) -> Vec<(&str, &SettingOrigin)> {
-        let of_roles = self.file.prompts.all().into_iter().map(|(role, _)| self.prompt(role));
+        let roles = self.tree.get(&["prompts"]).map(ConfigNode::entries).unwrap_or_default();
+        let of_roles = roles.into_iter().map(|(role, _)| self.prompt(role));
         let reviewers = self.file.reviewers.keys();
         let of_reviewers = reviewers.map(|name| self.prompt_at(&["reviewers", name.as_str(), "prompt"]));
         of_roles.chain(of_reviewers).flatten().collect()
@@ -259,13 +260,12 @@ impl Settings {
 
     /// The prompts of the preset `slots`, which flags may replace.
     pub fn slot_prompts(&self) -> Vec<(&str, &SettingOrigin)> {
-        ["developerPromptPath", "reviewerPromptPath"].iter().filter_map(|key| self.prompt_at(&[key])).collect()
+        ["implement", "review"].iter().filter_map(|role| self.prompt_at(&[slot_prompt_key(role)])).collect()
     }
 
     /// Where the prompt that a workflow has for a role was named, for messages.
     pub fn workflow_prompt_origin(&self, role: &str) -> String {
-        let key = if role == "review" { "reviewerPromptPath" } else { "developerPromptPath" };
-        self.set_at(&[key]).map_or_else(|| "the command line".to_owned(), |origin| origin.to_string())
+        self.set_at(&[slot_prompt_key(role)]).map_or_else(|| "the command line".to_owned(), |origin| origin.to_string())
     }
 
     /// Files that are not in git but that a worktree needs.
@@ -277,6 +277,11 @@ impl Settings {
     pub fn worktree_directory(&self) -> &str {
         self.file.worktree.directory.as_str()
     }
+}
+
+/// The key of the preset `slots` with the prompt of a role.
+fn slot_prompt_key(role: &str) -> &'static str {
+    if role == "review" { "reviewerPromptPath" } else { "developerPromptPath" }
 }
 
 fn caps(cost: Option<Dollars>, tokens: Option<Amount>, minutes: Option<Amount>) -> Caps {

@@ -20,8 +20,7 @@ mod tick;
 
 use std::collections::BTreeSet;
 
-use serde::ser::{Serialize, SerializeStruct, Serializer};
-use serde::{Deserialize, Serialize as DeriveSerialize};
+use serde::{Deserialize, Serialize};
 
 pub use beads::is_blocker;
 pub use bmad::{StoryFile, read_sprint};
@@ -33,8 +32,24 @@ pub use tick::{CheckboxMark, TickError, is_ticked, tick};
 pub const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// The formats of task files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::EnumString,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskFormat {
     PlanMarkdown,
     SpecKit,
@@ -45,33 +60,16 @@ pub enum TaskFormat {
     Bmad,
     Beads,
     /// Any other text: a specification. A planner enumerates its tasks.
+    #[default]
     Text,
 }
 
 impl TaskFormat {
-    pub const ALL: [Self; 8] = [
-        Self::PlanMarkdown,
-        Self::SpecKit,
-        Self::OpenSpec,
-        Self::Kiro,
-        Self::TaskMaster,
-        Self::Bmad,
-        Self::Beads,
-        Self::Text,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name in JSON interfaces.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::PlanMarkdown => "plan_markdown",
-            Self::SpecKit => "spec_kit",
-            Self::OpenSpec => "open_spec",
-            Self::Kiro => "kiro",
-            Self::TaskMaster => "task_master",
-            Self::Bmad => "bmad",
-            Self::Beads => "beads",
-            Self::Text => "text",
-        }
+        self.into()
     }
 
     /// The name for people.
@@ -90,9 +88,13 @@ impl TaskFormat {
 }
 
 /// The state of a task according to its file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum SourceState {
+    #[default]
     Open,
     InProgress,
     /// Waits for something that this file cannot complete.
@@ -109,21 +111,12 @@ pub enum SourceState {
 
 impl SourceState {
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::InProgress => "in_progress",
-            Self::Blocked => "blocked",
-            Self::Deferred => "deferred",
-            Self::Review => "review",
-            Self::Cancelled => "cancelled",
-            Self::NotWork => "not_work",
-            Self::Done => "done",
-        }
+        self.into()
     }
 }
 
 /// What a plan does with a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileAction {
     Create,
@@ -133,14 +126,14 @@ pub enum FileAction {
 }
 
 /// A line, or a range of lines. Both ends are inclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LineRange {
     pub first: u32,
     pub last: u32,
 }
 
 /// A file that a task names.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, DeriveSerialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FileRef {
     pub action: FileAction,
     /// As written. The caller must check that it stays inside the repository before opening it.
@@ -149,7 +142,7 @@ pub struct FileRef {
 }
 
 /// A part of a task that has no loop of its own.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, DeriveSerialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct TaskStep {
     pub title: String,
     pub done: bool,
@@ -159,7 +152,7 @@ pub struct TaskStep {
 }
 
 /// One task of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, DeriveSerialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct SourceTask {
     /// Unique within the file.
     pub id: String,
@@ -201,24 +194,7 @@ impl SourceTask {
     }
 
     pub(crate) fn new(id: impl Into<String>, title: impl Into<String>, line: u32) -> Self {
-        Self {
-            id: id.into(),
-            title: title.into(),
-            body: String::new(),
-            state: SourceState::Open,
-            line,
-            section: None,
-            depends_on: Vec::new(),
-            parallel: false,
-            optional: false,
-            files: Vec::new(),
-            steps: Vec::new(),
-            acceptance: Vec::new(),
-            requirements: Vec::new(),
-            priority: None,
-            parent: None,
-            mark: None,
-        }
+        Self { id: id.into(), title: title.into(), line, ..Self::default() }
     }
 }
 
@@ -242,7 +218,7 @@ impl OpenTask {
 }
 
 /// A part of the file that may have been parsed differently than its author meant.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, DeriveSerialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Warning {
     pub line: u32,
     pub message: String,
@@ -255,8 +231,10 @@ impl Warning {
 }
 
 /// A parsed task file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct TaskFile {
+    /// The version of the JSON form.
+    version: u8,
     pub format: TaskFormat,
     pub title: Option<String>,
     pub goal: Option<String>,
@@ -271,15 +249,7 @@ pub struct TaskFile {
 
 impl TaskFile {
     pub(crate) fn new(format: TaskFormat) -> Self {
-        Self {
-            format,
-            title: None,
-            goal: None,
-            acceptance: Vec::new(),
-            tasks: Vec::new(),
-            groups: Vec::new(),
-            warnings: Vec::new(),
-        }
+        Self { version: 1, format, ..Self::default() }
     }
 
     pub fn task(&self, id: &str) -> Option<&SourceTask> {
@@ -302,21 +272,6 @@ impl TaskFile {
             marks.extend(kiro::parents_closed_by(self, task));
         }
         marks
-    }
-}
-
-impl Serialize for TaskFile {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("TaskFile", 8)?;
-        fields.serialize_field("version", &1)?;
-        fields.serialize_field("format", &self.format)?;
-        fields.serialize_field("title", &self.title)?;
-        fields.serialize_field("goal", &self.goal)?;
-        fields.serialize_field("acceptance", &self.acceptance)?;
-        fields.serialize_field("tasks", &self.tasks)?;
-        fields.serialize_field("groups", &self.groups)?;
-        fields.serialize_field("warnings", &self.warnings)?;
-        fields.end()
     }
 }
 

@@ -13,7 +13,7 @@ fn now() -> Option<jiff::Timestamp> {
 
 fn format_of(path: &Path) -> TaskFormat {
     let directory = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
-    TaskFormat::ALL.into_iter().find(|format| format.as_str() == directory).unwrap()
+    TaskFormat::ALL.iter().copied().find(|format| format.as_str() == directory).unwrap()
 }
 
 #[test]

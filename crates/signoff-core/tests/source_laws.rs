@@ -204,7 +204,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_a_file_or_an_error(bytes in any_pieces()) {
-        for format in TaskFormat::ALL {
+        for &format in TaskFormat::ALL {
             if let Some(file) = read(format, &bytes) {
                 check_ids(&file);
                 check_groups(&file);
@@ -222,7 +222,7 @@ proptest! {
 
     #[test]
     fn a_mark_on_other_bytes_ticks_one_byte_or_nothing(bytes in any_pieces(), other in any_pieces()) {
-        for format in TaskFormat::ALL {
+        for &format in TaskFormat::ALL {
             for mark in read(format, &bytes).iter().flat_map(|file| &file.tasks).filter_map(|task| task.mark.as_ref()) {
                 if let Ok(ticked) = source::tick(&other, mark) {
                     prop_assert_eq!(ticked.len(), other.len());
@@ -366,7 +366,7 @@ fn the_laws_hold_for_the_corpus() {
     let mut ticked = 0;
     insta::glob!("../../../testdata/sources", "*/*", |path| {
         let bytes = std::fs::read(path).unwrap();
-        for format in TaskFormat::ALL {
+        for &format in TaskFormat::ALL {
             if let Some(file) = read(format, &bytes) {
                 check_ids(&file);
                 check_groups(&file);

@@ -32,11 +32,11 @@ fn every_bad_file_is_refused_with_its_path_and_the_expected_value() {
     blank.json:1 the file: is empty: a state, version 4, is expected
     current-iteration-above-max.json:6 currentIteration: is 2, and maxIterations is 1
     current-iteration-not-listed.json:6 currentIteration: is 2, and iterations has 1: it must be the last of them
-    current-phase-half.json:7 currentPhase: a whole number from 1 on is expected, not 3.5
+    current-phase-half.json:7 currentPhase: a phase from 1 to 9 is expected, not 3.5
     current-phase-ten.json:7 currentPhase: a phase from 1 to 9 is expected, not 10
-    current-phase-zero.json:7 currentPhase: a whole number from 1 on is expected, not 0
+    current-phase-zero.json:7 currentPhase: a phase from 1 to 9 is expected, not 0
     duplicate-key.json:5 the file: this key is there twice: mode
-    duplicate-phase.json:33 iterations[0].phases: this key is there twice: 3
+    duplicate-phase.json:31 iterations[0].phases: this key is there twice: 3
     duplicate-status.json:22 iterations[0].phases.3: this key is there twice: status
     earlier-phase-failed.json:7 currentPhase: is 3, and phase 2, which comes before it, is failed: completed or skipped is expected
     empty.json:1 the file: is empty: a state, version 4, is expected
@@ -76,7 +76,7 @@ fn every_bad_file_is_refused_with_its_path_and_the_expected_value() {
     task-empty.json:3 task: says nothing: the text of the task is expected
     task-missing.json:1 the file: `task` is missing
     task-number.json:3 task: text is expected, not 7
-    trailing-comma.json:57 the file: is not JSON: key must be a string
+    trailing-comma.json:57 the file: is not JSON: trailing comma
     trailing-text.json:58 the file: is not JSON: trailing characters
     truncated.json:26 the file: breaks off: EOF while parsing a string
     unknown-key.json:57 phase10: is not known here; known are version, task, mode, maxIterations, currentIteration, currentPhase, startedAt, iterations, phase9

@@ -350,10 +350,10 @@ impl From<CommandRefusal> for CliError {
 
 impl From<SourceError> for CliError {
     fn from(error: SourceError) -> Self {
-        let formats = source::TaskFormat::ALL.map(source::TaskFormat::as_str).join(", ");
+        let formats: Vec<_> = source::TaskFormat::ALL.iter().map(|format| format.as_str()).collect();
         Self::usage(&error.message)
             .at(format!("{}:{}", error.file, error.line))
-            .hint(format!("fix the file, or say what it is with --as: {formats}"))
+            .hint(format!("fix the file, or say what it is with --as: {}", formats.join(", ")))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::remark::{Remark, RemarkLevel, RemarkList, SourceLocation};
 
@@ -49,147 +49,61 @@ pub(super) fn pieces(output: &str) -> Vec<OutputPiece<'_>> {
 
 /// Parses the JSON object at the start of the text. Also returns its length.
 fn read(text: &str) -> Option<(SarifDocument, usize)> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<SarifDocument>();
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let document = values.next()?.ok()?;
-    Some((document, values.byte_offset()))
+    Some((SarifDocument(document), values.byte_offset()))
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct SarifDocument {
-    version: Option<serde_json::Value>,
-    runs: Option<Vec<SarifRun>>,
+pub(super) struct SarifDocument(Value);
+
+/// The value at a JSON pointer, if it is a text.
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer)?.as_str()
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifRun {
-    #[serde(default)]
-    tool: SarifTool,
-    results: Option<Vec<SarifResult>>,
-}
-
-#[derive(Deserialize, Default)]
-struct SarifTool {
-    #[serde(default)]
-    driver: SarifDriver,
-}
-
-#[derive(Deserialize, Default)]
-struct SarifDriver {
-    #[serde(default)]
-    rules: Vec<SarifRule>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifRule {
-    id: String,
-    #[serde(default)]
-    default_configuration: SarifConfiguration,
-}
-
-#[derive(Deserialize, Default)]
-struct SarifConfiguration {
-    level: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifResult {
-    rule_id: Option<String>,
-    level: Option<String>,
-    kind: Option<String>,
-    baseline_state: Option<String>,
-    #[serde(default)]
-    message: SarifMessage,
-    #[serde(default)]
-    locations: Vec<SarifLocation>,
-    #[serde(default)]
-    suppressions: Vec<serde_json::Value>,
-}
-
-#[derive(Deserialize, Default)]
-struct SarifMessage {
-    text: Option<String>,
-    markdown: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SarifLocation {
-    #[serde(default)]
-    physical_location: SarifPhysicalLocation,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct SarifPhysicalLocation {
-    #[serde(default)]
-    artifact_location: SarifArtifact,
-    #[serde(default)]
-    region: SarifRegion,
-}
-
-#[derive(Deserialize, Default)]
-struct SarifArtifact {
-    uri: Option<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase")]
-struct SarifRegion {
-    start_line: Option<u32>,
+/// The elements at a JSON pointer; none if there is no list.
+fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 impl SarifDocument {
     fn is_sarif(&self) -> bool {
-        let version = self.version.as_ref().and_then(|version| version.as_str());
-        self.runs.is_some() && version.is_some_and(|version| version.starts_with("2."))
+        self.0["runs"].is_array() && text(&self.0, "/version").is_some_and(|version| version.starts_with("2."))
     }
 
     pub(super) fn read(&self, found: &mut RemarkList) {
-        for run in self.runs.iter().flatten() {
-            let rules = run.tool.driver.rules.iter().map(|rule| (rule.id.as_str(), rule)).collect();
-            let shown = run.results.iter().flatten().filter(|outcome| outcome.counts());
-            found.remarks.extend(shown.map(|outcome| outcome.remark(&rules)));
+        for run in list(&self.0, "/runs") {
+            let rules = list(run, "/tool/driver/rules").iter();
+            let levels = rules
+                .filter_map(|rule| Some((text(rule, "/id")?, text(rule, "/defaultConfiguration/level")?)))
+                .collect();
+            let results = list(run, "/results").iter().filter(|result| counts(result));
+            found.remarks.extend(results.map(|result| remark(result, &levels)));
         }
     }
 }
 
-impl SarifResult {
-    /// Whether it is a failure of this version that is not suppressed.
-    fn counts(&self) -> bool {
-        let fails = self.kind.as_deref().is_none_or(|kind| matches!(kind, "fail" | "review" | "open"));
-        fails && self.suppressions.is_empty() && self.baseline_state.as_deref() != Some("absent")
-    }
+/// Whether a result is a failure of this version that is not suppressed.
+fn counts(result: &Value) -> bool {
+    let fails = text(result, "/kind").is_none_or(|kind| matches!(kind, "fail" | "review" | "open"));
+    fails && list(result, "/suppressions").is_empty() && text(result, "/baselineState") != Some("absent")
+}
 
-    fn remark(&self, rules: &BTreeMap<&str, &SarifRule>) -> Remark {
-        let said = self.message.text.as_deref().or(self.message.markdown.as_deref()).unwrap_or_default();
-        let message = match &self.rule_id {
-            Some(rule) => format!("{said} ({rule})"),
-            None => said.to_owned(),
-        };
-        Remark::new(self.level(rules), self.place(), &message)
-    }
-
-    fn level(&self, rules: &BTreeMap<&str, &SarifRule>) -> RemarkLevel {
-        let of_rule = || {
-            let rule = rules.get(self.rule_id.as_deref()?)?;
-            rule.default_configuration.level.as_deref()
-        };
-        match self.level.as_deref().or_else(of_rule) {
-            Some("error") => RemarkLevel::Error,
-            Some("note" | "none") => RemarkLevel::Note,
-            _ => RemarkLevel::Warning,
-        }
-    }
-
-    fn place(&self) -> Option<SourceLocation> {
-        let physical = &self.locations.first()?.physical_location;
-        let uri = physical.artifact_location.uri.as_deref()?;
-        Some(SourceLocation::new(&decoded(uri), physical.region.start_line))
-    }
+/// The remark of a result. `levels` are those of the rules, by id.
+fn remark(result: &Value, levels: &BTreeMap<&str, &str>) -> Remark {
+    let said = text(result, "/message/text").or_else(|| text(result, "/message/markdown")).unwrap_or_default();
+    let rule = text(result, "/ruleId");
+    let message = rule.map_or_else(|| said.to_owned(), |rule| format!("{said} ({rule})"));
+    let level = match text(result, "/level").or_else(|| levels.get(rule?).copied()) {
+        Some("error") => RemarkLevel::Error,
+        Some("note" | "none") => RemarkLevel::Note,
+        _ => RemarkLevel::Warning,
+    };
+    let place = text(result, "/locations/0/physicalLocation/artifactLocation/uri").map(|uri| {
+        let line = result.pointer("/locations/0/physicalLocation/region/startLine").and_then(Value::as_u64);
+        SourceLocation::new(&decoded(uri), line.and_then(|line| u32::try_from(line).ok()))
+    });
+    Remark::new(level, place, &message)
 }
 
 /// Decodes the `%20` escapes of a path.

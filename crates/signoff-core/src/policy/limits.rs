@@ -145,7 +145,7 @@ impl Default for LoopLimits {
 }
 
 /// A length of time in whole seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct TimeSpan {
     pub seconds: u64,
 }

@@ -5,7 +5,18 @@ use serde::{Deserialize, Serialize};
 
 /// What speaks to an agent.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::EnumString, strum::IntoStaticStr,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantNames,
 )]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -27,19 +38,6 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    pub const ALL: [Self; 10] = [
-        Self::Claude,
-        Self::Codex,
-        Self::Gemini,
-        Self::Opencode,
-        Self::Qwen,
-        Self::Copilot,
-        Self::Acp,
-        Self::Command,
-        Self::Checks,
-        Self::Demo,
-    ];
-
     pub fn as_str(self) -> &'static str {
         self.into()
     }

@@ -219,7 +219,7 @@ impl Settings {
     fn role_agent(&self, role: &'static str) -> Result<(AgentConfig, Option<String>), ConfigError> {
         let model = self.role_model(role).map(|(model, _)| model.to_owned());
         for key in [role, Role::Implement.as_str()] {
-            if self.file.roles.get(key).is_some_and(|choice| choice.agent.is_some()) {
+            if self.is_set(&["roles", key, "agent"]) {
                 return Ok((self.agent_at(&["roles", key, "agent"], key)?, model));
             }
         }
@@ -236,9 +236,7 @@ impl Settings {
 
     /// The model of a role with its origin. `implement` counts if the role names neither an agent nor a model.
     pub(super) fn role_model(&self, role: &str) -> Option<(&str, &SettingOrigin)> {
-        let choice = self.file.roles.get(role)?;
-        let falls_back = choice.agent.is_none() && choice.model.is_none();
-        let role = if falls_back { Role::Implement.as_str() } else { role };
+        let role = if self.is_set(&["roles", role]) { role } else { Role::Implement.as_str() };
         let model = self.tree.get(&["roles", role, "model"])?;
         Some((model.text()?, &model.origin))
     }

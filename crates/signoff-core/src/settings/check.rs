@@ -1,5 +1,7 @@
 //! Rules between tables, checked after all layers are merged.
 
+use strum::VariantNames;
+
 use super::reader::{did_you_mean, either};
 use super::tree::ConfigNode;
 use super::values::StoreLocation;
@@ -14,8 +16,8 @@ impl Settings {
     /// Every mistake is reported before anything starts, not when a phase is reached at night.
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         self.check_agents()?;
-        for (role, choice) in self.file.roles.all() {
-            if choice.agent.is_some() {
+        for (role, choice) in self.tree.get(&["roles"]).map(ConfigNode::entries).unwrap_or_default() {
+            if choice.get(&["agent"]).is_some() {
                 self.check_worker(&["roles", role, "agent"], role)?;
             }
         }
@@ -44,7 +46,7 @@ impl Settings {
             let name = name.as_str();
             let message = match table.kind(name) {
                 None => {
-                    let kinds = either(&AgentKind::ALL.map(AgentKind::as_str));
+                    let kinds = either(AgentKind::VARIANTS);
                     format!("agent `{name}` has no `kind`: expected {kinds}")
                 }
                 Some(kind) if kind.needs_command() && table.command.is_none() => {

@@ -177,14 +177,7 @@ fn of_phases(names: &[String], value: &str) -> Result<Vec<KeyChange>, String> {
         file.extend(said.clone());
     }
     let translated = translate(ForeignFormat::Iterate, "", &file.to_string());
-    let translated = translated.map_err(|error| match &error {
-        ConfigError::File { message, .. } => message.clone(),
-        ConfigError::Given { .. }
-        | ConfigError::Nowhere { .. }
-        | ConfigError::UnknownWorkflow { .. }
-        | ConfigError::NoAgent
-        | ConfigError::Unassigned { .. } => error.to_string(),
-    })?;
+    let translated = translated.map_err(|error| error.message())?;
     let without_note = |change| KeyChange { note: None, ..change };
     Ok(imported(&translated.layer).into_iter().map(without_note).collect())
 }

@@ -23,8 +23,8 @@ use crate::task::TaskType;
 use crate::workflow::keys::{GateKeys, OwnWorkflowName, WorkflowTable};
 
 /// The whole file.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename = "the configuration")]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default = "SettingsFile::built_in", rename = "the configuration")]
 #[expect(non_snake_case, reason = "keys of the slots preset, as existing files have them")]
 pub(super) struct SettingsFile {
     /// The workflow if a command names none: a preset, or one of your own.
@@ -91,38 +91,16 @@ pub(super) struct SettingsFile {
     pub workflows: Named<OwnWorkflowName, WorkflowTable>,
 }
 
-impl Default for SettingsFile {
-    fn default() -> Self {
+impl SettingsFile {
+    /// The values of a file that sets nothing.
+    fn built_in() -> Self {
         Self {
             preset: WorkflowName("task".to_owned()),
             jobs: SmallCount(4),
-            store: StoreLocation::Sqlite,
-            no_ask: false,
-            landing: LandingMethod::Merge,
-            review_workspace: None,
-            sessions: ResumePolicy::Retry,
-            sandbox: Sandbox::On,
             sandbox_writers: true,
             sandbox_write: Writable::caches(),
-            sandbox_network: Network::Open,
-            reviewEnabled: None,
-            reviewMaxFixAttempts: None,
-            developerPromptPath: None,
-            reviewerPromptPath: None,
-            agents: Named::default(),
-            roles: RoleValues::default(),
-            reviewers: Named::default(),
-            gate: GateKeys::default(),
-            presets: Named::default(),
-            defaults: DefaultsTable::default(),
-            task_types: TaskTypesTable::default(),
-            limits: LimitsTable::default(),
-            prices: Named::default(),
-            checks: CheckCommands::default(),
-            prompts: RoleValues::default(),
-            worktree: WorktreeTable::default(),
-            notify: NotifyTable::default(),
-            workflows: Named::default(),
+            limits: LimitsTable::built_in(),
+            ..Self::default()
         }
     }
 }
@@ -190,24 +168,6 @@ pub(super) struct RoleValues<T: Default> {
     pub brainstorm: T,
     /// Simplifies finished work.
     pub simplify: T,
-}
-
-impl<T: Default> RoleValues<T> {
-    pub fn all(&self) -> [(&'static str, &T); 7] {
-        [
-            ("implement", &self.implement),
-            ("fix", &self.fix),
-            ("review", &self.review),
-            ("enumerate", &self.enumerate),
-            ("plan", &self.plan),
-            ("brainstorm", &self.brainstorm),
-            ("simplify", &self.simplify),
-        ]
-    }
-
-    pub fn get(&self, role: &str) -> Option<&T> {
-        self.all().into_iter().find(|(key, _)| *key == role).map(|(_, value)| value)
-    }
 }
 
 /// The agent of a role, with a model of its own if it has one in this role. The merge turns a mere name into a table.
@@ -342,8 +302,8 @@ pub(super) struct TaskTypeTable {
 }
 
 /// `[limits]`.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(default, rename = "[limits]")]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default = "LimitsTable::built_in", rename = "[limits]")]
 pub(super) struct LimitsTable {
     /// Dollars for each task.
     pub max_cost_usd: Option<Dollars>,
@@ -371,21 +331,16 @@ pub(super) struct LimitsTable {
     pub run: RunLimitsTable,
 }
 
-impl Default for LimitsTable {
-    fn default() -> Self {
+impl LimitsTable {
+    fn built_in() -> Self {
         Self {
-            max_cost_usd: None,
-            max_tokens: None,
-            max_minutes: None,
             attempt: TimeSpan::minutes(60),
             silence: TimeSpan::minutes(10),
             grace: TimeSpan { seconds: 5 },
-            agents_per_provider: None,
             backoff: WaitTime(TimeSpan { seconds: 30 }),
             backoff_max: WaitTime(TimeSpan::minutes(15)),
             max_rate_limits: SmallCount(20),
-            reserve_usd: None,
-            run: RunLimitsTable::default(),
+            ..Self::default()
         }
     }
 }

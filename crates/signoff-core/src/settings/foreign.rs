@@ -85,6 +85,11 @@ pub fn merged(files: &[ForeignFile<'_>]) -> Result<TranslatedFile, ConfigError> 
     iterate::translate(&files)
 }
 
+/// The key of a phase in a [`ForeignFormat::Iterate`] file for one of ours.
+pub(super) fn phase_key(ours: &str) -> &'static str {
+    iterate::phase_key(ours)
+}
+
 /// A [`ForeignFormat::Iterate`] file in the version of today, if it is of an older one.
 pub fn migrate(file: ForeignFile<'_>) -> Result<Option<String>, ConfigError> {
     iterate::migrate(file.checked()?)

@@ -1,11 +1,14 @@
 //! The layers of a configuration: texts with a name, each of which becomes a tree, and where a value comes from.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::file::SettingsFile;
 use super::reader::nearest;
+use super::rules::file_schema;
 use super::tree::{ConfigData, ConfigNode, TomlSource};
 
 /// Maximum length of a configuration file.
@@ -141,34 +144,40 @@ impl Layer {
     }
 }
 
-/// The variables that are settings, with their keys: those that may differ for one machine or one call.
-pub const VARIABLES: [(&str, &str); 25] = [
-    ("SIGNOFF_PRESET", "preset"),
-    ("SIGNOFF_JOBS", "jobs"),
-    ("SIGNOFF_STORE", "store"),
-    ("SIGNOFF_NO_ASK", "no_ask"),
-    ("SIGNOFF_LANDING", "landing"),
-    ("SIGNOFF_REVIEW_WORKSPACE", "review_workspace"),
-    ("SIGNOFF_SESSIONS", "sessions"),
-    ("SIGNOFF_SANDBOX", "sandbox"),
-    ("SIGNOFF_SANDBOX_WRITERS", "sandbox_writers"),
-    ("SIGNOFF_DEFAULTS_AUTO_REVIEW", "defaults.auto_review"),
-    ("SIGNOFF_DEFAULTS_MAX_REVIEW_CYCLES", "defaults.max_review_cycles"),
-    ("SIGNOFF_LIMITS_MAX_COST_USD", "limits.max_cost_usd"),
-    ("SIGNOFF_LIMITS_MAX_TOKENS", "limits.max_tokens"),
-    ("SIGNOFF_LIMITS_MAX_MINUTES", "limits.max_minutes"),
-    ("SIGNOFF_LIMITS_ATTEMPT", "limits.attempt"),
-    ("SIGNOFF_LIMITS_SILENCE", "limits.silence"),
-    ("SIGNOFF_LIMITS_GRACE", "limits.grace"),
-    ("SIGNOFF_LIMITS_AGENTS_PER_PROVIDER", "limits.agents_per_provider"),
-    ("SIGNOFF_LIMITS_BACKOFF", "limits.backoff"),
-    ("SIGNOFF_LIMITS_BACKOFF_MAX", "limits.backoff_max"),
-    ("SIGNOFF_LIMITS_MAX_RATE_LIMITS", "limits.max_rate_limits"),
-    ("SIGNOFF_LIMITS_RESERVE_USD", "limits.reserve_usd"),
-    ("SIGNOFF_LIMITS_RUN_MAX_COST_USD", "limits.run.max_cost_usd"),
-    ("SIGNOFF_LIMITS_RUN_MAX_TOKENS", "limits.run.max_tokens"),
-    ("SIGNOFF_LIMITS_RUN_MAX_MINUTES", "limits.run.max_minutes"),
-];
+/// A variable that is a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingVariable {
+    /// `SIGNOFF_LIMITS_ATTEMPT`.
+    pub name: String,
+    /// The setting's dotted key: `limits.attempt`.
+    pub key: String,
+}
+
+/// The tables whose plain values may differ for one machine or one call.
+const TABLES_WITH_VARIABLES: [&[&str]; 4] = [&[], &["defaults"], &["limits"], &["limits", "run"]];
+
+static VARIABLES: LazyLock<Vec<SettingVariable>> = LazyLock::new(|| {
+    let schema = file_schema();
+    TABLES_WITH_VARIABLES.iter().flat_map(|table| variables_of(&schema, table)).collect()
+});
+
+/// The variables of a table. Lists, tables and the keys of another program are set by files alone.
+fn variables_of(schema: &Value, table: &[&str]) -> Vec<SettingVariable> {
+    let properties = table.iter().fold(&schema["properties"], |above, key| &above[key]["properties"]);
+    let is_plain = |(key, property): &(&String, &Value)| {
+        let property = property.to_string();
+        !key.contains(char::is_uppercase) && ![":\"array\"", ":\"object\""].iter().any(|kind| property.contains(kind))
+    };
+    let keys = properties.as_object().into_iter().flatten().filter(is_plain).map(|(key, _)| key.as_str());
+    let keys = keys.map(|key| [table, &[key]].concat());
+    keys.map(|key| SettingVariable { name: format!("SIGNOFF_{}", key.join("_").to_uppercase()), key: key.join(".") })
+        .collect()
+}
+
+/// The variables that are settings.
+pub fn variables() -> &'static [SettingVariable] {
+    &VARIABLES
+}
 
 /// The variables that agents get. If an agent calls the program they come back; they set nothing.
 pub const AGENT_VARIABLES: [&str; 17] = [
@@ -196,8 +205,8 @@ pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, 
     let mut layers = Vec::new();
     let is_set = |(name, value): &&(String, String)| name.starts_with("SIGNOFF_") && !value.is_empty();
     for (name, value) in variables.iter().filter(is_set) {
-        match VARIABLES.iter().find(|(known, _)| known == name) {
-            Some((_, key)) => layers.push(Layer::given(LayerKind::Environment, name, key, value)),
+        match VARIABLES.iter().find(|known| known.name == *name) {
+            Some(known) => layers.push(Layer::given(LayerKind::Environment, name, &known.key, value)),
             None => check_spelling(name)?,
         }
     }
@@ -205,7 +214,7 @@ pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, 
 }
 
 fn check_spelling(name: &str) -> Result<(), ConfigError> {
-    let known = VARIABLES.map(|(known, _)| known);
+    let known: Vec<_> = VARIABLES.iter().map(|known| known.name.as_str()).collect();
     match nearest(name, &known).filter(|_| !AGENT_VARIABLES.contains(&name)) {
         Some(meant) => Err(ConfigError::Given {
             name: name.to_owned(),
@@ -261,6 +270,16 @@ impl fmt::Display for SettingOrigin {
             }
             Self::Environment { name } | Self::Flag { name } => f.write_str(name),
             Self::Task => f.write_str("the task"),
+        }
+    }
+}
+
+impl ConfigError {
+    /// The message without its place.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::File { message, .. } | Self::Given { message, .. } | Self::Nowhere { message } => message.clone(),
+            Self::UnknownWorkflow { .. } | Self::NoAgent | Self::Unassigned { .. } => self.to_string(),
         }
     }
 }

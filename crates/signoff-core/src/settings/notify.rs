@@ -151,7 +151,13 @@ pub enum AddressSource {
 impl Settings {
     /// The names of the channels that are notified on an occasion.
     pub fn channels_for(&self, occasion: NotificationKind) -> &[String] {
-        self.listed(occasion)
+        let notify = &self.file.notify;
+        match occasion {
+            NotificationKind::Done => &notify.done.0,
+            NotificationKind::Stuck => &notify.stuck.0,
+            NotificationKind::Question => &notify.question.0,
+            NotificationKind::Budget => &notify.budget.0,
+        }
     }
 
     /// Every channel that is notified on some occasion, each once.
@@ -195,16 +201,6 @@ impl Settings {
         addresses.iter().flat_map(WebhookAddress::secrets).map(str::to_owned).chain(headers).collect()
     }
 
-    fn listed(&self, occasion: NotificationKind) -> &[String] {
-        let notify = &self.file.notify;
-        match occasion {
-            NotificationKind::Done => &notify.done.0,
-            NotificationKind::Stuck => &notify.stuck.0,
-            NotificationKind::Question => &notify.question.0,
-            NotificationKind::Budget => &notify.budget.0,
-        }
-    }
-
     pub(super) fn check_notify(&self) -> Result<(), ConfigError> {
         for (name, channel) in self.file.notify.channels.iter() {
             let path = ["notify", "channels", name.as_str()];
@@ -214,7 +210,7 @@ impl Settings {
         }
         for occasion in NotificationKind::ALL {
             let known = self.channel_names();
-            let unknown = self.listed(occasion).iter().find(|name| !known.contains(&name.as_str()));
+            let unknown = self.channels_for(occasion).iter().find(|name| !known.contains(&name.as_str()));
             if let Some(name) = unknown {
                 let key = occasion.as_str();
                 let expected = did_you_mean(name, &known, || {

@@ -15,11 +15,13 @@ pub const PHASES: &str = "phases";
 const GATES: [&str; 4] = ["plan_review", "code_review", "test", "final_review"];
 
 /// One of the five questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum PhaseQuestion {
     OnFailure,
     FailOn,
     ParallelFixes,
+    #[strum(serialize = "max_fixes")]
     Retries,
     OnExhausted,
 }
@@ -73,24 +75,12 @@ impl PhaseQuestion {
 
     /// The key of a gate that it sets.
     pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::OnFailure => "on_failure",
-            Self::FailOn => "fail_on",
-            Self::ParallelFixes => "parallel_fixes",
-            Self::Retries => "max_fixes",
-            Self::OnExhausted => "on_exhausted",
-        }
+        self.into()
     }
 
-    /// What people call the setting.
+    /// What people call the setting: its key in `iterate-config.json`.
     pub fn setting(self) -> &'static str {
-        match self {
-            Self::OnFailure => "onFailure",
-            Self::FailOn => "failOnSeverity",
-            Self::ParallelFixes => "parallelFixes",
-            Self::Retries => "maxRetries",
-            Self::OnExhausted => "onMaxRetries",
-        }
+        super::foreign::phase_key(self.key())
     }
 
     /// What a gate says about it.
@@ -111,7 +101,8 @@ impl PhaseQuestion {
 }
 
 /// An answer to one of the questions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum PhaseAnswer {
     OnFailure(OnFailure),
     FailOn(FailThreshold),
@@ -125,17 +116,7 @@ pub enum PhaseAnswer {
 impl PhaseAnswer {
     /// As it stands in a file. None: there is nothing to write yet.
     pub fn value(self) -> Option<serde_json::Value> {
-        fn of(value: impl Serialize) -> Option<serde_json::Value> {
-            serde_json::to_value(value).ok()
-        }
-        match self {
-            Self::OnFailure(word) => of(word),
-            Self::FailOn(bar) => of(bar),
-            Self::ParallelFixes(switch) => of(switch),
-            Self::Retries(count) => of(count),
-            Self::Custom => None,
-            Self::OnExhausted(word) => of(word),
-        }
+        serde_json::to_value(self).ok().filter(|value| !value.is_null())
     }
 
     /// As people read it.

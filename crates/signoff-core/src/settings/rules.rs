@@ -56,7 +56,7 @@ macro_rules! value {
 macro_rules! whole {
     ($(#[$about:meta])* $name:ident, $least:literal to $most:literal $(, $more:literal)?) => {
         $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
         #[serde(transparent)]
         pub struct $name(pub u32);
 

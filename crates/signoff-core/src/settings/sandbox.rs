@@ -9,10 +9,11 @@ use super::values::Network;
 use super::{ConfigError, SettingOrigin};
 
 /// Whether agents are kept from writing where they need not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Sandbox {
     Off,
     /// If the system supports it.
+    #[default]
     On,
     /// Nothing is started without one.
     Required,

@@ -24,15 +24,9 @@ pub struct SettingRow {
 impl SettingRow {
     /// The value as it is written in a file.
     pub fn text(&self) -> String {
-        match &self.value {
-            Value::Array(list) => {
-                let list: Vec<_> = list.iter().map(Value::to_string).collect();
-                format!("[{}]", list.join(", "))
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
-                self.value.to_string()
-            }
-        }
+        let Some(list) = self.value.as_array() else { return self.value.to_string() };
+        let list: Vec<_> = list.iter().map(Value::to_string).collect();
+        format!("[{}]", list.join(", "))
     }
 }
 
@@ -229,15 +223,10 @@ impl PhaseSetting {
             Value::Null => "no limit".to_owned(),
             Value::Bool(_) | Value::Number(_) | Value::Object(_) => self.value.to_string(),
         };
-        match &self.origin {
-            SettingOrigin::Default | SettingOrigin::Preset { .. } => format!("{} {value}", self.name),
-            SettingOrigin::Person { .. }
-            | SettingOrigin::Foreign { .. }
-            | SettingOrigin::Repository { .. }
-            | SettingOrigin::Environment { .. }
-            | SettingOrigin::Flag { .. }
-            | SettingOrigin::Task => format!("{} {value} ({})", self.name, self.origin),
+        if matches!(self.origin, SettingOrigin::Default | SettingOrigin::Preset { .. }) {
+            return format!("{} {value}", self.name);
         }
+        format!("{} {value} ({})", self.name, self.origin)
     }
 }
 

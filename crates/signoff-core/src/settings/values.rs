@@ -75,7 +75,7 @@ value!(
 );
 
 /// A wait, which may be none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct WaitTime(pub TimeSpan);
 
@@ -152,7 +152,7 @@ value!(
 );
 
 /// The name of a workflow. Only all layers together define which ones exist.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(transparent)]
 pub struct WorkflowName(pub String);
 

@@ -6,6 +6,7 @@ use super::assign::{AgentConfig, AssignedReviewer};
 use super::file::{ReviewerTable, SettingsFile};
 use super::preset::PresetTable;
 use super::reader::did_you_mean;
+use super::values::Text;
 use super::{AgentKind, ConfigError, JobPlace, ReviewWorkspace, SettingOrigin, Settings};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
@@ -97,8 +98,8 @@ impl Settings {
                 policy.gate.bound = Bound::MaxFixes(fixes.0);
             }
         }
-        let path = |key: &str| self.tree.get(&[key]).and_then(|node| node.text());
-        workflow.set_prompts(path("developerPromptPath"), path("reviewerPromptPath"));
+        let (developer, reviewer) = (&file.developerPromptPath, &file.reviewerPromptPath);
+        workflow.set_prompts(developer.as_ref().map(Text::as_str), reviewer.as_ref().map(Text::as_str));
     }
 
     /// Where a key of a gate is configured, if not by the workflow itself. Both bounds count as one key.

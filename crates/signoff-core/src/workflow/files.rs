@@ -52,15 +52,9 @@ pub struct WorkflowError {
 pub fn parse(file: &str, text: &str) -> Result<Vec<Workflow>, WorkflowError> {
     let origin = |line| SettingOrigin::Repository { file: file.to_owned(), line };
     let read = TomlSource { text, origin: &origin }.parse().and_then(|root| workflows(&root));
-    read.map_err(|error| match error {
-        ConfigError::File { file, line, message } => WorkflowError { file, line, message },
-        ConfigError::Given { .. }
-        | ConfigError::Nowhere { .. }
-        | ConfigError::UnknownWorkflow { .. }
-        | ConfigError::NoAgent
-        | ConfigError::Unassigned { .. } => {
-            WorkflowError { file: file.to_owned(), line: 1, message: error.to_string() }
-        }
+    read.map_err(|error| {
+        let line = if let ConfigError::File { line, .. } = &error { *line } else { 1 };
+        WorkflowError { file: file.to_owned(), line, message: error.message() }
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use signoff_core::settings::{Flag, Layer, MAX_FILE_BYTES, VARIABLES, read};
+use signoff_core::settings::{Flag, Layer, MAX_FILE_BYTES, SettingVariable, read, variables};
 
 use crate::config::try_configured;
 
@@ -61,7 +61,7 @@ fn the_file_that_is_wrong_is_named() {
 #[test]
 fn every_variable_is_checked_like_a_line_of_a_file() {
     let mut out = String::new();
-    for (name, key) in VARIABLES {
+    for SettingVariable { name, key } in variables().iter().cloned() {
         assert_eq!(name, format!("SIGNOFF_{}", key.to_uppercase().replace('.', "_")));
         let variable = |value: &str| vec![(name.to_owned(), value.to_owned())];
         let error = read(&[], &variable("nonsense, \"of\" course"), &[]).unwrap_err().to_string();

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::settings::{AgentKind, VARIABLES, keys};
+use signoff_core::settings::{AgentKind, keys, variables};
+use strum::VariantNames;
 
 use crate::config::configured;
 
@@ -28,9 +29,10 @@ fn the_guide_names_every_variable_and_every_kind_of_agent() {
     let section = GUIDE.split("\n## ").find(|section| section.starts_with("Variables\n")).expect("variables");
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | `"));
     let rows = rows.filter_map(|(name, rest)| Some((name, rest.split('`').next()?)));
-    assert_eq!(rows.collect::<Vec<_>>(), VARIABLES);
-    for kind in AgentKind::ALL {
-        assert!(GUIDE.contains(&format!("`\"{}\"`", kind.as_str())), "{}", kind.as_str());
+    let known = variables().iter().map(|variable| (variable.name.as_str(), variable.key.as_str()));
+    assert_eq!(rows.collect::<Vec<_>>(), known.collect::<Vec<_>>());
+    for kind in AgentKind::VARIANTS {
+        assert!(GUIDE.contains(&format!("`\"{kind}\"`")), "{kind}");
     }
 }
 

@@ -215,6 +215,12 @@ fn names<T: Default + Serialize + DeserializeOwned>() -> Vec<(&'static str, Stri
     keys_of::<T>().into_iter().zip(ours).collect()
 }
 
+/// The key of a review phase for one of ours.
+pub(super) fn phase_key(ours: &str) -> &'static str {
+    let names = names::<ReviewPhase>();
+    names.into_iter().find(|(_, known)| known == ours).map_or("", |(theirs, _)| theirs)
+}
+
 /// The error about a phase that does not exist, or a key that belongs to another table.
 fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
     let ProblemKind::UnknownKey { known, .. } = &problem.kind else { return None };
