@@ -13,10 +13,7 @@ pub(super) const NOTHING: &str = "there is no review element, and the message do
 
 /// The root element for a reviewer of this kind.
 pub(super) fn root(kind: ReviewerKind) -> &'static str {
-    match kind {
-        ReviewerKind::Spec => "spec-review",
-        ReviewerKind::Code | ReviewerKind::Security | ReviewerKind::Tests | ReviewerKind::General => "code-review",
-    }
+    if kind == ReviewerKind::Spec { "spec-review" } else { "code-review" }
 }
 
 /// The XML answers, or the prefix answer if there are none. A broken XML answer is a violation and does not trigger
@@ -201,12 +198,7 @@ pub(super) fn verdict_word(word: &str, kind: ReviewerKind) -> Option<Verdict> {
 }
 
 pub(super) fn words(kind: ReviewerKind) -> &'static str {
-    match kind {
-        ReviewerKind::Spec => "APPROVED or ISSUES",
-        ReviewerKind::Code | ReviewerKind::Security | ReviewerKind::Tests | ReviewerKind::General => {
-            "APPROVED, APPROVED_WITH_MINOR or ISSUES"
-        }
-    }
+    if kind == ReviewerKind::Spec { "APPROVED or ISSUES" } else { "APPROVED, APPROVED_WITH_MINOR or ISSUES" }
 }
 
 fn confidence(element: &Element) -> Confidence {
