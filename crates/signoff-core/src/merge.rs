@@ -233,10 +233,7 @@ fn make_ids_unique(issues: &mut [MergedIssue]) {
 }
 
 fn is_spec(kind: ReviewerKind) -> bool {
-    match kind {
-        ReviewerKind::Spec => true,
-        ReviewerKind::Code | ReviewerKind::Security | ReviewerKind::Tests | ReviewerKind::General => false,
-    }
+    kind == ReviewerKind::Spec
 }
 
 fn has(review: &Review, severity: Severity) -> bool {

@@ -137,11 +137,11 @@ pub(super) struct ObjectionSet {
 }
 
 impl ObjectionSet {
-    pub fn insert(&mut self, doubt: Option<AnswerCandidate>, ask: &ReviewRequest) {
-        let Some(doubt) = doubt else { return };
+    pub fn insert(&mut self, objection: Option<AnswerCandidate>, ask: &ReviewRequest) {
+        let Some(objection) = objection else { return };
         let sort = |one: &AnswerCandidate| (one.kind, one.binding.has_nonce_of(ask));
-        if self.first.iter().all(|known| sort(known) != sort(&doubt)) {
-            self.first.push(doubt);
+        if self.first.iter().all(|known| sort(known) != sort(&objection)) {
+            self.first.push(objection);
         }
     }
 }
@@ -201,22 +201,22 @@ pub(super) fn resolve(
     ask: &ReviewRequest,
     nothing: &str,
 ) -> Result<Review, Violation> {
-    let (doubts, answers): (Vec<_>, Vec<_>) =
+    let (objections, answers): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| candidate.kind.is_objection());
-    let doubt = doubts.into_iter().find_map(|candidate| candidate.answer.err());
+    let objection = objections.into_iter().find_map(|candidate| candidate.answer.err());
     if answers.is_empty() {
-        return Err(no_answer(doubt, nothing));
+        return Err(no_answer(objection, nothing));
     }
     let review = require_agreement(answers, ask, nothing)?;
-    match doubt {
+    match objection {
         Some(violation) if review.verdict.approves() => Err(violation),
         Some(_) | None => Ok(review),
     }
 }
 
 /// The violation for a message without an answer: the broken answer if there is one, or else `NoVerdict`.
-pub(super) fn no_answer(doubt: Option<Violation>, nothing: &str) -> Violation {
-    let broken = doubt.filter(|violation| violation.code != ViolationCode::Disagreement);
+pub(super) fn no_answer(objection: Option<Violation>, nothing: &str) -> Violation {
+    let broken = objection.filter(|violation| violation.code != ViolationCode::Disagreement);
     broken.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))
 }
 
@@ -304,26 +304,26 @@ const NO_KNOWN_FORMAT: &str = "the message is not an answer in any known format"
 
 /// Selects the review from the candidates of each text contract, the most expressive contract first. The nonce applies
 /// across all of them. An approval is returned only if no other contract contradicts it.
-pub(super) fn select_across(dialects: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Review, Violation> {
-    let dialects = filter_all_by_nonce(dialects, ask)?;
-    let broken = first_violation(&dialects, CandidateKind::is_objection);
-    let denial = first_violation(&dialects, |standing| standing == CandidateKind::Denial);
-    match combine(dialects, ask)? {
+pub(super) fn select_across(by_contract: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Review, Violation> {
+    let by_contract = filter_all_by_nonce(by_contract, ask)?;
+    let broken = first_violation(&by_contract, CandidateKind::is_objection);
+    let denial = first_violation(&by_contract, |kind| kind == CandidateKind::Denial);
+    match combine(by_contract, ask)? {
         Some(review) if review.verdict.approves() => denial.map_or(Ok(review), Err),
         Some(review) => Ok(review),
         None => Err(no_answer(broken, NO_KNOWN_FORMAT)),
     }
 }
 
-fn first_violation(dialects: &[Vec<AnswerCandidate>], counts: impl Fn(CandidateKind) -> bool) -> Option<Violation> {
-    let mut doubts = dialects.iter().flatten().filter(|candidate| counts(candidate.kind));
-    doubts.find_map(|candidate| candidate.answer.as_ref().err().cloned())
+fn first_violation(by_contract: &[Vec<AnswerCandidate>], counts: impl Fn(CandidateKind) -> bool) -> Option<Violation> {
+    let mut objections = by_contract.iter().flatten().filter(|candidate| counts(candidate.kind));
+    objections.find_map(|candidate| candidate.answer.as_ref().err().cloned())
 }
 
 /// Combines the reviews of the contracts that found an answer. Returns `None` if none did.
-fn combine(dialects: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Option<Review>, Violation> {
+fn combine(by_contract: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Option<Review>, Violation> {
     let answers = |candidates: &Vec<AnswerCandidate>| candidates.iter().any(|one| !one.kind.is_objection());
-    let results = dialects.into_iter().filter(answers).map(|candidates| resolve(candidates, ask, NO_KNOWN_FORMAT));
+    let results = by_contract.into_iter().filter(answers).map(|candidates| resolve(candidates, ask, NO_KNOWN_FORMAT));
     let mut approval: Option<Review> = None;
     let mut request: Option<Review> = None;
     let mut broken: Option<Violation> = None;
@@ -344,16 +344,18 @@ fn combine(dialects: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<O
 
 /// Applies the nonce to all contracts at once, and drops remarks if there is a verdict.
 fn filter_all_by_nonce(
-    mut dialects: Vec<Vec<AnswerCandidate>>,
+    mut by_contract: Vec<Vec<AnswerCandidate>>,
     ask: &ReviewRequest,
 ) -> Result<Vec<Vec<AnswerCandidate>>, Violation> {
-    check_candidates(dialects.iter().flatten(), ask)?;
-    let bound = dialects.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(ask));
+    check_candidates(by_contract.iter().flatten(), ask)?;
+    let bound = by_contract.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(ask));
     if bound {
-        dialects.iter_mut().for_each(|candidates| candidates.retain(|candidate| candidate.binding.has_nonce_of(ask)));
+        by_contract
+            .iter_mut()
+            .for_each(|candidates| candidates.retain(|candidate| candidate.binding.has_nonce_of(ask)));
     }
-    if dialects.iter().flatten().any(|candidate| candidate.kind == CandidateKind::Plain) {
-        dialects.iter_mut().for_each(|candidates| candidates.retain(|one| one.kind != CandidateKind::Remark));
+    if by_contract.iter().flatten().any(|candidate| candidate.kind == CandidateKind::Plain) {
+        by_contract.iter_mut().for_each(|candidates| candidates.retain(|one| one.kind != CandidateKind::Remark));
     }
-    dialects.into_iter().map(|candidates| filter_by_nonce(candidates, ask)).collect()
+    by_contract.into_iter().map(|candidates| filter_by_nonce(candidates, ask)).collect()
 }

@@ -16,10 +16,10 @@ pub(super) const NOTHING: &str = "there is no JSON object with a `verdict` key";
 
 pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
     let mut found = Vec::new();
-    let mut doubts = ObjectionSet::default();
+    let mut objections = ObjectionSet::default();
     for json in scan(message.text()) {
         if !(json.seen.has("verdict") || json.is_too_deep_object()) {
-            doubts.insert(json.objection(message), ask);
+            objections.insert(json.objection(message), ask);
             continue;
         }
         if found.len() >= MAX_CANDIDATES {
@@ -27,7 +27,7 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Res
         }
         found.extend(candidate(&json, message, ask));
     }
-    found.extend(doubts.first);
+    found.extend(objections.first);
     retraction::add_retractions(&mut found, message, ask);
     Ok(found)
 }
@@ -41,8 +41,8 @@ fn candidate(json: &JsonText, message: &FinalMessage<'_>, ask: &ReviewRequest) -
     let said = json.candidate_kind(message)?;
     // A partial answer in a fence is more likely sample data. A verdict takes precedence.
     let data = said == CandidateKind::Plain && is_data(json) && json.is_fenced(message);
-    let standing = if data { CandidateKind::Remark } else { said };
-    Some(AnswerCandidate { offset, binding: json.binding(), kind: standing, answer })
+    let kind = if data { CandidateKind::Remark } else { said };
+    Some(AnswerCandidate { offset, binding: json.binding(), kind, answer })
 }
 
 /// Whether it has the key `verdict` and no other key of an answer.
@@ -114,7 +114,7 @@ impl JsonText {
             return None;
         }
         let fenced = self.is_fenced(message);
-        let (standing, violation) = match &self.value {
+        let (kind, violation) = match &self.value {
             Err(violation) if self.looks_like_answer => (CandidateKind::Denial, violation.clone()),
             // A code snippet in a fence is not broken JSON.
             Err(_) if fenced => return None,
@@ -127,7 +127,7 @@ impl JsonText {
                 (CandidateKind::Denial, Violation::new(ViolationCode::Disagreement, offset, message))
             }
         };
-        Some(AnswerCandidate { offset, binding: self.binding(), kind: standing, answer: Err(violation) })
+        Some(AnswerCandidate { offset, binding: self.binding(), kind, answer: Err(violation) })
     }
 
     pub fn is_fenced(&self, message: &FinalMessage<'_>) -> bool {

@@ -20,7 +20,7 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Res
         return Ok(Vec::new());
     }
     let mut found: Vec<AnswerCandidate> = Vec::new();
-    let mut doubts = ObjectionSet::default();
+    let mut objections = ObjectionSet::default();
     let mut reviews: Vec<Rc<Review>> = Vec::new();
     for line in verdict_lines(message) {
         let offset = line.range.start;
@@ -28,20 +28,20 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Res
             return Err(too_many(offset));
         }
         let binding = candidates::adjacent_binding(message, offset, line.range.end, ask);
-        let (standing, answer) = match &line.verdict {
+        let (kind, answer) = match &line.verdict {
             Some(verdict) => (CandidateKind::Plain, Ok(review_once(&mut reviews, verdict.clone(), message, ask))),
             None if line.is_bold => (CandidateKind::Plain, Err(unknown(line.word, offset))),
             None if line.says_more() => (CandidateKind::Doubt, Err(says_more(line.word, offset))),
             None => continue,
         };
-        let candidate = AnswerCandidate { offset, binding, kind: standing, answer };
-        if standing == CandidateKind::Doubt { doubts.insert(Some(candidate), ask) } else { found.push(candidate) }
+        let candidate = AnswerCandidate { offset, binding, kind, answer };
+        if kind == CandidateKind::Doubt { objections.insert(Some(candidate), ask) } else { found.push(candidate) }
     }
     if reviews.iter().any(|review| review.verdict.approves()) {
         let denial = denial(message, &found, ask);
         found.extend(denial);
     }
-    found.extend(doubts.first);
+    found.extend(objections.first);
     retraction::add_retractions(&mut found, message, ask);
     Ok(found)
 }
@@ -204,12 +204,12 @@ pub(super) fn verdict_lines<'m>(message: &FinalMessage<'m>) -> impl Iterator<Ite
 }
 
 fn verdict_line<'m>(message: &FinalMessage<'m>, range: Range<usize>) -> Option<VerdictLine<'m>> {
-    let (text, outline) = (message.text(), message.structure());
-    if is_indented(text, range.start) || !outline.is_own_text(&range) {
+    let (text, structure) = (message.text(), message.structure());
+    if is_indented(text, range.start) || !structure.is_own_text(&range) {
         return None;
     }
     let line = &text[range.clone()];
-    let bold = outline.bold_at(range.start).map_or(0, |bold| bold.len());
+    let bold = structure.bold_at(range.start).map_or(0, |bold| bold.len());
     let (inside, after) = line.split_at_checked(bold)?;
     let inside = inside.strip_suffix("**").unwrap_or_default();
     let (whole, word, tail) = match inside.strip_prefix(BOLD).map(str::trim) {
@@ -226,7 +226,7 @@ fn verdict_line<'m>(message: &FinalMessage<'m>, range: Range<usize>) -> Option<V
     };
     let verdict = if tail.is_empty() || is_mark(tail) { verdict_of(word, tail) } else { None };
     let word = if tail.is_empty() { word } else { &line[at..] };
-    outline.is_text(range.start + at).then_some(VerdictLine { range, word, verdict, is_bold })
+    structure.is_text(range.start + at).then_some(VerdictLine { range, word, verdict, is_bold })
 }
 
 /// The bold text that begins at `offset`, and the text after it.

@@ -67,7 +67,11 @@ impl MarkdownStructure {
     pub fn parse(text: &str) -> Self {
         let mut builder = StructureBuilder {
             text,
-            structure: Self { hunks: Hunks::parse(text), elements: elements(text), ..Self::default() },
+            structure: Self {
+                hunks: Hunks::parse(text),
+                elements: xml_tree::complete_elements(text).collect(),
+                ..Self::default()
+            },
             ..StructureBuilder::default()
         };
         let parser = Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH);
@@ -77,12 +81,12 @@ impl MarkdownStructure {
         for (event, range) in parser.into_offset_iter() {
             builder.handle(event, range);
         }
-        let StructureBuilder { structure: mut outline, tags, .. } = builder;
+        let StructureBuilder { mut structure, tags, .. } = builder;
         let said = |tag: &QuotingTag| {
-            covering(&outline.comments, tag.range.start).is_none() && !outline.is_in_element(tag.range.start)
+            covering(&structure.comments, tag.range.start).is_none() && !structure.is_in_element(tag.range.start)
         };
-        outline.quotations = quotation::quotations(tags.into_iter().filter(said), text);
-        outline
+        structure.quotations = quotation::quotations(tags.into_iter().filter(said), text);
+        structure
     }
 
     /// The unquoted bold text that begins at `offset`.
@@ -262,12 +266,12 @@ impl StructureBuilder<'_> {
         if is_block(tag) {
             self.end_item_text(range.start);
         }
-        if let Some(shown) = markup_of(tag) {
-            if shown == MarkupKind::Html && self.markup_depth == 0 {
+        if let Some(markup) = markup_of(tag) {
+            if markup == MarkupKind::Html && self.markup_depth == 0 {
                 self.comments_in(range.clone());
                 self.tags.extend(quotation::tags_in(self.text, range.clone()));
             }
-            self.push_markup(range, shown);
+            self.push_markup(range, markup);
             self.markup_depth += 1;
         } else if matches!(tag, Tag::Strong) && self.markup_depth == 0 {
             self.structure.bold.push(range);
@@ -297,9 +301,9 @@ impl StructureBuilder<'_> {
         }
     }
 
-    fn push_markup(&mut self, range: Range<usize>, shown: MarkupKind) {
+    fn push_markup(&mut self, range: Range<usize>, markup: MarkupKind) {
         if self.markup_depth == 0 {
-            self.structure.spans.push(MarkupSpan { range, kind: shown, content: None });
+            self.structure.spans.push(MarkupSpan { range, kind: markup, content: None });
         }
     }
 
@@ -340,7 +344,7 @@ fn markup_of(tag: &Tag<'_>) -> Option<MarkupKind> {
         (matches!(tag, Tag::Strikethrough), MarkupKind::Struck),
         (matches!(tag, Tag::Link { .. } | Tag::Image { .. }), MarkupKind::Link),
     ];
-    kinds.into_iter().find_map(|(is, shown)| is.then_some(shown))
+    kinds.into_iter().find_map(|(is, markup)| is.then_some(markup))
 }
 
 fn ends_markup(tag: TagEnd) -> bool {
@@ -353,9 +357,4 @@ fn ends_markup(tag: TagEnd) -> bool {
             | TagEnd::Link
             | TagEnd::Image
     )
-}
-
-fn elements(text: &str) -> Vec<Range<usize>> {
-    let whole = xml_tree::scan(text).filter(|(_, attempt)| attempt.root.is_ok());
-    whole.map(|(start, attempt)| start..start + attempt.length).collect()
 }

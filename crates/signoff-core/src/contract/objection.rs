@@ -122,8 +122,8 @@ fn is_refusal(code: ViolationCode) -> bool {
 
 /// Whether it is outside code and outside the strings of a JSON text.
 fn is_outside_code(message: &FinalMessage<'_>, candidate: &AnswerCandidate) -> bool {
-    let shown = message.structure().markup_at(candidate.offset);
-    !matches!(shown, Some(MarkupKind::Code | MarkupKind::Diff)) && !message.is_inside_json(candidate.offset)
+    let markup = message.structure().markup_at(candidate.offset);
+    !matches!(markup, Some(MarkupKind::Code | MarkupKind::Diff)) && !message.is_inside_json(candidate.offset)
 }
 
 /// Finds a blocking finding or an `ISSUES: …` line outside the machine-readable parts of the message.
@@ -170,9 +170,7 @@ fn prose(message: &FinalMessage<'_>) -> String {
     let text = message.text();
     let is_answer = |json: &json::JsonText| json.value.is_ok() && text[json.range.clone()].contains('{');
     let json = json::scan(text).filter(is_answer).map(|json| json.range);
-    let whole = xml_tree::scan(text).filter(|(_, attempt)| attempt.root.is_ok());
-    let elements = whole.map(|(start, attempt)| start..start + attempt.length);
-    let mut prose = blanked(text, json.chain(elements)).into_bytes();
+    let mut prose = blanked(text, json.chain(xml_tree::complete_elements(text))).into_bytes();
     blank_tags(&mut prose, message);
     String::from_utf8(prose).unwrap_or_default()
 }

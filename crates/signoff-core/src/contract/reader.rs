@@ -182,8 +182,8 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         self.numbering.look_ahead(&text[to..]);
         for one in lines_from(&text[..to], from) {
             let (begin, at, line) = (one.start, one.text_start(), one.text);
-            let shown = self.message.structure().markup_at(at);
-            if line.trim().is_empty() || shown == Some(MarkupKind::Comment) {
+            let markup = self.message.structure().markup_at(at);
+            if line.trim().is_empty() || markup == Some(MarkupKind::Comment) {
                 let whole = line.ends_with('\n') && (begin == 0 || text[..begin].ends_with('\n'));
                 self.blank += usize::from(whole && line.trim().is_empty());
                 continue;
@@ -192,10 +192,10 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
                 continue;
             }
             let inner = line.starts_with([' ', '\t']) || !(begin == 0 || text[..begin].ends_with('\n'));
-            if inner && self.continues(begin, line, shown) {
-                self.continue_item(line, shown);
-            } else if let Some(shown) = shown {
-                self.quoted_line(at, line, shown);
+            if inner && self.continues(begin, line, markup) {
+                self.continue_item(line, markup);
+            } else if let Some(markup) = markup {
+                self.quoted_line(at, line, markup);
             } else {
                 self.line(at, line.trim());
             }
@@ -203,7 +203,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
     }
 
     /// Whether an indented line is a continuation of the open list item.
-    fn continues(&self, begin: usize, line: &str, shown: Option<MarkupKind>) -> bool {
+    fn continues(&self, begin: usize, line: &str, markup: Option<MarkupKind>) -> bool {
         let bare = line.trim();
         let own = || {
             heading_severity(bare).is_some() || inline_severity::tag(bare).is_some() || markdown::begins_verdict(bare)
@@ -211,11 +211,11 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Item)
             && begin < self.top.0
             && parse_nonce_comment(bare).is_none()
-            && (shown.is_some() || !own())
+            && (markup.is_some() || !own())
     }
 
-    fn continue_item(&mut self, line: &str, shown: Option<MarkupKind>) {
-        if shown.is_none() && is_field(line.trim()) {
+    fn continue_item(&mut self, line: &str, markup: Option<MarkupKind>) {
+        if markup.is_none() && is_field(line.trim()) {
             return self.field(line.trim());
         }
         let blank = line.bytes().take(self.top.1).take_while(|byte| *byte == b' ').count();

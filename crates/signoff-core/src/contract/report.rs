@@ -60,8 +60,10 @@ enum Outgoing {
     Read(Box<ReviewJson>),
 }
 
-/// A review as JSON. Of an incoming one, only the fields that a merge needs are required.
+/// A review as JSON. Of an incoming one, only the fields that a merge needs are required. Error messages contain the
+/// serialized name.
 #[derive(Serialize, Deserialize)]
+#[serde(rename = "Incoming")]
 struct ReviewJson {
     version: u32,
     reviewer: Option<ReviewerName>,

@@ -60,14 +60,14 @@ pub(super) fn approvals<'c>(
 
 /// Adds an objection for each approval that a later sentence withdraws.
 pub(super) fn add_retractions(candidates: &mut Vec<AnswerCandidate>, message: &FinalMessage<'_>, ask: &ReviewRequest) {
-    let doubts: Vec<AnswerCandidate> = approvals(candidates, ask)
+    let objections: Vec<AnswerCandidate> = approvals(candidates, ask)
         .filter_map(|approval| {
             let offset = first_after(message, approval.offset)?;
             let binding = approval.binding.clone();
             Some(AnswerCandidate { offset, binding, kind: CandidateKind::Doubt, answer: Err(violation(offset)) })
         })
         .collect();
-    candidates.extend(doubts);
+    candidates.extend(objections);
 }
 
 pub(super) fn violation(offset: usize) -> Violation {
@@ -105,9 +105,9 @@ fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
     let mut in_target = false;
     for (at, c) in message.text()[sentence.clone()].char_indices() {
         let at = sentence.start + at;
-        let shown = message.structure().markup_at(at);
-        in_target = shown == Some(MarkupKind::Link) && (in_target || message.text()[at..].starts_with("]("));
-        let is_said = match shown {
+        let markup = message.structure().markup_at(at);
+        in_target = markup == Some(MarkupKind::Link) && (in_target || message.text()[at..].starts_with("]("));
+        let is_said = match markup {
             None | Some(MarkupKind::Html) => true,
             Some(MarkupKind::Link) => !in_target,
             Some(MarkupKind::InlineCode) => wording::is_in_finding_id(message.text(), at),

@@ -29,7 +29,7 @@ const KIND: &str = "issue";
 pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
     let mut found: Vec<AnswerCandidate> = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
-    let mut doubts = ObjectionSet::default();
+    let mut objections = ObjectionSet::default();
     for json in json::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(json.range.start));
@@ -38,12 +38,12 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Res
             found.extend(json_candidate(&json, shape, message, ask));
             insert_range(&mut taken, json.range);
         } else {
-            doubts.insert(json.objection(message), ask);
+            objections.insert(json.objection(message), ask);
         }
     }
     let lines = line_candidates(message, &taken, ask)?;
     found.extend(lines.into_iter().filter(|line| !repeats_json(line, &found, ask)).collect::<Vec<_>>());
-    found.extend(doubts.first);
+    found.extend(objections.first);
     retraction::add_retractions(&mut found, message, ask);
     found.sort_by_key(|candidate| candidate.offset);
     Ok(found)
@@ -106,7 +106,7 @@ fn json_candidate(
     let alone = is_alone(message.text(), &json.range);
     let said = json.candidate_kind(message)?;
     let fenced = json.is_fenced(message);
-    let standing = match shape {
+    let kind = match shape {
         // A partial answer in a fence is more likely sample data. A verdict takes precedence.
         JsonShape::Issues if said == CandidateKind::Plain && fenced && is_data(&json.value) => CandidateKind::Remark,
         JsonShape::Issues => said,
@@ -138,7 +138,7 @@ fn json_candidate(
             json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
         }
     };
-    Some(AnswerCandidate { offset, binding, kind: standing, answer })
+    Some(AnswerCandidate { offset, binding, kind, answer })
 }
 
 /// Whether a complete text has the shape of an answer, but neither a severity nor an empty list.
@@ -363,17 +363,17 @@ impl SeverityLines {
             let mut findings: Vec<_> = self.findings.into_iter().chain(self.unplaced).collect();
             findings.sort_by_key(|(at, _)| *at);
             let review = review(findings.into_iter().map(|(_, finding)| finding).collect(), ask);
-            let standing = if review.verdict.approves() { CandidateKind::Remark } else { CandidateKind::Plain };
+            let kind = if review.verdict.approves() { CandidateKind::Remark } else { CandidateKind::Plain };
             let answer = Ok(Rc::new(review));
-            found.push(AnswerCandidate { offset, binding: self.binding, kind: standing, answer });
+            found.push(AnswerCandidate { offset, binding: self.binding, kind, answer });
         } else if let Some((offset, _)) = self.unplaced.first() {
             let blocks = self.unplaced.iter().any(|(_, finding)| ask.fail_on.is_reached_by(finding.severity));
-            let standing = if blocks { CandidateKind::Denial } else { CandidateKind::Doubt };
+            let kind = if blocks { CandidateKind::Denial } else { CandidateKind::Doubt };
             let binding = found.first().map(|clean| clean.binding.clone()).unwrap_or_default();
             found.push(AnswerCandidate {
                 offset: *offset,
                 binding,
-                kind: standing,
+                kind,
                 answer: Err(severity_without_location(*offset)),
             });
         }

@@ -76,12 +76,12 @@ fn object(text: &str) -> (Result<JsonObject, Violation>, usize) {
         let message = "the argument object is empty";
         return (Err(Violation::new(ViolationCode::Empty, 0, message)), text.len());
     }
-    let attempt = json_value::read(text);
-    let length = attempt.length;
-    let value = attempt
+    let parsed = json_value::read(text);
+    let length = parsed.length;
+    let value = parsed
         .value
         .map_err(|(code, error)| Violation::new(code, length, format!("the arguments are not a JSON object: {error}")));
-    let duplicate = attempt.seen.duplicate().map(|key| {
+    let duplicate = parsed.seen.duplicate().map(|key| {
         let message = format!("the key `{}` appears twice in one object", clip(&key));
         Violation::new(ViolationCode::DuplicateKey, 0, message)
     });

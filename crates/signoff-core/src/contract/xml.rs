@@ -13,10 +13,7 @@ pub(super) const NOTHING: &str = "there is no review element, and the message do
 
 /// The root element for a reviewer of this kind.
 pub(super) fn root(kind: ReviewerKind) -> &'static str {
-    match kind {
-        ReviewerKind::Spec => "spec-review",
-        ReviewerKind::Code | ReviewerKind::Security | ReviewerKind::Tests | ReviewerKind::General => "code-review",
-    }
+    if kind == ReviewerKind::Spec { "spec-review" } else { "code-review" }
 }
 
 /// The XML answers, or the prefix answer if there are none. A broken XML answer is a violation and does not trigger
@@ -42,33 +39,33 @@ pub(super) fn candidates_or_prefix(
 
 pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
     let mut found = Vec::new();
-    for (start, attempt) in xml_tree::scan(message.text()) {
+    for (start, parsed) in xml_tree::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
             return Err(too_many(start));
         }
-        found.extend(candidate(attempt, start, message, ask));
+        found.extend(candidate(parsed, start, message, ask));
     }
     retraction::add_retractions(&mut found, message, ask);
     Ok(found)
 }
 
 fn candidate(
-    attempt: ParsedXml,
+    parsed: ParsedXml,
     start: usize,
     message: &FinalMessage<'_>,
     ask: &ReviewRequest,
 ) -> Option<AnswerCandidate> {
-    let end = attempt.root.is_ok().then_some(start + attempt.length);
+    let end = parsed.root.is_ok().then_some(start + parsed.length);
     let quoted = message.structure().is_quoted_answer(message.text(), start, end) || message.is_inside_json(start);
-    if quoted && end.is_none() && !attempt.skipped_rest {
+    if quoted && end.is_none() && !parsed.skipped_rest {
         return None;
     }
     let attribute =
-        |name: &str| attempt.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim().to_owned());
+        |name: &str| parsed.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.trim().to_owned());
     let binding = Binding { nonce: attribute("nonce"), commit: attribute("commit") };
-    let standing = if quoted && !attempt.skipped_rest { CandidateKind::Quoted } else { CandidateKind::Plain };
-    let answer = attempt.root.and_then(|root| review(&root, start, ask)).map(Rc::new);
-    Some(AnswerCandidate { offset: start, binding, kind: standing, answer })
+    let kind = if quoted && !parsed.skipped_rest { CandidateKind::Quoted } else { CandidateKind::Plain };
+    let answer = parsed.root.and_then(|root| review(&root, start, ask)).map(Rc::new);
+    Some(AnswerCandidate { offset: start, binding, kind, answer })
 }
 
 fn review(element: &Element, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
@@ -201,12 +198,7 @@ pub(super) fn verdict_word(word: &str, kind: ReviewerKind) -> Option<Verdict> {
 }
 
 pub(super) fn words(kind: ReviewerKind) -> &'static str {
-    match kind {
-        ReviewerKind::Spec => "APPROVED or ISSUES",
-        ReviewerKind::Code | ReviewerKind::Security | ReviewerKind::Tests | ReviewerKind::General => {
-            "APPROVED, APPROVED_WITH_MINOR or ISSUES"
-        }
-    }
+    if kind == ReviewerKind::Spec { "APPROVED or ISSUES" } else { "APPROVED, APPROVED_WITH_MINOR or ISSUES" }
 }
 
 fn confidence(element: &Element) -> Confidence {

@@ -1,5 +1,7 @@
 //! Parses XML answers with `quick-xml` into a small tree, with limits on depth and attributes.
 
+use std::ops::Range;
+
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion, escape};
 
@@ -96,22 +98,27 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = (usize, ParsedXml)> {
         if start < from {
             return None;
         }
-        let mut attempt = read(&text[start..], start);
+        let mut parsed = read(&text[start..], start);
         let truncated = |violation: &Violation| violation.code == ViolationCode::Truncated;
-        let cost = match &attempt.root {
+        let cost = match &parsed.root {
             Err(violation) if truncated(violation) => text.len() - start,
-            Ok(_) | Err(_) => attempt.length,
+            Ok(_) | Err(_) => parsed.length,
         };
-        attempt.skipped_rest = attempt.root.is_err() && cost > budget;
-        if attempt.root.is_ok() {
-            from = start + attempt.length;
-        } else if attempt.skipped_rest {
+        parsed.skipped_rest = parsed.root.is_err() && cost > budget;
+        if parsed.root.is_ok() {
+            from = start + parsed.length;
+        } else if parsed.skipped_rest {
             from = text.len();
         } else {
             budget -= cost;
         }
-        Some((start, attempt))
+        Some((start, parsed))
     })
+}
+
+/// The ranges of the complete review elements of a text.
+pub(super) fn complete_elements(text: &str) -> impl Iterator<Item = Range<usize>> {
+    scan(text).filter(|(_, parsed)| parsed.root.is_ok()).map(|(start, parsed)| start..start + parsed.length)
 }
 
 /// The offsets of the opening tags of both roots, in order.

@@ -161,14 +161,14 @@ fn line(out: &mut String, text: &str) {
 }
 
 fn seat_status(seat: &SeatResult) -> String {
-    let mut standing = verdict_word(&seat.verdict).to_owned();
+    let mut status = verdict_word(&seat.verdict).to_owned();
     if seat.confidence != Confidence::Unstated {
-        let _ = write!(standing, " ({} confidence)", seat.confidence.as_str());
+        let _ = write!(status, " ({} confidence)", seat.confidence.as_str());
     }
     if let Some(reason) = reason(seat) {
-        let _ = write!(standing, " - {}", one_line(&reason));
+        let _ = write!(status, " - {}", one_line(&reason));
     }
-    standing
+    status
 }
 
 fn issues(out: &mut String, merged: &MergedReview, bar: FailThreshold) {

@@ -90,8 +90,8 @@ impl MarkdownReader<'_, '_> {
     }
 
     /// Adds code and quotations below the title of a finding.
-    pub(super) fn quoted_line(&mut self, at: usize, line: &str, shown: MarkupKind) {
-        match shown {
+    pub(super) fn quoted_line(&mut self, at: usize, line: &str, markup: MarkupKind) {
+        match markup {
             MarkupKind::Code | MarkupKind::Diff | MarkupKind::Quote => {
                 if self.takes_body() {
                     self.append(line.trim_end());
@@ -106,8 +106,8 @@ impl MarkdownReader<'_, '_> {
     pub(super) fn quoted_item(&mut self, item: &ListItem, own: &OwnText<'_>) -> Option<ReviewItem> {
         let text = &self.message.text()[own.offset..item.end];
         let at = own.offset + (text.len() - text.trim_start().len());
-        let shown = self.message.structure().markup_at(at);
-        let is_block = matches!(shown, Some(MarkupKind::Code | MarkupKind::Diff | MarkupKind::Quote));
+        let markup = self.message.structure().markup_at(at);
+        let is_block = matches!(markup, Some(MarkupKind::Code | MarkupKind::Diff | MarkupKind::Quote));
         if self.paragraphs != ParagraphRule::All || !own.text.trim().is_empty() || !is_block {
             return None;
         }
@@ -179,20 +179,20 @@ impl MarkdownReader<'_, '_> {
     }
 
     fn paragraph_at(&self, at: usize) -> Range<usize> {
-        let (text, outline) = (self.message.text(), self.message.structure());
+        let (text, structure) = (self.message.text(), self.message.structure());
         let mut end = at;
         for line in text[at..].split_inclusive('\n') {
             let bare = line.trim();
             let start = end + (line.len() - line.trim_start().len());
-            let shown = outline.markup_at(start);
-            let is_block = shown.is_some_and(|shown| !matches!(shown, MarkupKind::InlineCode | MarkupKind::Link));
+            let markup = structure.markup_at(start);
+            let is_block = markup.is_some_and(|markup| !matches!(markup, MarkupKind::InlineCode | MarkupKind::Link));
             let is_other = || {
                 let leads =
                     heading_severity(bare).is_some() || is_heading(bare) || inline_severity::begins_with_severity(line);
                 leads
                     || markdown::begins_verdict(bare)
                     || parse_nonce_comment(bare).is_some()
-                    || outline.has_item_at(start)
+                    || structure.has_item_at(start)
             };
             if bare.is_empty() || is_block || (end > at && is_other()) {
                 break;

@@ -44,7 +44,7 @@ fn run(merged: &MergedReview) -> Value {
 
 /// The invocation. It marks an inconclusive review as failed, so that it does not look like one without results.
 fn invocation(merged: &MergedReview) -> Value {
-    let unheard: Vec<Value> = merged
+    let notifications: Vec<Value> = merged
         .seats
         .iter()
         .filter_map(|seat| {
@@ -54,7 +54,7 @@ fn invocation(merged: &MergedReview) -> Value {
         .collect();
     json!({
         "executionSuccessful": merged.overall != Overall::Inconclusive,
-        "toolExecutionNotifications": unheard,
+        "toolExecutionNotifications": notifications,
     })
 }
 
