@@ -159,3 +159,27 @@ fn only_the_named_tasks_are_worked_in_their_order() {
     assert_eq!(worked, ["3", "1"]);
     assert_eq!(story.outcome(2), "2 pending - - - 0");
 }
+
+/// A review with more findings than the maximum is not parsed.
+#[test]
+fn a_review_with_too_many_findings_is_inconclusive() {
+    let lines: String = (1..=10_001).map(|number| format!("- auth.txt:{number} fault {number}\n")).collect();
+    let story = with_review(&format!("{lines}\n**Verdict: CHANGES_REQUESTED**\n"));
+    story.work();
+    assert_eq!(story.outcome(1), "1 completed exhausted - unclear_review 1");
+}
+
+/// Each waits until the other one has started.
+#[test]
+fn several_tasks_run_in_parallel() {
+    let waits = |own: &str, other: &str| {
+        meets(ScriptRule::role("implement").task(own), own, &[other]).write("one.txt", "done\n")
+    };
+    let story = Story::new(|script| script.rule(waits("1", "2")).rule(waits("2", "1")));
+    for title in ["One", "Two"] {
+        story.add_task(TaskSpec::from_text(title));
+    }
+    story.work_with(2, DriveOptions::default());
+    assert!(story.tasks().iter().all(|row| row.status.as_str() == "completed"));
+    assert_eq!(story.executor.max_concurrent(), 2);
+}

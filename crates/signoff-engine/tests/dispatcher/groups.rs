@@ -303,3 +303,25 @@ fn a_cancelled_task_can_be_approved_while_its_group_is_open() {
     story.resume();
     assert!(story.file_names("signoff/run-1").contains("task-2.txt"));
 }
+
+#[test]
+fn a_complete_loop_without_changes_blocks_its_group() {
+    let tasks = r#"{"tasks": [
+        {"id": "a", "title": "A", "description": "Write a.", "depends_on": []},
+        {"id": "b", "title": "B", "description": "Write b.", "depends_on": ["a"]}]}"#;
+    let story = story(|script| {
+        let script = script
+            .rule(ScriptRule::role("enumerate").say(tasks))
+            .rule(ScriptRule::role("plan").say(r#"{"groups": [["a"], ["b"]]}"#))
+            .rule(ScriptRule::role("implement").task("1").call(1).say("Nothing to do.\nTASK_COMPLETE\n"))
+            .rule(ScriptRule::role("implement").write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"));
+        approves(script)
+    });
+    story.run_spec(None, 1);
+    assert_eq!(story.run_status(1), "blocked");
+    assert_eq!(story.outcome(1), "1 completed nothing_to_review - nothing_to_review 0");
+    assert_eq!(story.outcome(2), "2 pending - - - 0");
+    story.retry(1);
+    story.resume();
+    assert_eq!((story.task(1).outcome.as_deref(), story.run_status(1).as_str()), (Some("approved"), "completed"));
+}

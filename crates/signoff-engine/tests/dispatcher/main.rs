@@ -5,6 +5,7 @@ mod checkpoints;
 mod gates;
 mod groups;
 mod limits;
+mod parallel_fixes;
 mod questions;
 mod recovery;
 mod scripts;

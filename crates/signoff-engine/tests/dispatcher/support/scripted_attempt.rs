@@ -117,7 +117,8 @@ fn conclude_job(
     (end, Vec::new())
 }
 
-fn is_writer(spec: &AttemptSpec) -> bool {
+/// Whether the attempt changes files.
+pub fn is_writer(spec: &AttemptSpec) -> bool {
     matches!(spec.job.kind, JobKind::Work { .. } | JobKind::Fix { .. }) && !spec.is_planning()
 }
 
@@ -182,9 +183,7 @@ fn worked(
     let head = {
         let mut repository = workspaces.repository();
         let (path, apart) = (worktree(spec), parallel_fixes::is_parallel(spec));
-        let parent = if apart { None } else { repository.tip(&branch(spec)) };
-        let parent = parent.unwrap_or_else(|| spec.machine.head.commit.clone());
-        repository.ensure_worktree(&path, &parent);
+        let parent = parent(&repository, spec);
         let commit = repository.commit_worktree(&path, &parent, &subject);
         if !apart {
             repository.move_branch(&branch(spec), &commit, None);
@@ -201,6 +200,19 @@ fn worked(
     let ended = event(Event::WorkEnded { attempt: spec.job.attempt, report });
     let claims = final_message::claims_fact(spec, &end.stdout, &ended);
     (ended, claims.into_iter().collect())
+}
+
+/// Makes sure that the worktree of a writer exists.
+pub fn ensure_worktree(workspaces: &MemoryWorkspaces, spec: &AttemptSpec) {
+    let mut repository = workspaces.repository();
+    let parent = parent(&repository, spec);
+    repository.ensure_worktree(&worktree(spec), &parent);
+}
+
+/// The commit that a writer's work goes on from.
+fn parent(repository: &MemoryRepository, spec: &AttemptSpec) -> Commit {
+    let tip = if parallel_fixes::is_parallel(spec) { None } else { repository.tip(&branch(spec)) };
+    tip.unwrap_or_else(|| spec.machine.head.commit.clone())
 }
 
 /// The branch of a loop; of the run for its final review.

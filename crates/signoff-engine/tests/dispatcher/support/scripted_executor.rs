@@ -195,6 +195,9 @@ impl ScriptedExecutor {
         let (key, stop) = (AttemptKey::from(spec), StopRequest::new().expect("a pipe"));
         lock(&self.shared.attempts).insert(key.clone(), None);
         sink.stoppable(stop.stopper());
+        if scripted_attempt::is_writer(spec) {
+            scripted_attempt::ensure_worktree(&self.shared.workspaces, spec);
+        }
         let settings = lock(&self.shared.settings).clone();
         let call = self.record_call(ScriptedCall::new(spec, scripted_attempt::prompt(spec, &settings)));
         self.count_running(true);
