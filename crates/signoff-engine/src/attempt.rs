@@ -48,6 +48,7 @@ pub(crate) use launch::write_files;
 pub(crate) use parse_output::{parse_lost_output, parse_transcript};
 pub use plan_items::PlanLocation;
 pub(crate) use plan_items::{reread_plan, starts_plan};
+pub use prepare::ask as review_request;
 pub(crate) use prepare::make_directory;
 pub use read_only_guard::ReadOnlyGuards;
 pub use seen_notes::SeenNotes;

@@ -63,27 +63,6 @@ fn fired(project: &TestProject) -> String {
 }
 
 #[test]
-fn each_effort_has_its_interval() {
-    // One loop needs eleven attempts; the other is complete before the first checkpoint.
-    for (effort, expected) in [
-        ("low", ""),
-        ("medium", "1:10 1:5"),
-        ("high", "1:3 1:6 1:9"),
-        ("max", "1:1 1:10 1:2 1:3 1:4 1:5 1:6 1:7 1:8 1:9"),
-    ] {
-        let project = project(|script| {
-            let quick = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
-            reviewers(slow(planners(script), "1", 11).rule(quick))
-        });
-        let output = project.run(&["run", "SPEC.md", "--effort", effort, "-j", "1"]);
-        assert_eq!(output.code, Some(0), "{effort}: {output}");
-        assert_eq!(fired(&project), expected, "{effort}");
-        let cycles = query(&project, "select review_cycle from tasks where id = 1");
-        assert_eq!(cycles, "1", "{effort}: checkpoints are no cycles");
-    }
-}
-
-#[test]
 fn a_checkpoint_reviews_all_active_loops() {
     // The second loop is in its first attempt until the first loop was reviewed.
     let waits = ScriptRule::role("implement")
@@ -127,25 +106,6 @@ fn a_checkpoint_reviews_all_active_loops() {
     assert!(names.iter().any(|name| name.ends_with("-task-2-checkpoint-1.md")), "{names:?}");
     assert!(!project.list(".signoff/worktrees").iter().any(|name| name.contains("checkpoint")));
     assert_eq!(project.git("ls-tree --name-only signoff/run-1").matches("half.txt").count(), 1);
-}
-
-#[test]
-fn a_failed_checkpoint_review_does_not_stop_the_loop() {
-    for blind in [
-        ScriptRule::role("review").prompt_contains("at a checkpoint").exit(1),
-        ScriptRule::role("review").prompt_contains("at a checkpoint").say("Mumble.\n"),
-    ] {
-        let project = project(|script| {
-            let quick = ScriptRule::role("implement").task("2").write("b.txt", "b\n").say("TASK_COMPLETE\n");
-            slow(planners(script), "1", 3).rule(quick).rule(blind).rule(ScriptRule::role("review").say(APPROVED))
-        });
-        let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
-        assert_eq!(output.code, Some(0), "{output}");
-        assert_eq!(fired(&project), "1:1 1:2");
-        assert_eq!(query(&project, "select distinct passed from loop_reviews where task_id is null"), "0");
-        assert!(output.stdout.contains("Checkpoint review of #1: no usable review came"), "{output}");
-        assert!(!output.stdout.contains("nothing found"), "{output}");
-    }
 }
 
 #[test]
@@ -268,23 +228,4 @@ fn the_cost_of_a_checkpoint_review_counts_for_its_task() {
     assert_eq!(looked, "1");
     assert_eq!(query(&project, "select id, cost_usd from tasks order by id"), "1|0.25\n2|0");
     assert_eq!(project.run(&["stats", "--json"]).json()["cost"]["per_approved_usd"], 0.125);
-}
-
-#[test]
-fn the_cap_of_a_task_includes_its_checkpoint_reviews() {
-    let costs = |rule: ScriptRule, usd: f64| rule.usage(serde_json::json!({"cost_usd": usd}));
-    let works = |rule: ScriptRule| costs(rule.append("task-{task}.txt", "step {call}\n"), 0.1);
-    let project = project(|script| {
-        let last = works(ScriptRule::role("implement").task("1").call(2)).say("TASK_COMPLETE\n");
-        let first = works(ScriptRule::role("implement").task("1")).say("ITERATION_DONE\n");
-        let quick = works(ScriptRule::role("implement").task("2")).say("TASK_COMPLETE\n");
-        let looks = costs(ScriptRule::role("review").prompt_contains("at a checkpoint"), 0.25).say(APPROVED);
-        let judges = ScriptRule::role("review").say(APPROVED);
-        planners(script).rule(last).rule(first).rule(quick).rule(looks).rule(judges)
-    });
-    project.configure("[limits]\nmax_cost_usd = 0.4\n");
-    let output = project.run(&["run", "SPEC.md", "--effort", "max", "-j", "1"]);
-    assert_eq!(output.code, Some(3), "{output}");
-    assert_eq!(query(&project, "select status, cost_usd from tasks where id = 1"), "paused|0.35");
-    assert!(output.stderr.contains("$0.35 of $0.40 is spent"), "{output}");
 }

@@ -19,60 +19,6 @@ fn add(project: &TestProject, tasks: usize) {
     }
 }
 
-/// Each agent waits until this many have started.
-fn meeting(at_once: usize) -> ScriptRule {
-    let last = format!("[ $(ls ../../../.. | grep -c met-) -lt {at_once} ] || : > ../../../../all");
-    let begun = ScriptRule::role("implement").write("../../../../met-{task}", "").shell(&last);
-    begun.wait_for("../../../../all").write("{task}.txt", "done\n")
-}
-
-#[test]
-fn no_more_agents_of_a_provider_run_than_allowed() {
-    let project = TestProject::with_agent(PROGRAM, |script| script.rule(meeting(2)));
-    project.configure("jobs = 5\n[limits]\nagents_per_provider = 2\n");
-    add(&project, 5);
-    assert_eq!(project.run(&["work"]).code, Some(0));
-    assert_eq!((project.calls().all().len(), project.calls().max_concurrent()), (5, 2));
-}
-
-#[test]
-fn without_a_limit_all_agents_run_at_once() {
-    let project = TestProject::with_agent(PROGRAM, |script| script.rule(meeting(5)));
-    project.configure("jobs = 5\n");
-    add(&project, 5);
-    assert_eq!(project.run(&["work"]).code, Some(0));
-    assert_eq!(project.calls().max_concurrent(), 5);
-}
-
-/// One agent at a time: attempts start in the order in which they were requested.
-#[test]
-fn attempts_start_in_the_order_of_their_requests() {
-    let project = TestProject::with_agent(PROGRAM, |script| {
-        script
-            .rule(ScriptRule::role("implement").write("{task}.txt", "done\n"))
-            .rule(ScriptRule::role("review").say(APPROVED))
-    });
-    project.configure("jobs = 3\n[limits]\nagents_per_provider = 1\n");
-    for title in ["One", "Two", "Three"] {
-        project.run(&["add", title, "-a"]);
-    }
-    let told = project.run(&["--json-events", "work"]).stdout;
-    let (mut wanted, mut started) = (Vec::new(), Vec::new());
-    for fact in told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
-        let whose = fact["loop_id"].as_str().unwrap_or_default().to_owned();
-        match fact["kind"].as_str().unwrap_or_default() {
-            "loop.started" => wanted.push((whose, "implement".to_owned())),
-            "loop.work_ended" => wanted.push((whose, "review".to_owned())),
-            "loop.attempt_started" => {
-                started.push((whose, fact["body"]["launch"]["role"].as_str().unwrap().to_owned()));
-            }
-            _ => {}
-        }
-    }
-    assert_eq!((started.len(), &started), (6, &wanted));
-    assert_eq!(project.calls().max_concurrent(), 1);
-}
-
 /// Agents in a chain of fallbacks, each a shell script that logs its calls.
 fn chain(agents: &[(&str, &str)]) -> TestProject {
     let project = TestProject::with_agent(PROGRAM, |script| script.rule(ScriptRule::role("review").say(APPROVED)));
@@ -96,22 +42,6 @@ fn asked(project: &TestProject) -> String {
 /// Reports a retry delay and exits as rate limited.
 fn rate_limited_for(seconds: u32) -> String {
     format!("echo '{{\"retry_after_seconds\": {seconds}}}' > $SIGNOFF_USAGE_FILE; exit 75")
-}
-
-#[test]
-fn the_agent_that_is_available_first_is_waited_for() {
-    let second_time = "grep -q two ../../../../asked && echo hi > a.txt || exit 75";
-    for longest in [5 * 3600, 5 * 24 * 3600] {
-        let project = chain(&[("one", second_time), ("two", &rate_limited_for(longest))]);
-        project.run(&["add", "Try", "-a"]);
-        let work = project.run(&["work"]);
-        assert_eq!((work.code, asked(&project).as_str()), (Some(0), "one two one "), "{work}");
-        let later = "[ $(grep -c two ../../../../asked) = 4 ] && echo hi > a.txt || exit 75";
-        let project = chain(&[("one", &rate_limited_for(longest)), ("two", later)]);
-        project.run(&["add", "Try", "-a"]);
-        let work = project.run(&["work"]);
-        assert_eq!((work.code, asked(&project).as_str()), (Some(0), "one two two two two "), "{work}");
-    }
 }
 
 #[test]
@@ -387,14 +317,6 @@ fn a_delay_of_more_than_a_day_fails_the_attempt() {
     ");
 }
 
-#[test]
-fn a_failure_without_a_rate_limit_uses_no_fallback() {
-    let project = chain(&[("one", "echo 'I could not add rate limiting'; exit 1"), ("two", "echo hi > a.txt")]);
-    project.run(&["add", "Try", "-a"]);
-    assert_eq!(project.run(&["work"]).code, Some(1));
-    assert_eq!(asked(&project), "one ");
-}
-
 /// The first task's agent is rate limited for a long time; the other task completes in the meantime.
 fn waiting(seconds: u32) -> (TestProject, std::process::Child) {
     let refusal = json!({ "retry_after_seconds": seconds });
@@ -448,17 +370,6 @@ fn killed_while_waiting_it_resumes_when_the_wait_is_over() {
     insta::assert_snapshot!(project.calls().with_role("implement").map(|call| call.start.task.as_str()).filter(|task| *task == "1").count(), @"2");
 }
 
-/// Four tasks at once; each attempt costs 40 cents.
-fn dear(cap: &str) -> TestProject {
-    let usage = json!({"cost_usd": 0.4});
-    let project = TestProject::with_agent(PROGRAM, |script| {
-        script.rule(ScriptRule::role("implement").usage(usage).write("{task}.txt", "done\n"))
-    });
-    project.configure(&format!("jobs = 4\n[limits]\n{cap}\n"));
-    add(&project, 4);
-    project
-}
-
 /// Status and reason of every task, and the total cost.
 fn accounts(project: &TestProject) -> (Vec<String>, f64) {
     let tasks = project.run(&["status", "--json"]).json()["tasks"].as_array().unwrap().clone();
@@ -466,43 +377,6 @@ fn accounts(project: &TestProject) -> (Vec<String>, f64) {
         tasks.iter().map(|task| format!("{} {}", task["status"], task["reason"]).replace('"', "")).collect();
     standing.sort();
     (standing, tasks.iter().filter_map(|task| task["cost_usd"].as_f64()).sum())
-}
-
-#[test]
-fn a_cap_on_the_run_applies_to_tasks_that_start_at_once() {
-    let project = dear("[limits.run]\nmax_cost_usd = 1.0");
-    let work = project.run(&["work"]);
-    assert_eq!(work.code, Some(3), "{work}");
-    let (standing, cost) = accounts(&project);
-    assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
-    assert!((cost - 0.8).abs() < 1e-9, "{cost}");
-    assert_eq!(project.calls().all().len(), 2);
-    assert_eq!(project.run(&["work", "--strict"]).code, Some(3));
-}
-
-#[test]
-fn a_reservation_lets_the_first_tasks_start_together() {
-    let project = dear("reserve_usd = 0.5\n[limits.run]\nmax_cost_usd = 1.0");
-    assert_eq!(project.run(&["work"]).code, Some(3));
-    let (standing, _) = accounts(&project);
-    assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
-}
-
-/// All four agents report their usage while they run, and never end.
-#[test]
-fn at_the_cap_agents_are_stopped_while_they_work() {
-    let project = TestProject::with_agent(PROGRAM, |script| {
-        let first = ScriptRule::role("implement").call(1).usage(json!({"cost_usd": 0.6}));
-        script.rule(first.write("{task}.txt", "begun\n").hang())
-    });
-    project.configure("jobs = 4\n[limits]\nreserve_usd = 0.1\n[limits.run]\nmax_cost_usd = 1.0\n");
-    add(&project, 4);
-    let work = project.run(&["work"]);
-    assert_eq!(work.code, Some(3), "{work}");
-    let (standing, cost) = accounts(&project);
-    assert_eq!(standing, ["paused budget"; 4]);
-    assert!((cost - 2.4).abs() < 1e-9, "{cost}");
-    assert_eq!(project.calls().all().len(), 4);
 }
 
 /// It takes seconds until the agent is killed, and usage is checked all the time.

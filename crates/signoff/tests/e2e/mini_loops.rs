@@ -132,39 +132,6 @@ fn three_findings_in_three_files_are_fixed_by_three_at_once() {
 }
 
 #[test]
-fn each_fixer_gets_its_own_findings_and_a_list_of_the_others() {
-    let project = project(|script| three_fixers(three_files(script)));
-    project.run(&["work"]);
-    for call in fixers(&project) {
-        let own = ["a", "b", "c"].map(|name| call.prompt.contains(&format!("the word of {name}")));
-        assert_eq!(own.into_iter().filter(|own| *own).count(), 1, "{}", call.prompt);
-        assert!(call.prompt.contains("Others fix other findings at the same time"), "{}", call.prompt);
-        assert!(call.prompt.contains("write a plan for every finding"), "{}", call.prompt);
-    }
-}
-
-#[test]
-fn two_findings_in_one_file_go_to_one_fixer() {
-    let project = project(|script| {
-        let twice = "- a.txt:1 lacks the word of a\n- a.txt:3 names nobody at all\n- b.txt:1 lacks the word of b\n\n\
-                     **Verdict: CHANGES_REQUESTED**\n";
-        let script = script.rule(ScriptRule::role("review").cycle(1).say(twice));
-        let script = wanting(script, &[]);
-        let script = script.rule(fixer("a", &["b"]).say("Fixed.\n"));
-        script.rule(fixer("b", &["a"]).say("Fixed.\n"))
-    });
-    let worked = project.run(&["work"]);
-    assert!(worked.stdout.contains("Improving (2 fixes at once)..."), "{worked}");
-    let calls = fixers(&project);
-    assert_eq!(calls.len(), 2);
-    let told: Vec<bool> = calls.iter().map(|call| call.prompt.contains("names nobody at all")).collect();
-    let own: Vec<bool> = calls.iter().map(|call| call.prompt.contains("the word of a")).collect();
-    assert_eq!(told, own);
-    assert_eq!(project.calls().max_concurrent(), 2);
-    tidy(&project);
-}
-
-#[test]
 fn a_fixer_that_changed_another_fixers_file_is_repeated_alone() {
     let project = project(overlapping);
     insta::assert_snapshot!(project.run(&["work"]), @"
@@ -350,27 +317,6 @@ fn successful_fixes_are_not_repeated_after_a_failure() {
     Address review feedback (cycle 1)
     Address review feedback (cycle 1)
     Three files - work in progress
-    ");
-    tidy(&project);
-}
-
-#[test]
-fn with_one_agent_at_a_time_fixers_run_one_after_the_other() {
-    let one = "[limits]\nagents_per_provider = 1\n";
-    let project = configured(&format!("{AT_ONCE}{one}"), |script| {
-        let fixes = |own: &str| {
-            let rule = ScriptRule::role("fix").prompt_contains(&format!("the word of {own}"));
-            rule.shell(&adds(&format!("{own}.txt"), &format!("word of {own}"))).say("Fixed.\n")
-        };
-        three_files(script).rule(fixes("a")).rule(fixes("b")).rule(fixes("c"))
-    });
-    let worked = project.run(&["work"]);
-    assert_eq!(worked.code, Some(0), "{worked}");
-    assert_eq!((fixers(&project).len(), project.calls().max_concurrent()), (3, 1));
-    insta::assert_snapshot!(files(&project), @"
-    a.txt: one, word of a
-    b.txt: one, word of b
-    c.txt: one, word of c
     ");
     tidy(&project);
 }

@@ -69,29 +69,6 @@ fn a_fix_that_reverts_everything_is_not_approved_and_later_tasks_wait() {
 }
 
 #[test]
-fn a_complete_loop_without_changes_blocks_its_group() {
-    let tasks = r#"{"tasks": [
-        {"id": "a", "title": "A", "description": "Write a.", "depends_on": []},
-        {"id": "b", "title": "B", "description": "Write b.", "depends_on": ["a"]}]}"#;
-    let project = TestProject::with_agent(PROGRAM, |script| {
-        script
-            .rule(ScriptRule::role("enumerate").say(tasks))
-            .rule(ScriptRule::role("plan").say(r#"{"groups": [["a"], ["b"]]}"#))
-            .rule(ScriptRule::role("implement").task("1").call(1).say("Nothing to do.\nTASK_COMPLETE\n"))
-            .rule(ScriptRule::role("implement").write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"))
-            .rule(ScriptRule::role("review").say(APPROVED))
-    });
-    project.env.write("SPEC.md", "# Two files\n");
-    project.commit("Specify");
-    let output = project.run(&["run", "SPEC.md"]);
-    assert_eq!(output.code, Some(3), "{output}");
-    assert_eq!(ended(&project, "1"), NOTHING);
-    assert_eq!(ended(&project, "2"), r#""blocked" null null null"#);
-    let output = project.run(&["retry", "1"]);
-    assert!(ended(&project, "1").contains("approved"), "{output}");
-}
-
-#[test]
 fn an_accepted_empty_task_has_nothing_to_land() {
     let project = TestProject::with_agent(PROGRAM, |script| {
         script

@@ -4,7 +4,7 @@ use signoff_testkit::TestProject;
 use signoff_testkit::agent_script::ScriptRule;
 
 use crate::PROGRAM;
-use crate::actors::{APPROVED, FEATURE, changes, content, developer};
+use crate::actors::{APPROVED, FEATURE, changes, developer};
 
 fn project() -> TestProject {
     TestProject::with_agent(PROGRAM, |script| {
@@ -270,24 +270,6 @@ fn only_the_named_tasks_are_worked_in_their_order() {
     ");
 }
 
-/// Each waits until the other one has started.
-#[test]
-fn several_tasks_run_in_parallel() {
-    let project = TestProject::with_agent(PROGRAM, |script| {
-        let state = script.state.clone().unwrap();
-        let begun = |task: &str| state.join(format!("begun-{task}")).display().to_string();
-        let waits = |own: &str, other: &str| {
-            let rule = ScriptRule::role("implement").task(own).write("one.txt", "done\n");
-            rule.write(&begun(own), "").wait_for(&begun(other))
-        };
-        script.rule(waits("1", "2")).rule(waits("2", "1"))
-    });
-    project.run(&["add", "One"]);
-    project.run(&["add", "Two"]);
-    assert_eq!(project.run(&["work", "-j", "2"]).code, Some(0));
-    assert_eq!(project.calls().max_concurrent(), 2);
-}
-
 #[test]
 fn every_task_that_cannot_start_is_reported() {
     let project = project();
@@ -302,16 +284,6 @@ fn every_task_that_cannot_start_is_reported() {
         assert_eq!(lines.count(), 1, "{output}");
     }
     assert_eq!(project.calls().summary(), "");
-}
-
-#[test]
-fn one_job_is_one_task_at_a_time() {
-    let project = project();
-    for title in ["One", "Two", "Three"] {
-        project.run(&["add", title, "-a"]);
-    }
-    project.run(&["work", "-j", "1"]);
-    assert_eq!(project.calls().max_concurrent(), 1);
 }
 
 #[test]
@@ -506,28 +478,4 @@ fn in_parallel_every_line_names_its_task() {
     ○ Task #1 completed (not reviewed)
     ○ Task #2 completed (not reviewed)
     ");
-}
-
-/// Every preset completes a task of the queue. The preset `phases` has its own tests.
-#[test]
-fn a_task_of_the_queue_completes_under_every_preset() {
-    for (preset, answer) in [
-        ("task", APPROVED),
-        ("slots", "{\"verdict\": \"pass\", \"followUpPrompt\": \"\"}\n"),
-        ("plan", ""),
-        ("loops", APPROVED),
-    ] {
-        let project = TestProject::with_agent(PROGRAM, |script| {
-            let works = ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\nTASK_COMPLETE\n");
-            let script = script.rule(works);
-            if preset == "plan" { content(script) } else { script.rule(ScriptRule::role("review").say(answer)) }
-        });
-        project.configure(&format!("preset = \"{preset}\"\n"));
-        project.run(&["add", "Log in", "-a"]);
-        let output = project.run(&["work"]);
-        assert_eq!(output.code, Some(0), "{preset}: {output}");
-        assert_eq!(status(&project, "1"), "completed \"approved\"", "{preset}: {output}");
-        let again = project.run(&["work"]);
-        assert_eq!(again.code, Some(0), "{preset}: {again}");
-    }
 }

@@ -522,16 +522,6 @@ fn a_second_try_contains_the_parse_error() {
 }
 
 #[test]
-fn unreadable_reviews_start_no_fix() {
-    let project = with_review("I do not know.\n");
-    let output = project.run(&["work", "--strict"]);
-    assert_eq!(output.code, Some(3), "{output}");
-    assert_eq!(verdict(&project, "1"), r#""completed" null "exhausted" "unclear_review""#);
-    assert_eq!(project.calls().with_role("review").count(), 2);
-    assert_eq!(project.calls().with_role("fix").count(), 0);
-}
-
-#[test]
 fn a_fixers_statement_about_a_finding_is_shown_as_a_claim() {
     let project = with_review(&changes("not checked"));
     project.run(&["add", "Learn the id", "-a", "--max-cycles", "1"]);

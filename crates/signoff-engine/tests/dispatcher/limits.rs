@@ -1,0 +1,226 @@
+//! Concurrency limits, rate limits, fallback agents and cost caps.
+
+use serde_json::json;
+use signoff_core::task::TaskSpec;
+use signoff_core::wire::{Fact, LoopFact};
+use signoff_core::{ids::RunId, machine::Event};
+use signoff_engine::dispatcher::DriveOptions;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+
+use crate::scripts::{approves, meets};
+use crate::support::story::Story;
+
+/// Adds this many tasks without a review.
+fn add(story: &Story, tasks: usize) {
+    for number in 1..=tasks {
+        story.add_task(TaskSpec::from_text(&format!("Task {number}")));
+    }
+}
+
+fn work(story: &Story, jobs: usize) {
+    story.work_with(jobs, DriveOptions::default());
+}
+
+/// The agents of these tasks wait for each other, and the others for none.
+fn meeting(tasks: &[&'static str]) -> impl FnOnce(AgentScript) -> AgentScript {
+    move |script| {
+        let done = |rule: ScriptRule| rule.write("{task}.txt", "done\n");
+        let waits = |own: &&'static str| done(meets(ScriptRule::role("implement").task(own), own, tasks));
+        tasks.iter().map(waits).fold(script, AgentScript::rule).rule(done(ScriptRule::role("implement")))
+    }
+}
+
+#[test]
+fn no_more_agents_of_a_provider_run_than_allowed() {
+    let story = Story::configured("[limits]\nagents_per_provider = 2\n", meeting(&["1", "2"]));
+    add(&story, 5);
+    work(&story, 5);
+    assert!(story.tasks().iter().all(|row| row.status.as_str() == "completed"));
+    assert_eq!((story.calls().len(), story.executor.max_concurrent()), (5, 2));
+}
+
+#[test]
+fn without_a_limit_all_agents_run_at_once() {
+    let story = Story::new(meeting(&["1", "2", "3", "4", "5"]));
+    add(&story, 5);
+    work(&story, 5);
+    assert_eq!(story.executor.max_concurrent(), 5);
+}
+
+#[test]
+fn one_job_is_one_task_at_a_time() {
+    let story = Story::new(|script| approves(script.rule(ScriptRule::role("implement").write("{task}.txt", "work\n"))));
+    for title in ["One", "Two", "Three"] {
+        story.add(title);
+    }
+    work(&story, 1);
+    assert_eq!((story.calls().len(), story.executor.max_concurrent()), (6, 1));
+}
+
+/// One agent at a time: attempts start in the order in which they were requested.
+#[test]
+fn attempts_start_in_the_order_of_their_requests() {
+    let story = Story::configured("[limits]\nagents_per_provider = 1\n", |script| {
+        approves(script.rule(ScriptRule::role("implement").write("{task}.txt", "done\n")))
+    });
+    for title in ["One", "Two", "Three"] {
+        story.add(title);
+    }
+    work(&story, 3);
+    let (mut wanted, mut started) = (Vec::new(), Vec::new());
+    for recorded in story.log(RunId(1)) {
+        let Fact::Loop(whose, fact) = &recorded.fact else { continue };
+        if let LoopFact::Transitioned(Event::Started { .. }) = fact {
+            wanted.push((whose.clone(), "implement".to_owned()));
+        } else if let LoopFact::Transitioned(Event::WorkEnded { .. }) = fact {
+            wanted.push((whose.clone(), "review".to_owned()));
+        } else if let LoopFact::AttemptStarted { launch, .. } = fact {
+            started.push((whose.clone(), launch.role.clone()));
+        }
+    }
+    assert_eq!((started.len(), &started), (6, &wanted));
+    assert_eq!(story.executor.max_concurrent(), 1);
+}
+
+/// A task whose implementers are a chain of fallbacks. `calls` are the ends of their calls, in order.
+fn chain(agents: &[&str], calls: Vec<ScriptRule>) -> Story {
+    let mut tables = "[roles]\nimplement = \"one\"\nreview = \"scripted\"\n".to_owned();
+    for (number, name) in agents.iter().enumerate() {
+        let fallback = agents.get(number + 1).map(|next| format!("fallback = \"{next}\"\n")).unwrap_or_default();
+        tables.push_str(&format!("[agents.{name}]\nkind = \"command\"\ncommand = [\"{name}\"]\n{fallback}"));
+    }
+    let settings = format!("[limits]\nbackoff = \"0s\"\nmax_rate_limits = 5\n{tables}");
+    let story = Story::configured(&settings, |script| {
+        let numbered = (1..).zip(calls).map(|(number, rule)| rule.call(number));
+        approves(numbered.fold(script, AgentScript::rule))
+    });
+    story.add("Try");
+    story.work();
+    story
+}
+
+/// The implementers in the order in which they were called.
+fn asked(story: &Story) -> String {
+    story.calls_as("implement").iter().map(|call| call.agent.clone()).collect::<Vec<_>>().join(" ")
+}
+
+fn implement() -> ScriptRule {
+    ScriptRule::role("implement")
+}
+
+fn well() -> ScriptRule {
+    implement().write("a.txt", "hi\n")
+}
+
+fn rate_limited() -> ScriptRule {
+    implement().exit(75)
+}
+
+/// Reports a retry delay and exits as rate limited.
+fn rate_limited_for(seconds: u32) -> ScriptRule {
+    implement().usage(json!({ "retry_after_seconds": seconds })).exit(75)
+}
+
+#[test]
+fn the_agent_that_is_available_first_is_waited_for() {
+    for longest in [5 * 3600, 5 * 24 * 3600] {
+        let story = chain(&["one", "two"], vec![rate_limited(), rate_limited_for(longest), well()]);
+        assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one two one", "completed"));
+        let later = || vec![rate_limited(), rate_limited(), rate_limited(), well()];
+        let calls = [rate_limited_for(longest)].into_iter().chain(later()).collect();
+        let story = chain(&["one", "two"], calls);
+        assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one two two two two", "completed"));
+    }
+}
+
+#[test]
+fn fallbacks_are_tried_in_order_then_the_first_agent_again() {
+    let calls = vec![
+        rate_limited(),
+        implement().complain("API Error: 529 overloaded_error\n").exit(1),
+        implement().say("You have reached your usage limit.\n").exit(1),
+        well(),
+    ];
+    let story = chain(&["one", "two", "three"], calls);
+    assert_eq!(asked(&story), "one two three one");
+    assert_eq!(story.outcome(1), "1 completed approved APPROVED - 1");
+}
+
+#[test]
+fn too_many_rate_limits_fail_the_attempt() {
+    let story = chain(&["one"], (0..7).map(|_| rate_limited()).collect());
+    assert_eq!(asked(&story), "one one one one one one");
+    assert_eq!(story.outcome(1), "1 failed failed - implementer_failed 0");
+}
+
+#[test]
+fn a_delay_of_more_than_a_day_fails_the_attempt() {
+    let story = chain(&["one"], vec![implement().say("429 Too Many Requests: retry after 200000 s\n").exit(1)]);
+    assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
+}
+
+#[test]
+fn a_failure_without_a_rate_limit_uses_no_fallback() {
+    let story = chain(&["one", "two"], vec![implement().say("I could not add rate limiting\n").exit(1), well()]);
+    assert_eq!((asked(&story).as_str(), story.task(1).status.as_str()), ("one", "failed"));
+}
+
+/// Four tasks at once; each attempt costs 40 cents.
+fn dear(cap: &str) -> Story {
+    let story = Story::configured(&format!("[limits]\n{cap}\n"), |script| {
+        script.rule(ScriptRule::role("implement").usage(json!({"cost_usd": 0.4})).write("{task}.txt", "done\n"))
+    });
+    add(&story, 4);
+    work(&story, 4);
+    story
+}
+
+/// Status and reason of every task, and the total cost.
+fn accounts(story: &Story) -> (Vec<String>, f64) {
+    let word = |row: &signoff_core::view::TaskRow| row.reason.clone().unwrap_or_else(|| "null".to_owned());
+    let tasks = story.tasks();
+    let mut standing: Vec<_> = tasks.iter().map(|row| format!("{} {}", row.status.as_str(), word(row))).collect();
+    standing.sort();
+    (standing, tasks.iter().map(|row| row.cost_usd).sum())
+}
+
+#[test]
+fn a_cap_on_the_run_applies_to_tasks_that_start_at_once() {
+    let story = dear("[limits.run]\nmax_cost_usd = 1.0");
+    let (standing, cost) = accounts(&story);
+    assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
+    assert!((cost - 0.8).abs() < 1e-9, "{cost}");
+    work(&story, 4);
+    assert_eq!(story.calls().len(), 2, "the cap still holds");
+}
+
+#[test]
+fn a_reservation_lets_the_first_tasks_start_together() {
+    let story = dear("reserve_usd = 0.5\n[limits.run]\nmax_cost_usd = 1.0");
+    let (standing, _) = accounts(&story);
+    assert_eq!(standing, ["completed null", "completed null", "paused budget", "paused budget"]);
+}
+
+#[test]
+fn a_paused_task_goes_on_once_its_cap_is_raised() {
+    let mut story = dear("[limits.run]\nmax_cost_usd = 1.0");
+    story.configure("[limits.run]\nmax_cost_usd = 10.0\n");
+    story.resume();
+    assert_eq!(accounts(&story).0, ["completed null"; 4]);
+}
+
+/// All four agents report their usage while they run, and never end.
+#[test]
+fn at_the_cap_agents_are_stopped_while_they_work() {
+    let settings = "[limits]\nreserve_usd = 0.1\n[limits.run]\nmax_cost_usd = 1.0\n";
+    let story = Story::configured(settings, |script| {
+        let first = ScriptRule::role("implement").call(1).usage(json!({"cost_usd": 0.6}));
+        script.rule(first.write("{task}.txt", "begun\n").hang())
+    });
+    add(&story, 4);
+    work(&story, 4);
+    let (standing, cost) = accounts(&story);
+    assert_eq!(standing, ["paused budget"; 4]);
+    assert!((cost - 2.4).abs() < 1e-9, "{cost}");
+    assert_eq!(story.calls().len(), 4);
+}

@@ -1,0 +1,12 @@
+//! The dispatcher, landing and recovery, in process: agents follow a script, and the store and the repository are in
+//! memory. Only stories about landing use a git repository.
+
+mod checkpoints;
+mod gates;
+mod groups;
+mod limits;
+mod parallel_fixes;
+mod questions;
+mod recovery;
+mod scripts;
+mod support;

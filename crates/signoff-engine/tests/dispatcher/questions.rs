@@ -1,0 +1,207 @@
+//! Questions to a person, and the effect of each answer.
+
+use signoff_engine::dispatcher::DriveOptions;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+
+use crate::scripts::{FEATURE, clean, content, developer, issue, sees};
+use crate::support::story::Story;
+
+/// A plan of one task, reviewed for spec and code.
+fn story(reviewers: impl FnOnce(AgentScript) -> AgentScript) -> Story {
+    let story = Story::new(|script| reviewers(developer(script)));
+    run(&story);
+    story
+}
+
+fn run(story: &Story) {
+    story.run_plan(&["Login"], DriveOptions::default());
+}
+
+/// The one open question: number, text and choices.
+fn question(story: &Story) -> String {
+    let questions = story.questions();
+    assert_eq!((questions.len(), story.task(1).status.as_str()), (1, "waiting"));
+    let question = &questions[0];
+    format!("{} {} {:?}", question.id, question.text, question.choices)
+}
+
+/// Status, verdict, outcome and reason.
+fn end(story: &Story) -> String {
+    let row = story.task(1);
+    format!("{} {:?} {:?} {:?}", row.status.as_str(), row.final_verdict, row.outcome, row.reason)
+        .replace("Some(", "")
+        .replace(')', "")
+}
+
+/// The number of calls of a reviewer.
+fn calls(story: &Story, reviewer: &str) -> usize {
+    story.calls().iter().filter(|call| call.reviewer == reviewer).count()
+}
+
+/// Answers the question, continues, and returns the result.
+fn answered(story: &Story, choice: &str) -> String {
+    story.answer(1, choice);
+    story.resume();
+    end(story)
+}
+
+/// One reviewer always fails.
+fn failing(reviewer: &str) -> impl FnOnce(AgentScript) -> AgentScript {
+    move |script| content(script.rule(ScriptRule::role("review").reviewer(reviewer).complain("no network\n").exit(9)))
+}
+
+#[test]
+fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
+    let hangs = |call: u32| ScriptRule::role("review").reviewer("code").call(call).hang();
+    let story = Story::configured("[reviewers.code]\ntimeout = \"1s\"\n", |script| {
+        content(developer(script).rule(hangs(1)).rule(hangs(2)))
+    });
+    run(&story);
+    assert_eq!(
+        question(&story),
+        "q1 code gave no usable review; the others did. Retry, proceed without, or stop? \
+         [\"retry\", \"proceed\", \"stop\", \"restart\"]"
+    );
+    assert_eq!(answered(&story, "retry"), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!((calls(&story, "spec"), calls(&story, "code")), (1, 3), "who answered is not asked again");
+}
+
+#[test]
+fn a_missing_review_can_be_skipped_but_never_counts_as_approval() {
+    let story = story(failing("code"));
+    assert_eq!(answered(&story, "proceed"), "completed None \"completed_with_issues\" \"review_skipped\"");
+}
+
+#[test]
+fn a_missing_review_can_stop_the_task() {
+    let story = story(failing("code"));
+    assert_eq!(answered(&story, "stop"), "failed \"CHANGES_REQUESTED\" \"failed\" \"stopped_by_person\"");
+}
+
+#[test]
+fn findings_of_the_successful_review_are_fixed_before_it_goes_on() {
+    let story = story(|script| {
+        content(
+            script
+                .rule(ScriptRule::role("review").reviewer("code").cycle(1).exit(9))
+                .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
+        )
+    });
+    assert_eq!(answered(&story, "proceed"), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!((story.task(1).review_cycle, story.calls_as("fix").len()), (2, 1));
+}
+
+#[test]
+fn an_unreadable_answer_is_requested_once_more() {
+    let story =
+        story(|script| content(script.rule(ScriptRule::role("review").reviewer("spec").call(1).say("I like it.\n"))));
+    assert_eq!(end(&story), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!((calls(&story, "spec"), calls(&story, "code")), (2, 1));
+}
+
+#[test]
+fn a_second_unreadable_answer_leads_to_a_question() {
+    let unclear = || story(|script| script.rule(sees("spec", "I like it.\n")).rule(sees("code", "Me too.\n")));
+    let asked = "The answer of code and spec could not be understood. Retry, proceed without it, or stop? \
+                 [\"retry\", \"proceed\", \"stop\", \"restart\"]";
+    let story = unclear();
+    assert_eq!(question(&story), format!("q1 {asked}"));
+    assert_eq!(answered(&story, "retry"), "waiting None None None");
+    assert_eq!(question(&story), format!("q2 {asked}"));
+    assert_eq!(answered(&story, "proceed"), "completed None \"completed_with_issues\" \"review_skipped\"");
+    assert_eq!(answered(&unclear(), "stop"), "failed None \"failed\" \"stopped_by_person\"");
+}
+
+/// Both reviewers fail twice.
+fn both_failing() -> Story {
+    story(|script| {
+        let fails = |reviewer: &str, call: u32| ScriptRule::role("review").reviewer(reviewer).call(call).exit(9);
+        let rules = ["spec", "code"].into_iter().flat_map(|name| [fails(name, 1), fails(name, 2)]);
+        content(rules.fold(script, AgentScript::rule))
+    })
+}
+
+#[test]
+fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
+    let story = both_failing();
+    assert_eq!(
+        question(&story),
+        "q1 No review could be had from code and spec. Retry, skip the review, or stop? \
+         [\"retry\", \"skip\", \"stop\", \"restart\"]"
+    );
+    assert_eq!(answered(&story, "retry"), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!((calls(&story, "spec"), calls(&story, "code")), (3, 3));
+    assert_eq!(answered(&both_failing(), "skip"), "completed None \"completed_with_issues\" \"review_skipped\"");
+    assert_eq!(answered(&both_failing(), "stop"), "failed \"CHANGES_REQUESTED\" \"failed\" \"stopped_by_person\"");
+}
+
+/// A reviewer that never approves.
+fn endless(script: AgentScript) -> AgentScript {
+    script.rule(sees("spec", &clean("spec"))).rule(sees("code", &issue("code", 1, "critical", "Still wrong")))
+}
+
+#[test]
+fn after_three_reviews_a_person_decides() {
+    let asked = |number: u32, reviews: u32| {
+        format!(
+            "q{number} {reviews} reviews did not lead to approval. One more fix and review, proceed with the findings \
+             open, or stop? [\"continue\", \"proceed\", \"stop\", \"restart\"]"
+        )
+    };
+    let one = story(endless);
+    assert_eq!(question(&one), asked(1, 3));
+    assert_eq!(answered(&one, "continue"), "waiting None None None");
+    assert_eq!(calls(&one, "code"), 4, "one more fix and review");
+    assert_eq!(question(&one), asked(2, 4));
+    assert_eq!(
+        answered(&one, "proceed"),
+        "completed \"MAX_CYCLES_REACHED\" \"completed_with_issues\" \"cycles_exhausted\""
+    );
+    assert_eq!(answered(&story(endless), "stop"), "failed \"CHANGES_REQUESTED\" \"failed\" \"cycles_exhausted\"");
+}
+
+#[test]
+fn a_failed_developer_leads_to_a_question() {
+    let story = Story::new(|script| {
+        content(
+            script
+                .rule(ScriptRule::role("implement").call(1).exit(5))
+                .rule(ScriptRule::role("implement").write(FEATURE, "login\n"))
+                .rule(ScriptRule::role("fix").call(1).exit(6))
+                .rule(ScriptRule::role("fix").append(FEATURE, "fixed\n"))
+                .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
+        )
+    });
+    run(&story);
+    assert_eq!(question(&story), "q1 The implementer failed. Retry or stop? [\"retry\", \"stop\"]");
+    assert_eq!(answered(&story, "retry"), "waiting None None None");
+    assert_eq!(question(&story), "q2 The fixer failed. Retry or stop? [\"retry\", \"stop\", \"restart\"]");
+    assert_eq!(answered(&story, "retry"), "completed \"APPROVED\" \"approved\" None");
+    let roles: Vec<_> = story.calls().iter().map(|call| call.role.clone()).collect();
+    assert_eq!(roles, ["implement", "implement", "review", "review", "fix", "fix", "review", "review"]);
+}
+
+#[test]
+fn with_no_ask_a_question_stops_the_task() {
+    let no_ask = || DriveOptions { no_ask: true, ..DriveOptions::default() };
+    let story = Story::new(|script| failing("code")(developer(script)));
+    story.run_plan(&["Login"], no_ask());
+    assert_eq!(end(&story), "failed \"CHANGES_REQUESTED\" \"failed\" \"no_one_to_ask\"");
+    let story = Story::new(|script| endless(developer(script)));
+    story.run_plan(&["Login"], no_ask());
+    assert_eq!((story.task(1).status.as_str(), story.questions().len()), ("failed", 0));
+}
+
+#[test]
+fn the_next_task_of_a_plan_starts_when_the_question_is_answered() {
+    let story = Story::new(|script| {
+        let fails = ScriptRule::role("review").reviewer("code").task("1").exit(9);
+        let works = ScriptRule::role("implement").write("{task}.txt", "done\n").say("Done.\n");
+        content(script.rule(works).rule(fails))
+    });
+    story.run_plan(&["Login", "Logout"], DriveOptions::default());
+    assert_eq!(story.outcome(2), "2 pending - - - 0");
+    story.answer(1, "proceed");
+    story.resume();
+    assert_eq!((story.task(1).status.as_str(), story.task(2).status.as_str()), ("completed", "completed"));
+}

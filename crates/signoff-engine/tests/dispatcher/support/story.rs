@@ -1,0 +1,461 @@
+//! A project in memory: tasks are added and worked, and a person decides.
+
+use std::ffi::OsString;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use signoff_core::command::{self, LoopCommand};
+use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine;
+use signoff_core::policy::Effort;
+use signoff_core::redact::Secrets;
+use signoff_core::sandbox::SandboxBackend;
+use signoff_core::settings::{self, Layer, Settings};
+use signoff_core::task::TaskSpec;
+use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::wire::{Fact, LoopFact, RunFact};
+use signoff_engine::attempt::{EngineContext, ReadOnlyGuards, SeenNotes};
+use signoff_engine::confine::SandboxSupport;
+use signoff_engine::dispatcher::{Dispatcher, DispatcherNotice, DriveOptions, DriveSummary, Renderer};
+use signoff_engine::executor::Backends;
+use signoff_engine::git::{Git, Repository};
+use signoff_engine::landing::LatestLandings;
+use signoff_engine::layout::Layout;
+use signoff_engine::process::SupervisorLauncher;
+use signoff_engine::reports::ReportRegistry;
+use signoff_engine::run_state::RunState;
+use signoff_engine::tracker::TrackerOptions;
+use signoff_engine::{clock, start_run};
+use signoff_store::{Lease, MemoryStore, NewTask, Store};
+use signoff_testkit::agent_script::AgentScript;
+use tempfile::TempDir;
+
+use super::memory_repository::{Files, MemoryRepository};
+use super::memory_workspaces::MemoryWorkspaces;
+use super::scripted_call::ScriptedCall;
+use super::scripted_executor::ScriptedExecutor;
+
+/// A drive that takes longer than this hangs.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// One agent for all roles, which works in the loop's own worktree.
+const AGENT: &str = "[agents.scripted]\nkind = \"command\"\ncommand = [\"scripted\"]\n";
+
+/// A project in memory.
+pub struct Story {
+    /// For locks and reviews.
+    directory: TempDir,
+    pub store: MemoryStore,
+    settings: Settings,
+    workspaces: MemoryWorkspaces,
+    pub executor: ScriptedExecutor,
+    pub notes: Arc<Mutex<Vec<String>>>,
+    kill_at: Option<usize>,
+}
+
+/// What a drive left.
+#[derive(Debug)]
+pub enum DriveEnd {
+    Ended(DriveSummary),
+    /// The process was killed.
+    Killed,
+}
+
+/// The first facts of a new run.
+pub type NewRun = Box<dyn FnOnce(RunId) -> Vec<Fact>>;
+
+/// The payload of the panic that kills a drive.
+struct KilledDrive;
+
+/// Collects notes, and kills the process after a number of facts.
+struct StoryRenderer {
+    notes: Arc<Mutex<Vec<String>>>,
+    /// The number of facts until the process is killed.
+    left: Option<usize>,
+}
+
+impl Renderer for StoryRenderer {
+    fn show(&mut self, notice: &DispatcherNotice<'_>) {
+        match notice {
+            DispatcherNotice::Note(note) => self.notes.lock().expect("notes").push((*note).to_owned()),
+            DispatcherNotice::Recorded(_) => {
+                self.left = self.left.map(|left| left.saturating_sub(1));
+                if self.left == Some(0) {
+                    resume_unwind(Box::new(KilledDrive));
+                }
+            }
+            DispatcherNotice::Resumed { .. } | DispatcherNotice::OutputLine { .. } | DispatcherNotice::Stopping => {}
+        }
+    }
+}
+
+/// A repository without commits, for the parts of the context that no story uses.
+fn unused_repository() -> Repository {
+    static REPOSITORY: OnceLock<(TempDir, Repository)> = OnceLock::new();
+    let (_, repository) = REPOSITORY.get_or_init(|| {
+        let directory = tempfile::tempdir().expect("a working disk");
+        let git = directory.path().join(".git");
+        for name in ["objects", "refs"] {
+            fs::create_dir_all(git.join(name)).expect("a working disk");
+        }
+        fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("a working disk");
+        let found = Repository::discover(&Git::new(environment()), directory.path()).expect("a repository");
+        (directory, found)
+    });
+    repository.clone()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the stories' one door to the environment")]
+fn environment() -> Vec<(OsString, OsString)> {
+    std::env::var_os("PATH").map(|path| (OsString::from("PATH"), path)).into_iter().collect()
+}
+
+fn read_settings(more: &str) -> Settings {
+    let text = format!("sandbox = false\nreview_workspace = \"shared\"\n{more}\n{AGENT}");
+    settings::read(&[Layer::repository("signoff.toml", text)], &[], &[]).expect("valid settings")
+}
+
+impl Story {
+    /// A project whose agents follow this script.
+    pub fn new(script: impl FnOnce(AgentScript) -> AgentScript) -> Self {
+        Self::configured("", script)
+    }
+
+    /// A project with more settings.
+    pub fn configured(more: &str, script: impl FnOnce(AgentScript) -> AgentScript) -> Self {
+        let (store, settings) = (MemoryStore::new(), read_settings(more));
+        let workspaces = MemoryWorkspaces::new(Arc::new(store.clone()));
+        let executor = ScriptedExecutor::new(workspaces.clone(), settings.clone());
+        let directory = tempfile::tempdir().expect("a working disk");
+        let this = Self { directory, store, settings, workspaces, executor, notes: Arc::default(), kill_at: None };
+        this.set_agent(script);
+        this
+    }
+
+    /// Replaces the agents' script.
+    pub fn set_agent(&self, script: impl FnOnce(AgentScript) -> AgentScript) {
+        self.executor.set_script(script(AgentScript::default()));
+    }
+
+    /// Replaces the settings.
+    pub fn configure(&mut self, more: &str) {
+        self.settings = read_settings(more);
+        self.executor.set_settings(self.settings.clone());
+    }
+
+    /// Adds a task that is reviewed.
+    pub fn add(&self, title: &str) -> TaskId {
+        self.add_task(TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(title) })
+    }
+
+    pub fn add_task(&self, spec: TaskSpec) -> TaskId {
+        let expected = self.settings.expected(&spec).expect("valid settings");
+        let (auto_review, max_review_cycles) = (expected.auto_review, expected.max_review_cycles);
+        let added = self.store.add_tasks(clock::now(), &[NewTask { spec, auto_review, max_review_cycles }]);
+        *added.expect("an added task").first().expect("one task")
+    }
+
+    /// Works the queue, like `signoff work`.
+    pub fn work(&self) -> DriveSummary {
+        self.work_with(1, DriveOptions::default())
+    }
+
+    pub fn work_with(&self, jobs: usize, drive: DriveOptions) -> DriveSummary {
+        self.ended(self.try_work(jobs, drive))
+    }
+
+    /// Like `work_with`, and the process may be killed.
+    pub fn try_work(&self, jobs: usize, drive: DriveOptions) -> DriveEnd {
+        let facts = start_run::queue(&self.settings, jobs, drive.no_ask).expect("valid settings");
+        let ready = signoff_engine::dispatcher::ready(&self.store, &drive.only, 1).expect("a readable store");
+        let open: NewRun = Box::new(move |_| facts);
+        self.drive(jobs, drive, (!ready.is_empty()).then_some(open))
+    }
+
+    /// Plans and works a specification, like `signoff run SPEC.md`.
+    pub fn run_spec(&self, effort: Option<Effort>, jobs: usize) -> DriveSummary {
+        self.ended(self.try_run_spec(effort, jobs))
+    }
+
+    /// Like `run_spec`, and lands the run on the default branch, like `signoff run SPEC.md --land`.
+    pub fn run_spec_onto_default(&self) -> DriveSummary {
+        self.ended(self.start_spec(None, 4, true))
+    }
+
+    /// Like `run_spec`, and the process may be killed.
+    pub fn try_run_spec(&self, effort: Option<Effort>, jobs: usize) -> DriveEnd {
+        self.start_spec(effort, jobs, false)
+    }
+
+    fn start_spec(&self, effort: Option<Effort>, jobs: usize, onto_default: bool) -> DriveEnd {
+        let mut workflow = self.settings.workflow("loops").expect("a preset");
+        if let Some(effort) = effort {
+            workflow = workflow.with_effort(effort);
+        }
+        let (title, description) = ("SPEC.md".to_owned(), "# Accounts\n".to_owned());
+        let spec = TaskSpec { title, description, ..TaskSpec::default() };
+        let policy = RunPolicy { onto_default, ..RunPolicy::new(&workflow, jobs) };
+        let facts = start_run::groups(workflow, policy, &spec, false);
+        self.drive(jobs, DriveOptions::default(), Some(Box::new(move |_| facts)))
+    }
+
+    /// Works these tasks one after the other on one branch, like `signoff run PLAN.md`.
+    pub fn run_plan(&self, titles: &[&str], drive: DriveOptions) -> DriveSummary {
+        let workflow = self.settings.workflow("plan").expect("a preset");
+        let policy = RunPolicy::new(&workflow, 1);
+        let spec = |title: &&str| TaskSpec { auto_review: Some(true), ..TaskSpec::from_text(title) };
+        let numbers = self.store.reserve_tasks(titles.len()).expect("numbers");
+        let tasks = numbers.into_iter().zip(titles.iter().map(spec)).collect();
+        let no_ask = drive.no_ask;
+        let open = move |run| start_run::chain(run, (workflow, policy), tasks, no_ask);
+        self.ended(self.drive(1, drive, Some(Box::new(open))))
+    }
+
+    /// Resumes all open runs, like `signoff run --resume`.
+    pub fn resume(&self) -> DriveSummary {
+        self.ended(self.drive(1, DriveOptions::default(), None))
+    }
+
+    /// Like `resume`, and the process may be killed.
+    pub fn try_resume(&self) -> DriveEnd {
+        self.drive(1, DriveOptions::default(), None)
+    }
+
+    /// Whether no run has recorded anything yet.
+    pub fn store_is_empty(&self) -> bool {
+        self.store.runs().expect("a readable store").iter().all(|run| self.log(run.id).is_empty())
+    }
+
+    /// Kills the next process after this number of recorded facts.
+    pub fn kill_after(&mut self, facts: usize) {
+        self.kill_at = Some(facts);
+    }
+
+    pub fn never_kill(&mut self) {
+        self.kill_at = None;
+    }
+
+    fn ended(&self, end: DriveEnd) -> DriveSummary {
+        let DriveEnd::Ended(summary) = end else { panic!("the process was killed") };
+        assert_eq!(self.executor.problems(), [""; 0]);
+        assert_eq!(unused_repository().git().processes(), 1, "only the process that found the repository");
+        summary
+    }
+
+    /// One process: resumes the open runs, and opens another one.
+    pub fn drive(&self, jobs: usize, drive: DriveOptions, opened: Option<NewRun>) -> DriveEnd {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let mut renderer = StoryRenderer { notes: self.notes.clone(), left: self.kill_at };
+        let ctx = self.context(jobs);
+        let resumed = self.resumable();
+        let process = async {
+            let mut dispatcher = Dispatcher::new(ctx, self.backends(), drive, &mut renderer);
+            for lease in resumed {
+                dispatcher.resume_run(lease).expect("a readable log");
+            }
+            if let Some(first_facts) = opened {
+                let lease = self.store.open_run(clock::now()).expect("a run");
+                let facts = first_facts(lease.run());
+                dispatcher.open(lease, facts).expect("an opened run");
+            }
+            tokio::select! {
+                summary = dispatcher.drive() => Some(summary.expect("a drive without an error")),
+                () = self.executor.kill_switch().killed() => None,
+            }
+        };
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            runtime.block_on(async { tokio::time::timeout(TIMEOUT, process).await.expect("a drive that ends") })
+        }));
+        drop(runtime);
+        match ended {
+            Ok(Some(summary)) => DriveEnd::Ended(summary),
+            Ok(None) => self.killed(),
+            Err(payload) if payload.is::<KilledDrive>() => self.killed(),
+            Err(payload) => resume_unwind(payload),
+        }
+    }
+
+    fn killed(&self) -> DriveEnd {
+        self.executor.process_died();
+        DriveEnd::Killed
+    }
+
+    fn backends(&self) -> Backends {
+        Backends { executor: Arc::new(self.executor.clone()), workspaces: Arc::new(self.workspaces.clone()) }
+    }
+
+    fn resumable(&self) -> Vec<Lease> {
+        let runs = self.store.open_runs().expect("a readable store");
+        runs.iter().map(|run| self.store.acquire(run.id).expect("a free lease")).collect()
+    }
+
+    fn context(&self, jobs: usize) -> Arc<EngineContext> {
+        let layout = Layout::new(self.directory.path(), None);
+        Arc::new(EngineContext {
+            keeper: SupervisorLauncher {
+                program: PathBuf::from("/nowhere"),
+                live_dir: layout.live_attempts(),
+                user_home: self.directory.path().to_owned(),
+                secrets: Vec::new(),
+            },
+            reports: Arc::new(ReportRegistry::new(layout.root())),
+            secrets: Secrets::default(),
+            repository: unused_repository(),
+            layout,
+            settings: self.settings.clone(),
+            store: Arc::new(self.store.clone()),
+            program: PathBuf::from("/nowhere"),
+            user_home: self.directory.path().to_owned(),
+            variables: std::collections::BTreeSet::new(),
+            jobs,
+            subject: None,
+            base: None,
+            tracker_options: TrackerOptions::new(Vec::new(), false, None),
+            sandbox_support: SandboxSupport { backend: SandboxBackend::None, landlock: None, missing: None },
+            read_guards: ReadOnlyGuards::default(),
+            seen_notes: SeenNotes::default(),
+            worktree_repair: Mutex::default(),
+            latest_landings: LatestLandings::default(),
+        })
+    }
+}
+
+/// Decisions of a person while no process drives the run.
+impl Story {
+    pub fn answer(&self, task: u64, choice: &str) {
+        let command = LoopCommand::Answer { question: None, choice: choice.to_owned(), by: "Ann".to_owned() };
+        self.decide_task(task, command);
+    }
+
+    pub fn retry(&self, task: u64) {
+        self.decide_task(task, LoopCommand::Retry { by: "Ann".to_owned() });
+    }
+
+    pub fn cancel(&self, task: u64) {
+        self.decide_task(task, LoopCommand::Cancel { by: "Ann".to_owned() });
+    }
+
+    pub fn edit(&self, task: u64, verdict: &str) {
+        let head = self.task(task).branch.and_then(|branch| self.repository(|repository| repository.head_of(&branch)));
+        let (verdict, by, reason) = (verdict.to_owned(), "Ann".to_owned(), "it is fine".to_owned());
+        self.decide_task(task, LoopCommand::Edit { verdict, by, reason, head });
+    }
+
+    fn decide_task(&self, task: u64, command: LoopCommand) {
+        let place = self.store.loop_for_task(TaskId(task)).expect("a readable store");
+        let (run, loop_id) = place.expect("a started task");
+        self.decide(run, &loop_id, command);
+    }
+
+    /// Records a decision.
+    pub fn decide(&self, run: RunId, loop_id: &LoopId, command: LoopCommand) {
+        let facts = self.decision_facts(run, loop_id, command).expect("an accepted decision");
+        let lease = self.store.acquire(run).expect("a free lease");
+        self.store.append(&lease, clock::now(), &facts).expect("a recorded decision");
+    }
+
+    fn decision_facts(
+        &self,
+        run: RunId,
+        loop_id: &LoopId,
+        command: LoopCommand,
+    ) -> Result<Vec<Fact>, command::CommandRefusal> {
+        let state = RunState::from_log(run, &self.log(run));
+        let (loop_state, policy) = (&state.loops[loop_id], state.policy(loop_id).expect("a policy"));
+        let event = command::decide(&loop_state.machine, command, policy)?;
+        let next = machine::step(loop_state.machine.clone(), event.clone(), policy).0;
+        let mut facts = vec![Fact::Loop(loop_id.clone(), LoopFact::Transitioned(event))];
+        let standing = LoopStatus::for_loop(&next);
+        if standing != LoopStatus::for_loop(&loop_state.machine) && loop_id.affects_run_state() {
+            let moved = RunEvent::LoopStatusChanged { loop_id: loop_id.clone(), standing };
+            facts.push(Fact::Run(RunFact::Transitioned(moved)));
+        }
+        Ok(facts)
+    }
+}
+
+/// What a story looks at.
+impl Story {
+    pub fn log(&self, run: RunId) -> Vec<signoff_core::wire::RecordedFact> {
+        self.store.log(run).expect("a readable log")
+    }
+
+    pub fn tasks(&self) -> Vec<TaskRow> {
+        self.store.tasks().expect("a readable store")
+    }
+
+    pub fn task(&self, task: u64) -> TaskRow {
+        self.store.task(TaskId(task)).expect("a readable store").expect("a known task")
+    }
+
+    /// Status, outcome, verdict, reason and number of reviews of each task.
+    pub fn summary(&self) -> String {
+        self.tasks().iter().map(describe).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Like `summary`, for one task.
+    pub fn outcome(&self, task: u64) -> String {
+        describe(&self.task(task))
+    }
+
+    pub fn run_status(&self, run: u64) -> String {
+        self.store.run(RunId(run)).expect("a readable store").expect("a known run").status
+    }
+
+    pub fn questions(&self) -> Vec<QuestionRow> {
+        self.store.questions().expect("a readable store")
+    }
+
+    pub fn repository<T>(&self, look: impl FnOnce(&mut MemoryRepository) -> T) -> T {
+        look(&mut self.workspaces.repository())
+    }
+
+    /// The files of a branch.
+    pub fn files(&self, branch: &str) -> Files {
+        self.repository(|repository| {
+            let tip = repository.tip(branch).expect("a branch");
+            repository.files(&tip)
+        })
+    }
+
+    /// The names of a branch's files, without those of the first commit.
+    pub fn file_names(&self, branch: &str) -> String {
+        let files = self.files(branch);
+        files.keys().filter(|name| *name != "README.md").cloned().collect::<Vec<_>>().join(" ")
+    }
+
+    pub fn calls(&self) -> Vec<ScriptedCall> {
+        self.executor.calls()
+    }
+
+    /// The calls of a role.
+    pub fn calls_as(&self, role: &str) -> Vec<ScriptedCall> {
+        self.calls().into_iter().filter(|call| call.role == role).collect()
+    }
+
+    /// The kinds of a run's events, as in the log.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.lock().expect("notes").clone()
+    }
+
+    /// The directory with the merged reviews.
+    pub fn reviews(&self) -> Vec<String> {
+        let directory: &Path = &Layout::new(self.directory.path(), None).reviews();
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn describe(row: &TaskRow) -> String {
+    let word = |word: Option<&String>| word.map_or_else(|| "-".to_owned(), Clone::clone);
+    let (outcome, verdict, reason) =
+        (word(row.outcome.as_ref()), word(row.final_verdict.as_ref()), word(row.reason.as_ref()));
+    format!("{} {} {outcome} {verdict} {reason} {}", row.id, row.status.as_str(), row.review_cycle)
+}
