@@ -1,0 +1,318 @@
+//! The state of one loop, computed from its events.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::ids::{AttemptId, Commit, QuestionId, ReviewerName, TaskId};
+use crate::machine::{
+    self, AttemptFailure, Event, Job, JobKind, LandingReport, Loop, LoopCounters, Panel, PanelSeat, Policy, Stage,
+};
+use crate::review::{Finding, Inconclusive, Review, ReviewerKind, Usage, Verdict};
+use crate::session::Sessions;
+use crate::source::planner::{PlannedTask, PlannerAnswer};
+use crate::wire::{Launch, LoopFact};
+
+/// The state of one loop.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LoopState {
+    /// Whether the log has events of this loop. A planned loop has none yet.
+    pub is_recorded: bool,
+    pub task: Option<TaskId>,
+    pub title: String,
+    pub branch: String,
+    pub workspace: Option<Workspace>,
+    pub started: Option<Timestamp>,
+    pub machine: Loop,
+    pub policy: Option<Arc<Policy>>,
+    /// Usage of each attempt, as far as it is recorded.
+    pub usage: BTreeMap<AttemptId, Usage>,
+    /// The attempts whose start is recorded.
+    pub attempt_starts: BTreeMap<AttemptId, Arc<AttemptStart>>,
+    /// The attempts that ended with an answer or with work.
+    pub answered: BTreeSet<AttemptId>,
+    /// The answers of the current round, parsable or not.
+    pub round: BTreeMap<ReviewerName, Review>,
+    /// The last finished round.
+    pub last_round: Option<ReviewRound>,
+    /// The answers of the planners.
+    pub tasks: Vec<PlannedTask>,
+    pub groups: Vec<Vec<String>>,
+    /// Why the last attempt failed; reset when work succeeds.
+    pub last_failure: Option<AttemptFailure>,
+    /// Number of checkpoint reviews.
+    pub checkpoints: u32,
+    /// The finished researchers of the current phase.
+    pub researched: Vec<AttemptId>,
+    /// The head when the current plan item was started.
+    pub item_start: Option<Commit>,
+    pub sessions: Sessions,
+    /// The commit of the last landing.
+    pub landed_commit: Option<Commit>,
+    /// The displayed number of the open question.
+    pub question: Option<QuestionId>,
+    /// The last recorded line of an agent.
+    pub last_line: String,
+    /// When the loop last started something new.
+    pub since: Option<Timestamp>,
+}
+
+/// The start of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttemptStart {
+    pub at: Timestamp,
+    pub launch: Launch,
+}
+
+/// The worktree of a loop, and the base of its diff.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    pub base: Commit,
+    pub worktree: String,
+}
+
+/// The answers of one panel of reviewers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReviewRound {
+    pub pass: u32,
+    pub phase: usize,
+    pub cycle: u32,
+    pub commit: Commit,
+    pub reviews: Vec<Review>,
+}
+
+impl ReviewRound {
+    /// The findings that block the gate and that no reviewer reported in this round.
+    pub fn still_open(&self, mut before: Loop, after: &Loop, policy: &Policy) -> Vec<Finding> {
+        before.ledger = after.ledger.clone();
+        let is_same =
+            |one: &Finding, other: &Finding| (&one.file, &one.description) == (&other.file, &other.description);
+        let is_reported =
+            |known: &Finding| self.reviews.iter().flat_map(|one| &one.findings).any(|one| is_same(one, known));
+        let open = machine::blocking(&before, policy).into_iter().map(|entry| &entry.finding);
+        open.filter(|finding| !is_reported(finding)).cloned().collect()
+    }
+}
+
+impl LoopState {
+    /// Applies an event. `question_count` is the number of questions asked in the run.
+    pub(super) fn apply(&mut self, fact: &LoopFact, at: Timestamp, run_policy: Option<&Policy>, question_count: &mut u64) {
+        self.is_recorded = true;
+        self.sessions.apply(fact, &self.machine);
+        match fact {
+            LoopFact::Added { task, title, branch } => {
+                (self.task, self.title, self.branch) = (Some(*task), title.clone(), branch.clone());
+                self.since = Some(at);
+            }
+            LoopFact::WorkspaceCreated { base, worktree } => {
+                self.workspace = Some(Workspace { base: base.clone(), worktree: worktree.clone() });
+            }
+            LoopFact::AttemptStarted { attempt, launch } => {
+                self.attempt_starts.insert(*attempt, Arc::new(AttemptStart { at, launch: launch.clone() }));
+            }
+            LoopFact::Used { attempt, usage } => {
+                self.usage.insert(*attempt, *usage);
+            }
+            LoopFact::Answered { answer: PlannerAnswer::Tasks(tasks), .. } => self.tasks.clone_from(tasks),
+            LoopFact::Answered { answer: PlannerAnswer::Groups(groups), .. } => self.groups.clone_from(groups),
+            LoopFact::Said { line, .. } => self.last_line.clone_from(line),
+            // `RunState` applies policies, to share equal ones.
+            LoopFact::PolicySet { .. }
+            | LoopFact::CheckpointReviewed { .. }
+            | LoopFact::Session { .. }
+            | LoopFact::Noted { .. } => {}
+            LoopFact::Transitioned(event) => {
+                let own = self.policy.clone();
+                if let Some(policy) = own.as_deref().or(run_policy) {
+                    self.apply_event(event, at, policy, question_count);
+                }
+            }
+        }
+    }
+
+    fn apply_event(&mut self, event: &Event, at: Timestamp, policy: &Policy, question_count: &mut u64) {
+        if let Event::Started { .. } | Event::Imported { .. } = event {
+            self.started = self.started.or(Some(at));
+        }
+        if let Event::LandingEnded { report: LandingReport::Landed { commit }, .. } = event {
+            self.landed_commit = Some(commit.clone());
+        }
+        self.checkpoints += u32::from(matches!(event, Event::CheckpointEnded { .. }));
+        if let Event::AttemptFailed { failure, .. } = event {
+            self.last_failure = Some(failure.clone());
+        } else if let Event::WorkEnded { .. } = event {
+            self.last_failure = None;
+        }
+        if let Event::WorkEnded { attempt, .. } | Event::ReviewArrived { attempt, .. } = event {
+            self.answered.insert(*attempt);
+        }
+        let mut next = self.machine.clone();
+        machine::apply(&mut next, event.clone(), policy);
+        if let Some(round) = self.closed_round(event, &next, policy) {
+            self.last_round = Some(round);
+        }
+        if let Some(review) = review_in_event(event, &self.machine, policy) {
+            self.round.insert(review.reviewer.clone(), review);
+        }
+        // A panel that a person sends back to work keeps its answers. A new panel starts without answers, even for a
+        // reviewer that sat at the previous gate.
+        if let Stage::Reviewing(panel) = &next.stage
+            && !is_same_panel(panel, &self.machine, &next)
+        {
+            let missing = panel.missing();
+            self.round.retain(|name, _| panel.seats.contains_key(name) && !missing.contains(name));
+        }
+        self.note_research(event, &next);
+        self.note_item(&next, policy);
+        self.note_question(&next, question_count);
+        if activity_key(&next) != activity_key(&self.machine) {
+            self.since = Some(at);
+        }
+        self.machine = next;
+    }
+
+    /// Numbers a new question within the run.
+    fn note_question(&mut self, next: &Loop, question_count: &mut u64) {
+        let now = next.open_question();
+        if now != self.machine.open_question() {
+            *question_count += u64::from(now.is_some());
+            self.question = now.map(|_| QuestionId(*question_count));
+        }
+    }
+
+    /// The landed commit, if the loop is still landed.
+    pub fn current_landing(&self) -> Option<&Commit> {
+        self.landed_commit.as_ref().filter(|_| self.machine.landed)
+    }
+
+    /// The sum over all attempts.
+    pub fn total_usage(&self) -> Usage {
+        self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one))
+    }
+
+    /// The sessions after `before` and `event` are applied; `state` is the state that `event` applies to.
+    pub fn sessions_after(&self, before: &[LoopFact], event: &Event, state: &Loop) -> Sessions {
+        let mut sessions = self.sessions.clone();
+        for fact in before {
+            sessions.apply(fact, &self.machine);
+        }
+        sessions.apply(&LoopFact::Transitioned(event.clone()), state);
+        sessions
+    }
+
+    /// Why the last answer was rejected, if the last attempt failed that way.
+    pub fn rejected_answer(&self) -> Option<String> {
+        match &self.last_failure {
+            Some(AttemptFailure::BadAnswer { message }) => Some(message.clone()),
+            Some(_) | None => None,
+        }
+    }
+
+    /// Like `rejected_answer`, only for an agent that retries the same job.
+    pub fn rejected_answer_of_retry(&self) -> Option<String> {
+        let again = match &self.machine.stage {
+            Stage::Working { failures, .. } => *failures > 0,
+            // With several fixes it is unknown which of them failed last.
+            Stage::Fixing { fixes, .. } => matches!(fixes.as_slice(), [one] if one.failures > 0),
+            Stage::Queued
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::Combining { .. }
+            | Stage::AwaitingLanding { .. }
+            | Stage::Landing { .. }
+            | Stage::Waiting { .. }
+            | Stage::Done(_) => false,
+        };
+        self.rejected_answer().filter(|_| again)
+    }
+
+    /// Why a reviewer's last answer about this commit could not be parsed.
+    pub fn unreadable(&self, job: &Job) -> Option<Inconclusive> {
+        let JobKind::Review { reviewer, commit, .. } = &job.kind else { return None };
+        let last = self.last_round.as_ref().filter(|round| round.commit == *commit);
+        let earlier = || last?.reviews.iter().find(|review| review.reviewer == *reviewer);
+        match &self.round.get(reviewer).or_else(earlier)?.verdict {
+            Verdict::Inconclusive(Inconclusive::Missing(_))
+            | Verdict::Approved
+            | Verdict::ApprovedWithMinor
+            | Verdict::ChangesRequested
+            | Verdict::NeedsDiscussion => None,
+            Verdict::Inconclusive(why) => Some(why.clone()),
+        }
+    }
+
+    /// Collects the finished researchers of a phase, whose reports the phase's agent gets.
+    fn note_research(&mut self, event: &Event, next: &Loop) {
+        if let (Event::WorkEnded { attempt, .. }, Stage::Researching { .. }) = (event, &self.machine.stage)
+            && self.machine.runs(*attempt)
+        {
+            self.researched.push(*attempt);
+        }
+        if (next.at.pass, next.at.phase) != (self.machine.at.pass, self.machine.at.phase) {
+            self.researched.clear();
+        }
+    }
+
+    /// Records where the current plan item starts: its reviewers see the diff from there.
+    fn note_item(&mut self, next: &Loop, policy: &Policy) {
+        let item = |one: &Loop| {
+            let phase = policy.workflow.phases.get(one.at.phase);
+            phase.filter(|phase| phase.per_item).map(|_| (one.at.pass, one.at.item))
+        };
+        let (before, now) = (item(&self.machine), item(next));
+        if now.is_none() || before != now {
+            self.item_start = now.map(|_| next.head.commit.clone());
+        }
+    }
+
+    /// The round that an event ends.
+    pub fn closed_round(&self, event: &Event, next: &Loop, policy: &Policy) -> Option<ReviewRound> {
+        let Stage::Reviewing(panel) = &self.machine.stage else { return None };
+        if is_same_panel(panel, next, &self.machine) {
+            return None;
+        }
+        let mut answers = self.round.clone();
+        if let Some(review) = review_in_event(event, &self.machine, policy) {
+            answers.insert(review.reviewer.clone(), review);
+        }
+        let position = self.machine.at;
+        Some(ReviewRound {
+            pass: position.pass,
+            phase: position.phase,
+            cycle: self.machine.tally.cycle,
+            commit: panel.commit.clone(),
+            reviews: answers.into_values().collect(),
+        })
+    }
+}
+
+/// The review in an event, if the loop waits for it. A failed reviewer counts as inconclusive.
+fn review_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<Review> {
+    let attempt = event.ends_attempt()?;
+    if let Event::ReviewArrived { review, .. } = event {
+        return state.runs(attempt).then(|| (**review).clone());
+    }
+    let (Event::AttemptFailed { failure, .. }, Stage::Reviewing(panel)) = (event, &state.stage) else {
+        return None;
+    };
+    let is_it = |seat: &PanelSeat| matches!(seat, PanelSeat::Assigned { slot, .. } if slot.attempt() == Some(attempt));
+    let (name, _) = panel.seats.iter().find(|(_, seat)| is_it(seat))?;
+    let kind = policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind);
+    Some(Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string())))
+}
+
+/// Whether `other` is in the same review round as `this`, whose panel is given.
+fn is_same_panel(panel: &Panel, other: &Loop, this: &Loop) -> bool {
+    let Stage::Reviewing(now) = &other.stage else { return false };
+    let same_place = other.at == this.at && other.tally.cycle == this.tally.cycle;
+    same_place && now.commit == panel.commit && now.scope == panel.scope
+}
+
+/// A key that changes when the loop starts something new. A single reviewer's answer does not change it.
+fn activity_key(this: &Loop) -> impl PartialEq + use<> {
+    let LoopCounters { cycle, iteration, reviews, .. } = this.tally;
+    let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.as_str() } else { None };
+    (std::mem::discriminant(&this.stage), outcome, this.at, (cycle, iteration, reviews))
+}
