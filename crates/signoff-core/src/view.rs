@@ -127,6 +127,13 @@ impl RunState {
         state
     }
 
+    /// Computes the state of a run after its log, which may be empty.
+    pub fn from_run_log(run: RunId, log: &[RecordedFact]) -> Self {
+        let mut state = Self::new(run);
+        log.iter().for_each(|recorded| state.replay(recorded));
+        state
+    }
+
     /// Applies one event.
     pub fn apply(&mut self, event: impl Into<Arc<RecordedFact>>) -> Transition {
         let event = event.into();

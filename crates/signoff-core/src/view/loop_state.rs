@@ -97,7 +97,13 @@ impl ReviewRound {
 
 impl LoopState {
     /// Applies an event. `question_count` is the number of questions asked in the run.
-    pub(super) fn apply(&mut self, fact: &LoopFact, at: Timestamp, run_policy: Option<&Policy>, question_count: &mut u64) {
+    pub(super) fn apply(
+        &mut self,
+        fact: &LoopFact,
+        at: Timestamp,
+        run_policy: Option<&Policy>,
+        question_count: &mut u64,
+    ) {
         self.is_recorded = true;
         self.sessions.apply(fact, &self.machine);
         match fact {

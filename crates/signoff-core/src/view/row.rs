@@ -142,7 +142,11 @@ impl LoopState {
     /// The number of the latest running attempt among those of its role.
     fn attempt(&self) -> u32 {
         let running = self.machine.slots().into_iter().filter_map(AttemptSlot::attempt);
-        let Some((latest, launch)) = running.filter_map(|attempt| Some((attempt, self.launch(attempt)?))).max_by_key(|one| one.0) else { return 0 };
+        let Some((latest, launch)) =
+            running.filter_map(|attempt| Some((attempt, self.launch(attempt)?))).max_by_key(|one| one.0)
+        else {
+            return 0;
+        };
         let same = |one: &Launch| one.role == launch.role && one.reviewer == launch.reviewer;
         let so_far = self.attempt_starts.range(..=latest).filter(|(_, one)| same(&one.launch)).count();
         u32::try_from(so_far).unwrap_or(u32::MAX)
@@ -153,8 +157,7 @@ impl LoopState {
         self.machine.pause_cause().filter(|reason| *reason == Reason::RateLimited)?;
         let PendingRateLimit { until, refused } =
             self.machine.pending_rate_limits().into_iter().min_by_key(|wait| wait.until)?;
-        let agent =
-            |refusal: &&RateLimitRefusal| self.agent(refusal.attempt).map(str::to_owned);
+        let agent = |refusal: &&RateLimitRefusal| self.agent(refusal.attempt).map(str::to_owned);
         let mut agents = refused.iter().map(|refusal| agent(refusal).unwrap_or_default());
         let why = refused.first().and_then(|refusal| refusal.why.as_ref());
         Some(RateLimitWait {
