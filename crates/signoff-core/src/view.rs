@@ -161,7 +161,13 @@ impl RunState {
             Fact::Task(task, fact) => self.apply_task_fact(*task, fact),
             Fact::Run(RunFact::Transitioned(event)) => self.add_planned_loops(event),
             Fact::Run(RunFact::Opened { .. } | RunFact::Specified { .. }) => {}
-            Fact::Loop(loop_id, _) => self.set_loop(loop_id, transition.after.loop_state.clone()),
+            Fact::Loop(loop_id, fact) => {
+                let state = transition.after.loop_state.clone();
+                if let (LoopFact::PolicySet { .. }, Some(state)) = (fact, &state) {
+                    self.last_policy.clone_from(&state.policy);
+                }
+                self.set_loop(loop_id, state);
+            }
         }
         self.info = transition.after.run.clone();
         self.question_count = transition.after.question_count;
@@ -191,7 +197,7 @@ impl RunState {
 
     fn apply_task_fact(&mut self, task: TaskId, fact: &TaskFact) {
         match fact {
-            TaskFact::Added { spec, .. } => drop(self.specs.insert(task, spec.clone())),
+            TaskFact::Added { spec, .. } => drop(self.specs.insert(task, Arc::new((**spec).clone()))),
             TaskFact::Withdrawn { .. } => {}
         }
     }
