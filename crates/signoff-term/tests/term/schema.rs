@@ -47,7 +47,7 @@ fn stored_schemas_match_the_types() {
 #[test]
 fn output_matches_the_schemas() {
     let story = Story::task(reviewed("task")).works().approves("general");
-    let spec = std::sync::Arc::new(TaskSpec::from_text("Add login"));
+    let spec = Box::new(TaskSpec::from_text("Add login"));
     let fact = TaskFact::Added { spec, auto_review: true, max_review_cycles: Some(3) };
     let added =
         RecordedFact { run: QUEUE, fact: Fact::Task(signoff_core::ids::TaskId(1), fact), ..story.log[0].clone() };

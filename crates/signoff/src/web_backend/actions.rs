@@ -15,7 +15,7 @@ use crate::command::{add, answer, cancel, dispute, edit, retry};
 use crate::error::CliError;
 use crate::host;
 use crate::project::{Project, ReadOnlyProject, user_git, with_checks};
-use crate::settings;
+use crate::{queries, settings};
 
 /// Performs an action.
 pub fn perform(action: WebAction) -> Result<ActionOutcome, RequestError> {
@@ -50,7 +50,7 @@ fn answered(question: &str, choice: &str) -> Result<ActionOutcome, CliError> {
     let hint = match &taken {
         DecisionResult::HandedOver => None,
         DecisionResult::Recorded { note } => {
-            let ended = line::ending_lines(&project.store.log(place.run)?, &place.loop_id);
+            let ended = line::ending_lines(&queries::run_state(&project, place.run)?, &place.loop_id);
             let next = answer::next_step(&project, (place.run, &place.loop_id), &ended)?;
             joined(note.iter().cloned().chain(next))
         }
