@@ -2,8 +2,6 @@
 //!
 //! One line: `{"version":1,"run_id":3,"seq":17,"at":"…","kind":"loop.review_arrived","loop_id":"A","body":{…}}`.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,7 +45,7 @@ pub const QUEUE: RunId = RunId(0);
 #[serde(rename_all = "snake_case")]
 pub enum TaskFact {
     /// `auto_review` and `max_review_cycles` are the values that the configuration resolved to at that time.
-    Added { spec: Arc<TaskSpec>, auto_review: bool, max_review_cycles: Option<u32> },
+    Added { spec: Box<TaskSpec>, auto_review: bool, max_review_cycles: Option<u32> },
     /// A person cancelled the task before a run started it.
     Withdrawn { by: String },
 }

@@ -1,7 +1,5 @@
 //! One example of every kind of fact. A new kind does not compile without one.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
@@ -207,7 +205,7 @@ pub fn all() -> Vec<RecordedFact> {
 }
 
 fn of_task() -> impl Iterator<Item = Fact> {
-    let spec = Arc::new(TaskSpec::from_text("Parse the header"));
+    let spec = Box::new(TaskSpec::from_text("Parse the header"));
     let added = TaskFact::Added { spec, auto_review: true, max_review_cycles: Some(3) };
     [added, TaskFact::Withdrawn { by: by() }].into_iter().map(|fact| Fact::Task(TaskId(29), fact))
 }
