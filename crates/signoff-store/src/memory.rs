@@ -98,6 +98,7 @@ impl Store for MemoryStore {
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         let run = self.write(|inner| {
+            operations::remove_finished_projectors(&mut inner.projectors);
             let run = operations::new_run(&mut inner.tables, at)?;
             inner.held.insert(run, 1);
             Ok(run)
@@ -110,6 +111,7 @@ impl Store for MemoryStore {
             if inner.held.contains_key(&run) {
                 return Err(StoreError::Held(run));
             }
+            operations::remove_finished_projectors(&mut inner.projectors);
             let fence = operations::next_fence(&mut inner.tables, run)?;
             inner.held.insert(run, fence);
             Ok(fence)

@@ -84,7 +84,10 @@ pub(crate) fn replay(
     observe: &mut dyn FnMut(&Transition),
 ) -> Result<Projector, StoreError> {
     let run = lease.run();
+    // Specifications from the queue are in no log of the run.
+    let specs = std::mem::take(&mut state.specs);
     *state = RunState::new(run);
+    state.specs = specs;
     let mut projector = Projector::new(run, tx.question_ids(run)?);
     // Questions without an id are in no table yet; a rebuild assigns their ids.
     let mut last_question = tx.last_question()?;
@@ -132,11 +135,14 @@ pub(crate) fn append(
     Ok((transitions, projector))
 }
 
-/// Keeps a projector for the next append, unless its run is over.
+/// Keeps a projector for the next append.
 pub(crate) fn keep_projector(projectors: &mut Projectors, lease: &Lease, projector: Projector) {
-    if !projector.is_over() {
-        projectors.insert(lease.run(), (lease.fence(), projector));
-    }
+    projectors.insert(lease.run(), (lease.fence(), projector));
+}
+
+/// Removes the projectors of finished runs, to limit the memory of a process that drives many runs.
+pub(crate) fn remove_finished_projectors(projectors: &mut Projectors) {
+    projectors.retain(|_, (_, projector)| !projector.is_over());
 }
 
 /// Fails unless `run` is the queue or an existing run.
@@ -220,8 +226,7 @@ impl FullProjection {
         }
         let run = recorded.run;
         let known = self.runs.entry(run);
-        let (state, projector) =
-            known.or_insert_with(|| (RunState::new(run), Projector::new(run, QuestionIds::new())));
+        let (state, projector) = known.or_insert_with(|| (RunState::new(run), Projector::new(run, QuestionIds::new())));
         projector.apply(&state.apply(recorded), &mut self.last_question);
     }
 

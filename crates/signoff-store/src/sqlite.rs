@@ -117,7 +117,8 @@ impl Store for SqliteStore {
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         // The run must not be visible before its lease is held.
-        let (run, guard) = self.write(|tx, _| {
+        let (run, guard) = self.write(|tx, projectors| {
+            operations::remove_finished_projectors(projectors);
             let run = operations::new_run(tx, at)?;
             Ok((run, self.leases.acquire(run)?))
         })?;
@@ -130,7 +131,10 @@ impl Store for SqliteStore {
             known.map(drop).ok_or(StoreError::NoRun(run))
         })?;
         let guard = self.leases.acquire(run)?;
-        let fence = self.write(|tx, _| operations::next_fence(tx, run))?;
+        let fence = self.write(|tx, projectors| {
+            operations::remove_finished_projectors(projectors);
+            operations::next_fence(tx, run)
+        })?;
         Ok(Lease::new(run, fence, guard))
     }
 
@@ -160,7 +164,9 @@ impl Store for SqliteStore {
         let appended = self.write(|tx, projectors| operations::append(tx, projectors, lease, new, state));
         if appended.is_err() && state.seq != seq {
             // Some facts were applied, and none is in the log.
+            let specs = std::mem::take(&mut state.specs);
             *state = RunState::new(lease.run());
+            state.specs = specs;
         }
         let (transitions, projector) = appended?;
         operations::keep_projector(&mut self.session().projectors, lease, projector);
