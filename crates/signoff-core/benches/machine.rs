@@ -7,7 +7,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, Head, Loop, Outcome, Policy, WorkReport, replay, step};
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::similarity::assign_ids;
-use signoff_core::view::RunView;
+use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, from_json, to_json};
 use signoff_core::workflow::preset;
 
@@ -117,7 +117,7 @@ fn replay_100_000_events(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn view_of_100_000_facts(bencher: Bencher<'_, '_>) {
     let log = log();
-    bencher.bench(|| RunView::from_log(black_box(&log)));
+    bencher.bench(|| RunState::from_log(black_box(&log)));
 }
 
 #[divan::bench(sample_count = 5, sample_size = 1)]
@@ -134,10 +134,10 @@ fn read_100_000_lines(bencher: Bencher<'_, '_>) {
 fn read_and_view_100_000_lines(bencher: Bencher<'_, '_>) {
     let lines: Vec<_> = log().iter().map(|recorded| to_json(recorded).to_string()).collect();
     bencher.bench(|| {
-        let mut view = RunView::default();
+        let mut view = RunState::default();
         for line in black_box(&lines) {
             let value = serde_json::from_str(line).expect("JSON");
-            view.apply(&from_json(&value).expect("a fact"));
+            view.replay(&from_json(&value).expect("a fact"));
         }
         view.rows().len()
     });

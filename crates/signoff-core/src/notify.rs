@@ -22,7 +22,7 @@ use crate::ids::{LoopId, QuestionId, RunId};
 use crate::machine::{Loop, Outcome, Reason, Stage};
 use crate::policy::Caps;
 use crate::review::Usage;
-use crate::view::{LoopRow, RunOverview, RunView};
+use crate::view::{LoopRow, RunOverview, RunState, Snapshot, Transition};
 use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
 /// The kind of a notification.
@@ -99,16 +99,19 @@ struct LogPosition {
     at: Timestamp,
 }
 
-impl LogPosition {
-    fn from_recorded(recorded: &RecordedFact) -> Self {
-        Self { run: recorded.run, seq: recorded.seq, at: recorded.at }
+impl From<&Transition> for LogPosition {
+    fn from(transition: &Transition) -> Self {
+        let RecordedFact { run, seq, at, .. } = *transition.event;
+        Self { run, seq, at }
     }
 }
 
 /// Watches one run and creates its notifications.
 #[derive(Debug, Clone, Default)]
 pub struct NotificationWatcher {
-    view: RunView,
+    view: RunState,
+    /// The topics of past events that may still apply, each with its last event.
+    past: BTreeMap<(LoopId, NotificationKind), LogPosition>,
     task_caps: Caps,
     run_caps: Caps,
 }
@@ -119,14 +122,16 @@ impl NotificationWatcher {
         Self { task_caps, run_caps, ..Self::default() }
     }
 
-    /// Applies earlier events, and returns what still applies: it may not have been delivered.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a RecordedFact>) -> Vec<Notification> {
-        let mut open = BTreeMap::new();
-        for recorded in log {
-            for (occasion, about) in self.new_topics(recorded) {
-                open.extend(about.map(|about| ((about, occasion), LogPosition::from_recorded(recorded))));
-            }
+    /// Takes in an earlier event.
+    pub fn replay(&mut self, transition: &Transition) {
+        for (occasion, about) in self.new_topics(transition) {
+            self.past.extend(about.map(|about| ((about, occasion), LogPosition::from(transition))));
         }
+    }
+
+    /// The notifications about earlier events that still apply: they may not have been delivered.
+    pub fn caught_up(&mut self) -> Vec<Notification> {
+        let mut open = std::mem::take(&mut self.past);
         let blockers = self.blockers();
         open.retain(|(loop_id, occasion), _| self.still_applies(*occasion, loop_id, &blockers));
         let entries = open.into_iter();
@@ -143,27 +148,28 @@ impl NotificationWatcher {
         }
     }
 
-    /// Applies one event, and returns the notifications it causes.
-    pub fn apply(&mut self, recorded: &RecordedFact) -> Vec<Notification> {
-        let news = self.new_topics(recorded);
-        news.into_iter().filter_map(|one| self.notification(one, LogPosition::from_recorded(recorded))).collect()
+    /// Takes in one event, and returns the notifications it causes.
+    pub fn apply(&mut self, transition: &Transition) -> Vec<Notification> {
+        let news = self.new_topics(transition);
+        news.into_iter().filter_map(|one| self.notification(one, LogPosition::from(transition))).collect()
     }
 
-    fn new_topics(&mut self, recorded: &RecordedFact) -> Vec<NotificationTopic> {
-        match &recorded.fact {
-            Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_moved(loop_id, recorded),
-            Fact::Run(RunFact::Transitioned(_)) => self.run_moved(recorded),
-            Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => {
-                self.view.apply(recorded);
-                Vec::new()
-            }
+    fn new_topics(&mut self, transition: &Transition) -> Vec<NotificationTopic> {
+        let (blockers, was_over) = match &transition.event.fact {
+            Fact::Run(RunFact::Transitioned(_)) => (self.blockers(), self.is_over()),
+            Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => Default::default(),
+        };
+        self.view.adopt(transition);
+        match &transition.event.fact {
+            Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_moved(loop_id, transition),
+            Fact::Run(RunFact::Transitioned(_)) => self.run_moved(&blockers, was_over),
+            Fact::Task(..) | Fact::Run(_) | Fact::Loop(..) => Vec::new(),
         }
     }
 
-    fn loop_moved(&mut self, loop_id: &LoopId, recorded: &RecordedFact) -> Vec<NotificationTopic> {
-        let before = AttentionFlags::for_loop(self.view.loop_state(loop_id));
-        self.view.apply(recorded);
-        let after = AttentionFlags::for_loop(self.view.loop_state(loop_id));
+    fn loop_moved(&self, loop_id: &LoopId, transition: &Transition) -> Vec<NotificationTopic> {
+        let flags = |state: &Snapshot| AttentionFlags::for_loop(state.loop_state.as_ref().map(|state| &state.machine));
+        let (before, after) = (flags(&transition.before), flags(&transition.after));
         let new = [
             (NotificationKind::Question, after.question.is_some() && after.question != before.question),
             // A failed checkpoint review is not reported: its loop continues.
@@ -191,9 +197,7 @@ impl NotificationWatcher {
         cap::nearest((own, &self.task_caps), (self.view.usage(), &self.run_caps))
     }
 
-    fn run_moved(&mut self, recorded: &RecordedFact) -> Vec<NotificationTopic> {
-        let (blockers, was_over) = (self.blockers(), self.is_over());
-        self.view.apply(recorded);
+    fn run_moved(&self, blockers: &[LoopId], was_over: bool) -> Vec<NotificationTopic> {
         let new = self.blockers().into_iter().filter(|loop_id| !blockers.contains(loop_id));
         let mut topics: Vec<NotificationTopic> = new.map(|loop_id| (NotificationKind::Stuck, Some(loop_id))).collect();
         topics.extend((self.is_over() && !was_over).then_some((NotificationKind::Done, None)));

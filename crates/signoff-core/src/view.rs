@@ -1,227 +1,262 @@
-//! The state of a run for display, computed from its log. All user interfaces share it.
+//! The state of a run, computed from its events. The engine decides on it, and all user interfaces show it.
+//!
+//! [`RunState::apply`] applies an event once and returns a [`Transition`]. Everything else in the process takes the
+//! result from there: the tables, progress lines, the terminal UI, notifications and reports.
 
 mod badge;
+mod loop_state;
 mod overview;
 mod phase_progress;
 mod question;
+mod row;
 mod run_row;
 mod status;
 mod task_row;
 mod task_state;
+mod transition;
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 pub use badge::Badge;
+pub use loop_state::{AttemptStart, LoopState, ReviewRound, Workspace};
 pub use overview::{Blocker, RunOverview, RunTaskCounts};
 pub use phase_progress::PhaseProgress;
 pub use question::QuestionView;
+pub use row::{LoopRow, RateLimitWait};
 pub use run_row::RunRow;
 pub use status::TaskStatus;
 pub use task_row::{QuestionRow, TaskRow, is_run_branch, void_approvals};
 pub use task_state::TaskState;
+pub use transition::{LoopTransition, Snapshot, Transition};
 
-use crate::agent_output::AgentErrorKind;
-use crate::group::{self, Run, RunPolicy, RunStage};
-use crate::ids::{AttemptId, Commit, LoopId, QuestionId, RunId, TaskId};
-use crate::machine::{
-    self, AttemptSlot, FinalVerdict, Loop, LoopCounters, Outcome, PendingRateLimit, Policy, RateLimitRefusal, Reason,
-    Stage,
-};
+use crate::group::{self, Run, RunEvent, RunOutcome, RunPolicy, RunStage};
+use crate::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
+use crate::machine::{Event, LandingReport, Loop, Policy, Reason, Stage};
 use crate::review::Usage;
-use crate::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, TaskFact};
-use crate::workflow::{Arrangement, Landing, Phase};
+use crate::task::TaskSpec;
+use crate::wire::{Fact, Launch, LoopFact, QUEUE, RecordedFact, RunFact, TaskFact};
+use crate::workflow::{Arrangement, Landing};
 
-/// The state of a run, computed from its events.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct RunView {
-    pub run: Option<RunId>,
+/// The state of a run and its loops. Clones share their content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunState {
+    pub run: RunId,
     pub started_at: Option<Timestamp>,
     pub last_at: Option<Timestamp>,
     /// The sequence number of the last applied event.
     pub seq: u64,
-    policies: Option<(RunPolicy, Policy)>,
-    /// The display name of the specification.
-    specification: Option<String>,
-    machine: Run,
     /// The number of questions asked in this run. Question numbers are unique within the run, across loops.
     question_count: u64,
-    loops: BTreeMap<LoopId, LoopFold>,
-    /// The tracker ids of the tasks that came from a tracker.
-    tracker_ids: BTreeMap<TaskId, String>,
-    /// The last policy that was set for a loop. Most loops of a run have the same one and share it.
-    shared_policy: Option<Arc<Policy>>,
+    info: Arc<RunInfo>,
+    pub loops: BTreeMap<LoopId, Arc<LoopState>>,
+    /// The specifications of the tasks that the run's own log adds, and of those that the engine took from the queue.
+    pub specs: BTreeMap<TaskId, Arc<TaskSpec>>,
+    /// The policy that was set last. Most loops of a run have equal policies, and share one.
+    last_policy: Option<Arc<Policy>>,
 }
 
-/// The state of one loop.
+/// The state of the run itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct LoopFold {
-    task: Option<TaskId>,
-    title: String,
-    branch: String,
-    state: Loop,
-    /// The loop's own policy, if it differs from the run's.
-    policy: Option<Arc<Policy>>,
-    /// The displayed number of the open question.
-    question: Option<QuestionId>,
-    usage: BTreeMap<AttemptId, Usage>,
-    /// The attempts that were started.
-    launches: BTreeMap<AttemptId, Launch>,
-    base: Option<Commit>,
-    worktree: String,
-    last_line: String,
-    since: Option<Timestamp>,
-    /// The number of the checkpoint review under way.
-    checkpoint: Option<u32>,
+pub struct RunInfo {
+    /// None until the run is opened.
+    pub policies: Option<Arc<RunPolicies>>,
+    pub machine: Run,
+    /// The last commit that landed on the run's branch.
+    pub last_landed: Option<Commit>,
+    /// The run's branch landed on the default branch, and no loop has moved since.
+    pub landed_on_default: bool,
+    /// The specification of the whole run, if its tasks are still to be planned.
+    pub subject: Option<Arc<TaskSpec>>,
 }
 
-/// A loop for display.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct LoopRow {
-    pub id: LoopId,
-    pub task: Option<TaskId>,
-    /// The tracker id of the task: `b-1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tracker_id: Option<String>,
-    pub title: String,
-    pub branch: String,
-    pub base: Option<Commit>,
-    pub worktree: String,
-    pub badge: Badge,
-    pub status: TaskStatus,
-    pub state: TaskState,
-    pub phase: String,
-    pub pass: u32,
-    /// The progress through the phases, if they are numbered.
-    #[serde(rename = "place")]
-    pub progress: Option<PhaseProgress>,
-    pub cycle: u32,
-    /// Maximum number of reviews at the gate.
-    pub max_cycles: Option<u32>,
-    pub iteration: u32,
-    pub fixes: u32,
-    /// The number of the running attempt among those of its role: 3 for the third `implement`. 0 if none runs.
-    pub attempt: u32,
-    /// The number of the checkpoint review under way.
-    pub checkpoint: Option<u32>,
-    pub outcome: Option<&'static str>,
-    /// The number of findings in the last round that do not block because of a person's decision.
-    #[serde(skip)]
-    pub overruled: usize,
-    pub final_verdict: Option<FinalVerdict>,
-    pub reason: Option<Reason>,
-    pub open_findings: usize,
-    pub usage: Usage,
-    pub last_line: String,
-    /// When the stage last changed.
-    pub since: Option<Timestamp>,
-    pub question: Option<QuestionView>,
-    /// The rate limit that pauses this loop.
-    pub wait: Option<RateLimitWait>,
+/// The policies of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunPolicies {
+    pub run: RunPolicy,
+    /// The policy of loops without one of their own.
+    pub workflow: Policy,
 }
 
-/// A rate limit that a task waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct RateLimitWait {
-    /// The agent that is tried again.
-    pub agent: String,
-    #[schemars(with = "String")]
-    pub until: Timestamp,
-    /// Whether the provider is overloaded; otherwise the agent exceeded its own limit.
-    #[serde(default)]
-    pub overloaded: bool,
-    /// The agent's error message; null if there is none.
-    #[serde(default)]
-    pub why: Option<String>,
-    /// The fallback agents, which are rate limited too.
-    #[serde(rename = "fell_in", default)]
-    pub fallbacks: Vec<String>,
+/// The state of a run whose number the first event brings.
+impl Default for RunState {
+    fn default() -> Self {
+        Self::new(QUEUE)
+    }
 }
 
-impl RunView {
-    /// Computes the view of a log.
-    pub fn from_log<'a>(log: impl IntoIterator<Item = &'a RecordedFact>) -> Self {
-        let mut view = Self::default();
-        for recorded in log {
-            view.apply(recorded);
+impl Deref for RunState {
+    type Target = RunInfo;
+
+    fn deref(&self) -> &RunInfo {
+        &self.info
+    }
+}
+
+/// The number of events that this process applied.
+static APPLIED: AtomicU64 = AtomicU64::new(0);
+
+/// The number of events that this process applied, over all states. A test compares it with the length of the logs.
+pub fn applied_events() -> u64 {
+    APPLIED.load(Ordering::Relaxed)
+}
+
+impl RunState {
+    pub fn new(run: RunId) -> Self {
+        Self {
+            run,
+            started_at: None,
+            last_at: None,
+            seq: 0,
+            question_count: 0,
+            info: Arc::default(),
+            loops: BTreeMap::new(),
+            specs: BTreeMap::new(),
+            last_policy: None,
         }
-        view
+    }
+
+    /// Computes the state after a log.
+    pub fn from_log<'a>(log: impl IntoIterator<Item = &'a RecordedFact>) -> Self {
+        let mut state = Self::default();
+        log.into_iter().for_each(|recorded| state.replay(recorded));
+        state
+    }
+
+    /// Computes the state of a run after its log, which may be empty.
+    pub fn from_run_log(run: RunId, log: &[RecordedFact]) -> Self {
+        let mut state = Self::new(run);
+        log.iter().for_each(|recorded| state.replay(recorded));
+        state
     }
 
     /// Applies one event.
-    pub fn apply(&mut self, recorded: &RecordedFact) {
-        self.run = Some(recorded.run);
-        self.started_at = self.started_at.or(Some(recorded.at));
-        self.last_at = Some(recorded.at);
-        self.seq = recorded.seq;
+    pub fn apply(&mut self, event: impl Into<Arc<RecordedFact>>) -> Transition {
+        let event = event.into();
+        let before = self.snapshot(&event);
+        self.replay(&event);
+        Transition { before, after: self.snapshot(&event), event }
+    }
+
+    /// Applies one event whose transition is of no interest.
+    pub fn replay(&mut self, recorded: &RecordedFact) {
+        APPLIED.fetch_add(1, Ordering::Relaxed);
+        self.note_position(recorded);
         match &recorded.fact {
-            Fact::Task(task, TaskFact::Added { spec, .. }) => {
-                let tracked = spec.tracked.as_ref().map(|tracked| (*task, tracked.id.clone()));
-                self.tracker_ids.extend(tracked);
-            }
-            Fact::Task(_, TaskFact::Withdrawn { .. }) => {}
+            Fact::Task(task, fact) => self.apply_task_fact(*task, fact),
             Fact::Run(fact) => self.apply_run_fact(fact),
             Fact::Loop(loop_id, fact) => self.apply_loop_fact(loop_id, fact, recorded.at),
         }
     }
 
-    fn apply_run_fact(&mut self, fact: &RunFact) {
-        match fact {
-            RunFact::Opened { policy, workflow } => self.policies = Some((policy.clone(), (**workflow).clone())),
-            RunFact::Specified { name, .. } => self.specification = Some(name.clone()),
-            RunFact::Transitioned(event) => {
-                if let Some((policy, _)) = &self.policies {
-                    group::apply(&mut self.machine, event.clone(), policy);
+    /// Takes over the result of an event that another state of the same run applied.
+    pub fn adopt(&mut self, transition: &Transition) {
+        let event = &transition.event;
+        self.note_position(event);
+        match &event.fact {
+            Fact::Task(task, fact) => self.apply_task_fact(*task, fact),
+            Fact::Run(RunFact::Transitioned(event)) => self.add_planned_loops(event),
+            Fact::Run(RunFact::Opened { .. } | RunFact::Specified { .. }) => {}
+            Fact::Loop(loop_id, fact) => {
+                let state = transition.after.loop_state.clone();
+                if let (LoopFact::PolicySet { .. }, Some(state)) = (fact, &state) {
+                    self.last_policy.clone_from(&state.policy);
                 }
+                self.set_loop(loop_id, state);
+            }
+        }
+        self.info = transition.after.run.clone();
+        self.question_count = transition.after.question_count;
+    }
+
+    fn set_loop(&mut self, loop_id: &LoopId, state: Option<Arc<LoopState>>) {
+        match (self.loops.get_mut(loop_id), state) {
+            (Some(place), Some(state)) => *place = state,
+            (None, Some(state)) => drop(self.loops.insert(loop_id.clone(), state)),
+            (_, None) => drop(self.loops.remove(loop_id)),
+        }
+    }
+
+    fn snapshot(&self, event: &RecordedFact) -> Snapshot {
+        let loop_state = match &event.fact {
+            Fact::Loop(loop_id, _) => self.loops.get(loop_id).cloned(),
+            Fact::Task(..) | Fact::Run(_) => None,
+        };
+        Snapshot { run: self.info.clone(), loop_state, question_count: self.question_count }
+    }
+
+    fn note_position(&mut self, recorded: &RecordedFact) {
+        self.run = recorded.run;
+        self.started_at = self.started_at.or(Some(recorded.at));
+        (self.last_at, self.seq) = (Some(recorded.at), recorded.seq);
+    }
+
+    fn apply_task_fact(&mut self, task: TaskId, fact: &TaskFact) {
+        match fact {
+            TaskFact::Added { spec, .. } => drop(self.specs.insert(task, Arc::new((**spec).clone()))),
+            TaskFact::Withdrawn { .. } => {}
+        }
+    }
+
+    fn apply_run_fact(&mut self, fact: &RunFact) {
+        let info = Arc::make_mut(&mut self.info);
+        match fact {
+            RunFact::Opened { policy, workflow } => {
+                info.policies = Some(Arc::new(RunPolicies { run: policy.clone(), workflow: (**workflow).clone() }));
+            }
+            RunFact::Specified { name, text } => {
+                let spec = TaskSpec { title: name.clone(), description: text.clone(), ..TaskSpec::default() };
+                info.subject = Some(Arc::new(spec));
+            }
+            RunFact::Transitioned(event) => {
+                let moves = matches!(event, RunEvent::LoopStatusChanged { .. });
+                info.landed_on_default = *event == RunEvent::Landed || info.landed_on_default && !moves;
+                if let Some(policies) = &info.policies {
+                    group::apply(&mut info.machine, event.clone(), &policies.run);
+                }
+                self.add_planned_loops(event);
+            }
+        }
+    }
+
+    /// Adds the loops of a plan. A loop without a task first appears there.
+    fn add_planned_loops(&mut self, event: &RunEvent) {
+        if let RunEvent::GroupsPlanned { groups } = event {
+            for loop_id in groups.iter().flatten() {
+                self.loops.entry(loop_id.clone()).or_default();
             }
         }
     }
 
     fn apply_loop_fact(&mut self, loop_id: &LoopId, fact: &LoopFact, at: Timestamp) {
-        let fold = self.loops.entry(loop_id.clone()).or_default();
-        match fact {
-            LoopFact::Added { task, title, branch } => {
-                (fold.task, fold.title, fold.branch) = (Some(*task), title.clone(), branch.clone());
-                fold.since = Some(at);
-            }
-            LoopFact::PolicySet { policy } => {
-                let same = self.shared_policy.take().filter(|given| **given == **policy);
-                self.shared_policy = same.or_else(|| Some(Arc::new((**policy).clone())));
-                fold.policy.clone_from(&self.shared_policy);
-            }
-            LoopFact::CheckpointReviewed { .. }
-            | LoopFact::Answered { .. }
-            | LoopFact::Session { .. }
-            | LoopFact::Noted { .. } => {}
-            LoopFact::WorkspaceCreated { base, worktree } => {
-                (fold.base, fold.worktree) = (Some(base.clone()), worktree.clone());
-            }
-            LoopFact::AttemptStarted { attempt, launch } => {
-                fold.launches.insert(*attempt, launch.clone());
-            }
-            LoopFact::Used { attempt, usage } => {
-                fold.usage.insert(*attempt, *usage);
-            }
-            LoopFact::Said { line, .. } => fold.last_line = line.clone(),
-            LoopFact::Transitioned(event) => {
-                if let Some((_, policy)) = &self.policies {
-                    fold.apply(event, policy, at, &mut self.question_count);
-                    let under_way = !fold.state.is_done();
-                    self.set_checkpoint(loop_id, under_way);
-                }
-            }
+        let state = Arc::make_mut(self.loops.entry(loop_id.clone()).or_default());
+        if let LoopFact::PolicySet { policy } = fact {
+            let same = self.last_policy.take().filter(|given| **given == **policy);
+            self.last_policy = same.or_else(|| Some(Arc::new((**policy).clone())));
+            state.policy.clone_from(&self.last_policy);
+        }
+        let run_policy = self.info.policies.as_ref().map(|policies| &policies.workflow);
+        state.apply(fact, at, run_policy, &mut self.question_count);
+        if let LoopFact::Transitioned(Event::LandingEnded { report: LandingReport::Landed { commit }, .. }) = fact
+            && self.lands_on_run(loop_id)
+        {
+            Arc::make_mut(&mut self.info).last_landed = Some(commit.clone());
         }
     }
 
-    /// Shows a checkpoint review in the row of the reviewed loop.
-    fn set_checkpoint(&mut self, loop_id: &LoopId, under_way: bool) {
-        let Some((of, number)) = loop_id.checkpoint_target() else { return };
-        if let Some(fold) = self.loops.get_mut(&of) {
-            fold.checkpoint = under_way.then_some(number);
-        }
+    /// Whether a loop lands on the run's branch. Without a landing policy its work goes to the default branch.
+    pub fn lands_on_run(&self, loop_id: &LoopId) -> bool {
+        self.policy(loop_id).is_some_and(|policy| policy.workflow.landing != Landing::None)
+    }
+
+    /// The commits that landed on the run's branch, by loop.
+    pub fn landed(&self) -> impl Iterator<Item = (&LoopId, &Commit)> {
+        let landed = self.loops.iter().filter_map(|(loop_id, state)| Some((loop_id, state.landed_commit.as_ref()?)));
+        landed.filter(|(loop_id, _)| self.lands_on_run(loop_id))
     }
 
     /// Whether completed tasks still have to be closed in their tracker.
@@ -234,78 +269,41 @@ impl RunView {
     }
 
     pub fn preset(&self) -> Option<&str> {
-        self.policies.as_ref().map(|(_, policy)| policy.workflow.name.as_str())
+        self.policies.as_ref().map(|policies| policies.workflow.workflow.name.as_str())
     }
 
     /// The full state of one loop.
     pub fn loop_state(&self, loop_id: &LoopId) -> Option<&Loop> {
-        self.loops.get(loop_id).map(|fold| &fold.state)
+        self.loops.get(loop_id).filter(|state| state.is_recorded).map(|state| &state.machine)
     }
 
     /// The ids of all loops, in order.
     pub fn loop_ids(&self) -> impl Iterator<Item = &LoopId> {
-        self.loops.keys()
+        self.loops.iter().filter(|(_, state)| state.is_recorded).map(|(loop_id, _)| loop_id)
     }
 
     /// The policy of one loop: its own, or the run's.
-    pub fn loop_policy(&self, loop_id: &LoopId) -> Option<&Policy> {
-        let own = self.loops.get(loop_id)?.policy.as_deref();
-        own.or(self.policies.as_ref().map(|(_, policy)| policy))
-    }
-
-    /// The row of one loop.
-    pub fn row(&self, loop_id: &LoopId) -> Option<LoopRow> {
-        let (_, policy) = self.policies.as_ref()?;
-        Some(self.with_checkpoint_usage(self.loops.get(loop_id)?.row(loop_id, policy, &self.machine)))
-    }
-
-    /// Adds the usage of the loop's checkpoint reviews to its row, and its title.
-    fn with_checkpoint_usage(&self, row: LoopRow) -> LoopRow {
-        let looks = |loop_id: &LoopId| loop_id.checkpoint_target().is_some_and(|(of, _)| of == row.id);
-        let after = self.loops.range(&row.id..).take_while(|(id, _)| id.as_str().starts_with(row.id.as_str()));
-        let used = after.filter(|(loop_id, _)| looks(loop_id)).flat_map(|(_, fold)| fold.usage.values());
-        let usage = used.fold(row.usage, |sum, one| sum.plus(*one));
-        self.with_title(LoopRow { usage, ..row })
-    }
-
-    /// Sets the title of planning and final review loops, and the tracker id of a task's loop.
-    fn with_title(&self, row: LoopRow) -> LoopRow {
-        let tracker_id = row.task.and_then(|task| self.tracker_ids.get(&task).cloned());
-        let row = LoopRow { tracker_id, ..row };
-        let title = if row.id == LoopId::planning() {
-            let of = self.specification.as_ref().map(|name| format!(" {name}"));
-            format!("Planning{}", of.unwrap_or_default())
-        } else if row.id == LoopId::final_review() {
-            "Final review".to_owned()
-        } else {
-            return row;
-        };
-        LoopRow { title, ..row }
+    pub fn policy(&self, loop_id: &LoopId) -> Option<&Policy> {
+        let own = self.loops.get(loop_id).and_then(|state| state.policy.as_deref());
+        own.or(self.policies.as_ref().map(|policies| &policies.workflow))
     }
 
     /// The started attempts of one loop, with the usage of each.
     pub fn attempts(&self, loop_id: &LoopId) -> Vec<(AttemptId, &Launch, Usage)> {
-        let fold = self.loops.get(loop_id);
-        let usage = |fold: &LoopFold, attempt| fold.usage.get(attempt).copied().unwrap_or_default();
-        let started = fold.into_iter().flat_map(|fold| fold.launches.iter().map(move |one| (fold, one)));
-        started.map(|(fold, (attempt, launch))| (*attempt, launch, usage(fold, attempt))).collect()
+        let started = self.loops.get(loop_id).into_iter();
+        let started = started.flat_map(|state| state.attempt_starts.iter().map(move |one| (&state.usage, one)));
+        let usage = |all: &BTreeMap<AttemptId, Usage>, attempt| all.get(attempt).copied().unwrap_or_default();
+        started.map(|(all, (attempt, start))| (*attempt, &start.launch, usage(all, attempt))).collect()
     }
 
     /// How an attempt was started.
     pub fn launch(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&Launch> {
-        self.loops.get(loop_id)?.launches.get(&attempt)
+        self.loops.get(loop_id)?.launch(attempt)
     }
 
     /// The agent of an attempt.
     pub fn agent(&self, loop_id: &LoopId, attempt: AttemptId) -> Option<&str> {
-        self.launch(loop_id, attempt).map(|launch| launch.agent.as_str())
-    }
-
-    /// The rows of all loops, in order of their ids. A checkpoint's loop is part of the row of the loop it reviews.
-    pub fn rows(&self) -> Vec<LoopRow> {
-        let Some((_, policy)) = &self.policies else { return Vec::new() };
-        let own = self.loops.iter().filter(|(loop_id, _)| loop_id.checkpoint_target().is_none());
-        own.map(|(loop_id, fold)| self.with_checkpoint_usage(fold.row(loop_id, policy, &self.machine))).collect()
+        self.loops.get(loop_id)?.agent(attempt)
     }
 
     /// The overview of the run.
@@ -315,20 +313,18 @@ impl RunView {
 
     /// The branch that its tasks share, if they do.
     pub fn branch(&self) -> Option<String> {
-        let (policy, _) = self.policies.as_ref()?;
-        let together = policy.arrangement == Arrangement::Chain || policy.landing != Landing::None;
-        self.run.filter(|_| together).map(RunId::branch)
+        self.shares_a_branch().then(|| self.run.branch())
     }
 
     /// The number of groups, if its tasks are worked in groups.
     pub fn groups(&self) -> Option<usize> {
-        let (policy, _) = self.policies.as_ref()?;
+        let policy = self.run_policy()?;
         (policy.arrangement == Arrangement::Groups).then_some(self.machine.groups.len())
     }
 
     /// The display name of the specification.
     pub fn specification(&self) -> Option<&str> {
-        self.specification.as_deref()
+        self.subject.as_ref().map(|spec| spec.title.as_str())
     }
 
     /// The loops of the current checkpoint round; empty if there is none.
@@ -338,143 +334,46 @@ impl RunView {
 
     /// The usage of all attempts of all loops.
     pub fn usage(&self) -> Usage {
-        self.loops.values().flat_map(|fold| fold.usage.values()).fold(Usage::default(), |sum, one| sum.plus(*one))
+        self.loops.values().fold(Usage::default(), |sum, state| sum.plus(state.total_usage()))
     }
 
     /// The loops with an open question.
     pub fn loops_with_question(&self) -> impl Iterator<Item = &LoopId> {
-        self.loops.iter().filter(|(_, fold)| fold.question.is_some()).map(|(loop_id, _)| loop_id)
+        self.loops.iter().filter(|(_, state)| state.question.is_some()).map(|(loop_id, _)| loop_id)
     }
 
     /// The loops that are paused because a budget cap is reached.
     pub fn loops_over_budget(&self) -> impl Iterator<Item = &LoopId> {
-        let short = |fold: &LoopFold| fold.state.pause_cause() == Some(Reason::Budget);
-        self.loops.iter().filter(move |(_, fold)| short(fold)).map(|(loop_id, _)| loop_id)
+        let short = |state: &LoopState| state.machine.pause_cause() == Some(Reason::Budget);
+        self.loops.iter().filter(move |(_, state)| short(state)).map(|(loop_id, _)| loop_id)
     }
 
     /// The open questions.
     pub fn questions(&self) -> Vec<QuestionView> {
         self.rows().into_iter().filter_map(|row| row.question).collect()
     }
-}
 
-impl LoopFold {
-    fn apply(&mut self, event: &machine::Event, policy: &Policy, at: Timestamp, asked: &mut u64) {
-        let before = activity_key(&self.state);
-        let waiting = question_of(&self.state);
-        machine::apply(&mut self.state, event.clone(), self.policy.as_deref().unwrap_or(policy));
-        if question_of(&self.state) != waiting {
-            let now = question_of(&self.state);
-            *asked += u64::from(now.is_some());
-            self.question = now.map(|_| QuestionId(*asked));
-        }
-        if activity_key(&self.state) != before {
-            self.since = Some(at);
-        }
+    /// The heads of the loops that are landing.
+    pub fn landing_heads(&self) -> Vec<Commit> {
+        let landing = |loop_state: &&Arc<LoopState>| matches!(loop_state.machine.stage, Stage::Landing { .. });
+        self.loops.values().filter(landing).map(|loop_state| loop_state.machine.head.commit.clone()).collect()
     }
 
-    fn badge(&self) -> Badge {
-        if self.checkpoint.is_some() && !self.state.is_done() {
-            return Badge::Review;
-        }
-        Badge::for_loop(&self.state, |attempt| self.launches.contains_key(&attempt))
+    pub fn run_policy(&self) -> Option<&RunPolicy> {
+        self.policies.as_ref().map(|policies| &policies.run)
     }
 
-    /// The number of the latest running attempt among those of its role.
-    fn attempt(&self) -> u32 {
-        let running = self.state.slots().into_iter().filter_map(AttemptSlot::attempt);
-        let latest =
-            running.filter_map(|attempt| Some((attempt, self.launches.get(&attempt)?))).max_by_key(|one| one.0);
-        let Some((latest, launch)) = latest else { return 0 };
-        let same = |one: &Launch| one.role == launch.role && one.reviewer == launch.reviewer;
-        let so_far = self.launches.range(..=latest).filter(|(_, one)| same(one)).count();
-        u32::try_from(so_far).unwrap_or(u32::MAX)
+    /// Whether the run's tasks share the run's branch.
+    pub fn shares_a_branch(&self) -> bool {
+        self.run_policy()
+            .is_some_and(|policy| policy.landing != Landing::None || policy.arrangement == Arrangement::Chain)
     }
 
-    /// The rate limit that ends first, of those that pause the loop.
-    fn wait(&self) -> Option<RateLimitWait> {
-        self.state.pause_cause().filter(|reason| *reason == Reason::RateLimited)?;
-        let PendingRateLimit { until, refused } =
-            self.state.pending_rate_limits().into_iter().min_by_key(|wait| wait.until)?;
-        let agent =
-            |refusal: &&RateLimitRefusal| self.launches.get(&refusal.attempt).map(|launch| launch.agent.clone());
-        let mut agents = refused.iter().map(|refusal| agent(refusal).unwrap_or_default());
-        let why = refused.first().and_then(|refusal| refusal.why.as_ref());
-        Some(RateLimitWait {
-            agent: agents.next().unwrap_or_default(),
-            until,
-            overloaded: why.is_some_and(|why| why.kind == AgentErrorKind::Overloaded),
-            why: why.map(|why| why.message.clone()).filter(|why| !why.is_empty()),
-            fallbacks: agents.collect(),
-        })
+    /// Whether the run lands only after its final review. Tasks of a cancelled run land one by one.
+    pub fn has_final_review(&self) -> bool {
+        let is_off = self.machine.stage == RunStage::Done(RunOutcome::Cancelled);
+        !is_off && self.shares_a_branch() && self.run_policy().is_some_and(|policy| policy.has_final_review)
     }
-
-    fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run) -> LoopRow {
-        let this = &self.state;
-        let policy = self.policy.as_deref().unwrap_or(policy);
-        let phase = policy.workflow.phases.get(this.at.phase);
-        let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
-        let is_blocked = matches!(run.stage, RunStage::Blocked { .. });
-        let overruled = machine::overruled(this, policy).len();
-        LoopRow {
-            id: loop_id.clone(),
-            task: self.task,
-            tracker_id: None,
-            title: self.title.clone(),
-            branch: self.branch.clone(),
-            base: self.base.clone(),
-            worktree: self.worktree.clone(),
-            badge: self.badge(),
-            status: TaskStatus::for_loop(this, is_blocked),
-            state: TaskState::for_loop(this, is_blocked),
-            phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
-            pass: this.at.pass,
-            progress: PhaseProgress::for_loop(this, policy),
-            cycle: this.review_number(),
-            max_cycles: max_cycles(this, policy),
-            iteration: this.tally.iteration,
-            fixes: this.tally.fixes,
-            attempt: self.attempt(),
-            checkpoint: self.checkpoint.filter(|_| !this.is_done()),
-            outcome: ending.and_then(|ending| {
-                // Reviewers did not approve work that they would have blocked without a person's decision.
-                let accepted = overruled > 0 && matches!(ending.outcome, Outcome::Approved { .. });
-                if accepted { Some("accepted") } else { ending.outcome.as_str() }
-            }),
-            overruled,
-            final_verdict: this.final_verdict(),
-            reason: ending.and_then(|ending| ending.reason).or_else(|| this.pause_cause()),
-            open_findings: this.open_findings(),
-            usage: self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one)),
-            last_line: self.last_line.clone(),
-            since: self.since,
-            question: self.question.and_then(|id| QuestionView::for_loop(this, id, self.task)),
-            wait: self.wait(),
-        }
-    }
-}
-
-/// The loop's own id of its open question.
-fn question_of(this: &Loop) -> Option<QuestionId> {
-    if let Stage::Waiting { question, .. } = &this.stage { Some(question.id) } else { None }
-}
-
-/// A key that changes when the loop starts something new. A single reviewer's answer does not change it.
-fn activity_key(this: &Loop) -> impl PartialEq + use<> {
-    let LoopCounters { cycle, iteration, reviews, .. } = this.tally;
-    let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.as_str() } else { None };
-    (std::mem::discriminant(&this.stage), outcome, this.at, (cycle, iteration, reviews))
-}
-
-/// Maximum number of reviews at the current gate, else the next, else the last one.
-fn max_cycles(this: &Loop, policy: &Policy) -> Option<u32> {
-    let phases = &policy.workflow.phases;
-    let (behind, ahead) = phases.split_at(this.at.phase.min(phases.len()));
-    let here = ahead.first().and_then(Phase::policy);
-    let is_gate = |phase: &&Phase| phase.is_gate() && !phase.is_off();
-    let next = || ahead.iter().find(is_gate).and_then(Phase::policy);
-    let last = || behind.iter().rfind(is_gate).and_then(Phase::policy);
-    here.or_else(next).or_else(last).and_then(|judge| judge.gate.bound.reviews())
 }
 
 impl Usage {

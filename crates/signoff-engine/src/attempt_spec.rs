@@ -9,12 +9,11 @@ use signoff_core::settings;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::state_v4::IterationState;
 use signoff_core::task::{TaskSpec, TaskType};
-use signoff_core::view::TaskStatus;
+use signoff_core::view::{LoopState, ReviewRound, TaskStatus, Workspace};
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Phase, Role};
 
 use crate::artifact;
-use crate::run_state::{LoopState, ReviewRound, Workspace};
 
 #[derive(Debug, Clone)]
 pub struct AttemptSpec {

@@ -10,15 +10,16 @@ use signoff_core::ids::RunId;
 use signoff_core::machine::Stage;
 use signoff_core::source;
 use signoff_core::task::PlanOrigin;
+use signoff_core::view::{LoopState, RunState};
 
 use crate::attempt::EngineContext;
 use crate::error::EngineError;
-use crate::run_state::{LoopState, RunState};
 
 /// The plan entries of finished tasks.
 pub fn finished_entries(run_state: &RunState) -> Vec<PlanOrigin> {
-    let through = |loop_state: &&LoopState| matches!(&loop_state.machine.stage, Stage::Done(ending) if ending.outcome.is_completed());
-    let tasks = run_state.loops.values().filter(through).filter_map(|loop_state| loop_state.task);
+    let through = |loop_state: &LoopState| matches!(&loop_state.machine.stage, Stage::Done(ending) if ending.outcome.is_completed());
+    let tasks =
+        run_state.loops.values().filter(|loop_state| through(loop_state)).filter_map(|loop_state| loop_state.task);
     tasks.filter_map(|task| run_state.specs.get(&task)?.origin.clone()).collect()
 }
 

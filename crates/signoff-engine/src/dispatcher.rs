@@ -33,6 +33,7 @@ use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId};
 use signoff_core::machine::{self, Effect, Event, Head, Loss, WorkReport};
 use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::state_v4;
+use signoff_core::view::{RunState, Transition, Workspace};
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -43,7 +44,6 @@ use crate::check_off::{self, UncheckedEntries};
 use crate::error::EngineError;
 use crate::executor::Backends;
 use crate::process::StopHandle;
-use crate::run_state::{RunState, Workspace};
 use crate::worktree_lock::WorktreeLock;
 use tracker_sync::TrackerState;
 
@@ -176,9 +176,10 @@ impl<'r> Dispatcher<'r> {
     /// Resumes a run from its log.
     pub fn resume_run(&mut self, lease: Lease) -> Result<(), EngineError> {
         let run = lease.run();
-        let log = self.store.log(run)?;
-        let run_state = RunState::from_log(run, &log);
-        self.renderer.show(&DispatcherNotice::Resumed { run, log: &log });
+        let renderer = &mut *self.renderer;
+        let mut replayed = |transition: &Transition| renderer.show(&DispatcherNotice::Replayed(transition));
+        let run_state = self.store.load(&lease, &mut replayed)?;
+        self.renderer.show(&DispatcherNotice::Resumed { run });
         self.runs.insert(run, ActiveRun::new(lease, run_state));
         self.recover(run)?;
         // Execute the effects now, so that the next run to open sees the used slots.

@@ -17,8 +17,8 @@ use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
 use crate::layout::Layout;
 use crate::process::{ProcessResult, StopHandle};
-use crate::run_state::{AttemptStart, RunState};
 use crate::workspace::{GitWorkspaces, Workspaces};
+use signoff_core::view::{AttemptStart, RunState};
 
 pub use local::LocalExecutor;
 

@@ -26,7 +26,6 @@ pub mod process;
 pub mod prompt_inputs;
 pub mod remove_tree;
 pub mod reports;
-pub mod run_state;
 pub mod start_run;
 pub mod tracker;
 pub mod transcript;

@@ -13,6 +13,7 @@ use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Loop, Outcome, Stage};
 use signoff_core::prompt::commit_message;
 use signoff_core::task::{PlanOrigin, TaskSpec};
+use signoff_core::view::{LoopState, RunState, Workspace};
 use signoff_core::workflow::{Arrangement, Landing};
 use signoff_store::{Store, StoreError};
 
@@ -22,7 +23,6 @@ use crate::dispatcher::PreparedWorkspace;
 use crate::error::EngineError;
 use crate::git::{GitError, NewWorktree};
 use crate::landing;
-use crate::run_state::{LoopState, RunState, Workspace};
 use start::StartPoint;
 
 /// A request for the workspace of a loop.
@@ -58,7 +58,7 @@ impl WorkspaceRequest {
             loop_id: loop_id.clone(),
             task_id: loop_state.task,
             spec,
-            branch: loop_state.branch,
+            branch: loop_state.branch.clone(),
             is_chain: in_turn,
             lands: landing.is_some_and(|landing| landing != Landing::None),
             last_landed: run_state.last_landed.clone(),
@@ -76,7 +76,11 @@ fn last_cancelled(run_state: &RunState) -> Option<(TaskId, Commit)> {
         let Stage::Done(ending) = &loop_state.machine.stage else { return None };
         Some((loop_state.task?, ending.outcome.clone()))
     };
-    let through = run_state.loops.values().filter_map(ended).filter(|(_, outcome)| outcome.is_completed());
+    let through = run_state
+        .loops
+        .values()
+        .filter_map(|loop_state| ended(loop_state))
+        .filter(|(_, outcome)| outcome.is_completed());
     let last = through.map(|(task, _)| task).max();
     let off = run_state.loops.values().filter_map(|loop_state| {
         let (task, outcome) = ended(loop_state)?;
@@ -190,7 +194,7 @@ fn for_run_part(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Prepa
 /// The commit of a task that its reviewers or a person approved. Later commits are not reviewed.
 pub fn approved(store: &dyn Store, task: TaskId) -> Result<Option<Commit>, StoreError> {
     let Some((run, loop_id)) = store.loop_for_task(task)? else { return Ok(None) };
-    let run_state = RunState::from_log(run, &store.log(run)?);
+    let run_state = RunState::from_run_log(run, &store.log(run)?);
     let state = run_state.loops.get(&loop_id).map(|loop_state| &loop_state.machine);
     Ok(state.and_then(Loop::approved_commit).cloned())
 }
@@ -229,7 +233,7 @@ fn last_commit(ctx: &EngineContext, store: &dyn Store, branch: &str) -> Result<O
     let mut last: Option<Commit> = None;
     for row in store.tasks()?.into_iter().filter(|row| row.branch.as_deref() == Some(branch)) {
         let Some((run, loop_id)) = store.loop_for_task(TaskId(row.id))? else { continue };
-        let run_state = RunState::from_log(run, &store.log(run)?);
+        let run_state = RunState::from_run_log(run, &store.log(run)?);
         let placed = run_state.loops.get(&loop_id).filter(|loop_state| loop_state.workspace.is_some());
         let head = placed.and_then(|loop_state| ctx.repository.resolve(loop_state.machine.head.commit.as_str()).ok());
         // The tasks of a branch may run in any order.

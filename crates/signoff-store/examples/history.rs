@@ -14,7 +14,7 @@ use signoff_core::policy::Bound;
 use signoff_core::review::{Finding, Review, ReviewerKind, Severity, Usage, Verdict};
 use signoff_core::similarity::assign_ids;
 use signoff_core::task::TaskSpec;
-use signoff_core::view::RunView;
+use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{Arrangement, Landing, PhaseKind, preset};
 use signoff_store::{Lease, NewTask, SqliteStore, Store};
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Generates the facts of a run.
 struct History {
     lease: Lease,
-    view: RunView,
+    view: RunState,
     at: Timestamp,
     seq: u64,
     /// Facts that are not in the store yet.
@@ -65,7 +65,7 @@ struct History {
 
 impl History {
     fn new(lease: Lease, at: Timestamp) -> Self {
-        let mut this = Self { lease, view: RunView::default(), at, seq: 0, new: Vec::new() };
+        let mut this = Self { lease, view: RunState::default(), at, seq: 0, new: Vec::new() };
         let policy = reviewed();
         let run = RunPolicy {
             arrangement: Arrangement::Slots,
@@ -82,7 +82,7 @@ impl History {
         self.seq += 1;
         self.at += SignedDuration::from_millis(100);
         let recorded = RecordedFact { run: self.lease.run(), seq: self.seq, at: self.at, fact };
-        self.view.apply(&recorded);
+        self.view.replay(&recorded);
         self.new.push(recorded.fact);
     }
 
@@ -117,7 +117,7 @@ impl History {
 
     /// Starts and ends the next job of a loop.
     fn job(&mut self, loop_id: &LoopId, approves: bool) {
-        let effects = self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id));
+        let effects = self.view.loop_state(loop_id).zip(self.view.policy(loop_id));
         let mut effects = effects.map(|(this, policy)| outstanding(this, policy)).unwrap_or_default().into_iter();
         let Some(job) = effects.find_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None })
         else {

@@ -13,11 +13,13 @@ mod record;
 mod sqlite;
 mod transaction;
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{FindingId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{self, QuestionRow, TaskRow};
+use signoff_core::view::{self, QuestionRow, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact};
 
 pub use error::StoreError;
@@ -129,13 +131,32 @@ pub trait Store: Send + Sync {
     /// Whether the run's lease is held now.
     fn is_held(&self, run: RunId) -> Result<bool, StoreError>;
 
-    /// Appends facts to the log of the leased run. They are on disk when this returns. No facts, no transaction.
+    /// Computes the state of the leased run from its log. `observe` gets the transition of each event, in order.
+    fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError>;
+
+    /// Appends facts to the log of the leased run and applies them to its state. They are on disk when this returns.
+    /// No facts, no transaction.
+    ///
+    /// A state that is not at the end of the log is computed again from the log first; after an error it may be reset
+    /// in this way.
     ///
     /// A [`signoff_core::wire::LoopFact::Added`] claims its task. If another run has the task or it was cancelled,
     /// nothing is appended and the error is [`StoreError::Taken`]; [`StoreError::NoTask`] if it does not exist.
     /// A [`signoff_core::wire::TaskFact::Added`] in a run's log assigns the task to that run. Its id must be new, and a
     /// tracker's issue must not belong to another task: [`StoreError::Claimed`].
-    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<RecordedFact>, StoreError>;
+    fn append_to(
+        &self,
+        state: &mut RunState,
+        lease: &Lease,
+        at: Timestamp,
+        facts: &[Fact],
+    ) -> Result<Vec<Transition>, StoreError>;
+
+    /// Like `append_to`, for a caller without the state of the run.
+    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<RecordedFact>, StoreError> {
+        let transitions = self.append_to(&mut RunState::new(lease.run()), lease, at, facts)?;
+        Ok(transitions.into_iter().map(|transition| Arc::unwrap_or_clone(transition.event)).collect())
+    }
 
     /// The log of a run, or of the queue with [`signoff_core::wire::QUEUE`]. Facts are numbered from 1.
     fn log(&self, run: RunId) -> Result<Vec<RecordedFact>, StoreError> {

@@ -9,10 +9,10 @@ use jiff::Timestamp;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::view::{QuestionRow, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
-use crate::operations::{self, Projectors};
+use crate::operations::{self, NewFacts, Projectors};
 use crate::transaction::{Holder, Transaction};
 use crate::{
     Claims, CommandRequest, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError, StoredRun,
@@ -98,6 +98,7 @@ impl Store for MemoryStore {
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         let run = self.write(|inner| {
+            operations::remove_finished_projectors(&mut inner.projectors);
             let run = operations::new_run(&mut inner.tables, at)?;
             inner.held.insert(run, 1);
             Ok(run)
@@ -110,6 +111,7 @@ impl Store for MemoryStore {
             if inner.held.contains_key(&run) {
                 return Err(StoreError::Held(run));
             }
+            operations::remove_finished_projectors(&mut inner.projectors);
             let fence = operations::next_fence(&mut inner.tables, run)?;
             inner.held.insert(run, fence);
             Ok(fence)
@@ -121,14 +123,30 @@ impl Store for MemoryStore {
         Ok(lock(&self.inner).held.contains_key(&run))
     }
 
-    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<RecordedFact>, StoreError> {
+    fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
+        let mut state = RunState::new(lease.run());
+        let inner = &mut *lock(&self.inner);
+        let projector = operations::replay(&inner.tables, lease, &mut state, observe)?;
+        operations::keep_projector(&mut inner.projectors, lease, projector);
+        Ok(state)
+    }
+
+    fn append_to(
+        &self,
+        state: &mut RunState,
+        lease: &Lease,
+        at: Timestamp,
+        facts: &[Fact],
+    ) -> Result<Vec<Transition>, StoreError> {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
+        let new = NewFacts { at, facts };
         self.write(|inner| {
-            let (recorded, projector) = operations::append(&mut inner.tables, &mut inner.projectors, lease, at, facts)?;
+            let appended = operations::append(&mut inner.tables, &mut inner.projectors, lease, new, state);
+            let (transitions, projector) = appended?;
             operations::keep_projector(&mut inner.projectors, lease, projector);
-            Ok(recorded)
+            Ok(transitions)
         })
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::task::{TaskSpec, TrackerRef};
+use signoff_core::view::{RunState, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact, TaskFact};
 
 use crate::projection::{Projector, QuestionIds, task_row};
@@ -14,6 +15,13 @@ use crate::{Lease, NewTask, RebuildStats, StoreError};
 
 /// The projectors of the runs that this process drives, each with the fence it was created under.
 pub(crate) type Projectors = BTreeMap<RunId, (u64, Projector)>;
+
+/// Facts to append, and their time.
+#[derive(Clone, Copy)]
+pub(crate) struct NewFacts<'a> {
+    pub at: Timestamp,
+    pub facts: &'a [Fact],
+}
 
 pub(crate) fn reserve(tx: &mut dyn Transaction, count: usize) -> Result<Vec<TaskId>, StoreError> {
     let last = tx.counter(Counter::Task)?;
@@ -68,45 +76,73 @@ pub(crate) fn next_fence(tx: &mut dyn Transaction, run: RunId) -> Result<u64, St
     Ok(fence)
 }
 
+/// Applies a run's log to `state`, and creates the projector of the run. The caller keeps it.
+pub(crate) fn replay(
+    tx: &dyn Transaction,
+    lease: &Lease,
+    state: &mut RunState,
+    observe: &mut dyn FnMut(&Transition),
+) -> Result<Projector, StoreError> {
+    let run = lease.run();
+    // Specifications from the queue are in no log of the run.
+    let specs = std::mem::take(&mut state.specs);
+    *state = RunState::new(run);
+    state.specs = specs;
+    let mut projector = Projector::new(run, tx.question_ids(run)?);
+    // Questions without an id are in no table yet; a rebuild assigns their ids.
+    let mut last_question = tx.last_question()?;
+    for recorded in tx.log(run)? {
+        let transition = state.apply(recorded);
+        projector.apply(&transition, &mut last_question);
+        observe(&transition);
+    }
+    projector.changed_rows();
+    Ok(projector)
+}
+
 /// Appends facts to a run's log. The caller keeps the returned projector if the transaction commits.
 pub(crate) fn append(
     tx: &mut dyn Transaction,
     projectors: &mut Projectors,
     lease: &Lease,
-    at: Timestamp,
-    facts: &[Fact],
-) -> Result<(Vec<RecordedFact>, Projector), StoreError> {
+    new: NewFacts<'_>,
+    state: &mut RunState,
+) -> Result<(Vec<Transition>, Projector), StoreError> {
     let run = lease.run();
     if tx.fence(run)? != Some(lease.fence()) {
         return Err(StoreError::Fenced(run));
     }
-    check_claims(tx, run, facts)?;
+    check_claims(tx, run, new.facts)?;
     let last = tx.last_seq(run)?;
     let known = projectors.remove(&run);
-    let known = known.filter(|(fence, teller)| *fence == lease.fence() && teller.seq() == last);
+    let known = known.filter(|(fence, projector)| *fence == lease.fence() && projector.seq() == last);
     let mut projector = match known {
-        Some((_, teller)) => teller,
-        None => project_log(tx, run)?,
+        Some((_, projector)) if state.seq == last => projector,
+        Some(_) | None => replay(tx, lease, state, &mut |_| {})?,
     };
     let mut last_question = tx.last_question()?;
-    let mut recorded = Vec::with_capacity(facts.len());
-    for (seq, fact) in (last + 1..).zip(facts) {
-        let one = RecordedFact { run, seq, at, fact: fact.clone() };
-        tx.record(&one)?;
-        projector.apply(&one, &mut last_question);
-        recorded.push(one);
+    let mut transitions = Vec::with_capacity(new.facts.len());
+    for (seq, fact) in (last + 1..).zip(new.facts) {
+        let recorded = RecordedFact { run, seq, at: new.at, fact: fact.clone() };
+        tx.record(&recorded)?;
+        let transition = state.apply(recorded);
+        projector.apply(&transition, &mut last_question);
+        transitions.push(transition);
     }
     for row in projector.changed_rows() {
         tx.put(&row)?;
     }
-    Ok((recorded, projector))
+    Ok((transitions, projector))
 }
 
-/// Keeps a projector for the next append, unless its run is over.
+/// Keeps a projector for the next append.
 pub(crate) fn keep_projector(projectors: &mut Projectors, lease: &Lease, projector: Projector) {
-    if !projector.is_over() {
-        projectors.insert(lease.run(), (lease.fence(), projector));
-    }
+    projectors.insert(lease.run(), (lease.fence(), projector));
+}
+
+/// Removes the projectors of finished runs, to limit the memory of a process that drives many runs.
+pub(crate) fn remove_finished_projectors(projectors: &mut Projectors) {
+    projectors.retain(|_, (_, projector)| !projector.is_over());
 }
 
 /// Fails unless `run` is the queue or an existing run.
@@ -170,29 +206,17 @@ fn check_tracked_claims<'a>(tx: &dyn Transaction, specs: impl Iterator<Item = &'
     Ok(())
 }
 
-/// Creates a projector from a run's log.
-fn project_log(tx: &dyn Transaction, run: RunId) -> Result<Projector, StoreError> {
-    let mut projector = Projector::new(run, tx.question_ids(run)?);
-    // Questions without an id are in no table yet; a rebuild assigns their ids.
-    let mut last_question = tx.last_question()?;
-    for recorded in tx.log(run)? {
-        projector.apply(&recorded, &mut last_question);
-    }
-    projector.changed_rows();
-    Ok(projector)
-}
-
 /// The projection of all logs.
 #[derive(Default)]
 struct FullProjection {
-    projectors: BTreeMap<RunId, Projector>,
+    runs: BTreeMap<RunId, (RunState, Projector)>,
     last_question: u64,
     queue: Vec<TableRow>,
     facts: usize,
 }
 
 impl FullProjection {
-    fn apply(&mut self, recorded: &RecordedFact) {
+    fn apply(&mut self, recorded: RecordedFact) {
         self.facts += 1;
         if recorded.run == QUEUE {
             if let Fact::Task(task, fact) = &recorded.fact {
@@ -200,15 +224,15 @@ impl FullProjection {
             }
             return;
         }
-        let projector = self.projectors.entry(recorded.run);
-        projector
-            .or_insert_with(|| Projector::new(recorded.run, QuestionIds::new()))
-            .apply(recorded, &mut self.last_question);
+        let run = recorded.run;
+        let known = self.runs.entry(run);
+        let (state, projector) = known.or_insert_with(|| (RunState::new(run), Projector::new(run, QuestionIds::new())));
+        projector.apply(&state.apply(recorded), &mut self.last_question);
     }
 
     fn rows(self) -> Vec<TableRow> {
         let mut rows = self.queue;
-        rows.extend(self.projectors.into_values().flat_map(|mut teller| teller.changed_rows()));
+        rows.extend(self.runs.into_values().flat_map(|(_, mut projector)| projector.changed_rows()));
         rows.sort_by_key(TableRow::write_order);
         rows
     }
@@ -217,10 +241,10 @@ impl FullProjection {
 pub(crate) fn rebuild(tx: &mut dyn Transaction) -> Result<RebuildStats, StoreError> {
     let mut fold = FullProjection::default();
     tx.for_each_fact(&mut |recorded| {
-        fold.apply(&recorded?);
+        fold.apply(recorded?);
         Ok(())
     })?;
-    let rebuilt = RebuildStats { runs: fold.projectors.len(), facts: fold.facts };
+    let rebuilt = RebuildStats { runs: fold.runs.len(), facts: fold.facts };
     tx.clear()?;
     for row in fold.rows() {
         tx.put(&row)?;
@@ -241,7 +265,7 @@ pub(crate) fn check(tx: &dyn Transaction) -> Result<Vec<String>, StoreError> {
                     problems.push(format!("run {}: fact {} is missing", recorded.run, *seq + 1));
                 }
                 *seq = recorded.seq;
-                fold.apply(&recorded);
+                fold.apply(recorded);
             }
             Err(StoreError::Unreadable { run, seq, message }) => {
                 last.insert(run, seq);

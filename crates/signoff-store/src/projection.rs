@@ -1,6 +1,6 @@
 //! Projects the facts of one run into table rows.
 //!
-//! The core's `RunView` computes the state. The projector adds what the state does not keep — start and end times,
+//! The core's `RunState` is the state of the run. The projector adds what the state does not keep — start and end times,
 //! the order of questions, which ledger entry a finding became — fact by fact, so the result does not depend on how
 //! facts are grouped into transactions.
 
@@ -16,8 +16,8 @@ use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::Round;
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::review::{Inconclusive, Review, Usage, Verdict, Violation, ViolationCode};
-use signoff_core::view::{RunView, TaskState, TaskStatus};
-use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact, RunFact, TaskFact};
+use signoff_core::view::{RunState, Snapshot, TaskState, TaskStatus, Transition};
+use signoff_core::wire::{Fact, LoopFact, QUEUE, RunFact, TaskFact};
 
 use crate::record::{ReviewRecord, TableKey, TableRow, TaskAdded, TaskAssigned, TaskProgress};
 use loop_tracker::LoopTracker;
@@ -27,7 +27,7 @@ pub(crate) type QuestionIds = BTreeMap<(LoopId, QuestionId), u64>;
 
 pub(crate) struct Projector {
     run: RunId,
-    view: RunView,
+    view: RunState,
     ended_at: Option<Timestamp>,
     loops: BTreeMap<LoopId, LoopTracker>,
     /// The loop of each task: the last one it was assigned to.
@@ -73,11 +73,15 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
     }
 }
 
+fn is_blocked(state: &Snapshot) -> bool {
+    matches!(state.run.machine.stage, RunStage::Blocked { .. })
+}
+
 impl Projector {
     pub fn new(run: RunId, numbered: QuestionIds) -> Self {
         Self {
             run,
-            view: RunView::default(),
+            view: RunState::new(run),
             ended_at: None,
             loops: BTreeMap::new(),
             task_loops: BTreeMap::new(),
@@ -93,27 +97,24 @@ impl Projector {
         self.view.seq
     }
 
-    /// Applies one fact. `last` is the id of the last question in any run.
-    pub fn apply(&mut self, recorded: &RecordedFact, last_question: &mut u64) {
-        match &recorded.fact {
-            Fact::Task(task, fact) => {
-                self.view.apply(recorded);
-                self.new_rows.push(task_row(self.run, recorded.at, *task, fact));
-            }
+    /// Takes in one event. `last_question` is the id of the last question in any run.
+    pub fn apply(&mut self, transition: &Transition, last_question: &mut u64) {
+        self.view.adopt(transition);
+        let at = transition.event.at;
+        match &transition.event.fact {
+            Fact::Task(task, fact) => self.new_rows.push(task_row(self.run, at, *task, fact)),
             Fact::Run(fact) => {
-                let before = self.is_blocked();
-                self.view.apply(recorded);
                 let ended = matches!(self.view.stage(), RunStage::Done(_)) && !self.is_reopened();
-                self.ended_at = ended.then(|| self.ended_at.unwrap_or(recorded.at));
+                self.ended_at = ended.then(|| self.ended_at.unwrap_or(at));
                 // Only the run's policy and whether it is blocked affect the rows of its loops.
-                if matches!(fact, RunFact::Opened { .. }) || self.is_blocked() != before {
+                let was_blocked = is_blocked(&transition.before);
+                if matches!(fact, RunFact::Opened { .. }) || is_blocked(&transition.after) != was_blocked {
                     self.changed_loops.extend(self.loops.keys().cloned());
                 }
             }
             Fact::Loop(loop_id, fact) => {
-                let review = self.received_review(recorded, loop_id, fact);
-                self.view.apply(recorded);
-                self.track_fact(recorded.at, loop_id, fact, last_question);
+                let review = self.received_review(transition, loop_id, fact);
+                self.track_fact(at, loop_id, fact, last_question);
                 if let Some(review) = review {
                     self.add_review(loop_id, review);
                 }
@@ -122,10 +123,6 @@ impl Projector {
                 self.changed_loops.extend(loop_id.checkpoint_target().map(|(of, _)| of));
             }
         }
-    }
-
-    fn is_blocked(&self) -> bool {
-        matches!(self.view.stage(), RunStage::Blocked { .. })
     }
 
     fn track_fact(&mut self, at: Timestamp, loop_id: &LoopId, fact: &LoopFact, last_question: &mut u64) {
@@ -144,14 +141,13 @@ impl Projector {
                 if let Some(state) = self.view.loop_state(loop_id) {
                     track.update_times(at, state);
                     track.close_questions(at, state, event);
-                    track.record_landing(event);
                     if let Some(number) = track.new_question(state) {
                         let known = self.question_ids.entry((loop_id.clone(), number));
                         let id = *known.or_insert_with(|| {
                             *last_question += 1;
                             *last_question
                         });
-                        track.add_question((self.run, loop_id), state, id, at);
+                        track.add_question(self.run, loop_id, state, id, at);
                     }
                 }
             }
@@ -165,10 +161,11 @@ impl Projector {
     }
 
     /// The review in a fact. Reviews of attempts that no longer run are ignored.
-    fn received_review(&self, recorded: &RecordedFact, loop_id: &LoopId, fact: &LoopFact) -> Option<ReceivedReview> {
+    fn received_review(&self, transition: &Transition, loop_id: &LoopId, fact: &LoopFact) -> Option<ReceivedReview> {
         self.view.preset()?;
+        let recorded = &transition.event;
         let unknown = Loop::default();
-        let state = self.view.loop_state(loop_id).unwrap_or(&unknown);
+        let state = transition.before.loop_state.as_ref().map_or(&unknown, |state| &state.machine);
         let round = Round {
             pass: state.at.pass,
             phase: state.at.phase,
@@ -217,14 +214,14 @@ impl Projector {
 
     /// The ledger round of a checkpoint review's findings: that of the gate that judges them.
     fn checkpoint_round(&self, loop_id: &LoopId, state: &Loop, round: Round) -> Round {
-        let gate = self.view.loop_policy(loop_id).and_then(|policy| policy.workflow.first_gate_index());
+        let gate = self.view.policy(loop_id).and_then(|policy| policy.workflow.first_gate_index());
         let phase = gate.unwrap_or(round.phase);
         let cycle = state.cycles.get(&phase).copied().unwrap_or(0);
         Round { phase, cycle, checkpoint: Some(state.checkpoint.unwrap_or(0)), ..round }
     }
 
     fn phase(&self, loop_id: &LoopId, state: &Loop) -> Option<String> {
-        let phase = self.view.loop_policy(loop_id)?.workflow.phases.get(state.at.phase)?;
+        let phase = self.view.policy(loop_id)?.workflow.phases.get(state.at.phase)?;
         Some(phase.name.clone())
     }
 
@@ -239,7 +236,7 @@ impl Projector {
                 review.verdict = Verdict::Inconclusive(Inconclusive::from(violation));
             }
         }
-        let phases = self.view.loop_policy(loop_id).map(|policy| &policy.workflow.phases);
+        let phases = self.view.policy(loop_id).map(|policy| &policy.workflow.phases);
         let judge = phases.and_then(|phases| phases.get(state.at.phase)?.policy());
         Box::new(match judge {
             Some(judge) => review.with_verdict_from_findings(judge.gate.fail_on),

@@ -15,10 +15,10 @@ use rusqlite::Connection;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{QuestionRow, TaskRow};
+use signoff_core::view::{QuestionRow, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact};
 
-use crate::operations::{self, Projectors};
+use crate::operations::{self, NewFacts, Projectors};
 use crate::transaction::Transaction as _;
 use crate::{
     Claims, CommandRequest, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError, StoredRun,
@@ -115,7 +115,8 @@ impl Store for SqliteStore {
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         // The run must not be visible before its lease is held.
-        let (run, guard) = self.write(|tx, _| {
+        let (run, guard) = self.write(|tx, projectors| {
+            operations::remove_finished_projectors(projectors);
             let run = operations::new_run(tx, at)?;
             Ok((run, self.leases.acquire(run)?))
         })?;
@@ -128,7 +129,10 @@ impl Store for SqliteStore {
             known.map(drop).ok_or(StoreError::NoRun(run))
         })?;
         let guard = self.leases.acquire(run)?;
-        let fence = self.write(|tx, _| operations::next_fence(tx, run))?;
+        let fence = self.write(|tx, projectors| {
+            operations::remove_finished_projectors(projectors);
+            operations::next_fence(tx, run)
+        })?;
         Ok(Lease::new(run, fence, guard))
     }
 
@@ -136,14 +140,35 @@ impl Store for SqliteStore {
         self.leases.is_held(run)
     }
 
-    fn append(&self, lease: &Lease, at: Timestamp, facts: &[Fact]) -> Result<Vec<RecordedFact>, StoreError> {
+    fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
+        let mut state = RunState::new(lease.run());
+        let projector =
+            self.read(|connection| operations::replay(&SqliteTransaction(connection), lease, &mut state, observe))?;
+        operations::keep_projector(&mut self.session().projectors, lease, projector);
+        Ok(state)
+    }
+
+    fn append_to(
+        &self,
+        state: &mut RunState,
+        lease: &Lease,
+        at: Timestamp,
+        facts: &[Fact],
+    ) -> Result<Vec<Transition>, StoreError> {
         if facts.is_empty() {
             return Ok(Vec::new());
         }
-        let (recorded, projector) =
-            self.write(|tx, projectors| operations::append(tx, projectors, lease, at, facts))?;
+        let (new, seq) = (NewFacts { at, facts }, state.seq);
+        let appended = self.write(|tx, projectors| operations::append(tx, projectors, lease, new, state));
+        if appended.is_err() && state.seq != seq {
+            // Some facts were applied, and none is in the log.
+            let specs = std::mem::take(&mut state.specs);
+            *state = RunState::new(lease.run());
+            state.specs = specs;
+        }
+        let (transitions, projector) = appended?;
         operations::keep_projector(&mut self.session().projectors, lease, projector);
-        Ok(recorded)
+        Ok(transitions)
     }
 
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {

@@ -14,7 +14,7 @@ use signoff_core::group::{LoopStatus, RunEvent, RunPolicy};
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{Effect, Event, Head, Job, JobKind, Policy, WorkReport, outstanding};
 use signoff_core::review::{Review, ReviewerKind, Usage, Verdict};
-use signoff_core::view::RunView;
+use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 use signoff_term::tui::{Theme, Tui, TuiMode};
@@ -50,11 +50,12 @@ fn shown(log: &[RecordedFact], keys: &[KeyCode], seconds: u64) -> (Duration, u64
     let begun = processor();
     let mut frames = 0;
     let ahead = log.len() - usize::try_from(seconds * LOOPS * FACTS).expect("a number");
-    tui.catch_up(&log[..ahead]);
+    let mut state = RunState::default();
+    log[..ahead].iter().for_each(|recorded| tui.apply(&state.apply(recorded.clone())));
     let each = (log.len() - ahead) / usize::try_from(seconds * FRAMES).expect("a number");
     for (number, facts) in log[ahead..].chunks(each).enumerate() {
         for recorded in facts {
-            tui.apply(recorded);
+            tui.apply(&state.apply(recorded.clone()));
             if let Fact::Loop(loop_id, LoopFact::Said { attempt, line }) = &recorded.fact {
                 tui.add_live_line(recorded.run, loop_id, *attempt, line);
             }
@@ -80,7 +81,7 @@ fn processor() -> Duration {
 
 /// A run with many active loops.
 struct World {
-    view: RunView,
+    view: RunState,
     log: Vec<RecordedFact>,
     launched: BTreeMap<LoopId, AttemptId>,
     at: Timestamp,
@@ -97,7 +98,7 @@ impl World {
         workflow.limits.max_attempts = u32::MAX;
         let (policy, workflow) = (RunPolicy::new(&workflow, 64), Box::new(Policy::new(workflow)));
         let at = Timestamp::UNIX_EPOCH;
-        let mut this = Self { view: RunView::default(), log: Vec::new(), launched: BTreeMap::new(), at };
+        let mut this = Self { view: RunState::default(), log: Vec::new(), launched: BTreeMap::new(), at };
         this.record(Fact::Run(RunFact::Opened { policy, workflow }));
         this.record(Fact::Run(RunFact::Transitioned(RunEvent::Started)));
         for task in 1..=LOOPS {
@@ -161,7 +162,7 @@ impl World {
     }
 
     fn job(&self, loop_id: &LoopId) -> Option<Job> {
-        let (this, policy) = (self.view.loop_state(loop_id)?, self.view.loop_policy(loop_id)?);
+        let (this, policy) = (self.view.loop_state(loop_id)?, self.view.policy(loop_id)?);
         outstanding(this, policy)
             .into_iter()
             .find_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None })
@@ -182,7 +183,7 @@ impl World {
 
     fn record(&mut self, fact: Fact) {
         let recorded = RecordedFact { run: RunId(1), seq: self.log.len() as u64 + 1, at: self.at, fact };
-        self.view.apply(&recorded);
+        self.view.replay(&recorded);
         self.log.push(recorded);
     }
 }

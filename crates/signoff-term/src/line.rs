@@ -16,17 +16,17 @@ mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use signoff_core::group::{RunEvent, RunPolicy};
+use signoff_core::group::RunEvent;
 use signoff_core::ids::LoopId;
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::source::planner::PlannerAnswer;
-use signoff_core::view::{LoopRow, RunView};
-use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
+use signoff_core::view::{LoopRow, LoopTransition, RunState, Transition};
+use signoff_core::wire::{Fact, LoopFact, RunFact};
 
 use self::checkpoint::CheckpointProgress;
 use crate::fit::{SENTENCE, cut};
 use crate::labels;
-use crate::review_round::{LoopTransition, RoundTracker};
+use crate::review_round::RoundTracker;
 
 /// When a line names its task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,22 +62,19 @@ impl ProgressLine {
 }
 
 /// The lines about the end of a loop; empty if it has not ended.
-pub fn ending_lines(log: &[RecordedFact], loop_id: &LoopId) -> Vec<String> {
-    let mut view = RunView::default();
-    log.iter().for_each(|recorded| view.apply(recorded));
-    let known = view.loop_state(loop_id).zip(view.loop_policy(loop_id)).zip(view.row(loop_id));
+pub fn ending_lines(state: &RunState, loop_id: &LoopId) -> Vec<String> {
+    let known = state.loop_state(loop_id).zip(state.policy(loop_id)).zip(state.row(loop_id));
     let Some(((after, policy), row)) = known else { return Vec::new() };
     let (before, event) = (Loop::default(), Event::LandingGranted);
     let step = LoopTransition { before: &before, event: &event, after, policy, launch: None };
     ending::end(&step, &row).iter().map(|line| line.render("")).collect()
 }
 
-/// Turns recorded events into lines.
+/// Turns the events of one run into lines.
 pub struct LineRenderer {
     naming: Naming,
-    view: RunView,
-    policy: Option<RunPolicy>,
-    groups: Vec<Vec<LoopId>>,
+    state: RunState,
+    past: PastDecisions,
     rounds: BTreeMap<LoopId, RoundTracker>,
     /// The current checkpoint round.
     checkpoint: CheckpointProgress,
@@ -91,13 +88,20 @@ pub struct LineRenderer {
     shutting_down: bool,
 }
 
+/// Decisions that people made since the run was last displayed.
+#[derive(Default)]
+struct PastDecisions {
+    /// The last events are a decision and its consequences.
+    is_recent: bool,
+    lines: Vec<String>,
+}
+
 impl LineRenderer {
     pub fn new(naming: Naming) -> Self {
         Self {
             naming,
-            view: RunView::default(),
-            policy: None,
-            groups: Vec::new(),
+            state: RunState::default(),
+            past: PastDecisions::default(),
             rounds: BTreeMap::new(),
             checkpoint: CheckpointProgress::default(),
             active: BTreeSet::new(),
@@ -108,27 +112,29 @@ impl LineRenderer {
         }
     }
 
-    /// Applies past events without printing them again. A loop that continues is announced again.
-    ///
-    /// Returns lines for decisions that people made since the run was last displayed.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a RecordedFact>) -> Vec<String> {
-        let (mut unseen, mut meanwhile) = (Vec::new(), false);
-        for recorded in log {
-            if is_decision(&recorded.fact) {
-                meanwhile = true;
-                self.announced.clear();
-            } else {
-                meanwhile &= is_consequence(&recorded.fact);
-            }
-            if meanwhile {
-                let lines = self.apply(recorded);
-                // A decision that ended its loop was printed when it was made.
-                unseen.extend(lines.into_iter().filter(|_| !self.is_over(&recorded.fact)));
-            } else {
-                self.apply(recorded);
-                unseen.clear();
-            }
+    /// Takes in a past event, whose lines are not printed again. [`Self::caught_up`] follows the last one.
+    pub fn replay(&mut self, transition: &Transition) {
+        let fact = &transition.event.fact;
+        if is_decision(fact) {
+            self.past.is_recent = true;
+            self.announced.clear();
+        } else {
+            self.past.is_recent &= is_consequence(fact);
         }
+        let lines = self.apply(transition);
+        if !self.past.is_recent {
+            self.past.lines.clear();
+        } else if !self.is_over(fact) {
+            // A decision that ended its loop was printed when it was made.
+            self.past.lines.extend(lines);
+        }
+    }
+
+    /// Ends the past: a loop that continues is announced again.
+    ///
+    /// Returns the progress of the run, and lines for decisions that people made since it was last displayed.
+    pub fn caught_up(&mut self) -> Vec<String> {
+        let mut unseen = std::mem::take(&mut self.past).lines;
         if self.active.is_empty() {
             unseen.clear();
         }
@@ -142,7 +148,7 @@ impl LineRenderer {
     /// Whether the loop of this event has ended.
     fn is_over(&self, fact: &Fact) -> bool {
         let own = if let Fact::Loop(loop_id, _) = fact { Some(loop_id) } else { moved_loop(fact) };
-        own.and_then(|loop_id| self.view.loop_state(loop_id)).is_some_and(Loop::is_done)
+        own.and_then(|loop_id| self.state.loop_state(loop_id)).is_some_and(Loop::is_done)
     }
 
     /// Number of active loops.
@@ -160,68 +166,54 @@ impl LineRenderer {
         self.shutting_down = true;
     }
 
-    /// Applies an event and returns its lines. Events that change nothing have none.
-    pub fn apply(&mut self, recorded: &RecordedFact) -> Vec<String> {
-        match &recorded.fact {
-            Fact::Run(fact) => self.run_fact(recorded, fact),
-            Fact::Loop(loop_id, LoopFact::Transitioned(event)) => self.apply_loop_event(recorded, loop_id, event),
-            Fact::Loop(loop_id, LoopFact::AttemptStarted { .. }) => {
-                self.view.apply(recorded);
-                self.resumed_loop(loop_id)
-            }
+    /// Takes in an event and returns its lines. Events that change nothing have none.
+    pub fn apply(&mut self, transition: &Transition) -> Vec<String> {
+        self.state.adopt(transition);
+        match &transition.event.fact {
+            Fact::Run(fact) => self.run_lines(fact, &transition.before.run.machine.stage),
+            Fact::Loop(loop_id, LoopFact::Transitioned(_)) => self.loop_lines(loop_id, transition),
+            Fact::Loop(loop_id, LoopFact::AttemptStarted { .. }) => self.resumed_loop(loop_id),
             // The plan of a task is reported by its number of items instead.
             Fact::Loop(loop_id, LoopFact::Answered { answer, .. }) if *loop_id == LoopId::planning() => {
-                self.view.apply(recorded);
                 self.planner_answer(loop_id, answer)
             }
             Fact::Loop(loop_id, LoopFact::CheckpointReviewed { review }) => {
-                self.view.apply(recorded);
                 self.checkpoint.add_review(loop_id, review);
                 Vec::new()
             }
-            Fact::Task(..) | Fact::Loop(..) => {
-                self.view.apply(recorded);
-                Vec::new()
-            }
+            Fact::Task(..) | Fact::Loop(..) => Vec::new(),
         }
     }
 
     /// The run after the last event.
-    pub fn view(&self) -> &RunView {
-        &self.view
+    pub fn state(&self) -> &RunState {
+        &self.state
     }
 
-    fn apply_loop_event(&mut self, recorded: &RecordedFact, loop_id: &LoopId, event: &Event) -> Vec<String> {
-        let before = self.view.loop_state(loop_id).cloned().unwrap_or_default();
-        self.view.apply(recorded);
-        let (Some(after), Some(policy)) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id)) else {
+    fn loop_lines(&mut self, loop_id: &LoopId, transition: &Transition) -> Vec<String> {
+        let Some(step) = transition.loop_transition().filter(|step| step.before != step.after) else {
             return Vec::new();
         };
-        if before == *after {
-            return Vec::new();
-        }
-        let Some(row) = self.view.row(loop_id) else { return Vec::new() };
-        let launch = event.ends_attempt().and_then(|attempt| self.view.launch(loop_id, attempt));
-        let step = LoopTransition { before: &before, event, after, policy, launch };
+        let Some(row) = self.state.row(loop_id) else { return Vec::new() };
         if let Some((of, _)) = loop_id.checkpoint_target() {
             let lines = checkpoint::failure_lines(&step, !self.shutting_down);
-            return self.view.row(&of).map_or_else(Vec::new, |row| self.render(&lines, &row, None));
+            return self.state.row(&of).map_or_else(Vec::new, |row| self.render(&lines, &row, None));
         }
         self.checkpoint.end_review(loop_id, &step);
         let round = self.rounds.entry(loop_id.clone()).or_default().apply(&step);
-        let lines = event_lines::lines(&step, round.as_ref(), &row, (!self.shutting_down, self.view.branch()));
-        if is_active(after) {
+        let lines = event_lines::lines(&step, round.as_ref(), &row, (!self.shutting_down, self.state.branch()));
+        if is_active(step.after) {
             self.active.insert(loop_id.clone());
         } else {
             self.active.remove(loop_id);
         }
         self.names_required |= self.active.len() > 1;
-        self.render(&lines, &row, header_word(&before, event))
+        self.render(&lines, &row, header_word(step.before, step.event))
     }
 
     /// The lines for a planner's answer, which does not change the state of its loop.
     fn planner_answer(&mut self, loop_id: &LoopId, answer: &PlannerAnswer) -> Vec<String> {
-        let known = self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
+        let known = self.state.loop_state(loop_id).zip(self.state.policy(loop_id)).zip(self.state.row(loop_id));
         let Some(((this, policy), row)) = known else { return Vec::new() };
         let step = LoopTransition { before: this, event: &Event::LandingGranted, after: this, policy, launch: None };
         let lines = event_lines::planner_answer(&step, answer);
@@ -230,7 +222,7 @@ impl LineRenderer {
 
     /// The current step of a loop that continues after a restart, printed once as if it began now.
     fn resumed_loop(&mut self, loop_id: &LoopId) -> Vec<String> {
-        let known = self.view.loop_state(loop_id).zip(self.view.loop_policy(loop_id)).zip(self.view.row(loop_id));
+        let known = self.state.loop_state(loop_id).zip(self.state.policy(loop_id)).zip(self.state.row(loop_id));
         let new = !self.announced.contains(loop_id) && loop_id.checkpoint_target().is_none();
         let Some(((after, policy), row)) = known.filter(|_| new) else { return Vec::new() };
         let (before, event) = (Loop::default(), Event::Started { head: after.head.clone() });
@@ -259,23 +251,24 @@ impl LineRenderer {
 
     /// `Running task #29: Add user authentication`, `Run 3: planning`.
     fn header(&self, word: &str, row: &LoopRow) -> String {
-        let Some(run) = self.view.run.filter(|_| row.id.is_run_level()) else {
+        if !row.id.is_run_level() {
             return format!("{word} {}", announcement(row));
-        };
+        }
+        let run = self.state.run;
         let title = labels::lowercase_first(&cut(&row.title, SENTENCE));
         let run = if word == "Running" { format!("Run {run}") } else { format!("{word} run {run}") };
-        let branch = self.view.branch().filter(|_| row.id == LoopId::final_review());
+        let branch = self.state.branch().filter(|_| row.id == LoopId::final_review());
         format!("{run}: {title}{}", branch.map(|branch| format!(" of {branch}")).unwrap_or_default())
     }
 
     /// The prefix of a line that could belong to another task.
     fn name(&self, row: &LoopRow) -> String {
-        match (row.task, self.view.run) {
-            (Some(task), _) => {
+        match row.task {
+            Some(task) => {
                 format!("#{task} {}", tracker_id(row).map(|id| format!("{id} ")).unwrap_or_default())
             }
-            (None, Some(run)) if row.id.is_run_level() => format!("run {run} "),
-            (None, _) => format!("{}: ", labels::subject(row)),
+            None if row.id.is_run_level() => format!("run {} ", self.state.run),
+            None => format!("{}: ", labels::subject(row)),
         }
     }
 

@@ -82,7 +82,7 @@ impl ProgressList {
 
 /// `run 3  group 2/4  5 done, 3 at work, 1 stuck  $1.24  02:13`, at most `width` columns.
 pub fn run_line(overview: &RunOverview, now: Timestamp, width: usize) -> String {
-    let run = overview.run.map(|run| format!("run {run}")).unwrap_or_default();
+    let run = format!("run {}", overview.run);
     let parts =
         [run, stage_text(overview), counts(&overview.tasks, 0, true), cost(overview.usage), clock(overview.since, now)];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
@@ -91,7 +91,7 @@ pub fn run_line(overview: &RunOverview, now: Timestamp, width: usize) -> String 
 
 /// `run 3: group 2/4, 5 done, 3 at work, 1 stuck`.
 pub fn run_progress(overview: &RunOverview) -> String {
-    let run = overview.run.map(|run| format!("run {run}: ")).unwrap_or_default();
+    let run = format!("run {}: ", overview.run);
     let parts = [stage_text(overview), counts(&overview.tasks, 0, true)];
     let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{run}{}", parts.join(", "))

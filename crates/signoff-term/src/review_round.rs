@@ -11,20 +11,10 @@ use signoff_core::machine::{
 };
 use signoff_core::merge::{self, MergedIssue, MergedReview};
 use signoff_core::review::{FailThreshold, Inconclusive, Review, ReviewerKind, Verdict, Violation, ViolationCode};
-use signoff_core::wire::Launch;
+use signoff_core::view::LoopTransition;
 use signoff_core::workflow::PhaseKind;
 
 use crate::labels;
-
-/// One event of a loop, with the state before and after it.
-pub struct LoopTransition<'a> {
-    pub before: &'a Loop,
-    pub event: &'a Event,
-    pub after: &'a Loop,
-    pub policy: &'a Policy,
-    /// How the attempt that this event ends was started.
-    pub launch: Option<&'a Launch>,
-}
 
 /// One round of reviews on one commit, or one run of the project's checks.
 #[derive(Debug, Clone, PartialEq, Eq)]

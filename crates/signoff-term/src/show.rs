@@ -7,11 +7,11 @@ mod text;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use signoff_core::ids::LoopId;
+use signoff_core::ids::{LoopId, RunId};
 use signoff_core::ledger::DecidedBy;
 use signoff_core::machine::Event;
-use signoff_core::view::{QuestionRow, QuestionView, RunView, TaskRow};
-use signoff_core::wire::{Fact, RecordedFact};
+use signoff_core::view::{QuestionRow, QuestionView, TaskRow};
+use signoff_core::wire::RecordedFact;
 
 pub use attempt::AttemptRow;
 pub(crate) use report_types::usd;
@@ -95,26 +95,16 @@ impl PersonDecision {
 
 impl TaskReport {
     /// Builds the report from the log of the task's run; empty for a task without a run.
-    pub fn from_log(task: TaskRow, log: &[RecordedFact], loop_id: &LoopId, artifacts: Vec<String>) -> Self {
+    pub fn from_log(task: TaskRow, log: Vec<RecordedFact>, loop_id: &LoopId, artifacts: Vec<String>) -> Self {
         RunHistory::for_loop(log, loop_id).report(task, loop_id, artifacts)
     }
 }
 
-/// The events of one loop, of its checkpoint reviews, and of the run. Replaying them is fast even in runs with many
-/// tasks, and gives the same state of that loop. Only question ids differ, because they are counted over all loops.
-pub fn events_of_loop(log: &[RecordedFact], wanted: &LoopId) -> Vec<RecordedFact> {
-    let concerns = |recorded: &&RecordedFact| match &recorded.fact {
-        Fact::Loop(loop_id, _) => loop_id == wanted || loop_id.checkpoint_target().is_some_and(|(of, _)| of == *wanted),
-        Fact::Run(_) | Fact::Task(..) => true,
-    };
-    log.iter().filter(concerns).cloned().collect()
-}
-
 /// The question, with the id that its run gave it.
-fn question_row(question: QuestionView, view: &RunView, task: &TaskRow) -> QuestionRow {
+fn question_row(question: QuestionView, run: RunId, task: &TaskRow) -> QuestionRow {
     QuestionRow {
         id: question.id.to_string(),
-        run_id: view.run.map_or(0, |run| run.0),
+        run_id: run.0,
         task_id: Some(task.id),
         text: question.text,
         choices: question.choices.iter().map(|choice| choice.as_str().to_owned()).collect(),

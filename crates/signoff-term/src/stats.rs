@@ -12,7 +12,6 @@ use jiff::Timestamp;
 use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::view::{LoopRow, TaskStatus};
-use signoff_core::wire::RecordedFact;
 
 pub use convergence::Convergence;
 pub use phase::{ByPhase, PhaseTimes};
@@ -60,14 +59,9 @@ impl StatsCollector {
         Self { voided, ..self }
     }
 
-    /// Adds the whole log of one run.
-    pub fn add_log(&mut self, log: &[RecordedFact]) {
-        self.add_run(&RunHistory::attempts_only(log));
-    }
-
     /// Adds one run, whose log was read with `RunHistory::extend_attempts`.
     pub fn add_run(&mut self, history: &RunHistory) {
-        let preset = history.view.preset();
+        let preset = history.state.preset();
         if preset.is_none() || self.filter.preset.as_deref().is_some_and(|wanted| preset != Some(wanted)) {
             return;
         }
@@ -85,7 +79,7 @@ impl StatsCollector {
         if self.filter.since.is_some_and(|since| begun.is_none_or(|begun| begun < since)) {
             return false;
         }
-        let row = history.view.row(loop_id);
+        let row = history.state.row(loop_id);
         let is_over = row.as_ref().is_some_and(|row| is_over(row.status));
         self.shares.add_loop(&attempts, &history.ledger(loop_id), is_over);
         self.phases.add_attempts(&attempts);

@@ -19,8 +19,8 @@ mod tally;
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, FindingId, LoopId, RunId, TaskId};
 use signoff_core::machine::FinalVerdict;
-use signoff_core::view::TaskRow;
-use signoff_core::wire::{Fact, LoopFact, RecordedFact};
+use signoff_core::view::{TaskRow, Transition};
+use signoff_core::wire::{Fact, LoopFact};
 
 use self::dialog::Dialog;
 use self::list::TaskList;
@@ -90,23 +90,19 @@ impl Tui {
         self.dirty = true;
     }
 
-    /// Applies the log of a run so far.
-    pub fn catch_up<'a>(&mut self, log: impl IntoIterator<Item = &'a RecordedFact>) {
-        log.into_iter().for_each(|recorded| self.apply(recorded));
-    }
-
-    /// Applies one new event.
-    pub fn apply(&mut self, recorded: &RecordedFact) {
-        self.model.apply(recorded);
+    /// Takes in one event.
+    pub fn apply(&mut self, transition: &Transition) {
+        self.model.apply(transition);
         self.dirty = true;
-        let (Some(opened), Fact::Loop(loop_id, fact)) = (&mut self.opened, &recorded.fact) else { return };
-        let own = opened.key.run == recorded.run && opened.key.loop_id == *loop_id;
+        let event = &transition.event;
+        let (Some(opened), Fact::Loop(loop_id, fact)) = (&mut self.opened, &event.fact) else { return };
+        let own = opened.key.run == event.run && opened.key.loop_id == *loop_id;
         // Output of an agent does not change the report.
         if own && !matches!(fact, LoopFact::Said { .. }) {
             opened.invalidate();
         }
         if let (true, LoopFact::Said { attempt, line }) = (own, fact) {
-            opened.add_live_line(recorded.run, loop_id, *attempt, line);
+            opened.add_live_line(event.run, loop_id, *attempt, line);
         }
     }
 

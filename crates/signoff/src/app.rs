@@ -15,6 +15,7 @@ use crate::command::{
 };
 use crate::console::{Console, ProgressStream, Verbosity, write_stderr};
 use crate::error::{CliError, CommandExit};
+use crate::host;
 
 /// Drive coding agents through implement, review, fix and re-review until the work is signed off.
 // The commands are listed by topic: start, work, inspect, decide, configure, convert files.
@@ -111,7 +112,11 @@ enum CliCommand {
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
     match InternalProcess::from_arguments(&arguments) {
         Some(part) => part.run(),
-        None => run_command(arguments).into(),
+        None => {
+            let exit = run_command(arguments);
+            host::write_applied_events();
+            exit.into()
+        }
     }
 }
 

@@ -48,7 +48,7 @@ use signoff_core::policy::Effort;
 use signoff_core::review::{FailThreshold, ReviewerKind};
 use signoff_core::source::TaskFormat;
 use signoff_core::task::TaskType;
-use signoff_engine::run_state::RunState;
+use signoff_core::view::RunState;
 use signoff_store::Store;
 use signoff_term::json::{AddReport, RunReport};
 
@@ -69,7 +69,7 @@ fn print_task(project: &ReadOnlyProject, task: TaskId, text: &str, console: &Con
 /// Prints a line about a run; with `--json` the run with its tasks.
 fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Console) -> Result<CommandExit, CliError> {
     if console.json {
-        let run_state = RunState::from_log(run, &project.store.log(run)?);
+        let run_state = RunState::from_run_log(run, &project.store.log(run)?);
         let mut tasks = project.tasks()?;
         tasks.retain(|row| row.run_id == Some(run.0));
         console.json(&RunReport::new(Some((run.0, &run_state.machine.stage)), tasks, Vec::new()))?;

@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use signoff_core::view;
 use signoff_engine::remove_tree;
 
 use crate::console::read_at_most;
@@ -201,6 +202,14 @@ pub fn test_number(name: &str) -> Option<u64> {
 /// Returns a string that a test set in the environment. Always `None` in release builds.
 pub fn test_string(name: &str) -> Option<String> {
     variable(name).filter(|_| cfg!(debug_assertions)).and_then(|value| value.into_string().ok())
+}
+
+/// Writes the number of events that this process applied, if a test asks for it.
+pub fn write_applied_events() {
+    if let Some(file) = test_string("SIGNOFF_TEST_APPLIED") {
+        // Without the file the test fails.
+        fs::write(file, view::applied_events().to_string()).ok();
+    }
 }
 
 /// Checks that a port on the loopback interface can be bound.

@@ -7,17 +7,16 @@ use std::path::Path;
 use signoff_core::contract::Contract;
 use signoff_core::group::TaskSource;
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::Policy;
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{AgentConfig, AgentKind, JobPlace, Sandbox, SettingOrigin, Settings, TaskFlags, Writable};
 use signoff_core::task::TaskSpec;
+use signoff_core::view::RunState;
 use signoff_core::workflow::{Arrangement, PhaseKind, Role, Workflow};
 use signoff_engine::agent_probe::{self, AgentLogin, ProgramStatus};
 use signoff_engine::confine::SandboxSupport;
 use signoff_engine::custom_prompts::{self, PromptFile};
 use signoff_engine::dispatcher::ready;
 use signoff_engine::git::CheckoutHead;
-use signoff_engine::run_state::RunState;
 use signoff_store::Store as _;
 
 use crate::console::Console;
@@ -51,14 +50,14 @@ fn check_task(project: &Project, spec: &TaskSpec) -> Result<(), CliError> {
 /// the tasks that the run may take from the queue; empty means all.
 pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[TaskId]) -> Result<(), CliError> {
     check_environment(project)?;
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     check_pending_parts(project, &run_state, only)?;
     for (loop_id, loop_state) in &run_state.loops {
         let goes_on = !loop_state.machine.is_done() || again == Some(loop_id);
         let Some(policy) = run_state.policy(loop_id).filter(|_| goes_on) else { continue };
         let asked = match loop_state.task {
             Some(task) => project.store.task_spec(task)?,
-            None => run_state.subject.clone(),
+            None => run_state.subject.as_deref().cloned(),
         };
         check_agents(project, &policy.workflow, &asked.unwrap_or_default())?;
     }
@@ -67,10 +66,10 @@ pub fn check_run(project: &Project, run: RunId, again: Option<&LoopId>, only: &[
 
 /// Checks the parts of a run that have not started yet.
 fn check_pending_parts(project: &Project, run_state: &RunState, only: &[TaskId]) -> Result<(), CliError> {
-    let Some((policy, Policy { workflow, .. })) = run_state.policies.as_ref().filter(|_| !run_state.machine.is_done())
-    else {
+    let Some(policies) = run_state.policies.as_ref().filter(|_| !run_state.machine.is_done()) else {
         return Ok(());
     };
+    let (policy, workflow) = (&policies.run, &policies.workflow.workflow);
     if policy.has_planning || policy.has_final_review {
         let subject = run_state.subject.clone().unwrap_or_default();
         let parts = [workflow.part(&workflow.before), workflow.clone(), workflow.part(&workflow.after)];

@@ -9,13 +9,12 @@ use std::time::Duration;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::settings::Settings;
-use signoff_core::view::{RunRow, RunView, TaskRow, TaskStatus, void_approvals};
+use signoff_core::view::{RunRow, RunState, TaskRow, TaskStatus, void_approvals};
 use signoff_engine::detect;
 use signoff_engine::dispatcher::is_satisfied;
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_engine::layout::{DIRECTORY, Layout};
 use signoff_engine::process;
-use signoff_engine::run_state::RunState;
 use signoff_store::{SqliteOptions, SqliteStore, Store};
 
 use crate::command::iterate;
@@ -85,7 +84,7 @@ impl ReadOnlyProject {
     /// Fails if the run does not exist or has had no final review.
     pub fn check_final_review(&self, run: RunId) -> Result<(), CliError> {
         self.check_run(run)?;
-        let run_state = RunState::from_log(run, &self.store.log(run)?);
+        let run_state = RunState::from_run_log(run, &self.store.log(run)?);
         if run_state.loops.contains_key(&LoopId::final_review()) {
             return Ok(());
         }
@@ -159,7 +158,7 @@ impl ReadOnlyProject {
             let Some((run, loop_id)) = self.store.loop_for_task(TaskId(row.id))? else { continue };
             let view = match runs.entry(run) {
                 Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(vacant) => vacant.insert(RunView::from_log(&self.store.log(run)?)),
+                Entry::Vacant(vacant) => vacant.insert(RunState::from_log(&self.store.log(run)?)),
             };
             let loop_view = view.row(&loop_id);
             row.progress = loop_view.as_ref().and_then(|view| view.progress);

@@ -6,7 +6,7 @@ use std::path::Path;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::{AttemptSlot, Reason};
 use signoff_core::settings::{AgentKind, Settings};
-use signoff_core::view::{RunView, TaskRow};
+use signoff_core::view::{RunState, TaskRow};
 use signoff_core::wire::RecordedFact;
 use signoff_engine::artifact;
 use signoff_engine::git::{BranchTips, Git};
@@ -31,7 +31,7 @@ pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskRepor
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
     };
     let voided = void_approval_note(project, &row);
-    let mut report = TaskReport::from_log(row, &log, &loop_id, artifacts(project, task));
+    let mut report = TaskReport::from_log(row, log, &loop_id, artifacts(project, task));
     report.voided = voided;
     // Show the question under its number in the repository.
     report.question = project.store.questions()?.into_iter().find(|row| row.task_id == Some(task.0));
@@ -39,13 +39,23 @@ pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskRepor
 }
 
 /// Reads the log of a run in chunks and passes each to `apply`. Only one chunk is in memory at a time.
-pub fn for_each_chunk(store: &dyn Store, run: RunId, mut apply: impl FnMut(&[RecordedFact])) -> Result<(), CliError> {
-    let mut last_seq = 0;
+pub fn for_each_chunk(store: &dyn Store, run: RunId, apply: impl FnMut(Vec<RecordedFact>)) -> Result<(), CliError> {
+    for_each_chunk_after(store, run, 0, apply)
+}
+
+/// Like `for_each_chunk`, for the facts after `seq`.
+pub fn for_each_chunk_after(
+    store: &dyn Store,
+    run: RunId,
+    seq: u64,
+    mut apply: impl FnMut(Vec<RecordedFact>),
+) -> Result<(), CliError> {
+    let mut last_seq = seq;
     loop {
         let part = store.log_page(run, last_seq, CHUNK)?;
         let Some(last) = part.last() else { return Ok(()) };
         last_seq = last.seq;
-        apply(&part);
+        apply(part);
     }
 }
 
@@ -104,13 +114,13 @@ pub fn attempt_dir(project: &ReadOnlyProject, (run, loop_id): (RunId, &LoopId), 
     AttemptDir::new(project.layout().attempt(run, loop_id, attempt))
 }
 
-/// Folds the log of a run into its current state.
-pub fn run_view(project: &ReadOnlyProject, run: RunId) -> Result<RunView, CliError> {
-    Ok(RunView::from_log(&project.store.log(run)?))
+/// Computes the state of a run from its log.
+pub fn run_state(project: &ReadOnlyProject, run: RunId) -> Result<RunState, CliError> {
+    Ok(RunState::from_log(&project.store.log(run)?))
 }
 
 /// The running attempts of a loop.
-pub fn running_attempts(view: &RunView, loop_id: &LoopId) -> Vec<AttemptId> {
+pub fn running_attempts(view: &RunState, loop_id: &LoopId) -> Vec<AttemptId> {
     let state = view.loop_state(loop_id);
     state.into_iter().flat_map(|state| state.slots()).filter_map(AttemptSlot::attempt).collect()
 }
@@ -124,7 +134,7 @@ impl AgentKinds {
     }
 
     /// The kind of the agent of an attempt.
-    pub fn kind(&self, view: &RunView, loop_id: &LoopId, attempt: AttemptId) -> Option<AgentKind> {
+    pub fn kind(&self, view: &RunState, loop_id: &LoopId, attempt: AttemptId) -> Option<AgentKind> {
         let name = view.agent(loop_id, attempt)?;
         let known = self.0.as_ref().and_then(|settings| settings.agent(name));
         known.map(|agent| agent.kind).or_else(|| AgentKind::parse(name))

@@ -11,7 +11,7 @@ use std::time::Duration;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
+use signoff_core::view::{QuestionRow, RunState, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Arrangement;
 use signoff_engine::attempt::{self, EngineContext, ReadOnlyGuards, SeenNotes};
@@ -23,7 +23,6 @@ use signoff_engine::landing::LatestLandings;
 use signoff_engine::notify::Presence;
 use signoff_engine::process::{SupervisorLauncher, processor_time};
 use signoff_engine::reports::ReportRegistry;
-use signoff_engine::run_state::RunState;
 use signoff_engine::tracker::TrackerOptions;
 use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
@@ -341,7 +340,7 @@ impl RunResult {
 
     /// Whether the final review of a run ended without an approval. That needs the user even if every task is approved.
     fn final_review_left_open(&self, run: RunId) -> Result<bool, CliError> {
-        let run_state = RunState::from_log(run, &self.store.log(run)?);
+        let run_state = RunState::from_run_log(run, &self.store.log(run)?);
         let whole = run_state.loops.get(&LoopId::final_review());
         Ok(whole.is_some_and(|whole| whole.machine.approved_commit().is_none()))
     }

@@ -31,8 +31,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::view::TaskRow;
-use signoff_core::wire::RecordedFact;
+use signoff_core::view::{TaskRow, Transition};
 use signoff_engine::notify::TerminalWriter;
 use signoff_term::tui::{InboxHints, Theme, Tui, TuiData, TuiMode, TuiRequest};
 
@@ -41,8 +40,8 @@ use self::signals::TerminalSignal;
 use crate::console::Console;
 use crate::host;
 
-/// Maximum number of facts per message. A frame may be drawn between two messages.
-const MAX_FACTS: usize = 1000;
+/// Maximum number of events per message. A frame may be drawn between two messages.
+pub const MAX_TRANSITIONS: usize = 1000;
 
 /// Maximum length of an agent's line in characters; no screen shows more.
 const MAX_LINE: usize = 2000;
@@ -52,7 +51,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A message to the drawing thread.
 enum ScreenMessage {
-    Facts(Vec<RecordedFact>),
+    /// New events, with a token that is dropped when the message is consumed.
+    Transitions(Vec<Transition>, Arc<()>),
     AgentLine {
         run: RunId,
         loop_id: LoopId,
@@ -106,14 +106,10 @@ pub trait RequestHandler: Send {
 pub struct ScreenSender(Sender<ScreenMessage>);
 
 impl ScreenSender {
-    /// New facts, in order.
-    pub fn facts(&self, facts: Vec<RecordedFact>) {
-        let mut rest = facts;
-        while rest.len() > MAX_FACTS {
-            let next = rest.split_off(MAX_FACTS);
-            self.send(ScreenMessage::Facts(std::mem::replace(&mut rest, next)));
-        }
-        self.send(ScreenMessage::Facts(rest));
+    /// New events, in order. The screen drops its clone of `pending` when it has consumed them: a sender of a long log
+    /// waits for that, because transitions need more memory than the log.
+    pub fn transitions(&self, transitions: Vec<Transition>, pending: &Arc<()>) {
+        self.send(ScreenMessage::Transitions(transitions, pending.clone()));
     }
 
     /// A line of an agent's output. The screen drops its clone of `pending` when it has consumed the line.

@@ -6,6 +6,8 @@ mod line_output;
 
 pub use line_output::LineOutput;
 
+use std::sync::Arc;
+
 use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
 use signoff_term::json;
 use signoff_term::line::Naming;
@@ -41,18 +43,19 @@ impl Renderer for RunRenderer {
             forward(screen, notice);
         }
         match notice {
-            DispatcherNotice::Recorded(recorded) if self.console.json_events => {
-                self.console.progress(&format!("{}\n", json::event(recorded)));
+            DispatcherNotice::Recorded(transition) if self.console.json_events => {
+                self.console.progress(&format!("{}\n", json::event(&transition.event)));
             }
-            DispatcherNotice::Recorded(recorded) => {
-                let lines = self.lines.apply(recorded);
+            DispatcherNotice::Recorded(transition) => {
+                let lines = self.lines.apply(transition);
                 self.print(&lines);
             }
+            DispatcherNotice::Replayed(transition) => self.lines.replay(transition),
             DispatcherNotice::OutputLine { .. } => {}
             DispatcherNotice::Note(note) => self.console.note(note),
             DispatcherNotice::Stopping => self.lines.end_soon(),
-            DispatcherNotice::Resumed { run, log } => {
-                let lines = self.lines.catch_up(*run, log);
+            DispatcherNotice::Resumed { run } => {
+                let lines = self.lines.caught_up(*run);
                 if !self.console.json_events {
                     self.print(&lines);
                 }
@@ -65,8 +68,10 @@ impl Renderer for RunRenderer {
 fn forward(screen: &Screen, notice: &DispatcherNotice<'_>) {
     let sender = screen.sender();
     match notice {
-        DispatcherNotice::Recorded(recorded) => sender.facts(vec![(*recorded).clone()]),
-        DispatcherNotice::Resumed { log, .. } => sender.facts(log.to_vec()),
+        DispatcherNotice::Recorded(transition) | DispatcherNotice::Replayed(transition) => {
+            sender.transitions(vec![(*transition).clone()], &Arc::default());
+        }
+        DispatcherNotice::Resumed { .. } => {}
         DispatcherNotice::OutputLine { run, loop_id, attempt, line, backpressure: unheard } => {
             sender.agent_line((*run, loop_id), *attempt, line, unheard);
         }

@@ -332,6 +332,11 @@ impl Loop {
         matches!(self.stage, Stage::Done(_))
     }
 
+    /// The loop's own number of its open question.
+    pub fn open_question(&self) -> Option<QuestionId> {
+        if let Stage::Waiting { question, .. } = &self.stage { Some(question.id) } else { None }
+    }
+
     /// Whether the loop can still be cancelled.
     pub fn can_be_cancelled(&self) -> bool {
         let Stage::Done(ending) = &self.stage else { return true };

@@ -1,7 +1,5 @@
 //! Exports the state of an iteration from its log.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use super::{
@@ -9,11 +7,12 @@ use super::{
     truncate_to_seconds,
 };
 use crate::ids::LoopId;
-use crate::machine::{self, Ending, Event, GateEnd, Loop, Outcome, Policy, Position, Stage};
+use crate::machine::{Ending, Event, GateEnd, Loop, Outcome, Policy, Position, Stage};
 use crate::policy::OnFailure;
 use crate::review::FailThreshold;
 use crate::task::TaskSpec;
-use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
+use crate::view::{LoopTransition, RunState, Transition};
+use crate::wire::{Fact, LoopFact, RecordedFact};
 use crate::workflow::{Phase, Workflow};
 
 /// A loop without an exportable state: the phases of its workflow are not numbered.
@@ -35,15 +34,22 @@ pub fn export<'a>(
         fold.iterations.clone_from(&taken_over.state.iterations);
         fold.started_at = taken_over.state.started_at;
     }
+    let mut run = RunState::default();
     for recorded in log {
-        fold.apply(recorded, loop_id);
+        if let Fact::Loop(other, _) = &recorded.fact
+            && other != loop_id
+        {
+            continue;
+        }
+        fold.apply(&run.apply(recorded.clone()));
     }
+    fold.policy = run.policy(loop_id).cloned();
     fold.into_state(spec)
 }
 
 #[derive(Default)]
 struct ExportState {
-    policy: Option<Arc<Policy>>,
+    policy: Option<Policy>,
     state: Loop,
     /// Whether the loop has started.
     begun: bool,
@@ -53,32 +59,15 @@ struct ExportState {
 }
 
 impl ExportState {
-    fn apply(&mut self, recorded: &RecordedFact, loop_id: &LoopId) {
-        match &recorded.fact {
-            Fact::Run(RunFact::Opened { workflow, .. }) => self.policy = Some(Arc::new((**workflow).clone())),
-            Fact::Loop(own, fact) if own == loop_id => self.apply_loop_fact(fact, recorded.at),
-            Fact::Run(RunFact::Specified { .. } | RunFact::Transitioned(_)) | Fact::Task(..) | Fact::Loop(..) => {}
+    fn apply(&mut self, transition: &Transition) {
+        let at = transition.event.at;
+        if let Fact::Loop(_, LoopFact::Added { .. }) = &transition.event.fact
+            && self.iterations.is_empty()
+        {
+            self.start_iteration(at);
         }
-    }
-
-    fn apply_loop_fact(&mut self, fact: &LoopFact, at: Timestamp) {
-        match fact {
-            LoopFact::Added { .. } if self.iterations.is_empty() => self.start_iteration(at),
-            LoopFact::PolicySet { policy } => self.policy = Some(Arc::new((**policy).clone())),
-            LoopFact::Transitioned(event) => {
-                if let Some(policy) = self.policy.clone() {
-                    self.apply_event(event, at, &policy);
-                }
-            }
-            LoopFact::Added { .. }
-            | LoopFact::WorkspaceCreated { .. }
-            | LoopFact::AttemptStarted { .. }
-            | LoopFact::CheckpointReviewed { .. }
-            | LoopFact::Answered { .. }
-            | LoopFact::Used { .. }
-            | LoopFact::Session { .. }
-            | LoopFact::Said { .. }
-            | LoopFact::Noted { .. } => {}
+        if let Some(step) = transition.loop_transition() {
+            self.apply_event(&step, at);
         }
     }
 
@@ -87,9 +76,10 @@ impl ExportState {
         self.iterations = vec![Iteration::new(1, at)];
     }
 
-    fn apply_event(&mut self, event: &Event, at: Timestamp, policy: &Policy) {
-        let (was, cycle) = (self.state.at, self.state.tally.cycle);
-        machine::apply(&mut self.state, event.clone(), policy);
+    fn apply_event(&mut self, step: &LoopTransition, at: Timestamp) {
+        let LoopTransition { before, event, after, policy, .. } = step;
+        let (was, cycle) = (before.at, before.tally.cycle);
+        self.state = (*after).clone();
         if self.begun {
             self.update_issues(was, cycle, &policy.workflow);
             if self.state.at.pass > was.pass {

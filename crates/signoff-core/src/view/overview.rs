@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
-use super::RunView;
+use super::RunState;
 use crate::group::{LoopStatus, Run, RunStage};
 use crate::ids::{LoopId, RunId, TaskId};
 use crate::machine::{Outcome, Reason};
@@ -12,7 +12,7 @@ use crate::review::Usage;
 /// The progress of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunOverview {
-    pub run: Option<RunId>,
+    pub run: RunId,
     pub stage: RunStage,
     /// The number of groups, if its tasks are worked in groups.
     pub groups: Option<usize>,
@@ -52,7 +52,7 @@ pub struct Blocker {
 }
 
 impl RunOverview {
-    pub(super) fn new(view: &RunView, machine: &Run) -> Self {
+    pub(super) fn new(view: &RunState, machine: &Run) -> Self {
         let by = if let RunStage::Blocked { by, .. } = &machine.stage { by.as_slice() } else { &[] };
         let landing = machine.landing.as_ref().and_then(|loop_id| view.row(loop_id)?.task);
         Self {
@@ -70,7 +70,7 @@ impl RunOverview {
 }
 
 impl Blocker {
-    fn new(view: &RunView, loop_id: &LoopId) -> Self {
+    fn new(view: &RunState, loop_id: &LoopId) -> Self {
         let row = view.row(loop_id);
         let (task, reason) = row.map(|row| (row.task, row.reason)).unwrap_or_default();
         Self { id: loop_id.clone(), task, reason }

@@ -5,7 +5,7 @@ use signoff_core::group::{self, LoopStatus, RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::LoopId;
 use signoff_core::ledger::LedgerEntry;
 use signoff_core::machine::{self, Event, Job, JobKind, Loop, Outcome, PauseReason, Stage, WorkReport};
-use signoff_core::view::RunView;
+use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact, from_json, to_json};
 
 use crate::group::drive::{Drive, Next};
@@ -33,7 +33,7 @@ proptest! {
         let mut policy = say::small(preset);
         policy.workflow.checkpoint_interval = policy.workflow.checkpoint_interval.map(|_| interval);
         let mut drive = Drive::new(policy, jobs);
-        let mut view = RunView::default();
+        let mut view = RunState::default();
         let mut shown = 0;
         for turn in 0.. {
             let nexts = drive.nexts(&groups);
@@ -49,13 +49,13 @@ proptest! {
             both_machines_agree(&drive);
             nothing_lands_with_a_blocking_finding(&drive);
             for recorded in &drive.log[shown..] {
-                view.apply(recorded);
+                view.replay(recorded);
             }
             shown = drive.log.len();
         }
         prop_assert!(drive.is_over(), "stuck: {:?} {:?}", drive.run, drive.loops);
         the_run_outcome_follows_from_its_loops(&drive);
-        prop_assert_eq!(&view, &RunView::from_log(&drive.log));
+        prop_assert_eq!(&view, &RunState::from_log(&drive.log));
         the_log_round_trips_through_json(&drive);
     }
 }

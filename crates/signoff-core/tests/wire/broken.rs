@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use signoff_core::view::RunView;
+use signoff_core::view::RunState;
 use signoff_core::wire::{from_json, to_json};
 
 use crate::wire::examples;
@@ -137,8 +137,8 @@ proptest! {
         replace(&mut value, &mut place, &with);
         if let Ok(recorded) = from_json(&value) {
             prop_assert_eq!(from_json(&to_json(&recorded)), Ok(recorded.clone()));
-            let mut view = RunView::from_log(&all[..1]);
-            view.apply(&recorded);
+            let mut view = RunState::from_log(&all[..1]);
+            view.replay(&recorded);
             prop_assert!(view.rows().len() <= 1);
         }
     }

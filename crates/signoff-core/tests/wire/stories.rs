@@ -10,7 +10,7 @@ use signoff_core::machine::{
     Policy, WorkReport, outstanding,
 };
 use signoff_core::review::{Finding, Review, ReviewerKind, Usage, Verdict};
-use signoff_core::view::{LoopRow, RunView};
+use signoff_core::view::{LoopRow, RunState};
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 
@@ -29,14 +29,14 @@ fn policy(name: &str) -> Policy {
 /// A growing log, with the rows of the view after each fact.
 struct Story {
     log: Vec<RecordedFact>,
-    view: RunView,
+    view: RunState,
     rows: Vec<String>,
     badges: BTreeSet<&'static str>,
 }
 
 impl Story {
     fn of(policy: Policy) -> Self {
-        let view = RunView::default();
+        let view = RunState::default();
         let mut story = Self { log: Vec::new(), view, rows: Vec::new(), badges: BTreeSet::new() };
         let run_policy = RunPolicy::new(&policy.workflow, 2);
         story.take("opened", Fact::Run(RunFact::Opened { policy: run_policy, workflow: Box::new(policy) }));
@@ -47,7 +47,7 @@ impl Story {
         let seq = self.log.len() as u64 + 1;
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs(seq as i64);
         self.log.push(RecordedFact { run: RunId(1), seq, at, fact });
-        self.view.apply(&self.log[self.log.len() - 1]);
+        self.view.replay(&self.log[self.log.len() - 1]);
         let rows = self.view.rows();
         self.badges.extend(rows.iter().map(|row| row.badge.as_str()));
         let rows: Vec<_> = rows.iter().map(line).collect();
@@ -88,7 +88,7 @@ impl Story {
     }
 
     fn transcript(self) -> String {
-        assert_eq!(self.view, RunView::from_log(&self.log));
+        assert_eq!(self.view, RunState::from_log(&self.log));
         self.rows.join("\n")
     }
 }

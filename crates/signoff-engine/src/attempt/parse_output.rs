@@ -10,6 +10,7 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, Denie
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::machine::AttemptFailure;
 use signoff_core::rate_limit::RateLimited;
+use signoff_core::view::AttemptStart;
 
 use super::finish::{exit_failure, failed_end, read_start};
 use super::{AttemptEnd, EngineContext, rate_limit};
@@ -19,7 +20,6 @@ use crate::attempt_spec::AttemptSpec;
 use crate::clock;
 use crate::error::EngineError;
 use crate::process::{AttemptDir, ProcessExit, ProcessResult};
-use crate::run_state::AttemptStart;
 
 /// Maximum length of a line: no answer may be longer.
 const LONGEST: u64 = 2 * MAX_BYTES as u64;

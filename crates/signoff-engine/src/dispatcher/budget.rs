@@ -6,6 +6,7 @@ use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::Event;
 use signoff_core::policy::{Budget, CapReached, Caps, Reservation};
 use signoff_core::review::Usage;
+use signoff_core::view::LoopState;
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::launch_queue::LaunchDecision;
@@ -13,7 +14,6 @@ use super::{ActiveRun, Dispatcher};
 use crate::clock;
 use crate::error::EngineError;
 use crate::executor::AttemptKey;
-use crate::run_state::LoopState;
 
 /// Usage is checked once in this number of ticks, about every second.
 const TICKS_PER_CHECK: u32 = 5;
@@ -47,7 +47,7 @@ impl Dispatcher<'_> {
         let limits = self.ctx.settings.limits();
         let reserve = limits.reserve_micro_usd;
         let own = BudgetScope { active, loops: loops_of_task(active, loop_id), caps: &limits.task, reserve };
-        let whole = BudgetScope { active, loops: active.state.loops.iter().collect(), caps: &limits.run, reserve };
+        let whole = BudgetScope { active, loops: all_loops(active), caps: &limits.run, reserve };
         match (own.room(role), whole.room(role)) {
             (LaunchDecision::Refused(why), _) => LaunchDecision::Refused(why),
             (_, LaunchDecision::Refused(why)) => LaunchDecision::Refused(format!("in the whole run {why}")),
@@ -112,11 +112,11 @@ impl Dispatcher<'_> {
         let Some(active) = self.runs.get(&run) else { return Vec::new() };
         let (limits, now) = (self.ctx.settings.limits(), clock::now());
         let reserve = limits.reserve_micro_usd;
-        let whole = BudgetScope { active, loops: active.state.loops.iter().collect(), caps: &limits.run, reserve };
+        let whole = BudgetScope { active, loops: all_loops(active), caps: &limits.run, reserve };
         let whole = whole.reached(now).map(|why| format!("in the whole run {why}"));
         let mut reached = Vec::new();
         for (loop_id, loop_state) in &active.state.loops {
-            let alone = BudgetScope { active, loops: vec![(loop_id, loop_state)], caps: &limits.task, reserve };
+            let alone = BudgetScope { active, loops: vec![(loop_id, &**loop_state)], caps: &limits.task, reserve };
             if !alone.agents().into_iter().any(|(loop_state, attempt)| loop_state.machine.runs(attempt)) {
                 continue;
             }
@@ -147,7 +147,11 @@ impl Dispatcher<'_> {
 /// The loop of a task and its checkpoint reviews, which share the task's caps.
 fn loops_of_task<'a>(active: &'a ActiveRun, loop_id: &LoopId) -> Vec<(&'a LoopId, &'a LoopState)> {
     let task = loop_id.budget_owner();
-    active.state.loops.iter().filter(|(other, _)| other.budget_owner() == task).collect()
+    all_loops(active).into_iter().filter(|(other, _)| other.budget_owner() == task).collect()
+}
+
+fn all_loops(active: &ActiveRun) -> Vec<(&LoopId, &LoopState)> {
+    active.state.loops.iter().map(|(loop_id, loop_state)| (loop_id, &**loop_state)).collect()
 }
 
 /// Loops that share caps.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use signoff_core::group::RunEffect;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
@@ -9,7 +10,7 @@ use signoff_core::machine::{Effect, Event, Job, JobActor, JobKind, Loop, PauseRe
 use signoff_core::session::Sessions;
 use signoff_core::settings::JobPlace;
 use signoff_core::task::TaskSpec;
-use signoff_core::view::TaskStatus;
+use signoff_core::view::{LoopState, RunState, TaskStatus};
 use signoff_core::wire::{Launch, LoopFact};
 use signoff_core::workflow::Landing;
 
@@ -20,7 +21,6 @@ use crate::attempt_spec::{AttemptSpec, RunPart, SiblingLoop};
 use crate::clock;
 use crate::error::EngineError;
 use crate::executor::{AttemptKey, AttemptSink};
-use crate::run_state::{LoopState, RunState};
 use crate::{attempt, failpoint, tracker, workspace};
 
 impl Dispatcher<'_> {
@@ -154,9 +154,9 @@ impl Dispatcher<'_> {
         let looked_at = loop_id.checkpoint_target().map(|(of, _)| of);
         let loop_state = run_state.loops.get(looked_at.as_ref().unwrap_or(loop_id));
         let Some(task) = loop_state.and_then(|loop_state| loop_state.task) else {
-            return run_state.subject.clone().or_else(|| self.ctx.subject.clone());
+            return run_state.subject.as_deref().cloned().or_else(|| self.ctx.subject.clone());
         };
-        run_state.specs.get(&task).cloned().or_else(|| self.store.task_spec(task).ok().flatten())
+        run_state.specs.get(&task).map(|spec| (**spec).clone()).or_else(|| self.store.task_spec(task).ok().flatten())
     }
 
     /// The attempt starts in these effects, as they are recorded.
@@ -380,7 +380,7 @@ fn agents_at_work(active: &ActiveRun) -> usize {
 
 /// The other loops of a run, as described in prompts.
 fn sibling_loops(run_state: &RunState, this: &LoopId) -> Vec<SiblingLoop> {
-    let neighbour = |(loop_id, loop_state): (&LoopId, &LoopState)| SiblingLoop {
+    let neighbour = |(loop_id, loop_state): (&LoopId, &Arc<LoopState>)| SiblingLoop {
         name: loop_id.to_string(),
         status: TaskStatus::for_other_loops(&loop_state.machine),
         title: loop_state.title.clone(),

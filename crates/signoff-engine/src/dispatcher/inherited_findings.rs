@@ -1,14 +1,15 @@
 //! Findings that a task inherits from earlier tasks on the same branch.
 
+use std::sync::Arc;
+
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::ledger::Ledger;
 use signoff_core::machine::Event;
-use signoff_core::view::TaskRow;
+use signoff_core::view::{LoopState, RunState, TaskRow};
 use signoff_core::wire::LoopFact;
 
 use super::Dispatcher;
 use crate::error::EngineError;
-use crate::run_state::{LoopState, RunState};
 
 impl Dispatcher<'_> {
     /// The open and disputed findings of those tasks.
@@ -26,7 +27,7 @@ impl Dispatcher<'_> {
     }
 
     /// The started tasks on the branch of a task, except `own`.
-    fn loops_on_branch(&self, root: TaskId, own: Option<TaskId>) -> Result<Vec<(TaskId, LoopState)>, EngineError> {
+    fn loops_on_branch(&self, root: TaskId, own: Option<TaskId>) -> Result<Vec<(TaskId, Arc<LoopState>)>, EngineError> {
         let is_on_it = |row: &TaskRow| row.id == root.0 || row.continues == Some(root.0);
         let mut found = Vec::new();
         for row in self.store.tasks()?.iter().filter(|row| is_on_it(row)) {
@@ -34,7 +35,7 @@ impl Dispatcher<'_> {
             let Some((run, loop_id)) = self.store.loop_for_task(task)?.filter(|_| own != Some(task)) else {
                 continue;
             };
-            let mut run_state = RunState::from_log(run, &self.store.log(run)?);
+            let mut run_state = RunState::from_run_log(run, &self.store.log(run)?);
             let loop_state = run_state.loops.remove(&loop_id).filter(|loop_state| loop_state.started.is_some());
             found.extend(loop_state.map(|loop_state| (task, loop_state)));
         }

@@ -8,22 +8,21 @@ use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId, Tree};
 use signoff_core::machine;
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::RecordedFact;
+use signoff_core::view::{Transition, Workspace};
 
 use crate::attempt::AttemptReport;
 use crate::error::EngineError;
 use crate::process::StopHandle;
-use crate::run_state::Workspace;
 
 /// What is shown to the user during a drive.
 #[derive(Debug)]
 pub enum DispatcherNotice<'a> {
-    Recorded(&'a RecordedFact),
-    /// A run is resumed; contains the facts recorded before.
-    Resumed {
-        run: RunId,
-        log: &'a [RecordedFact],
-    },
+    /// A fact is recorded and applied.
+    Recorded(&'a Transition),
+    /// An earlier fact of a run that is being resumed. The store is busy until `Resumed`: do not call it.
+    Replayed(&'a Transition),
+    /// A run is resumed: all of its earlier facts were shown.
+    Resumed { run: RunId },
     /// A line of an agent's output. It is not recorded: the transcript contains it.
     OutputLine {
         run: RunId,

@@ -1,11 +1,11 @@
 //! Removes the worktrees of parallel fixes when they are not needed any more.
 
 use signoff_core::ids::{LoopId, RunId};
+use signoff_core::view::Workspace;
 use signoff_core::wire::{Fact, LoopFact};
 
 use super::{Dispatcher, DispatcherNotice};
 use crate::error::EngineError;
-use crate::run_state::Workspace;
 use crate::workspace::parallel_fixes::{ParallelNeed, allows_parallel_fixes};
 
 impl Dispatcher<'_> {

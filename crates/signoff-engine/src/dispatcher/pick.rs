@@ -1,6 +1,7 @@
 //! Picks the next tasks of the queue or the tracker.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use signoff_core::group::{self, Picking, Run, RunEffect, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
@@ -68,7 +69,7 @@ impl Dispatcher<'_> {
             }
         };
         if let Some(active) = self.runs.get_mut(&run) {
-            active.state.specs.extend(specs);
+            active.state.specs.extend(specs.into_iter().map(|(task, spec)| (task, Arc::new(spec))));
         }
         if self.runs[&run].state.machine.picks > 0 {
             self.deferred.insert(run);

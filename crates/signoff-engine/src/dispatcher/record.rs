@@ -1,9 +1,12 @@
 //! Records facts before their effects start.
 
+use std::sync::Arc;
+
 use signoff_core::group::{self, LoopStatus, RunEvent};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::{self, Event, Stage};
 use signoff_core::review::Finding;
+use signoff_core::view::{LoopState, ReviewRound};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 
 use super::{Dispatcher, DispatcherNotice, PendingEffect};
@@ -12,7 +15,6 @@ use crate::attempt_spec::{ArtifactSubject, artifact_name};
 use crate::clock;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::run_state::LoopState;
 
 impl Dispatcher<'_> {
     /// Records an event of a loop and queues its effects.
@@ -107,7 +109,7 @@ impl Dispatcher<'_> {
         if loop_id.is_run_level() || !run_state.loops.get(loop_id)?.machine.is_incomplete_end(event) {
             return None;
         }
-        let since = |(loop_id, loop_state): (&LoopId, &LoopState)| {
+        let since = |(loop_id, loop_state): (&LoopId, &Arc<LoopState>)| {
             (loop_id.clone(), loop_state.machine.attempts_since_checkpoint())
         };
         let tasks = run_state.loops.iter().filter(|(loop_id, _)| !loop_id.is_run_level());
@@ -118,7 +120,7 @@ impl Dispatcher<'_> {
     pub(super) fn release_worktree(&mut self, run: RunId, loop_id: &LoopId) {
         let Some(active) = self.runs.get_mut(&run) else { return };
         let ended = |loop_state: &LoopState| matches!(loop_state.machine.stage, Stage::Done(_) | Stage::Waiting { .. });
-        let idle = active.state.loops.get(loop_id).is_some_and(ended);
+        let idle = active.state.loops.get(loop_id).is_some_and(|loop_state| ended(loop_state));
         if idle && !active.running.keys().any(|(other, _)| other == loop_id) {
             active.locks.remove(loop_id);
         }
@@ -138,15 +140,14 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Appends facts to the log, then applies and shows them.
+    /// Appends facts to the log, and shows them. The store applies them to the state of the run.
     pub(super) fn append(&mut self, run: RunId, facts: Vec<Fact>) -> Result<(), EngineError> {
         let Some(active) = self.runs.get_mut(&run) else { return Ok(()) };
         failpoint::pass("append");
-        let recorded = self.store.append(&active.lease, clock::now(), &facts)?;
+        let transitions = self.store.append_to(&mut active.state, &active.lease, clock::now(), &facts)?;
         failpoint::pass("appended");
-        for one in &recorded {
-            active.state.apply(one);
-            self.renderer.show(&DispatcherNotice::Recorded(one));
+        for transition in &transitions {
+            self.renderer.show(&DispatcherNotice::Recorded(transition));
         }
         Ok(())
     }
@@ -156,7 +157,7 @@ impl Dispatcher<'_> {
         &self,
         run: RunId,
         loop_id: &LoopId,
-        round: &crate::run_state::ReviewRound,
+        round: &ReviewRound,
         still_open: Vec<Finding>,
     ) -> Result<(), EngineError> {
         let active = &self.runs[&run];

@@ -13,6 +13,7 @@ use signoff_core::review::{Finding, Review, Severity, Verdict};
 use signoff_core::settings::ExpectedReviews;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::task::TaskSpec;
+use signoff_core::view::{LoopState, RunState};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
 
@@ -21,7 +22,6 @@ use crate::error::EngineError;
 use crate::executor::RunLandingSink;
 use crate::landing;
 use crate::process::StopHandle;
-use crate::run_state::{LoopState, RunState};
 use crate::start_run;
 
 impl Dispatcher<'_> {
@@ -64,7 +64,7 @@ impl Dispatcher<'_> {
     /// The workflow of a loop; the run's workflow for a part that has not started.
     fn workflow(&self, run: RunId, loop_id: &LoopId) -> Option<Workflow> {
         let run_state = &self.runs.get(&run)?.state;
-        let of_run = || run_state.policies.as_ref().map(|(_, policy)| policy);
+        let of_run = || run_state.policies.as_ref().map(|policies| &policies.workflow);
         let policy = if loop_id.is_run_level() { of_run() } else { run_state.policy(loop_id) };
         policy.map(|policy| policy.workflow.clone())
     }
@@ -136,8 +136,8 @@ impl Dispatcher<'_> {
         let order: Vec<&String> = loop_state.groups.iter().flatten().collect();
         let numbers: BTreeMap<&str, TaskId> =
             order.iter().map(|id| id.as_str()).zip(self.store.reserve_tasks(order.len())?).collect();
-        let Some((_, policy)) = &self.runs[&run].state.policies else { return Ok(Vec::new()) };
-        let expected = ExpectedReviews::from_workflow(&policy.workflow);
+        let Some(policies) = &self.runs[&run].state.policies else { return Ok(Vec::new()) };
+        let expected = ExpectedReviews::from_workflow(&policies.workflow.workflow);
         let mut facts = Vec::new();
         let known = |id: &&String| loop_state.tasks.iter().find(|task| task.id == **id);
         for planned in order.iter().filter_map(known) {

@@ -11,8 +11,8 @@ use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::landing::{self, LandingProgress};
 use crate::process::{self, AttemptDir, CrashOutcome, ProcessResult};
-use crate::run_state::{AttemptStart, RunState};
 use crate::{combine, workspace};
+use signoff_core::view::{AttemptStart, RunState};
 
 /// Runs agents under supervisors, and landings and merges of fixes in this process.
 pub struct LocalExecutor {

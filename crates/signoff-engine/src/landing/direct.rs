@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 
 use signoff_core::ids::{Commit, RunId};
+use signoff_core::view::RunState;
 use signoff_core::workflow::{Arrangement, Landing};
 
 use super::LandingAttempt;
@@ -16,7 +17,6 @@ use crate::check_off;
 use crate::error::EngineError;
 use crate::git::{GitError, Repository, Uncommitted};
 use crate::remove_tree;
-use crate::run_state::RunState;
 
 /// A commit that lands on the default branch.
 #[derive(Debug, Clone)]

@@ -12,14 +12,13 @@ use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Outcome, Stage};
 use signoff_core::settings::LandingMethod;
 use signoff_core::source::{self, CheckboxMark};
-use signoff_core::view::{TaskRow, is_run_branch};
+use signoff_core::view::{LoopState, RunState, TaskRow, is_run_branch};
 use signoff_store::Store;
 
 use super::run_branch;
 use crate::attempt::EngineContext;
 use crate::error::EngineError;
 use crate::git::{Lineage, Repository};
-use crate::run_state::{LoopState, RunState};
 
 /// Where approvals and commits are looked up.
 #[derive(Clone, Copy)]
@@ -128,7 +127,7 @@ fn check_final_reviews(
         if !is_waiting && !tip.is_some_and(|tip| coming.contains(&tip)) {
             continue;
         }
-        let run_state = RunState::from_log(run, &records.store.log(run)?);
+        let run_state = RunState::from_run_log(run, &records.store.log(run)?);
         let mut tips = run_state.loops.values().filter_map(|loop_state| loop_state.machine.signed_off_commit());
         if tips.any(|tip| coming.contains(tip))
             && let Some(refusal) = run_branch::final_review_refusal(&run_state)
@@ -295,7 +294,7 @@ impl<'a> Coverage<'a> {
         let runs = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).map(RunId).chain([own]);
         let mut boards = BTreeMap::new();
         for run in runs.collect::<BTreeSet<_>>() {
-            boards.insert(run, RunState::from_log(run, &self.records.store.log(run)?));
+            boards.insert(run, RunState::from_run_log(run, &self.records.store.log(run)?));
         }
         Ok(boards)
     }
@@ -309,7 +308,7 @@ impl<'a> Coverage<'a> {
             .flat_map(|run_state| run_state.loops.values())
             .filter(|loop_state| loop_state.task.is_some());
         let known = self.ranges.len();
-        self.ranges.extend(tasks.filter_map(ApprovedRange::for_loop));
+        self.ranges.extend(tasks.filter_map(|loop_state| ApprovedRange::for_loop(loop_state)));
         let wholes: Vec<ApprovedRange> = boards.values().filter_map(whole).collect();
         let refused = unapproved(boards, is_rejected);
         let more = refused.values().chain(&wholes);
@@ -345,5 +344,5 @@ fn unapproved(
         Some((task, ApprovedRange { base: place.base.clone(), tip: loop_state.machine.head.commit.clone() }))
     };
     let all = boards.values().flat_map(|run_state| run_state.loops.values());
-    all.filter(|loop_state| which(loop_state)).filter_map(range).collect()
+    all.filter(|loop_state| which(loop_state)).filter_map(|loop_state| range(loop_state)).collect()
 }

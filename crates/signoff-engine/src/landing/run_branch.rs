@@ -7,13 +7,13 @@ use signoff_core::ids::{Commit, LoopId, RunId};
 use signoff_core::machine::{RetryAction, Stage};
 use signoff_core::review::FailThreshold;
 use signoff_core::settings::LandingMethod;
+use signoff_core::view::RunState;
 use signoff_core::workflow::Landing;
 
 use super::review_coverage::{self, ApprovedRange};
 use super::short;
 use crate::error::EngineError;
 use crate::git::{CommitPatch, GitError, LandTarget, Merge, MoveOutcome, PatchDigest, Repository};
-use crate::run_state::RunState;
 
 /// The commits that belong to a run.
 #[derive(Debug, Clone, Copy)]
@@ -84,9 +84,9 @@ pub fn approved_commit(repository: &Repository, run_state: &RunState) -> Result<
             false => "`signoff status` shows how far it is; `signoff merge ID` brings in one task".to_owned(),
         },
     })?;
-    let all: Vec<Commit> = run_state.landed.values().cloned().collect();
+    let all: Vec<Commit> = run_state.landed().map(|(_, landed)| landed.clone()).collect();
     let missing = repository.missing_from(commit.as_str(), &all)?;
-    match run_state.landed.iter().find(|(_, landed)| missing.contains(landed)) {
+    match run_state.landed().find(|(_, landed)| missing.contains(landed)) {
         None => Ok(commit),
         Some((task, landed)) => Err(EngineError::NotLanded {
             message: format!("task {task} landed on {branch} as {landed}, and what was approved of run {run} lacks it"),
@@ -119,7 +119,8 @@ fn last_approved(run_state: &RunState) -> Option<Commit> {
 /// The range that the final review approved, if no task was rejected.
 pub fn approved_range(run_state: &RunState) -> Option<ApprovedRange> {
     let whole = run_state.loops.get(&LoopId::final_review())?;
-    if run_state.loops.values().any(review_coverage::is_rejected) { None } else { ApprovedRange::for_loop(whole) }
+    let is_rejected = run_state.loops.values().any(|loop_state| review_coverage::is_rejected(loop_state));
+    if is_rejected { None } else { ApprovedRange::for_loop(whole) }
 }
 
 /// Makes sure that a run's branch contains everything that landed on it, since it may have been moved. Returns a note

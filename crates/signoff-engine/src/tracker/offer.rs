@@ -6,14 +6,13 @@ use signoff_core::group::RunEvent;
 use signoff_core::ids::TaskId;
 use signoff_core::source::{SourceState, TaskFile};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::TaskStatus;
+use signoff_core::view::{RunState, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_store::Store;
 
 use super::{BEADS, Tracker, ready};
 use crate::dispatcher::is_satisfied;
 use crate::error::EngineError;
-use crate::run_state::RunState;
 use crate::workspace::WorkspaceRequest;
 
 /// The tracker's answer, compared with the store.
@@ -99,7 +98,7 @@ fn is_open_again(tracker: &Tracker, store: &dyn Store, id: &str, by: TaskId) -> 
 fn is_closed(store: &dyn Store, task: TaskId) -> Result<bool, EngineError> {
     let Some((run, loop_id)) = store.loop_for_task(task)? else { return Ok(false) };
     let log = store.log(run)?;
-    if RunState::from_log(run, &log).machine.unclosed.contains(&loop_id) {
+    if RunState::from_run_log(run, &log).machine.unclosed.contains(&loop_id) {
         return Ok(false);
     }
     let closed = Fact::Run(RunFact::Transitioned(RunEvent::TaskClosed { loop_id }));

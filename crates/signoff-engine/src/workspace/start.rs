@@ -1,13 +1,12 @@
 //! Selects the commit that a task starts at.
 
 use signoff_core::ids::{Commit, TaskId};
-use signoff_core::view::TaskRow;
+use signoff_core::view::{RunState, TaskRow};
 
 use super::{WorkspaceRequest, approved};
 use crate::attempt::EngineContext;
 use crate::dispatcher::is_satisfied;
 use crate::error::EngineError;
-use crate::run_state::RunState;
 use signoff_store::Store;
 
 /// The final commit of a task that another task depends on.
@@ -111,7 +110,7 @@ fn end(ctx: &EngineContext, store: &dyn Store, task: TaskId) -> Result<Option<Co
 /// The last recorded commit of a task.
 fn recorded(store: &dyn Store, task: TaskId) -> Result<Option<Commit>, EngineError> {
     let Some((run, loop_id)) = store.loop_for_task(task)? else { return Ok(None) };
-    let run_state = RunState::from_log(run, &store.log(run)?);
+    let run_state = RunState::from_run_log(run, &store.log(run)?);
     let placed = run_state.loops.get(&loop_id).filter(|loop_state| loop_state.workspace.is_some());
     Ok(placed.map(|loop_state| loop_state.machine.head.commit.clone()))
 }

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use signoff_core::ids::{Commit, FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
+use signoff_core::ids::{FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
 use signoff_core::ledger::{Ledger, LedgerEntry, Round};
-use signoff_core::machine::{Event, LandingReport, Loop, Stage};
+use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::review::{Finding, Note, Severity};
 use signoff_core::similarity::fingerprint;
 use signoff_core::view::QuestionView;
@@ -23,8 +23,6 @@ pub(super) struct LoopTracker {
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub last_review: Option<String>,
-    /// The commit of the last landing.
-    landed: Option<Commit>,
     pub issues: Vec<IssueRecord>,
     pub questions: Vec<QuestionRecord>,
     /// The issues that are not linked to a ledger entry yet.
@@ -52,21 +50,9 @@ impl LoopTracker {
         self.ended_at = state.is_done().then(|| self.ended_at.unwrap_or(at));
     }
 
-    /// Records the commit of a landing.
-    pub fn record_landing(&mut self, event: &Event) {
-        if let Event::LandingEnded { report: LandingReport::Landed { commit }, .. } = event {
-            self.landed = Some(commit.clone());
-        }
-    }
-
-    /// The landed commit, if the loop is still landed.
-    pub fn landed_commit(&self, state: &Loop) -> Option<String> {
-        self.landed.as_ref().filter(|_| state.landed).map(Commit::to_string)
-    }
-
     /// Closes questions that are no longer open.
     pub fn close_questions(&mut self, at: Timestamp, state: &Loop, event: &Event) {
-        let now = open_question(state);
+        let now = state.open_question();
         let gone = |record: &&mut QuestionRecord| record.closed_at.is_none() && Some(record.number) != now;
         for record in self.questions.iter_mut().filter(gone) {
             record.closed_at = Some(at);
@@ -80,16 +66,16 @@ impl LoopTracker {
 
     /// The open question, if it is a new one.
     pub fn new_question(&self, state: &Loop) -> Option<QuestionId> {
-        open_question(state).filter(|number| self.questions.iter().all(|record| record.number != *number))
+        state.open_question().filter(|number| self.questions.iter().all(|record| record.number != *number))
     }
 
-    pub fn add_question(&mut self, run_and_loop: (RunId, &LoopId), state: &Loop, id: u64, at: Timestamp) {
+    pub fn add_question(&mut self, run: RunId, loop_id: &LoopId, state: &Loop, id: u64, at: Timestamp) {
         let view = QuestionView::for_loop(state, QuestionId(id), self.task);
-        let (Some(number), Some(view)) = (open_question(state), view) else { return };
+        let (Some(number), Some(view)) = (state.open_question(), view) else { return };
         self.questions.push(QuestionRecord {
             id,
-            run: run_and_loop.0,
-            loop_id: run_and_loop.1.clone(),
+            run,
+            loop_id: loop_id.clone(),
             number,
             task: self.task,
             text: view.text,
@@ -188,9 +174,4 @@ fn round_key(round: &Round) -> RoundKey {
 /// The round in which an entry was last reported.
 fn last_round(entry: &LedgerEntry) -> Option<RoundKey> {
     entry.seen.last().map(round_key)
-}
-
-/// The loop's number of its open question.
-fn open_question(state: &Loop) -> Option<QuestionId> {
-    if let Stage::Waiting { question, .. } = &state.stage { Some(question.id) } else { None }
 }

@@ -7,7 +7,6 @@ use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::ledger::LedgerEntry;
 use signoff_core::machine::{Effect, Loop, Reason, outstanding};
 use signoff_core::view::{LoopRow, is_run_branch};
-use signoff_core::workflow::Landing;
 
 use super::{LoopTracker, Projector, status};
 use crate::record::{FindingRecord, LoopRecord, RunRecord, TableRow, TaskProgress};
@@ -100,7 +99,7 @@ impl Projector {
     }
 
     fn has_work(&self, loop_id: &LoopId, outcome: RunOutcome) -> bool {
-        let (state, policy) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id));
+        let (state, policy) = (self.view.loop_state(loop_id), self.view.policy(loop_id));
         let (Some(state), Some(policy)) = (state, policy) else { return false };
         let cancelled = outcome == RunOutcome::Cancelled && !state.is_done();
         cancelled || outstanding(state, policy).iter().any(|effect| *effect != Effect::AwaitLanding)
@@ -179,9 +178,8 @@ impl Projector {
     fn task_progress(&self, id: TaskId, view: &LoopRow, track: &LoopTracker) -> TaskProgress {
         let state = self.view.loop_state(&view.id);
         let approved = state.and_then(Loop::approved_commit).map(|commit| commit.as_str().to_owned());
-        let landed = state.and_then(|state| track.landed_commit(state));
-        let policy = self.view.loop_policy(&view.id);
-        let on_run = policy.is_some_and(|policy| policy.workflow.landing != Landing::None);
+        let landed = self.view.loops.get(&view.id).and_then(|state| state.current_landing()).map(ToString::to_string);
+        let on_run = self.view.lands_on_run(&view.id);
         let shared = approved.clone().filter(|_| is_run_branch(&view.branch));
         TaskProgress {
             landed_commit: landed.clone().filter(|_| !on_run),

@@ -8,7 +8,7 @@ use signoff_core::machine::{
     Loss, Policy, Question, Stage, WorkReport, outstanding,
 };
 use signoff_core::review::{Inconclusive, Verdict};
-use signoff_core::view::RunView;
+use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 
 use crate::conformance::make;
@@ -22,7 +22,7 @@ const WORDS: [&str; 4] = [
 
 /// A run that is extended with random events.
 pub struct RandomRun {
-    view: RunView,
+    view: RunState,
     policy: Policy,
     heads: u64,
     seq: u64,
@@ -32,7 +32,7 @@ pub struct RandomRun {
 impl RandomRun {
     /// Creates a run with two loops that have not started.
     pub fn new(preset: &str, tasks: [TaskId; 2]) -> Self {
-        let (view, policy) = (RunView::default(), make::policy(preset));
+        let (view, policy) = (RunState::default(), make::policy(preset));
         let mut this = Self { view, policy, heads: 0, seq: 0, fresh: Vec::new() };
         this.record(make::opened(preset));
         this.record(make::run(RunEvent::Started));
@@ -51,7 +51,7 @@ impl RandomRun {
     fn record(&mut self, fact: Fact) {
         self.seq += 1;
         let at = make::at(self.seq as i64);
-        self.view.apply(&RecordedFact { run: RunId(1), seq: self.seq, at, fact: fact.clone() });
+        self.view.apply(RecordedFact { run: RunId(1), seq: self.seq, at, fact: fact.clone() });
         self.fresh.push(fact);
     }
 

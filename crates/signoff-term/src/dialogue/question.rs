@@ -4,7 +4,7 @@ use signoff_core::ids::{LoopId, QuestionId, RunId};
 use signoff_core::machine::{Choice, Loop, Policy, QuestionTopic, Stage, blocking};
 use signoff_core::policy::ExhaustedAs;
 use signoff_core::review::Finding;
-use signoff_core::view::{LoopRow, RunView};
+use signoff_core::view::{LoopRow, RunState};
 
 use crate::labels;
 use crate::progress;
@@ -32,13 +32,13 @@ pub struct DialogueQuestion {
 
 impl DialogueQuestion {
     /// The open question of a loop, if it has one.
-    pub fn from_view(view: &RunView, loop_id: &LoopId) -> Option<Self> {
-        let (this, policy, row) = (view.loop_state(loop_id)?, view.loop_policy(loop_id)?, view.row(loop_id)?);
+    pub fn from_state(state: &RunState, loop_id: &LoopId) -> Option<Self> {
+        let (this, policy, row) = (state.loop_state(loop_id)?, state.policy(loop_id)?, state.row(loop_id)?);
         let Stage::Waiting { question, .. } = &this.stage else { return None };
         let asked = row.question.as_ref()?;
         let meaning = |choice: &Choice| (*choice, meaning(*choice, &question.about, (this, policy)));
         Some(Self {
-            run: view.run?,
+            run: state.run,
             loop_id: loop_id.clone(),
             id: question.id,
             subject: labels::subject(&row),

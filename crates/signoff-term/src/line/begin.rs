@@ -4,12 +4,12 @@ use signoff_core::ids::AttemptId;
 use signoff_core::machine::{
     AttemptSlot, Event, Fix, FixOrder, FixState, Loop, Panel, PauseReason, ReviewScope, Stage,
 };
+use signoff_core::view::LoopTransition;
 use signoff_core::workflow::{PhaseKind, Role};
 
 use super::{ProgressLine, position};
 use crate::fit::count;
 use crate::labels;
-use crate::review_round::LoopTransition;
 
 /// The lines about the step that starts with this event, if one does.
 pub fn start_lines(step: &LoopTransition) -> Vec<ProgressLine> {

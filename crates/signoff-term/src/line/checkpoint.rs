@@ -6,10 +6,10 @@ use signoff_core::ids::LoopId;
 use signoff_core::ledger::LedgerEntry;
 use signoff_core::machine::{Event, Stage};
 use signoff_core::review::{Review, Verdict};
+use signoff_core::view::LoopTransition;
 
 use super::{ProgressLine, event_lines};
 use crate::fit::count;
-use crate::review_round::LoopTransition;
 
 /// The current checkpoint round and its results so far.
 #[derive(Debug, Clone, Default)]

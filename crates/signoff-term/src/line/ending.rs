@@ -2,12 +2,12 @@
 
 use signoff_core::machine::{Ending, Event, FinalVerdict, GateEnd, Loop, Outcome, Policy, Reason, RetryAction, Stage};
 use signoff_core::policy::Bound;
-use signoff_core::view::LoopRow;
+use signoff_core::view::{LoopRow, LoopTransition};
 
 use super::{ProgressLine, position};
 use crate::fit::{count, cut};
 use crate::labels;
-use crate::review_round::{GateRound, LoopTransition};
+use crate::review_round::GateRound;
 
 /// Lines between the end of one step and the start of the next: a limit reached, findings left open, a new pass.
 pub fn transition_lines(step: &LoopTransition, round: Option<&GateRound>, goes_on: bool) -> Vec<ProgressLine> {

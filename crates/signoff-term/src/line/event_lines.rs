@@ -9,14 +9,14 @@ use signoff_core::machine::{
 use signoff_core::merge::{MergeAction, MergedReview, render};
 use signoff_core::review::{Finding, Review, Verdict};
 use signoff_core::source::planner::PlannerAnswer;
-use signoff_core::view::LoopRow;
+use signoff_core::view::{LoopRow, LoopTransition};
 use signoff_core::wire::Launch;
 use signoff_core::workflow::{Landing, Role};
 
 use super::{ProgressLine, begin, checkpoint, decisions, ending, position};
 use crate::fit::{SENTENCE, count, cut};
 use crate::labels;
-use crate::review_round::{GateRound, LoopTransition, Ruling, reviewer_of_attempt};
+use crate::review_round::{GateRound, Ruling, reviewer_of_attempt};
 
 /// All lines of one event: what ended, gates passed without approval, what starts, the end of the loop. If `goes_on` is
 /// false the program is shutting down and nothing starts. `branch` is the branch of the run.

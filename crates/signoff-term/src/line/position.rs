@@ -1,12 +1,11 @@
 //! The position of a loop in its workflow: `[2/3] `, or `Phase 5/9: Code Review: ` in workflows with counted phases.
 
 use signoff_core::machine::{Loop, Policy, Stage};
-use signoff_core::view::PhaseProgress;
+use signoff_core::view::{LoopTransition, PhaseProgress};
 use signoff_core::workflow::{Arrangement, Phase, PhaseKind};
 
 use super::ProgressLine;
 use crate::labels;
-use crate::review_round::LoopTransition;
 
 /// The position before the event.
 pub fn before(step: &LoopTransition) -> String {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use signoff_core::group::{RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::view::{Blocker, LoopRow, TaskState, TaskStatus};
-use signoff_core::wire::{RecordedFact, RunFact};
+use signoff_core::wire::RunFact;
 use signoff_core::workflow::{Arrangement, Landing};
 
 use super::LineRenderer;
@@ -19,51 +19,41 @@ const NAMED: usize = 8;
 const TITLE: usize = 40;
 
 impl LineRenderer {
-    pub(super) fn run_fact(&mut self, recorded: &RecordedFact, fact: &RunFact) -> Vec<String> {
-        let before = self.view.stage().clone();
-        self.view.apply(recorded);
-        match fact {
-            RunFact::Opened { policy, .. } => {
-                self.policy = Some(policy.clone());
-                Vec::new()
-            }
-            RunFact::Specified { .. } => Vec::new(),
-            RunFact::Transitioned(event) => {
-                let mut lines = self.checkpoint_lines();
-                if let RunEvent::GroupsPlanned { groups } = event {
-                    self.groups.clone_from(groups);
-                    lines.extend(self.planned());
-                }
-                lines.extend(self.stage_lines(&before));
-                lines
-            }
+    /// Lines about an event of the run, which was in the stage `before`.
+    pub(super) fn run_lines(&mut self, fact: &RunFact, before: &RunStage) -> Vec<String> {
+        let RunFact::Transitioned(event) = fact else { return Vec::new() };
+        let mut lines = self.checkpoint_lines();
+        if let RunEvent::GroupsPlanned { .. } = event {
+            lines.extend(self.planned());
         }
+        lines.extend(self.stage_lines(before));
+        lines
     }
 
     fn checkpoint_lines(&mut self) -> Vec<String> {
-        let view = &self.view;
-        self.checkpoint.set_loops(view.checkpoint(), |loops| names(loops, |loop_id| name(view.row(loop_id), loop_id)))
+        let state = &self.state;
+        self.checkpoint.set_loops(state.checkpoint(), |loops| names(loops, |loop_id| name(state.row(loop_id), loop_id)))
     }
 
     /// Whether the run works its tasks in groups.
     fn is_grouped(&self) -> bool {
-        self.policy.as_ref().is_some_and(|policy| policy.arrangement == Arrangement::Groups)
+        self.state.run_policy().is_some_and(|policy| policy.arrangement == Arrangement::Groups)
     }
 
     /// `Planned 7 tasks in 3 groups`. If tasks will run in parallel, each line names its task from now on.
     fn planned(&mut self) -> Option<String> {
-        let working = matches!(self.view.stage(), RunStage::Working { .. });
+        let working = matches!(self.state.stage(), RunStage::Working { .. });
         if !self.is_grouped() || !working {
             return None;
         }
-        let jobs = self.policy.as_ref().map_or(1, |policy| policy.jobs);
-        self.names_required |= jobs > 1 && self.groups.iter().any(|group| group.len() > 1);
-        let tasks = self.groups.iter().map(Vec::len).sum::<usize>() as u64;
-        Some(format!("Planned {} in {}", count(tasks, "task"), count(self.groups.len() as u64, "group")))
+        let jobs = self.state.run_policy().map_or(1, |policy| policy.jobs);
+        self.names_required |= jobs > 1 && self.state.machine.groups.iter().any(|group| group.len() > 1);
+        let tasks = self.state.machine.groups.iter().map(Vec::len).sum::<usize>() as u64;
+        Some(format!("Planned {} in {}", count(tasks, "task"), count(self.state.machine.groups.len() as u64, "group")))
     }
 
     fn stage_lines(&self, before: &RunStage) -> Vec<String> {
-        let stage = self.view.stage();
+        let stage = self.state.stage();
         if stage == before {
             return Vec::new();
         }
@@ -71,7 +61,7 @@ impl LineRenderer {
             RunStage::Queued | RunStage::Preparing | RunStage::Reviewing => Vec::new(),
             RunStage::Working { group } => self.group_begins(*group, before),
             // A run of one task blocks no other task.
-            RunStage::Blocked { .. } if self.groups.iter().flatten().count() == 1 => Vec::new(),
+            RunStage::Blocked { .. } if self.state.machine.groups.iter().flatten().count() == 1 => Vec::new(),
             RunStage::Blocked { .. } => self.blocked(),
             RunStage::Landing(_) => vec!["Landing on the default branch".to_owned()],
             RunStage::Done(outcome) => self.outcome_lines(*outcome, before),
@@ -86,15 +76,15 @@ impl LineRenderer {
             // Only tasks that a person reopened are worked again.
             RunStage::Reviewing | RunStage::Landing(_) | RunStage::Done(_) => false,
         };
-        let Some(loops) = self.groups.get(group).filter(|_| self.is_grouped() && new) else {
+        let Some(loops) = self.state.machine.groups.get(group).filter(|_| self.is_grouped() && new) else {
             return Vec::new();
         };
         let named = names(loops, |loop_id| {
-            let row = self.view.row(loop_id);
+            let row = self.state.row(loop_id);
             let title = row.as_ref().map(|row| cut(&row.title, TITLE)).unwrap_or_default();
             format!("{} {title}", name(row, loop_id)).trim_end().to_owned()
         });
-        vec![format!("Group {}/{}: {named}", group + 1, self.groups.len())]
+        vec![format!("Group {}/{}: {named}", group + 1, self.state.machine.groups.len())]
     }
 
     /// The progress of a run with groups that is resumed.
@@ -102,9 +92,9 @@ impl LineRenderer {
         if !self.is_grouped() {
             return Vec::new();
         }
-        match self.view.stage() {
+        match self.state.stage() {
             RunStage::Working { .. } => {
-                vec![format!("Resuming {}", progress::run_progress(&self.view.overview()))]
+                vec![format!("Resuming {}", progress::run_progress(&self.state.overview()))]
             }
             RunStage::Blocked { .. } => self.blocked(),
             RunStage::Queued | RunStage::Preparing | RunStage::Reviewing | RunStage::Landing(_) | RunStage::Done(_) => {
@@ -115,26 +105,26 @@ impl LineRenderer {
 
     /// The tasks that block the run, the reasons, and the commands to type.
     fn blocked(&self) -> Vec<String> {
-        let run = self.view.run.map(|run| format!(" {run}")).unwrap_or_default();
-        let by = self.view.overview().blocked_by;
+        let run = self.state.run;
+        let by = self.state.overview().blocked_by;
         let blocker = |one: &Blocker| {
             let why = one.reason.map(|reason| format!(" ({})", labels::reason(reason))).unwrap_or_default();
             let name = one.task.map_or_else(|| cut(one.id.as_str(), TITLE), |task| format!("#{task}"));
             format!("{name}{why}")
         };
-        let mut lines = vec![format!("▪ Run{run} is blocked by {}", counted(by.iter().map(blocker).collect()))];
+        let mut lines = vec![format!("▪ Run {run} is blocked by {}", counted(by.iter().map(blocker).collect()))];
         for task in by.iter().filter_map(|one| one.task).take(NAMED) {
             lines.push(format!(
                 "    signoff retry {task}, signoff edit {task} --verdict APPROVED, or signoff cancel {task}"
             ));
         }
-        lines.push(format!("    then: signoff run --resume{run}"));
+        lines.push(format!("    then: signoff run --resume {run}"));
         lines
     }
 
     /// `✗ Run 3 failed: 4 tasks, 3 completed, 1 failed`, if there were several tasks; and the branch of their work.
     fn outcome_lines(&self, outcome: RunOutcome, before: &RunStage) -> Vec<String> {
-        let rows = self.view.rows();
+        let rows = self.state.rows();
         let tasks: Vec<_> = rows.iter().filter(|row| row.task.is_some()).collect();
         let unfinished = matches!(before, RunStage::Preparing | RunStage::Reviewing) && outcome == RunOutcome::Failed;
         if tasks.len() < 2 && !unfinished && !self.is_grouped() {
@@ -144,7 +134,7 @@ impl LineRenderer {
         for row in &tasks {
             *counts.entry(row.status.as_str()).or_default() += 1;
         }
-        let run = self.view.run.map(|run| format!(" {run}")).unwrap_or_default();
+        let run = self.state.run;
         let all_cancelled = tasks.iter().all(|row| row.status == TaskStatus::Cancelled) && !tasks.is_empty();
         let (state, word) = match outcome {
             RunOutcome::Approved | RunOutcome::Attention if all_cancelled => {
@@ -157,18 +147,18 @@ impl LineRenderer {
         };
         let mark = state.mark();
         if tasks.is_empty() {
-            return vec![format!("{mark} Run{run} {word} before its first task")];
+            return vec![format!("{mark} Run {run} {word} before its first task")];
         }
         let counts: String = counts.iter().map(|(word, number)| format!(", {number} {word}")).collect();
-        let over = format!("{mark} Run{run} {word}: {}{counts}", count(tasks.len() as u64, "task"));
+        let over = format!("{mark} Run {run} {word}: {}{counts}", count(tasks.len() as u64, "task"));
         std::iter::once(over).chain(self.branch_line(outcome, before)).collect()
     }
 
     /// The branch on which the tasks landed, and the command to type next.
     fn branch_line(&self, outcome: RunOutcome, before: &RunStage) -> Option<String> {
-        let lands = self.policy.as_ref().is_some_and(|policy| policy.landing != Landing::None);
-        let landed = self.view.overview().tasks.done > 0;
-        let branch = self.view.branch().filter(|_| lands && landed)?;
+        let lands = self.state.run_policy().is_some_and(|policy| policy.landing != Landing::None);
+        let landed = self.state.overview().tasks.done > 0;
+        let branch = self.state.branch().filter(|_| lands && landed)?;
         let further = matches!(before, RunStage::Landing(_));
         Some(match outcome {
             RunOutcome::Approved | RunOutcome::Attention if further => {
@@ -226,8 +216,8 @@ impl LineRenderer {
 
     /// The run, if its final review did not approve it.
     fn unapproved_whole(&self) -> Option<RunId> {
-        let whole = self.view.loop_state(&LoopId::final_review())?;
-        self.view.run.filter(|_| whole.approved_commit().is_none())
+        let whole = self.state.loop_state(&LoopId::final_review())?;
+        whole.approved_commit().is_none().then_some(self.state.run)
     }
 }
 

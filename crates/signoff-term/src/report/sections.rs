@@ -49,9 +49,9 @@ impl RunSection {
         questions: &[QuestionRow],
         driven: bool,
     ) -> Self {
-        let whole = history.view.row(&LoopId::final_review());
-        let outcome = result::outcome(history.view.stage(), tasks, whole.as_ref());
-        let checkout = history.view.row(&LoopId::checkout()).filter(|row| row.task.is_none());
+        let whole = history.state.row(&LoopId::final_review());
+        let outcome = result::outcome(history.state.stage(), tasks, whole.as_ref());
+        let checkout = history.state.row(&LoopId::checkout()).filter(|row| row.task.is_none());
         Self {
             result: match checkout {
                 Some(looked_at) => result::result_of_checkout(&looked_at, driven),
@@ -67,8 +67,8 @@ impl RunSection {
             specification: row.specification,
             status: row.status,
             branch: row.branch,
-            started_at: history.view.started_at.map(|at| at.to_string()),
-            last_at: history.view.last_at.map(|at| at.to_string()),
+            started_at: history.state.started_at.map(|at| at.to_string()),
+            last_at: history.state.last_at.map(|at| at.to_string()),
             changes: None,
         }
     }
@@ -105,7 +105,7 @@ impl PartSection {
 
     fn filtered(history: &RunHistory, is_wanted: impl Fn(&LoopId) -> bool) -> Vec<Self> {
         let wanted = history.loops().filter(|loop_id| is_wanted(loop_id));
-        wanted.filter_map(|loop_id| Some(Self::new(history, loop_id, history.view.row(loop_id)?))).collect()
+        wanted.filter_map(|loop_id| Some(Self::new(history, loop_id, history.state.row(loop_id)?))).collect()
     }
 
     fn new(history: &RunHistory, loop_id: &LoopId, row: LoopRow) -> Self {
@@ -124,7 +124,7 @@ impl PartSection {
 /// The display name of the loop.
 fn name(history: &RunHistory, row: &LoopRow) -> String {
     if let Some((of, number)) = row.id.checkpoint_target() {
-        let task = history.view.row(&of).and_then(|row| row.task);
+        let task = history.state.row(&of).and_then(|row| row.task);
         let of = task.map_or_else(|| of.to_string(), |task| format!("task {task}"));
         return format!("Look {number} at {of}");
     }

@@ -10,7 +10,7 @@ use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::machine::{AttemptFailure, CheckReport, Event, LandingReport, Loss, WorkReport};
 use signoff_core::review::{Usage, Verdict};
 use signoff_core::sandbox::SandboxBackend;
-use signoff_core::view::RunView;
+use signoff_core::view::RunState;
 use signoff_core::wire::{Launch, LoopFact, RecordedFact};
 
 use super::report_types::usd;
@@ -80,10 +80,14 @@ pub(super) struct AttemptTimes {
 }
 
 /// All attempts with a recorded start.
-pub(super) fn reports(times: &BTreeMap<AttemptId, AttemptTimes>, loop_id: &LoopId, view: &RunView) -> Vec<AttemptRow> {
+pub(super) fn reports(
+    times: &BTreeMap<AttemptId, AttemptTimes>,
+    loop_id: &LoopId,
+    state: &RunState,
+) -> Vec<AttemptRow> {
     let none = AttemptTimes::default();
-    let runs = |attempt| view.loop_state(loop_id).is_some_and(|this| this.runs(attempt));
-    let attempts = view.attempts(loop_id).into_iter();
+    let runs = |attempt| state.loop_state(loop_id).is_some_and(|this| this.runs(attempt));
+    let attempts = state.attempts(loop_id).into_iter();
     attempts
         .map(|(attempt, launch, usage)| {
             let times = times.get(&attempt).unwrap_or(&none);

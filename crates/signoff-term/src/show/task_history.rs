@@ -6,14 +6,14 @@ use signoff_core::ids::{AttemptId, LoopId};
 use signoff_core::ledger::LedgerEntry;
 use signoff_core::machine::{Event, Loop, Policy};
 use signoff_core::review::{FailThreshold, Usage};
-use signoff_core::view::{RunView, TaskRow};
+use signoff_core::view::{LoopTransition, RunState, TaskRow, Transition};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_core::workflow::PhaseKind;
 
 use super::attempt::{self, AttemptTimes};
 use super::{AttemptRow, Cycle, LedgerLine, PersonDecision, TaskReport, question_row};
 use crate::json::VERSION;
-use crate::review_round::{GateRound, LoopTransition, RoundTracker, Ruling};
+use crate::review_round::{GateRound, RoundTracker, Ruling};
 use crate::stats::Convergence;
 
 /// A round with its result.
@@ -33,81 +33,65 @@ struct LoopHistory {
     decisions: Vec<PersonDecision>,
 }
 
-/// What to collect.
-enum HistoryScope<'a> {
-    /// Everything, for all loops.
-    All,
-    /// Everything, for one loop.
-    One(&'a LoopId),
-    /// Only the attempts, for all loops.
-    Attempts,
-}
-
 /// The log of a run, read once. Reports of all its loops are built from it without reading the log again.
 #[derive(Default)]
 pub struct RunHistory {
-    pub view: RunView,
+    pub state: RunState,
     loops: BTreeMap<LoopId, LoopHistory>,
 }
 
 impl RunHistory {
     /// All loops of a log.
-    pub fn from_log(log: &[RecordedFact]) -> Self {
-        Self::with_scope(log, &HistoryScope::All)
-    }
-
-    /// One loop of a log. Other loops only update the view.
-    pub fn for_loop(log: &[RecordedFact], loop_id: &LoopId) -> Self {
-        Self::with_scope(log, &HistoryScope::One(loop_id))
-    }
-
-    /// All loops without their rounds, for statistics; takes half the time.
-    pub fn attempts_only(log: &[RecordedFact]) -> Self {
-        Self::with_scope(log, &HistoryScope::Attempts)
-    }
-
-    /// Continues with the next part of the log, so that a long log need not be in memory at once.
-    pub fn extend(&mut self, part: &[RecordedFact]) {
-        self.apply_all(part, &HistoryScope::All);
-    }
-
-    /// Like `extend`, without rounds, for statistics.
-    pub fn extend_attempts(&mut self, part: &[RecordedFact]) {
-        self.apply_all(part, &HistoryScope::Attempts);
-    }
-
-    fn with_scope(log: &[RecordedFact], scope: &HistoryScope) -> Self {
+    pub fn from_log(log: impl IntoIterator<Item = RecordedFact>) -> Self {
         let mut this = Self::default();
-        this.apply_all(log, scope);
+        this.extend(log);
         this
     }
 
-    fn apply_all(&mut self, log: &[RecordedFact], scope: &HistoryScope) {
+    /// One loop of a log. Other loops only update the state of the run.
+    pub fn for_loop(log: impl IntoIterator<Item = RecordedFact>, wanted: &LoopId) -> Self {
+        let mut this = Self::default();
         for recorded in log {
-            self.apply(recorded, scope);
+            match &recorded.fact {
+                Fact::Loop(loop_id, _) if loop_id == wanted => drop(this.apply(recorded)),
+                Fact::Loop(..) | Fact::Run(_) | Fact::Task(..) => this.state.replay(&recorded),
+            }
+        }
+        this
+    }
+
+    /// Continues with the next part of the log, so that a long log need not be in memory at once.
+    pub fn extend(&mut self, part: impl IntoIterator<Item = RecordedFact>) {
+        for recorded in part {
+            self.apply(recorded);
         }
     }
 
-    fn apply(&mut self, recorded: &RecordedFact, scope: &HistoryScope) {
-        let Fact::Loop(loop_id, fact) = &recorded.fact else { return self.view.apply(recorded) };
-        let with_rounds = match scope {
-            HistoryScope::All => true,
-            HistoryScope::One(one) if *one == loop_id => true,
-            HistoryScope::One(_) => return self.view.apply(recorded),
-            HistoryScope::Attempts => false,
-        };
-        let history = self.loops.entry(loop_id.clone()).or_default();
-        attempt::apply(&mut history.times, recorded, fact);
-        let (LoopFact::Transitioned(event), true) = (fact, with_rounds) else {
-            return self.view.apply(recorded);
-        };
-        history.decisions.extend(PersonDecision::from_event(recorded, event));
-        let before = self.view.loop_state(loop_id).cloned().unwrap_or_default();
-        self.view.apply(recorded);
-        let (Some(after), Some(policy)) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id)) else {
-            return;
-        };
-        history.apply_transition(&LoopTransition { before: &before, event, after, policy, launch: None }, recorded);
+    /// Like `extend`, without rounds, for statistics; takes half the time.
+    pub fn extend_attempts(&mut self, part: &[RecordedFact]) {
+        for recorded in part {
+            if let Fact::Loop(loop_id, fact) = &recorded.fact {
+                let history = self.loops.entry(loop_id.clone()).or_default();
+                attempt::apply(&mut history.times, recorded, fact);
+            }
+            self.state.replay(recorded);
+        }
+    }
+
+    /// Applies the next event of the log.
+    pub fn apply(&mut self, recorded: RecordedFact) -> Transition {
+        let transition = self.state.apply(recorded);
+        if let Fact::Loop(loop_id, fact) = &transition.event.fact {
+            let history = self.loops.entry(loop_id.clone()).or_default();
+            attempt::apply(&mut history.times, &transition.event, fact);
+            if let LoopFact::Transitioned(event) = fact {
+                history.decisions.extend(PersonDecision::from_event(&transition.event, event));
+            }
+            if let Some(step) = transition.loop_transition() {
+                history.apply_transition(&step, &transition.event);
+            }
+        }
+        transition
     }
 
     /// The loops, ordered by id.
@@ -118,7 +102,7 @@ impl RunHistory {
     /// Every round of a loop, in order.
     pub fn cycles(&self, loop_id: &LoopId) -> Vec<Cycle> {
         let usage: BTreeMap<AttemptId, Usage> =
-            self.view.attempts(loop_id).into_iter().map(|(attempt, _, usage)| (attempt, usage)).collect();
+            self.state.attempts(loop_id).into_iter().map(|(attempt, _, usage)| (attempt, usage)).collect();
         let told = self.loops.get(loop_id).into_iter().flat_map(|kept| &kept.rounds);
         told.map(|told| Cycle::new(told, &usage)).collect()
     }
@@ -126,10 +110,10 @@ impl RunHistory {
     /// Every finding of a loop, open ones first. A finding of a checkpoint review is listed only for the loop under
     /// review.
     pub fn ledger(&self, loop_id: &LoopId) -> Vec<LedgerLine> {
-        let (Some(this), Some(policy)) = (self.view.loop_state(loop_id), self.view.loop_policy(loop_id)) else {
+        let (Some(this), Some(policy)) = (self.state.loop_state(loop_id), self.state.policy(loop_id)) else {
             return Vec::new();
         };
-        let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| self.view.loop_state(&of));
+        let looked_at = loop_id.checkpoint_target().and_then(|(of, _)| self.state.loop_state(&of));
         let is_listed_there =
             |entry: &&LedgerEntry| looked_at.is_some_and(|of| of.ledger.reported_as(&entry.finding.id).is_some());
         let own = this.ledger.entries().iter().filter(|entry| !is_listed_there(entry));
@@ -142,7 +126,7 @@ impl RunHistory {
     pub fn attempts(&self, loop_id: &LoopId) -> Vec<AttemptRow> {
         let none = BTreeMap::new();
         let times = self.loops.get(loop_id).map_or(&none, |kept| &kept.times);
-        attempt::reports(times, loop_id, &self.view)
+        attempt::reports(times, loop_id, &self.state)
     }
 
     /// Drops the data of a loop that is no longer needed, to limit memory use in large runs.
@@ -152,12 +136,12 @@ impl RunHistory {
 
     /// The full report of a loop's task.
     pub fn report(&self, task: TaskRow, loop_id: &LoopId, artifacts: Vec<String>) -> TaskReport {
-        let row = self.view.row(loop_id);
+        let row = self.state.row(loop_id);
         let place = task.progress.or_else(|| row.as_ref().and_then(|row| row.progress));
         let (task, question) =
             (TaskRow { progress: place, ..task.with_current_state() }, row.and_then(|row| row.question));
         let decisions = self.loops.get(loop_id).map(|kept| kept.decisions.clone());
-        let approved = self.view.loop_state(loop_id).and_then(Loop::approved_commit);
+        let approved = self.state.loop_state(loop_id).and_then(Loop::approved_commit);
         TaskReport {
             version: VERSION,
             cycles: self.cycles(loop_id),
@@ -167,7 +151,7 @@ impl RunHistory {
             decisions: decisions.unwrap_or_default(),
             approved_commit: approved.map(ToString::to_string),
             voided: None,
-            question: question.map(|question| question_row(question, &self.view, &task)),
+            question: question.map(|question| question_row(question, self.state.run, &task)),
             task,
         }
     }

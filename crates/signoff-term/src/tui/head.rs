@@ -108,7 +108,7 @@ pub fn run_lines(runs: &[TuiRunProgress], lines: usize, theme: Theme, width: usi
 /// `run 3  ████████░░░░ 5/12  group 2/4  5 done, 3 at work  $1.24  02:13`.
 fn run_line(run: &TuiRunProgress, theme: Theme, width: usize) -> Vec<Span<'static>> {
     let (overview, tally) = (&run.overview, &run.tally);
-    let name = overview.run.map(|run| format!("run {run}  ")).unwrap_or_default();
+    let name = format!("run {}  ", overview.run);
     let (done, all) = (finished(&tally.tasks), overview.tasks.all());
     let bar = BAR.min(width / 4);
     let full = (bar * done).checked_div(all).unwrap_or(0);

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::machine::Stage;
-use signoff_core::view::{RunOverview, RunView, TaskRow, TaskStatus};
-use signoff_core::wire::{Fact, LoopFact, QUEUE, RecordedFact};
+use signoff_core::view::{RunOverview, RunState, TaskRow, TaskStatus, Transition};
+use signoff_core::wire::{Fact, LoopFact, QUEUE};
 
 use super::inbox_hints::InboxHints;
 use super::row::{Rank, RowKey, TuiRow};
@@ -25,11 +25,9 @@ const LINE: usize = 300;
 
 /// One run.
 struct RunModel {
-    /// Holds the view of the run, and turns its events into lines.
+    /// Holds the state of the run, and turns its events into lines.
     lines: LineRenderer,
     overview: Option<RunOverview>,
-    /// Time of its last event.
-    last_event_at: Option<Timestamp>,
     loops: BTreeMap<LoopId, LoopModel>,
 }
 
@@ -64,30 +62,29 @@ pub struct TuiModel {
 }
 
 impl TuiModel {
-    /// Applies one event. Changed rows are only marked as stale.
-    pub fn apply(&mut self, recorded: &RecordedFact) {
-        let run = self.runs.entry(recorded.run).or_insert_with(|| RunModel {
+    /// Takes in one event. Changed rows are only marked as stale.
+    pub fn apply(&mut self, transition: &Transition) {
+        let event = &*transition.event;
+        let run = self.runs.entry(event.run).or_insert_with(|| RunModel {
             lines: LineRenderer::new(Naming::Always),
             overview: None,
-            last_event_at: None,
             loops: BTreeMap::new(),
         });
-        run.last_event_at = Some(recorded.at);
-        let lines = run.lines.apply(recorded);
-        match &recorded.fact {
+        let lines = run.lines.apply(transition);
+        match &event.fact {
             Fact::Task(..) => {}
             Fact::Run(_) => {
                 run.overview = None;
                 // A blocked group changes the rows of all its loops.
                 if !lines.is_empty() {
-                    self.stale.extend(run.loops.keys().map(|loop_id| RowKey::new(recorded.run, loop_id)));
+                    self.stale.extend(run.loops.keys().map(|loop_id| RowKey::new(event.run, loop_id)));
                 }
             }
             Fact::Loop(loop_id, fact) => {
-                run.apply(loop_id, fact, (recorded.at, lines));
-                let of = loop_id.checkpoint_target().map(|(of, _)| RowKey::new(recorded.run, &of));
+                run.apply(loop_id, fact, (event.at, lines));
+                let of = loop_id.checkpoint_target().map(|(of, _)| RowKey::new(event.run, &of));
                 self.stale.extend(of);
-                self.stale.insert(RowKey::new(recorded.run, loop_id));
+                self.stale.insert(RowKey::new(event.run, loop_id));
             }
         }
     }
@@ -133,9 +130,9 @@ impl TuiModel {
         for key in std::mem::take(&mut self.stale) {
             let driven = self.is_driven(key.run);
             let Some(run) = self.runs.get_mut(&key.run) else { continue };
-            let view = run.lines.view();
-            let asks = view.loop_state(&key.loop_id).is_some_and(|this| matches!(this.stage, Stage::Waiting { .. }));
-            let question = if asks { DialogueQuestion::from_view(view, &key.loop_id) } else { None };
+            let state = run.lines.state();
+            let asks = state.loop_state(&key.loop_id).is_some_and(|this| matches!(this.stage, Stage::Waiting { .. }));
+            let question = if asks { DialogueQuestion::from_state(state, &key.loop_id) } else { None };
             dialogue.update((key.run, &key.loop_id), question);
             if key.loop_id.checkpoint_target().is_some() {
                 continue;
@@ -194,7 +191,7 @@ impl TuiModel {
     pub fn overviews(&mut self) -> Vec<&RunOverview> {
         for run in self.runs.values_mut() {
             if run.overview.is_none() {
-                run.overview = Some(run.lines.view().overview());
+                run.overview = Some(run.lines.state().overview());
             }
         }
         self.runs
@@ -212,7 +209,7 @@ impl TuiModel {
             let overview = run.overview.clone().filter(|overview| overview.tasks.all() > 0)?;
             let driven = self.is_driven(*id);
             let over = matches!(overview.stage, RunStage::Done(_));
-            let until = if over || !driven { run.last_event_at.unwrap_or(now) } else { now };
+            let until = if over || !driven { run.lines.state().last_at.unwrap_or(now) } else { now };
             let ended = ended.remove(id).unwrap_or_default();
             Some(TuiRunProgress {
                 tally: RunTally::new(&overview, ended, driven),
@@ -239,8 +236,8 @@ impl TuiModel {
         ended
     }
 
-    pub fn view(&self, run: RunId) -> Option<&RunView> {
-        self.runs.get(&run).map(|run| run.lines.view())
+    pub fn state(&self, run: RunId) -> Option<&RunState> {
+        self.runs.get(&run).map(|run| run.lines.state())
     }
 
     /// The time since the loop started: until now, until it ended, or until its last event if no process works on it.
@@ -261,8 +258,8 @@ impl TuiModel {
 
     /// The attempts of a loop, oldest first, with role and agent.
     pub fn attempts(&self, key: &RowKey) -> Vec<(AttemptId, String)> {
-        let Some(view) = self.view(key.run) else { return Vec::new() };
-        let attempts = view.attempts(&key.loop_id).into_iter();
+        let Some(state) = self.state(key.run) else { return Vec::new() };
+        let attempts = state.attempts(&key.loop_id).into_iter();
         attempts.map(|(attempt, launch, _)| (attempt, launch_text(launch))).collect()
     }
 }
@@ -305,12 +302,12 @@ impl RunModel {
     /// Builds a row, with the last line of its agent while the stage is the same. `known` is the information from
     /// outside the log, and whether a process works on the run.
     fn row(&mut self, loop_id: &LoopId, known: Option<(&InboxHints, bool)>) -> Option<TuiRow> {
-        let view = self.lines.view().row(loop_id)?;
-        let row = TuiRow::from_view(&view);
+        let loop_row = self.lines.state().row(loop_id)?;
+        let row = TuiRow::from_view(&loop_row);
         let mut row = match known {
-            Some((known, false)) if view.status == TaskStatus::InProgress => {
-                let run = self.lines.view().run.filter(|_| row.task.is_none());
-                let resume = run.map(|run| format!("signoff run --resume {run}"));
+            Some((known, false)) if loop_row.status == TaskStatus::InProgress => {
+                let run = self.lines.state().run;
+                let resume = row.task.is_none().then(|| format!("signoff run --resume {run}"));
                 let next = known.next_command(row.task).or(resume.as_deref());
                 row.interrupted(next)
             }

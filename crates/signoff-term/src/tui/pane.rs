@@ -128,7 +128,7 @@ impl OpenLoop {
             }
         }
         if self.pane == Pane::Transcript {
-            let latest = || model.view(self.key.run)?.attempts(&self.key.loop_id).last().map(|one| one.0);
+            let latest = || model.state(self.key.run)?.attempts(&self.key.loop_id).last().map(|one| one.0);
             let wanted = self.attempt.or_else(latest);
             if let Some(attempt) = wanted.filter(|attempt| self.transcript.attempt != Some(*attempt)) {
                 self.transcript = TranscriptPane::new(attempt);

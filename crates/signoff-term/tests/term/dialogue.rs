@@ -19,7 +19,7 @@ const EXIT: AttemptFailure = AttemptFailure::Exit { code: 5 };
 
 /// The question of task 29.
 fn question(story: &Story) -> DialogueQuestion {
-    DialogueQuestion::from_view(&story.view, &id(29)).unwrap_or_else(|| panic!("no open question:\n{story:?}"))
+    DialogueQuestion::from_state(&story.view, &id(29)).unwrap_or_else(|| panic!("no open question:\n{story:?}"))
 }
 
 fn asked(questions: impl IntoIterator<Item = DialogueQuestion>) -> QuestionDialogue {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::json;
 use signoff_core::ids::RunId;
-use signoff_core::view::{RunView, TaskRow, TaskStatus};
+use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_core::workflow::PRESETS;
 use signoff_term::json as shapes;
 use signoff_term::line::{LineRenderer, Naming};
@@ -13,7 +13,7 @@ use signoff_term::show::TaskReport;
 
 use crate::fits::{fits, schema};
 use crate::rows::{row, shown};
-use crate::story::{Story, id, reviewed};
+use crate::story::{Story, caught_up, id, reviewed};
 use crate::world;
 
 /// A random log with one of the presets.
@@ -22,7 +22,7 @@ pub fn log() -> impl Strategy<Value = Story> {
         |(name, chances)| {
             let mut story = Story::of(reviewed(name)).plan(&[&[(29, "Add\x1b[31m user\nauthentication")]]).on(29);
             for chance in chances {
-                let (this, policy) = (story.view.loop_state(&id(29)), story.view.loop_policy(&id(29)));
+                let (this, policy) = (story.view.loop_state(&id(29)), story.view.policy(&id(29)));
                 let Some(nexts) = this.zip(policy).map(|(this, policy)| world::nexts(this, policy)) else {
                     break;
                 };
@@ -38,7 +38,7 @@ pub fn log() -> impl Strategy<Value = Story> {
 
 fn lines(story: &Story) -> Vec<Vec<String>> {
     let mut renderer = LineRenderer::new(Naming::WhenNeeded);
-    story.log.iter().map(|recorded| renderer.apply(recorded)).collect()
+    story.transitions.iter().map(|transition| renderer.apply(transition)).collect()
 }
 
 /// Whether a line is about a review round or a run of the checks.
@@ -59,7 +59,7 @@ proptest! {
 
     #[test]
     fn output_has_no_control_characters(story in log()) {
-        let report = TaskReport::from_log(row_of(&story), &story.log, &id(29), Vec::new());
+        let report = TaskReport::from_log(row_of(&story), story.log.clone(), &id(29), Vec::new());
         let shown = [lines(&story).concat().join("\n"), shown(&report), drawn(&story)];
         for text in shown {
             prop_assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
@@ -69,11 +69,11 @@ proptest! {
 
     #[test]
     fn every_end_is_printed_once(story in log()) {
-        let mut view = RunView::default();
+        let mut view = RunState::default();
         for (recorded, lines) in story.log.iter().zip(lines(&story)) {
-            let is_done = |view: &RunView| view.loop_state(&id(29)).is_some_and(|this| this.is_done());
+            let is_done = |view: &RunState| view.loop_state(&id(29)).is_some_and(|this| this.is_done());
             let before = is_done(&view);
-            view.apply(recorded);
+            view.replay(recorded);
             let ends = lines.iter().filter(|line| line.contains(" Task #29 ") && !line.starts_with(' ')).count();
             prop_assert!(ends <= 1, "{lines:#?}");
             if is_done(&view) && !before {
@@ -85,7 +85,7 @@ proptest! {
     #[test]
     fn lines_and_report_have_the_same_rounds(story in log()) {
         let told = lines(&story).concat().into_iter().filter(|line| tells_a_round(line)).count();
-        let report = TaskReport::from_log(row_of(&story), &story.log, &id(29), Vec::new());
+        let report = TaskReport::from_log(row_of(&story), story.log.clone(), &id(29), Vec::new());
         prop_assert_eq!(told, report.cycles.len(), "{:#?}", lines(&story).concat());
         let root = schema("show");
         prop_assert_eq!(fits(&json!(report), &root), Ok(()));
@@ -95,12 +95,12 @@ proptest! {
     fn catching_up_changes_only_the_announcement(story in log(), cut in any::<prop::sample::Index>()) {
         let cut = cut.index(story.log.len());
         let mut renderer = LineRenderer::new(Naming::Always);
-        renderer.catch_up(&story.log[..cut]);
+        caught_up(&mut renderer, &story.transitions[..cut]);
         let announced = |line: &String| ["Resuming ", "Running ", "#29 Iteration "].iter().any(|word| line.starts_with(word));
         let late = |line: &String| !announced(line);
-        let resumed: Vec<_> = story.log[cut..].iter().flat_map(|recorded| renderer.apply(recorded)).filter(late).collect();
+        let resumed: Vec<_> = story.transitions[cut..].iter().flat_map(|transition| renderer.apply(transition)).filter(late).collect();
         let mut renderer = LineRenderer::new(Naming::Always);
-        let whole: Vec<_> = story.log.iter().map(|recorded| renderer.apply(recorded)).collect();
+        let whole: Vec<_> = story.transitions.iter().map(|transition| renderer.apply(transition)).collect();
         let whole: Vec<_> = whole[cut..].concat().into_iter().filter(late).collect();
         // The current step of a resumed loop is printed once more.
         let at_hand = resumed.first().is_some_and(|line| line.ends_with("..."));

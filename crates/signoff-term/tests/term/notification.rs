@@ -9,8 +9,7 @@ use signoff_core::machine::{AttemptFailure, Choice, Event, LimitPlan, PauseReaso
 use signoff_core::notify::{Notification, NotificationKind, NotificationMessage, NotificationWatcher};
 use signoff_core::policy::{Caps, ExhaustedAs, OnExhausted};
 use signoff_core::review::Severity;
-use signoff_core::view::RunView;
-use signoff_core::wire::RecordedFact;
+use signoff_core::view::{RunState, Transition};
 use signoff_core::workflow::PhaseKind;
 use signoff_term::notification::{MessageContext, message, sample};
 
@@ -19,15 +18,21 @@ use crate::laws::log;
 use crate::story::{Story, reviewed};
 
 /// The notifications of each event, after the watch has caught up with the first ones.
-fn told_after(log: &[RecordedFact], known: usize) -> Vec<Vec<Notification>> {
+fn told_after(log: &[Transition], known: usize) -> Vec<Vec<Notification>> {
     let mut watch = NotificationWatcher::default();
-    watch.catch_up(&log[..known]);
-    log[known..].iter().map(|recorded| watch.apply(recorded)).collect()
+    caught_up(&mut watch, &log[..known]);
+    log[known..].iter().map(|transition| watch.apply(transition)).collect()
+}
+
+/// The pending notifications of a run that is resumed after these events.
+fn caught_up(watch: &mut NotificationWatcher, past: &[Transition]) -> Vec<Notification> {
+    past.iter().for_each(|transition| watch.replay(transition));
+    watch.caught_up()
 }
 
 fn messages(story: &Story) -> Vec<NotificationMessage> {
     let known = MessageContext { project: "shop", question: None };
-    told_after(&story.log, 0).iter().flatten().map(|told| message(told, known)).collect()
+    told_after(&story.transitions, 0).iter().flatten().map(|told| message(told, known)).collect()
 }
 
 /// `question | Task #29 asks you: … | text | command`.
@@ -101,11 +106,11 @@ fn a_task_budget_is_notified_per_task() {
     let cap = Caps { max_cost_micro_usd: Some(1), ..Caps::default() };
     let told = |task, run| {
         let mut watch = NotificationWatcher::new(task, run);
-        story.log.iter().flat_map(|recorded| watch.apply(recorded)).count()
+        story.transitions.iter().flat_map(|transition| watch.apply(transition)).count()
     };
     let said = |task, run| {
         let mut watch = NotificationWatcher::new(task, run);
-        let told = story.log.iter().flat_map(|recorded| watch.apply(recorded)).next().unwrap();
+        let told = story.transitions.iter().flat_map(|transition| watch.apply(transition)).next().unwrap();
         let message = message(&told, MessageContext { project: "shop", question: None });
         format!("{} | {}", message.text, message.next.unwrap_or_default())
     };
@@ -123,7 +128,7 @@ fn a_task_budget_is_notified_per_task() {
 
 /// The notifications of a watch that starts with this log.
 fn still_holds(story: &Story) -> Vec<NotificationKind> {
-    NotificationWatcher::default().catch_up(&story.log).iter().map(|told| told.kind).collect()
+    caught_up(&mut NotificationWatcher::default(), &story.transitions).iter().map(|told| told.kind).collect()
 }
 
 #[test]
@@ -183,9 +188,9 @@ fn a_sample_fits_too() {
 
 /// The number of questions in a log.
 fn questions(story: &Story) -> usize {
-    let (mut view, mut seen) = (RunView::default(), BTreeSet::new());
+    let (mut view, mut seen) = (RunState::default(), BTreeSet::new());
     for recorded in &story.log {
-        view.apply(recorded);
+        view.replay(recorded);
         seen.extend(view.questions().into_iter().map(|question| question.id));
     }
     seen.len()
@@ -204,14 +209,14 @@ proptest! {
     #[test]
     fn past_events_are_not_notified_again(story in log(), cut in any::<prop::sample::Index>()) {
         let known = cut.index(story.log.len() + 1);
-        prop_assert_eq!(told_after(&story.log, known), &told_after(&story.log, 0)[known..]);
+        prop_assert_eq!(told_after(&story.transitions, known), &told_after(&story.transitions, 0)[known..]);
     }
 
     /// A pending notification has the same occurrence id as when it was sent first.
     #[test]
     fn pending_notifications_were_sent_before(story in log()) {
-        let told: Vec<_> = told_after(&story.log, 0).iter().flatten().map(Notification::key).collect();
-        for standing in NotificationWatcher::default().catch_up(&story.log) {
+        let told: Vec<_> = told_after(&story.transitions, 0).iter().flatten().map(Notification::key).collect();
+        for standing in caught_up(&mut NotificationWatcher::default(), &story.transitions) {
             prop_assert!(told.contains(&standing.key()), "{:?}", standing.key());
         }
     }

@@ -5,6 +5,7 @@ use serde_json::json;
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{AttemptFailure, Event};
 use signoff_core::review::Severity::{Critical, Important};
+use signoff_core::wire::RecordedFact;
 use signoff_term::show::{AttemptRow, RunHistory};
 use signoff_term::stats::{Convergence, Filter, PhaseTimes, StatsCollector, text};
 
@@ -33,9 +34,16 @@ fn runs() -> Vec<Story> {
     vec![at_once, second, gives_up, under_way]
 }
 
+/// A run whose log was read for statistics.
+fn attempts(log: &[RecordedFact]) -> RunHistory {
+    let mut history = RunHistory::default();
+    history.extend_attempts(log);
+    history
+}
+
 fn stats(filter: Filter) -> StatsCollector {
     let mut stats = StatsCollector::new(filter);
-    runs().iter().for_each(|story| stats.add_log(&story.log));
+    runs().iter().for_each(|story| stats.add_run(&attempts(&story.log)));
     stats
 }
 
@@ -268,7 +276,7 @@ fn convergence_of_a_task() {
         .works()
         .approves("general");
     let task = crate::rows::row(29, "It", signoff_core::view::TaskStatus::Completed);
-    let report = signoff_term::show::TaskReport::from_log(task, &story.log, &id(29), Vec::new());
+    let report = signoff_term::show::TaskReport::from_log(task, story.log.clone(), &id(29), Vec::new());
     let told: Vec<_> = report.cycles.iter().map(|cycle| cycle.convergence).collect();
     let none = Convergence::default();
     assert_eq!(
@@ -287,7 +295,7 @@ proptest! {
     #[test]
     fn the_numbers_of_every_log_agree(story in log()) {
         let mut stats = StatsCollector::default();
-        stats.add_log(&story.log);
+        stats.add_run(&attempts(&story.log));
         let report = stats.report();
         prop_assert_eq!(fits(&json!(report), &schema("stats")), Ok(()));
         let tasks = report.tasks;
@@ -311,7 +319,7 @@ proptest! {
     #[test]
     fn convergence_adds_up_in_every_log(story in log()) {
         let task = crate::rows::row(29, "It", signoff_core::view::TaskStatus::InProgress);
-        let report = signoff_term::show::TaskReport::from_log(task, &story.log, &id(29), Vec::new());
+        let report = signoff_term::show::TaskReport::from_log(task, story.log.clone(), &id(29), Vec::new());
         let found: u32 = report.cycles.iter().map(|cycle| cycle.convergence.new).sum();
         prop_assert!(found as usize <= report.ledger.len());
         for cycle in &report.cycles {
@@ -324,7 +332,7 @@ proptest! {
 /// One attempt in a phase that took this many seconds.
 fn attempt(phase: &str, seconds: i64) -> AttemptRow {
     let story = Story::task(reviewed("task")).works();
-    let mut one = RunHistory::from_log(&story.log).attempts(&id(29)).remove(0);
+    let mut one = RunHistory::from_log(story.log.clone()).attempts(&id(29)).remove(0);
     let from: jiff::Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
     one.phase = phase.to_owned();
     one.started_at = from.to_string();

@@ -14,7 +14,7 @@ use signoff_core::review::{
     Confidence, Finding, Note, Review, ReviewerKind, Severity, Usage, Verdict, Violation, ViolationCode,
 };
 use signoff_core::similarity::assign_ids;
-use signoff_core::view::RunView;
+use signoff_core::view::{RunState, Transition};
 use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact};
 use signoff_core::workflow::{PhaseKind, preset};
 use signoff_term::line::{LineRenderer, Naming};
@@ -49,7 +49,8 @@ pub fn finding(reviewer: &str, severity: Severity, place: &str, description: &st
 
 pub struct Story {
     pub log: Vec<RecordedFact>,
-    pub view: RunView,
+    pub transitions: Vec<Transition>,
+    pub view: RunState,
     loop_id: LoopId,
     heads: u32,
     launched: BTreeSet<(LoopId, AttemptId)>,
@@ -67,7 +68,8 @@ impl Story {
     pub fn of(policy: Policy) -> Self {
         let mut this = Self {
             log: Vec::new(),
-            view: RunView::default(),
+            transitions: Vec::new(),
+            view: RunState::default(),
             loop_id: "none".into(),
             heads: 0,
             launched: BTreeSet::new(),
@@ -87,7 +89,7 @@ impl Story {
         let at: Timestamp = "2026-01-29T10:00:00Z".parse().expect("a time");
         let at = at + SignedDuration::from_secs(10 * seq as i64);
         self.log.push(RecordedFact { run: RunId(3), seq, at, fact });
-        self.view.apply(&self.log[self.log.len() - 1]);
+        self.transitions.push(self.view.apply(self.log[self.log.len() - 1].clone()));
     }
 
     /// Groups of tasks, by number and title.
@@ -156,7 +158,7 @@ impl Story {
     }
 
     pub fn jobs(&self) -> Vec<Job> {
-        let (this, policy) = (self.view.loop_state(&self.loop_id), self.view.loop_policy(&self.loop_id));
+        let (this, policy) = (self.view.loop_state(&self.loop_id), self.view.policy(&self.loop_id));
         let wishes = this.zip(policy).map(|(this, policy)| outstanding(this, policy)).unwrap_or_default();
         wishes.into_iter().filter_map(|wish| if let Effect::Spawn(job) = wish { Some(job) } else { None }).collect()
     }
@@ -272,6 +274,11 @@ impl Story {
         self.then(Event::PersonRetried { by: "ann".into() })
     }
 
+    /// The transitions of the same log in another run.
+    pub fn in_run(&self, run: u64) -> Vec<Transition> {
+        transitions(self.log.iter().map(|recorded| RecordedFact { run: RunId(run), ..recorded.clone() }))
+    }
+
     /// The lines of the whole log.
     pub fn lines(&self) -> String {
         self.lines_named(Naming::WhenNeeded)
@@ -279,10 +286,22 @@ impl Story {
 
     pub fn lines_named(&self, naming: Naming) -> String {
         let mut renderer = LineRenderer::new(naming);
-        let lines: Vec<_> = self.log.iter().flat_map(|recorded| renderer.apply(recorded)).collect();
-        assert_eq!(renderer.view(), &self.view);
+        let lines: Vec<_> = self.transitions.iter().flat_map(|transition| renderer.apply(transition)).collect();
+        assert_eq!(renderer.state(), &self.view);
         lines.join("\n")
     }
+}
+
+/// The transitions of a log.
+pub fn transitions(log: impl IntoIterator<Item = RecordedFact>) -> Vec<Transition> {
+    let mut state = RunState::default();
+    log.into_iter().map(|recorded| state.apply(recorded)).collect()
+}
+
+/// The lines of a renderer about a resumed run.
+pub fn caught_up(renderer: &mut LineRenderer, past: &[Transition]) -> Vec<String> {
+    past.iter().for_each(|transition| renderer.replay(transition));
+    renderer.caught_up()
 }
 
 /// The loop of a task.

@@ -12,6 +12,7 @@ use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
 use crate::project::ReadOnlyProject;
+use crate::queries;
 
 /// Answer an open question
 ///
@@ -55,7 +56,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     taken.print_note(console);
     let recorded = matches!(taken, DecisionResult::Recorded { .. });
     // Otherwise the process that drives the run prints it.
-    let ended = if recorded { line::ending_lines(&project.store.log(run)?, &loop_id) } else { Vec::new() };
+    let ended = if recorded { line::ending_lines(&queries::run_state(&project, run)?, &loop_id) } else { Vec::new() };
     if console.json {
         let (id, choice) = (question.id.clone(), args.choice.clone());
         console.json(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice })?;

@@ -2,10 +2,9 @@
 
 use signoff_core::command::{CommandRefusal, LoopCommand};
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::view::TaskStatus;
+use signoff_core::view::{RunState, TaskStatus};
 use signoff_engine::clock;
 use signoff_engine::git::{Git, Repository};
-use signoff_engine::run_state::RunState;
 use signoff_engine::tracker::Tracker;
 use signoff_store::Store;
 
@@ -51,7 +50,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 /// Releases the task in its tracker. An error there does not undo the cancellation.
 fn release_in_tracker(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<Option<String>, CliError> {
     let Some(tracked) = project.store.task_spec(task)?.and_then(|spec| spec.tracked) else { return Ok(None) };
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     let Some(policy) = run_state.run_policy().filter(|policy| policy.task_source.closes_tasks()) else {
         return Ok(None);
     };

@@ -6,10 +6,10 @@ use signoff_core::command::{self, LoopCommand};
 use signoff_core::group::{LoopStatus, RunEvent};
 use signoff_core::ids::{LoopId, RunId};
 use signoff_core::machine::{self, Event, Head, Stage};
+use signoff_core::view::{LoopState, RunState};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
-use signoff_engine::run_state::{LoopState, RunState};
 use signoff_engine::workspace::parallel_fixes::{
     ParallelNeed, ParallelWorktree, allows_parallel_fixes, keep_unused_commits,
 };
@@ -68,11 +68,11 @@ fn record(
     loop_id: &LoopId,
     command: LoopCommand,
 ) -> Result<DecisionResult, CliError> {
-    let run_state = RunState::from_log(lease.run(), &project.store.log(lease.run())?);
+    let mut run_state = project.store.load(lease, &mut |_| ())?;
     let by_hand = if continues(&command) { commit_manual_changes(project, &run_state, loop_id)? } else { None };
     let facts = facts(&run_state, loop_id, command, by_hand)?;
-    project.store.append(lease, clock::now(), &facts)?;
-    Ok(DecisionResult::Recorded { note: remove_parallel_worktrees(project, lease, loop_id)? })
+    project.store.append_to(&mut run_state, lease, clock::now(), &facts)?;
+    Ok(DecisionResult::Recorded { note: remove_parallel_worktrees(project, lease, loop_id, &mut run_state)? })
 }
 
 /// Removes the worktrees of parallel fixes if the loop continues without them. Returns a note that says where their
@@ -81,9 +81,9 @@ fn remove_parallel_worktrees(
     project: &ReadOnlyProject,
     lease: &Lease,
     loop_id: &LoopId,
+    run_state: &mut RunState,
 ) -> Result<Option<String>, CliError> {
     let run = lease.run();
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
     let Some(loop_state) = run_state.loops.get(loop_id) else { return Ok(None) };
     let Some(own) = loop_state.workspace.as_ref().map(|place| Path::new(&place.worktree)) else {
         return Ok(None);
@@ -98,7 +98,7 @@ fn remove_parallel_worktrees(
     ParallelWorktree::beside(&repository, own).iter().for_each(|one| one.remove(&repository));
     if let Some((note, attempt)) = note.clone().zip(loop_state.attempt_starts.keys().next_back().copied()) {
         let noted = Fact::Loop(loop_id.clone(), LoopFact::Noted { attempt, note });
-        project.store.append(lease, clock::now(), &[noted])?;
+        project.store.append_to(run_state, lease, clock::now(), &[noted])?;
     }
     Ok(note)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::TaskId;
 use signoff_core::ledger::FindingState;
-use signoff_engine::run_state::RunState;
+use signoff_core::view::RunState;
 use signoff_store::{FindingRef, Store};
 use signoff_term::json::{DisputeReport, VERSION};
 
@@ -118,7 +118,7 @@ fn branch_root(project: &ReadOnlyProject, place: &FindingRef) -> Result<Option<u
 }
 
 fn is_open(project: &ReadOnlyProject, place: &FindingRef) -> Result<bool, CliError> {
-    let run_state = RunState::from_log(place.run, &project.store.log(place.run)?);
+    let run_state = RunState::from_run_log(place.run, &project.store.log(place.run)?);
     let ledger = run_state.loops.get(&place.loop_id).map(|loop_state| &loop_state.machine.ledger);
     Ok(ledger.and_then(|ledger| ledger.get(&place.finding)).is_some_and(|entry| entry.state == FindingState::Open))
 }

@@ -3,9 +3,8 @@
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Head};
-use signoff_core::view::TaskState;
+use signoff_core::view::{RunState, TaskState};
 use signoff_engine::git::{Git, Repository};
-use signoff_engine::run_state::RunState;
 use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
@@ -42,7 +41,7 @@ fn check_no_writer(
     run: RunId,
     loop_id: &LoopId,
 ) -> Result<(), CliError> {
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     if !run_state.loops.get(loop_id).is_some_and(|loop_state| loop_state.machine.is_being_written()) {
         return Ok(());
     }

@@ -10,8 +10,8 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{self, render};
 use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Verdict};
 use signoff_core::state_v4;
+use signoff_core::view::{LoopState, RunState};
 use signoff_core::wire::{Fact, QUEUE, RecordedFact};
-use signoff_engine::run_state::{LoopState, RunState};
 use signoff_store::Store;
 use signoff_term::json;
 
@@ -102,7 +102,7 @@ fn is_about(fact: &Fact, task: TaskId, own: Option<&(RunId, LoopId)>) -> bool {
 fn sarif(project: &ReadOnlyProject, task: TaskId) -> Result<String, CliError> {
     let row = project.task(task)?;
     let (run, loop_id) = project.store.loop_for_task(task)?.ok_or_else(|| not_started(&row))?;
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     let loop_state = run_state.loops.get(&loop_id).cloned().unwrap_or_default();
     if loop_state.last_round.is_none() && loop_state.machine.ledger.entries().is_empty() {
         return Err(CliError::usage(format!("task {task} has no review yet"))

@@ -6,10 +6,9 @@ use std::collections::btree_map::Entry;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
-use signoff_core::view::{TaskRow, TaskStatus};
+use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_core::wire::RecordedFact;
 use signoff_engine::error::EngineError;
-use signoff_engine::run_state::RunState;
 use signoff_store::Store;
 use signoff_term::json::{LandedTask, MergeReport};
 use signoff_term::status::waits_for_its_group;
@@ -135,7 +134,7 @@ fn changed_after_review(project: &Project) -> Result<Vec<String>, CliError> {
 /// Whether an earlier landing of the task on the default branch did not finish.
 fn is_landing(project: &Project, row: &TaskRow) -> Result<bool, CliError> {
     let Some((run, loop_id)) = project.store.loop_for_task(TaskId(row.id))? else { return Ok(false) };
-    Ok(landing::is_landing(&RunState::from_log(run, &project.store.log(run)?), &loop_id))
+    Ok(landing::is_landing(&RunState::from_run_log(run, &project.store.log(run)?), &loop_id))
 }
 
 /// Returns the units of the named tasks and runs. A run with its own branch lands as a whole, and so does a task whose
@@ -147,7 +146,7 @@ fn named(project: &Project, ids: &[TaskOrRun]) -> Result<Vec<LandUnit>, CliError
     for id in ids {
         let run = run_of(project, *id)?;
         let run_state =
-            run.map(|run| Ok::<_, CliError>(RunState::from_log(run, &project.store.log(run)?))).transpose()?;
+            run.map(|run| Ok::<_, CliError>(RunState::from_run_log(run, &project.store.log(run)?))).transpose()?;
         let is_named = |row: &&TaskRow| match id {
             TaskOrRun::Task(task) => row.id == task.0,
             TaskOrRun::Run(run) => row.run_id == Some(run.0) && row.status != TaskStatus::Cancelled,
@@ -230,7 +229,7 @@ enum WholeRunState {
 impl LandingRun {
     fn load(project: &Project, run: RunId, target: &str) -> Result<Self, CliError> {
         let log = project.store.log(run)?;
-        let run_state = RunState::from_log(run, &log);
+        let run_state = RunState::from_run_log(run, &log);
         let over = matches!(run_state.machine.stage, RunStage::Done(_) | RunStage::Landing(_));
         let approved = match over.then(|| landing::run_commit(project, &run_state, target)) {
             None | Some(Err(EngineError::NotLanded { .. })) => None,

@@ -7,7 +7,7 @@ use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::{Event, LandingReport, Loop, Stage};
 use signoff_core::settings::LandingMethod;
-use signoff_core::view::{TaskRow, TaskStatus, is_run_branch};
+use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_core::workflow::Landing;
 use signoff_engine::attempt::EngineContext;
@@ -18,7 +18,6 @@ use signoff_engine::git::{GitError, Repository};
 use signoff_engine::landing::{
     self, ApprovedRange, CommandLock, DirectLanding, LandingAttempt, LandingCandidate, LandingProgress, LandingRecords,
 };
-use signoff_engine::run_state::RunState;
 use signoff_store::{Lease, Store};
 use signoff_term::status::status_line;
 
@@ -78,7 +77,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<LandedWork, C
     let (row, rows) = read_only.task_and_all(task)?;
     let (run, loop_id) = read_only.loop_of(task)?;
     let log = project.store.log(run)?;
-    let run_state = RunState::from_log(run, &log);
+    let run_state = RunState::from_run_log(run, &log);
     let under_way = is_landing(&run_state, &loop_id);
     let target = project.repository.default_branch()?;
     if !project.repository.has_branch(&target)? {
@@ -137,7 +136,7 @@ pub fn run_commit(project: &Project, run_state: &RunState, target: &str) -> Resu
 /// Checks that a run may land.
 pub fn check_run(run: RunId) -> Result<(), CliError> {
     let project = Project::open()?;
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     run_commit(&project, &run_state, &project.repository.default_branch()?)?;
     Ok(())
 }
@@ -148,7 +147,7 @@ pub fn check_task(task: TaskId) -> Result<(), CliError> {
     let read_only = project.read_only();
     let (row, _) = read_only.task_and_all(task)?;
     let (run, loop_id) = read_only.loop_of(task)?;
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     if is_landing(&run_state, &loop_id) {
         return Ok(());
     }
@@ -166,7 +165,7 @@ pub fn check_task(task: TaskId) -> Result<(), CliError> {
 /// Lands the approved commit of a run, even if the branch has moved since.
 pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork, CliError> {
     let project = Project::open()?;
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     let commit = landing::approved_commit(&project.repository, &run_state)?;
     let target = project.repository.default_branch()?;
     if is_on_branch(&project, &commit, &target)? {
@@ -281,7 +280,7 @@ fn land_through_loop(
     loop {
         let lease = acquire_lease(&project, run)?;
         let log = project.store.log(run)?;
-        let run_state = RunState::from_log(run, &log);
+        let run_state = RunState::from_run_log(run, &log);
         let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
         if state.is_some_and(|state| state.landed) {
             let commit = landed_commit(&log, loop_id).unwrap_or_default();
@@ -316,7 +315,7 @@ fn check_progress(
     loop_id: &LoopId,
     troubles: Vec<EngineError>,
 ) -> Result<(), CliError> {
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
     if state.is_some_and(|state| state.landed) {
         troubles.into_iter().for_each(|trouble| write_stderr(&CliError::from(trouble).to_string()));

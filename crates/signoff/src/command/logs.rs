@@ -5,7 +5,7 @@ mod log_file;
 use std::path::Path;
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::view::{RunView, TaskStatus};
+use signoff_core::view::{RunState, TaskStatus};
 use signoff_store::Store;
 
 use self::log_file::{LogFile, LogHeading};
@@ -56,12 +56,15 @@ enum WorkStatus {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let project = ReadOnlyProject::for_task(args.task)?;
     let (run, loop_id) = project.loop_of(args.task)?;
-    check_attempt(&project, args, (run, &loop_id))?;
+    let mut state = RunState::new(run);
+    read_new_facts(&project, &mut state)?;
+    check_attempt(args, (&state, &loop_id))?;
     let mut shown: Vec<LogFile> = Vec::new();
     loop {
         // Read the status before the files, so that output written just before the end is still shown.
         let work = work_status(&project, args.task, run)?;
-        for (heading, path) in log_files(&project, args, (run, &loop_id))? {
+        read_new_facts(&project, &mut state)?;
+        for (heading, path) in log_files(&project, args, (&state, &loop_id)) {
             let known = shown.iter().position(|one| one.is_at(&path));
             let index = known.unwrap_or_else(|| {
                 shown.push(LogFile::new(heading, path));
@@ -87,11 +90,18 @@ fn work_status(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<Wo
     Ok(if project.store.is_held(run)? { WorkStatus::Running } else { WorkStatus::Abandoned })
 }
 
+/// Applies the facts that were recorded since the last call.
+fn read_new_facts(project: &ReadOnlyProject, state: &mut RunState) -> Result<(), CliError> {
+    for recorded in project.store.log_after(state.run, state.seq)? {
+        state.replay(&recorded);
+    }
+    Ok(())
+}
+
 /// Fails if the requested attempt does not exist.
-fn check_attempt(project: &ReadOnlyProject, args: &Args, (run, loop_id): (RunId, &LoopId)) -> Result<(), CliError> {
+fn check_attempt(args: &Args, (state, loop_id): (&RunState, &LoopId)) -> Result<(), CliError> {
     let Some(wanted) = args.attempt else { return Ok(()) };
-    let view = RunView::from_log(&project.store.log(run)?);
-    let made: Vec<u64> = view.attempts(loop_id).iter().map(|(attempt, ..)| attempt.0).collect();
+    let made: Vec<u64> = state.attempts(loop_id).iter().map(|(attempt, ..)| attempt.0).collect();
     if made.contains(&wanted) {
         return Ok(());
     }
@@ -108,13 +118,12 @@ fn check_attempt(project: &ReadOnlyProject, args: &Args, (run, loop_id): (RunId,
 fn log_files(
     project: &ReadOnlyProject,
     args: &Args,
-    (run, loop_id): (RunId, &LoopId),
-) -> Result<Vec<(LogHeading, std::path::PathBuf)>, CliError> {
-    let view = RunView::from_log(&project.store.log(run)?);
+    (state, loop_id): (&RunState, &LoopId),
+) -> Vec<(LogHeading, std::path::PathBuf)> {
     let is_requested = |number: u64| args.attempt.is_none_or(|one| one == number);
     let mut found = Vec::new();
-    for (attempt, launch, _) in view.attempts(loop_id).into_iter().filter(|(one, ..)| is_requested(one.0)) {
-        let dir = queries::attempt_dir(project, (run, loop_id), attempt);
+    for (attempt, launch, _) in state.attempts(loop_id).into_iter().filter(|(one, ..)| is_requested(one.0)) {
+        let dir = queries::attempt_dir(project, (state.run, loop_id), attempt);
         let files = if args.prompts {
             vec![("prompt", dir.prompt())]
         } else {
@@ -124,7 +133,7 @@ fn log_files(
             found.push((LogHeading { task: args.task, attempt, launch: launch.clone(), stream }, file));
         }
     }
-    Ok(found)
+    found
 }
 
 fn is_not_empty(path: &Path) -> bool {

@@ -3,8 +3,7 @@
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::machine::Stage;
-use signoff_core::view::TaskStatus;
-use signoff_engine::run_state::{LoopState, RunState};
+use signoff_core::view::{LoopState, RunState, TaskStatus};
 use signoff_store::Store;
 use signoff_term::json::{LandedTask, MergeReport};
 
@@ -75,9 +74,9 @@ fn approve_in_users_name(
 /// Returns the run of a task that is approved and lands together with its group.
 fn waits_for_its_group(project: &ReadOnlyProject, task: TaskId) -> Result<Option<RunId>, CliError> {
     let (run, loop_id) = project.loop_of(task)?;
-    let run_state = RunState::from_log(run, &project.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
     let waits = |loop_state: &LoopState| matches!(loop_state.machine.stage, Stage::AwaitingLanding { .. });
-    Ok(run_state.loops.get(&loop_id).is_some_and(waits).then_some(run))
+    Ok(run_state.loops.get(&loop_id).is_some_and(|loop_state| waits(loop_state)).then_some(run))
 }
 
 fn print_waiting(

@@ -3,10 +3,12 @@
 mod clock;
 mod replayed_run;
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use signoff_core::ids::{RunId, TaskId};
+use signoff_core::view::RunState;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact, RunFact};
 use signoff_store::Store;
 use signoff_term::json;
@@ -15,20 +17,19 @@ use signoff_term::tui::{DataRequest, ReplayControl, TuiData, TuiMode, TuiRequest
 
 use self::clock::{ReplayClock, Speed, speed};
 use self::replayed_run::ReplayedRun;
-use super::watch::{exit, reject_json, screen_error};
+use super::watch::{LOAD_INTERVAL, exit, reject_json, screen_error};
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::host;
 use crate::project::ReadOnlyProject;
 use crate::run_loop::run_id;
-use crate::screen::{BackgroundWorker, CloseReason, RequestHandler, Screen, StallDetector, TerminationSignals};
+use crate::screen::{
+    BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, StallDetector, TerminationSignals,
+};
 use crate::show::LineOutput;
 
 /// Interval at which the clock of the replay advances.
 const TICK: Duration = Duration::from_millis(100);
-
-/// Maximum number of facts sent to the screen at once.
-const MAX_FACTS: usize = 1000;
 
 /// Replay a recorded run
 ///
@@ -60,8 +61,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
             Box::new(ReplayHandler { background: BackgroundWorker::new(project.root.clone(), &sender), inputs: tell })
         });
     match screen {
-        Some(screen) => on_screen(&screen, &ReplayedRun { project, log }, pacing, &inputs),
-        None => in_lines(&log, pacing, console),
+        Some(screen) => on_screen(&screen, ReplayedRun::new(project, log), pacing, &inputs),
+        None => in_lines(log, pacing, console),
     }
 }
 
@@ -104,34 +105,33 @@ impl RequestHandler for ReplayHandler {
 
 fn on_screen(
     screen: &Screen,
-    replayed: &ReplayedRun,
+    mut replayed: ReplayedRun,
     mut pacing: ReplayClock,
     inputs: &Receiver<ReplayInput>,
 ) -> Result<CommandExit, CliError> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
-    let mut shown = 0;
-    sender.supply(TuiData::ReplayState(pacing.pace(replayed.log.is_empty())));
+    let mut due = 0;
+    let on_its_way = Arc::default();
+    sender.supply(TuiData::ReplayState(pacing.pace(replayed.is_over())));
     loop {
-        let due = pacing.due(replayed.log.get(shown..).unwrap_or_default(), host::now());
-        if due > 0 {
-            let next = replayed.log.get(shown..shown + due).unwrap_or_default();
-            next.chunks(MAX_FACTS).for_each(|piece| sender.facts(piece.to_vec()));
-            shown += due;
-            if shown == replayed.log.len() {
+        due += pacing.due(replayed.log.get(due..).unwrap_or_default(), host::now());
+        if replayed.applied < due && Arc::strong_count(&on_its_way) == 1 {
+            sender.transitions(replayed.advance(due.min(replayed.applied + MAX_TRANSITIONS)), &on_its_way);
+            if replayed.is_over() {
                 sender.supply(TuiData::ReplayState(pacing.pace(true)));
             }
         }
         pacing.time().into_iter().for_each(|time| sender.time(time));
-        match inputs.recv_timeout(TICK) {
+        match inputs.recv_timeout(if replayed.applied < due { LOAD_INTERVAL } else { TICK }) {
             Ok(ReplayInput::Closed(left)) => return Ok(exit(left)),
             Ok(ReplayInput::Report(task)) => {
-                if let Some(report) = replayed.report(task, shown)? {
+                if let Some(report) = replayed.report(task)? {
                     sender.supply(TuiData::Report { task, report: Box::new(report) });
                 }
             }
             Ok(ReplayInput::Speed(tempo)) => {
                 pacing.change(tempo);
-                sender.supply(TuiData::ReplayState(pacing.pace(shown == replayed.log.len())));
+                sender.supply(TuiData::ReplayState(pacing.pace(replayed.is_over())));
             }
             Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {
                 return Ok(CommandExit::Interrupted);
@@ -142,12 +142,15 @@ fn on_screen(
     }
 }
 
-fn in_lines(log: &[RecordedFact], mut pacing: ReplayClock, console: &Console) -> Result<CommandExit, CliError> {
-    let mut output = LineOutput::new(naming(log));
+fn in_lines(log: Vec<RecordedFact>, mut pacing: ReplayClock, console: &Console) -> Result<CommandExit, CliError> {
+    let mut output = LineOutput::new(naming(&log));
+    let mut state = RunState::default();
     for recorded in log {
-        let lines = if console.json_events { vec![json::event(recorded)] } else { output.apply(recorded) };
+        let at = recorded.at;
+        let lines =
+            if console.json_events { vec![json::event(&recorded)] } else { output.apply(&state.apply(recorded)) };
         // Facts without lines do not cause a wait of their own.
-        let wait = pacing.wait(recorded.at);
+        let wait = pacing.wait(at);
         if !wait.is_zero() && !lines.is_empty() {
             host::sleep(pacing.take_wait());
         }

@@ -7,10 +7,9 @@ use signoff_core::merge::render::{ReviewFormat, render};
 use signoff_core::review::{FailThreshold, Finding};
 use signoff_core::settings::TaskFlags;
 use signoff_core::task::{TaskSpec, TaskType};
-use signoff_core::view::{TaskRow, TaskState};
+use signoff_core::view::{LoopState, RunState, TaskRow, TaskState};
 use signoff_core::workflow::{GateKeys, Workflow};
 use signoff_engine::dispatcher::{DriveOptions, loop_id};
-use signoff_engine::run_state::{LoopState, RunState};
 use signoff_engine::{artifact, clock, start_run};
 use signoff_store::Store;
 
@@ -89,7 +88,7 @@ fn print_review(
     args: &Args,
     console: &Console,
 ) -> Result<CommandExit, CliError> {
-    let run_state = RunState::from_log(run, &result.store.log(run)?);
+    let run_state = RunState::from_run_log(run, &result.store.log(run)?);
     if result.summary.interrupted {
         return Ok(CommandExit::Interrupted);
     }

@@ -79,7 +79,7 @@ fn count_runs(
         presets.insert(row.preset);
         if is_wanted {
             let mut folded = RunHistory::default();
-            queries::for_each_chunk(&*project.store, row.id, |part| folded.extend_attempts(part))?;
+            queries::for_each_chunk(&*project.store, row.id, |part| folded.extend_attempts(&part))?;
             stats.add_run(&folded);
         }
     }

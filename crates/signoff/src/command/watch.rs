@@ -2,6 +2,8 @@
 
 mod feed;
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
@@ -16,12 +18,17 @@ use super::replay::naming;
 use crate::console::Console;
 use crate::error::{CliError, CommandExit};
 use crate::run_loop::run_id;
-use crate::screen::{BackgroundWorker, CloseReason, RequestHandler, Screen, StallDetector, TerminationSignals};
+use crate::screen::{
+    BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, StallDetector, TerminationSignals,
+};
 use crate::show::LineOutput;
 use crate::{host, project};
 
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The same while a part of a long log is on its way to the screen.
+pub const LOAD_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Watch running tasks in a terminal UI
 ///
@@ -93,26 +100,32 @@ pub fn screen_error() -> CliError {
 
 fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<CloseReason>) -> Result<CommandExit, CliError> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
+    let (mut hints, mut queue_changed) = (None, false);
+    let on_its_way = Arc::default();
     loop {
         if feed.was_replaced()? {
             sender.reset();
         }
-        let standings = feed.inbox()?;
-        let news = feed.new_facts()?;
-        let moved = news.iter().any(changes_queue);
-        if !news.is_empty() {
-            sender.facts(news);
+        if !feed.has_unapplied() {
+            hints = feed.inbox()?.or(hints);
+            feed.poll()?;
         }
-        // Sent after the facts, so that a task taken from the queue is already in its run.
-        if let Some(queue) = feed.queue(moved)? {
-            sender.queue(queue);
+        if Arc::strong_count(&on_its_way) == 1 {
+            let next: Vec<_> = std::iter::from_fn(|| feed.next_transition()).take(MAX_TRANSITIONS).collect();
+            queue_changed |= next.iter().any(|transition| changes_queue(&transition.event));
+            if !next.is_empty() {
+                sender.transitions(next, &on_its_way);
+            }
         }
-        if let Some(standings) = standings {
-            sender.inbox(standings);
+        let is_loading = feed.has_unapplied();
+        if !is_loading {
+            // Sent after the events, so that a task taken from the queue is already in its run.
+            feed.queue(std::mem::take(&mut queue_changed))?.into_iter().for_each(|queue| sender.queue(queue));
+            hints.take().into_iter().for_each(|hints| sender.inbox(hints));
+            feed.send_agent_lines(sender);
         }
-        feed.send_agent_lines(sender);
         panic_for_test();
-        match left.recv_timeout(POLL_INTERVAL) {
+        match left.recv_timeout(if is_loading { LOAD_INTERVAL } else { POLL_INTERVAL }) {
             Ok(left) => return Ok(exit(left)),
             Err(RecvTimeoutError::Timeout) if screen.is_unresponsive(&mut stall) => {
                 return Ok(CommandExit::Interrupted);
@@ -129,21 +142,25 @@ fn changes_queue(recorded: &RecordedFact) -> bool {
 }
 
 fn in_lines(feed: &mut Feed, run: Option<RunId>, console: &Console) -> Result<CommandExit, CliError> {
-    let mut news = if run.is_some() { feed.new_facts()? } else { Vec::new() };
-    let mut output = LineOutput::new(naming(&news));
+    feed.poll()?;
+    let mut output = LineOutput::new(naming(if run.is_some() { feed.unapplied() } else { &[] }));
     if run.is_none() {
-        for (run, log) in feed.existing_facts()? {
-            output.catch_up(run, &log);
+        let mut runs = BTreeSet::new();
+        while let Some(transition) = feed.next_transition() {
+            runs.insert(transition.event.run);
+            output.replay(&transition);
         }
+        runs.into_iter().for_each(|run| drop(output.caught_up(run)));
         console.note("Watching; Ctrl-C ends it");
     }
     loop {
         if feed.was_replaced()? {
             output = LineOutput::new(naming(&[]));
         }
-        news.extend(feed.new_facts()?);
-        for recorded in news.drain(..) {
-            let lines = if console.json_events { vec![json::event(&recorded)] } else { output.apply(&recorded) };
+        feed.poll()?;
+        while let Some(transition) = feed.next_transition() {
+            let event = &transition.event;
+            let lines = if console.json_events { vec![json::event(event)] } else { output.apply(&transition) };
             for line in lines {
                 if !console.line(&line)? {
                     return Ok(CommandExit::Done);

@@ -10,7 +10,7 @@ use signoff_core::ids::RunId;
 use signoff_core::notify::{Notification, NotificationWatcher};
 use signoff_core::policy::Caps;
 use signoff_core::settings::Settings;
-use signoff_core::wire::RecordedFact;
+use signoff_core::view::{QuestionRow, RunState, Transition};
 use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
 use signoff_engine::layout::Layout;
 use signoff_engine::notify::{ChannelContext, DeliveryLog, Notifier, NotifyTimeouts, Presence};
@@ -56,17 +56,23 @@ impl<R: Renderer> NotifyingRenderer<R> {
         self.inner
     }
 
-    fn recorded(&mut self, recorded: &RecordedFact) {
+    fn recorded(&mut self, transition: &Transition) {
         if self.notifier.is_some() {
-            let notifications = self.watch(recorded.run).apply(recorded);
+            let notifications = self.watch(transition.event.run).apply(transition);
             self.send(&notifications);
         }
     }
 
-    /// Sends notifications about a resumed run that still apply: they may never have been delivered.
-    fn resumed(&mut self, run: RunId, log: &[RecordedFact]) {
+    fn replayed(&mut self, transition: &Transition) {
         if self.notifier.is_some() {
-            let notifications = self.watch(run).catch_up(log);
+            self.watch(transition.event.run).replay(transition);
+        }
+    }
+
+    /// Sends notifications about a resumed run that still apply: they may never have been delivered.
+    fn resumed(&mut self, run: RunId) {
+        if self.notifier.is_some() {
+            let notifications = self.watch(run).caught_up();
             self.send(&notifications);
         }
     }
@@ -95,7 +101,9 @@ impl<R: Renderer> NotifyingRenderer<R> {
         for run in owed.iter().filter(|run| is_over(run)) {
             // A run whose log is missing has nothing to send.
             let log = self.store.log(*run).unwrap_or_default();
-            for notification in NotificationWatcher::new(task, whole).catch_up(&log) {
+            let (mut state, mut watcher) = (RunState::new(*run), NotificationWatcher::new(task, whole));
+            log.into_iter().for_each(|recorded| watcher.replay(&state.apply(recorded)));
+            for notification in watcher.caught_up() {
                 let question = self.question(&notification);
                 let known = MessageContext { project: &self.project, question: question.as_deref() };
                 notifier.resend(message(&notification, known), &notification.key());
@@ -108,9 +116,8 @@ impl<R: Renderer> NotifyingRenderer<R> {
         let row = notification.about.as_deref()?;
         let asked = row.question.as_ref()?;
         let task = row.task.map(|task| task.0);
-        let same = |one: &signoff_core::view::QuestionRow| {
-            one.run_id == notification.run.0 && one.task_id == task && one.text == asked.text
-        };
+        let same =
+            |one: &QuestionRow| one.run_id == notification.run.0 && one.task_id == task && one.text == asked.text;
         self.store.questions().ok()?.into_iter().rfind(same).map(|one| one.id)
     }
 
@@ -125,8 +132,9 @@ impl<R: Renderer> Renderer for NotifyingRenderer<R> {
     fn show(&mut self, notice: &DispatcherNotice<'_>) {
         self.inner.show(notice);
         match notice {
-            DispatcherNotice::Recorded(recorded) => self.recorded(recorded),
-            DispatcherNotice::Resumed { run, log } => self.resumed(*run, log),
+            DispatcherNotice::Recorded(transition) => self.recorded(transition),
+            DispatcherNotice::Replayed(transition) => self.replayed(transition),
+            DispatcherNotice::Resumed { run } => self.resumed(*run),
             DispatcherNotice::OutputLine { .. } | DispatcherNotice::Stopping | DispatcherNotice::Note(_) => {}
         }
         self.forward_notes();
@@ -141,6 +149,7 @@ impl Renderer for NoteRenderer<'_> {
         match notice {
             DispatcherNotice::Note(note) => self.0.note(note),
             DispatcherNotice::Recorded(_)
+            | DispatcherNotice::Replayed(_)
             | DispatcherNotice::Resumed { .. }
             | DispatcherNotice::OutputLine { .. }
             | DispatcherNotice::Stopping => {}

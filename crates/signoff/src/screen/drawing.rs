@@ -27,7 +27,7 @@ const MAX_MESSAGES: usize = 20_000;
 /// Maximum time for applying messages before a frame is drawn.
 const MAX_APPLY: SignedDuration = SignedDuration::from_millis(20);
 
-/// The same while facts are applied: a long log loads faster with fewer frames in between.
+/// The same while events are taken in: a long log loads faster with fewer frames in between.
 const MAX_APPLY_LOG: SignedDuration = SignedDuration::from_millis(100);
 
 /// The state of the drawing thread.
@@ -181,7 +181,7 @@ impl DrawingThread {
             }
             match news.try_recv() {
                 Ok(next) => {
-                    longest = if matches!(next, ScreenMessage::Facts(_)) { MAX_APPLY_LOG } else { longest };
+                    longest = if matches!(next, ScreenMessage::Transitions(..)) { MAX_APPLY_LOG } else { longest };
                     if !self.apply(next) {
                         return false;
                     }
@@ -212,7 +212,7 @@ impl DrawingThread {
     fn apply(&mut self, news: ScreenMessage) -> bool {
         match news {
             // The screen is closed.
-            ScreenMessage::Facts(_)
+            ScreenMessage::Transitions(..)
             | ScreenMessage::Queue(_)
             | ScreenMessage::Inbox(_)
             | ScreenMessage::Reset
@@ -221,7 +221,9 @@ impl DrawingThread {
             | ScreenMessage::Note(_)
             | ScreenMessage::AgentLine { .. }
                 if self.closed => {}
-            ScreenMessage::Facts(facts) => self.tui.catch_up(&facts),
+            ScreenMessage::Transitions(transitions, _pending) => {
+                transitions.iter().for_each(|transition| self.tui.apply(transition));
+            }
             ScreenMessage::AgentLine { run, loop_id, attempt, line, pending: _heard } => {
                 self.tui.add_live_line(run, &loop_id, attempt, &line);
             }

@@ -1,9 +1,9 @@
-//! Formats the facts of one or several runs as progress lines.
+//! Formats the events of one or several runs as progress lines.
 
 use std::collections::BTreeMap;
 
 use signoff_core::ids::RunId;
-use signoff_core::wire::RecordedFact;
+use signoff_core::view::Transition;
 use signoff_term::line::{LineRenderer, Naming};
 
 /// Line renderers, one for each run.
@@ -18,16 +18,21 @@ impl LineOutput {
         Self { naming, renderers: BTreeMap::new(), ending: false }
     }
 
-    /// Applies a new fact and returns its lines.
-    pub fn apply(&mut self, recorded: &RecordedFact) -> Vec<String> {
-        let lines = self.renderer(recorded.run).apply(recorded);
+    /// Returns the lines of a new event.
+    pub fn apply(&mut self, transition: &Transition) -> Vec<String> {
+        let lines = self.renderer(transition.event.run).apply(transition);
         self.name_parallel_loops();
         lines
     }
 
-    /// Applies the facts recorded before a run was resumed.
-    pub fn catch_up(&mut self, run: RunId, log: &[RecordedFact]) -> Vec<String> {
-        let lines = self.renderer(run).catch_up(log);
+    /// Takes in an event from before a run was resumed.
+    pub fn replay(&mut self, transition: &Transition) {
+        self.renderer(transition.event.run).replay(transition);
+    }
+
+    /// Returns the lines about a run whose past events were replayed.
+    pub fn caught_up(&mut self, run: RunId) -> Vec<String> {
+        let lines = self.renderer(run).caught_up();
         self.name_parallel_loops();
         lines
     }

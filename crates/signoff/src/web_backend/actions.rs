@@ -6,7 +6,6 @@ use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_engine::git::Repository;
 use signoff_serve::web::{ActionOutcome, AddTask, RequestError, RequestErrorKind, WebAction};
-use signoff_store::Store;
 use signoff_term::line;
 
 use super::request_error;
@@ -15,7 +14,7 @@ use crate::command::{add, answer, cancel, dispute, edit, retry};
 use crate::error::CliError;
 use crate::host;
 use crate::project::{Project, ReadOnlyProject, user_git, with_checks};
-use crate::settings;
+use crate::{queries, settings};
 
 /// Performs an action.
 pub fn perform(action: WebAction) -> Result<ActionOutcome, RequestError> {
@@ -50,7 +49,7 @@ fn answered(question: &str, choice: &str) -> Result<ActionOutcome, CliError> {
     let hint = match &taken {
         DecisionResult::HandedOver => None,
         DecisionResult::Recorded { note } => {
-            let ended = line::ending_lines(&project.store.log(place.run)?, &place.loop_id);
+            let ended = line::ending_lines(&queries::run_state(&project, place.run)?, &place.loop_id);
             let next = answer::next_step(&project, (place.run, &place.loop_id), &ended)?;
             joined(note.iter().cloned().chain(next))
         }

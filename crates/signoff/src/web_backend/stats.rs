@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use signoff_core::group::RunStage;
 use signoff_core::ids::{RunId, TaskId};
 use signoff_serve::page::{Cost, ReviewerFigures, RoleFigures, StatsPage};
 use signoff_serve::web::Backend as _;
@@ -15,14 +16,23 @@ use crate::error::CliError;
 use crate::project::ReadOnlyProject;
 use crate::queries;
 
-/// Cached statistics: for each run, the last counted fact and the numbers.
+/// Cached statistics of each run.
 #[derive(Default)]
 pub struct StatsCache {
     /// The store they were counted from.
     store: Option<StoreId>,
     /// The tasks whose approval was void at that time.
     voided: BTreeSet<TaskId>,
-    counted: BTreeMap<RunId, (u64, StatsCollector)>,
+    counted: BTreeMap<RunId, CountedRun>,
+}
+
+/// The statistics of one run, up to a fact of its log.
+#[derive(Default)]
+struct CountedRun {
+    last_seq: u64,
+    /// Kept while the run goes on, to continue from there. A finished run that goes on after all is read again.
+    history: Option<RunHistory>,
+    stats: StatsCollector,
 }
 
 impl WebBackend {
@@ -33,7 +43,7 @@ impl WebBackend {
         match ReadOnlyProject::find()? {
             Some(project) => {
                 figures.update(&project)?;
-                figures.counted.values().for_each(|(_, one)| stats.merge(one));
+                figures.counted.values().for_each(|run| stats.merge(&run.stats));
             }
             None => *figures = StatsCache::default(),
         }
@@ -50,20 +60,27 @@ impl StatsCache {
         }
         for row in project.store.runs()? {
             let last = project.store.last_seq(row.id)?;
-            if self.counted.get(&row.id).is_none_or(|(seq, _)| *seq != last) {
-                self.counted.insert(row.id, (last, count_run(project, row.id, &self.voided)?));
+            let counted = self.counted.entry(row.id).or_default();
+            if counted.last_seq != last {
+                counted.update(project, row.id, &self.voided)?;
             }
         }
         Ok(())
     }
 }
 
-fn count_run(project: &ReadOnlyProject, run: RunId, voided: &BTreeSet<TaskId>) -> Result<StatsCollector, CliError> {
-    let mut stats = StatsCollector::new(Filter::default()).with_voided(voided.clone());
-    let mut folded = RunHistory::default();
-    queries::for_each_chunk(&*project.store, run, |part| folded.extend_attempts(part))?;
-    stats.add_run(&folded);
-    Ok(stats)
+impl CountedRun {
+    /// Reads the facts recorded since the last update.
+    fn update(&mut self, project: &ReadOnlyProject, run: RunId, voided: &BTreeSet<TaskId>) -> Result<(), CliError> {
+        let mut history = self.history.take().unwrap_or_default();
+        queries::for_each_chunk_after(&*project.store, run, history.state.seq, |part| history.extend_attempts(&part))?;
+        self.stats = StatsCollector::new(Filter::default()).with_voided(voided.clone());
+        self.stats.add_run(&history);
+        self.last_seq = history.state.seq;
+        let is_over = matches!(history.state.stage(), RunStage::Done(_));
+        self.history = Some(history).filter(|_| !is_over);
+        Ok(())
+    }
 }
 
 fn page_of(project: String, report: &StatsReport) -> StatsPage {

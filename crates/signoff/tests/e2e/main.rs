@@ -4,6 +4,7 @@ mod actors;
 #[cfg(test)]
 mod agents;
 mod app;
+mod applied_once;
 #[cfg(all(test, unix))]
 mod asked_on_terminal;
 mod asking;

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use signoff_core::ids::{Commit, RunId, TaskId};
 use signoff_core::machine::Reason;
-use signoff_core::view::TaskStatus;
+use signoff_core::view::{RunState, TaskStatus};
 
 use super::super::short;
 use super::{ApprovedRange, Coverage, LandingCandidate, unapproved};
 use crate::error::EngineError;
-use crate::run_state::RunState;
 
 impl Coverage<'_> {
     /// Describes the remaining commits: by their task, or by the first commit.

@@ -10,7 +10,7 @@ use signoff_engine::attempt::PlanLocation;
 use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::dispatcher::PreparedWorkspace;
 use signoff_engine::error::EngineError;
-use signoff_engine::run_state::Workspace;
+use signoff_core::view::Workspace;
 use signoff_engine::workspace::parallel_fixes::ParallelWorktree;
 use signoff_engine::workspace::{WorkspaceRequest, Workspaces, approved};
 use signoff_store::Store;

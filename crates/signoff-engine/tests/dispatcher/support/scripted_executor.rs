@@ -12,7 +12,7 @@ use signoff_engine::clock;
 use signoff_engine::error::EngineError;
 use signoff_engine::executor::{AttemptKey, AttemptResult, AttemptSink, Executor, FoundAttempt, RunLandingSink};
 use signoff_engine::process::{ProcessExit, ProcessResult, StopRequest};
-use signoff_engine::run_state::{AttemptStart, RunState};
+use signoff_core::view::{AttemptStart, RunState};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule, ScriptStep};
 use tokio::sync::Notify;
 

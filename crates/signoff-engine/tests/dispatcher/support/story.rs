@@ -27,7 +27,7 @@ use signoff_engine::landing::LatestLandings;
 use signoff_engine::layout::Layout;
 use signoff_engine::process::SupervisorLauncher;
 use signoff_engine::reports::ReportRegistry;
-use signoff_engine::run_state::RunState;
+use signoff_core::view::RunState;
 use signoff_engine::tracker::TrackerOptions;
 use signoff_engine::{clock, start_run};
 use signoff_store::{Lease, MemoryStore, NewTask, Store};

@@ -12,7 +12,7 @@ use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
 use signoff_term::line::{LineRenderer, Naming};
 
-use crate::story::{Story, finding, id, review, reviewed};
+use crate::story::{Story, caught_up, finding, id, review, reviewed};
 
 /// A planned run with two groups of two tasks.
 fn planned() -> Story {
@@ -187,7 +187,7 @@ fn a_blocked_group_is_reported_until_resolved() {
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
         then: signoff run --resume 3
     ");
-    let again = |story: &Story| LineRenderer::new(Naming::WhenNeeded).catch_up(&story.log).join("\n");
+    let again = |story: &Story| caught_up(&mut LineRenderer::new(Naming::WhenNeeded), &story.transitions).join("\n");
     insta::assert_snapshot!(again(&story), @"
     ▪ Run 3 is blocked by #5 (the agent says it cannot go on)
         signoff retry 5, signoff edit 5 --verdict APPROVED, or signoff cancel 5
@@ -197,7 +197,7 @@ fn a_blocked_group_is_reported_until_resolved() {
     insta::assert_snapshot!(again(&story), @"Resuming run 3: group 1/2, 1 signed off, 1 at work, 2 to come");
     let told = story.log.len();
     let mut renderer = LineRenderer::new(Naming::WhenNeeded);
-    renderer.catch_up(&story.log);
+    caught_up(&mut renderer, &story.transitions);
     let verdict = FinalVerdict::Approved;
     let story = story.gives_up("still none").then(Event::PersonEdited {
         verdict,
@@ -207,7 +207,7 @@ fn a_blocked_group_is_reported_until_resolved() {
         findings: Vec::new(),
     });
     let story = landed(landed(story, 4), 5);
-    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.apply(recorded)).collect();
+    let lines: Vec<_> = story.transitions[told..].iter().flat_map(|transition| renderer.apply(transition)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
     Resuming task #5: Add the page
       #5 [1/4] Gave up: still none

@@ -6,7 +6,7 @@ use signoff_core::machine::{AttemptFailure, CheckReport, Choice, Event, Outcome,
 use signoff_core::review::Severity::Critical;
 use signoff_term::line::{self, LineRenderer, Naming};
 
-use crate::story::{Story, finding, id, reviewed};
+use crate::story::{Story, caught_up, finding, id, reviewed};
 
 #[test]
 fn a_plan_is_worked_task_by_task() {
@@ -160,10 +160,10 @@ fn a_workflow_with_many_gates_names_them_and_starts_over() {
 fn past_lines_are_not_printed_again() {
     let story = Story::task(reviewed("task")).works();
     let mut renderer = LineRenderer::new(Naming::WhenNeeded);
-    assert_eq!(renderer.catch_up(&story.log), [""; 0]);
+    assert_eq!(caught_up(&mut renderer, &story.transitions), [""; 0]);
     let told = story.log.len();
     let story = story.approves("general");
-    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.apply(recorded)).collect();
+    let lines: Vec<_> = story.transitions[told..].iter().flat_map(|transition| renderer.apply(transition)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
         Resuming task #29: Add user authentication
           [1/3] Review: APPROVED
@@ -180,12 +180,12 @@ fn a_decision_that_ended_its_task_is_not_printed_again() {
         .starts(2)
         .on(1)
         .person(Choice::Stop);
-    insta::assert_snapshot!(line::ending_lines(&story.log, &id(1)).join("\n"), @"
+    insta::assert_snapshot!(line::ending_lines(&story.view, &id(1)).join("\n"), @"
     ✗ Task #1 failed: a person stopped it (stopped_by_person)
         Look at it: signoff show 1; go on: signoff retry 1
     ");
-    assert_eq!(line::ending_lines(&story.log, &id(2)), [""; 0]);
-    let told = LineRenderer::new(Naming::WhenNeeded).catch_up(&story.log);
+    assert_eq!(line::ending_lines(&story.view, &id(2)), [""; 0]);
+    let told = caught_up(&mut LineRenderer::new(Naming::WhenNeeded), &story.transitions);
     assert_eq!(told, [""; 0]);
 }
 
@@ -193,11 +193,11 @@ fn a_decision_that_ended_its_task_is_not_printed_again() {
 fn no_steps_are_announced_during_shutdown() {
     let story = Story::task(reviewed("task"));
     let mut renderer = LineRenderer::new(Naming::WhenNeeded);
-    story.log.iter().for_each(|recorded| drop(renderer.apply(recorded)));
+    story.transitions.iter().for_each(|transition| drop(renderer.apply(transition)));
     renderer.set_shutting_down();
     let told = story.log.len();
     let story = story.works().reviewer_fails("general", AttemptFailure::TimedOut);
-    let lines: Vec<_> = story.log[told..].iter().flat_map(|recorded| renderer.apply(recorded)).collect();
+    let lines: Vec<_> = story.transitions[told..].iter().flat_map(|transition| renderer.apply(transition)).collect();
     insta::assert_snapshot!(lines.join("\n"), @"
       [1/3] Implementation complete
       [1/3] Review: INCONCLUSIVE - general: timed out

@@ -97,7 +97,7 @@ fn account(text: &str) -> ReportDocument {
         .works()
         .reviewer_fails("general", signoff_core::machine::AttemptFailure::NotStarted { message: text.into() });
     let row = ended(row(29, text, TaskStatus::Failed), "failed", "", "reviewer_failed", 1);
-    let mut report = TaskReport::from_log(row, &story.log, &id(29), Vec::new());
+    let mut report = TaskReport::from_log(row, story.log.clone(), &id(29), Vec::new());
     report.attempts.iter_mut().for_each(|attempt| attempt.agent = text.to_owned());
     of(report, text, Changes::parse_stat(STAT).with_note(text))
 }
@@ -294,7 +294,7 @@ fn omitted_items_are_counted() {
         (0..2_000).map(|number| format!("finding number {number} {}", "x".repeat(90))).collect();
     let found: Vec<_> = findings.iter().map(|text| (Critical, "a.rs:1", text.as_str())).collect();
     let story = Story::task(reviewed("task")).works().objects("general", &found);
-    let report = TaskReport::from_log(row(29, "Much", TaskStatus::InProgress), &story.log, &id(29), Vec::new());
+    let report = TaskReport::from_log(row(29, "Much", TaskStatus::InProgress), story.log.clone(), &id(29), Vec::new());
     let markdown = markdown(&of(report, "Much", Changes::parse_stat(STAT)));
     assert!(markdown.len() <= LIMIT && markdown.len() > LIMIT - 2_000, "{}", markdown.len());
     let left: Vec<&str> = markdown.lines().filter(|line| line.starts_with("**Left out**")).collect();

@@ -20,7 +20,7 @@ fn question(id: &str, task_id: Option<u64>) -> QuestionRow {
 
 /// A run without a process, with these open questions.
 fn waits(questions: &[QuestionRow]) -> ReportDocument {
-    let folded = RunHistory::from_log(&asking().log);
+    let folded = RunHistory::from_log(asking().log);
     let report = folded.report(row(30, "Add logout", TaskStatus::Waiting), &id(30), Vec::new());
     let tasks = vec![TaskSection::new(report, "Add logout".to_owned(), Changes::parse_stat(""), false)];
     let account = RunSection::new(run(3, "running", "working"), &folded, &standings(&tasks), questions, false);

@@ -3,9 +3,10 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
-use signoff_core::ids::{AttemptId, RunId, TaskId};
-use signoff_core::view::{LoopRow, RunView, TaskStatus};
-use signoff_term::show::{TaskReport, events_of_loop};
+use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::view::{LoopRow, RunState, TaskStatus};
+use signoff_core::wire::{Fact, RecordedFact};
+use signoff_term::show::TaskReport;
 use signoff_term::tui::{Theme, TuiData, TuiMode};
 
 use super::scene::{SMALL, Scene, busy, queued};
@@ -13,6 +14,15 @@ use crate::laws::log;
 use crate::rows::row;
 use crate::story::{Story, id, reviewed};
 use crate::world;
+
+/// The events of one loop, of its checkpoint reviews, and of the run, as the store reads them for one loop.
+fn events_of_loop(log: &[RecordedFact], wanted: &LoopId) -> Vec<RecordedFact> {
+    let concerns = |recorded: &&RecordedFact| match &recorded.fact {
+        Fact::Loop(loop_id, _) => loop_id == wanted || loop_id.checkpoint_target().is_some_and(|(of, _)| of == *wanted),
+        Fact::Run(_) | Fact::Task(..) => true,
+    };
+    log.iter().filter(concerns).cloned().collect()
+}
 
 fn key() -> impl Strategy<Value = KeyEvent> {
     let keys = "?aqrceyxnjkgG[]12345 +-".chars().map(|letter| KeyCode::Char(letter).into());
@@ -87,15 +97,17 @@ proptest! {
         keys in proptest::collection::vec((key(), 0..=250u16, 0..=80u16), 1..12),
     ) {
         let mut story = story;
-        let rest = story.log.split_off(cut.index(story.log.len()).max(1));
+        let cut = cut.index(story.log.len()).max(1);
+        story.log.truncate(cut);
+        let rest = story.transitions.split_off(cut);
         let mut scene = Scene::shown(story, mode, Theme::Color);
         let mut rest = rest.into_iter();
         for (key, width, height) in keys {
             scene.press(&[key]);
             prop_assert!(is_clean(&scene.draw((width, height))));
-            rest.by_ref().take(3).for_each(|recorded| scene.tui.apply(&recorded));
+            rest.by_ref().take(3).for_each(|transition| scene.tui.apply(&transition));
         }
-        rest.for_each(|recorded| scene.tui.apply(&recorded));
+        rest.for_each(|transition| scene.tui.apply(&transition));
         prop_assert!(is_clean(&scene.draw(SMALL)));
     }
 
@@ -143,10 +155,10 @@ proptest! {
         for task in 21..=30 {
             let row = row(task, "Log in", TaskStatus::InProgress);
             // Question ids are counted over all loops.
-            let of = |log: &[_]| TaskReport { question: None, ..TaskReport::from_log(row.clone(), log, &id(task), Vec::new()) };
+            let of = |log: &[_]| TaskReport { question: None, ..TaskReport::from_log(row.clone(), log.to_vec(), &id(task), Vec::new()) };
             let own = events_of_loop(&story.log, &id(task));
             prop_assert_eq!(of(&own), of(&story.log));
-            let seen = |log: &[_]| RunView::from_log(log).row(&id(task)).map(|row| LoopRow { question: None, ..row });
+            let seen = |log: &[_]| RunState::from_log(log).row(&id(task)).map(|row| LoopRow { question: None, ..row });
             prop_assert_eq!(seen(&own), seen(&story.log));
         }
     }
@@ -193,8 +205,7 @@ fn chosen(scene: &mut Scene) -> Option<String> {
 fn chance(story: Story, (task, chance): (u8, u16)) -> Story {
     let story = story.on(21 + u64::from(task % 8));
     let id = id(21 + u64::from(task % 8));
-    let nexts =
-        story.view.loop_state(&id).zip(story.view.loop_policy(&id)).map(|(this, policy)| world::nexts(this, policy));
+    let nexts = story.view.loop_state(&id).zip(story.view.policy(&id)).map(|(this, policy)| world::nexts(this, policy));
     let Some(nexts) = nexts.filter(|nexts| !nexts.is_empty()) else { return story };
     let next = nexts[usize::from(chance) % nexts.len()].clone();
     story.then(next)

@@ -175,13 +175,9 @@ fn cancelled_tasks_count_the_same_everywhere() {
 fn active_runs_come_before_ended_ones() {
     let mut scene = Scene::shown(over(false), TuiMode::Watching, Theme::Plain);
     for run in 10..20 {
-        for recorded in &over(false).log {
-            scene.tui.apply(&signoff_core::wire::RecordedFact { run: RunId(run), ..recorded.clone() });
-        }
+        over(false).in_run(run).iter().for_each(|transition| scene.tui.apply(transition));
     }
-    for recorded in &busy().log {
-        scene.tui.apply(&signoff_core::wire::RecordedFact { run: RunId(30), ..recorded.clone() });
-    }
+    busy().in_run(30).iter().for_each(|transition| scene.tui.apply(transition));
     let shown = scene.text(SMALL);
     let lines: Vec<_> = shown.lines().skip(1).take(4).collect();
     assert!(lines[0].starts_with("run 30 "), "{shown}");

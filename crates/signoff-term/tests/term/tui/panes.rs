@@ -83,7 +83,7 @@ fn a_transcript_follows_its_end_unless_scrolled() {
 fn live_lines_are_shown_until_the_transcript_arrives() {
     let story = Story::task(reviewed("task"));
     let mut tui = signoff_term::tui::Tui::new(TuiMode::Watching, Theme::Color);
-    tui.catch_up(&story.log);
+    story.transitions.iter().for_each(|transition| tui.apply(transition));
     let now = story.view.last_at.expect("a fact");
     tui.press(KeyCode::Enter, now);
     let wishes = tui.press(KeyCode::Char('4'), now);
@@ -108,7 +108,7 @@ fn a_new_event_requests_the_report_once() {
     assert_eq!(scene.tui.requests(), []);
     let known = scene.story.log.len();
     scene.story = scene.story.person(signoff_core::machine::Choice::Stop);
-    scene.story.log[known..].iter().for_each(|recorded| scene.tui.apply(recorded));
+    scene.story.transitions[known..].iter().for_each(|transition| scene.tui.apply(transition));
     assert_eq!(scene.tui.requests(), [TuiRequest::Load(DataRequest::Report(TaskId(29)))]);
     assert_eq!(scene.tui.requests(), [], "it is under way");
 }

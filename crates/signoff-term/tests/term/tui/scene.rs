@@ -5,12 +5,12 @@ use jiff::{SignedDuration, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
-use signoff_core::ids::{RunId, TaskId};
+use signoff_core::ids::TaskId;
 use signoff_core::machine::{Event, JobKind, LimitPlan};
 use signoff_core::review::Severity::{Critical, Important, Minor};
 use signoff_core::review::{Review, Verdict};
-use signoff_core::view::{Badge, RunView, TaskRow, TaskStatus};
-use signoff_core::wire::{Fact, LoopFact, RecordedFact};
+use signoff_core::view::{Badge, RunState, TaskRow, TaskStatus};
+use signoff_core::wire::{Fact, LoopFact};
 use signoff_core::workflow::PRESETS;
 use signoff_term::show::TaskReport;
 use signoff_term::tui::{DataRequest, Theme, Tui, TuiData, TuiMode, TuiRequest};
@@ -37,7 +37,7 @@ impl Scene {
     pub fn shown(story: Story, mode: TuiMode, ink: Theme) -> Self {
         let mut tui = Tui::new(mode, ink);
         tui.set_project("shop");
-        tui.catch_up(&story.log);
+        story.transitions.iter().for_each(|transition| tui.apply(transition));
         Self { tui, story }
     }
 
@@ -47,9 +47,7 @@ impl Scene {
 
     /// Adds another run.
     pub fn beside(mut self, other: &Story) -> Self {
-        for recorded in &other.log {
-            self.tui.apply(&RecordedFact { run: RunId(4), ..recorded.clone() });
-        }
+        other.in_run(4).iter().for_each(|transition| self.tui.apply(transition));
         self
     }
 
@@ -96,9 +94,7 @@ impl Scene {
     pub fn then(mut self, next: impl FnOnce(Story) -> Story) -> Self {
         let known = self.story.log.len();
         self.story = next(self.story);
-        for recorded in &self.story.log[known..] {
-            self.tui.apply(recorded);
-        }
+        self.story.transitions[known..].iter().for_each(|transition| self.tui.apply(transition));
         for wish in self.tui.requests() {
             self.fulfil(&wish);
         }
@@ -139,7 +135,7 @@ fn line(buffer: &Buffer, y: u16) -> String {
 
 fn report(story: &Story, task: TaskId) -> TaskReport {
     let status = story.view.row(&id(task.0)).map_or(TaskStatus::Pending, |row| row.status);
-    TaskReport::from_log(row(task.0, "Add user authentication", status), &story.log, &id(task.0), Vec::new())
+    TaskReport::from_log(row(task.0, "Add user authentication", status), story.log.clone(), &id(task.0), Vec::new())
 }
 
 /// Twelve tasks in two groups, with a task for each badge but those of the last steps.
@@ -182,7 +178,8 @@ pub fn spawning() -> Story {
     // The last events are the start of its attempt and the update of the run.
     let started = story.log.iter().position(|recorded| is_start(&recorded.fact)).expect("a start");
     story.log.truncate(started);
-    story.view = RunView::from_log(&story.log);
+    story.transitions.truncate(started);
+    story.view = RunState::from_log(&story.log);
     story
 }
 

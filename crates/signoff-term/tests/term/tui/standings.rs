@@ -9,7 +9,7 @@ use ratatui::backend::TestBackend;
 use signoff_core::ids::RunId;
 use signoff_core::machine::{Event, FinalVerdict};
 use signoff_core::view::{Badge, TaskRow, TaskStatus};
-use signoff_core::wire::{Fact, LoopFact, RecordedFact};
+use signoff_core::wire::{Fact, LoopFact};
 use signoff_term::inbox::ProjectSnapshot as Listed;
 use signoff_term::tui::{InboxHints, Theme, TuiMode};
 
@@ -155,9 +155,7 @@ fn a_queued_task_that_depends_on_a_failed_one_needs_a_person() {
 /// A process starts a run with the first task of the queue.
 fn taken_up(scene: &mut Scene) {
     let story = Story::of(reviewed("loops")).plan(&[&[(40, "Greet people by name")]]).starts(40);
-    for recorded in &story.log {
-        scene.tui.apply(&RecordedFact { run: RunId(4), ..recorded.clone() });
-    }
+    story.in_run(4).iter().for_each(|transition| scene.tui.apply(transition));
 }
 
 fn chosen(scene: &mut Scene) -> String {

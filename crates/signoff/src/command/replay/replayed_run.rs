@@ -1,41 +1,51 @@
-//! The state of a task at a point of a replayed run.
+//! A replayed run: its log, and its state at the current point of the replay.
 
-use signoff_core::ids::{LoopId, TaskId};
-use signoff_core::view::{LoopRow, RunView, TaskRow};
-use signoff_core::wire::{Fact, LoopFact, RecordedFact};
+use signoff_core::ids::TaskId;
+use signoff_core::view::{LoopRow, TaskRow, Transition};
+use signoff_core::wire::RecordedFact;
 use signoff_store::Store;
-use signoff_term::show::{TaskReport, events_of_loop};
+use signoff_term::show::{RunHistory, TaskReport};
 
 use crate::error::CliError;
 use crate::project::ReadOnlyProject;
 
 /// A replayed run.
 pub struct ReplayedRun {
-    pub project: ReadOnlyProject,
+    project: ReadOnlyProject,
     pub log: Vec<RecordedFact>,
+    /// The number of facts that are replayed.
+    pub applied: usize,
+    history: RunHistory,
 }
 
 impl ReplayedRun {
-    /// The report of a task after the first `shown` facts; `None` if they do not mention it.
-    pub fn report(&self, task: TaskId, shown: usize) -> Result<Option<TaskReport>, CliError> {
-        let so_far = self.log.get(..shown).unwrap_or_default();
-        let Some(loop_id) = so_far.iter().find_map(|recorded| loop_of(recorded, task)) else {
-            return Ok(None);
-        };
+    pub fn new(project: ReadOnlyProject, log: Vec<RecordedFact>) -> Self {
+        Self { project, log, applied: 0, history: RunHistory::default() }
+    }
+
+    /// Whether all facts are replayed.
+    pub fn is_over(&self) -> bool {
+        self.applied == self.log.len()
+    }
+
+    /// Replays the facts up to this one.
+    pub fn advance(&mut self, until: usize) -> Vec<Transition> {
+        let next = self.log.get(self.applied..until).unwrap_or_default();
+        self.applied += next.len();
+        next.iter().map(|recorded| self.history.apply(recorded.clone())).collect()
+    }
+
+    /// The report of a task so far; `None` if the replayed facts do not mention it.
+    pub fn report(&self, task: TaskId) -> Result<Option<TaskReport>, CliError> {
+        let state = &self.history.state;
+        let own = state.loops.iter().find(|(_, loop_state)| loop_state.task == Some(task));
+        let Some((loop_id, _)) = own else { return Ok(None) };
         let Some(row) = self.project.store.task(task)? else { return Ok(None) };
-        let own = events_of_loop(so_far, loop_id);
-        let row = match RunView::from_log(&own).row(loop_id) {
+        let row = match state.row(loop_id) {
             Some(then) => row_at(row, then),
             None => row,
         };
-        Ok(Some(TaskReport::from_log(row, &own, loop_id, Vec::new())))
-    }
-}
-
-fn loop_of(recorded: &RecordedFact, wanted: TaskId) -> Option<&LoopId> {
-    match &recorded.fact {
-        Fact::Loop(loop_id, LoopFact::Added { task, .. }) if *task == wanted => Some(loop_id),
-        Fact::Loop(..) | Fact::Run(_) | Fact::Task(..) => None,
+        Ok(Some(self.history.report(row, loop_id, Vec::new())))
     }
 }
 

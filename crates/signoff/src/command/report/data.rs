@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
-use signoff_core::wire::{Fact, RecordedFact, RunFact};
 use signoff_serve::page::{Cost, ReportHead, ReportOverview, RoleFigures, TaskPage};
 use signoff_store::Store;
 use signoff_term::report::{
@@ -67,7 +66,7 @@ pub fn for_run(run: RunId) -> Result<ReportData, CliError> {
         let own = || signoff_engine::dispatcher::loop_id(TaskId(row.id));
         let loop_id = known.map_or_else(own, |(_, loop_id)| loop_id);
         tasks.push(data.task(&read_only, row.clone(), &loop_id)?);
-        has_landed |= data.folded.view.loop_state(&loop_id).is_some_and(|this| this.landed);
+        has_landed |= data.folded.state.loop_state(&loop_id).is_some_and(|this| this.landed);
         data.folded.forget(&loop_id);
         loops.insert(loop_id);
     }
@@ -100,8 +99,6 @@ fn project(read_only: &ReadOnlyProject) -> String {
 /// The log of a run and other data shared by its tasks, read once.
 struct RunData {
     folded: RunHistory,
-    /// The specification of the run.
-    specification: Option<String>,
     counter: ChangeCounter,
     artifacts: TaskArtifacts,
     questions: Vec<QuestionRow>,
@@ -113,7 +110,6 @@ impl RunData {
     fn empty(project: &ReadOnlyProject) -> Result<Self, CliError> {
         Ok(Self {
             folded: RunHistory::default(),
-            specification: None,
             counter: ChangeCounter::new(project),
             artifacts: TaskArtifacts::load(project),
             questions: project.store.questions()?,
@@ -123,10 +119,7 @@ impl RunData {
 
     fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self, CliError> {
         let mut this = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
-        for_each_chunk(&*project.store, run, |part| {
-            this.specification = this.specification.take().or_else(|| specification(part));
-            this.folded.extend(part);
-        })?;
+        for_each_chunk(&*project.store, run, |part| this.folded.extend(part))?;
         Ok(this)
     }
 
@@ -135,7 +128,7 @@ impl RunData {
         let spec = project.store.task_spec(task)?.unwrap_or_default();
         let asked = if spec.description.trim().is_empty() { row.title.clone() } else { spec.description };
         let is_signed_off = report::result_of_task(&row, self.driven).kind == "passed";
-        let this = self.folded.view.loop_state(loop_id);
+        let this = self.folded.state.loop_state(loop_id);
         let changes = self.counter.count_task(&row, this, is_signed_off);
         let voided = void_approval_note(project, &row);
         let mut report = self.folded.report(row, loop_id, self.artifacts.for_task(task));
@@ -149,16 +142,9 @@ impl RunData {
         let tasks: Vec<ReportResult> = tasks.iter().map(|row| report::result_of_task(row, self.driven)).collect();
         let questions: Vec<QuestionRow> = self.questions.iter().filter(|one| one.run_id == row.id).cloned().collect();
         let account = RunSection::new(row, &self.folded, &tasks, &questions, self.driven);
-        RunSection { asked: self.specification.clone(), ..account }
+        let subject = self.folded.state.subject.as_ref();
+        RunSection { asked: subject.map(|spec| spec.description.clone()), ..account }
     }
-}
-
-/// The specification of a run.
-fn specification(log: &[RecordedFact]) -> Option<String> {
-    log.iter().find_map(|recorded| match &recorded.fact {
-        Fact::Run(RunFact::Specified { text, .. }) => Some(text.clone()),
-        Fact::Run(RunFact::Opened { .. } | RunFact::Transitioned(_)) | Fact::Task(..) | Fact::Loop(..) => None,
-    })
 }
 
 impl ReportData {

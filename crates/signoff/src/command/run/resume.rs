@@ -2,11 +2,10 @@
 
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::view::TaskRow;
+use signoff_core::view::{RunState, TaskRow};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing;
-use signoff_engine::run_state::RunState;
 use signoff_store::{Store, StoredRun};
 use signoff_term::json::RunReport;
 use signoff_term::line;
@@ -97,7 +96,7 @@ fn nothing_text(project: &Project) -> Result<String, CliError> {
 /// Prints how a run ended and what can be done next.
 fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<CommandExit, CliError> {
     let log = project.store.log(run)?;
-    let (run_state, row) = (RunState::from_log(run, &log), project.store.run(run)?);
+    let (run_state, row) = (RunState::from_run_log(run, &log), project.store.run(run)?);
     let RunStage::Done(outcome) = run_state.machine.stage else {
         console.note(&format!("Run {run} was never begun"));
         return Ok(CommandExit::Done);
@@ -111,7 +110,7 @@ fn print_finished(project: &Project, run: RunId, console: &Console) -> Result<Co
         // The later of the two parts decided the result.
         let mut parts = [(LoopId::final_review(), "its final review"), (LoopId::planning(), "planning")].into_iter();
         let part = parts.find(|(part, _)| run_state.loops.contains_key(part));
-        let why = part.iter().flat_map(|(part, _)| line::ending_lines(&log, part));
+        let why = part.iter().flat_map(|(part, _)| line::ending_lines(&run_state, part));
         let why: String = why.filter(|_| !console.json).map(|line| format!("{line}\n")).collect();
         console.text(&why)?;
         let refusal = landing::final_review_refusal(&run_state);

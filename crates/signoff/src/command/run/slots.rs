@@ -8,11 +8,10 @@ use signoff_core::group::{RunPolicy, TaskSource};
 use signoff_core::policy::Count;
 use signoff_core::settings::TaskFlags;
 use signoff_core::task::TaskSpec;
-use signoff_core::view::TaskRow;
+use signoff_core::view::{RunState, TaskRow};
 use signoff_core::workflow::{GateKeys, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
 use signoff_engine::dispatcher::{DriveOptions, ready};
-use signoff_engine::run_state::RunState;
 use signoff_engine::tracker::{self, Tracker};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Store, StoreError, StoredRun};
@@ -178,7 +177,7 @@ impl<'a> SlotRun<'a> {
         let store = &self.project.store;
         for StoredRun { id: run, .. } in store.open_runs()? {
             let same = |policy: &RunPolicy| policy.task_source == *supply;
-            if store.is_held(run)? || !RunState::from_log(run, &store.log(run)?).run_policy().is_some_and(same) {
+            if store.is_held(run)? || !RunState::from_run_log(run, &store.log(run)?).run_policy().is_some_and(same) {
                 continue;
             }
             let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !run_loop::is_over(row.status);

@@ -1,14 +1,14 @@
 //! The input of `signoff watch`: new facts, the queue and the last lines of the agents.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::view::{RunView, TaskRow};
-use signoff_core::wire::{QUEUE, RecordedFact};
+use signoff_core::view::{RunState, TaskRow, Transition};
+use signoff_core::wire::RecordedFact;
 use signoff_engine::layout::DIRECTORY;
 use signoff_engine::transcript::TranscriptReader;
 use signoff_store::Store;
@@ -50,9 +50,9 @@ struct WatchedStore {
     project: ReadOnlyProject,
     follower: LogFollower,
     kinds: AgentKinds,
-    views: BTreeMap<RunId, RunView>,
-    /// The facts of the run before it was watched.
-    before: Vec<RecordedFact>,
+    states: BTreeMap<RunId, RunState>,
+    /// The facts that were read and not applied yet.
+    unapplied: VecDeque<RecordedFact>,
     queue: Option<Vec<TaskRow>>,
     inbox: InboxWatcher,
 }
@@ -70,8 +70,8 @@ impl WatchedStore {
         }
         let follow = LogFollower::new(project.store.clone(), seen)?;
         let kinds = AgentKinds::load(&project);
-        let (views, standing) = (BTreeMap::new(), InboxWatcher::default());
-        Ok(Self { id: same, project, follower: follow, kinds, views, before, queue: None, inbox: standing })
+        let (states, inbox) = (BTreeMap::new(), InboxWatcher::default());
+        Ok(Self { id: same, project, follower: follow, kinds, states, unapplied: before.into(), queue: None, inbox })
     }
 }
 
@@ -106,28 +106,33 @@ impl Feed {
         Ok(std::mem::take(&mut self.gone))
     }
 
-    /// Returns the existing facts of the open runs. Later calls of `new_facts` do not return them again.
-    pub fn existing_facts(&mut self) -> Result<Vec<(RunId, Vec<RecordedFact>)>, CliError> {
-        let mut runs: BTreeMap<RunId, Vec<RecordedFact>> = BTreeMap::new();
-        for recorded in self.new_facts()? {
-            runs.entry(recorded.run).or_default().push(recorded);
-        }
-        Ok(runs.into_iter().collect())
-    }
-
-    /// Returns the facts recorded since the last call.
-    pub fn new_facts(&mut self) -> Result<Vec<RecordedFact>, CliError> {
+    /// Reads the facts recorded since the last call; first those of the open runs or of the watched run.
+    pub fn poll(&mut self) -> Result<(), CliError> {
         if self.open.is_none() {
             self.open()?;
         }
-        let Some(open) = &mut self.open else { return Ok(Vec::new()) };
-        let mut news = std::mem::take(&mut open.before);
-        news.extend(open.follower.poll()?);
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let mut news = open.follower.poll()?;
         news.retain(|recorded| self.run.is_none_or(|run| run == recorded.run));
-        for recorded in news.iter().filter(|recorded| recorded.run != QUEUE) {
-            open.views.entry(recorded.run).or_default().apply(recorded);
-        }
-        Ok(news)
+        open.unapplied.extend(news);
+        Ok(())
+    }
+
+    /// The facts that were read and not applied yet.
+    pub fn unapplied(&mut self) -> &[RecordedFact] {
+        self.open.as_mut().map_or(&[], |open| open.unapplied.make_contiguous())
+    }
+
+    /// Whether `next_transition` has more.
+    pub fn has_unapplied(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| !open.unapplied.is_empty())
+    }
+
+    /// Applies the next fact.
+    pub fn next_transition(&mut self) -> Option<Transition> {
+        let open = self.open.as_mut()?;
+        let recorded = open.unapplied.pop_front()?;
+        Some(open.states.entry(recorded.run).or_default().apply(recorded))
     }
 
     /// Returns the queued tasks if they changed. The queue is empty if only one run is watched.
@@ -142,7 +147,7 @@ impl Feed {
         Ok((!same).then_some(tasks))
     }
 
-    /// Returns the state of all tasks and runs if it changed. Read new facts only after this call.
+    /// Returns the state of all tasks and runs if it changed. Call `poll` only after it.
     pub fn inbox(&mut self) -> Result<Option<InboxHints>, CliError> {
         let Some(open) = &mut self.open else { return Ok(None) };
         match open.inbox.poll(&open.project) {
@@ -154,8 +159,8 @@ impl Feed {
 
     /// Whether the run that is watched is over.
     pub fn is_over(&self) -> bool {
-        let view = self.open.as_ref().zip(self.run).and_then(|(open, run)| open.views.get(&run));
-        view.is_some_and(|view| matches!(view.stage(), RunStage::Done(_)))
+        let state = self.open.as_ref().zip(self.run).and_then(|(open, run)| open.states.get(&run));
+        state.is_some_and(|state| matches!(state.stage(), RunStage::Done(_)))
     }
 
     /// Sends the last line of every running agent if it is new.
@@ -166,14 +171,14 @@ impl Feed {
         }
         self.output_read_at = Some(now);
         let Some(open) = &self.open else { return };
-        let at_work = running_attempts(&open.views);
+        let at_work = running_attempts(&open.states);
         self.transcripts.retain(|speaker, _| at_work.contains(speaker));
         for speaker in at_work {
             let (run, loop_id, attempt) = &speaker;
             let transcript = self.transcripts.entry(speaker.clone()).or_insert_with(|| {
                 let dir = queries::attempt_dir(&open.project, (*run, loop_id), *attempt);
-                let view = open.views.get(run);
-                let kind = view.and_then(|view| open.kinds.kind(view, loop_id, *attempt));
+                let state = open.states.get(run);
+                let kind = state.and_then(|state| open.kinds.kind(state, loop_id, *attempt));
                 TranscriptReader::tail(&dir, kind, TAIL)
             });
             // If an agent writes faster than this polls, skip to the end.
@@ -196,11 +201,11 @@ fn runs_needing_attention(project: &ReadOnlyProject) -> Result<BTreeSet<RunId>, 
 }
 
 /// The running attempts of all runs.
-fn running_attempts(views: &BTreeMap<RunId, RunView>) -> Vec<AttemptKey> {
+fn running_attempts(states: &BTreeMap<RunId, RunState>) -> Vec<AttemptKey> {
     let mut found = Vec::new();
-    for (run, view) in views.iter().filter(|(_, view)| !matches!(view.stage(), RunStage::Done(_))) {
-        for loop_id in view.loop_ids() {
-            let attempts = queries::running_attempts(view, loop_id);
+    for (run, state) in states.iter().filter(|(_, state)| !matches!(state.stage(), RunStage::Done(_))) {
+        for loop_id in state.loop_ids() {
+            let attempts = queries::running_attempts(state, loop_id);
             found.extend(attempts.into_iter().map(|attempt| (*run, loop_id.clone(), attempt)));
         }
     }

@@ -104,7 +104,7 @@ fn diff(project: &ReadOnlyProject, task: TaskId) -> Result<TuiData, CliError> {
 fn follow(project: &ReadOnlyProject, of: (RunId, LoopId, AttemptId)) -> Result<FollowedTranscript, CliError> {
     let (run, loop_id, attempt) = &of;
     let kinds = queries::AgentKinds::load(project);
-    let view = queries::run_view(project, *run)?;
+    let view = queries::run_state(project, *run)?;
     let over = !queries::running_attempts(&view, loop_id).contains(attempt);
     let dir = queries::attempt_dir(project, (*run, loop_id), *attempt);
     let transcript = TranscriptReader::tail(&dir, kinds.kind(&view, loop_id, *attempt), MAX_SHOWN);

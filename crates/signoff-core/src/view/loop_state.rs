@@ -1,48 +1,24 @@
-//! The state of a run in the engine, built from its log.
-//!
-//! New facts and facts read back from the log both go through `RunState::apply`, so a restarted process has the same
-//! state as the process that was killed.
+//! The state of one loop, computed from its events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use signoff_core::group::{self, Run, RunEvent, RunOutcome, RunPolicy, RunStage};
-use signoff_core::ids::{AttemptId, Commit, LoopId, ReviewerName, RunId, TaskId};
-use signoff_core::machine::{
-    self, AttemptFailure, Event, Job, JobKind, LandingReport, Loop, Panel, PanelSeat, Policy, Stage,
-};
-use signoff_core::review::{Finding, Inconclusive, Review, ReviewerKind, Usage, Verdict};
-use signoff_core::session::Sessions;
-use signoff_core::source::planner::{PlannedTask, PlannerAnswer};
-use signoff_core::task::TaskSpec;
-use signoff_core::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, TaskFact};
-use signoff_core::workflow::{Arrangement, Landing};
 
-/// A run and its loops.
-#[derive(Debug, Clone)]
-pub struct RunState {
-    pub run: RunId,
-    /// The run's policies; `None` until the run is opened.
-    pub policies: Option<(RunPolicy, Policy)>,
-    pub machine: Run,
-    pub loops: BTreeMap<LoopId, LoopState>,
-    /// The specifications of the tasks, if the run's own log contains them.
-    pub specs: BTreeMap<TaskId, TaskSpec>,
-    /// The commits that landed on the run's branch, and the last of them.
-    pub landed: BTreeMap<LoopId, Commit>,
-    pub last_landed: Option<Commit>,
-    /// The run's branch landed on the default branch, and no loop has moved since.
-    pub landed_on_default: bool,
-    /// The specification of the whole run, if its tasks are still to be planned.
-    pub subject: Option<TaskSpec>,
-    /// The policy that was set last. Most loops of a run have equal policies, and share one.
-    last_policy: Option<Arc<Policy>>,
-}
+use crate::ids::{AttemptId, Commit, QuestionId, ReviewerName, TaskId};
+use crate::machine::{
+    self, AttemptFailure, Event, Job, JobKind, LandingReport, Loop, LoopCounters, Panel, PanelSeat, Policy, Stage,
+};
+use crate::review::{Finding, Inconclusive, Review, ReviewerKind, Usage, Verdict};
+use crate::session::Sessions;
+use crate::source::planner::{PlannedTask, PlannerAnswer};
+use crate::wire::{Launch, LoopFact};
 
 /// The state of one loop.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LoopState {
+    /// Whether the log has events of this loop. A planned loop has none yet.
+    pub is_recorded: bool,
     pub task: Option<TaskId>,
     pub title: String,
     pub branch: String,
@@ -53,7 +29,7 @@ pub struct LoopState {
     /// Usage of each attempt, as far as it is recorded.
     pub usage: BTreeMap<AttemptId, Usage>,
     /// The attempts whose start is recorded.
-    pub attempt_starts: BTreeMap<AttemptId, AttemptStart>,
+    pub attempt_starts: BTreeMap<AttemptId, Arc<AttemptStart>>,
     /// The attempts that ended with an answer or with work.
     pub answered: BTreeSet<AttemptId>,
     /// The answers of the current round, parsable or not.
@@ -72,6 +48,14 @@ pub struct LoopState {
     /// The head when the current plan item was started.
     pub item_start: Option<Commit>,
     pub sessions: Sessions,
+    /// The commit of the last landing.
+    pub landed_commit: Option<Commit>,
+    /// The displayed number of the open question.
+    pub question: Option<QuestionId>,
+    /// The last recorded line of an agent.
+    pub last_line: String,
+    /// When the loop last started something new.
+    pub since: Option<Timestamp>,
 }
 
 /// The start of an attempt.
@@ -111,145 +95,54 @@ impl ReviewRound {
     }
 }
 
-impl RunState {
-    pub fn new(run: RunId) -> Self {
-        Self {
-            run,
-            policies: None,
-            machine: Run::default(),
-            loops: BTreeMap::new(),
-            specs: BTreeMap::new(),
-            landed: BTreeMap::new(),
-            last_landed: None,
-            landed_on_default: false,
-            subject: None,
-            last_policy: None,
-        }
-    }
-
-    /// Replays a log.
-    pub fn from_log(run: RunId, log: &[RecordedFact]) -> Self {
-        let mut run_state = Self::new(run);
-        log.iter().for_each(|recorded| run_state.apply(recorded));
-        run_state
-    }
-
-    /// Applies one fact.
-    pub fn apply(&mut self, recorded: &RecordedFact) {
-        match &recorded.fact {
-            Fact::Task(task, TaskFact::Added { spec, .. }) => {
-                self.specs.insert(*task, (**spec).clone());
-            }
-            Fact::Task(_, TaskFact::Withdrawn { .. }) => {}
-            Fact::Run(RunFact::Opened { policy, workflow }) => {
-                self.policies = Some((policy.clone(), (**workflow).clone()));
-            }
-            Fact::Run(RunFact::Specified { name, text }) => {
-                self.subject = Some(TaskSpec { title: name.clone(), description: text.clone(), ..TaskSpec::default() });
-            }
-            Fact::Run(RunFact::Transitioned(event)) => {
-                let moves = matches!(event, RunEvent::LoopStatusChanged { .. });
-                self.landed_on_default = *event == RunEvent::Landed || self.landed_on_default && !moves;
-                // A loop without a task first appears in the planned groups.
-                if let RunEvent::GroupsPlanned { groups } = event {
-                    for loop_id in groups.iter().flatten() {
-                        self.loops.entry(loop_id.clone()).or_default();
-                    }
-                }
-                if let Some((policy, _)) = &self.policies {
-                    let machine = std::mem::take(&mut self.machine);
-                    self.machine = group::step(machine, event.clone(), policy).0;
-                }
-            }
-            Fact::Loop(loop_id, LoopFact::PolicySet { policy }) => {
-                let same = self.last_policy.take().filter(|given| **given == **policy);
-                self.last_policy = same.or_else(|| Some(Arc::new((**policy).clone())));
-                self.loops.entry(loop_id.clone()).or_default().policy.clone_from(&self.last_policy);
-            }
-            Fact::Loop(loop_id, fact) => {
-                self.note_landed(loop_id, fact);
-                let run_policy = self.policies.as_ref().map(|(_, policy)| policy);
-                self.loops.entry(loop_id.clone()).or_default().apply(fact, recorded.at, run_policy);
-            }
-        }
-    }
-
-    fn note_landed(&mut self, loop_id: &LoopId, fact: &LoopFact) {
-        let LoopFact::Transitioned(Event::LandingEnded { report: LandingReport::Landed { commit }, .. }) = fact else {
-            return;
-        };
-        // Without a landing policy the work goes to the default branch, not to the run's branch.
-        if self.policy(loop_id).is_some_and(|policy| policy.workflow.landing != Landing::None) {
-            self.landed.insert(loop_id.clone(), commit.clone());
-            self.last_landed = Some(commit.clone());
-        }
-    }
-
-    /// The policy of a loop, or the run's policy if the loop has none.
-    pub fn policy(&self, loop_id: &LoopId) -> Option<&Policy> {
-        let own = self.loops.get(loop_id).and_then(|loop_state| loop_state.policy.as_deref());
-        own.or(self.policies.as_ref().map(|(_, policy)| policy))
-    }
-
-    /// The heads of the loops that are landing.
-    pub fn landing_heads(&self) -> Vec<Commit> {
-        let landing = |loop_state: &&LoopState| matches!(loop_state.machine.stage, Stage::Landing { .. });
-        self.loops.values().filter(landing).map(|loop_state| loop_state.machine.head.commit.clone()).collect()
-    }
-
-    pub fn run_policy(&self) -> Option<&RunPolicy> {
-        self.policies.as_ref().map(|(policy, _)| policy)
-    }
-
-    /// Whether the run's tasks share the run's branch.
-    pub fn shares_a_branch(&self) -> bool {
-        self.run_policy()
-            .is_some_and(|policy| policy.landing != Landing::None || policy.arrangement == Arrangement::Chain)
-    }
-
-    /// Whether the run lands only after its final review. Tasks of a cancelled run land one by one.
-    pub fn has_final_review(&self) -> bool {
-        let is_off = self.machine.stage == RunStage::Done(RunOutcome::Cancelled);
-        !is_off && self.shares_a_branch() && self.run_policy().is_some_and(|policy| policy.has_final_review)
-    }
-}
-
 impl LoopState {
-    fn apply(&mut self, fact: &LoopFact, at: Timestamp, run_policy: Option<&Policy>) {
+    /// Applies an event. `question_count` is the number of questions asked in the run.
+    pub(super) fn apply(
+        &mut self,
+        fact: &LoopFact,
+        at: Timestamp,
+        run_policy: Option<&Policy>,
+        question_count: &mut u64,
+    ) {
+        self.is_recorded = true;
         self.sessions.apply(fact, &self.machine);
         match fact {
             LoopFact::Added { task, title, branch } => {
                 (self.task, self.title, self.branch) = (Some(*task), title.clone(), branch.clone());
+                self.since = Some(at);
             }
             LoopFact::WorkspaceCreated { base, worktree } => {
                 self.workspace = Some(Workspace { base: base.clone(), worktree: worktree.clone() });
             }
             LoopFact::AttemptStarted { attempt, launch } => {
-                self.attempt_starts.insert(*attempt, AttemptStart { at, launch: launch.clone() });
+                self.attempt_starts.insert(*attempt, Arc::new(AttemptStart { at, launch: launch.clone() }));
             }
             LoopFact::Used { attempt, usage } => {
                 self.usage.insert(*attempt, *usage);
             }
             LoopFact::Answered { answer: PlannerAnswer::Tasks(tasks), .. } => self.tasks.clone_from(tasks),
             LoopFact::Answered { answer: PlannerAnswer::Groups(groups), .. } => self.groups.clone_from(groups),
+            LoopFact::Said { line, .. } => self.last_line.clone_from(line),
             // `RunState` applies policies, to share equal ones.
             LoopFact::PolicySet { .. }
             | LoopFact::CheckpointReviewed { .. }
             | LoopFact::Session { .. }
-            | LoopFact::Said { .. }
             | LoopFact::Noted { .. } => {}
             LoopFact::Transitioned(event) => {
                 let own = self.policy.clone();
                 if let Some(policy) = own.as_deref().or(run_policy) {
-                    self.apply_event(event, at, policy);
+                    self.apply_event(event, at, policy, question_count);
                 }
             }
         }
     }
 
-    fn apply_event(&mut self, event: &Event, at: Timestamp, policy: &Policy) {
+    fn apply_event(&mut self, event: &Event, at: Timestamp, policy: &Policy, question_count: &mut u64) {
         if let Event::Started { .. } | Event::Imported { .. } = event {
             self.started = self.started.or(Some(at));
+        }
+        if let Event::LandingEnded { report: LandingReport::Landed { commit }, .. } = event {
+            self.landed_commit = Some(commit.clone());
         }
         self.checkpoints += u32::from(matches!(event, Event::CheckpointEnded { .. }));
         if let Event::AttemptFailed { failure, .. } = event {
@@ -260,7 +153,8 @@ impl LoopState {
         if let Event::WorkEnded { attempt, .. } | Event::ReviewArrived { attempt, .. } = event {
             self.answered.insert(*attempt);
         }
-        let next = machine::step(self.machine.clone(), event.clone(), policy).0;
+        let mut next = self.machine.clone();
+        machine::apply(&mut next, event.clone(), policy);
         if let Some(round) = self.closed_round(event, &next, policy) {
             self.last_round = Some(round);
         }
@@ -277,7 +171,30 @@ impl LoopState {
         }
         self.note_research(event, &next);
         self.note_item(&next, policy);
+        self.note_question(&next, question_count);
+        if activity_key(&next) != activity_key(&self.machine) {
+            self.since = Some(at);
+        }
         self.machine = next;
+    }
+
+    /// Numbers a new question within the run.
+    fn note_question(&mut self, next: &Loop, question_count: &mut u64) {
+        let now = next.open_question();
+        if now != self.machine.open_question() {
+            *question_count += u64::from(now.is_some());
+            self.question = now.map(|_| QuestionId(*question_count));
+        }
+    }
+
+    /// The landed commit, if the loop is still landed.
+    pub fn current_landing(&self) -> Option<&Commit> {
+        self.landed_commit.as_ref().filter(|_| self.machine.landed)
+    }
+
+    /// The sum over all attempts.
+    pub fn total_usage(&self) -> Usage {
+        self.usage.values().fold(Usage::default(), |sum, one| sum.plus(*one))
     }
 
     /// The sessions after `before` and `event` are applied; `state` is the state that `event` applies to.
@@ -397,4 +314,11 @@ fn is_same_panel(panel: &Panel, other: &Loop, this: &Loop) -> bool {
     let Stage::Reviewing(now) = &other.stage else { return false };
     let same_place = other.at == this.at && other.tally.cycle == this.tally.cycle;
     same_place && now.commit == panel.commit && now.scope == panel.scope
+}
+
+/// A key that changes when the loop starts something new. A single reviewer's answer does not change it.
+fn activity_key(this: &Loop) -> impl PartialEq + use<> {
+    let LoopCounters { cycle, iteration, reviews, .. } = this.tally;
+    let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.as_str() } else { None };
+    (std::mem::discriminant(&this.stage), outcome, this.at, (cycle, iteration, reviews))
 }

@@ -1,0 +1,237 @@
+//! A loop as a row for display.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Badge, LoopState, PhaseProgress, QuestionView, RunState, TaskState, TaskStatus};
+use crate::agent_output::AgentErrorKind;
+use crate::group::{Run, RunStage};
+use crate::ids::{AttemptId, Commit, LoopId, TaskId};
+use crate::machine::{
+    self, AttemptSlot, FinalVerdict, Loop, Outcome, PendingRateLimit, Policy, RateLimitRefusal, Reason, Stage,
+};
+use crate::review::Usage;
+use crate::wire::Launch;
+use crate::workflow::Phase;
+
+/// A loop for display.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LoopRow {
+    pub id: LoopId,
+    pub task: Option<TaskId>,
+    /// The tracker id of the task: `b-1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracker_id: Option<String>,
+    pub title: String,
+    pub branch: String,
+    pub base: Option<Commit>,
+    pub worktree: String,
+    pub badge: Badge,
+    pub status: TaskStatus,
+    pub state: TaskState,
+    pub phase: String,
+    pub pass: u32,
+    /// The progress through the phases, if they are numbered.
+    #[serde(rename = "place")]
+    pub progress: Option<PhaseProgress>,
+    pub cycle: u32,
+    /// Maximum number of reviews at the gate.
+    pub max_cycles: Option<u32>,
+    pub iteration: u32,
+    pub fixes: u32,
+    /// The number of the running attempt among those of its role: 3 for the third `implement`. 0 if none runs.
+    pub attempt: u32,
+    /// The number of the checkpoint review under way.
+    pub checkpoint: Option<u32>,
+    pub outcome: Option<&'static str>,
+    /// The number of findings in the last round that do not block because of a person's decision.
+    #[serde(skip)]
+    pub overruled: usize,
+    pub final_verdict: Option<FinalVerdict>,
+    pub reason: Option<Reason>,
+    pub open_findings: usize,
+    pub usage: Usage,
+    pub last_line: String,
+    /// When the stage last changed.
+    pub since: Option<Timestamp>,
+    pub question: Option<QuestionView>,
+    /// The rate limit that pauses this loop.
+    pub wait: Option<RateLimitWait>,
+}
+
+/// A rate limit that a task waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct RateLimitWait {
+    /// The agent that is tried again.
+    pub agent: String,
+    #[schemars(with = "String")]
+    pub until: Timestamp,
+    /// Whether the provider is overloaded; otherwise the agent exceeded its own limit.
+    #[serde(default)]
+    pub overloaded: bool,
+    /// The agent's error message; null if there is none.
+    #[serde(default)]
+    pub why: Option<String>,
+    /// The fallback agents, which are rate limited too.
+    #[serde(rename = "fell_in", default)]
+    pub fallbacks: Vec<String>,
+}
+
+impl RunState {
+    /// The row of one loop.
+    pub fn row(&self, loop_id: &LoopId) -> Option<LoopRow> {
+        let policies = self.policies.as_ref()?;
+        let state = self.loops.get(loop_id).filter(|state| state.is_recorded)?;
+        let row = state.row(loop_id, &policies.workflow, &self.machine, &self.checkpoint_reviews(loop_id));
+        Some(self.with_title(row))
+    }
+
+    /// The checkpoint reviews of a loop, which are loops of their own.
+    fn checkpoint_reviews(&self, loop_id: &LoopId) -> CheckpointReviews {
+        let after = self.loops.range(loop_id..).take_while(|(id, _)| id.as_str().starts_with(loop_id.as_str()));
+        let mut reviews = CheckpointReviews::default();
+        for (id, state) in after {
+            let Some((_, number)) = id.checkpoint_target().filter(|(of, _)| of == loop_id) else { continue };
+            reviews.usage = reviews.usage.plus(state.total_usage());
+            if state.machine.stage != Stage::Queued && !state.machine.is_done() {
+                reviews.under_way = Some(number);
+            }
+        }
+        reviews
+    }
+
+    /// Sets the title of planning and final review loops, and the tracker id of a task's loop.
+    fn with_title(&self, row: LoopRow) -> LoopRow {
+        let tracked = row.task.and_then(|task| self.specs.get(&task)?.tracked.as_ref());
+        let tracker_id = tracked.map(|tracked| tracked.id.clone());
+        let row = LoopRow { tracker_id, ..row };
+        let title = if row.id == LoopId::planning() {
+            let of = self.specification().map(|name| format!(" {name}"));
+            format!("Planning{}", of.unwrap_or_default())
+        } else if row.id == LoopId::final_review() {
+            "Final review".to_owned()
+        } else {
+            return row;
+        };
+        LoopRow { title, ..row }
+    }
+
+    /// The rows of all loops, in order of their ids. A checkpoint's loop is part of the row of the loop it reviews.
+    pub fn rows(&self) -> Vec<LoopRow> {
+        let own = self.loops.keys().filter(|loop_id| loop_id.checkpoint_target().is_none());
+        own.filter_map(|loop_id| self.row(loop_id)).collect()
+    }
+}
+
+/// The checkpoint reviews of one loop.
+#[derive(Debug, Clone, Copy, Default)]
+struct CheckpointReviews {
+    usage: Usage,
+    /// The number of the review under way.
+    under_way: Option<u32>,
+}
+
+impl LoopState {
+    fn badge(&self, checkpoint: Option<u32>) -> Badge {
+        if checkpoint.is_some() {
+            return Badge::Review;
+        }
+        Badge::for_loop(&self.machine, |attempt| self.attempt_starts.contains_key(&attempt))
+    }
+
+    /// The number of the latest running attempt among those of its role.
+    fn attempt(&self) -> u32 {
+        let running = self.machine.slots().into_iter().filter_map(AttemptSlot::attempt);
+        let Some((latest, launch)) =
+            running.filter_map(|attempt| Some((attempt, self.launch(attempt)?))).max_by_key(|one| one.0)
+        else {
+            return 0;
+        };
+        let same = |one: &Launch| one.role == launch.role && one.reviewer == launch.reviewer;
+        let so_far = self.attempt_starts.range(..=latest).filter(|(_, one)| same(&one.launch)).count();
+        u32::try_from(so_far).unwrap_or(u32::MAX)
+    }
+
+    /// The rate limit that ends first, of those that pause the loop.
+    fn wait(&self) -> Option<RateLimitWait> {
+        self.machine.pause_cause().filter(|reason| *reason == Reason::RateLimited)?;
+        let PendingRateLimit { until, refused } =
+            self.machine.pending_rate_limits().into_iter().min_by_key(|wait| wait.until)?;
+        let agent = |refusal: &&RateLimitRefusal| self.agent(refusal.attempt).map(str::to_owned);
+        let mut agents = refused.iter().map(|refusal| agent(refusal).unwrap_or_default());
+        let why = refused.first().and_then(|refusal| refusal.why.as_ref());
+        Some(RateLimitWait {
+            agent: agents.next().unwrap_or_default(),
+            until,
+            overloaded: why.is_some_and(|why| why.kind == AgentErrorKind::Overloaded),
+            why: why.map(|why| why.message.clone()).filter(|why| !why.is_empty()),
+            fallbacks: agents.collect(),
+        })
+    }
+
+    /// How an attempt was started.
+    pub fn launch(&self, attempt: AttemptId) -> Option<&Launch> {
+        self.attempt_starts.get(&attempt).map(|start| &start.launch)
+    }
+
+    /// The agent of an attempt.
+    pub fn agent(&self, attempt: AttemptId) -> Option<&str> {
+        self.launch(attempt).map(|launch| launch.agent.as_str())
+    }
+
+    fn row(&self, loop_id: &LoopId, policy: &Policy, run: &Run, checkpoint: &CheckpointReviews) -> LoopRow {
+        let this = &self.machine;
+        let policy = self.policy.as_deref().unwrap_or(policy);
+        let phase = policy.workflow.phases.get(this.at.phase);
+        let ending = if let Stage::Done(ending) = &this.stage { Some(ending) } else { None };
+        let is_blocked = matches!(run.stage, RunStage::Blocked { .. });
+        let overruled = machine::overruled(this, policy).len();
+        let checkpoint_number = checkpoint.under_way.filter(|_| !this.is_done());
+        LoopRow {
+            id: loop_id.clone(),
+            task: self.task,
+            tracker_id: None,
+            title: self.title.clone(),
+            branch: self.branch.clone(),
+            base: self.workspace.as_ref().map(|workspace| workspace.base.clone()),
+            worktree: self.workspace.as_ref().map(|workspace| workspace.worktree.clone()).unwrap_or_default(),
+            badge: self.badge(checkpoint_number),
+            status: TaskStatus::for_loop(this, is_blocked),
+            state: TaskState::for_loop(this, is_blocked),
+            phase: phase.map(|phase| phase.name.clone()).unwrap_or_default(),
+            pass: this.at.pass,
+            progress: PhaseProgress::for_loop(this, policy),
+            cycle: this.review_number(),
+            max_cycles: max_cycles(this, policy),
+            iteration: this.tally.iteration,
+            fixes: this.tally.fixes,
+            attempt: self.attempt(),
+            checkpoint: checkpoint_number,
+            outcome: ending.and_then(|ending| {
+                // Reviewers did not approve work that they would have blocked without a person's decision.
+                let accepted = overruled > 0 && matches!(ending.outcome, Outcome::Approved { .. });
+                if accepted { Some("accepted") } else { ending.outcome.as_str() }
+            }),
+            overruled,
+            final_verdict: this.final_verdict(),
+            reason: ending.and_then(|ending| ending.reason).or_else(|| this.pause_cause()),
+            open_findings: this.open_findings(),
+            usage: self.total_usage().plus(checkpoint.usage),
+            last_line: self.last_line.clone(),
+            since: self.since,
+            question: self.question.and_then(|id| QuestionView::for_loop(this, id, self.task)),
+            wait: self.wait(),
+        }
+    }
+}
+
+/// Maximum number of reviews at the current gate, else the next, else the last one.
+fn max_cycles(this: &Loop, policy: &Policy) -> Option<u32> {
+    let phases = &policy.workflow.phases;
+    let (behind, ahead) = phases.split_at(this.at.phase.min(phases.len()));
+    let here = ahead.first().and_then(Phase::policy);
+    let is_gate = |phase: &&Phase| phase.is_gate() && !phase.is_off();
+    let next = || ahead.iter().find(is_gate).and_then(Phase::policy);
+    let last = || behind.iter().rfind(is_gate).and_then(Phase::policy);
+    here.or_else(next).or_else(last).and_then(|judge| judge.gate.bound.reviews())
+}

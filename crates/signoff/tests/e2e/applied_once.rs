@@ -1,0 +1,55 @@
+//! Each event is applied once per process, however many parts of the program show it or react to it.
+
+use std::fs;
+
+use signoff_testkit::agent_script::ScriptRule;
+use signoff_testkit::{ProgramOutput, TestProject};
+
+use crate::PROGRAM;
+use crate::actors::{APPROVED, FEATURE, changes};
+
+/// Notifications are on, so that the process watches the run for them too.
+const CONFIG: &str = "[gate]\nmax_cycles = 1\non_exhausted = \"ask\"\n\
+                      [notify]\nquestion = [\"log\"]\ndone = [\"log\"]\n\
+                      [notify.channels.log]\nkind = \"command\"\ncommand = [\"true\"]\n";
+
+/// A task whose only review leads to a question.
+fn project() -> TestProject {
+    let project = TestProject::with_agent(PROGRAM, |script| {
+        script
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("fix").append(FEATURE, "fixed\n").say("Fixed.\n"))
+            .rule(ScriptRule::role("review").cycle(1).say(&changes("missing input validation")))
+            .rule(ScriptRule::role("review").say(APPROVED))
+    });
+    project.configure(CONFIG);
+    project.run(&["add", "Log in", "-a"]);
+    project
+}
+
+/// Runs a command, and returns its output and the number of events that its process applied.
+fn run_counted(project: &TestProject, arguments: &[&str]) -> (ProgramOutput, u64) {
+    let count = project.env.work().join(".git/applied-events");
+    let output = project.env.run_with(arguments, &[("SIGNOFF_TEST_APPLIED", &count.display().to_string())]);
+    let text = fs::read_to_string(&count).expect("the number of applied events");
+    (output, text.parse().expect("a number"))
+}
+
+/// The number of events in the log of the run.
+fn logged(project: &TestProject) -> u64 {
+    let database = project.env.work().join(".signoff/signoff.db");
+    let connection = rusqlite::Connection::open(database).expect("the database");
+    let count = "SELECT count(*) FROM events WHERE run_id = 1";
+    let rows: i64 = connection.query_row(count, [], |row| row.get(0)).expect("a count");
+    u64::try_from(rows).expect("a count")
+}
+
+#[test]
+fn a_run_applies_each_event_once() {
+    let project = project();
+    let (output, applied) = run_counted(&project, &["work"]);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    let logged = logged(&project);
+    assert!(logged > 10, "{logged} events");
+    assert_eq!(applied, logged, "{}", output.stderr);
+}
