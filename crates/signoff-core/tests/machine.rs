@@ -5,6 +5,7 @@ mod explore;
 mod laws;
 mod mini_loop;
 mod say;
+mod state_key;
 mod state_v4;
 mod stories;
 mod story;

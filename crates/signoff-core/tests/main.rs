@@ -6,6 +6,7 @@ mod config;
 mod contract_laws;
 mod contract_stories;
 mod corpus;
+mod fast_hash;
 mod group;
 mod ledger;
 mod machine;

@@ -7,6 +7,7 @@ pub mod browser;
 pub mod calls;
 pub mod console_example;
 pub mod fake_agent;
+pub mod git_template;
 pub mod mcp;
 pub mod model;
 mod output;

@@ -7,7 +7,20 @@ use std::process::Child;
 use crate::agent_script::AgentScript;
 use crate::calls::AgentCalls;
 use crate::fake_agent;
+use crate::git_template::GitTemplate;
 use crate::{ProgramOutput, TestEnv};
+
+/// A repository with one commit and no configuration.
+const TEMPLATE: GitTemplate = GitTemplate {
+    files: &[("README.md", "# A project\n")],
+    commands: &[
+        &["init", "-q", "-b", "main"],
+        &["config", "user.name", "Ann"],
+        &["config", "user.email", "ann@example.org"],
+        &["add", "-A"],
+        &["commit", "-q", "-m", "Start"],
+    ],
+};
 
 /// A repository for one test.
 #[derive(Debug)]
@@ -29,11 +42,7 @@ impl TestProject {
     /// Creates a repository with one commit and no configuration.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let this = Self { env: TestEnv::new(program) };
-        this.env.write("README.md", "# A project\n");
-        this.git("init -q -b main");
-        this.git("config user.name Ann");
-        this.git("config user.email ann@example.org");
-        this.commit("Start");
+        TEMPLATE.copy_to(&this.env.work());
         this
     }
 

@@ -1,11 +1,14 @@
 //! Explores every reachable state of a run, for any behaviour of its loops, and checks the laws at each step.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::Hash;
 
 use signoff_core::group::{LoopStatus, Run, RunEffect, RunEvent, RunPolicy, RunStage, step};
 use signoff_core::ids::LoopId;
 use signoff_core::machine::Outcome;
 use signoff_core::workflow::{Arrangement, Landing};
+
+use crate::fast_hash::FastHasher;
 
 /// The run to explore: its policy, its plan, and how often loops may move backwards on one path.
 #[derive(Debug, Clone)]
@@ -63,7 +66,7 @@ pub struct RunStep<'a> {
 pub fn explore(world: &World, check: impl Fn(&RunStep)) -> Explored {
     let World { repeats, supply, .. } = *world;
     let first = Node { run: Run::default(), repeats, failed: false, stopped: false, supply };
-    let mut known = HashMap::from([(first.clone(), 0)]);
+    let mut known = HashMap::from([(key(&first), 0)]);
     let mut explored = Explored { nodes: vec![first], parents: vec![None], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);
     while let Some(index) = queue.pop_front() {
@@ -71,14 +74,14 @@ pub fn explore(world: &World, check: impl Fn(&RunStep)) -> Explored {
         for PossibleEvent { event, repeats, fits } in events(&before, world) {
             let Some(left) = before.repeats.checked_sub(u8::from(repeats)) else { continue };
             let (run, effects) = step(before.run.clone(), event.clone(), &world.policy);
-            let after = Node { run, repeats: left, ..observe_event(&before, &event) };
+            let after = observe_event(&before, &event, run, left);
             explored.steps += 1;
             check(&RunStep { world, before: &before, event: &event, fits, after: &after, effects: &effects });
             if after.run == before.run {
                 continue;
             }
             let cancels = matches!(event, RunEvent::Cancelled { .. });
-            let target = *known.entry(after.clone()).or_insert_with(|| {
+            let target = *known.entry(key(&after)).or_insert_with(|| {
                 explored.nodes.push(after);
                 explored.parents.push(Some((index, event)));
                 queue.push_back(explored.nodes.len() - 1);
@@ -92,9 +95,17 @@ pub fn explore(world: &World, check: impl Fn(&RunStep)) -> Explored {
     explored
 }
 
-/// Updates what the explorer derives from the event alone.
-fn observe_event(before: &Node, event: &RunEvent) -> Node {
-    let mut node = before.clone();
+/// The hash of a node, which stands for it.
+fn key(node: &Node) -> u128 {
+    let mut hasher = FastHasher::default();
+    node.hash(&mut hasher);
+    hasher.finish_wide()
+}
+
+/// The next node: the state of the run, and what the explorer derives from the event alone.
+fn observe_event(before: &Node, event: &RunEvent, run: Run, repeats: u8) -> Node {
+    let Node { failed, stopped, supply, .. } = *before;
+    let mut node = Node { run, repeats, failed, stopped, supply };
     match event {
         RunEvent::LoopStatusChanged { standing, .. } => node.failed |= standing.blocks(),
         RunEvent::PickingStopped => node.stopped = true,

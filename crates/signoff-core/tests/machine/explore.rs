@@ -1,17 +1,18 @@
 //! Explores every reachable state of a policy, and checks the laws at each step.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use signoff_core::command::refusal_findings;
 use signoff_core::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName};
 use signoff_core::machine::{
-    AttemptFailure, CheckReport, Choice, Effect, Event, FinalVerdict, Head, Job, JobKind, LandingReport, LimitPlan,
-    Loop, Loss, Outcome, PauseReason, Policy, ReviewScope, Stage, WorkReport, outstanding, step,
+    AttemptFailure, AttemptSlot, CheckReport, Choice, Effect, Event, FinalVerdict, Head, Job, JobKind, LandingReport,
+    LimitPlan, Loop, Loss, Outcome, PauseReason, Policy, ReviewScope, Stage, WorkReport, outstanding, step,
 };
 use signoff_core::review::{Review, ReviewedRevision, Severity, Verdict};
 use signoff_core::workflow::{Completion, PhaseKind, Role};
 
 use crate::machine::say;
+use crate::machine::state_key::KeyWriter;
 
 /// How many disturbances and repetitions one path may contain, in addition to the answers of agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -31,6 +32,8 @@ pub struct Node {
     pub approved: BTreeMap<ReviewerName, Commit>,
     /// Findings that arrived during a panel review, with the number of that panel.
     pub late: BTreeMap<FindingId, u32>,
+    /// The newest attempt that has run.
+    pub newest: AttemptId,
     pub parent: Option<(usize, Event)>,
 }
 
@@ -55,7 +58,14 @@ impl Explored {
 
 /// Visits every state. Calls `check` once for each step.
 pub fn explore(policy: &Policy, bounds: PathBounds, check: impl Fn(&LoopStep)) -> Explored {
-    let first = Node { state: Loop::default(), bounds, approved: BTreeMap::new(), late: BTreeMap::new(), parent: None };
+    let first = Node {
+        state: Loop::default(),
+        bounds,
+        approved: BTreeMap::new(),
+        late: BTreeMap::new(),
+        newest: AttemptId(0),
+        parent: None,
+    };
     let mut known = HashMap::from([(key(&first), 0)]);
     let mut explored = Explored { nodes: vec![first], edges: Vec::new(), steps: 0 };
     let mut queue = VecDeque::from([0]);
@@ -71,7 +81,8 @@ pub fn explore(policy: &Policy, bounds: PathBounds, check: impl Fn(&LoopStep)) -
             }
             let approved = approvals(node, &event);
             let late = late(node, &event, &state);
-            let next = Node { state, bounds, approved, late, parent: Some((index, event)) };
+            let newest = running(&state).into_iter().max().map_or(node.newest, |attempt| attempt.max(node.newest));
+            let next = Node { state, bounds, approved, late, newest, parent: Some((index, event)) };
             let target = *known.entry(key(&next)).or_insert_with(|| {
                 explored.nodes.push(next);
                 queue.push_back(explored.nodes.len() - 1);
@@ -81,6 +92,11 @@ pub fn explore(policy: &Policy, bounds: PathBounds, check: impl Fn(&LoopStep)) -
         }
     }
     explored
+}
+
+/// The attempts that run in a state.
+pub fn running(this: &Loop) -> BTreeSet<AttemptId> {
+    this.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
 }
 
 /// One step, as passed to the laws.
@@ -113,57 +129,16 @@ impl Cost {
     }
 }
 
-/// Two states with the same key behave the same: the key normalizes ids, commits and the texts of the ledger.
-fn key(node: &Node) -> String {
-    let mut value = serde_json::to_value(&node.state).expect("a state is JSON");
-    let mut names = Names::default();
-    names.rename(&mut value, "");
-    let approved: Vec<_> =
-        node.approved.iter().map(|(name, commit)| (name.as_str(), names.commit(commit.as_str()))).collect();
-    format!("{value} {:?} {approved:?}", node.bounds)
-}
-
-#[derive(Default)]
-struct Names {
-    commits: HashMap<String, String>,
-    attempts: HashMap<u64, u64>,
-}
-
-impl Names {
-    fn commit(&mut self, name: &str) -> String {
-        let next = format!("k{}", self.commits.len());
-        self.commits.entry(name.to_owned()).or_insert(next).clone()
+/// Two states with the same key behave the same.
+fn key(node: &Node) -> u128 {
+    let mut key = KeyWriter::default();
+    key.write(&node.state);
+    key.write(&[node.bounds.disturbances, node.bounds.repeats]);
+    for (name, commit) in &node.approved {
+        key.write(name);
+        key.write_commit(commit.as_str());
     }
-
-    fn rename(&mut self, value: &mut serde_json::Value, under: &str) {
-        match value {
-            serde_json::Value::Object(map) => {
-                for gone in ["next_attempt", "next_question", "decisions", "said", "minor", "description"] {
-                    map.remove(gone);
-                }
-                for (name, child) in map.iter_mut() {
-                    self.rename(child, name);
-                }
-            }
-            serde_json::Value::Array(list) => {
-                for child in list.iter_mut() {
-                    self.rename(child, under);
-                }
-            }
-            serde_json::Value::String(text) if matches!(under, "commit" | "tree" | "base" | "from") => {
-                *text = self.commit(&text.replacen('t', "c", 1));
-            }
-            serde_json::Value::Number(number) if matches!(under, "running" | "out" | "survivors" | "first") => {
-                let next = self.attempts.len() as u64;
-                let renamed = *self.attempts.entry(number.as_u64().expect("an id")).or_insert(next);
-                *number = renamed.into();
-            }
-            serde_json::Value::Null
-            | serde_json::Value::Bool(_)
-            | serde_json::Value::Number(_)
-            | serde_json::Value::String(_) => {}
-        }
-    }
+    key.finish()
 }
 
 /// All possible next events.

@@ -10,7 +10,19 @@ use std::time::Duration;
 
 use signoff_core::ids::Commit;
 use signoff_engine::git::{Git, NewWorktree, Repository, Worktree};
+use signoff_testkit::git_template::GitTemplate;
 use tempfile::TempDir;
+
+const EMPTY: GitTemplate = GitTemplate { files: &[], commands: &[&["init", "-q", "-b", "main"]] };
+
+const ONE_COMMIT: GitTemplate = GitTemplate {
+    files: &[("README.md", "hello\n"), ("src/main.rs", "fn main() {}\n")],
+    commands: &[
+        &["init", "-q", "-b", "main"],
+        &["add", "-A"],
+        &["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "commit", "-qm", "first"],
+    ],
+};
 
 /// A home directory, a repository `repo` in it, and a directory for worktrees.
 pub struct GitFixture {
@@ -21,15 +33,15 @@ pub struct GitFixture {
 impl GitFixture {
     /// Creates a repository with one commit on `main`.
     pub fn new() -> Self {
-        let fixture = Self::empty();
-        fixture.write("README.md", "hello\n");
-        fixture.write("src/main.rs", "fn main() {}\n");
-        fixture.commit("first");
-        fixture
+        Self::from_template(&ONE_COMMIT)
     }
 
     /// Creates a repository without commits.
     pub fn empty() -> Self {
+        Self::from_template(&EMPTY)
+    }
+
+    fn from_template(template: &GitTemplate) -> Self {
         let top = tempfile::Builder::new().prefix("signoff git ").tempdir().expect("a working disk");
         fs::create_dir(top.path().join("home")).expect("a working disk");
         fs::write(
@@ -39,8 +51,7 @@ impl GitFixture {
         .expect("a working disk");
         let git = Git::new(environment(top.path())).with_lock_timeout(Duration::from_secs(20));
         let fixture = Self { top, git };
-        fs::create_dir(fixture.root()).expect("a working disk");
-        fixture.run(&["init", "-q"]);
+        template.copy_to(&fixture.root());
         fixture
     }
 

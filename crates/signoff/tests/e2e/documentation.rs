@@ -2,25 +2,54 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 
-use signoff_testkit::console_example::replay;
+use signoff_testkit::console_example::{MarkdownBlock, blocks, replay};
 
 use crate::test_env;
 
-/// Runs every example of README.md, of docs/*.md and of the guide. `UPDATE_DOCS=1` replaces their output in the
+/// A test for each document with examples, so that they run in parallel. `UPDATE_DOCS=1` replaces the output in the
 /// documents.
-#[test]
-fn every_example_prints_what_the_documentation_shows() {
-    thread::scope(|scope| {
-        for path in documents() {
-            scope.spawn(move || check(&path));
+macro_rules! test_examples {
+    ($($name:ident in $path:literal),+ $(,)?) => {
+        /// The documents with examples.
+        const WITH_EXAMPLES: &[&str] = &[$($path),+];
+
+        mod examples {
+            $(
+                #[test]
+                fn $name() {
+                    super::check_examples($path);
+                }
+            )+
         }
-    });
+    };
 }
 
-fn check(path: &Path) {
-    let document = fs::read_to_string(path).expect("a readable file");
+test_examples! {
+    agents in "docs/guide/src/agents.md",
+    by_hand in "docs/guide/src/by-hand.md",
+    ci in "docs/guide/src/ci.md",
+    configuration in "docs/guide/src/reference/configuration.md",
+    contracts in "docs/guide/src/reference/contracts.md",
+    everyday in "docs/guide/src/everyday.md",
+    first_run in "docs/guide/src/first-run.md",
+    json in "docs/guide/src/reference/json.md",
+    landing in "docs/guide/src/landing.md",
+    loops in "docs/guide/src/loops.md",
+    phases in "docs/guide/src/phases.md",
+    plans in "docs/guide/src/plans.md",
+    policies in "docs/guide/src/policies.md",
+    questions in "docs/guide/src/questions.md",
+    readme in "README.md",
+    reports in "docs/guide/src/reports.md",
+    troubleshooting in "docs/guide/src/troubleshooting.md",
+    watching in "docs/guide/src/watching.md",
+    workflows in "docs/guide/src/reference/workflows.md",
+}
+
+fn check_examples(path: &str) {
+    let path = root().join(path);
+    let document = fs::read_to_string(&path).expect("a readable file");
     let replayed = replay(&document, &test_env());
     if update_wanted() {
         fs::write(path, replayed).expect("a written file");
@@ -30,8 +59,18 @@ fn check(path: &Path) {
 }
 
 #[test]
+fn every_document_with_examples_has_a_test() {
+    for path in documents() {
+        let document = fs::read_to_string(&path).unwrap();
+        let runs = |block| matches!(block, MarkdownBlock::Fence(fence) if fence.language() == "console");
+        let listed = WITH_EXAMPLES.iter().any(|listed| path == root().join(listed));
+        assert_eq!(blocks(&document).into_iter().any(runs), listed, "test_examples! and {}", path.display());
+    }
+}
+
+#[test]
 fn every_link_resolves() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root();
     let names = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md"].map(|name| root.join(name));
     for path in names.into_iter().chain(documents()) {
         let document = fs::read_to_string(&path).unwrap();
@@ -47,7 +86,7 @@ fn every_link_resolves() {
 
 #[test]
 fn the_guide_lists_all_of_its_chapters() {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/src");
+    let source = root().join("docs/guide/src");
     let summary = fs::read_to_string(source.join("SUMMARY.md")).unwrap();
     let listed: Vec<_> = links(&summary).into_iter().map(|link| source.join(link)).collect();
     for chapter in chapters() {
@@ -81,9 +120,14 @@ fn first_difference<'a>(document: &'a str, replayed: &'a str) -> Option<(usize, 
     lines.map(|((shown, printed), number)| (number, shown, printed)).find(|(_, shown, printed)| shown != printed)
 }
 
+/// The root of the repository.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 /// README.md, the documents in docs, and every chapter of the guide.
 pub(crate) fn documents() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root();
     let mut documents = markdown_in(&root.join("docs"));
     documents.extend(chapters());
     documents.push(root.join("README.md"));
@@ -93,7 +137,7 @@ pub(crate) fn documents() -> Vec<PathBuf> {
 
 /// The chapters of the guide and their list.
 fn chapters() -> Vec<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/src");
+    let source = root().join("docs/guide/src");
     let mut chapters = markdown_in(&source);
     chapters.extend(markdown_in(&source.join("reference")));
     chapters

@@ -167,3 +167,19 @@ fn main_stays_small_and_modules_are_beside_their_folder() {
         assert!(!path.ends_with("mod.rs"), "{} should be named after its module", path.display());
     }
 }
+
+/// Cargo would ignore a test file without a `mod` line: the crates have one test binary each.
+#[test]
+fn every_test_module_is_declared() {
+    for krate in fs::read_dir(root().join("crates")).expect("a readable directory") {
+        let tests = krate.expect("a readable directory").path().join("tests");
+        let Ok(main) = fs::read_to_string(tests.join("main.rs")) else { continue };
+        for entry in fs::read_dir(&tests).expect("a readable directory") {
+            let path = entry.expect("a readable directory").path();
+            let name = path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned();
+            let declared = main.lines().any(|line| line.ends_with(&format!("mod {name};")));
+            let known = declared || ["main", "snapshots"].contains(&name.as_str());
+            assert!(known, "{} has no `mod` line in tests/main.rs", path.display());
+        }
+    }
+}

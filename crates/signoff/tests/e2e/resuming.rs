@@ -12,6 +12,7 @@ const TERM: i32 = 15;
 
 /// Imitates Claude Code: hangs at first, resumes its session if it exists, and reports an unknown session otherwise.
 const CLAUDE: &str = r#"#!/bin/sh
+if [ "$1" = --version ]; then echo "2.1.325 (Claude Code)"; exit; fi
 root=$(cd ../../../.. && pwd)
 session=11111111-2222-4333-8444-555555555555
 kept="$CLAUDE_CONFIG_DIR/projects/here/$session.jsonl"
