@@ -3,6 +3,7 @@
 mod agents;
 mod builtin_checks;
 mod demo;
+mod dispatcher;
 mod git;
 mod notify;
 mod process;

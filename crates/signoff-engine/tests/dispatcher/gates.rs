@@ -4,8 +4,8 @@ use signoff_core::task::TaskSpec;
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_testkit::agent_script::ScriptRule;
 
-use crate::scripts::{APPROVED, FEATURE, approves, changes, content, developer, meets, strict_reviewer};
-use crate::support::story::Story;
+use crate::dispatcher::scripts::{APPROVED, FEATURE, approves, changes, content, developer, meets, strict_reviewer};
+use crate::dispatcher::support::story::Story;
 
 /// A task whose reviewer always says the same.
 fn with_review(says: &str) -> Story {

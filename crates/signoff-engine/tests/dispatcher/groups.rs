@@ -7,8 +7,8 @@ use signoff_core::policy::Effort;
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
-use crate::scripts::{approves, changes, meets};
-use crate::support::story::Story;
+use crate::dispatcher::scripts::{approves, changes, meets};
+use crate::dispatcher::support::story::Story;
 
 /// Three tasks; the last depends on the first.
 const TASKS: &str = r#"Here they are:

@@ -7,8 +7,8 @@ use signoff_core::{ids::RunId, machine::Event};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
-use crate::scripts::{approves, meets};
-use crate::support::story::Story;
+use crate::dispatcher::scripts::{approves, meets};
+use crate::dispatcher::support::story::Story;
 
 /// Adds this many tasks without a review.
 fn add(story: &Story, tasks: usize) {

@@ -2,9 +2,9 @@
 
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
-use crate::scripts::{approves, meets};
-use crate::support::scripted_call::ScriptedCall;
-use crate::support::story::Story;
+use crate::dispatcher::scripts::{approves, meets};
+use crate::dispatcher::support::scripted_call::ScriptedCall;
+use crate::dispatcher::support::story::Story;
 
 const BRANCH: &str = "signoff/task-1-three-files";
 
