@@ -29,7 +29,7 @@ pub fn prompt(spec: &AttemptSpec, settings: &Settings) -> String {
                 spec.job_place().and_then(|place| settings.reviewer_in_turn(reviewer, place, spec.turn()).ok());
             assigned.map(|assigned| {
                 let request = review_request(spec, &assigned, commit, Some(nonce(spec)));
-                prompt_inputs::reviewer(spec, &inputs, (assigned.contract, &request))
+                prompt_inputs::reviewer(spec, &inputs, assigned.contract, &request)
             })
         }
         JobKind::Research { number, .. } => Some(prompt_inputs::researcher(spec, &inputs, *number)),

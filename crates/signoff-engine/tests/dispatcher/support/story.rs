@@ -227,7 +227,7 @@ impl Story {
         let numbers = self.store.reserve_tasks(titles.len()).expect("numbers");
         let tasks = numbers.into_iter().zip(titles.iter().map(spec)).collect();
         let no_ask = drive.no_ask;
-        let open = move |run| start_run::chain(run, (workflow, policy), tasks, no_ask);
+        let open = move |run| start_run::chain(run, workflow, policy, tasks, no_ask);
         self.ended(self.drive(1, drive, Some(Box::new(open))))
     }
 
