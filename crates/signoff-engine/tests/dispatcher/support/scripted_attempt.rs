@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use signoff_core::ids::{Commit, ReviewerName};
-use signoff_core::machine::{
-    AttemptFailure, CONFLICT, CheckReport, Event, JobActor, JobKind, LandingReport, WorkReport,
-};
+use signoff_core::machine::{AttemptFailure, CheckReport, Event, JobActor, JobKind, WorkReport};
 use signoff_core::policy::TimeSpan;
 use signoff_core::prompt::commit_message;
 use signoff_core::rate_limit::{self, ExitOutput, RateLimited};
-use signoff_core::review::{Finding, Review, ReviewedRevision, Severity, Usage};
+use signoff_core::review::{Review, ReviewedRevision, Usage};
 use signoff_core::settings::Settings;
 use signoff_core::wire::LoopFact;
 use signoff_engine::attempt::final_message::{self, ReviewerAnswer};
@@ -18,16 +16,9 @@ use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::executor::AttemptResult;
 use signoff_engine::process::ProcessExit;
 use signoff_engine::prompt_inputs::{self, PromptInputs};
-use signoff_engine::workspace::parallel_fixes;
 
-use super::memory_repository::{MAIN, MemoryMerge, MemoryRepository, RejectedMerge};
-use super::memory_workspaces::MemoryWorkspaces;
+use super::agent_workspaces::AgentWorkspaces;
 use super::scripted_call::{ScriptedEnd, nonce};
-
-/// The worktree of an attempt. Parallel fixers have their own.
-pub fn worktree(spec: &AttemptSpec) -> String {
-    parallel_fixes::with_own_worktree(spec.clone()).workspace.worktree
-}
 
 /// The prompt of an attempt, as far as it does not depend on files.
 pub fn prompt(spec: &AttemptSpec, settings: &Settings) -> String {
@@ -38,7 +29,7 @@ pub fn prompt(spec: &AttemptSpec, settings: &Settings) -> String {
                 spec.job_place().and_then(|place| settings.reviewer_in_turn(reviewer, place, spec.turn()).ok());
             assigned.map(|assigned| {
                 let request = review_request(spec, &assigned, commit, Some(nonce(spec)));
-                prompt_inputs::reviewer(spec, &inputs, (assigned.contract, &request))
+                prompt_inputs::reviewer(spec, &inputs, assigned.contract, &request)
             })
         }
         JobKind::Research { number, .. } => Some(prompt_inputs::researcher(spec, &inputs, *number)),
@@ -79,7 +70,7 @@ pub fn conclude(
     spec: &AttemptSpec,
     end: &ScriptedEnd,
     settings: &Settings,
-    workspaces: &MemoryWorkspaces,
+    workspaces: &dyn AgentWorkspaces,
 ) -> AttemptResult {
     if end.exit == ProcessExit::Stopped {
         return AttemptResult::new(AttemptEnd::Stopped);
@@ -94,7 +85,7 @@ fn conclude_job(
     spec: &AttemptSpec,
     end: &ScriptedEnd,
     settings: &Settings,
-    workspaces: &MemoryWorkspaces,
+    workspaces: &dyn AgentWorkspaces,
 ) -> (AttemptEnd, Vec<LoopFact>) {
     let failure = failure(spec, end);
     if is_writer(spec) {
@@ -172,7 +163,7 @@ fn researched(spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptEnd {
 fn worked(
     spec: &AttemptSpec,
     (end, failure): (&ScriptedEnd, Option<AttemptEnd>),
-    workspaces: &MemoryWorkspaces,
+    workspaces: &dyn AgentWorkspaces,
 ) -> (AttemptEnd, Vec<LoopFact>) {
     let title = &spec.task_spec.title;
     let subject = match (&failure, &spec.job.kind) {
@@ -180,16 +171,7 @@ fn worked(
         (None, JobKind::Fix { .. }) => commit_message::feedback(spec.cycle()),
         (None, _) => commit_message::initial(title),
     };
-    let head = {
-        let mut repository = workspaces.repository();
-        let (path, apart) = (worktree(spec), parallel_fixes::is_parallel(spec));
-        let parent = parent(&repository, spec);
-        let commit = repository.commit_worktree(&path, &parent, &subject);
-        if !apart {
-            repository.move_branch(&branch(spec), &commit, None);
-        }
-        repository.head(&commit)
-    };
+    let head = workspaces.commit(spec, &subject);
     if let Some(failure) = failure {
         return (failure, Vec::new());
     }
@@ -200,96 +182,4 @@ fn worked(
     let ended = event(Event::WorkEnded { attempt: spec.job.attempt, report });
     let claims = final_message::claims_fact(spec, &end.stdout, &ended);
     (ended, claims.into_iter().collect())
-}
-
-/// Makes sure that the worktree of a writer exists.
-pub fn ensure_worktree(workspaces: &MemoryWorkspaces, spec: &AttemptSpec) {
-    let mut repository = workspaces.repository();
-    let parent = parent(&repository, spec);
-    repository.ensure_worktree(&worktree(spec), &parent);
-}
-
-/// The commit that a writer's work goes on from.
-fn parent(repository: &MemoryRepository, spec: &AttemptSpec) -> Commit {
-    let tip = if parallel_fixes::is_parallel(spec) { None } else { repository.tip(&branch(spec)) };
-    tip.unwrap_or_else(|| spec.machine.head.commit.clone())
-}
-
-/// The branch of a loop; of the run for its final review.
-fn branch(spec: &AttemptSpec) -> String {
-    if spec.branch.is_empty() { spec.run.branch() } else { spec.branch.clone() }
-}
-
-/// Lands a loop's work on its target, or sends it back with the conflicts.
-pub fn land(workspaces: &MemoryWorkspaces, spec: &AttemptSpec) -> AttemptResult {
-    let mut repository = workspaces.repository();
-    let tip = repository.head_of(&spec.branch).expect("the branch of the loop");
-    if tip != spec.machine.head {
-        // A process was killed after it moved the branch.
-        return match repository.rejected(&spec.branch) {
-            Some(rejected) => sent_back(&repository, spec, rejected),
-            None => AttemptResult::new(event(Event::HeadMoved { head: tip })),
-        };
-    }
-    let target = spec.target.clone().unwrap_or_else(|| MAIN.to_owned());
-    let onto = repository.ensure_branch(&target, &spec.workspace.base);
-    let named = spec.task_id.map_or_else(|| spec.loop_id.to_string(), |task| format!("task {task}"));
-    match repository.merge(&onto, &tip.commit, &format!("Merge {named}: {}", spec.task_spec.title)) {
-        MemoryMerge::Contained => landed(spec, onto),
-        MemoryMerge::Clean(head) => {
-            repository.move_branch(&target, &head.commit, None);
-            repository.remove_worktree(&spec.workspace.worktree);
-            landed(spec, head.commit)
-        }
-        MemoryMerge::Conflicting { head, files } => {
-            let rejected = RejectedMerge { onto, head, conflicts: files };
-            repository.reject(&spec.branch, &spec.workspace.worktree, rejected.clone());
-            sent_back(&repository, spec, rejected)
-        }
-    }
-}
-
-fn landed(spec: &AttemptSpec, commit: Commit) -> AttemptResult {
-    let (attempt, report) = (spec.job.attempt, LandingReport::Landed { commit });
-    AttemptResult::new(event(Event::LandingEnded { attempt, report }))
-}
-
-fn sent_back(repository: &MemoryRepository, spec: &AttemptSpec, rejected: RejectedMerge) -> AttemptResult {
-    let RejectedMerge { onto, head, conflicts } = rejected;
-    let findings = conflicts.iter().map(|file| conflict(file)).collect();
-    let base = Event::BaseSet { tree: repository.tree(&onto) };
-    let placed = LoopFact::WorkspaceCreated { base: onto, worktree: spec.workspace.worktree.clone() };
-    let facts = vec![placed, LoopFact::Transitioned(base)];
-    let (attempt, report) = (spec.job.attempt, LandingReport::SentBack { head, findings });
-    AttemptResult { facts, ..AttemptResult::new(event(Event::LandingEnded { attempt, report })) }
-}
-
-fn conflict(file: &str) -> Finding {
-    let landing = ReviewerName::new("landing");
-    let description = format!("both sides changed {file}");
-    Finding { file: Some(file.to_owned()), ..Finding::new(&landing, CONFLICT, Severity::Critical, description) }
-}
-
-/// Combines parallel fixes, as far as they do not change the same files.
-pub fn combine(workspaces: &MemoryWorkspaces, spec: &AttemptSpec, parts: &[(usize, Commit)]) -> AttemptResult {
-    let mut repository = workspaces.repository();
-    let (mut head, mut kept) = (repository.head_of(&spec.branch).expect("the branch of the loop"), Vec::new());
-    for (number, commit) in parts {
-        match repository.merge(&head.commit, commit, &commit_message::feedback(spec.cycle())) {
-            MemoryMerge::Contained => kept.push(*number),
-            MemoryMerge::Clean(merged) => {
-                kept.push(*number);
-                head = merged;
-            }
-            MemoryMerge::Conflicting { .. } => {}
-        }
-    }
-    repository.move_branch(&spec.branch, &head.commit, Some(&spec.workspace.worktree));
-    let attempt = spec.job.attempt;
-    let combined = if kept.len() == parts.len() {
-        Event::FixesCombined { attempt, head }
-    } else {
-        Event::FixesOverlapped { attempt, kept, head }
-    };
-    AttemptResult::new(event(combined))
 }

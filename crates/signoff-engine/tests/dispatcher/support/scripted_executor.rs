@@ -16,8 +16,7 @@ use signoff_core::view::{AttemptStart, RunState};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule, ScriptStep};
 use tokio::sync::Notify;
 
-use super::memory_repository::{MAIN, MemoryMerge};
-use super::memory_workspaces::MemoryWorkspaces;
+use super::agent_workspaces::{AgentWorkspaces, FileChange};
 use super::scripted_attempt;
 use super::scripted_call::{ScriptedCall, ScriptedEnd};
 
@@ -31,7 +30,7 @@ pub struct ScriptedExecutor {
 }
 
 struct SharedState {
-    workspaces: MemoryWorkspaces,
+    workspaces: Arc<dyn AgentWorkspaces>,
     settings: Mutex<Settings>,
     script: Mutex<AgentScript>,
     calls: Mutex<Vec<ScriptedCall>>,
@@ -89,7 +88,7 @@ fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ScriptedExecutor {
-    pub fn new(workspaces: MemoryWorkspaces, settings: Settings) -> Self {
+    pub fn new(workspaces: Arc<dyn AgentWorkspaces>, settings: Settings) -> Self {
         Self {
             shared: Arc::new(SharedState {
                 workspaces,
@@ -143,16 +142,17 @@ impl Executor for ScriptedExecutor {
         let this = self.clone();
         tokio::spawn(async move {
             let result = match &spec.job.kind {
-                JobKind::Land => scripted_attempt::land(&this.shared.workspaces, &spec),
-                JobKind::Combine { parts } => scripted_attempt::combine(&this.shared.workspaces, &spec, parts),
+                JobKind::Land | JobKind::Combine { .. } => this.shared.workspaces.run_own_job(&spec, &sink),
                 JobKind::Work { .. }
                 | JobKind::Research { .. }
                 | JobKind::Review { .. }
                 | JobKind::Check
-                | JobKind::Fix { .. } => this.run_agent(&spec, &sink).await,
+                | JobKind::Fix { .. } => Some(this.run_agent(&spec, &sink).await),
             };
             this.shared.kill.pass().await;
-            sink.ended(result);
+            if let Some(result) = result {
+                sink.ended(result);
+            }
         });
     }
 
@@ -180,13 +180,7 @@ impl Executor for ScriptedExecutor {
     }
 
     fn land_run(&self, run_state: RunState, sink: RunLandingSink) {
-        let mut repository = self.shared.workspaces.repository();
-        let main = repository.tip(MAIN).expect("the default branch");
-        let tip = repository.tip(&run_state.run.branch()).expect("the branch of the run");
-        if let MemoryMerge::Clean(head) = repository.merge(&main, &tip, &format!("Merge run {}", run_state.run)) {
-            repository.move_branch(MAIN, &head.commit, None);
-        }
-        sink.ended(Ok(()));
+        self.shared.workspaces.land_run(run_state, sink);
     }
 }
 
@@ -196,7 +190,7 @@ impl ScriptedExecutor {
         lock(&self.shared.attempts).insert(key.clone(), None);
         sink.stoppable(stop.stopper());
         if scripted_attempt::is_writer(spec) {
-            scripted_attempt::ensure_worktree(&self.shared.workspaces, spec);
+            self.shared.workspaces.ensure_worktree(spec);
         }
         let settings = lock(&self.shared.settings).clone();
         let call = self.record_call(ScriptedCall::new(spec, scripted_attempt::prompt(spec, &settings)));
@@ -215,7 +209,7 @@ impl ScriptedExecutor {
 
     fn conclude(&self, spec: &AttemptSpec, end: &ScriptedEnd) -> AttemptResult {
         let settings = lock(&self.shared.settings).clone();
-        scripted_attempt::conclude(spec, end, &settings, &self.shared.workspaces)
+        scripted_attempt::conclude(spec, end, &settings, &*self.shared.workspaces)
     }
 
     fn record_call(&self, mut call: ScriptedCall) -> ScriptedCall {
@@ -252,9 +246,13 @@ impl ScriptedExecutor {
             match step {
                 ScriptStep::Say(text) => end.stdout.push_str(&call.fill(text)),
                 ScriptStep::Complain(text) => end.stderr.push_str(&call.fill(text)),
-                ScriptStep::Write { path, text } => self.write(spec, &call.fill(path), Some((call.fill(text), false))),
-                ScriptStep::Append { path, text } => self.write(spec, &call.fill(path), Some((call.fill(text), true))),
-                ScriptStep::Delete(path) => self.write(spec, &call.fill(path), None),
+                ScriptStep::Write { path, text } => {
+                    self.change(spec, &call.fill(path), FileChange::Write(call.fill(text)))
+                }
+                ScriptStep::Append { path, text } => {
+                    self.change(spec, &call.fill(path), FileChange::Append(call.fill(text)))
+                }
+                ScriptStep::Delete(path) => self.change(spec, &call.fill(path), FileChange::Delete),
                 ScriptStep::Usage(usage) => {
                     end.usage = scripted_attempt::usage(usage);
                     end.retry_after_seconds = usage["retry_after_seconds"].as_f64();
@@ -295,17 +293,11 @@ impl ScriptedExecutor {
     }
 
     /// Changes a file of the worktree. An absolute path is a file outside, by which agents wait for each other.
-    fn write(&self, spec: &AttemptSpec, path: &str, text: Option<(String, bool)>) {
+    fn change(&self, spec: &AttemptSpec, path: &str, change: FileChange) {
         if path.starts_with('/') {
             lock(&self.shared.yard).insert(path.to_owned());
-            return;
-        }
-        let mut repository = self.shared.workspaces.repository();
-        let files = repository.worktree(&scripted_attempt::worktree(spec));
-        match text {
-            Some((text, true)) => files.entry(path.to_owned()).or_default().push_str(&text),
-            Some((text, false)) => drop(files.insert(path.to_owned(), text)),
-            None => drop(files.remove(path)),
+        } else {
+            self.shared.workspaces.change(spec, path, change);
         }
     }
 

@@ -1,0 +1,233 @@
+//! Landing with a git repository: only approved heads land, and only if everything that comes with them is reviewed.
+
+use signoff_core::command::LoopCommand;
+use signoff_core::ids::{Commit, LoopId, RunId};
+use signoff_core::policy::Effort;
+use signoff_engine::error::EngineError;
+use signoff_engine::landing::{self, ApprovedRange, DirectLanding, LandingResult};
+use signoff_engine::run_state::RunState;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+
+use crate::dispatcher::groups::{developers, planners};
+use crate::dispatcher::scripts::{FEATURE, approves, changes, developer, strict_reviewer};
+use crate::dispatcher::support::git_project::GitProject;
+use crate::dispatcher::support::story::Story;
+
+const BRANCH: &str = "signoff/task-1-log-in";
+
+/// One approved task with three commits.
+fn approved() -> (Story, GitProject) {
+    let (story, project) = Story::with_git("", |script| strict_reviewer(developer(script)));
+    story.add("Log in");
+    story.work();
+    assert_eq!(story.outcome(1), "1 completed approved APPROVED - 3");
+    (story, project)
+}
+
+/// Lands a commit as task 1, with the task's approved range.
+fn land(story: &Story, commit: &Commit) -> Result<LandingResult, EngineError> {
+    land_from(story, RunId(1), commit)
+}
+
+/// Lands a commit as work of a run.
+fn land_from(story: &Story, run_id: RunId, commit: &Commit) -> Result<LandingResult, EngineError> {
+    let row = story.task(1);
+    let direct = DirectLanding {
+        run: run_id,
+        what: "task 1".to_owned(),
+        name: "task-1".to_owned(),
+        commit: commit.clone(),
+        message: "Merge task 1: Log in".to_owned(),
+        own: ApprovedRange::for_task(&row).filter(|_| row.run_id == Some(run_id.0)),
+    };
+    let ctx = story.context(1);
+    run(async { landing::land(&ctx, direct, &|_| ()).await })
+}
+
+/// Lands a run on the default branch.
+fn land_run(story: &Story) -> Result<(Commit, bool), EngineError> {
+    let (ctx, run_state) = (story.context(1), RunState::from_log(RunId(1), &story.log(RunId(1))));
+    run(async { landing::land_run(&ctx, run_state, &|_| ()).await })
+}
+
+fn run<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(future)
+}
+
+/// The message of a landing that was refused.
+fn refusal<T: std::fmt::Debug>(landed: Result<T, EngineError>) -> String {
+    let EngineError::NotLanded { message, .. } = landed.expect_err("a refusal") else { panic!("another error") };
+    message
+}
+
+#[test]
+fn approved_work_lands_once() {
+    let (story, project) = approved();
+    let tip = project.tip(BRANCH);
+    let landed = land(&story, &tip).expect("a landing");
+    assert!(matches!(landed, LandingResult::Landed { now: true, .. }), "{landed:?}");
+    assert_eq!(project.file("main", FEATURE), "login\nfixed 1\nfixed 2");
+    let again = land(&story, &tip).expect("a landing");
+    assert!(matches!(again, LandingResult::Landed { now: false, .. }), "{again:?}");
+}
+
+#[test]
+fn a_commit_after_the_approval_does_not_land() {
+    let (story, project) = approved();
+    let before = project.tip("main");
+    let later = project.commit_on(BRANCH, "evil.txt", "evil\n");
+    let message = refusal(land(&story, &later));
+    assert!(message.contains("(\"By hand\") came from elsewhere and was not reviewed"), "{message}");
+    assert_eq!(project.tip("main"), before);
+}
+
+#[test]
+fn a_part_of_an_approved_range_does_not_land() {
+    let (story, project) = approved();
+    let part = project.tip(&format!("{BRANCH}~1"));
+    let message = refusal(land(&story, &part));
+    assert!(message.contains("was not reviewed"), "{message}");
+    assert_eq!(project.file_names("main"), "");
+}
+
+#[test]
+fn a_commit_that_git_removed_does_not_land() {
+    let (story, _project) = approved();
+    let message = refusal(land(&story, &Commit::new("0123456789012345678901234567890123456789")));
+    assert!(message.contains("does not exist any more"), "{message}");
+}
+
+/// Merges the default branch, which has a newer commit, into the task's branch.
+fn merged(project: &GitProject, evil: bool) -> Commit {
+    let newer = project.commit_on("main", "newer.txt", "newer\n");
+    project.git(&["update-ref", "refs/heads/main", newer.as_str()]);
+    project.git(&["reset", "-q", "--hard", "main"]);
+    project.git(&["checkout", "-q", "--detach", BRANCH]);
+    project.git(&["merge", "-q", "--no-edit", "main"]);
+    if evil {
+        project.git(&["rm", "-q", "README.md"]);
+        project.git(&["commit", "-q", "--amend", "--no-edit"]);
+    }
+    let commit = project.tip("HEAD");
+    project.git(&["checkout", "-q", "main"]);
+    commit
+}
+
+#[test]
+fn a_merge_of_approved_work_lands_only_if_it_changes_nothing_else() {
+    let (story, project) = approved();
+    let plain = merged(&project, false);
+    let landed = land(&story, &plain).expect("a landing");
+    assert!(matches!(landed, LandingResult::Landed { now: true, .. }), "{landed:?}");
+    assert_eq!(project.file_names("main"), "auth.txt newer.txt");
+    let (story, project) = approved();
+    let evil = merged(&project, true);
+    assert!(refusal(land(&story, &evil)).contains("was not reviewed"));
+    assert_eq!(project.file_names("main"), "newer.txt");
+}
+
+#[test]
+fn work_that_builds_on_a_refused_task_does_not_land() {
+    let (story, project) = Story::with_git("", |script| {
+        let works = ScriptRule::role("implement").write("{task}.txt", "work\n").say("Done.\n");
+        let refuses = ScriptRule::role("review").task("2").say(&changes("no"));
+        approves(script.rule(works).rule(ScriptRule::role("fix").append("{task}.txt", "more\n")).rule(refuses))
+    });
+    story.add("Log in");
+    story.add("Log out");
+    story.work();
+    assert_eq!(story.task(2).outcome.as_deref(), Some("exhausted"));
+    project.git(&["checkout", "-q", "--detach", BRANCH]);
+    project.git(&["merge", "-q", "--no-edit", "signoff/task-2-log-out"]);
+    let both = project.tip("HEAD");
+    project.git(&["checkout", "-q", "main"]);
+    assert_eq!(refusal(land(&story, &both)), "task 1 builds on task 2, which is not approved");
+    assert_eq!(project.file_names("main"), "");
+}
+
+/// A specification whose final review never approves.
+fn refused_run(script: AgentScript) -> AgentScript {
+    let refuses = ScriptRule::role("review").phase("final_review").say(&changes("it does not fit"));
+    let fixes = ScriptRule::role("fix").phase("final_review").append("glue.txt", "glue\n").say("Fixed.\n");
+    approves(developers(planners(script).rule(refuses).rule(fixes)))
+}
+
+#[test]
+fn a_run_lands_only_if_its_final_review_or_a_person_approves_it() {
+    let (story, project) = Story::with_git("", refused_run);
+    story.run_spec(Some(Effort::Low), 1);
+    assert_eq!(story.run_status(1), "failed");
+    let message = refusal(land_run(&story));
+    assert_eq!(message, "run 1 cannot land: its final review did not approve it (1 open finding)");
+    // Another run that builds on it does not land either.
+    let message = refusal(land_from(&story, RunId(2), &project.tip("signoff/task-1-log-in")));
+    assert_eq!(message, "run 1 cannot land: its final review did not approve it (1 open finding)");
+    assert_eq!(project.file_names("main"), "");
+    let (verdict, by, reason) = ("APPROVED".to_owned(), "Ann".to_owned(), "it fits".to_owned());
+    let head = project.repository().head_of("signoff/run-1").expect("a readable branch");
+    story.decide(RunId(1), &LoopId::final_review(), LoopCommand::Edit { verdict, by, reason, head });
+    let (_, now) = land_run(&story).expect("a landing");
+    assert!(now);
+    assert_eq!(project.file_names("main"), "glue.txt task-1.txt task-2.txt task-3.txt");
+}
+
+#[test]
+fn a_run_does_not_land_before_its_final_review() {
+    let (mut story, project) = Story::with_git("", |script| approves(developers(planners(script))));
+    story.kill_after(45);
+    story.try_run_spec(None, 1);
+    story.never_kill();
+    assert_eq!(refusal(land_run(&story)), "run 1 cannot land: its final review has not begun");
+    assert_eq!(project.file_names("main"), "");
+    story.resume();
+    assert!(land_run(&story).expect("a landing").1);
+    assert_eq!(project.file_names("main"), "task-1.txt task-2.txt task-3.txt");
+}
+
+#[test]
+fn a_conflict_is_sent_back_until_no_marker_is_left() {
+    let same =
+        |task: &str| ScriptRule::role("implement").task(task).write("shared.txt", "{task}\n").say("TASK_COMPLETE\n");
+    // The first fix leaves the markers.
+    let leaves = ScriptRule::role("fix").call(1).write("other.txt", "other\n").say("Fixed.\n");
+    let resolves = ScriptRule::role("fix").write("shared.txt", "1\n2\n").say("Both.\n");
+    let (story, project) = Story::with_git("", |script| {
+        approves(developers(planners(script).rule(same("1")).rule(same("2")).rule(leaves).rule(resolves)))
+    });
+    story.run_spec(None, 1);
+    assert_eq!(story.run_status(1), "completed");
+    assert_eq!(project.file("signoff/run-1", "shared.txt"), "1\n2");
+    let fixes = story.calls_as("fix");
+    assert_eq!(fixes.len(), 2);
+    assert!(fixes.iter().all(|call| call.prompt.contains("shared.txt")), "{}", fixes[0].prompt);
+}
+
+#[test]
+fn a_commit_on_the_branch_is_reviewed_before_it_lands() {
+    let gives_up = ScriptRule::role("implement").task("1").say("TASK_STUCK: no such API\n");
+    let (story, project) = Story::with_git("", |script| approves(developers(planners(script.rule(gives_up)))));
+    story.run_spec(None, 1);
+    assert_eq!(story.run_status(1), "blocked");
+    let commit = project.commit_on("signoff/task-2-log-out", "by-hand.txt", "mine\n");
+    project.git(&["update-ref", "refs/heads/signoff/task-2-log-out", commit.as_str()]);
+    story.set_agent(|script| approves(developers(planners(script))));
+    story.retry(1);
+    story.resume();
+    assert_eq!(story.run_status(1), "completed");
+    assert_eq!(story.calls_as("review").iter().filter(|call| call.task == "2").count(), 2);
+    assert_eq!(project.file_names("signoff/run-1"), "by-hand.txt task-1.txt task-2.txt task-3.txt");
+}
+
+#[test]
+fn a_landing_resumes_after_a_kill_at_any_fact() {
+    for fact in (40..70).step_by(3) {
+        let (mut story, project) = Story::with_git("", |script| approves(developers(planners(script))));
+        story.kill_after(fact);
+        story.try_run_spec(None, 1);
+        story.never_kill();
+        story.resume();
+        assert_eq!(story.run_status(1), "completed", "killed at fact {fact}");
+        let subjects = project.git(&["log", "--first-parent", "--format=%s", "main..signoff/run-1"]);
+        assert_eq!(subjects, "Merge task 3: Audit log\nMerge task 2: Log out\nMerge task 1: Log in", "fact {fact}");
+    }
+}
