@@ -1,5 +1,5 @@
 //! `signoff __acp … -- COMMAND…`: starts an agent that speaks the Agent Client Protocol, sends it the prompt
-//! from stdin, answers its requests, and prints its messages as the lines of [`crate::agent::acp::line`].
+//! from stdin, answers its requests, and prints its messages as the lines of [`crate::agent::acp::AcpLine`].
 //!
 //! It offers neither files nor terminals: the agent works by itself. When this process ends, the agent's stdin
 //! closes. Both are in one process group.
