@@ -4,14 +4,12 @@
 //! never a success.
 
 mod budget;
-mod effort;
 mod ladder;
 mod limits;
 
 use serde::{Deserialize, Serialize};
 
 pub use budget::{Budget, CapReached, Caps, Reservation};
-pub use effort::Effort;
 pub use ladder::{Ladder, Rung};
 pub use limits::{Bound, Count, LoopLimits, TimeSpan};
 
@@ -94,4 +92,66 @@ pub struct Gate {
     pub max_same_finding: Option<u32>,
     /// The number of consecutive fixes that may change nothing.
     pub max_noop_fixes: Option<u32>,
+}
+
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+    Max,
+}
+
+impl Effort {
+    pub const ALL: [Self; 4] = [Self::Low, Self::Medium, Self::High, Self::Max];
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
+    }
+
+    /// The number of attempts after which all active loops are reviewed, finished or not.
+    pub fn checkpoint_interval(self) -> Option<u32> {
+        match self {
+            Self::Low => None,
+            Self::Medium => Some(5),
+            Self::High => Some(3),
+            Self::Max => Some(1),
+        }
+    }
+
+    pub fn max_fixes(self) -> u32 {
+        match self {
+            Self::Low => 2,
+            Self::Medium => 3,
+            Self::High => 4,
+            Self::Max => 5,
+        }
+    }
+
+    pub fn depth(self) -> Depth {
+        match self {
+            Self::Low => Depth::Shallow,
+            Self::Medium => Depth::Standard,
+            Self::High => Depth::Deep,
+            Self::Max => Depth::Comprehensive,
+        }
+    }
 }

@@ -23,7 +23,6 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 pub use beads::is_blocker;
-pub use bmad::{StoryFile, read_sprint};
 pub(crate) use order::MAX_TASKS;
 pub use render::render_text;
 pub use tick::{CheckboxMark, TickError, is_ticked, tick};

@@ -147,31 +147,6 @@ fn a_plan_without_tasks_lists_the_formats_that_were_tried() {
 }
 
 #[test]
-fn a_sprint_reads_its_stories_from_their_files() {
-    let sprint = b"development_status:\n  1-1-reset: ready-for-dev\n  1-2-later: backlog\n";
-    let story = b"# Story 1.1: Reset\n\nStatus: ready-for-dev\n\n## Story\n\nAs a user.\n\n## Acceptance Criteria\n\n1. Works\n\n## Tasks / Subtasks\n\n- [x] Task 1: a\n- [ ] Task 2: b\n";
-    let stories = [source::StoryFile { key: "1-1-reset", path: "stories/1-1-reset.md", bytes: story }];
-    let file = source::read_sprint("sprint-status.yaml", sprint, &stories).unwrap();
-    insta::assert_snapshot!(format!("{}\n{}", source::render_text(&file), details(&file)), @r#"
-    BMAD
-    2 tasks: 1 to do in 1 group, 0 done
-
-    Group 1
-      [ ] 1-1-reset  Story 1.1: Reset (1/2 steps)
-
-    Not to be worked
-      [/] 1-2-later  Story 1.2: later (deferred)
-
-    1-1-reset line 2 open, section "epic-1"
-      step "a" line 15 done
-      step "b" line 16
-      accept "Works"
-      | As a user.
-    1-2-later line 3 deferred, section "epic-1"
-    "#);
-}
-
-#[test]
 fn the_json_shape_is_versioned() {
     let file = source::read(
         "plan.md",

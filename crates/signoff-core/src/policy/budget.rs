@@ -69,18 +69,16 @@ impl Reservation {
         }
     }
 
-    fn exceeds(self, caps: &Caps) -> Option<CapReached> {
-        let over = |cap: Option<u64>, value: u64| cap.is_some_and(|cap| value > cap);
+    /// The first cap that an amount passes, as `passes(amount, cap)` says.
+    fn first_cap(self, caps: &Caps, passes: fn(&u64, &u64) -> bool) -> Option<CapReached> {
         let minutes = caps.max_minutes.map(|minutes| minutes.saturating_mul(60_000));
-        if over(caps.max_cost_micro_usd, self.cost_micro_usd) {
-            Some(CapReached::Cost)
-        } else if over(caps.max_tokens, self.tokens) {
-            Some(CapReached::Tokens)
-        } else if over(minutes, self.duration_ms) {
-            Some(CapReached::Minutes)
-        } else {
-            None
-        }
+        let amounts = [
+            (self.cost_micro_usd, caps.max_cost_micro_usd, CapReached::Cost),
+            (self.tokens, caps.max_tokens, CapReached::Tokens),
+            (self.duration_ms, minutes, CapReached::Minutes),
+        ];
+        let passed = |(amount, cap, _): &(u64, Option<u64>, CapReached)| cap.is_some_and(|cap| passes(amount, &cap));
+        amounts.into_iter().find(passed).map(|(_, _, reached)| reached)
     }
 }
 
@@ -99,7 +97,7 @@ impl Budget {
     /// even an attempt that expects to be free.
     pub fn reserve(&mut self, attempt: AttemptId, expected: Reservation, caps: &Caps) -> Result<(), CapReached> {
         self.at_cap(caps).map_or(Ok(()), Err)?;
-        self.promised().plus(expected).exceeds(caps).map_or(Ok(()), Err)?;
+        self.promised().plus(expected).first_cap(caps, u64::gt).map_or(Ok(()), Err)?;
         self.open.insert(attempt, AttemptAccount { reserved: expected, used: Reservation::default() });
         Ok(())
     }
@@ -128,18 +126,7 @@ impl Budget {
     }
 
     fn at_cap(&self, caps: &Caps) -> Option<CapReached> {
-        let used = self.used();
-        let spent = |cap: Option<u64>, value: u64| cap.is_some_and(|cap| value >= cap);
-        let minutes = caps.max_minutes.map(|minutes| minutes.saturating_mul(60_000));
-        if spent(caps.max_cost_micro_usd, used.cost_micro_usd) {
-            Some(CapReached::Cost)
-        } else if spent(caps.max_tokens, used.tokens) {
-            Some(CapReached::Tokens)
-        } else if spent(minutes, used.duration_ms) {
-            Some(CapReached::Minutes)
-        } else {
-            None
-        }
+        self.used().first_cap(caps, u64::ge)
     }
 }
 

@@ -399,7 +399,8 @@ fn known_model(model: Option<String>, assigned: &AgentConfig, agent: &AgentConfi
     agent.model.clone().or(model.filter(|_| assigned.kind == agent.kind))
 }
 
-fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
+/// An agent as its table configures it. None if its kind is not known.
+pub(super) fn agent(name: &str, table: &AgentTable) -> Option<AgentConfig> {
     let kind = table.kind(name)?;
     let env = table.env.iter().map(|(name, value)| (name.0.clone(), value.0.clone()));
     Some(AgentConfig {

@@ -182,12 +182,11 @@ impl ReadProblem {
 fn gza(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
     let mut root = formats::yaml(PlacedText { text: file.text, origin: &|line| file.origin(line) })?;
     empty_if_null(&mut root, 3);
-    let mut notes = Vec::new();
+    let is_ours = |key: &str| matches!(key, "defaults" | "task_types");
+    let others = root.entries().into_iter().filter(|(key, _)| !is_ours(key));
+    let notes = others.map(|(key, _)| format!("`{key}` has no meaning here and is left out")).collect();
     if let Some(table) = root.table_mut() {
-        let mut others: Vec<_> =
-            table.extract_if(.., |key, _| !matches!(key.as_str(), "defaults" | "task_types")).collect();
-        others.sort_by_key(|(_, node)| node.order);
-        notes.extend(others.iter().map(|(key, _)| format!("`{key}` has no meaning here and is left out")));
+        table.retain(|key, _| is_ours(key));
     }
     root.read_or_problem::<SettingsFile>().map_err(|problem| {
         problem.foreign_error(|expected| match (expected, problem.path.as_str()) {

@@ -130,12 +130,8 @@ impl PhaseAnswer {
     }
 
     fn written(self) -> Option<toml_edit::Value> {
-        match self.value()? {
-            serde_json::Value::Bool(switch) => Some(switch.into()),
-            serde_json::Value::Number(number) => number.as_i64().map(Into::into),
-            serde_json::Value::String(word) => Some(word.into()),
-            serde_json::Value::Null | serde_json::Value::Array(_) | serde_json::Value::Object(_) => None,
-        }
+        // JSON's way to write a word, number or switch is one of TOML's.
+        self.value()?.to_string().parse().ok()
     }
 }
 

@@ -24,7 +24,7 @@ impl ConfigNode {
     }
 
     /// Reads a value of any file.
-    pub fn read_or_problem<T: DeserializeOwned>(&self) -> Result<T, ReadProblem> {
+    pub fn read_or_problem<T: DeserializeOwned>(&self) -> Result<T, Box<ReadProblem>> {
         let reader = ValueReader::new(self);
         T::deserialize(reader).map_err(|error| error.at(reader).into_problem(""))
     }
@@ -82,7 +82,7 @@ impl Display for Expected {
 
 impl ReadProblem {
     /// The same problem as seen from the table or list around it.
-    fn within(mut self, key: &str) -> Self {
+    fn within(mut self: Box<Self>, key: &str) -> Box<Self> {
         if self.key.is_empty() && !key.starts_with('[') {
             self.key = key.to_owned();
         }
@@ -162,11 +162,11 @@ struct ValueReader<'de, 'k> {
 #[derive(Debug)]
 enum ReadError {
     /// The value being read. An outer type may know better what to expect.
-    Value { place: Option<ReadProblem>, expected: Expected },
+    Value { place: Option<Box<ReadProblem>>, expected: Expected },
     /// A key that the table being read must have.
     Missing(&'static str),
     /// A key or value further inside.
-    Inside(ReadProblem),
+    Inside(Box<ReadProblem>),
 }
 
 impl ReadError {
@@ -191,7 +191,7 @@ impl ReadError {
     }
 
     /// The problem as seen from the table around it.
-    fn into_problem(self, key: &str) -> ReadProblem {
+    fn into_problem(self, key: &str) -> Box<ReadProblem> {
         let problem = match self {
             Self::Value { place: Some(mut problem), expected: better } => {
                 if let ProblemKind::Value { expected, .. } = &mut problem.kind {
@@ -200,8 +200,8 @@ impl ReadError {
                 problem
             }
             Self::Inside(problem) => problem,
-            Self::Value { place: None, expected } => ReadProblem::new(ProblemKind::Key(expected.to_string())),
-            Self::Missing(key) => ReadProblem::new(ProblemKind::MissingKey(key)),
+            Self::Value { place: None, expected } => Box::new(ReadProblem::new(ProblemKind::Key(expected.to_string()))),
+            Self::Missing(key) => Box::new(ReadProblem::new(ProblemKind::MissingKey(key))),
         };
         if key.is_empty() { problem } else { problem.within(key) }
     }
@@ -241,8 +241,8 @@ impl<'de> ValueReader<'de, '_> {
         Self { key: "", node, known: None }
     }
 
-    fn problem(self, kind: ProblemKind) -> ReadProblem {
-        ReadProblem { origin: self.node.origin.clone(), ..ReadProblem::new(kind) }
+    fn problem(self, kind: ProblemKind) -> Box<ReadProblem> {
+        Box::new(ReadProblem { origin: self.node.origin.clone(), ..ReadProblem::new(kind) })
     }
 
     fn wrong<T>(self, expected: Expected) -> Result<T, ReadError> {
@@ -452,7 +452,7 @@ impl<'de> MapAccess<'de> for TableReader<'de> {
             ReadError::Value { expected: Expected::Other(problem), .. } => {
                 ReadError::Inside(ValueReader::new(node).problem(ProblemKind::Key(problem)).within(key))
             }
-            other => other,
+            other @ (ReadError::Value { .. } | ReadError::Missing(_) | ReadError::Inside(_)) => other,
         })
     }
 

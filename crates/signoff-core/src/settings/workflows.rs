@@ -1,9 +1,9 @@
 //! Applies the configuration to a preset or to a workflow of `[workflows]`, with the project's checks as a reviewer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::assign::{AgentConfig, AssignedReviewer};
-use super::file::{ReviewerTable, SettingsFile};
+use super::assign::{AssignedReviewer, agent};
+use super::file::{AgentTable, ReviewerTable, SettingsFile};
 use super::preset::PresetTable;
 use super::reader::did_you_mean;
 use super::values::Text;
@@ -333,7 +333,7 @@ impl Settings {
             && !self.file.reviewers.contains_key(CHECKS)
             && !self.workflows.contains_key(&place.workflow.name);
         let known = place.workflow.reviewers.get(name).filter(|_| is_ours)?;
-        let (agent, limit) = (checks_agent(), self.review_limit(place));
+        let (agent, limit) = (agent(CHECKS, &AgentTable::default())?, self.review_limit(place));
         Some(AssignedReviewer {
             name: name.clone(),
             kind: known.kind,
@@ -345,21 +345,5 @@ impl Settings {
             timeout: self.timeout(limit, &agent),
             agent,
         })
-    }
-}
-
-fn checks_agent() -> AgentConfig {
-    AgentConfig {
-        name: CHECKS.to_owned(),
-        kind: AgentKind::Checks,
-        command: Vec::new(),
-        args: Vec::new(),
-        env: BTreeMap::new(),
-        pass: Vec::new(),
-        model: None,
-        timeout: None,
-        fallback: None,
-        provider: AgentKind::Checks.provider(CHECKS),
-        max_agents: None,
     }
 }

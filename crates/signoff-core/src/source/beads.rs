@@ -250,13 +250,8 @@ fn task(file: &mut TaskFile, issue: BeadsIssue, state: SourceState) -> SourceTas
     let criteria = issue.acceptance_criteria.as_deref().unwrap_or_default().lines().map(str::trim);
     task.acceptance = criteria.filter(|line| !line.is_empty()).map(str::to_owned).collect();
     task.section = issue.issue_type.as_deref().map(lines::short);
-    task.body = paragraphs([&issue.description, &issue.design, &issue.notes]);
+    task.body = lines::paragraphs(&[&issue.description, &issue.design, &issue.notes]);
     task
-}
-
-fn paragraphs(parts: [&Option<String>; 3]) -> String {
-    let parts = parts.into_iter().flatten().map(|part| part.trim()).filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("\n\n")
 }
 
 /// The priority: 0 is highest, 4 lowest, 2 the default.

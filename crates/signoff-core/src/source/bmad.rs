@@ -1,8 +1,6 @@
 //! Parses BMAD: stories (`# Story 1.2: Title`, acceptance criteria, checkboxes under `## Tasks / Subtasks`), and the
 //! stories of a sprint in `sprint-status.yaml`.
 
-use std::collections::HashMap;
-
 use saphyr_parser::{Event, Parser};
 
 use super::lines::{Checkbox, MarkdownLine, MarkdownLines, list_item, short, visible};
@@ -229,51 +227,13 @@ const STATUSES: &str = "development_status";
 /// Maximum nesting depth.
 const MAX_DEPTH: usize = 16;
 
-/// The file of a story, which the caller found beside the sprint file.
-#[derive(Debug, Clone, Copy)]
-pub struct StoryFile<'a> {
-    /// The file name without `.md`: `1-2-user-login`.
-    pub key: &'a str,
-    pub path: &'a str,
-    pub bytes: &'a [u8],
-}
-
 /// Whether a path names a sprint file.
 pub fn is_sprint(path: &str) -> bool {
     let path = path.to_ascii_lowercase();
     [".yaml", ".yml"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// Parses a sprint. Each story is one task, in file order. A story whose file is given gets its title, body, steps
-/// and criteria from it.
-pub fn read_sprint(path: &str, bytes: &[u8], stories: &[StoryFile<'_>]) -> Result<TaskFile, SourceError> {
-    let mut file = read_sprint_file(&super::open(path, bytes, None)?)?;
-    let places: HashMap<String, usize> =
-        file.tasks.iter().enumerate().map(|(index, task)| (task.id.clone(), index)).collect();
-    for story in stories {
-        let Some(index) = places.get(story.key) else { continue };
-        let story_file = super::read_as(TaskFormat::Bmad, story.path, story.bytes, None)?;
-        fill_from_story(&mut file.tasks[*index], story_file);
-    }
-    Ok(file)
-}
-
-fn fill_from_story(task: &mut SourceTask, story: TaskFile) {
-    if let Some(title) = story.title {
-        task.title = title;
-    }
-    task.body = story.goal.unwrap_or_default();
-    task.acceptance = story.acceptance;
-    let step = |task: SourceTask| TaskStep {
-        done: task.state == SourceState::Done,
-        title: task.title,
-        line: task.line,
-        // The checkbox is in the story file, not in the sprint file.
-        mark: None,
-    };
-    task.steps = story.tasks.into_iter().map(step).collect();
-}
-
+/// Parses a sprint. Each story is one task, in file order.
 pub fn read_sprint_file(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::Bmad);
     for (key, status, line) in statuses(source, &mut file)? {

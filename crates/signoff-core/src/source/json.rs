@@ -1,12 +1,10 @@
 //! JSON helpers for trackers and planners: line numbers, and detection of duplicate keys.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{SourceError, SourceInput, TaskFormat};
@@ -74,78 +72,24 @@ impl<'de: 'a, 'a, const UNIQUE: bool> Deserialize<'de> for JsonMembers<'a, UNIQU
     }
 }
 
-/// A value, and the first duplicate key in it at any depth.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CheckedJson {
-    pub value: Value,
-    pub duplicate_key: Option<String>,
-}
-
 /// The start of the error message about a duplicate key.
 const DUPLICATE_KEY: &str = "this key is there twice: ";
 
-impl<'de> Deserialize<'de> for CheckedJson {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let twice = RefCell::new(None);
-        let value = CheckedJsonSeed { duplicate_key: &twice }.deserialize(deserializer)?;
-        Ok(Self { value, duplicate_key: twice.into_inner() })
-    }
-}
-
-#[derive(Clone, Copy)]
-struct CheckedJsonSeed<'t> {
-    duplicate_key: &'t RefCell<Option<String>>,
-}
-
-impl<'de> DeserializeSeed<'de> for CheckedJsonSeed<'_> {
-    type Value = Value;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for CheckedJsonSeed<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-    fn visit_unit<E: Error>(self) -> Result<Self::Value, E> {
-        Ok(Value::Null)
-    }
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Self::Value, E> {
-        Ok(value.into())
-    }
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Self::Value, E> {
-        Ok(value.into())
-    }
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
-        Ok(value.into())
-    }
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
-        Ok(value.into())
-    }
-    fn visit_str<E: Error>(self, value: &str) -> Result<Self::Value, E> {
-        Ok(value.into())
-    }
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(self)? {
-            items.push(item);
+/// The first key that an object in a JSON value has twice, at any depth.
+pub fn duplicate_key(value: &str) -> Option<String> {
+    let parts: Vec<&RawValue> = if value.starts_with('{') {
+        let members: JsonMembers<'_, false> = serde_json::from_str(value).ok()?;
+        let mut seen = HashSet::new();
+        if let Some((key, _)) = members.0.iter().find(|(key, _)| !seen.insert(key)) {
+            return Some(super::lines::short(key));
         }
-        Ok(items.into())
-    }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = serde_json::Map::new();
-        while let Some(key) = map.next_key::<String>()? {
-            let value = map.next_value_seed(self)?;
-            if members.contains_key(&key) {
-                self.duplicate_key.borrow_mut().get_or_insert_with(|| super::lines::short(&key));
-            }
-            members.insert(key, value);
-        }
-        Ok(members.into())
-    }
+        members.0.into_iter().map(|(_, value)| value).collect()
+    } else if value.starts_with('[') {
+        serde_json::from_str(value).ok()?
+    } else {
+        return None;
+    };
+    parts.into_iter().find_map(|part| duplicate_key(part.get()))
 }
 
 /// The expected content of a file, for error messages.

@@ -382,6 +382,12 @@ pub fn short(text: &str) -> String {
     }
 }
 
+/// The texts that say something, as paragraphs.
+pub fn paragraphs(texts: &[&Option<String>]) -> String {
+    let texts = texts.iter().filter_map(|text| text.as_deref()).map(str::trim).filter(|text| !text.is_empty());
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
 /// The lines of a body without surrounding blank lines, trailing space and carriage returns.
 pub fn body(text: &str) -> String {
     let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::json::CheckedJson;
 use super::order;
 use crate::review::{Violation, ViolationCode};
 
@@ -81,9 +80,9 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
     }
     let mut found: Option<(usize, Value)> = None;
     let mut broken: Option<(usize, serde_json::Error)> = None;
-    for (offset, read) in objects(text) {
-        let CheckedJson { value, duplicate_key: twice } = match read {
-            Ok(read) if read.value.get(key).is_some() => read,
+    for AnswerObject { offset, json, read } in objects(text) {
+        let value = match read {
+            Ok(value) if value.get(key).is_some() => value,
             Ok(_) => continue,
             Err(error) if is_too_deep(&error) => {
                 return Err(Violation::new(ViolationCode::TooDeep, offset, "an object that is nested too deep"));
@@ -96,7 +95,7 @@ fn answer(bytes: &[u8], key: &str) -> Result<(usize, Value), Violation> {
                 continue;
             }
         };
-        if let Some(name) = twice {
+        if let Some(name) = super::json::duplicate_key(json) {
             let message = format!("the key {name} is there twice");
             return Err(Violation::new(ViolationCode::DuplicateKey, offset, message));
         }
@@ -127,17 +126,25 @@ fn nothing(text: &str, key: &str, broken: Option<(usize, serde_json::Error)>) ->
     }
 }
 
+/// What an opening brace in a text begins.
+struct AnswerObject<'a> {
+    offset: usize,
+    /// The object's text.
+    json: &'a str,
+    read: Result<Value, serde_json::Error>,
+}
+
 /// Every outermost object in a text, and the error of every opening brace that begins none.
 ///
 /// The parser goes at most 128 levels deep, so each byte is read at most that often.
-fn objects(text: &str) -> impl Iterator<Item = (usize, Result<CheckedJson, serde_json::Error>)> {
+fn objects(text: &str) -> impl Iterator<Item = AnswerObject<'_>> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let start = at + next_object(text.get(at..)?)?;
-        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<CheckedJson>();
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         let read = values.next()?;
         at = if read.is_ok() { start + values.byte_offset() } else { start + 1 };
-        Some((start, read))
+        Some(AnswerObject { offset: start, json: &text[start..at], read })
     })
 }
 

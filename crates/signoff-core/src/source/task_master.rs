@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::json::{self, Id, JsonMembers, LineIndex};
 use super::order;
-use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, lines};
 
 const EXPECTED: &str = "{\"tasks\": […]} or {\"TAG\": {\"tasks\": […]}} with at least one task";
 
@@ -75,7 +75,7 @@ fn task_list<'a>(
     file.title = Some((*name).clone());
     let others: Vec<String> = tags.iter().map(|(other, _)| *other).filter(|other| other != name).cloned().collect();
     if !others.is_empty() {
-        file.warn(1, super::lines::short(&format!("tag {name} is read; not read: {}", others.join(", "))));
+        file.warn(1, lines::short(&format!("tag {name} is read; not read: {}", others.join(", "))));
     }
     json::read(source, lines, tasks.get(), WANTED)
 }
@@ -142,20 +142,13 @@ fn task(source: &SourceInput<'_>, file: &mut TaskFile, raw: &RawTask<'_>) -> Res
         return Err(source.error(raw.line, "a task without id or title; expected both"));
     }
     let mut task = SourceTask::new(id, title, raw.line);
-    task.body = paragraphs(raw);
+    task.body = lines::paragraphs(&[&raw.description, &raw.details]);
     task.state = state(file, raw);
     task.priority = Some(priority(file, raw));
     task.depends_on = raw.dependencies.iter().flatten().map(|id| id.0.clone()).collect();
     let check = raw.test_strategy.as_deref().map(str::trim).filter(|text| !text.is_empty());
     task.acceptance = check.map(str::to_owned).into_iter().collect();
     Ok(task)
-}
-
-fn paragraphs(raw: &RawTask<'_>) -> String {
-    let parts = [&raw.description, &raw.details];
-    let parts: Vec<&str> =
-        parts.into_iter().flatten().map(|text| text.trim()).filter(|text| !text.is_empty()).collect();
-    parts.join("\n\n")
 }
 
 fn state(file: &mut TaskFile, raw: &RawTask<'_>) -> SourceState {
@@ -168,7 +161,7 @@ fn state(file: &mut TaskFile, raw: &RawTask<'_>) -> SourceState {
         "cancelled" => SourceState::Cancelled,
         "blocked" => SourceState::Blocked,
         other => {
-            let other = super::lines::short(other);
+            let other = lines::short(other);
             file.warn(raw.line, format!("task {} has the unknown status {other}: taken as pending", raw.id.0));
             SourceState::Open
         }
@@ -183,7 +176,7 @@ fn priority(file: &mut TaskFile, raw: &RawTask<'_>) -> u8 {
         "medium" | "" => 2,
         "low" => 3,
         other => {
-            let other = super::lines::short(other);
+            let other = lines::short(other);
             file.warn(raw.line, format!("task {} has the unknown priority {other}: taken as medium", raw.id.0));
             2
         }

@@ -74,8 +74,8 @@ impl From<JsonProblem> for StateError {
     }
 }
 
-impl From<ReadProblem> for StateError {
-    fn from(problem: ReadProblem) -> Self {
+impl From<Box<ReadProblem>> for StateError {
+    fn from(problem: Box<ReadProblem>) -> Self {
         let message = match &problem.kind {
             ProblemKind::Value { data, expected } => {
                 let expected = match expected {

@@ -48,29 +48,29 @@ impl Default for FileVersion {
 #[serde(default)]
 struct IteratePhases {
     #[serde(rename(deserialize = "1"))]
-    brainstorm: Option<WorkPhase>,
+    brainstorm: Option<IterateWork>,
     #[serde(rename(deserialize = "2"))]
-    plan: Option<WorkPhase>,
+    plan: Option<IterateWork>,
     #[serde(rename(deserialize = "3"))]
-    plan_review: Option<ReviewPhase>,
+    plan_review: Option<IterateReview>,
     #[serde(rename(deserialize = "4"))]
-    implement: Option<WorkPhase>,
+    implement: Option<IterateWork>,
     #[serde(rename(deserialize = "5"))]
-    code_review: Option<ReviewPhase>,
+    code_review: Option<IterateReview>,
     #[serde(rename(deserialize = "6"))]
-    test: Option<TestPhase>,
+    test: Option<IterateTest>,
     #[serde(rename(deserialize = "7"))]
-    simplify: Option<WorkPhase>,
+    simplify: Option<IterateWork>,
     #[serde(rename(deserialize = "8"))]
-    final_review: Option<ReviewPhase>,
+    final_review: Option<IterateReview>,
     #[serde(rename(deserialize = "9"))]
-    codex_final: Option<ReviewPhase>,
+    codex_final: Option<IterateReview>,
 }
 
 /// A phase in which agents work.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all(deserialize = "camelCase"))]
-struct WorkPhase {
+struct IterateWork {
     model: Option<ModelOfPhase>,
     parallel: Option<bool>,
     parallel_model: Option<ModelOfPhase>,
@@ -79,7 +79,7 @@ struct WorkPhase {
 /// A phase in which reviewers judge.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all(deserialize = "camelCase"))]
-struct ReviewPhase {
+struct IterateReview {
     model: Option<ModelOfPhase>,
     tool: Option<ToolOfPhase>,
     on_failure: Option<OnFailure>,
@@ -95,7 +95,7 @@ struct ReviewPhase {
 /// The phase in which a command runs the tests.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default, rename_all(deserialize = "camelCase"))]
-struct TestPhase {
+struct IterateTest {
     model: Option<NoModel>,
     on_failure: Option<OnFailure>,
     #[serde(rename(deserialize = "maxRetries"))]
@@ -217,7 +217,7 @@ fn names<T: Default + Serialize + DeserializeOwned>() -> Vec<(&'static str, Stri
 
 /// The key of a review phase for one of ours.
 pub(super) fn phase_key(ours: &str) -> &'static str {
-    let names = names::<ReviewPhase>();
+    let names = names::<IterateReview>();
     names.into_iter().find(|(_, known)| known == ours).map_or("", |(theirs, _)| theirs)
 }
 
@@ -226,7 +226,7 @@ fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
     let ProblemKind::UnknownKey { known, .. } = &problem.kind else { return None };
     let path: Vec<_> = problem.path.split('.').collect();
     let key = path.last()?;
-    let is_of_a_phase = keys_of::<WorkPhase>().contains(key) || keys_of::<ReviewPhase>().contains(key);
+    let is_of_a_phase = keys_of::<IterateWork>().contains(key) || keys_of::<IterateReview>().contains(key);
     let phases = names::<IteratePhases>().into_iter().map(|(number, name)| (number, title(&name)));
     let message = match path.as_slice() {
         ["phases", _] => {
@@ -249,7 +249,7 @@ fn misplaced(problem: &ReadProblem) -> Option<ConfigError> {
 fn draft(merged: &ConfigNode) -> Result<TomlDraft, ConfigError> {
     let IterateFile { review_defaults, phases, .. } = read(merged)?;
     let mut draft = TomlDraft::default();
-    let own = [names::<WorkPhase>(), names::<ReviewPhase>()].concat();
+    let own = [names::<IterateWork>(), names::<IterateReview>()].concat();
     let mut write = |name: String, path: &[&str], table: &Value, is_written: &dyn Fn(&str) -> bool| {
         let Some(node) = merged.get(path) else { return };
         let values = table.as_object().into_iter().flatten().filter(|(key, value)| !value.is_null() && is_written(key));
