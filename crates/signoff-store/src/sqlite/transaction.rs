@@ -204,7 +204,7 @@ impl Transaction for SqliteTransaction<'_> {
     fn clear(&mut self) -> Result<(), StoreError> {
         // Delete referenced rows last.
         TableName::ALL
-            .into_iter()
+            .iter()
             .rev()
             .try_for_each(|table| self.execute(&format!("DELETE FROM {}", table.name()), []).map(drop))
     }

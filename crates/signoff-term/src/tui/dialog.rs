@@ -220,14 +220,14 @@ enum TextInput {
 }
 
 fn text_key(text: &mut String, key: KeyCode) -> TextInput {
-    match key {
-        KeyCode::Char(c) => push_char(text, c),
-        KeyCode::Backspace => {
-            text.pop();
-        }
-        KeyCode::Enter => return TextInput::Submitted,
-        KeyCode::Esc => return TextInput::Cancelled,
-        _ => {}
+    if let KeyCode::Char(c) = key {
+        push_char(text, c);
+    } else if key == KeyCode::Backspace {
+        text.pop();
+    } else if key == KeyCode::Enter {
+        return TextInput::Submitted;
+    } else if key == KeyCode::Esc {
+        return TextInput::Cancelled;
     }
     TextInput::Editing
 }
