@@ -16,10 +16,10 @@ use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::Round;
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::review::{Inconclusive, Review, Usage, Verdict, Violation, ViolationCode};
-use signoff_core::view::{RunState, Snapshot, TaskState, TaskStatus, Transition};
+use signoff_core::view::{QuestionView, RunState, Snapshot, TaskState, TaskStatus, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, RunFact, TaskFact};
 
-use crate::record::{ReviewRecord, TableKey, TableRow, TaskAdded, TaskAssigned, TaskProgress};
+use crate::record::{QuestionRecord, ReviewRecord, TableKey, TableRow, TaskAdded, TaskAssigned, TaskProgress};
 use loop_tracker::LoopTracker;
 
 /// The ids that a run's questions already have.
@@ -147,7 +147,20 @@ impl Projector {
                             *last_question += 1;
                             *last_question
                         });
-                        track.add_question(self.run, loop_id, state, id, at);
+                        if let Some(view) = QuestionView::for_loop(state, QuestionId(id), track.task) {
+                            track.questions.push(QuestionRecord {
+                                id,
+                                run: self.run,
+                                loop_id: loop_id.clone(),
+                                number,
+                                task: track.task,
+                                text: view.text,
+                                choices: view.choices,
+                                asked_at: at,
+                                closed_at: None,
+                                answer: None,
+                            });
+                        }
                     }
                 }
             }

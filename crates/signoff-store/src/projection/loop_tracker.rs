@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use signoff_core::ids::{FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
+use signoff_core::ids::{FindingId, QuestionId, ReviewerName, TaskId};
 use signoff_core::ledger::{Ledger, LedgerEntry, Round};
 use signoff_core::machine::{Event, Loop, Stage};
 use signoff_core::review::{Finding, Note, Severity};
 use signoff_core::similarity::fingerprint;
-use signoff_core::view::QuestionView;
 
 use super::ReceivedReview;
 use crate::record::{IssueRecord, QuestionRecord, ReviewRecord};
@@ -67,23 +66,6 @@ impl LoopTracker {
     /// The open question, if it is a new one.
     pub fn new_question(&self, state: &Loop) -> Option<QuestionId> {
         state.open_question().filter(|number| self.questions.iter().all(|record| record.number != *number))
-    }
-
-    pub fn add_question(&mut self, run: RunId, loop_id: &LoopId, state: &Loop, id: u64, at: Timestamp) {
-        let view = QuestionView::for_loop(state, QuestionId(id), self.task);
-        let (Some(number), Some(view)) = (state.open_question(), view) else { return };
-        self.questions.push(QuestionRecord {
-            id,
-            run,
-            loop_id: loop_id.clone(),
-            number,
-            task: self.task,
-            text: view.text,
-            choices: view.choices,
-            asked_at: at,
-            closed_at: None,
-            answer: None,
-        });
     }
 
     pub fn add_review(&mut self, review: &ReceivedReview) {

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use signoff_core::ids::{Commit, LoopId, RunId, Tree};
 use signoff_core::machine::Head;
+use signoff_core::view::Workspace;
 use signoff_core::wire::LoopFact;
 use signoff_engine::attempt::PlanLocation;
 use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::dispatcher::PreparedWorkspace;
 use signoff_engine::error::EngineError;
-use signoff_core::view::Workspace;
 use signoff_engine::workspace::parallel_fixes::ParallelWorktree;
 use signoff_engine::workspace::{WorkspaceRequest, Workspaces, approved};
 use signoff_store::Store;

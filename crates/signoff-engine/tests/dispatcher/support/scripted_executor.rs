@@ -7,12 +7,12 @@ use std::time::Duration;
 use signoff_core::machine::JobKind;
 use signoff_core::review::Usage;
 use signoff_core::settings::Settings;
+use signoff_core::view::{AttemptStart, RunState};
 use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::clock;
 use signoff_engine::error::EngineError;
 use signoff_engine::executor::{AttemptKey, AttemptResult, AttemptSink, Executor, FoundAttempt, RunLandingSink};
 use signoff_engine::process::{ProcessExit, ProcessResult, StopRequest};
-use signoff_core::view::{AttemptStart, RunState};
 use signoff_testkit::agent_script::{AgentScript, ScriptRule, ScriptStep};
 use tokio::sync::Notify;
 
