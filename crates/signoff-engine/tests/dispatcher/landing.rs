@@ -3,9 +3,9 @@
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId};
 use signoff_core::policy::Effort;
+use signoff_core::view::RunState;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing::{self, ApprovedRange, DirectLanding, LandingResult};
-use signoff_engine::run_state::RunState;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::dispatcher::groups::{developers, planners};
@@ -46,7 +46,7 @@ fn land_from(story: &Story, run_id: RunId, commit: &Commit) -> Result<LandingRes
 
 /// Lands a run on the default branch.
 fn land_run(story: &Story) -> Result<(Commit, bool), EngineError> {
-    let (ctx, run_state) = (story.context(1), RunState::from_log(RunId(1), &story.log(RunId(1))));
+    let (ctx, run_state) = (story.context(1), RunState::from_log(&story.log(RunId(1))));
     run(async { landing::land_run(&ctx, run_state, &|_| ()).await })
 }
 

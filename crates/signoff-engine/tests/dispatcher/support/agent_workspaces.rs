@@ -1,9 +1,9 @@
 //! Where scripted agents work, and what the program does with their work.
 
 use signoff_core::machine::Head;
+use signoff_core::view::RunState;
 use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::executor::{AttemptResult, AttemptSink, RunLandingSink};
-use signoff_engine::run_state::RunState;
 use signoff_engine::workspace::parallel_fixes;
 
 /// A change of a file by an agent.

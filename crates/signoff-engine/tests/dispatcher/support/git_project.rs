@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
+use signoff_core::view::RunState;
 use signoff_engine::attempt::EngineContext;
 use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::executor::{AttemptResult, AttemptSink, Executor, LocalExecutor, RunLandingSink};
 use signoff_engine::git::{Git, Repository};
-use signoff_engine::run_state::RunState;
 
 use super::agent_workspaces::{AgentWorkspaces, FileChange, worktree};
 

@@ -4,11 +4,11 @@ use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{CONFLICT, Event, Head, JobKind, LandingReport};
 use signoff_core::prompt::commit_message;
 use signoff_core::review::{Finding, Severity};
+use signoff_core::view::RunState;
 use signoff_core::wire::LoopFact;
 use signoff_engine::attempt::AttemptEnd;
 use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::executor::{AttemptResult, AttemptSink, RunLandingSink};
-use signoff_engine::run_state::RunState;
 use signoff_engine::workspace::parallel_fixes;
 
 use super::agent_workspaces::{AgentWorkspaces, FileChange, worktree};

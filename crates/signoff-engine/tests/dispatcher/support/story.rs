@@ -92,7 +92,10 @@ impl Renderer for StoryRenderer {
                     resume_unwind(Box::new(KilledDrive));
                 }
             }
-            DispatcherNotice::Resumed { .. } | DispatcherNotice::OutputLine { .. } | DispatcherNotice::Stopping => {}
+            DispatcherNotice::Replayed(_)
+            | DispatcherNotice::Resumed { .. }
+            | DispatcherNotice::OutputLine { .. }
+            | DispatcherNotice::Stopping => {}
         }
     }
 }
@@ -390,7 +393,7 @@ impl Story {
         loop_id: &LoopId,
         command: LoopCommand,
     ) -> Result<Vec<Fact>, command::CommandRefusal> {
-        let state = RunState::from_log(run, &self.log(run));
+        let state = RunState::from_log(&self.log(run));
         let (loop_state, policy) = (&state.loops[loop_id], state.policy(loop_id).expect("a policy"));
         let event = command::decide(&loop_state.machine, command, policy)?;
         let next = machine::step(loop_state.machine.clone(), event.clone(), policy).0;
