@@ -214,6 +214,7 @@ impl<'r> Dispatcher<'r> {
         while self.cleanup_jobs.join_next().await.is_some() {}
         let stage = |(run, active): (&RunId, &ActiveRun)| (*run, active.state.machine.stage.clone());
         self.summary.runs = self.runs.iter().map(stage).collect();
+        self.summary.states = self.runs.into_iter().map(|(run, active)| (run, active.state)).collect();
         end.map(|()| self.summary)
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{QuestionRow, RunState, TaskRow, TaskStatus};
+use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Arrangement;
 use signoff_engine::attempt::{self, EngineContext, ReadOnlyGuards, SeenNotes};
@@ -331,7 +331,7 @@ impl RunResult {
             return Ok(Some(stage));
         }
         for (run, stage) in self.summary.runs.iter().filter(|(run, _)| at_issue(*run)) {
-            if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.final_review_left_open(*run)? {
+            if matches!(stage, RunStage::Done(RunOutcome::Attention)) && self.final_review_left_open(*run) {
                 return Ok(Some(stage));
             }
         }
@@ -339,10 +339,9 @@ impl RunResult {
     }
 
     /// Whether the final review of a run ended without an approval. That needs the user even if every task is approved.
-    fn final_review_left_open(&self, run: RunId) -> Result<bool, CliError> {
-        let run_state = RunState::from_run_log(run, &self.store.log(run)?);
-        let whole = run_state.loops.get(&LoopId::final_review());
-        Ok(whole.is_some_and(|whole| whole.machine.approved_commit().is_none()))
+    fn final_review_left_open(&self, run: RunId) -> bool {
+        let whole = self.summary.states.get(&run).and_then(|state| state.loops.get(&LoopId::final_review()));
+        whole.is_some_and(|whole| whole.machine.approved_commit().is_none())
     }
 
     /// Prints the result with `--json`, prints reminders, and returns the exit code.

@@ -1,6 +1,6 @@
 //! The dispatcher's inputs, notices and options.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use signoff_core::command::LoopCommand;
@@ -8,7 +8,7 @@ use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, QuestionId, RunId, TaskId, Tree};
 use signoff_core::machine;
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{Transition, Workspace};
+use signoff_core::view::{RunState, Transition, Workspace};
 
 use crate::attempt::AttemptReport;
 use crate::error::EngineError;
@@ -163,6 +163,8 @@ pub struct PreparedWorkspace {
 pub struct DriveSummary {
     /// The runs and their stages.
     pub runs: Vec<(RunId, RunStage)>,
+    /// The states of the runs at the end.
+    pub states: BTreeMap<RunId, RunState>,
     /// The tasks that made progress, ordered by id.
     pub tasks: BTreeSet<TaskId>,
     /// Number of tasks that other users claimed first.

@@ -88,7 +88,7 @@ fn print_review(
     args: &Args,
     console: &Console,
 ) -> Result<CommandExit, CliError> {
-    let run_state = RunState::from_run_log(run, &result.store.log(run)?);
+    let run_state = result.summary.states.remove(&run).unwrap_or_else(|| RunState::new(run));
     if result.summary.interrupted {
         return Ok(CommandExit::Interrupted);
     }

@@ -53,3 +53,25 @@ fn a_run_applies_each_event_once() {
     assert!(logged > 10, "{logged} events");
     assert_eq!(applied, logged, "{}", output.stderr);
 }
+
+#[test]
+fn a_run_that_ends_without_a_verdict_applies_each_event_once() {
+    let project = project();
+    project.set_agent(|script| {
+        script
+            .rule(ScriptRule::role("implement").write(FEATURE, "login\n").say("Done.\n"))
+            .rule(ScriptRule::role("review").say("Hard to tell.\n"))
+    });
+    let (output, applied) = run_counted(&project, &["work", "--no-ask"]);
+    assert_eq!(output.code, Some(3), "{}", output.stderr);
+    assert_eq!(applied, logged(&project), "{}", output.stderr);
+}
+
+#[test]
+fn a_review_of_the_checkout_applies_each_event_once() {
+    let project = project();
+    project.env.write(FEATURE, "login\n");
+    let (output, applied) = run_counted(&project, &["review"]);
+    assert_eq!(output.code, Some(1), "{}", output.stderr);
+    assert_eq!(applied, logged(&project), "{}", output.stderr);
+}
