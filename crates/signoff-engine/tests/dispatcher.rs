@@ -5,6 +5,7 @@ mod checkpoints;
 mod gates;
 mod groups;
 mod landing;
+mod laws;
 mod limits;
 mod parallel_fixes;
 mod questions;

@@ -19,7 +19,7 @@ struct KilledStory {
 }
 
 /// Everything that must be equal however often the process was killed.
-fn ending(story: &Story) -> String {
+pub fn ending(story: &Story) -> String {
     let branches = story.tasks().into_iter().filter_map(|row| row.branch).chain(["signoff/run-1".to_owned()]);
     let files = |branch: String| {
         let tip = story.repository(|repository| repository.tip(&branch));

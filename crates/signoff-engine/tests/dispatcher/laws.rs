@@ -1,0 +1,119 @@
+//! Laws that hold whatever agents answer, and whenever the process is killed.
+
+use proptest::prelude::*;
+use signoff_testkit::agent_script::{AgentScript, ScriptRule};
+
+use crate::dispatcher::recovery::ending;
+use crate::dispatcher::scripts::{APPROVED, approves, changes};
+use crate::dispatcher::support::story::{DriveEnd, Story};
+
+/// How an implementer ends.
+#[derive(Debug, Clone, Copy)]
+enum Implements {
+    Works,
+    GivesUp,
+    Fails,
+    ChangesNothing,
+}
+
+/// How a review of one cycle ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reviews {
+    Approves,
+    AsksForChanges,
+    Mumbles,
+    AsksForDiscussion,
+    Fails,
+}
+
+/// What the agents of one task do: the implementer, then the reviewer in its cycles.
+type TaskStory = (Implements, [Reviews; 3]);
+
+fn task_story() -> impl Strategy<Value = TaskStory> {
+    let implements = prop_oneof![
+        6 => Just(Implements::Works),
+        1 => Just(Implements::GivesUp),
+        1 => Just(Implements::Fails),
+        1 => Just(Implements::ChangesNothing),
+    ];
+    let reviews = || {
+        prop_oneof![
+            4 => Just(Reviews::Approves),
+            4 => Just(Reviews::AsksForChanges),
+            1 => Just(Reviews::Mumbles),
+            1 => Just(Reviews::AsksForDiscussion),
+            1 => Just(Reviews::Fails),
+        ]
+    };
+    (implements, [reviews(), reviews(), reviews()])
+}
+
+fn implement(task: &str, implements: Implements) -> ScriptRule {
+    let rule = ScriptRule::role("implement").task(task);
+    match implements {
+        Implements::Works => rule.write("task-{task}.txt", "work\n").say("TASK_COMPLETE\n"),
+        Implements::GivesUp => rule.say("TASK_STUCK: no such API\n"),
+        Implements::Fails => rule.exit(1),
+        Implements::ChangesNothing => rule.say("TASK_COMPLETE\n"),
+    }
+}
+
+fn review(task: &str, cycle: u32, reviews: Reviews) -> ScriptRule {
+    let rule = ScriptRule::role("review").task(task).cycle(cycle);
+    match reviews {
+        Reviews::Approves => rule.say(APPROVED),
+        Reviews::AsksForChanges => rule.say(&changes(&format!("task {task} lacks thing {cycle}"))),
+        Reviews::Mumbles => rule.say("Mumble.\n"),
+        Reviews::AsksForDiscussion => rule.say("Is this meant?\n\n**Verdict: NEEDS_DISCUSSION**\n"),
+        Reviews::Fails => rule.exit(3),
+    }
+}
+
+/// Two tasks in one group.
+fn script(script: AgentScript, tasks: &[TaskStory; 2]) -> AgentScript {
+    let listed = r#"{"tasks": [{"id": "a", "title": "A"}, {"id": "b", "title": "B"}]}"#;
+    let mut script = script
+        .rule(ScriptRule::role("enumerate").say(listed))
+        .rule(ScriptRule::role("plan").say(r#"{"groups": [["a", "b"]]}"#));
+    for (task, (implements, reviews)) in ["1", "2"].into_iter().zip(tasks) {
+        script = script.rule(implement(task, *implements));
+        for (cycle, reviews) in (1..).zip(reviews) {
+            script = script.rule(review(task, cycle, *reviews));
+            let fixed = format!("work\nfixed {cycle}\n");
+            script = script.rule(ScriptRule::role("fix").task(task).cycle(cycle).write("task-{task}.txt", &fixed));
+        }
+    }
+    approves(script)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 60, ..ProptestConfig::default() })]
+
+    /// Only work whose last review approved it is approved, and only approved work lands.
+    #[test]
+    fn nothing_lands_without_an_approval(tasks in [task_story(), task_story()]) {
+        let story = Story::new(|empty| script(empty, &tasks));
+        story.run_spec(None, 2);
+        let landed = story.file_names("signoff/run-1");
+        for (row, (_, reviews)) in story.tasks().iter().zip(&tasks) {
+            let is_approved = row.outcome.as_deref() == Some("approved");
+            let last = usize::try_from(row.review_cycle).ok().and_then(|cycle| reviews.get(cycle.checked_sub(1)?));
+            prop_assert!(!is_approved || last.is_none_or(|last| *last == Reviews::Approves), "{row:?}");
+            prop_assert!(!landed.contains(&format!("task-{}.txt", row.id)) || is_approved, "{row:?}");
+        }
+    }
+
+    /// A run that is killed once ends like one that is not.
+    #[test]
+    fn a_kill_changes_no_result(tasks in [task_story(), task_story()], kill in 1..60_usize) {
+        let undisturbed = Story::new(|empty| script(empty, &tasks));
+        undisturbed.run_spec(None, 2);
+        let mut story = Story::new(|empty| script(empty, &tasks));
+        story.kill_after(kill);
+        if let DriveEnd::Killed = story.try_run_spec(None, 2) {
+            story.never_kill();
+            story.resume();
+        }
+        prop_assert_eq!(ending(&story), ending(&undisturbed));
+    }
+}
