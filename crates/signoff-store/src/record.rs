@@ -11,10 +11,10 @@ mod task;
 
 pub(crate) use cell::{Cell, KeyPart};
 pub(crate) use question::QuestionRecord;
-pub(crate) use read::{CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
+pub(crate) use read::{CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS};
 pub(crate) use review::{FindingRecord, IssueRecord, ReviewRecord};
 pub(crate) use run::{LoopRecord, RunRecord};
-pub(crate) use task::{TaskAdded, TaskAssigned, TaskProgress};
+pub(crate) use task::{TASK_COLUMNS, TaskAdded, TaskAssigned, TaskProgress};
 
 /// The tables that are projected from the log, in the order in which their rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -104,7 +104,7 @@ fn review_findings(review: &ReviewReport) -> Markup {
             ul.found {
                 @for found in &review.findings {
                     li {
-                        (badges::chip(Tone::from_severity(found.severity), found.severity)) " "
+                        (badges::chip(Tone::from_severity(found.severity), found.severity.as_str())) " "
                         @if found.file.is_some() { (text::code(&place(&found.file, found.line))) " " }
                         (text::line(&found.description))
                     }

@@ -6,7 +6,6 @@ use signoff_core::ids::TaskId;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_engine::git::Repository;
 use signoff_serve::web::{ActionOutcome, AddTask, RequestError, RequestErrorKind, WebAction};
-use signoff_store::Store;
 use signoff_term::line;
 
 use super::request_error;
