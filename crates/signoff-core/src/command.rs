@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, FindingId, QuestionId, ReviewerName};
 use crate::ledger::{DecidedBy, FindingDecision, FindingState};
-use crate::machine::{Choice, Event, FinalVerdict, Head, Loop, Outcome, Policy, RetryAction, Stage, step};
+use crate::machine::{Choice, Event, FinalVerdict, Head, Loop, Outcome, OutcomeKind, Policy, RetryAction, Stage, step};
 use crate::review::{Finding, Severity};
 use crate::similarity;
 
@@ -133,7 +133,7 @@ fn retry(this: &Loop, by: String) -> Result<Event, CommandRefusal> {
 }
 
 fn outcome_name(outcome: &Outcome) -> &'static str {
-    outcome.as_str().unwrap_or("completed")
+    outcome.kind().map_or("completed", OutcomeKind::as_str)
 }
 
 fn dispute(this: &Loop, finding: FindingId, by: String, reason: String) -> Result<Event, CommandRefusal> {

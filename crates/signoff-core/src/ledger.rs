@@ -5,8 +5,10 @@
 //! check refuted, deferred or put out of scope is not reopened by a reviewer, and its text stays the one that was
 //! decided about.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, Commit, FindingId, ReviewerName, TaskId};
@@ -19,8 +21,9 @@ mod round;
 pub use claim::{ClaimKind, FixClaim, RecordedClaim, read_claims};
 
 /// The state of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FindingState {
     Open,
     Fixed,
@@ -30,9 +33,35 @@ pub enum FindingState {
 }
 
 impl FindingState {
+    pub const ALL: [Self; 5] = [Self::Open, Self::Fixed, Self::Refuted, Self::Deferred, Self::OutOfScope];
+
+    /// The name in the JSON interfaces.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    /// The name in sentences: `out of scope`.
+    pub fn words(self) -> String {
+        self.as_str().replace('_', " ")
+    }
+
     /// Whether a decision closed the finding for good: no review reopens it.
     pub fn is_settled(self) -> bool {
         matches!(self, Self::Refuted | Self::Deferred | Self::OutOfScope)
+    }
+}
+
+impl JsonSchema for FindingState {
+    fn schema_name() -> Cow<'static, str> {
+        "FindingState".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::as_str) })
     }
 }
 

@@ -27,7 +27,7 @@ pub use failure::AttemptFailure;
 pub use fix::independent_groups;
 pub use gate::{blocking, overruled, round};
 pub use land::CONFLICT;
-pub use outcome::{Ending, Outcome, Reason, RetryAction};
+pub use outcome::{Ending, Outcome, OutcomeKind, Reason, RetryAction};
 pub use rate_limits::{
     FallbackChain, JobKey, LimitedAgent, PendingRateLimit, RateLimitRefusal, RateLimitState, rate_limit_event,
 };

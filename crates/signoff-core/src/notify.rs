@@ -18,10 +18,11 @@ pub use cap::{BindingCap, CapOwner};
 pub use message::{MessageQuestion, NotificationMessage, VERSION};
 
 use crate::group::{RunOutcome, RunStage};
-use crate::ids::{LoopId, QuestionId, RunId};
-use crate::machine::{Loop, Outcome, Reason, Stage};
+use crate::ids::{LoopId, RunId};
+use crate::machine::Reason;
 use crate::policy::Caps;
 use crate::review::Usage;
+use crate::view::inbox::{LoopNeeds, ended_by_person};
 use crate::view::{LoopRow, RunOverview, RunState, Snapshot, Transition};
 use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
@@ -139,7 +140,7 @@ impl NotificationWatcher {
     }
 
     fn still_applies(&self, occasion: NotificationKind, loop_id: &LoopId, blockers: &[LoopId]) -> bool {
-        let sign = AttentionFlags::for_loop(self.view.loop_state(loop_id));
+        let sign = LoopNeeds::for_loop(self.view.loop_state(loop_id));
         match occasion {
             NotificationKind::Question => sign.question.is_some(),
             NotificationKind::Stuck => sign.stuck || blockers.contains(loop_id),
@@ -168,7 +169,7 @@ impl NotificationWatcher {
     }
 
     fn loop_moved(&self, loop_id: &LoopId, transition: &Transition) -> Vec<NotificationTopic> {
-        let flags = |state: &Snapshot| AttentionFlags::for_loop(state.loop_state.as_ref().map(|state| &state.machine));
+        let flags = |state: &Snapshot| LoopNeeds::for_loop(state.loop_state.as_ref().map(|state| &state.machine));
         let (before, after) = (flags(&transition.before), flags(&transition.after));
         let new = [
             (NotificationKind::Question, after.question.is_some() && after.question != before.question),
@@ -207,8 +208,8 @@ impl NotificationWatcher {
     /// The loops that block their group but did not fail. Failed ones were reported when they failed.
     fn blockers(&self) -> Vec<LoopId> {
         let RunStage::Blocked { by, .. } = self.view.stage() else { return Vec::new() };
-        let is_reported = |loop_id: &&LoopId| AttentionFlags::for_loop(self.view.loop_state(loop_id)).stuck;
-        let stopped = |loop_id: &&LoopId| ending(self.view.loop_state(loop_id)).is_some_and(ended_by_person);
+        let is_reported = |loop_id: &&LoopId| LoopNeeds::for_loop(self.view.loop_state(loop_id)).stuck;
+        let stopped = |loop_id: &&LoopId| self.view.loop_state(loop_id).is_some_and(ended_by_person);
         by.iter().filter(|loop_id| !is_reported(loop_id) && !stopped(loop_id)).cloned().collect()
     }
 
@@ -233,7 +234,7 @@ impl NotificationWatcher {
             | RunStage::Reviewing
             | RunStage::Landing(_) => false,
         };
-        let called_off = only.is_some_and(|row| row.reason.is_some_and(is_person_reason));
+        let called_off = only.is_some_and(|row| row.reason.is_some_and(Reason::is_of_person));
         worth.then(|| self.build(NotificationKind::Done, only.cloned(), mark)).filter(|_| !called_off)
     }
 
@@ -261,36 +262,4 @@ impl NotificationWatcher {
             overview: Box::new(self.view.overview()),
         }
     }
-}
-
-/// The properties of a loop that decide whether a person is needed.
-#[derive(Debug, Default)]
-struct AttentionFlags {
-    question: Option<QuestionId>,
-    stuck: bool,
-    over_budget: bool,
-}
-
-impl AttentionFlags {
-    fn for_loop(this: Option<&Loop>) -> Self {
-        let Some(this) = this else { return Self::default() };
-        let question = if let Stage::Waiting { question, .. } = &this.stage { Some(question.id) } else { None };
-        let bad = |(outcome, _): &(&Outcome, _)| matches!(outcome, Outcome::Failed | Outcome::Stuck);
-        let stuck = ending(Some(this)).filter(|end| !ended_by_person(*end)).as_ref().is_some_and(bad);
-        Self { question, stuck, over_budget: this.pause_cause() == Some(Reason::Budget) }
-    }
-}
-
-fn ending(this: Option<&Loop>) -> Option<(&Outcome, Option<Reason>)> {
-    let Stage::Done(ending) = &this?.stage else { return None };
-    Some((&ending.outcome, ending.reason))
-}
-
-/// Whether a person ended the loop, who thus needs no notification.
-fn ended_by_person((_, reason): (&Outcome, Option<Reason>)) -> bool {
-    reason.is_some_and(is_person_reason)
-}
-
-fn is_person_reason(reason: Reason) -> bool {
-    matches!(reason, Reason::StoppedByPerson | Reason::CancelledByPerson | Reason::EditedByPerson)
 }

@@ -41,6 +41,24 @@ pub enum OnExhausted {
     Proceed,
 }
 
+impl OnExhausted {
+    /// Whether the gate can be left with open findings.
+    pub fn may_leave_findings(self) -> bool {
+        match self {
+            Self::Proceed | Self::Ask => true,
+            Self::Stop | Self::Restart => false,
+        }
+    }
+
+    /// Whether it can lead back to an earlier phase.
+    pub fn may_restart(self) -> bool {
+        match self {
+            Self::Restart | Self::Ask => true,
+            Self::Stop | Self::Proceed => false,
+        }
+    }
+}
+
 /// The outcome of a loop that stops at a limit. None of these is a success.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -1,5 +1,9 @@
 //! The normal form of a review. Every contract is parsed into it, and later stages know no other form.
 
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Artifact, Commit, FindingId, ReviewerName};
@@ -19,6 +23,9 @@ pub enum Severity {
 }
 
 impl Severity {
+    /// All severities, most severe first.
+    pub const ALL: [Self; 3] = [Self::Critical, Self::Important, Self::Minor];
+
     /// Parses a severity in either vocabulary, in any case. A missing or unknown severity counts as critical, so that
     /// it cannot pass a gate unnoticed.
     pub fn parse_or_critical(word: Option<&str>) -> Self {
@@ -47,6 +54,44 @@ impl Severity {
             Self::Important => "MEDIUM",
             Self::Minor => "LOW",
         }
+    }
+
+    /// The name in headings.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Critical => "Critical",
+            Self::Important => "Important",
+            Self::Minor => "Minor",
+        }
+    }
+
+    /// The level of the severity in SARIF.
+    pub fn sarif_level(self) -> &'static str {
+        match self {
+            Self::Critical => "error",
+            Self::Important => "warning",
+            Self::Minor => "note",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl JsonSchema for Severity {
+    fn schema_name() -> Cow<'static, str> {
+        "Severity".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Self::ALL.map(Self::as_str) })
     }
 }
 

@@ -4,6 +4,7 @@
 //! result from there: the tables, progress lines, the terminal UI, notifications and reports.
 
 mod badge;
+pub mod inbox;
 mod loop_state;
 mod overview;
 mod phase_progress;
@@ -28,7 +29,7 @@ pub use overview::{Blocker, RunOverview, RunTaskCounts};
 pub use phase_progress::PhaseProgress;
 pub use question::QuestionView;
 pub use row::{LoopRow, RateLimitWait};
-pub use run_row::RunRow;
+pub use run_row::{RunRow, RunStatus};
 pub use status::TaskStatus;
 pub use task_row::{QuestionRow, TaskRow, is_run_branch, void_approvals};
 pub use task_state::TaskState;

@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{FindingId, LoopId, QuestionId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{self, QuestionRow, RunState, TaskRow, Transition};
+use signoff_core::view::{self, QuestionRow, RunState, RunStatus, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact};
 
 pub use error::StoreError;
@@ -42,7 +42,7 @@ pub struct StoredRun {
     pub id: RunId,
     pub preset: String,
     /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
-    pub status: String,
+    pub status: RunStatus,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub cost_usd: f64,

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
-use signoff_core::view::{QuestionRow, RunState, TaskRow, Transition};
+use signoff_core::view::{QuestionRow, RunState, RunStatus, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
 use crate::operations::{self, NewFacts, Projectors};
@@ -189,7 +189,7 @@ impl Store for MemoryStore {
 
     fn failed_runs(&self) -> Result<Vec<StoredRun>, StoreError> {
         let mut runs = lock(&self.inner).tables.runs()?;
-        runs.retain(|run| run.status == "failed" && run.groups.is_some());
+        runs.retain(|run| run.status == RunStatus::Failed && run.groups.is_some());
         Ok(runs)
     }
 

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::Round;
-use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::machine::{Event, Loop, OutcomeKind, Reason, Stage};
 use signoff_core::review::{Inconclusive, Review, Usage, Verdict, Violation, ViolationCode};
 use signoff_core::view::{QuestionView, RunState, Snapshot, TaskState, TaskStatus, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, RunFact, TaskFact};
@@ -65,8 +65,8 @@ pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -
         TaskFact::Withdrawn { .. } => TableRow::TaskProgress(TaskProgress {
             status: TaskStatus::Cancelled,
             state: TaskState::Cancelled,
-            outcome: Some("cancelled"),
-            reason: Some("cancelled_by_person".to_owned()),
+            outcome: Some(OutcomeKind::Cancelled),
+            reason: Some(Reason::CancelledByPerson),
             ended_at: Some(at),
             ..TaskProgress::initial(id)
         }),

@@ -7,10 +7,10 @@ mod review;
 mod run;
 mod task;
 
-pub(crate) use read::{CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
+pub(crate) use read::{CellReader, FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS};
 pub(crate) use review::{FindingRecord, IssueRecord, ReviewRecord};
 pub(crate) use run::{LoopRecord, QuestionRecord, RunRecord};
-pub(crate) use task::{TaskAdded, TaskAssigned, TaskProgress};
+pub(crate) use task::{TASK_COLUMNS, TaskAdded, TaskAssigned, TaskProgress};
 
 use jiff::Timestamp;
 use strum::VariantArray as _;

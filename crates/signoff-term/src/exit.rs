@@ -1,18 +1,8 @@
 //! Computes the exit code from the results of the tasks of an invocation.
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::view::{QuestionRow, TaskRow, TaskState, TaskStatus};
-
-/// The overall result of an invocation. `Ord` goes from good to bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum InvocationResult {
-    /// Everything requested is approved, or done where review was turned off.
-    Done,
-    /// A person is needed: a limit reached, a discussion, a question, a pause, or unfinished work.
-    Attention,
-    /// Something failed, is stuck, or blocks what comes after it.
-    Failed,
-}
+use signoff_core::view::inbox::TaskResult;
+use signoff_core::view::{QuestionRow, TaskRow, TaskState};
 
 /// The tasks and questions of an invocation, and the flags it was called with.
 #[derive(Debug, Clone, Copy)]
@@ -31,44 +21,44 @@ impl InvocationSummary<'_> {
     pub fn code(&self) -> u8 {
         match self.result() {
             _ if self.interrupted => 130,
-            InvocationResult::Failed => 1,
-            InvocationResult::Attention => 3,
-            InvocationResult::Done => 0,
+            TaskResult::Failed => 1,
+            TaskResult::Attention => 3,
+            TaskResult::Done => 0,
         }
     }
 
-    pub fn result(&self) -> InvocationResult {
-        let tasks = self.tasks.iter().map(|task| self.own_task_result(task)).max().unwrap_or(InvocationResult::Done);
+    pub fn result(&self) -> TaskResult {
+        let tasks = self.tasks.iter().map(|task| self.own_task_result(task)).max().unwrap_or(TaskResult::Done);
         // With `--no-ask` an open question has stopped the work.
         let asked = match (self.questions.is_empty(), self.no_ask) {
-            (true, _) => InvocationResult::Done,
-            (false, false) => InvocationResult::Attention,
-            (false, true) => InvocationResult::Failed,
+            (true, _) => TaskResult::Done,
+            (false, false) => TaskResult::Attention,
+            (false, true) => TaskResult::Failed,
         };
-        tasks.max(asked).max(self.run.map_or(InvocationResult::Done, |stage| self.run_result(stage)))
+        tasks.max(asked).max(self.run.map_or(TaskResult::Done, |stage| self.run_result(stage)))
     }
 
     /// The result of one task. A blocked task has the result of the tasks that block it.
-    fn own_task_result(&self, task: &TaskRow) -> InvocationResult {
+    fn own_task_result(&self, task: &TaskRow) -> TaskResult {
         if task.state() != TaskState::Blocked {
-            return task_result(task);
+            return TaskResult::for_task(task);
         }
         let in_run = |other: &TaskRow| other.run_id == task.run_id && task.run_id.is_some();
         self.worst_blocker(|other| in_run(other) || task.depends_on.contains(&other.id))
     }
 
     /// The worst result of the blocking tasks; `Failed` if none of them is known.
-    fn worst_blocker(&self, is_blocker: impl Fn(&TaskRow) -> bool) -> InvocationResult {
+    fn worst_blocker(&self, is_blocker: impl Fn(&TaskRow) -> bool) -> TaskResult {
         let ends = self.tasks.iter().filter(|task| task.state() != TaskState::Blocked && is_blocker(task));
-        ends.map(task_result).max().filter(|end| *end != InvocationResult::Done).unwrap_or(InvocationResult::Failed)
+        ends.map(TaskResult::for_task).max().filter(|end| *end != TaskResult::Done).unwrap_or(TaskResult::Failed)
     }
 
-    fn run_result(&self, stage: &RunStage) -> InvocationResult {
+    fn run_result(&self, stage: &RunStage) -> TaskResult {
         match stage {
             RunStage::Blocked { .. } => self.worst_blocker(|_| true),
-            RunStage::Done(RunOutcome::Failed) => InvocationResult::Failed,
+            RunStage::Done(RunOutcome::Failed) => TaskResult::Failed,
             RunStage::Done(RunOutcome::Attention) if self.tasks.iter().all(|task| task.state().is_approved()) => {
-                InvocationResult::Attention
+                TaskResult::Attention
             }
             // Each task that is not approved counts by itself.
             RunStage::Done(RunOutcome::Attention | RunOutcome::Approved | RunOutcome::Cancelled)
@@ -76,28 +66,7 @@ impl InvocationSummary<'_> {
             | RunStage::Preparing
             | RunStage::Working { .. }
             | RunStage::Reviewing
-            | RunStage::Landing(_) => InvocationResult::Done,
-        }
-    }
-}
-
-/// The result of one task.
-pub fn task_result(task: &TaskRow) -> InvocationResult {
-    // Failed work never counts as done, whatever the status is.
-    let failed = matches!(task.outcome.as_deref(), Some("failed" | "stuck")) || task.status == TaskStatus::Stuck;
-    match task.state() {
-        TaskState::Failed | TaskState::Blocked => InvocationResult::Failed,
-        _ if failed => InvocationResult::Failed,
-        TaskState::Queued
-        | TaskState::Working
-        | TaskState::Reviewing
-        | TaskState::Fixing
-        | TaskState::Landing
-        | TaskState::Paused
-        | TaskState::NeedsYou
-        | TaskState::Rejected => InvocationResult::Attention,
-        TaskState::Approved | TaskState::Landed | TaskState::Unreviewed | TaskState::Cancelled => {
-            InvocationResult::Done
+            | RunStage::Landing(_) => TaskResult::Done,
         }
     }
 }

@@ -21,11 +21,6 @@ pub fn overruled(findings: u64) -> String {
     format!(", {} overruled by a person", count(findings, "finding"))
 }
 
-/// The reason's code in JSON output.
-pub fn reason_code(reason: Reason) -> String {
-    serde_json::to_value(reason).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-}
-
 /// A reason as part of a sentence.
 pub fn reason(reason: Reason) -> &'static str {
     match reason {
@@ -62,7 +57,7 @@ pub fn reason(reason: Reason) -> &'static str {
 
 /// `the fixer failed (fixer_failed)`: the sentence, and the code to search for.
 pub fn reason_with_code(reason: Reason) -> String {
-    format!("{} ({})", self::reason(reason), reason_code(reason))
+    format!("{} ({})", self::reason(reason), reason.code())
 }
 
 /// `waits for claude until 12:31:08 UTC (rate limit: what it says), codex was refused too`.

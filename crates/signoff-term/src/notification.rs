@@ -1,12 +1,13 @@
 //! Builds the message of a notification: what happened, why, and the command to type next.
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::machine::FinalVerdict;
+use signoff_core::machine::{FinalVerdict, OutcomeKind};
 use signoff_core::merge::render::plain_text::one_line;
 use signoff_core::notify::{
     BindingCap, CapOwner, MessageQuestion, Notification, NotificationKind, NotificationMessage, VERSION,
 };
 use signoff_core::policy::CapReached;
+use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopRow, RunTaskCounts, TaskStatus};
 
 use crate::fit::{count, cut};
@@ -44,7 +45,7 @@ pub fn message(notification: &Notification, context: MessageContext<'_>) -> Noti
         question: row.and_then(|row| question(row, context)),
         outcome: outcome(row, &overview.stage),
         final_verdict: row.and_then(|row| row.final_verdict).map(|verdict| verdict.as_str().to_owned()),
-        reason: row.and_then(|row| row.reason).map(labels::reason_code),
+        reason: row.and_then(|row| row.reason).map(|reason| reason.code().to_owned()),
         cost_usd: usage.cost_micro_usd as f64 / 1e6,
         branch: branch.or_else(|| overview.branch.clone()),
         next: next_command(notification, context),
@@ -177,24 +178,24 @@ fn run_message(notification: &Notification) -> (String, String) {
 
 fn outcome(row: Option<&LoopRow>, stage: &RunStage) -> Option<String> {
     let of_run = || stage.outcome().map(RunOutcome::as_str);
-    row.map_or_else(of_run, |row| row.outcome).map(str::to_owned)
+    row.map_or_else(of_run, |row| row.outcome.map(OutcomeKind::as_str)).map(str::to_owned)
 }
 
 /// The command to type next.
 fn next_command(notification: &Notification, context: MessageContext<'_>) -> Option<String> {
-    let Some(row) = notification.about.as_deref() else { return Some("signoff status".to_owned()) };
-    let task = row.task.map(|task| task.0.to_string());
+    let Some(row) = notification.about.as_deref() else { return Some(Action::Status.to_string()) };
+    let task = row.task.map(|task| task.0);
     match (notification.kind, task) {
         (NotificationKind::Question, task) => {
-            let whom = task.or_else(|| context.question.map(str::to_owned));
+            let whom = task.map(|task| task.to_string()).or_else(|| context.question.map(str::to_owned));
             whom.map(|whom| format!("signoff answer {whom} {}", choices(row).join("|")))
         }
         (NotificationKind::Stuck, Some(task)) if matches!(row.status, TaskStatus::Failed | TaskStatus::Stuck) => {
-            Some(format!("signoff show {task}; signoff retry {task}"))
+            Some(format!("{}; {}", Action::Show(task), Action::Retry(task)))
         }
         (NotificationKind::Budget, _) => Some(raise_budget(notification.cap)),
-        (NotificationKind::Stuck | NotificationKind::Done, Some(task)) => Some(format!("signoff show {task}")),
-        (NotificationKind::Stuck | NotificationKind::Done, None) => Some("signoff status".to_owned()),
+        (NotificationKind::Stuck | NotificationKind::Done, Some(task)) => Some(Action::Show(task).to_string()),
+        (NotificationKind::Stuck | NotificationKind::Done, None) => Some(Action::Status.to_string()),
     }
 }
 

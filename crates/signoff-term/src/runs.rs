@@ -1,43 +1,16 @@
 //! List entries of runs with groups and of interrupted slot runs: progress, blockers and the commands to type.
 
-use signoff_core::view::{RunRow, TaskRow, TaskState, TaskStatus};
+use signoff_core::machine::Reason;
+use signoff_core::view::inbox::{Action, NextStep, ProjectSnapshot, RunBlock};
+use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
 use crate::fit::{count, cut};
-use crate::inbox::{self, ProjectSnapshot};
 
 /// Maximum number of blocking tasks to name.
 const NAMED: usize = 5;
 
-/// The preset of slot runs.
-const SLOTS: &str = "slots";
-
 /// Maximum width of the name of a specification.
 const NAME: usize = 60;
-
-/// Whether the run has groups, so that it needs an entry beside those of its tasks.
-pub fn has_groups(run: &RunRow) -> bool {
-    run.groups.is_some()
-}
-
-/// Whether the run fills slots. It needs an entry only for the command that resumes it.
-fn fills_slots(run: &RunRow) -> bool {
-    run.preset == SLOTS
-}
-
-/// Whether task lists have an entry for this run.
-pub fn is_listed(run: &RunRow, snapshot: &ProjectSnapshot) -> bool {
-    has_groups(run) || (fills_slots(run) && is_interrupted(run, snapshot))
-}
-
-/// Whether the run needs a person.
-pub fn needs_attention(run: &RunRow) -> bool {
-    has_groups(run) && (run.status == "blocked" || run.failed_as_a_whole())
-}
-
-/// Whether the run has started but no process is working on it.
-pub fn is_interrupted(run: &RunRow, snapshot: &ProjectSnapshot) -> bool {
-    (has_groups(run) || fills_slots(run)) && run.status == "running" && !snapshot.driven.contains(&run.id)
-}
 
 /// The state of a run, and the commands to type next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,14 +23,14 @@ pub struct RunEntry {
 
 impl RunEntry {
     pub fn new(run: &RunRow, snapshot: &ProjectSnapshot) -> Self {
-        let by: Vec<&TaskRow> = snapshot.tasks.iter().filter(|task| blocks(task, run)).collect();
+        let by = snapshot.blockers(run);
         let unfinished = snapshot.tasks.iter().filter(|task| is_unfinished(task, run)).count();
         let standing = match run.groups {
             Some(_) => progress_text(run, &by),
             None if unfinished == 0 => format!("run {}: unfinished", run.id),
             None => format!("run {}: {}", run.id, count(unfinished as u64, "unfinished task")),
         };
-        Self { state: state(run, snapshot.tasks), text: standing, next: next_commands(run, &by, snapshot) }
+        Self { state: state(run, snapshot.tasks), text: standing, next: next_commands(run, snapshot) }
     }
 }
 
@@ -73,27 +46,27 @@ pub fn entry_lines(run: &RunRow, snapshot: &ProjectSnapshot) -> String {
 
 /// The status of a run, as a task status.
 pub fn status(run: &RunRow) -> &'static str {
-    let status = match run.status.as_str() {
-        "blocked" => TaskStatus::Blocked,
-        "failed" => TaskStatus::Failed,
-        "cancelled" => TaskStatus::Cancelled,
-        "completed" => TaskStatus::Completed,
-        _ => TaskStatus::InProgress,
+    let status = match run.status {
+        RunStatus::Running => TaskStatus::InProgress,
+        RunStatus::Blocked => TaskStatus::Blocked,
+        RunStatus::Failed => TaskStatus::Failed,
+        RunStatus::Cancelled => TaskStatus::Cancelled,
+        RunStatus::Completed => TaskStatus::Completed,
     };
     status.as_str()
 }
 
 /// The state of a run. The state of a completed run follows from those of its tasks, see `combined_state`.
 pub fn state(run: &RunRow, tasks: &[TaskRow]) -> TaskState {
-    match run.status.as_str() {
-        "blocked" => TaskState::Blocked,
-        "failed" => TaskState::Failed,
-        "cancelled" => TaskState::Cancelled,
-        "completed" => {
+    match run.status {
+        RunStatus::Running => TaskState::Working,
+        RunStatus::Blocked => TaskState::Blocked,
+        RunStatus::Failed => TaskState::Failed,
+        RunStatus::Cancelled => TaskState::Cancelled,
+        RunStatus::Completed => {
             let own = tasks.iter().filter(|task| task.run_id == Some(run.id)).map(TaskRow::state);
             combined_state(own)
         }
-        _ => TaskState::Working,
     }
 }
 
@@ -127,7 +100,7 @@ fn progress_text(run: &RunRow, blockers: &[&TaskRow]) -> String {
         _ if run.failed_as_a_whole() && run.groups == Some(0) => "failed in planning".to_owned(),
         _ if run.failed_as_a_whole() && !blockers.is_empty() => format!("not approved: {}", names(blockers)),
         _ if run.failed_as_a_whole() => "final review failed".to_owned(),
-        _ => run.status.clone(),
+        _ => run.status.as_str().to_owned(),
     };
     format!("run {}{name}: {stage}", run.id)
 }
@@ -139,46 +112,34 @@ fn names(by: &[&TaskRow]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-fn why(task: &TaskRow) -> &str {
-    task.reason.as_deref().unwrap_or(task.status.as_str())
+fn why(task: &TaskRow) -> &'static str {
+    task.reason.map_or(task.status.as_str(), Reason::code)
 }
 
 /// The commands to type next.
-fn next_commands(run: &RunRow, blockers: &[&TaskRow], snapshot: &ProjectSnapshot) -> Vec<String> {
+fn next_commands(run: &RunRow, snapshot: &ProjectSnapshot) -> Vec<String> {
     let id = run.id;
-    if run.failed_as_a_whole() && !blockers.is_empty() {
-        let way = |task: &&TaskRow| {
-            let accept = format!("signoff edit {} --verdict APPROVED --reason TEXT", task.id);
-            format!("{accept}, or {}", inbox::next_command(task, snapshot))
-        };
-        return blockers.iter().take(NAMED).map(way).collect();
+    match snapshot.run_block(run) {
+        Some(RunBlock::NotApproved { tasks }) => {
+            let way = |task: &&TaskRow| {
+                format!("{}, or {}", Action::AcceptWithReason(task.id), NextStep::for_task(task, snapshot))
+            };
+            tasks.iter().take(NAMED).map(way).collect()
+        }
+        Some(RunBlock::Failed { in_planning }) => {
+            let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");
+            let decide = || format!("{}, or {}", Action::RetryRun(id), Action::AcceptRun(id));
+            std::iter::once(look).chain((!in_planning).then(decide)).collect()
+        }
+        Some(RunBlock::Blocked { tasks }) => {
+            let ways = tasks.iter().take(NAMED).map(|task| NextStep::unblock_run(task.id).to_string());
+            ways.chain([format!("then {}", Action::ResumeRun(Some(id)))]).collect()
+        }
+        None if snapshot.is_run_interrupted(run) => vec![Action::ResumeRun(Some(id)).to_string()],
+        None => Vec::new(),
     }
-    if run.failed_as_a_whole() {
-        let look = format!("its reviews are .signoff/reviews/*-run-{id}-*");
-        // A run that failed in planning is planned again.
-        let decide = run
-            .groups
-            .filter(|groups| *groups > 0)
-            .map(|_| format!("signoff retry run-{id}, or signoff edit run-{id} --verdict APPROVED --reason TEXT"));
-        return std::iter::once(look).chain(decide).collect();
-    }
-    if run.status == "blocked" {
-        let ways = blockers.iter().take(NAMED).map(|task| {
-            let id = task.id;
-            format!("signoff retry {id}, signoff edit {id} --verdict APPROVED, or signoff cancel {id}")
-        });
-        return ways.chain([format!("then signoff run --resume {id}")]).collect();
-    }
-    if is_interrupted(run, snapshot) { vec![format!("signoff run --resume {id}")] } else { Vec::new() }
 }
 
 fn is_unfinished(task: &TaskRow, run: &RunRow) -> bool {
     task.run_id == Some(run.id) && !task.status.is_over()
-}
-
-/// Whether a person must resolve this task before the run can continue.
-fn blocks(task: &TaskRow, run: &RunRow) -> bool {
-    let stopped =
-        matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review" | "failed" | "stuck"));
-    task.run_id == Some(run.id) && (stopped || matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck))
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, TaskId};
-use signoff_core::machine::Reason;
+use signoff_core::machine::{OutcomeKind, Reason};
 use signoff_core::view::{LoopRow, TaskStatus};
 
 pub use convergence::Convergence;
@@ -40,7 +40,7 @@ pub struct StatsCollector {
     tasks: TaskCounts,
     /// Number of approved tasks by number of reviews.
     cycles: BTreeMap<u32, u64>,
-    stops: BTreeMap<(String, Option<String>), u64>,
+    stops: BTreeMap<(&'static str, Option<&'static str>), u64>,
     money: CostTotals,
     approved_usd: f64,
     shares: Shares,
@@ -102,7 +102,7 @@ impl StatsCollector {
         self.shares.merge(shares);
         self.phases.merge(phases);
         cycles.iter().for_each(|(cycles, tasks)| *self.cycles.entry(*cycles).or_default() += tasks);
-        stops.iter().for_each(|(stop, tasks)| *self.stops.entry(stop.clone()).or_default() += tasks);
+        stops.iter().for_each(|(stop, tasks)| *self.stops.entry(*stop).or_default() += tasks);
         failures.iter().for_each(|(failure, times)| *self.failures.entry(failure.clone()).or_default() += times);
     }
 
@@ -124,21 +124,21 @@ impl StatsCollector {
         }
         let is_voided = row.task.is_some_and(|task| self.voided.contains(&task));
         let (outcome, reason) = if is_voided {
-            ("completed_with_issues", Some(Reason::ChangedAfterReview))
+            (Some(OutcomeKind::CompletedWithIssues), Some(Reason::ChangedAfterReview))
         } else {
-            (row.outcome.unwrap_or("unreviewed"), row.reason)
+            (row.outcome, row.reason)
         };
         match outcome {
-            "approved" => {
+            Some(OutcomeKind::Approved) => {
                 self.tasks.approved += 1;
                 self.approved_usd = add_usd(self.approved_usd, cost);
                 *self.cycles.entry(row.cycle).or_default() += 1;
             }
-            "accepted" => self.tasks.accepted += 1,
-            _ => self.tasks.not_approved += 1,
+            Some(OutcomeKind::Accepted) => self.tasks.accepted += 1,
+            Some(_) | None => self.tasks.not_approved += 1,
         }
-        let reason = reason.map(crate::labels::reason_code);
-        *self.stops.entry((outcome.to_owned(), reason)).or_default() += 1;
+        let outcome = outcome.map_or("unreviewed", OutcomeKind::as_str);
+        *self.stops.entry((outcome, reason.map(Reason::code))).or_default() += 1;
     }
 
     /// The report of the accumulated numbers.

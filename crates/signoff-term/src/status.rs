@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
+use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
 
 use crate::fit::{columns, count, cut, pad};
-use crate::inbox::ProjectSnapshot;
 use crate::{labels, runs};
 
 /// Default maximum width of a title.
@@ -16,7 +17,7 @@ pub const TITLE: usize = 60;
 /// title.
 pub fn text(snapshot: &ProjectSnapshot, questions: &[QuestionRow], title: usize) -> String {
     let tasks = snapshot.tasks;
-    let listed: Vec<&RunRow> = snapshot.runs.iter().filter(|run| runs::is_listed(run, snapshot)).collect();
+    let listed: Vec<&RunRow> = snapshot.runs.iter().filter(|run| snapshot.lists_run(run)).collect();
     if tasks.is_empty() && questions.is_empty() && listed.is_empty() {
         return "No tasks yet.\n  signoff add \"what is to be done\" -a    adds one, reviewed until approved\n"
             .to_owned();
@@ -93,10 +94,10 @@ pub fn waits_for_its_group(task: &TaskRow) -> bool {
 
 /// What a paused task waits for.
 fn paused_for(task: &TaskRow) -> Option<String> {
-    match (task.reason.as_deref(), &task.wait) {
+    match (task.reason, &task.wait) {
         (_, Some(wait)) => Some(labels::wait(wait)),
-        (Some("rate_limited"), None) => Some("waits for its agent (rate limit)".to_owned()),
-        (Some("budget"), None) => Some("waits for money (budget)".to_owned()),
+        (Some(Reason::RateLimited), None) => Some("waits for its agent (rate limit)".to_owned()),
+        (Some(Reason::Budget), None) => Some("waits for money (budget)".to_owned()),
         (Some(_) | None, None) => None,
     }
 }
@@ -133,13 +134,13 @@ fn verdict(task: &TaskRow) -> Option<String> {
         (None, 0) => String::new(),
         (None, cycles) => format!(" ({})", count(cycles, "cycle")),
     };
-    match (&task.final_verdict, task.outcome.as_deref()) {
-        (Some(verdict), Some("accepted")) => Some(format!("{verdict} (by a person){}", open_findings(task))),
-        (Some(verdict), Some("approved")) => Some(format!("{verdict}{cycles}{}", open_findings(task))),
+    match (task.final_verdict.map(FinalVerdict::as_str), task.outcome) {
+        (Some(verdict), Some(OutcomeKind::Accepted)) => Some(format!("{verdict} (by a person){}", open_findings(task))),
+        (Some(verdict), Some(OutcomeKind::Approved)) => Some(format!("{verdict}{cycles}{}", open_findings(task))),
         (Some(verdict), _) => Some(format!("{verdict}{cycles}")),
         (None, None) if task.status == TaskStatus::Completed => Some("not reviewed".to_owned()),
-        (None, Some("nothing_to_review")) => Some("nothing to review".to_owned()),
-        (None, Some("completed_with_issues")) => Some("not approved".to_owned()),
+        (None, Some(OutcomeKind::NothingToReview)) => Some("nothing to review".to_owned()),
+        (None, Some(OutcomeKind::CompletedWithIssues)) => Some("not approved".to_owned()),
         (None, _) => None,
     }
 }
@@ -150,17 +151,17 @@ fn open_findings(task: &TaskRow) -> String {
 }
 
 /// The reason's code, unless the verdict already says it.
-fn reason(task: &TaskRow) -> Option<&str> {
+fn reason(task: &TaskRow) -> Option<&'static str> {
     let said = [
-        ("MAX_CYCLES_REACHED", "cycles_exhausted"),
-        ("NEEDS_DISCUSSION", "discussion"),
-        ("APPROVED", "edited_by_person"),
+        (FinalVerdict::MaxCyclesReached, Reason::CyclesExhausted),
+        (FinalVerdict::NeedsDiscussion, Reason::Discussion),
+        (FinalVerdict::Approved, Reason::EditedByPerson),
     ];
-    let verdict = task.final_verdict.as_deref().unwrap_or_default();
-    let known = |reason: &&str| {
-        said.contains(&(verdict, *reason)) || matches!(*reason, "cancelled_by_person" | "nothing_to_review")
+    let known = |reason: &Reason| {
+        task.final_verdict.is_some_and(|verdict| said.contains(&(verdict, *reason)))
+            || matches!(reason, Reason::CancelledByPerson | Reason::NothingToReview)
     };
-    task.reason.as_deref().filter(|reason| !known(reason))
+    task.reason.filter(|reason| !known(reason)).map(Reason::code)
 }
 
 /// The unfinished dependencies of a pending task.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
 use signoff_core::machine::Reason;
 use signoff_core::settings::Settings;
-use signoff_core::view::{RunRow, RunState, TaskRow, TaskStatus, void_approvals};
+use signoff_core::view::{RunRow, RunState, RunStatus, TaskRow, TaskStatus, void_approvals};
 use signoff_engine::detect;
 use signoff_engine::dispatcher::is_satisfied;
 use signoff_engine::git::{BranchTips, Git, Repository};
@@ -107,7 +107,7 @@ impl ReadOnlyProject {
         let cancelled: BTreeSet<u64> =
             rows.iter().filter(|row| row.status == TaskStatus::Cancelled).map(|row| row.id).collect();
         let blocked_runs: Vec<u64> =
-            self.store.open_runs()?.iter().filter(|run| run.status == "blocked").map(|run| run.id.0).collect();
+            self.store.open_runs()?.iter().filter(|run| run.status == RunStatus::Blocked).map(|run| run.id.0).collect();
         for row in rows.iter_mut().filter(|row| row.status == TaskStatus::Pending) {
             // A run continues past a cancelled task; a queued task does not.
             let passed = |task: &u64| row.run_id.is_some() && cancelled.contains(task);
@@ -153,7 +153,7 @@ impl ReadOnlyProject {
             self.store.open_runs()?.iter().filter(|run| run.preset == iterate::PRESET).map(|run| run.id.0).collect();
         let mut runs = BTreeMap::new();
         let in_phases = |row: &TaskRow| row.run_id.is_some_and(|run| counted.contains(&run));
-        let limited = |row: &TaskRow| row.reason == Some(Reason::RateLimited.code());
+        let limited = |row: &TaskRow| row.reason == Some(Reason::RateLimited);
         for row in rows.iter_mut().filter(|row| limited(row) || in_phases(row)) {
             let Some((run, loop_id)) = self.store.loop_for_task(TaskId(row.id))? else { continue };
             let view = match runs.entry(run) {

@@ -96,14 +96,13 @@ fn relative_path(project: &ReadOnlyProject, path: &Path) -> String {
 
 /// Returns the tasks whose branch has moved since their commit was approved.
 pub fn tasks_with_void_approval(project: &ReadOnlyProject) -> Result<BTreeSet<TaskId>, CliError> {
-    let is_voided =
-        |row: &TaskRow| row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview.code());
+    let is_voided = |row: &TaskRow| row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview);
     Ok(project.tasks()?.into_iter().filter(is_voided).map(|row| TaskId(row.id)).collect())
 }
 
 /// Explains why an approval is void if the branch has moved since. An approval covers one commit.
 pub fn void_approval_note(project: &ReadOnlyProject, row: &TaskRow) -> Option<String> {
-    row.approved_commit.as_ref().filter(|_| row.reason == Some(Reason::ChangedAfterReview.code()))?;
+    row.approved_commit.as_ref().filter(|_| row.reason == Some(Reason::ChangedAfterReview))?;
     let branch = row.branch.as_ref()?;
     let tip = BranchTips::new(&project.root).commit(branch, &Git::new(host::environment()))?;
     Some(format!("{branch} has moved to {tip}, which is not reviewed: `signoff review {}`", row.id))

@@ -11,6 +11,7 @@ use std::time::Duration;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
+use signoff_core::view::inbox::{self, NextStep, ProjectSnapshot, TaskResult};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, RunFact};
 use signoff_core::workflow::Arrangement;
@@ -26,7 +27,6 @@ use signoff_engine::reports::ReportRegistry;
 use signoff_engine::tracker::TrackerOptions;
 use signoff_store::{Lease, Store, StoreError};
 use signoff_term::exit;
-use signoff_term::inbox::{self, ProjectSnapshot};
 use signoff_term::json::RunReport;
 use signoff_term::line::Naming;
 use signoff_term::status::{status_line, waits_for_its_group};
@@ -262,7 +262,7 @@ impl RunResult {
     /// Prints what waits for the user in tasks that did not change during this run.
     fn print_pending(&self, tasks: &[TaskRow], questions: &[QuestionRow], console: &Console) {
         let waits = |row: &&TaskRow| row.status != TaskStatus::Pending && !self.has_changed(row.id);
-        let is_open = |row: &TaskRow| is_over(row.status) && exit::task_result(row) != exit::InvocationResult::Done;
+        let is_open = |row: &TaskRow| is_over(row.status) && TaskResult::for_task(row) != TaskResult::Done;
         for row in tasks.iter().filter(waits) {
             let id = row.id;
             match questions.iter().find(|question| question.task_id == Some(id)) {
@@ -278,7 +278,7 @@ impl RunResult {
                 None if is_open(row) => console.note(&format!(
                     "Task #{id} is not approved ({}): {}",
                     status_line(row),
-                    inbox::next_command(row, &ProjectSnapshot { tasks, runs: &[], driven: &BTreeSet::new() }),
+                    NextStep::for_task(row, &ProjectSnapshot { tasks, runs: &[], driven: &BTreeSet::new() }),
                 )),
                 None => console.note(&format!("Task #{id} is {}", row.status.as_str())),
             }
@@ -322,7 +322,7 @@ impl RunResult {
         let moved = |run: RunId| tasks.iter().any(|row| of_run(row, run) && self.has_changed(row.id));
         let all = if self.requested.is_empty() { Vec::new() } else { self.store.tasks()? };
         let by_another = |run: RunId| {
-            let failed = |row: &TaskRow| is_over(row.status) && exit::task_result(row) != exit::InvocationResult::Done;
+            let failed = |row: &TaskRow| is_over(row.status) && TaskResult::for_task(row) != TaskResult::Done;
             all.iter().any(|row| of_run(row, run) && !self.has_changed(row.id) && failed(row))
         };
         let at_issue = |run: RunId| self.summary.tasks.is_empty() || (moved(run) && !by_another(run));

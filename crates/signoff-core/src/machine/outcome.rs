@@ -33,10 +33,78 @@ pub enum Outcome {
     Cancelled,
 }
 
+/// How a task ended, in one word. Unreviewed work has none.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum OutcomeKind {
+    Approved,
+    /// A person approved it instead of a review.
+    Accepted,
+    CompletedWithIssues,
+    Exhausted,
+    Discussion,
+    NothingToReview,
+    Failed,
+    Stuck,
+    Cancelled,
+    /// A person rejected it for good.
+    Rejected,
+}
+
+impl OutcomeKind {
+    /// The name in the JSON interfaces and in the tables.
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
+    }
+
+    /// Whether reviewers or a person approved the work.
+    pub fn is_approval(self) -> bool {
+        matches!(self, Self::Approved | Self::Accepted)
+    }
+
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Failed | Self::Stuck)
+    }
+
+    /// Whether it ended before an approval, so that a person has to decide before dependent tasks start.
+    pub fn needs_decision(self) -> bool {
+        matches!(self, Self::Exhausted | Self::Discussion | Self::NothingToReview)
+    }
+}
+
 impl Outcome {
-    /// The name in the JSON interfaces; none for unreviewed work.
-    pub fn as_str(&self) -> Option<&'static str> {
-        (*self != Self::Unreviewed).then(|| self.into())
+    /// The outcome in one word; none for unreviewed work.
+    pub fn kind(&self) -> Option<OutcomeKind> {
+        match self {
+            Self::Approved { .. } => Some(OutcomeKind::Approved),
+            Self::Accepted { .. } => Some(OutcomeKind::Accepted),
+            Self::Unreviewed => None,
+            Self::CompletedWithIssues => Some(OutcomeKind::CompletedWithIssues),
+            Self::Exhausted => Some(OutcomeKind::Exhausted),
+            Self::Discussion => Some(OutcomeKind::Discussion),
+            Self::NothingToReview => Some(OutcomeKind::NothingToReview),
+            Self::Failed => Some(OutcomeKind::Failed),
+            Self::Stuck => Some(OutcomeKind::Stuck),
+            Self::Cancelled => Some(OutcomeKind::Cancelled),
+        }
     }
 
     /// Whether reviewers or a person approved the work.
@@ -89,6 +157,7 @@ pub enum RetryAction {
     Hash,
     Serialize,
     Deserialize,
+    strum::EnumString,
     strum::IntoStaticStr,
     strum::VariantArray,
 )]
@@ -134,9 +203,18 @@ pub enum Reason {
 impl Reason {
     pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
-    /// The name in the JSON interfaces.
-    pub fn code(self) -> String {
-        <&'static str>::from(self).to_owned()
+    /// The name in the JSON interfaces and in the tables.
+    pub fn code(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn parse(code: &str) -> Option<Self> {
+        code.parse().ok()
+    }
+
+    /// Whether a person ended the work.
+    pub fn is_of_person(self) -> bool {
+        matches!(self, Self::StoppedByPerson | Self::CancelledByPerson | Self::EditedByPerson)
     }
 
     /// The final verdict of a loop that stopped or went on for this reason.

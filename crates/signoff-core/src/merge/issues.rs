@@ -60,15 +60,12 @@ pub(super) fn in_order(reviews: &[Review]) -> Vec<RaisedFinding<'_>> {
     raised
 }
 
-/// The priority. Spec ranks before code at each severity; all other kinds rank with code.
+/// The priority. Spec ranks before code at each severity but the least; all other kinds rank with code.
 fn priority(kind: ReviewerKind, severity: Severity) -> u8 {
-    match (severity, super::is_spec(kind)) {
-        (Severity::Critical, true) => 1,
-        (Severity::Critical, false) => 2,
-        (Severity::Important, true) => 3,
-        (Severity::Important, false) => 4,
-        (Severity::Minor, true | false) => 5,
-    }
+    let rank = Severity::ALL.iter().position(|one| *one == severity).unwrap_or_default();
+    let is_least = rank + 1 == Severity::ALL.len();
+    let priority = 2 * rank + 1 + usize::from(!super::is_spec(kind) && !is_least);
+    u8::try_from(priority).unwrap_or(u8::MAX)
 }
 
 /// Normalises a path: `./src/a.rs` and `src\a.rs` are `src/a.rs`.

@@ -15,7 +15,7 @@ use plain_text::{one_line, visible};
 
 use super::{MergeAction, MergedIssue, MergedReview, SeatResult};
 use crate::ids::ReviewerName;
-use crate::review::{Confidence, FailThreshold, Inconclusive, Severity, Verdict};
+use crate::review::{Confidence, FailThreshold, Inconclusive, Verdict};
 
 /// The output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, strum::EnumString, strum::IntoStaticStr)]
@@ -92,20 +92,12 @@ fn title(name: &ReviewerName) -> String {
 
 /// `Spec Critical`, followed by the other sources and whether it is below the bar.
 fn label(issue: &MergedIssue, bar: FailThreshold) -> String {
-    let severity = severity(issue.finding.severity);
+    let severity = issue.finding.severity.title();
     let mut sources = issue.finding.sources.iter();
     let lead = sources.next().map(title).unwrap_or_default();
     let also: String = sources.map(|name| format!(", also {}", title(name))).collect();
     let below = if issue.is_below(bar) { ", below the bar" } else { "" };
     format!("{lead} {severity}{also}{below}")
-}
-
-fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Critical => "Critical",
-        Severity::Important => "Important",
-        Severity::Minor => "Minor",
-    }
 }
 
 /// `file:line`, or the part of it that is known.

@@ -4,7 +4,7 @@
 use super::{FINAL_PHASE, Iteration, IterationState, PhaseStates, PhaseStatus, ReviewIssue};
 use crate::ids::FindingId;
 use crate::machine::{EarlierFindings, Event, GateEnd, GateRecord, Head, ImportedProgress, Policy, Position, Reason};
-use crate::policy::{Gate, OnExhausted, OnFailure};
+use crate::policy::{Gate, OnFailure};
 use crate::review::{Finding, Severity};
 use crate::workflow::{Phase, PhaseKind, Workflow};
 
@@ -121,10 +121,7 @@ fn inferred_end(phases: &PhaseStates, number: u32, phase: &Phase) -> Option<Infe
 
 /// Whether a gate can be left with open findings.
 fn may_go_on(gate: &Gate) -> bool {
-    let exhausted = match gate.on_exhausted {
-        OnExhausted::Proceed | OnExhausted::Ask => true,
-        OnExhausted::Stop | OnExhausted::Restart => false,
-    };
+    let exhausted = gate.on_exhausted.may_leave_findings();
     gate.on_failure == OnFailure::Proceed || (gate.on_failure == OnFailure::MiniLoop && exhausted)
 }
 

@@ -319,6 +319,6 @@ fn is_same_panel(panel: &Panel, other: &Loop, this: &Loop) -> bool {
 /// A key that changes when the loop starts something new. A single reviewer's answer does not change it.
 fn activity_key(this: &Loop) -> impl PartialEq + use<> {
     let LoopCounters { cycle, iteration, reviews, .. } = this.tally;
-    let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.as_str() } else { None };
+    let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.kind() } else { None };
     (std::mem::discriminant(&this.stage), outcome, this.at, (cycle, iteration, reviews))
 }

@@ -8,7 +8,8 @@ use crate::agent_output::AgentErrorKind;
 use crate::group::{Run, RunStage};
 use crate::ids::{AttemptId, Commit, LoopId, TaskId};
 use crate::machine::{
-    self, AttemptSlot, FinalVerdict, Loop, Outcome, PendingRateLimit, Policy, RateLimitRefusal, Reason, Stage,
+    self, AttemptSlot, FinalVerdict, Loop, Outcome, OutcomeKind, PendingRateLimit, Policy, RateLimitRefusal, Reason,
+    Stage,
 };
 use crate::review::Usage;
 use crate::wire::Launch;
@@ -43,7 +44,7 @@ pub struct LoopRow {
     pub attempt: u32,
     /// The number of the checkpoint review under way.
     pub checkpoint: Option<u32>,
-    pub outcome: Option<&'static str>,
+    pub outcome: Option<OutcomeKind>,
     /// The number of findings in the last round that do not block because of a person's decision.
     #[serde(skip)]
     pub overruled: usize,
@@ -210,7 +211,7 @@ impl LoopState {
             outcome: ending.and_then(|ending| {
                 // Reviewers did not approve work that they would have blocked without a person's decision.
                 let accepted = overruled > 0 && matches!(ending.outcome, Outcome::Approved { .. });
-                if accepted { Some("accepted") } else { ending.outcome.as_str() }
+                if accepted { Some(OutcomeKind::Accepted) } else { ending.outcome.kind() }
             }),
             overruled,
             final_verdict: this.final_verdict(),

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{PhaseProgress, RateLimitWait, TaskState, TaskStatus};
+use super::{LoopRow, PhaseProgress, RateLimitWait, TaskState, TaskStatus};
 use crate::ids::RunId;
-use crate::machine::{Outcome, Reason};
+use crate::machine::{FinalVerdict, OutcomeKind, Reason};
 use crate::task::TaskType;
 
 /// One task, as stored in the tables and printed by `status --json`.
@@ -23,11 +23,14 @@ pub struct TaskRow {
     pub state: TaskState,
     /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
     /// `nothing_to_review`, `failed`, `stuck`, `cancelled`.
-    pub outcome: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub outcome: Option<OutcomeKind>,
     /// `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, `NEEDS_DISCUSSION`.
-    pub final_verdict: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub final_verdict: Option<FinalVerdict>,
     /// Why it ended, or went on without approval: a code of the documented list.
-    pub reason: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub reason: Option<Reason>,
     pub auto_review: bool,
     /// The number of the current or last review; 0 before the first.
     pub review_cycle: u32,
@@ -76,9 +79,71 @@ pub struct TaskRow {
 }
 
 impl TaskRow {
+    /// A new task that no run has started.
+    pub fn new(id: u64, title: &str, status: TaskStatus) -> Self {
+        Self {
+            id,
+            run_id: None,
+            title: title.to_owned(),
+            kind: TaskType::Implement,
+            status,
+            state: TaskState::Queued,
+            outcome: None,
+            final_verdict: None,
+            reason: None,
+            auto_review: true,
+            review_cycle: 0,
+            max_review_cycles: None,
+            branch: None,
+            approved_commit: None,
+            landed_commit: None,
+            run_commit: None,
+            base: None,
+            worktree: None,
+            phase: None,
+            iteration: 0,
+            open_findings: 0,
+            cost_usd: 0.0,
+            cost_is_estimated: false,
+            input_tokens: 0,
+            output_tokens: 0,
+            depends_on: Vec::new(),
+            continues: None,
+            tracker_id: None,
+            parent: None,
+            added_at: String::new(),
+            started_at: None,
+            ended_at: None,
+            wait: None,
+            progress: None,
+        }
+    }
+
+    /// The row with the progress of the task's loop at another point of the log.
+    #[must_use]
+    pub fn with_progress(self, row: LoopRow) -> Self {
+        Self {
+            status: row.status,
+            outcome: row.outcome,
+            final_verdict: row.final_verdict,
+            reason: row.reason,
+            review_cycle: row.cycle,
+            phase: Some(row.phase),
+            iteration: row.iteration,
+            open_findings: u32::try_from(row.open_findings).unwrap_or(u32::MAX),
+            cost_usd: row.usage.cost_micro_usd as f64 / 1_000_000.0,
+            cost_is_estimated: row.usage.cost_is_estimated,
+            input_tokens: row.usage.input_tokens,
+            output_tokens: row.usage.output_tokens,
+            wait: row.wait,
+            progress: row.progress,
+            ..self
+        }
+    }
+
     /// Computes the state from the status, the outcome and whether the task has landed.
     pub fn state(&self) -> TaskState {
-        let state = TaskState::new(self.status, self.outcome.as_deref(), self.state);
+        let state = TaskState::new(self.status, self.outcome, self.state);
         if !state.is_approved() {
             return state;
         }
@@ -93,8 +158,9 @@ impl TaskRow {
 
     /// Whether a person refused the work: `improve` continues it.
     pub fn is_refused_by_person(&self) -> bool {
-        let is_refused = matches!(self.outcome.as_deref(), Some("failed" | "exhausted" | "discussion"));
-        is_refused && self.reason.as_deref() == Some("edited_by_person")
+        let is_refused =
+            matches!(self.outcome, Some(OutcomeKind::Failed | OutcomeKind::Exhausted | OutcomeKind::Discussion));
+        is_refused && self.reason == Some(Reason::EditedByPerson)
     }
 
     /// Whether a person accepted the work although it changes nothing: there is nothing to land.
@@ -137,8 +203,8 @@ pub fn void_approvals(rows: &mut [TaskRow], mut tip: impl FnMut(&str) -> Option<
         let answers = worked.last == row.id || !is_run_branch(branch);
         if answers && tip(branch).is_some_and(|tip| !worked.approved.contains(&tip)) {
             row.final_verdict = None;
-            row.outcome = Outcome::CompletedWithIssues.as_str().map(str::to_owned);
-            row.reason = Some(Reason::ChangedAfterReview.code());
+            row.outcome = Some(OutcomeKind::CompletedWithIssues);
+            row.reason = Some(Reason::ChangedAfterReview);
         }
     }
 }

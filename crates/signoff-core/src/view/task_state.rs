@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::TaskStatus;
-use crate::machine::{Loop, Outcome, Stage};
+use crate::machine::{Loop, Outcome, OutcomeKind, Stage};
 
 /// The state of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -102,7 +102,7 @@ impl TaskState {
 
     /// Computes the state from a task's status and outcome. `activity` is what its loop does, for statuses that do
     /// not say it; other states are ignored.
-    pub fn new(status: TaskStatus, outcome: Option<&str>, activity: Self) -> Self {
+    pub fn new(status: TaskStatus, outcome: Option<OutcomeKind>, activity: Self) -> Self {
         match status {
             TaskStatus::Pending => Self::Queued,
             TaskStatus::InProgress if activity.is_at_work() || activity.is_approved() => activity,
@@ -111,25 +111,25 @@ impl TaskState {
             TaskStatus::Paused => Self::Paused,
             TaskStatus::Blocked if activity.is_approved() => activity,
             TaskStatus::Blocked => Self::Blocked,
-            TaskStatus::Failed if outcome == Some("rejected") => Self::Rejected,
+            TaskStatus::Failed if outcome == Some(OutcomeKind::Rejected) => Self::Rejected,
             TaskStatus::Failed => Self::Failed,
             TaskStatus::Cancelled => Self::Cancelled,
             TaskStatus::Completed => Self::completed(outcome),
         }
     }
 
-    fn completed(outcome: Option<&str>) -> Self {
+    fn completed(outcome: Option<OutcomeKind>) -> Self {
         match outcome {
-            Some("approved" | "accepted") => Self::Approved,
+            Some(outcome) if outcome.is_approval() => Self::Approved,
             None => Self::Unreviewed,
-            Some("rejected") => Self::Rejected,
+            Some(OutcomeKind::Rejected) => Self::Rejected,
             Some(_) => Self::NeedsYou,
         }
     }
 
     /// The state of a loop. `blocked` is whether its group waits for a person.
     pub fn for_loop(this: &Loop, blocked: bool) -> Self {
-        let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.as_str() } else { None };
+        let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.kind() } else { None };
         let looked_at = this.checkpoint.is_some() && matches!(this.stage, Stage::AwaitingLanding { .. });
         let activity = if looked_at { Self::Reviewing } else { activity(&this.stage) };
         Self::new(TaskStatus::for_loop(this, blocked), outcome, activity)

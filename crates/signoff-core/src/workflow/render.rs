@@ -170,11 +170,9 @@ fn judge_rows(workflow: &Workflow, phases: &[Phase], policy: &GatePolicy) -> Vec
 }
 
 fn on_exhausted(gate: &Gate) -> (&'static str, String) {
-    let what = match gate.on_exhausted {
-        OnExhausted::Stop => format!("stop, as {}", word(&gate.exhausted_as)),
-        OnExhausted::Ask | OnExhausted::Restart | OnExhausted::Proceed => word(&gate.on_exhausted),
-    };
-    ("on_exhausted", what)
+    let what = word(&gate.on_exhausted);
+    let outcome = (gate.on_exhausted == OnExhausted::Stop).then(|| format!(", as {}", word(&gate.exhausted_as)));
+    ("on_exhausted", what + &outcome.unwrap_or_default())
 }
 
 /// Whether anything can lead back: the policy itself, or a person who is asked.
@@ -187,7 +185,7 @@ fn may_restart(gate: &Gate) -> bool {
         &gate.on_implementer_failure,
     ];
     gate.on_failure == OnFailure::Restart
-        || matches!(gate.on_exhausted, OnExhausted::Restart | OnExhausted::Ask)
+        || gate.on_exhausted.may_restart()
         || ladders.iter().any(|ladder| ladder.rungs().contains(&Rung::Ask))
 }
 

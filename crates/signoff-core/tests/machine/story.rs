@@ -4,8 +4,8 @@ use signoff_core::command::refusal_findings;
 use signoff_core::ids::AttemptId;
 use signoff_core::machine::{
     AttemptFailure, CONFLICT, CheckReport, Choice, Effect, Event, FallbackChain, FinalVerdict, Head, Job, JobKind,
-    LandingReport, LimitPlan, Loop, Loss, Outcome, PauseReason, Policy, ReviewScope, Stage, WorkReport, outstanding,
-    rate_limit_event, step,
+    LandingReport, LimitPlan, Loop, Loss, Outcome, OutcomeKind, PauseReason, Policy, ReviewScope, Stage, WorkReport,
+    outstanding, rate_limit_event, step,
 };
 use signoff_core::policy::TimeSpan;
 use signoff_core::rate_limit::{Backoff, RateLimited};
@@ -285,7 +285,7 @@ impl Story {
 
     fn end(&self, outcome: &Outcome) -> String {
         let Stage::Done(ending) = &self.state.stage else { return String::new() };
-        let word = outcome.as_str().unwrap_or("unreviewed");
+        let word = outcome.kind().map_or("unreviewed", OutcomeKind::as_str);
         let reason = ending.reason.map(|reason| format!(" ({})", text(&reason))).unwrap_or_default();
         let verdict = self.state.final_verdict().map_or("no verdict", FinalVerdict::as_str);
         format!("END {word}{reason}, {verdict}")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use signoff_core::group::{self, Picking, Run, RunEffect, RunEvent, RunPolicy};
 use signoff_core::ids::{LoopId, RunId, TaskId};
-use signoff_core::machine::Policy;
+use signoff_core::machine::{OutcomeKind, Policy};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
@@ -248,6 +248,6 @@ fn are_satisfied(store: &dyn Store, tasks: &[TaskId], known: &mut BTreeMap<TaskI
 
 /// Whether a task is done, so that other tasks can build on it.
 pub fn is_satisfied(row: &TaskRow) -> bool {
-    let well = matches!(row.outcome.as_deref(), None | Some("approved" | "accepted" | "completed_with_issues"));
-    row.status == TaskStatus::Completed && well
+    let is_unusable = |outcome: OutcomeKind| !outcome.is_approval() && outcome != OutcomeKind::CompletedWithIssues;
+    row.status == TaskStatus::Completed && !row.outcome.is_some_and(is_unusable)
 }

@@ -2,6 +2,7 @@
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId};
+use signoff_core::machine::OutcomeKind;
 use signoff_core::policy::Effort;
 use signoff_core::view::RunState;
 use signoff_engine::error::EngineError;
@@ -136,7 +137,7 @@ fn work_that_builds_on_a_refused_task_does_not_land() {
     story.add("Log in");
     story.add("Log out");
     story.work();
-    assert_eq!(story.task(2).outcome.as_deref(), Some("exhausted"));
+    assert_eq!(story.task(2).outcome, Some(OutcomeKind::Exhausted));
     project.git(&["checkout", "-q", "--detach", BRANCH]);
     project.git(&["merge", "-q", "--no-edit", "signoff/task-2-log-out"]);
     let both = project.tip("HEAD");

@@ -1,6 +1,7 @@
 //! Laws that hold whatever agents answer, and whenever the process is killed.
 
 use proptest::prelude::*;
+use signoff_core::machine::OutcomeKind;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
 use crate::dispatcher::recovery::ending;
@@ -96,7 +97,7 @@ proptest! {
         story.run_spec(None, 2);
         let landed = story.file_names("signoff/run-1");
         for (row, (_, reviews)) in story.tasks().iter().zip(&tasks) {
-            let is_approved = row.outcome.as_deref() == Some("approved");
+            let is_approved = row.outcome == Some(OutcomeKind::Approved);
             let last = usize::try_from(row.review_cycle).ok().and_then(|cycle| reviews.get(cycle.checked_sub(1)?));
             prop_assert!(!is_approved || last.is_none_or(|last| *last == Reviews::Approves), "{row:?}");
             prop_assert!(!landed.contains(&format!("task-{}.txt", row.id)) || is_approved, "{row:?}");

@@ -1,6 +1,7 @@
 //! Concurrency limits, rate limits, fallback agents and cost caps.
 
 use serde_json::json;
+use signoff_core::machine::Reason;
 use signoff_core::task::TaskSpec;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_core::{ids::RunId, machine::Event};
@@ -177,7 +178,7 @@ fn dear(cap: &str) -> Story {
 
 /// Status and reason of every task, and the total cost.
 fn accounts(story: &Story) -> (Vec<String>, f64) {
-    let word = |row: &signoff_core::view::TaskRow| row.reason.clone().unwrap_or_else(|| "null".to_owned());
+    let word = |row: &signoff_core::view::TaskRow| row.reason.map_or("null", Reason::code);
     let tasks = story.tasks();
     let mut standing: Vec<_> = tasks.iter().map(|row| format!("{} {}", row.status.as_str(), word(row))).collect();
     standing.sort();

@@ -2,6 +2,8 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
+use signoff_core::ledger::FindingState;
+use signoff_core::review::Severity;
 use signoff_core::view::{TaskRow, TaskState};
 use signoff_term::fit::{self, cut, span};
 use signoff_term::status;
@@ -46,20 +48,20 @@ impl Tone {
         }
     }
 
-    pub fn from_severity(word: &str) -> Self {
-        match word {
-            "critical" => Self::Bad,
-            "important" => Self::Warn,
-            _ => Self::Quiet,
+    pub fn from_severity(severity: Severity) -> Self {
+        match severity {
+            Severity::Critical => Self::Bad,
+            Severity::Important => Self::Warn,
+            Severity::Minor => Self::Quiet,
         }
     }
 
     /// The tone of a finding's state.
-    pub fn from_finding_state(word: &str) -> Self {
-        match word {
-            "open" => Self::Bad,
-            "fixed" => Self::Good,
-            _ => Self::Quiet,
+    pub fn from_finding_state(state: FindingState) -> Self {
+        match state {
+            FindingState::Open => Self::Bad,
+            FindingState::Fixed => Self::Good,
+            FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => Self::Quiet,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use signoff_core::ledger::FindingState;
 use signoff_core::merge::{IssueGroup, MergedReview};
 use signoff_term::fit::{count, span};
 use signoff_term::show::{Cycle, LedgerLine, ReviewReport, Sighting, StateChange};
@@ -106,7 +107,7 @@ fn review_findings(review: &ReviewReport) -> Markup {
             ul.found {
                 @for found in &review.findings {
                     li {
-                        (badges::chip(Tone::from_severity(found.severity), found.severity)) " "
+                        (badges::chip(Tone::from_severity(found.severity), found.severity.as_str())) " "
                         @if found.file.is_some() { (text::code(&place(&found.file, found.line))) " " }
                         (text::line(&found.description))
                     }
@@ -173,10 +174,10 @@ fn count_finding(line: &LedgerLine, cycles: &[Cycle], changes: &mut [CycleChange
         if !known && first.is_some_and(|seen| is_first_seen_in(seen, cycle)) {
             (known, open) = (true, true);
             change.new += 1;
-        } else if known && decided("open") {
+        } else if known && decided(FindingState::Open) {
             open = true;
             change.regressed += 1;
-        } else if open && decided("fixed") {
+        } else if open && decided(FindingState::Fixed) {
             open = false;
             change.fixed += 1;
         } else if open {
@@ -195,7 +196,7 @@ fn is_first_seen_in(seen: &Sighting, cycle: &Cycle) -> bool {
 
 /// Whether a decision belongs to a cycle. Reviewers name the cycle in their evidence, because several gates can judge
 /// the same commit.
-fn in_cycle(settled: &StateChange, state: &str, cycle: &Cycle) -> bool {
+fn in_cycle(settled: &StateChange, state: FindingState, cycle: &Cycle) -> bool {
     let said = format!("cycle {} of pass {}", cycle.n, cycle.pass);
     let place = settled.commit.as_deref() == Some(cycle.commit.as_str());
     let by_name = settled.by_kind != "reviewer" || settled.evidence.ends_with(&said);
@@ -204,7 +205,9 @@ fn in_cycle(settled: &StateChange, state: &str, cycle: &Cycle) -> bool {
 
 fn is_closed_by_person(settled: &StateChange, cycle: &Cycle) -> bool {
     let commit = settled.commit.as_deref();
-    settled.by_kind == "person" && settled.state != "open" && commit.is_none_or(|commit| commit == cycle.commit)
+    settled.by_kind == "person"
+        && settled.state != FindingState::Open
+        && commit.is_none_or(|commit| commit == cycle.commit)
 }
 
 /// Groups of related findings, as indexes into the ledger. An unrelated finding is a group of one.

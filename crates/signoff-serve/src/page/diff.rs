@@ -210,8 +210,8 @@ fn note(line: &LedgerLine, anchors: &Anchors) -> Markup {
     let found = &line.finding;
     html! {
         div.note id=(anchors.get(&found.id, "-note")) {
-            (badges::chip(Tone::from_finding_state(line.state), line.state)) " "
-            (badges::chip(Tone::from_severity(found.severity), found.severity)) " "
+            (badges::chip(Tone::from_finding_state(line.state), line.state.as_str())) " "
+            (badges::chip(Tone::from_severity(found.severity), found.severity.as_str())) " "
             (text::line(&found.description))
             span.hint { " — " (text::line(&found.sources.join(", "))) }
         }

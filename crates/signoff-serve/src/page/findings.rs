@@ -1,6 +1,7 @@
 //! All findings of a task, grouped by relation, each with its state and history.
 
 use maud::{Markup, html};
+use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::one_line;
 use signoff_term::fit::cut;
 use signoff_term::show::{ClaimLine, FindingLine, LedgerLine, Sighting, StateChange};
@@ -44,13 +45,13 @@ pub fn all(judged: ReviewHistory, setting: PageContext, context: FindingContext)
 fn finding(line: &LedgerLine, setting: PageContext, anchors: &Anchors, context: FindingContext) -> Markup {
     let found = &line.finding;
     let heading = cut(&found.description, HEADING_LENGTH);
-    let is_open = line.state == "open";
+    let is_open = line.state == FindingState::Open;
     html! {
         details.finding id=(anchors.get(&found.id, "")) open[is_open] {
             summary {
                 h3 {
-                    (badges::chip(Tone::from_finding_state(line.state), line.state)) " "
-                    (badges::chip(Tone::from_severity(found.severity), found.severity)) " "
+                    (badges::chip(Tone::from_finding_state(line.state), line.state.as_str())) " "
+                    (badges::chip(Tone::from_severity(found.severity), found.severity.as_str())) " "
                     bdi { (heading) }
                 }
             }
@@ -124,7 +125,7 @@ fn claimed(claim: &ClaimLine) -> Markup {
 fn decided(settled: &StateChange) -> Markup {
     html! {
         li {
-            (badges::chip(Tone::from_finding_state(settled.state), settled.state)) " by "
+            (badges::chip(Tone::from_finding_state(settled.state), settled.state.as_str())) " by "
             @if settled.by_kind == "person" { "a person, " } (text::line(&settled.by))
             @if let Some(commit) = &settled.commit { " at " (text::commit(commit)) }
             @if !settled.evidence.is_empty() { ": " (text::line(&settled.evidence)) }

@@ -1,8 +1,9 @@
 //! All forms: the actions on a task, each shown only if it applies; the answer to a question; a new task.
 
 use maud::{Markup, html};
+use signoff_core::machine::FinalVerdict;
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
+use signoff_core::view::{QuestionRow, TaskRow, inbox};
 use signoff_term::fit::{count, cut};
 use signoff_term::show::{AttemptRow, TaskReport};
 
@@ -10,46 +11,13 @@ use super::frame::{self, PageFrame, PageSubject};
 use super::text;
 use super::values::{AddPage, PageNotice, TypedFields};
 
-/// The verdicts that a user can set.
-const VERDICTS: [&str; 4] = ["APPROVED", "CHANGES_REQUESTED", "MAX_CYCLES_REACHED", "NEEDS_DISCUSSION"];
-
-/// Whether the task stopped and can resume.
-pub fn can_be_retried(task: &TaskRow) -> bool {
-    let reason = task.reason.as_deref();
-    let stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
-        || matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"));
-    let is_over = task.kind == TaskType::Review && matches!(reason, Some("gate_failed" | "nothing_to_review"));
-    task.run_id.is_some() && stopped && !is_over && reason != Some("edited_by_person")
-}
-
-/// Whether the task can still be cancelled.
-fn can_be_cancelled(task: &TaskRow) -> bool {
-    match task.status {
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked
-        | TaskStatus::Failed
-        | TaskStatus::Stuck => true,
-        TaskStatus::Completed => {
-            matches!(task.outcome.as_deref(), Some("exhausted" | "discussion" | "nothing_to_review"))
-        }
-        TaskStatus::Cancelled => false,
-    }
-}
-
 /// Roles that never write to the worktree.
 const READ_ONLY_ROLES: [&str; 2] = ["review", "check"];
 
-/// Whether a user can set the verdict: a run has started the task, and no attempt is writing or was writing when the
-/// program was killed.
+/// Whether a user can set the verdict: no attempt is writing, or was writing when the program was killed.
 fn can_be_edited(report: &TaskReport) -> bool {
     let writes = |attempt: &AttemptRow| attempt.outcome.is_none() && !READ_ONLY_ROLES.contains(&attempt.role.as_str());
-    let task = &report.task;
-    task.run_id.is_some()
-        && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
-        && !report.attempts.iter().any(writes)
+    inbox::can_be_edited(&report.task) && !report.attempts.iter().any(writes)
 }
 
 /// All forms that apply now.
@@ -58,9 +26,9 @@ pub fn actions(report: &TaskReport, typed: Option<&TypedFields>) -> Markup {
     let (id, back) = (task.id, format!("/tasks/{}", task.id));
     html! {
         div.actions {
-            @if can_be_retried(task) { (retry(id, &back)) }
+            @if inbox::can_be_retried(task) { (retry(id, &back)) }
             @if can_be_edited(report) { (edit(id, &back, typed)) }
-            @if can_be_cancelled(task) { (cancel(id, &back)) }
+            @if inbox::can_be_cancelled(task) { (cancel(id, &back)) }
         }
     }
 }
@@ -101,7 +69,7 @@ fn edit(id: u64, back: &str, typed: Option<&TypedFields>) -> Markup {
                 p {
                     label for="edit-verdict" { "Verdict" }
                     select #edit-verdict name="verdict" {
-                        @for known in VERDICTS { option value=(known) selected[verdict == Some(known)] { (known) } }
+                        @for known in FinalVerdict::ALL.map(FinalVerdict::as_str) { option value=(known) selected[verdict == Some(known)] { (known) } }
                     }
                 }
                 p {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use signoff_core::view::{RunRow, TaskRow, TaskState, TaskStatus};
-use signoff_term::inbox::{self, InboxTasks, ProjectSnapshot};
+use signoff_core::view::inbox::{self, InboxTasks, NextStep, ProjectSnapshot};
+use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 use signoff_term::runs::{self, RunEntry};
 
 use super::frame::{PageFrame, PageSubject};
@@ -66,7 +66,7 @@ struct AttentionItems<'a> {
 
 impl<'a> AttentionItems<'a> {
     fn new(page: &'a Home, scene: &ProjectSnapshot, sorted: &InboxTasks<'a>) -> Self {
-        let needs = |run: &&RunRow| runs::needs_attention(run) || runs::is_interrupted(run, scene);
+        let needs = |run: &&RunRow| run.needs_attention() || scene.is_run_interrupted(run);
         let runs = page.runs.iter().filter(needs).take(MAX_RUNS).collect();
         Self { runs, tasks: sorted.needs_attention.iter().chain(&sorted.interrupted).copied().collect() }
     }
@@ -122,8 +122,8 @@ fn troubled(task: &TaskRow, scene: &ProjectSnapshot, now: Timestamp) -> Markup {
         li.row {
             (cells(task, now))
             div.do {
-                @if forms::can_be_retried(task) { (forms::retry(task.id, "/")) }
-                p.next { (text::line(&inbox::next_command(task, scene))) }
+                @if inbox::can_be_retried(task) { (forms::retry(task.id, "/")) }
+                p.next { (text::line(&NextStep::for_task(task, scene).to_string())) }
             }
         }
     }
@@ -219,7 +219,7 @@ fn run_list(page: &Home) -> Markup {
         }
     }
     let mut runs: Vec<&RunRow> = page.runs.iter().collect();
-    runs.sort_by_key(|run| (run.status != "running" && run.status != "blocked", u64::MAX - run.id));
+    runs.sort_by_key(|run| (!matches!(run.status, RunStatus::Running | RunStatus::Blocked), u64::MAX - run.id));
     let rest = runs.len().saturating_sub(MAX_RUNS);
     html! {
         section #runs data-live aria-label="Runs" {

@@ -1,6 +1,8 @@
 //! The report: one self-contained HTML file without script.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use signoff_core::ledger::FindingState;
+use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::plain_text::visible;
 use signoff_core::view::TaskRow;
 use signoff_term::fit::{count, cut};
@@ -100,7 +102,7 @@ fn change_stat(changes: &Changes) -> Markup {
 fn part(part: &PartSection, key: u64) -> Markup {
     let setting = PageContext { task: 0, key, is_served: false };
     let judged = ReviewHistory { cycles: &part.cycles, ledger: &part.ledger };
-    let outcome = text::spaced(part.outcome.unwrap_or("unfinished"));
+    let outcome = text::spaced(part.outcome.map_or("unfinished", OutcomeKind::as_str));
     html! {
         article.task id=(setting.id("part")) aria-label=(cut(&part.name, 120)) {
             h2 { (text::line(&part.name)) }
@@ -153,9 +155,15 @@ fn one_task(page: &TaskPage, key: u64, is_named: bool) -> Markup {
 /// `4 findings: 2 fixed, 1 refuted, 1 open`.
 fn findings_summary(page: &TaskPage) -> String {
     let ledger = &page.report.ledger;
-    let number = |state: &str| ledger.iter().filter(|line| line.state == state).count();
-    let states = ["fixed", "refuted", "deferred", "out_of_scope", "open"];
-    let counts = states.into_iter().map(|state| (number(state), text::spaced(state)));
+    let number = |state: FindingState| ledger.iter().filter(|line| line.state == state).count();
+    let states = [
+        FindingState::Fixed,
+        FindingState::Refuted,
+        FindingState::Deferred,
+        FindingState::OutOfScope,
+        FindingState::Open,
+    ];
+    let counts = states.into_iter().map(|state| (number(state), state.words()));
     let counts: Vec<_> =
         counts.filter(|(number, _)| *number > 0).map(|(number, state)| format!("{number} {state}")).collect();
     let all = count(ledger.len() as u64, "finding");

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
+use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_core::view::{RunRow, TaskRow, TaskState, TaskStatus};
-use signoff_term::inbox::ProjectSnapshot;
 use signoff_term::runs::{self, RunEntry};
 
 use super::frame::{PageFrame, PageSubject};

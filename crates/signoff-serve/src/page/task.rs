@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
+use signoff_core::ledger::FindingState;
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_term::fit::count;
 use signoff_term::report::result_of_report;
@@ -110,7 +111,7 @@ fn numbers(ids: &[u64]) -> String {
 /// The specification, the findings and the review cycles.
 pub fn spec_and_reviews(page: &TaskPage, setting: PageContext, context: FindingContext) -> Markup {
     let report = &page.report;
-    let open = report.ledger.iter().filter(|line| line.state == "open").count();
+    let open = report.ledger.iter().filter(|line| line.state == FindingState::Open).count();
     let title = match (open, report.ledger.len()) {
         (0, all) => count(all as u64, "finding"),
         (open, all) => format!("{}, {open} open", count(all as u64, "finding")),

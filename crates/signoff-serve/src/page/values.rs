@@ -61,7 +61,7 @@ pub struct TaskPage {
     /// The diff statistics, or why there are none; only in reports.
     pub changes: Option<Changes>,
     pub transcripts: Vec<TranscriptTail>,
-    /// The suggested next command, from `signoff_term::inbox::next`.
+    /// The suggested next command, from `signoff_core::view::inbox`.
     pub next: String,
     /// Whether a process works on its run now.
     pub driven: bool,

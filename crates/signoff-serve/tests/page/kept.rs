@@ -1,5 +1,6 @@
 //! Data that a page must always show: files, findings, reasons and typed form fields.
 
+use signoff_core::machine::Reason;
 use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_serve::page::{self, DiffText, NoticeKind, PageNotice, TaskPage, TypedFields};
 
@@ -74,10 +75,8 @@ fn file_modes_and_types_are_shown() {
 #[test]
 fn a_stuck_task_shows_its_reason_at_the_top() {
     let mut page = sample::task();
-    page.report.task = TaskRow {
-        reason: Some("task_stuck".to_owned()),
-        ..sample::row(29, "Add user authentication", TaskStatus::Stuck)
-    };
+    page.report.task =
+        TaskRow { reason: Some(Reason::TaskStuck), ..sample::row(29, "Add user authentication", TaskStatus::Stuck) };
     page.report.attempts.iter_mut().for_each(|attempt| attempt.detail = None);
     let last = page.report.attempts.last_mut().expect("an attempt");
     (last.outcome, last.detail) = (Some("stuck"), Some("there is no such table".to_owned()));

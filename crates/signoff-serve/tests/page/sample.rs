@@ -1,10 +1,11 @@
 //! Sample data for pages: tasks in every state, findings, attempts and statistics.
 
 use jiff::Timestamp;
+use signoff_core::ledger::FindingState;
+use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::merge::merge;
 use signoff_core::review::{FailThreshold, Finding, Review, ReviewerKind, Severity, Usage, Verdict};
-use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskState, TaskStatus};
+use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_serve::page::{
     AddPage, Cost, DiffText, Home, ReportHead, ReportOverview, ReviewerFigures, RoleFigures, RunPage, StatsPage,
     TaskPage, TranscriptPage, TranscriptTail,
@@ -21,50 +22,26 @@ pub fn now() -> Timestamp {
 /// A task of run 3 that started at ten.
 pub fn row(id: u64, title: &str, status: TaskStatus) -> TaskRow {
     TaskRow {
-        id,
         run_id: Some(3).filter(|_| status != TaskStatus::Pending),
-        title: title.to_owned(),
-        kind: TaskType::Implement,
-        status,
-        state: TaskState::Queued,
-        outcome: None,
-        final_verdict: None,
-        reason: None,
-        auto_review: true,
-        review_cycle: 0,
         max_review_cycles: Some(3),
         branch: Some(format!("signoff/task-{id}")),
-        approved_commit: None,
-        landed_commit: None,
-        run_commit: None,
         base: Some("c0ffee5eed0123456789".into()).filter(|_| status != TaskStatus::Pending),
-        worktree: None,
-        phase: None,
         iteration: 1,
-        open_findings: 0,
         cost_usd: 0.36,
-        cost_is_estimated: false,
         input_tokens: 27_000,
         output_tokens: 2_400,
-        depends_on: Vec::new(),
-        continues: None,
-        tracker_id: None,
-        parent: None,
         added_at: "2026-01-29T09:58:00Z".into(),
         started_at: Some("2026-01-29T10:00:00Z".into()).filter(|_| status != TaskStatus::Pending),
-        ended_at: None,
-        wait: None,
-        progress: None,
+        ..TaskRow::new(id, title, status)
     }
 }
 
 /// Marks a task as ended.
 pub fn ended(task: TaskRow, outcome: &str, verdict: &str, reason: &str) -> TaskRow {
-    let some = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
     TaskRow {
-        outcome: some(outcome),
-        final_verdict: some(verdict),
-        reason: some(reason),
+        outcome: OutcomeKind::parse(outcome),
+        final_verdict: FinalVerdict::parse(verdict),
+        reason: Reason::parse(reason),
         review_cycle: 2,
         ended_at: Some("2026-01-29T10:12:30Z".into()),
         ..task
@@ -76,7 +53,7 @@ pub fn run() -> RunRow {
         id: 3,
         preset: "groups".into(),
         specification: Some("SPEC.md".into()),
-        status: "running".into(),
+        status: RunStatus::Running,
         stage: "working".into(),
         group: Some(2),
         groups: Some(4),
@@ -146,7 +123,7 @@ pub fn home_with_tasks(number: u64) -> Home {
     Home { tasks: (1..=number).map(one).collect(), ..home() }
 }
 
-fn finding_line(id: &str, severity: &'static str, place: (&str, u32), text: &str) -> FindingLine {
+fn finding_line(id: &str, severity: Severity, place: (&str, u32), text: &str) -> FindingLine {
     FindingLine {
         id: id.to_owned(),
         severity,
@@ -168,8 +145,8 @@ fn commit(cycle: u32) -> String {
     format!("{cycle}a7b3c9d2e{cycle}f4051627")
 }
 
-fn settled(state: &'static str, cycle: u32) -> StateChange {
-    let how = if state == "open" { "reported again" } else { "approved without reporting it again" };
+fn settled(state: FindingState, cycle: u32) -> StateChange {
+    let how = if state == FindingState::Open { "reported again" } else { "approved without reporting it again" };
     StateChange {
         state,
         by_kind: "reviewer",
@@ -198,40 +175,40 @@ pub fn ledger() -> Vec<LedgerLine> {
                 requirement: Some("R3: no empty passwords".into()),
                 suggestion: Some("Refuse it before hashing.".into()),
                 sources: vec!["code".into(), "spec".into()],
-                ..finding_line("f-84289c36aa", "critical", ("src/auth.rs", 12), MISSING)
+                ..finding_line("f-84289c36aa", Severity::Critical, ("src/auth.rs", 12), MISSING)
             },
-            state: "open",
+            state: FindingState::Open,
             blocks: true,
             seen: vec![seen(1), seen(3)],
-            decisions: vec![settled("fixed", 2), settled("open", 3)],
+            decisions: vec![settled(FindingState::Fixed, 2), settled(FindingState::Open, 3)],
             claims: vec![claimed()],
         },
         LedgerLine {
-            finding: finding_line("f-3848bab3b9", "important", ("src/auth.rs", 14), RACE),
-            state: "fixed",
+            finding: finding_line("f-3848bab3b9", Severity::Important, ("src/auth.rs", 14), RACE),
+            state: FindingState::Fixed,
             blocks: false,
             seen: vec![seen(1), seen(2)],
-            decisions: vec![settled("fixed", 3)],
+            decisions: vec![settled(FindingState::Fixed, 3)],
             claims: Vec::new(),
         },
         LedgerLine {
-            finding: finding_line("f-77aa01bb02", "important", ("src/mail.rs", 40), LOCK),
-            state: "refuted",
+            finding: finding_line("f-77aa01bb02", Severity::Important, ("src/mail.rs", 40), LOCK),
+            state: FindingState::Refuted,
             blocks: false,
             seen: vec![seen(2)],
-            decisions: vec![by_ann("refuted", 2, "the mail is queued, not sent")],
+            decisions: vec![by_ann(FindingState::Refuted, 2, "the mail is queued, not sent")],
             claims: Vec::new(),
         },
         LedgerLine {
             finding: FindingLine {
                 file: None,
                 line: None,
-                ..finding_line("f-0123456789", "minor", ("", 0), "the new endpoint is in no document")
+                ..finding_line("f-0123456789", Severity::Minor, ("", 0), "the new endpoint is in no document")
             },
-            state: "deferred",
+            state: FindingState::Deferred,
             blocks: false,
             seen: vec![seen(1)],
-            decisions: vec![by_ann("deferred", 1, "when the endpoint is stable")],
+            decisions: vec![by_ann(FindingState::Deferred, 1, "when the endpoint is stable")],
             claims: Vec::new(),
         },
     ]
@@ -252,7 +229,7 @@ fn review(name: &str, verdict: Verdict, found: &[&FindingLine]) -> Review {
         id: line.id.as_str().into(),
         file: line.file.clone(),
         line: line.line,
-        ..Finding::new(&name.into(), "bug", Severity::parse_or_critical(Some(line.severity)), &line.description)
+        ..Finding::new(&name.into(), "bug", line.severity, &line.description)
     });
     let kind = ReviewerKind::parse(name).unwrap_or(ReviewerKind::General);
     Review { findings: findings.collect(), usage: Usage::default(), ..Review::new(name.into(), kind, verdict) }
@@ -261,7 +238,7 @@ fn review(name: &str, verdict: Verdict, found: &[&FindingLine]) -> Review {
 fn review_line(review: &Review, summary: &str) -> ReviewReport {
     let findings = review.findings.iter().map(|finding| FindingLine {
         id: finding.id.to_string(),
-        severity: finding.severity.as_str(),
+        severity: finding.severity,
         kind: finding.kind.clone(),
         file: finding.file.clone(),
         line: finding.line,

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, TaskId};
 use signoff_core::ledger::LedgerEntry;
-use signoff_core::machine::{Effect, Loop, Reason, outstanding};
-use signoff_core::view::{LoopRow, is_run_branch};
+use signoff_core::machine::{Effect, Loop, outstanding};
+use signoff_core::view::{LoopRow, RunStatus, is_run_branch};
 
 use super::{LoopTracker, Projector, status};
 use crate::record::{FindingRecord, LoopRecord, RunRecord, TableRow, TaskProgress};
@@ -64,7 +64,7 @@ impl Projector {
         RunRecord {
             id: self.run,
             preset: self.view.preset().unwrap_or_default().to_owned(),
-            status: if self.is_reopened() { "running" } else { status::run_status(self.view.stage()) },
+            status: if self.is_reopened() { RunStatus::Running } else { RunStatus::for_stage(self.view.stage()) },
             open: self.is_open(),
             started_at: self.view.started_at,
             ended_at: self.ended_at,
@@ -144,7 +144,7 @@ impl Projector {
             fixes: view.fixes,
             head: state.head.commit.as_str().to_owned(),
             outcome: view.outcome,
-            reason: view.reason.map(Reason::code),
+            reason: view.reason,
             usage: view.usage,
             started_at: track.started_at,
             ended_at: track.ended_at,
@@ -185,28 +185,9 @@ impl Projector {
             landed_commit: landed.clone().filter(|_| !on_run),
             run_commit: landed.filter(|_| on_run).or(shared),
             approved_commit: approved,
-            ..loop_progress(id, view, track)
+            started_at: track.started_at,
+            ended_at: track.ended_at,
+            ..TaskProgress::for_loop(id, view)
         }
-    }
-}
-
-fn loop_progress(id: TaskId, view: &LoopRow, track: &LoopTracker) -> TaskProgress {
-    TaskProgress {
-        status: view.status,
-        state: view.state,
-        outcome: view.outcome,
-        final_verdict: view.final_verdict.map(|verdict| verdict.as_str()),
-        reason: view.reason.map(Reason::code),
-        review_cycle: view.cycle,
-        max_review_cycles: Some(view.max_cycles),
-        base: view.base.as_ref().map(|commit| commit.as_str().to_owned()),
-        worktree: view.worktree.clone(),
-        phase: view.phase.clone(),
-        iteration: view.iteration,
-        open_findings: u32::try_from(view.open_findings).unwrap_or(u32::MAX),
-        usage: view.usage,
-        started_at: track.started_at,
-        ended_at: track.ended_at,
-        ..TaskProgress::initial(id)
     }
 }

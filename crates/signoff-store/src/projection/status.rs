@@ -1,21 +1,6 @@
-//! The status values of runs, loops and reviews in the tables.
+//! The status values of loops and reviews in the tables.
 
-use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::{GateEnd, Loop, Outcome, Stage};
-
-pub(super) fn run_status(stage: &RunStage) -> &'static str {
-    match stage {
-        RunStage::Queued
-        | RunStage::Preparing
-        | RunStage::Working { .. }
-        | RunStage::Reviewing
-        | RunStage::Landing(_) => "running",
-        RunStage::Blocked { .. } => "blocked",
-        RunStage::Done(RunOutcome::Approved | RunOutcome::Attention) => "completed",
-        RunStage::Done(RunOutcome::Failed) => "failed",
-        RunStage::Done(RunOutcome::Cancelled) => "cancelled",
-    }
-}
 
 pub(super) fn loop_status(this: &Loop) -> &'static str {
     if this.is_signed_off() { "completed" } else { stage_status(&this.stage) }

@@ -2,45 +2,11 @@
 
 use jiff::Timestamp;
 use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
-use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, TaskRow, TaskState, TaskStatus};
+use signoff_core::view::{QuestionRow, RunStatus};
 
 use super::Cell;
 use crate::{FindingRef, StoreError, StoredRun};
 
-pub(crate) const TASK_COLUMNS: [&str; 31] = [
-    "id",
-    "run_id",
-    "title",
-    "type",
-    "status",
-    "state",
-    "outcome",
-    "final_verdict",
-    "reason",
-    "auto_review",
-    "review_cycle",
-    "max_review_cycles",
-    "branch",
-    "approved_commit",
-    "landed_commit",
-    "run_commit",
-    "base",
-    "worktree",
-    "phase",
-    "iteration",
-    "open_findings",
-    "cost_usd",
-    "cost_is_estimated",
-    "input_tokens",
-    "output_tokens",
-    "depends_on",
-    "continues",
-    "tracker_id",
-    "added_at",
-    "started_at",
-    "ended_at",
-];
 pub(crate) const RUN_COLUMNS: [&str; 12] = [
     "id",
     "preset",
@@ -68,51 +34,11 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
         Self { next }
     }
 
-    pub fn task(mut self) -> Result<TaskRow, StoreError> {
-        Ok(TaskRow {
-            id: self.number()?,
-            run_id: self.maybe_number()?,
-            title: self.text()?,
-            kind: self.keyword(TaskType::parse)?,
-            status: self.keyword(TaskStatus::parse)?,
-            state: self.keyword(TaskState::parse)?,
-            outcome: self.maybe_text()?,
-            final_verdict: self.maybe_text()?,
-            reason: self.maybe_text()?,
-            auto_review: self.number()? != 0,
-            review_cycle: self.small_number()?,
-            max_review_cycles: self.maybe_number()?.map(to_u32).transpose()?,
-            branch: self.maybe_text()?,
-            approved_commit: self.maybe_text()?,
-            landed_commit: self.maybe_text()?,
-            run_commit: self.maybe_text()?,
-            base: self.maybe_text()?,
-            worktree: self.maybe_text()?,
-            phase: self.maybe_text()?,
-            iteration: self.small_number()?,
-            open_findings: self.small_number()?,
-            cost_usd: self.real()?,
-            cost_is_estimated: self.number()? != 0,
-            input_tokens: self.number()?,
-            output_tokens: self.number()?,
-            depends_on: self.list()?,
-            continues: self.maybe_number()?,
-            tracker_id: self.maybe_text()?,
-            parent: None,
-            added_at: self.text()?,
-            started_at: self.maybe_text()?,
-            ended_at: self.maybe_text()?,
-            wait: None,
-            progress: None,
-        }
-        .with_current_state())
-    }
-
     pub fn run(mut self) -> Result<StoredRun, StoreError> {
         Ok(StoredRun {
             id: RunId(self.number()?),
             preset: self.text()?,
-            status: self.text()?,
+            status: self.keyword(RunStatus::parse)?,
             started_at: self.maybe_time()?,
             ended_at: self.maybe_time()?,
             cost_usd: self.real()?,
@@ -144,7 +70,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
         })
     }
 
-    fn maybe_number(&mut self) -> Result<Option<u64>, StoreError> {
+    pub fn maybe_number(&mut self) -> Result<Option<u64>, StoreError> {
         match (self.next)()? {
             Cell::Null => Ok(None),
             Cell::Integer(number) => u64::try_from(number).map(Some).map_err(|_| unexpected_cell("a number", number)),
@@ -156,18 +82,18 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
         self.maybe_number()?.ok_or_else(|| unexpected_cell("a number", "nothing"))
     }
 
-    fn small_number(&mut self) -> Result<u32, StoreError> {
+    pub fn small_number(&mut self) -> Result<u32, StoreError> {
         self.number().and_then(to_u32)
     }
 
-    fn real(&mut self) -> Result<f64, StoreError> {
+    pub fn real(&mut self) -> Result<f64, StoreError> {
         match (self.next)()? {
             Cell::Real(number) => Ok(number),
             other @ (Cell::Null | Cell::Integer(_) | Cell::Text(_)) => Err(unexpected_cell("an amount", other)),
         }
     }
 
-    fn maybe_text(&mut self) -> Result<Option<String>, StoreError> {
+    pub fn maybe_text(&mut self) -> Result<Option<String>, StoreError> {
         match (self.next)()? {
             Cell::Null => Ok(None),
             Cell::Text(text) => Ok(Some(text)),
@@ -184,7 +110,12 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
         text.map(|text| text.parse().map_err(|_| unexpected_cell("a time", text))).transpose()
     }
 
-    fn keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
+    pub fn maybe_keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+        let text = self.maybe_text()?;
+        text.map(|text| read(&text).ok_or_else(|| unexpected_cell("a word it knows", text))).transpose()
+    }
+
+    pub fn keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
         let text = self.text()?;
         read(&text).ok_or_else(|| unexpected_cell("a word it knows", text))
     }
@@ -195,7 +126,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
     }
 }
 
-fn to_u32(number: u64) -> Result<u32, StoreError> {
+pub(super) fn to_u32(number: u64) -> Result<u32, StoreError> {
     u32::try_from(number).map_err(|_| unexpected_cell("a small number", number))
 }
 

@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
-use signoff_core::machine::Choice;
+use signoff_core::machine::{Choice, OutcomeKind, Reason};
 use signoff_core::review::Usage;
+use signoff_core::view::RunStatus;
 
 use super::Column;
 
@@ -11,7 +12,7 @@ use super::Column;
 pub(crate) struct RunRecord {
     pub id: RunId,
     pub preset: String,
-    pub status: &'static str,
+    pub status: RunStatus,
     /// Whether the run has work left.
     pub open: bool,
     pub started_at: Option<Timestamp>,
@@ -28,7 +29,7 @@ impl RunRecord {
     pub fn columns(&self) -> Vec<Column> {
         vec![
             ("preset", self.preset.as_str().into()),
-            ("status", self.status.into()),
+            ("status", self.status.as_str().into()),
             ("open", self.open.into()),
             ("started_at", self.started_at.into()),
             ("ended_at", self.ended_at.into()),
@@ -73,8 +74,8 @@ pub(crate) struct LoopRecord {
     pub last_checkpoint: u32,
     pub fixes: u32,
     pub head: String,
-    pub outcome: Option<&'static str>,
-    pub reason: Option<String>,
+    pub outcome: Option<OutcomeKind>,
+    pub reason: Option<Reason>,
     pub usage: Usage,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
@@ -97,8 +98,8 @@ impl LoopRecord {
             ("pass", self.pass.into()),
             ("cycle", self.cycle.into()),
             ("head_commit", non_empty(&self.head).into()),
-            ("outcome", self.outcome.into()),
-            ("reason", self.reason.as_deref().into()),
+            ("outcome", self.outcome.map(OutcomeKind::as_str).into()),
+            ("reason", self.reason.map(Reason::code).into()),
             ("cost_usd", dollars(self.usage).into()),
             ("cost_is_estimated", self.usage.cost_is_estimated.into()),
             ("started_at", self.started_at.into()),

@@ -1,13 +1,52 @@
-//! Rows of tasks. Three kinds of facts write to them: adding, assigning to a loop, and progress of the loop.
+//! Rows of tasks, read and written. Three kinds of facts write to them: adding, assigning to a loop, and progress of the
+//! loop.
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::review::Usage;
 use signoff_core::task::{TaskType, TrackerRef};
-use signoff_core::view::{TaskState, TaskStatus};
+use signoff_core::view::{LoopRow, TaskRow, TaskState, TaskStatus};
 
+use super::read::to_u32;
 use super::run::{dollars, non_empty};
-use super::{Cell, Column};
+use super::{Cell, CellReader, Column};
+use crate::StoreError;
+
+/// The columns of a task, in the order in which they are read.
+pub(crate) const TASK_COLUMNS: [&str; 31] = [
+    "id",
+    "run_id",
+    "title",
+    "type",
+    "status",
+    "state",
+    "outcome",
+    "final_verdict",
+    "reason",
+    "auto_review",
+    "review_cycle",
+    "max_review_cycles",
+    "branch",
+    "approved_commit",
+    "landed_commit",
+    "run_commit",
+    "base",
+    "worktree",
+    "phase",
+    "iteration",
+    "open_findings",
+    "cost_usd",
+    "cost_is_estimated",
+    "input_tokens",
+    "output_tokens",
+    "depends_on",
+    "continues",
+    "tracker_id",
+    "added_at",
+    "started_at",
+    "ended_at",
+];
 
 /// The columns that are set when a task is added.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,9 +112,9 @@ pub(crate) struct TaskProgress {
     pub id: TaskId,
     pub status: TaskStatus,
     pub state: TaskState,
-    pub outcome: Option<&'static str>,
-    pub final_verdict: Option<&'static str>,
-    pub reason: Option<String>,
+    pub outcome: Option<OutcomeKind>,
+    pub final_verdict: Option<FinalVerdict>,
+    pub reason: Option<Reason>,
     pub review_cycle: u32,
     /// The limit of its loop's gate; `None` keeps the value from when the task was added.
     pub max_review_cycles: Option<Option<u32>>,
@@ -118,13 +157,33 @@ impl TaskProgress {
         }
     }
 
+    /// The progress of the loop that works on the task.
+    pub fn for_loop(id: TaskId, row: &LoopRow) -> Self {
+        Self {
+            status: row.status,
+            state: row.state,
+            outcome: row.outcome,
+            final_verdict: row.final_verdict,
+            reason: row.reason,
+            review_cycle: row.cycle,
+            max_review_cycles: Some(row.max_cycles),
+            base: row.base.as_ref().map(|commit| commit.as_str().to_owned()),
+            worktree: row.worktree.clone(),
+            phase: row.phase.clone(),
+            iteration: row.iteration,
+            open_findings: u32::try_from(row.open_findings).unwrap_or(u32::MAX),
+            usage: row.usage,
+            ..Self::initial(id)
+        }
+    }
+
     pub fn columns(&self) -> Vec<Column> {
         let mut columns = vec![
             ("status", self.status.as_str().into()),
             ("state", self.state.as_str().into()),
-            ("outcome", self.outcome.into()),
-            ("final_verdict", self.final_verdict.into()),
-            ("reason", self.reason.as_deref().into()),
+            ("outcome", self.outcome.map(OutcomeKind::as_str).into()),
+            ("final_verdict", self.final_verdict.map(FinalVerdict::as_str).into()),
+            ("reason", self.reason.map(Reason::code).into()),
             ("review_cycle", self.review_cycle.into()),
             ("base", self.base.as_deref().into()),
             ("approved_commit", self.approved_commit.as_deref().into()),
@@ -143,5 +202,47 @@ impl TaskProgress {
         ];
         columns.extend(self.max_review_cycles.map(|most| ("max_review_cycles", most.into())));
         columns
+    }
+}
+
+impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
+    pub fn task(mut self) -> Result<TaskRow, StoreError> {
+        Ok(TaskRow {
+            id: self.number()?,
+            run_id: self.maybe_number()?,
+            title: self.text()?,
+            kind: self.keyword(TaskType::parse)?,
+            status: self.keyword(TaskStatus::parse)?,
+            state: self.keyword(TaskState::parse)?,
+            outcome: self.maybe_keyword(OutcomeKind::parse)?,
+            final_verdict: self.maybe_keyword(FinalVerdict::parse)?,
+            reason: self.maybe_keyword(Reason::parse)?,
+            auto_review: self.number()? != 0,
+            review_cycle: self.small_number()?,
+            max_review_cycles: self.maybe_number()?.map(to_u32).transpose()?,
+            branch: self.maybe_text()?,
+            approved_commit: self.maybe_text()?,
+            landed_commit: self.maybe_text()?,
+            run_commit: self.maybe_text()?,
+            base: self.maybe_text()?,
+            worktree: self.maybe_text()?,
+            phase: self.maybe_text()?,
+            iteration: self.small_number()?,
+            open_findings: self.small_number()?,
+            cost_usd: self.real()?,
+            cost_is_estimated: self.number()? != 0,
+            input_tokens: self.number()?,
+            output_tokens: self.number()?,
+            depends_on: self.list()?,
+            continues: self.maybe_number()?,
+            tracker_id: self.maybe_text()?,
+            parent: None,
+            added_at: self.text()?,
+            started_at: self.maybe_text()?,
+            ended_at: self.maybe_text()?,
+            wait: None,
+            progress: None,
+        }
+        .with_current_state())
     }
 }

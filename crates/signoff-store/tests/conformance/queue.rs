@@ -2,7 +2,7 @@
 
 use signoff_core::group::RunEvent;
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::machine::Event;
+use signoff_core::machine::{Event, OutcomeKind};
 use signoff_core::task::{TaskSpec, TrackerRef};
 use signoff_core::view::TaskStatus;
 use signoff_core::wire::{Fact, LoopFact, QUEUE, TaskFact};
@@ -67,7 +67,7 @@ pub fn a_withdrawn_task_leaves_the_queue(factory: &dyn StoreFactory) {
     store.withdraw(make::at(6), TaskId(1), "ann").expect("twice is once");
     assert_eq!(titles(&*store), ["2 b"]);
     let row = store.task(TaskId(1)).expect("a row").expect("a task");
-    assert_eq!((row.status, row.outcome.as_deref()), (TaskStatus::Cancelled, Some("cancelled")));
+    assert_eq!((row.status, row.outcome), (TaskStatus::Cancelled, Some(OutcomeKind::Cancelled)));
     assert_eq!(row.ended_at.as_deref(), Some("1970-01-01T00:00:05Z"));
     assert_eq!(row.max_review_cycles, Some(3));
     assert!(matches!(store.withdraw(make::at(7), TaskId(9), "ann"), Err(StoreError::NoTask(TaskId(9)))));

@@ -4,6 +4,7 @@ use signoff_core::group::{LoopStatus, RunEvent};
 use signoff_core::ids::{AttemptId, QuestionId, RunId, TaskId};
 use signoff_core::machine::{AttemptFailure, Choice, Event, FinalVerdict, Outcome, WorkReport};
 use signoff_core::review::Verdict;
+use signoff_core::view::RunStatus;
 use signoff_core::wire::{Fact, LoopFact};
 use signoff_store::{Lease, QuestionRef, Store};
 
@@ -38,8 +39,8 @@ fn line(store: &dyn Store, task: u64) -> String {
         row.max_review_cycles.map_or("-".into(), |most| most.to_string()),
         row.open_findings,
         row.cost_usd,
-        word(row.outcome),
-        word(row.final_verdict),
+        word(row.outcome.map(|outcome| outcome.as_str().to_owned())),
+        word(row.final_verdict.map(|verdict| verdict.as_str().to_owned())),
         word(row.ended_at),
     )
 }
@@ -129,7 +130,7 @@ pub fn runs_are_open_until_all_work_is_done(factory: &dyn StoreFactory) {
     let lease = working(&*store, "task", 1);
     let words = |store: &dyn Store| -> Vec<String> {
         let rows = store.open_runs().expect("runs").into_iter();
-        rows.map(|row| format!("{} {} {}", row.id, row.preset, row.status)).collect()
+        rows.map(|row| format!("{} {} {}", row.id, row.preset, row.status.as_str())).collect()
     };
     assert_eq!(words(&*store), ["1 task running"]);
     let cancelled = make::run(RunEvent::Cancelled { by: "ann".into() });
@@ -184,10 +185,10 @@ pub fn a_reopened_run_ends_again(factory: &dyn StoreFactory) {
         standing(LoopStatus::Ended(Outcome::Stuck)),
     ];
     store.append(&lease, make::at(5), &stuck).expect("appended");
-    assert_eq!(run(), ("failed".to_owned(), Some(make::at(5))));
+    assert_eq!(run(), (RunStatus::Failed, Some(make::at(5))));
     let again = [make::transitioned("L1", Event::PersonRetried { by: "ann".into() }), standing(LoopStatus::Active)];
     store.append(&lease, make::at(6), &again).expect("appended");
-    assert_eq!(run(), ("running".to_owned(), None));
+    assert_eq!(run(), (RunStatus::Running, None));
     let by = "ann".to_owned();
     let edited = Event::PersonEdited {
         verdict: FinalVerdict::Approved,
@@ -198,7 +199,7 @@ pub fn a_reopened_run_ends_again(factory: &dyn StoreFactory) {
     };
     let well = [make::transitioned("L1", edited), standing(LoopStatus::Ended(Outcome::Accepted { by }))];
     store.append(&lease, make::at(7), &well).expect("appended");
-    assert_eq!(run(), ("completed".to_owned(), Some(make::at(7))));
+    assert_eq!(run(), (RunStatus::Completed, Some(make::at(7))));
 }
 
 pub fn a_rebuild_changes_nothing(factory: &dyn StoreFactory) {

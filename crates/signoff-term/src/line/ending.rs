@@ -2,6 +2,7 @@
 
 use signoff_core::machine::{Ending, Event, FinalVerdict, GateEnd, Loop, Outcome, Policy, Reason, RetryAction, Stage};
 use signoff_core::policy::Bound;
+use signoff_core::view::inbox::Action;
 use signoff_core::view::{LoopRow, LoopTransition};
 
 use super::{ProgressLine, position};
@@ -160,28 +161,26 @@ fn after(this: &Loop, policy: &Policy) -> String {
 fn next_command(ending: &Ending, task: u64, policy: &Policy) -> Option<String> {
     // A workflow of reviews alone has no agent that could fix the findings.
     let only_reviews = policy.workflow.phases.iter().all(|phase| phase.policy().is_some());
+    let look = format!("Look at it: {}", Action::Show(task));
+    let (retry, accept, cancel) = (Action::Retry(task), Action::Accept(task), Action::Cancel(task));
     match &ending.outcome {
         Outcome::Approved { .. } | Outcome::Accepted { .. } | Outcome::Unreviewed | Outcome::Cancelled => None,
-        Outcome::CompletedWithIssues => Some(format!("Look at it: signoff show {task}")),
+        Outcome::CompletedWithIssues => Some(look),
         Outcome::Exhausted if ending.reason == Some(Reason::UnclearReview) => {
-            Some(format!("Look at it: signoff show {task}; ask again: signoff retry {task}"))
+            Some(format!("{look}; ask again: {retry}"))
         }
-        Outcome::Exhausted => Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review")),
-        Outcome::Discussion => Some(format!(
-            "Look at it: signoff show {task}; then signoff retry {task}, or signoff edit {task} --verdict APPROVED"
-        )),
-        Outcome::NothingToReview if ending.retry == RetryAction::Nothing => Some(format!(
-            "It changes nothing. Add work to its branch, then signoff review {task}; or signoff cancel {task}"
-        )),
-        Outcome::NothingToReview => Some(format!(
-            "It changes nothing. Try again: signoff retry {task}; go on without it: \
-             signoff edit {task} --verdict APPROVED, or signoff cancel {task}"
-        )),
+        Outcome::Exhausted => Some(format!("{look}; go on: {}", Action::Improve(task))),
+        Outcome::Discussion => Some(format!("{look}; then {retry}, or {accept}")),
+        Outcome::NothingToReview if ending.retry == RetryAction::Nothing => {
+            let review = Action::Review(task);
+            Some(format!("It changes nothing. Add work to its branch, then {review}; or {cancel}"))
+        }
+        Outcome::NothingToReview => {
+            Some(format!("It changes nothing. Try again: {retry}; go on without it: {accept}, or {cancel}"))
+        }
         Outcome::Failed if ending.reason == Some(Reason::GateFailed) && only_reviews => {
-            Some(format!("Look at it: signoff show {task}; go on: signoff improve {task} --review"))
+            Some(format!("{look}; go on: {}", Action::Improve(task)))
         }
-        Outcome::Failed | Outcome::Stuck => {
-            Some(format!("Look at it: signoff show {task}; go on: signoff retry {task}"))
-        }
+        Outcome::Failed | Outcome::Stuck => Some(format!("{look}; go on: {retry}")),
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use signoff_core::group::{RunEvent, RunOutcome, RunStage};
 use signoff_core::ids::{LoopId, RunId};
+use signoff_core::machine::OutcomeKind;
+use signoff_core::view::inbox::{Action, NextStep};
 use signoff_core::view::{Blocker, LoopRow, TaskState, TaskStatus};
 use signoff_core::wire::RunFact;
 use signoff_core::workflow::{Arrangement, Landing};
@@ -114,11 +116,9 @@ impl LineRenderer {
         };
         let mut lines = vec![format!("▪ Run {run} is blocked by {}", counted(by.iter().map(blocker).collect()))];
         for task in by.iter().filter_map(|one| one.task).take(NAMED) {
-            lines.push(format!(
-                "    signoff retry {task}, signoff edit {task} --verdict APPROVED, or signoff cancel {task}"
-            ));
+            lines.push(format!("    {}", NextStep::unblock_run(task.0)));
         }
-        lines.push(format!("    then: signoff run --resume {run}"));
+        lines.push(format!("    then: {}", Action::ResumeRun(Some(run.0))));
         lines
     }
 
@@ -168,17 +168,16 @@ impl LineRenderer {
                 format!("    It is on {branch}; signoff land brings it to the default branch")
             }
             RunOutcome::Attention => match self.unapproved_whole() {
-                Some(run) => {
-                    format!("    It is on {branch}; accept it: signoff edit run-{run} --verdict APPROVED --reason TEXT")
-                }
+                Some(run) => format!("    It is on {branch}; accept it: {}", Action::AcceptRun(run.0)),
                 None => {
                     format!("    It is on {branch}; signoff land brings what is approved to the default branch")
                 }
             },
             RunOutcome::Failed => match self.unapproved_whole() {
                 Some(run) => format!(
-                    "    What landed is on {branch}; go on: signoff retry run-{run}; accept it: signoff edit run-{run} \
-                     --verdict APPROVED --reason TEXT"
+                    "    What landed is on {branch}; go on: {}; accept it: {}",
+                    Action::RetryRun(run.0),
+                    Action::AcceptRun(run.0)
                 ),
                 None => format!("    What landed is on {branch}"),
             },
@@ -191,7 +190,7 @@ impl LineRenderer {
 fn all_approved(rows: &[LoopRow]) -> String {
     let is_meant = |row: &&LoopRow| row.task.is_some() || row.id == LoopId::final_review();
     let (tasks, whole): (Vec<_>, Vec<_>) = rows.iter().filter(is_meant).partition(|row| row.task.is_some());
-    let accepted = |rows: &[&LoopRow]| rows.iter().filter(|row| row.outcome == Some("accepted")).count();
+    let accepted = |rows: &[&LoopRow]| rows.iter().filter(|row| row.outcome == Some(OutcomeKind::Accepted)).count();
     let by_person = match (accepted(&tasks), accepted(&whole)) {
         (0, 0) => String::new(),
         (tasks, 0) => format!(", {tasks} by a person"),

@@ -19,6 +19,8 @@ use signoff_core::merge::render::plain_text::{escaped_xml, one_line, visible};
 use super::{PartSection, ReportDocument, ReportResult, RunSection, TaskSection};
 use crate::fit::shorten;
 use crate::show::{AttemptRow, Cycle, LedgerLine, ReviewReport};
+use signoff_core::ledger::FindingState;
+use signoff_core::machine::OutcomeKind;
 
 /// The whole report, with a final line break.
 pub fn junit(document: &ReportDocument) -> String {
@@ -39,7 +41,7 @@ pub fn junit(document: &ReportDocument) -> String {
 }
 
 fn run_properties(run: &RunSection) -> Vec<(&'static str, String)> {
-    let mut properties = vec![("preset", run.preset.clone()), ("status", run.status.clone())];
+    let mut properties = vec![("preset", run.preset.clone()), ("status", run.status.as_str().to_owned())];
     properties.extend(run.outcome.map(|outcome| ("outcome", outcome.to_owned())));
     properties.extend(run.specification.clone().map(|name| ("specification", name)));
     properties.extend(run.asked.clone().map(|text| ("asked", text)));
@@ -55,8 +57,8 @@ fn task(task: &TaskSection) -> Suite {
     let some = |name: &'static str, value: &Option<String>| value.clone().map(|value| (name, value));
     let mut properties = vec![("status", row.status.as_str().to_owned()), ("cost_usd", row.cost_usd.to_string())];
     properties.extend(Some(("asked", task.asked.clone())).filter(|(_, asked)| *asked != row.title));
-    properties.extend(some("verdict", &row.final_verdict));
-    properties.extend(some("reason", &row.reason));
+    properties.extend(row.final_verdict.map(|verdict| ("verdict", verdict.as_str().to_owned())));
+    properties.extend(row.reason.map(|reason| ("reason", reason.code().to_owned())));
     properties.extend(some("branch", &row.branch));
     // An approval of an older commit is void.
     properties.extend(some("approved_commit", &report.approved_commit).filter(|_| report.voided.is_none()));
@@ -68,15 +70,15 @@ fn task(task: &TaskSection) -> Suite {
 fn part(part: &PartSection, driven: bool) -> Suite {
     let class = format!("signoff.{}", part.name);
     let kind = match part.outcome {
-        Some("approved" | "accepted") => "passed",
-        Some("failed" | "stuck" | "cancelled") => "broken",
+        Some(outcome) if outcome.is_approval() => "passed",
+        Some(OutcomeKind::Failed | OutcomeKind::Stuck | OutcomeKind::Cancelled) => "broken",
         Some(_) if part.is_checkpoint && part.ledger.is_empty() => "passed",
         Some(_) => "open",
         None if driven => "unfinished",
         None => "left",
     };
     let why = part.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-    let text = format!("{}{why}", part.outcome.unwrap_or("unfinished"));
+    let text = format!("{}{why}", part.outcome.map_or("unfinished", OutcomeKind::as_str));
     let standing = ReportResult::new(kind, text);
     let judged = review_cases(&class, &part.cycles, &part.ledger);
     let mut cases = vec![result_case(&class, &standing, remaining_ms(&part.attempts, &judged))];
@@ -135,16 +137,16 @@ fn finding(class: &str, line: &LedgerLine) -> Case {
     };
     let message = one_line(&finding.description);
     let settled = line.decisions.last().map(|last| format!(" by {}: {}", last.by, last.evidence));
-    let state = format!("{}{}", line.state.replace('_', " "), settled.unwrap_or_default());
+    let state = format!("{}{}", line.state.words(), settled.unwrap_or_default());
     let end = match line.state {
-        "refuted" | "deferred" | "out_of_scope" => CaseOutcome::Skipped(state),
-        "open" if line.blocks => CaseOutcome::Failed {
-            kind: finding.severity.to_owned(),
+        FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => CaseOutcome::Skipped(state),
+        FindingState::Open if line.blocks => CaseOutcome::Failed {
+            kind: finding.severity.as_str().to_owned(),
             message: message.clone(),
             body: body(line, &place),
         },
-        "open" => CaseOutcome::Passed(Some("open, below the bar".to_owned())),
-        _ => CaseOutcome::Passed(Some(state)),
+        FindingState::Open => CaseOutcome::Passed(Some("open, below the bar".to_owned())),
+        FindingState::Fixed => CaseOutcome::Passed(Some(state)),
     };
     let phase = line.seen.last().map(|seen| format!(".{}", seen.phase)).unwrap_or_default();
     let name = format!("{} [{}]{place} {message}", finding.id, finding.severity);

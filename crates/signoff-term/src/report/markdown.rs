@@ -4,6 +4,8 @@
 
 pub mod page;
 
+use signoff_core::ledger::FindingState;
+use signoff_core::machine::OutcomeKind;
 use signoff_core::view::TaskStatus;
 
 pub use self::page::LIMIT;
@@ -35,7 +37,7 @@ pub fn markdown(document: &ReportDocument) -> String {
     let (passed, others): (Vec<_>, Vec<_>) =
         all.iter().copied().partition(|task: &&TaskSection| task.result.kind == "passed");
     let (through, stopped): (Vec<_>, Vec<_>) =
-        document.parts.iter().partition(|part| matches!(part.outcome, Some("approved" | "accepted")));
+        document.parts.iter().partition(|part| part.outcome.is_some_and(OutcomeKind::is_approval));
     for (tasks, parts) in [(others, stopped), (passed, through)] {
         tasks.iter().for_each(|task| self::task(&mut page, document, task));
         parts.iter().for_each(|part| self::part(&mut page, part));
@@ -153,10 +155,10 @@ fn findings(page: &mut MarkdownPage, account: &ReportDocument) {
         .flat_map(|task| task.report.ledger.iter().map(move |finding| (task.row().id.to_string(), finding)));
     let of_parts = account.parts.iter().flat_map(|part| part.ledger.iter().map(|finding| (part.name.clone(), finding)));
     let mut all: Vec<(String, &LedgerLine)> = of_tasks.chain(of_parts).collect();
-    all.sort_by_key(|(_, finding)| (!finding.blocks, finding.state != "open"));
+    all.sort_by_key(|(_, finding)| (!finding.blocks, finding.state != FindingState::Open));
     let row = |(of, line): &(String, &LedgerLine)| {
         let of = if is_run { format!(" {} |", cell(of, 60)) } else { String::new() };
-        let room = if line.state == "open" { LIMIT } else { LIMIT / 4 * 3 };
+        let room = if line.state == FindingState::Open { LIMIT } else { LIMIT / 4 * 3 };
         (room, format!("|{of} {}\n", cells(line)))
     };
     let head = if is_run {
@@ -169,7 +171,7 @@ fn findings(page: &mut MarkdownPage, account: &ReportDocument) {
 
 fn cells(found: &LedgerLine) -> String {
     let finding = &found.finding;
-    let state = if found.blocks { "**open**".to_owned() } else { found.state.replace('_', " ") };
+    let state = if found.blocks { "**open**".to_owned() } else { found.state.words() };
     format!(
         "{} | {} | {} | {} | {state} |",
         cell(&finding.description, SENTENCE),
@@ -210,7 +212,7 @@ fn task(page: &mut MarkdownPage, account: &ReportDocument, task: &TaskSection) {
 }
 
 fn part(page: &mut MarkdownPage, part: &PartSection) {
-    let outcome = part.outcome.unwrap_or("unfinished").replace('_', " ");
+    let outcome = part.outcome.map_or("unfinished", OutcomeKind::as_str).replace('_', " ");
     let title = format!("{}: {outcome}", part.name);
     let why = part.reason.as_deref().map(|why| format!("{}\n\n", line(why, 200)));
     page.collapsed(
@@ -224,8 +226,7 @@ fn part(page: &mut MarkdownPage, part: &PartSection) {
 fn finding(found: &LedgerLine) -> String {
     let finding = &found.finding;
     let place = place(found).map(|place| format!(" {}", code(&place))).unwrap_or_default();
-    let mut out =
-        format!("- {} **{}**{place}, {}\n\n", code(&finding.id), finding.severity, found.state.replace('_', " "));
+    let mut out = format!("- {} **{}**{place}, {}\n\n", code(&finding.id), finding.severity, found.state.words());
     let mut add = |name: &str, text: &str| {
         let text = paragraphs(text, TEXT, "  ");
         if !text.is_empty() {
@@ -244,7 +245,7 @@ fn finding(found: &LedgerLine) -> String {
         out.push_str(&format!("\n  The fixer says {word}: {}\n", line(&claim.evidence, 400)));
     }
     for settled in &found.decisions {
-        let (state, by) = (settled.state.replace('_', " "), line(&settled.by, 60));
+        let (state, by) = (settled.state.words(), line(&settled.by, 60));
         out.push_str(&format!("\n  Then {state} by {by}: {}\n", line(&settled.evidence, 400)));
     }
     out.push('\n');

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::machine::Reason;
-use signoff_core::view::{LoopRow, QuestionRow, RunRow, TaskRow, TaskState, TaskStatus};
+use signoff_core::machine::OutcomeKind;
+use signoff_core::view::{LoopRow, QuestionRow, RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
 use crate::fit::count;
 use crate::labels;
@@ -127,20 +127,19 @@ fn completed(task: &TaskRow) -> ReportResult {
     };
     let left = labels::open_findings(u64::from(task.open_findings));
     let open = |text: &str| ReportResult::new("open", format!("{text}{reviews}{}", reason_suffix(task)));
-    match task.outcome.as_deref() {
-        Some("approved") => ReportResult::new("passed", format!("Approved{reviews}{left}")),
-        Some("accepted") => ReportResult::new("passed", format!("Approved by a person{left}")),
+    match task.outcome {
+        Some(OutcomeKind::Approved) => ReportResult::new("passed", format!("Approved{reviews}{left}")),
+        Some(OutcomeKind::Accepted) => ReportResult::new("passed", format!("Approved by a person{left}")),
         None => ReportResult::new("open", "Done, not reviewed".to_owned()),
-        Some("discussion") => open("To be discussed"),
-        Some("nothing_to_review") => ReportResult::new("open", "Nothing to review".to_owned()),
+        Some(OutcomeKind::Discussion) => open("To be discussed"),
+        Some(OutcomeKind::NothingToReview) => ReportResult::new("open", "Nothing to review".to_owned()),
         Some(_) => open("Not approved"),
     }
 }
 
 /// `: ` and the reason, if there is one.
 fn reason_suffix(task: &TaskRow) -> String {
-    let known = task.reason.as_ref().and_then(|code| serde_json::from_value::<Reason>(code.as_str().into()).ok());
-    known.map(|reason| format!(": {}", labels::reason_with_code(reason))).unwrap_or_default()
+    task.reason.map(|reason| format!(": {}", labels::reason_with_code(reason))).unwrap_or_default()
 }
 
 fn place(task: &TaskRow) -> String {
@@ -160,7 +159,7 @@ pub fn outcome(stage: &RunStage, tasks: &[ReportResult], whole: Option<&LoopRow>
 
 /// Whether a person approved it instead of a review.
 fn is_accepted(row: &LoopRow) -> bool {
-    row.outcome == Some("accepted")
+    row.outcome == Some(OutcomeKind::Accepted)
 }
 
 /// A question with the commands that answer it: `… Retry or stop? signoff answer 3 retry, or stop`.
@@ -177,9 +176,11 @@ pub fn result_of_checkout(row: &LoopRow, driven: bool) -> ReportResult {
     let reviews = count(row.cycle, "review");
     let why = row.reason.map(|reason| format!(": {}", labels::reason_with_code(reason))).unwrap_or_default();
     match row.outcome {
-        Some("approved" | "accepted") => ReportResult::new("passed", format!("Approved after {reviews}")),
-        Some("failed" | "stuck") => ReportResult::new("broken", format!("The review failed{why}")),
-        Some("cancelled") => ReportResult::new("broken", "Cancelled".to_owned()).marked(TaskState::Cancelled),
+        Some(outcome) if outcome.is_approval() => ReportResult::new("passed", format!("Approved after {reviews}")),
+        Some(outcome) if outcome.is_failure() => ReportResult::new("broken", format!("The review failed{why}")),
+        Some(OutcomeKind::Cancelled) => {
+            ReportResult::new("broken", "Cancelled".to_owned()).marked(TaskState::Cancelled)
+        }
         Some(_) => ReportResult::new("open", format!("Not approved after {reviews}{why}")),
         None if driven => ReportResult::unfinished(driven, "Under review".to_owned()),
         None => {
@@ -203,21 +204,23 @@ pub fn result_of_run(
     } else {
         format!("with {}", count(tasks.len() as u64, "task"))
     };
-    match run.status.as_str() {
-        "completed" if matches!(outcome, Some("approved" | "accepted")) => {
+    match run.status {
+        RunStatus::Completed if matches!(outcome, Some("approved" | "accepted")) => {
             ReportResult::new("passed", format!("Completed {of}"))
         }
-        "completed" => not_approved(&of, tasks),
-        "cancelled" => ReportResult::new("broken", format!("Cancelled {of}")).marked(TaskState::Cancelled),
-        "failed" if run.groups == Some(0) => ReportResult::new("broken", "Failed in planning".to_owned()),
-        "failed" => ReportResult::new("broken", failure_text(&of, tasks)),
-        _ if !questions.is_empty() => ReportResult::unfinished(driven, waiting_text(id, questions, driven)),
-        "blocked" => ReportResult::unfinished(
+        RunStatus::Completed => not_approved(&of, tasks),
+        RunStatus::Cancelled => ReportResult::new("broken", format!("Cancelled {of}")).marked(TaskState::Cancelled),
+        RunStatus::Failed if run.groups == Some(0) => ReportResult::new("broken", "Failed in planning".to_owned()),
+        RunStatus::Failed => ReportResult::new("broken", failure_text(&of, tasks)),
+        RunStatus::Running | RunStatus::Blocked if !questions.is_empty() => {
+            ReportResult::unfinished(driven, waiting_text(id, questions, driven))
+        }
+        RunStatus::Blocked => ReportResult::unfinished(
             driven,
             format!("Blocked: a person has to decide, then `signoff run --resume {id}`"),
         ),
-        _ if driven => ReportResult::unfinished(driven, format!("At work ({}) {of}", run.stage)),
-        _ => ReportResult::unfinished(
+        RunStatus::Running if driven => ReportResult::unfinished(driven, format!("At work ({}) {of}", run.stage)),
+        RunStatus::Running => ReportResult::unfinished(
             driven,
             format!(
                 "Left unfinished ({}) {of}, and no process is running: `signoff run --resume {id}` goes on",

@@ -5,8 +5,10 @@
 
 use serde_json::{Map, Value, json};
 use signoff_core::ids::{FindingId, ReviewerName};
+use signoff_core::ledger::FindingState;
+use signoff_core::machine::OutcomeKind;
 use signoff_core::merge::render::sarif::{document, finding_result, rule, tool};
-use signoff_core::review::{Finding, Severity};
+use signoff_core::review::Finding;
 
 use super::{PartSection, ReportDocument, TaskSection};
 use crate::show::{Cycle, FindingLine, LedgerLine};
@@ -45,7 +47,7 @@ struct SarifSource<'a> {
 impl SarifSource<'_> {
     /// The findings that are not fixed.
     fn unfixed(&self) -> impl Iterator<Item = &LedgerLine> {
-        self.ledger.iter().filter(|line| line.state != "fixed")
+        self.ledger.iter().filter(|line| line.state != FindingState::Fixed)
     }
 }
 
@@ -64,13 +66,13 @@ fn task(task: &TaskSection) -> SarifSource<'_> {
 
 fn part<'a>(account: &ReportDocument, part: &'a PartSection) -> SarifSource<'a> {
     let run = account.run.as_ref().map_or(0, |run| run.id);
-    let is_judged = !matches!(part.outcome, None | Some("failed" | "stuck" | "cancelled"));
+    let is_judged = part.outcome.is_some_and(|outcome| !outcome.is_failure() && outcome != OutcomeKind::Cancelled);
     SarifSource {
         name: format!("run-{run}/{}", part.name.replace('/', "-")),
         property: ("part", json!(part.name)),
         ledger: &part.ledger,
         cycles: &part.cycles,
-        result: part.outcome.unwrap_or("unfinished"),
+        result: part.outcome.map_or("unfinished", OutcomeKind::as_str),
         is_complete: is_judged && !has_inconclusive_review(&part.cycles),
     }
 }
@@ -167,11 +169,11 @@ fn is_last(line: &LedgerLine, cycles: &[Cycle]) -> bool {
 }
 
 fn suppressions(line: &LedgerLine) -> Option<Value> {
-    if !matches!(line.state, "refuted" | "deferred" | "out_of_scope") {
+    if !line.state.is_settled() {
         return None;
     }
-    let said = line.decisions.last().map(|last| format!("{} by {}: {}", line.state, last.by, last.evidence));
-    let justification = said.unwrap_or_else(|| line.state.to_owned());
+    let said = line.decisions.last().map(|last| format!("{} by {}: {}", line.state.as_str(), last.by, last.evidence));
+    let justification = said.unwrap_or_else(|| line.state.as_str().to_owned());
     Some(json!([{ "kind": "external", "status": "accepted", "justification": justification }]))
 }
 
@@ -191,7 +193,7 @@ fn finding(line: &FindingLine) -> Finding {
         id: FindingId::new(&line.id),
         sources: line.sources.iter().map(ReviewerName::new).collect(),
         kind: line.kind.clone(),
-        severity: Severity::parse_or_critical(Some(line.severity)),
+        severity: line.severity,
         file: line.file.clone(),
         line: line.line,
         description: line.description.clone(),

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 use signoff_core::ids::LoopId;
-use signoff_core::view::{LoopRow, QuestionRow, RunRow, TaskRow};
+use signoff_core::machine::OutcomeKind;
+use signoff_core::view::{LoopRow, QuestionRow, RunRow, RunStatus, TaskRow};
 
 use super::Changes;
 use super::result::{self, ReportResult};
@@ -22,7 +23,8 @@ pub struct RunSection {
     /// The text of the specification when the run started.
     pub asked: Option<String>,
     /// `running`, `blocked`, `completed`, `failed`, `cancelled`.
-    pub status: String,
+    #[schemars(with = "String")]
+    pub status: RunStatus,
     /// The result: `approved` if the approvals of all its tasks are valid, `accepted` if a person approved it
     /// instead of the final review, otherwise `attention`, `failed` or `cancelled`; null until it has ended.
     pub outcome: Option<&'static str>,
@@ -80,7 +82,8 @@ pub struct PartSection {
     /// `Planning SPEC.md`, `Final review`, `Look 2 at task 29`, `Review of the checkout`.
     pub name: String,
     /// The result; null until it has ended.
-    pub outcome: Option<&'static str>,
+    #[schemars(with = "Option<&'static str>")]
+    pub outcome: Option<OutcomeKind>,
     /// The reason, as a sentence.
     pub reason: Option<String>,
     pub cycles: Vec<Cycle>,

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
+use signoff_core::ledger::FindingState;
 
 use super::{PartSection, TaskSection};
 use crate::fit::dollars;
@@ -45,11 +46,11 @@ impl FindingCounts {
     fn add(&mut self, line: &LedgerLine) {
         self.blocking += u64::from(line.blocks);
         *match line.state {
-            "fixed" => &mut self.fixed,
-            "refuted" => &mut self.refuted,
-            "deferred" => &mut self.deferred,
-            "out_of_scope" => &mut self.out_of_scope,
-            _ => &mut self.open,
+            FindingState::Fixed => &mut self.fixed,
+            FindingState::Refuted => &mut self.refuted,
+            FindingState::Deferred => &mut self.deferred,
+            FindingState::OutOfScope => &mut self.out_of_scope,
+            FindingState::Open => &mut self.open,
         } += 1;
     }
 

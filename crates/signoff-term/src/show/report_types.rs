@@ -8,7 +8,7 @@ use signoff_core::ids::{AttemptId, ReviewerName};
 use signoff_core::ledger::{ClaimKind, DecidedBy, FindingDecision, FindingState, LedgerEntry, RecordedClaim, Round};
 use signoff_core::machine::{Policy, ReviewScope};
 use signoff_core::merge::MergedReview;
-use signoff_core::review::{FailThreshold, Finding, IntentSatisfied, Note, Review, Usage};
+use signoff_core::review::{FailThreshold, Finding, IntentSatisfied, Note, Review, Severity, Usage};
 
 use super::task_history::{FinishedRound, bar};
 use crate::labels;
@@ -132,8 +132,7 @@ pub(crate) fn usd(usage: Usage) -> f64 {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FindingLine {
     pub id: String,
-    #[schemars(extend("enum" = ["critical", "important", "minor"]))]
-    pub severity: &'static str,
+    pub severity: Severity,
     pub kind: String,
     pub file: Option<String>,
     pub line: Option<u32>,
@@ -147,7 +146,7 @@ impl FindingLine {
     fn new(finding: &Finding) -> Self {
         Self {
             id: finding.id.to_string(),
-            severity: finding.severity.as_str(),
+            severity: finding.severity,
             kind: finding.kind.clone(),
             file: finding.file.clone(),
             line: finding.line,
@@ -181,8 +180,7 @@ const EARLIER_TASK: &str = "task";
 pub struct LedgerLine {
     #[serde(flatten)]
     pub finding: FindingLine,
-    #[schemars(extend("enum" = ["open", "fixed", "refuted", "deferred", "out_of_scope"]))]
-    pub state: &'static str,
+    pub state: FindingState,
     /// Whether it is open and severe enough to block the gate that last reported it.
     pub blocks: bool,
     /// The rounds in which it was reported.
@@ -219,8 +217,7 @@ pub struct Sighting {
 /// One change of a finding's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StateChange {
-    #[schemars(extend("enum" = ["open", "fixed", "refuted", "deferred", "out_of_scope"]))]
-    pub state: &'static str,
+    pub state: FindingState,
     #[schemars(extend("enum" = ["reviewer", "person", "check"]))]
     pub by_kind: &'static str,
     pub by: String,
@@ -250,7 +247,7 @@ impl LedgerLine {
         });
         Self {
             finding: FindingLine::new(&entry.finding),
-            state: state(entry.state),
+            state: entry.state,
             blocks: entry.state == FindingState::Open && bar.is_reached_by(entry.finding.severity),
             seen: seen.collect(),
             decisions: entry.decisions.iter().map(StateChange::new).collect(),
@@ -282,7 +279,7 @@ impl StateChange {
             DecidedBy::Check(name) => ("check", name.clone()),
         };
         Self {
-            state: state(decision.state),
+            state: decision.state,
             by_kind,
             by,
             commit: decision.commit.as_ref().map(ToString::to_string),
@@ -294,14 +291,4 @@ impl StateChange {
 /// The number of the earlier task that reported it.
 fn earlier_task(round: &Round) -> Option<u32> {
     round.task.map(|task| u32::try_from(task.0).unwrap_or(u32::MAX))
-}
-
-fn state(state: FindingState) -> &'static str {
-    match state {
-        FindingState::Open => "open",
-        FindingState::Fixed => "fixed",
-        FindingState::Refuted => "refuted",
-        FindingState::Deferred => "deferred",
-        FindingState::OutOfScope => "out_of_scope",
-    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use signoff_core::ids::{AttemptId, LoopId};
-use signoff_core::ledger::LedgerEntry;
+use signoff_core::ledger::{FindingState, LedgerEntry};
 use signoff_core::machine::{Event, Loop, Policy};
 use signoff_core::review::{FailThreshold, Usage};
 use signoff_core::view::{LoopTransition, RunState, TaskRow, Transition};
@@ -118,7 +118,7 @@ impl RunHistory {
             |entry: &&LedgerEntry| looked_at.is_some_and(|of| of.ledger.reported_as(&entry.finding.id).is_some());
         let own = this.ledger.entries().iter().filter(|entry| !is_listed_there(entry));
         let mut ledger: Vec<_> = own.map(|entry| LedgerLine::new(entry, policy)).collect();
-        ledger.sort_by_key(|line| line.state != "open");
+        ledger.sort_by_key(|line| line.state != FindingState::Open);
         ledger
     }
 

@@ -4,10 +4,10 @@ use jiff::Timestamp;
 use signoff_core::merge::{MergedReview, SourcedNote};
 use signoff_core::review::Finding;
 use signoff_core::view::TaskState;
+use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
 
 use super::{AttemptRow, ClaimLine, Cycle, LedgerLine, PersonDecision, ReviewReport, StateChange, TaskReport};
 use crate::fit::{SENTENCE, cut, dollars, span, table};
-use crate::inbox::{self, ProjectSnapshot};
 use crate::status;
 
 /// Title, properties, cycles, findings, attempts, notes, artifacts, question, and the command to type next.
@@ -33,9 +33,7 @@ fn next_command(report: &TaskReport, snapshot: &ProjectSnapshot) -> Option<Strin
     if report.task.state() == TaskState::Landed {
         return None;
     }
-    let (next, typed) = (inbox::next_command(&report.task, snapshot), format!("signoff show {}", report.task.id));
-    let rest = next.strip_prefix(&typed).map(|rest| rest.strip_prefix(", then ").unwrap_or(rest).to_owned());
-    rest.or(Some(next)).filter(|next| !next.is_empty())
+    Some(NextStep::for_task(&report.task, snapshot).without_show().to_string())
 }
 
 /// `2026-01-29T10:00:00Z ann: edit APPROVED - the finding is about generated code`.
@@ -150,7 +148,7 @@ fn place(file: Option<&str>, line: Option<u32>) -> String {
 fn finding(line: &LedgerLine) -> Vec<String> {
     let found = &line.finding;
     let place = place(found.file.as_deref(), found.line);
-    let (state, id) = (line.state, cut(&found.id, 40));
+    let (state, id) = (line.state.as_str(), cut(&found.id, 40));
     let text = cut(&found.description, SENTENCE);
     let mut lines = vec![format!("{state:<12} {id} [{}]{place} {text}", found.severity)];
     let cycles: Vec<_> = line.seen.iter().map(|seen| format!("{} {}", cut(&seen.phase, 40), seen.cycle)).collect();
@@ -173,7 +171,7 @@ fn claim(claim: &ClaimLine) -> String {
 
 fn state_change(change: &StateChange) -> String {
     let evidence = cut(&change.evidence, SENTENCE);
-    format!("             {} by {}: {evidence}", change.state.replace('_', " "), cut(&change.by, 40))
+    format!("             {} by {}: {evidence}", change.state.words(), cut(&change.by, 40))
 }
 
 fn attempt(attempt: &AttemptRow) -> Vec<String> {

@@ -156,9 +156,9 @@ fn cycles_at(stats: &StatsCollector, index: u64) -> f64 {
 }
 
 fn stops(stats: &StatsCollector) -> Vec<StopReason> {
-    let of = |((outcome, reason), tasks): (&(String, Option<String>), &u64)| StopReason {
-        outcome: outcome.clone(),
-        reason: reason.clone(),
+    let of = |((outcome, reason), tasks): (&(&'static str, Option<&'static str>), &u64)| StopReason {
+        outcome: (*outcome).to_owned(),
+        reason: reason.map(str::to_owned),
         tasks: *tasks,
     };
     let mut stops: Vec<_> = stats.stops.iter().map(of).collect();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use signoff_core::ledger::FindingState;
 
 use crate::show::{AttemptRow, LedgerLine};
 
@@ -149,15 +150,15 @@ impl ByReviewer {
 
     fn add_finding(&mut self, line: &LedgerLine, is_over: bool) {
         let counter = match line.state {
-            "fixed" | "deferred" => &mut self.upheld,
-            "refuted" => &mut self.refuted,
-            "out_of_scope" => &mut self.out_of_scope,
-            _ if !is_over => {
+            FindingState::Fixed | FindingState::Deferred => &mut self.upheld,
+            FindingState::Refuted => &mut self.refuted,
+            FindingState::OutOfScope => &mut self.out_of_scope,
+            FindingState::Open if !is_over => {
                 self.pending += 1;
                 return;
             }
-            _ if line.decisions.is_empty() => &mut self.open,
-            _ => &mut self.upheld,
+            FindingState::Open if line.decisions.is_empty() => &mut self.open,
+            FindingState::Open => &mut self.upheld,
         };
         *counter += 1;
         self.raised += 1;

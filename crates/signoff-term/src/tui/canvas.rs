@@ -4,7 +4,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
+use signoff_core::ledger::FindingState;
 use signoff_core::merge::render::plain_text::visible;
+use signoff_core::review::Severity;
 use signoff_core::view::{Badge, TaskState};
 
 use crate::fit::{columns, shorten};
@@ -184,19 +186,28 @@ impl Theme {
     }
 
     /// The style of a severity.
-    pub(super) fn severity(self, word: &str) -> Style {
-        match word {
-            "critical" => self.bad().add_modifier(Modifier::BOLD),
-            "important" => self.warning(),
-            _ => self.faint(),
+    pub(super) fn severity(self, severity: Severity) -> Style {
+        match severity {
+            Severity::Critical => self.bad().add_modifier(Modifier::BOLD),
+            Severity::Important => self.warning(),
+            Severity::Minor => self.faint(),
         }
     }
 
-    /// The style of a finding's state or of a verdict.
+    /// The style of a finding's state.
+    pub(super) fn finding_state(self, state: FindingState) -> Style {
+        match state {
+            FindingState::Fixed => self.good(),
+            FindingState::Open => self.bad(),
+            FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => self.warning(),
+        }
+    }
+
+    /// The style of a verdict.
     pub(super) fn verdict(self, word: &str) -> Style {
         match word {
-            "approved" | "APPROVED" | "fixed" => self.good(),
-            "open" | "changes_requested" | "CHANGES_REQUESTED" => self.bad(),
+            "approved" | "APPROVED" => self.good(),
+            "changes_requested" | "CHANGES_REQUESTED" => self.bad(),
             _ => self.warning(),
         }
     }

@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::ids::{RunId, TaskId};
+use signoff_core::view::inbox::{InboxTasks, NextStep, ProjectSnapshot};
 use signoff_core::view::{TaskRow, TaskStatus};
-
-use crate::inbox::{self, InboxTasks, ProjectSnapshot};
 
 /// The content of the inbox (`signoff` without a command), so that the UI shows the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,7 +22,7 @@ impl InboxHints {
         let InboxTasks { needs_attention: troubled, interrupted: left, .. } = InboxTasks::new(snapshot);
         let needing = troubled.into_iter().chain(left);
         let needs: BTreeMap<_, _> =
-            needing.map(|task| (TaskId(task.id), inbox::next_command(task, snapshot))).collect();
+            needing.map(|task| (TaskId(task.id), NextStep::for_task(task, snapshot).to_string())).collect();
         // Only stopped tasks can be settled: an active task may need a person before the next update.
         let stopped = snapshot.tasks.iter().filter(|task| has_stopped(task)).map(|task| TaskId(task.id));
         let settled = stopped.filter(|task| !needs.contains_key(task)).collect();

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::OutcomeKind;
 use signoff_core::view::{Badge, LoopRow, TaskRow, TaskState, TaskStatus};
 use signoff_core::wire::QUEUE;
 
@@ -91,7 +92,7 @@ impl Rank {
 
 /// Whether a loop ended without approval.
 fn is_not_approved(view: &LoopRow) -> bool {
-    matches!(view.outcome, Some("exhausted" | "discussion" | "nothing_to_review" | "completed_with_issues"))
+    view.outcome.is_some_and(|outcome| outcome.needs_decision() || outcome == OutcomeKind::CompletedWithIssues)
 }
 
 /// The texts of one row, before truncation.
@@ -127,7 +128,7 @@ impl TuiRow {
             task: view.task,
             badge: view.badge,
             state: view.state,
-            stopped: matches!(view.outcome, Some("exhausted" | "discussion" | "nothing_to_review")),
+            stopped: view.outcome.is_some_and(OutcomeKind::needs_decision),
             word: progress::badge(view),
             name,
             place: if view.badge == Badge::Wait { String::new() } else { progress::place(view) },
@@ -206,7 +207,7 @@ fn message(view: &LoopRow) -> String {
 /// The result and its reason: `APPROVED`, `failed: the fixer failed, 2 findings open`.
 fn result_text(view: &LoopRow) -> String {
     let how = view.final_verdict.map(|verdict| verdict.as_str()).filter(|_| view.badge == Badge::Done);
-    let how = how.or(view.outcome).unwrap_or("completed");
+    let how = how.or(view.outcome.map(OutcomeKind::as_str)).unwrap_or("completed");
     let why = view.reason.map(|reason| format!(": {}", labels::reason(reason))).unwrap_or_default();
     let open = match view.open_findings as u64 {
         open if view.state.is_approved() => labels::open_findings(open),

@@ -2,8 +2,9 @@
 
 use signoff_core::group::{RunOutcome, RunStage};
 use signoff_core::machine::Reason;
+use signoff_core::view::inbox::TaskResult;
 use signoff_core::view::{TaskRow, TaskState, TaskStatus};
-use signoff_term::exit::{InvocationResult, InvocationSummary, task_result};
+use signoff_term::exit::InvocationSummary;
 
 use crate::rows::{ended, question, row};
 
@@ -24,7 +25,7 @@ fn every_status_and_outcome() {
         table = table.trim_end().to_owned() + &format!("\n{:<12}", status.as_str());
         for outcome in OUTCOMES {
             let task = ended(row(1, "a task", status), outcome, "", "", 0);
-            table += &format!(" {:<9}", format!("{:?}", task_result(&task)));
+            table += &format!(" {:<9}", format!("{:?}", TaskResult::for_task(&task)));
         }
     }
     insta::assert_snapshot!(table, @"
@@ -120,7 +121,11 @@ fn no_reason_makes_failed_work_pass_or_good_work_fail() {
             for reason in Reason::ALL {
                 let code = serde_json::to_value(reason).unwrap();
                 let told = ended(plain.clone(), outcome, "", code.as_str().unwrap(), 0);
-                assert_eq!(task_result(&told), task_result(&plain), "{status:?} {outcome} {reason:?}");
+                assert_eq!(
+                    TaskResult::for_task(&told),
+                    TaskResult::for_task(&plain),
+                    "{status:?} {outcome} {reason:?}"
+                );
             }
         }
     }
@@ -179,5 +184,5 @@ fn the_rule() {
         failed beside a bound reached 1
         interrupted                   130
     ");
-    assert_eq!(good.result(), InvocationResult::Done);
+    assert_eq!(good.result(), TaskResult::Done);
 }

@@ -10,7 +10,7 @@ use signoff_core::ids::LoopId;
 use signoff_core::ledger::{DecidedBy, FindingDecision, FindingState};
 use signoff_core::machine::{AttemptFailure, Choice, Event};
 use signoff_core::review::Severity::{Critical, Important, Minor};
-use signoff_core::view::{RunRow, TaskRow, TaskStatus};
+use signoff_core::view::{RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_term::report::{
     Changes, DocumentSubject, PartSection, ReportDocument, ReportResult, RunSection, TaskSection, junit, markdown,
     result_of_report, sarif,
@@ -79,7 +79,7 @@ fn run(id: u64, status: &str, stage: &str) -> RunRow {
         id,
         preset: "plan".to_owned(),
         specification: Some("docs/plan.md".to_owned()),
-        status: status.to_owned(),
+        status: RunStatus::parse(status).expect(status),
         stage: stage.to_owned(),
         group: None,
         groups: None,
@@ -771,7 +771,7 @@ fn an_unapproved_run_passes_in_no_format() {
             ended(row(29, "Add login", TaskStatus::Completed), "completed_with_issues", "", "changed_after_review", 1),
             Some(moved),
         ),
-        through(ended(row(29, "Add login", TaskStatus::Cancelled), "cancelled", "", "cancelled", 0), None),
+        through(ended(row(29, "Add login", TaskStatus::Cancelled), "cancelled", "", "cancelled_by_person", 0), None),
     ];
     let mut told = Vec::new();
     for account in &accounts {

@@ -1,61 +1,44 @@
 //! Sample store rows.
 
+use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_core::task::TaskType;
-use signoff_core::view::{QuestionRow, TaskRow, TaskState, TaskStatus};
-use signoff_term::inbox::ProjectSnapshot;
+use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_term::show::{self, TaskReport};
 
 pub fn row(id: u64, title: &str, status: TaskStatus) -> TaskRow {
     TaskRow {
-        id,
         run_id: Some(3),
-        title: title.to_owned(),
-        kind: TaskType::Implement,
-        status,
-        state: TaskState::Queued,
-        outcome: None,
-        final_verdict: None,
-        reason: None,
-        auto_review: true,
-        review_cycle: 0,
         max_review_cycles: Some(3),
         branch: Some(format!("signoff/task-{id}")),
-        approved_commit: None,
-        landed_commit: None,
-        run_commit: None,
         base: Some("c0ffee".to_owned()),
         worktree: Some(format!(".signoff/worktrees/{id}")),
-        phase: None,
         iteration: 1,
-        open_findings: 0,
         cost_usd: 0.36,
-        cost_is_estimated: false,
         input_tokens: 2_700,
         output_tokens: 240,
-        depends_on: Vec::new(),
-        continues: None,
-        tracker_id: None,
-        parent: None,
         added_at: "2026-01-29T09:59:00Z".to_owned(),
         started_at: Some("2026-01-29T10:00:00Z".to_owned()),
-        ended_at: None,
-        wait: None,
-        progress: None,
+        ..TaskRow::new(id, title, status)
     }
 }
 
 /// An ended task: outcome, final verdict, reason, cycles.
 pub fn ended(row: TaskRow, outcome: &str, verdict: &str, reason: &str, cycles: u32) -> TaskRow {
-    let some = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
-    let ended_at = some("2026-01-29T10:12:30Z");
+    let ended_at = Some("2026-01-29T10:12:30Z".to_owned());
     TaskRow {
-        outcome: some(outcome),
-        final_verdict: some(verdict),
-        reason: some(reason),
+        outcome: parsed(outcome, OutcomeKind::parse),
+        final_verdict: parsed(verdict, FinalVerdict::parse),
+        reason: parsed(reason, Reason::parse),
         review_cycle: cycles,
         ended_at,
         ..row
     }
+}
+
+/// The value of a word; none for an empty word.
+pub fn parsed<T>(word: &str, parse: fn(&str) -> Option<T>) -> Option<T> {
+    (!word.is_empty()).then(|| parse(word).unwrap_or_else(|| panic!("unknown word: {word}")))
 }
 
 pub fn question(id: &str, task: u64) -> QuestionRow {

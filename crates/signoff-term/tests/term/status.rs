@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::view::{QuestionRow, RateLimitWait, RunRow, TaskRow, TaskStatus};
-use signoff_term::inbox::{self, ProjectSnapshot};
+use signoff_core::machine::Reason;
+use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
+use signoff_core::view::{QuestionRow, RateLimitWait, RunRow, RunStatus, TaskRow, TaskStatus};
+use signoff_term::inbox;
 use signoff_term::status;
 
-use crate::rows::{all, ended, question, row};
+use crate::rows::{all, ended, parsed, question, row};
 
 /// All runs have a running process.
 fn told(tasks: &[TaskRow], questions: &[QuestionRow]) -> String {
@@ -76,8 +78,11 @@ fn nothing_yet() {
 
 #[test]
 fn a_paused_task_says_what_it_waits_for() {
-    let paused =
-        |reason: &str, wait| TaskRow { reason: Some(reason.to_owned()), wait, ..row(1, "Wait", TaskStatus::Paused) };
+    let paused = |reason: &str, wait| TaskRow {
+        reason: parsed(reason, Reason::parse),
+        wait,
+        ..row(1, "Wait", TaskStatus::Paused)
+    };
     let until = "2026-01-29T12:31:00Z".parse().unwrap();
     let wait = RateLimitWait {
         agent: "claude".to_owned(),
@@ -102,7 +107,7 @@ fn a_rate_limited_task_needs_no_person_while_a_process_waits() {
     let until = "2026-01-29T12:31:08Z".parse().unwrap();
     let wait = RateLimitWait { agent: "claude".to_owned(), until, overloaded: false, why: None, fallbacks: Vec::new() };
     let tasks = [TaskRow {
-        reason: Some("rate_limited".to_owned()),
+        reason: Some(Reason::RateLimited),
         wait: Some(wait),
         run_id: Some(7),
         ..row(1, "Wait", TaskStatus::Paused)
@@ -110,7 +115,7 @@ fn a_rate_limited_task_needs_no_person_while_a_process_waits() {
     let told = |driven: &[u64]| {
         let driven = driven.iter().copied().collect();
         let scene = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &driven };
-        format!("{}next: {}", inbox::text(&scene, &[], 30), inbox::next_command(&tasks[0], &scene))
+        format!("{}next: {}", inbox::text(&scene, &[], 30), NextStep::for_task(&tasks[0], &scene))
     };
     insta::assert_snapshot!(told(&[]), @"
     Needs attention:
@@ -296,7 +301,7 @@ pub fn run(id: u64, status: &str, stage: &str, (group, groups): (Option<u64>, u6
         id,
         preset: "loops".to_owned(),
         specification: Some("SPEC\x1b[31m.md".to_owned()),
-        status: status.to_owned(),
+        status: RunStatus::parse(status).expect(status),
         stage: stage.to_owned(),
         group,
         groups: Some(groups),

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry;
 
 use signoff_core::group::RunStage;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::Reason;
+use signoff_core::machine::{FinalVerdict, Reason};
 use signoff_core::view::{RunState, TaskRow, TaskStatus};
 use signoff_core::wire::RecordedFact;
 use signoff_engine::error::EngineError;
@@ -127,7 +127,7 @@ fn unlanded(project: &Project, target: &str) -> Result<Vec<LandUnit>, CliError> 
 
 /// The tasks whose branch moved on after the approval.
 fn changed_after_review(project: &Project) -> Result<Vec<String>, CliError> {
-    let is_changed = |row: &TaskRow| row.reason == Some(Reason::ChangedAfterReview.code());
+    let is_changed = |row: &TaskRow| row.reason == Some(Reason::ChangedAfterReview);
     Ok(project.read_only().tasks()?.into_iter().filter(is_changed).map(|row| row.id.to_string()).collect())
 }
 
@@ -251,7 +251,7 @@ impl LandingRun {
 }
 
 fn is_approved(row: &TaskRow) -> bool {
-    row.status == TaskStatus::Completed && row.final_verdict.as_deref() == Some("APPROVED")
+    row.status == TaskStatus::Completed && row.final_verdict == Some(FinalVerdict::Approved)
 }
 
 type UnitResult = (Vec<LandedTask>, CommandExit);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Event, LandingReport, Loop, Stage};
+use signoff_core::machine::{Event, FinalVerdict, LandingReport, Loop, Stage};
 use signoff_core::settings::LandingMethod;
 use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
@@ -223,7 +223,7 @@ pub fn lands_on_run(run_state: &RunState, loop_id: &LoopId) -> bool {
 /// Returns the approved commit of a task. Fails if it is not approved.
 pub fn approved(row: &TaskRow) -> Result<Commit, CliError> {
     match &row.approved_commit {
-        Some(commit) if row.final_verdict.as_deref() == Some("APPROVED") => Ok(Commit::new(commit.clone())),
+        Some(commit) if row.final_verdict == Some(FinalVerdict::Approved) => Ok(Commit::new(commit.clone())),
         Some(_) | None => Err(refused(row)),
     }
 }

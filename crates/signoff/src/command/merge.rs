@@ -2,7 +2,7 @@
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{RunId, TaskId};
-use signoff_core::machine::Stage;
+use signoff_core::machine::{FinalVerdict, Stage};
 use signoff_core::view::{LoopState, RunState, TaskStatus};
 use signoff_store::Store;
 use signoff_term::json::{LandedTask, MergeReport};
@@ -61,7 +61,7 @@ fn approve_in_users_name(
     console: &Console,
 ) -> Result<(), CliError> {
     let (row, _) = project.task_and_all(task)?;
-    if row.status == TaskStatus::Completed && row.final_verdict.as_deref() == Some("APPROVED") {
+    if row.status == TaskStatus::Completed && row.final_verdict == Some(FinalVerdict::Approved) {
         return Ok(());
     }
     let (run, loop_id) = project.loop_of(task)?;

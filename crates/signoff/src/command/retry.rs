@@ -2,6 +2,7 @@
 
 use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::Reason;
 use signoff_core::task::TaskType;
 use signoff_store::Store;
 
@@ -33,11 +34,11 @@ pub struct Args {
 /// Returns the loop to retry. Fails if there is nothing to retry.
 fn loop_to_retry(project: &ReadOnlyProject, task: TaskId) -> Result<(RunId, LoopId), CliError> {
     let row = project.task(task)?;
-    if row.kind == TaskType::Review && row.reason.as_deref() == Some("nothing_to_review") {
+    if row.kind == TaskType::Review && row.reason == Some(Reason::NothingToReview) {
         return Err(CliError::usage(format!("there is nothing to retry: task {task} has no change to review"))
             .hint(format!("commit to its branch, then `signoff review {task}`")));
     }
-    if row.kind == TaskType::Review && row.reason.as_deref() == Some("gate_failed") {
+    if row.kind == TaskType::Review && row.reason == Some(Reason::GateFailed) {
         return Err(CliError::usage(format!("there is nothing to retry: review {task} is done"))
             .hint(format!("`signoff improve {task}` improves what it found, `signoff review {task}` looks again")));
     }

@@ -2,7 +2,7 @@
 
 use signoff_core::ids::TaskId;
 use signoff_core::view::TaskRow;
-use signoff_term::inbox::ProjectSnapshot;
+use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_term::show::{TaskReport, text};
 
 use crate::console::Console;

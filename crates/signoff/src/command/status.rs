@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::RunId;
-use signoff_core::view::{QuestionRow, RunRow, TaskRow, TaskStatus};
+use signoff_core::view::inbox::ProjectSnapshot;
+use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_store::Store;
-use signoff_term::inbox::{self, ProjectSnapshot};
+use signoff_term::inbox;
 use signoff_term::json::StatusReport;
 use signoff_term::status;
 
@@ -84,7 +85,7 @@ pub fn attention(console: &Console) -> Result<CommandExit, CliError> {
 pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<BTreeSet<u64>, CliError> {
     let is_taken_up = |row: &&TaskRow| matches!(row.status, TaskStatus::InProgress | TaskStatus::Paused);
     let taken_up = tasks.iter().filter(is_taken_up).filter_map(|row| row.run_id);
-    let open = runs.iter().filter(|run| run.status == "running").map(|run| run.id);
+    let open = runs.iter().filter(|run| run.status == RunStatus::Running).map(|run| run.id);
     let mut driven = BTreeSet::new();
     for run in taken_up.chain(open).collect::<BTreeSet<u64>>() {
         if store.is_held(RunId(run))? {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use signoff_core::ids::{RunId, TaskId};
+use signoff_core::view::inbox::{self, NextStep, ProjectSnapshot};
 use signoff_core::view::{TaskRow, TaskState, TaskStatus};
 use signoff_engine::dispatcher::{DriveOptions, ready};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Lease, Store};
 use signoff_term::exit::InvocationSummary;
-use signoff_term::inbox::{self, ProjectSnapshot};
 use signoff_term::json::RunReport;
 use signoff_term::status::status_line;
 
@@ -186,8 +186,9 @@ fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
         | TaskStatus::Completed
         | TaskStatus::Failed
         | TaskStatus::Stuck
-        | TaskStatus::Blocked => failure
-            .hint(inbox::next_command(task, &ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() })),
+        | TaskStatus::Blocked => failure.hint(
+            NextStep::for_task(task, &ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() }).to_string(),
+        ),
     }
 }
 
@@ -227,7 +228,7 @@ fn decisions_text(waiting: &[&TaskRow], all: &[TaskRow]) -> String {
     let driven = BTreeSet::new();
     let scene = ProjectSnapshot { tasks: all, runs: &[], driven: &driven };
     let line = |row: &&TaskRow| {
-        format!("\n  task {} is not approved ({}): {}", row.id, status_line(row), inbox::next_command(row, &scene))
+        format!("\n  task {} is not approved ({}): {}", row.id, status_line(row), NextStep::for_task(row, &scene))
     };
     let named: String = waiting.iter().take(NAMED).map(line).collect();
     let more = waiting.len().saturating_sub(NAMED);

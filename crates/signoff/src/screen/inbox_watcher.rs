@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::ids::RunId;
 use signoff_core::view::TaskStatus;
+use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_store::Store;
-use signoff_term::inbox::ProjectSnapshot;
 use signoff_term::tui::InboxHints;
 
 use crate::error::CliError;

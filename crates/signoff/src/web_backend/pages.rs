@@ -5,13 +5,13 @@ use std::io;
 
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::settings::Settings;
+use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
 use signoff_core::view::{RunRow, TaskRow};
 use signoff_engine::process::AttemptDir;
 use signoff_engine::transcript;
 use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
 use signoff_serve::web::{Backend as _, ReportSubject};
 use signoff_store::Store;
-use signoff_term::inbox::{self, ProjectSnapshot};
 use signoff_term::show::{AttemptRow, TaskReport};
 
 use super::WebBackend;
@@ -43,7 +43,8 @@ impl TaskContext {
     }
 
     fn next(&self, task: &TaskRow) -> String {
-        inbox::next_command(task, &ProjectSnapshot { tasks: &self.tasks, runs: &self.runs, driven: &self.driven })
+        let snapshot = ProjectSnapshot { tasks: &self.tasks, runs: &self.runs, driven: &self.driven };
+        NextStep::for_task(task, &snapshot).to_string()
     }
 
     fn is_driven(&self, task: &TaskRow) -> bool {

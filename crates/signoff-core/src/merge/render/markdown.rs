@@ -5,7 +5,7 @@
 //! code.
 
 use super::plain_text::{one_line, visible};
-use super::{issues_heading, label, location, reason, related, severity, standing_action, title, verdict_word};
+use super::{issues_heading, label, location, reason, related, standing_action, title, verdict_word};
 use crate::merge::{MergeAction, MergedIssue, MergedReview, Overall, SeatResult};
 use crate::review::{Confidence, FailThreshold};
 
@@ -89,7 +89,7 @@ fn still_open(out: &mut String, merged: &MergedReview) {
     for finding in &merged.still_open {
         let place = location(finding.file.as_deref(), finding.line).map(|place| format!("{} - ", code(&place)));
         let (id, place) = (inline(finding.id.as_str()), place.unwrap_or_default());
-        let (label, text) = (severity(finding.severity), inline(&finding.description));
+        let (label, text) = (finding.severity.title(), inline(&finding.description));
         out.push_str(&format!("- [{label}] {place}{text} ({id})\n"));
     }
 }

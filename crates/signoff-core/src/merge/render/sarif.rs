@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{plain_text, reason};
 use crate::merge::{MergedIssue, MergedReview, Overall, SourcedNote};
-use crate::review::{Finding, Severity};
+use crate::review::Finding;
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
@@ -80,7 +80,7 @@ fn issue(issue: &MergedIssue) -> Value {
 
 /// The result of a finding: rule, level, message, location and fingerprint.
 pub fn finding_result(finding: &Finding) -> Map<String, Value> {
-    let mut result = result(rule(&finding.kind), level(finding.severity), &finding.description);
+    let mut result = result(rule(&finding.kind), finding.severity.sarif_level(), &finding.description);
     result.extend([locations(finding.file.as_deref(), finding.line)]);
     result.insert("partialFingerprints".into(), json!({ "signoff/v1": finding.id }));
     result
@@ -99,14 +99,6 @@ fn result(rule: &str, level: &str, description: &str) -> Map<String, Value> {
     let text = if description.trim().is_empty() { rule } else { description };
     let fields = [("ruleId", json!(rule)), ("level", json!(level)), ("message", json!({ "text": text }))];
     fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-fn level(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Critical => "error",
-        Severity::Important => "warning",
-        Severity::Minor => "note",
-    }
 }
 
 /// The location of a result. GitHub rejects a file in which a result has none.

@@ -43,7 +43,7 @@ impl Coverage<'_> {
         let row = self.rows.iter().find(|row| row.id == task.0);
         let accept = format!("`signoff merge {task} --force --reason TEXT` approves it in your name");
         let message = format!("{what} builds on task {task}, which is not approved");
-        if row.is_some_and(|row| row.reason == Some(Reason::EditedByPerson.code())) {
+        if row.is_some_and(|row| row.reason == Some(Reason::EditedByPerson)) {
             return EngineError::NotLanded {
                 message,
                 hint: format!("it was refused; `signoff improve {task} --review` goes on with it; {accept}"),

@@ -1,5 +1,6 @@
 //! A project in memory: tasks are added and worked, and a person decides.
 
+use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use std::ffi::OsString;
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -432,7 +433,7 @@ impl Story {
     }
 
     pub fn run_status(&self, run: u64) -> String {
-        self.store.run(RunId(run)).expect("a readable store").expect("a known run").status
+        self.store.run(RunId(run)).expect("a readable store").expect("a known run").status.as_str().to_owned()
     }
 
     pub fn questions(&self) -> Vec<QuestionRow> {
@@ -482,8 +483,8 @@ impl Story {
 }
 
 fn describe(row: &TaskRow) -> String {
-    let word = |word: Option<&String>| word.map_or_else(|| "-".to_owned(), Clone::clone);
-    let (outcome, verdict, reason) =
-        (word(row.outcome.as_ref()), word(row.final_verdict.as_ref()), word(row.reason.as_ref()));
+    let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
+    let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
+    let reason = row.reason.map_or("-", Reason::code);
     format!("{} {} {outcome} {verdict} {reason} {}", row.id, row.status.as_str(), row.review_cycle)
 }

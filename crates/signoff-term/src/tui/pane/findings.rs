@@ -2,6 +2,7 @@
 
 use ratatui::style::Style;
 use ratatui::text::Line;
+use signoff_core::ledger::FindingState;
 use signoff_core::merge::MergedReview;
 
 use super::reviews::place;
@@ -51,7 +52,7 @@ impl Findings {
         }
         let (width, height) = (canvas.width(), canvas.height());
         let at = self.position(report);
-        let open = report.ledger.iter().filter(|line| line.state == "open").count();
+        let open = report.ledger.iter().filter(|line| line.state == FindingState::Open).count();
         let mut lines = Vec::new();
         let mut chosen = 0..0;
         for (index, line) in report.ledger.iter().enumerate() {
@@ -79,13 +80,13 @@ impl Findings {
 fn finding_line(line: &LedgerLine, chosen: bool, theme: Theme, width: usize) -> Line<'static> {
     let finding = &line.finding;
     let base = if chosen { theme.bold() } else { Style::new() };
-    let state = pad(&line.state.replace('_', " "), 12);
-    let severity = pad(finding.severity, 9);
+    let state = pad(&line.state.words(), 12);
+    let severity = pad(finding.severity.as_str(), 9);
     let place = place(finding.file.as_deref(), finding.line);
     let room = width.saturating_sub(2 + columns(&state) + 1 + columns(&severity) + 1);
     Line::from(vec![
         span(if chosen { "> " } else { "  " }, base),
-        span(format!("{state} "), theme.verdict(line.state)),
+        span(format!("{state} "), theme.finding_state(line.state)),
         span(format!("{severity} "), theme.severity(finding.severity)),
         span(cut(&format!("{place}{}", finding.description), room), base),
     ])
@@ -107,7 +108,7 @@ fn details(line: &LedgerLine, report: &TaskReport, theme: Theme, width: usize) -
     }));
     texts.extend(line.decisions.iter().map(|one| {
         let why = if one.evidence.is_empty() { String::new() } else { format!(": {}", one.evidence) };
-        (format!("{} by {}{why}", one.state.replace('_', " "), one.by), theme.verdict(one.state))
+        (format!("{} by {}{why}", one.state.words(), one.by), theme.finding_state(one.state))
     }));
     let merged = report.cycles.last().map(|cycle| &cycle.merged);
     texts.extend(merged.into_iter().flat_map(|merged| related(merged, &finding.id)).map(|text| (text, theme.faint())));

@@ -7,10 +7,11 @@ use jiff::SignedDuration;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use signoff_core::ids::RunId;
+use signoff_core::machine::OutcomeKind;
 use signoff_core::machine::{Event, FinalVerdict};
+use signoff_core::view::inbox::ProjectSnapshot as Listed;
 use signoff_core::view::{Badge, TaskRow, TaskStatus};
 use signoff_core::wire::{Fact, LoopFact};
-use signoff_term::inbox::ProjectSnapshot as Listed;
 use signoff_term::tui::{InboxHints, Theme, TuiMode};
 
 use super::scene::{LARGE, SMALL, Scene, busy, judged, limited, queued, text};
@@ -29,8 +30,7 @@ fn standings(tasks: &[TaskRow], is_driven: bool) -> InboxHints {
 fn rows(story: &Story) -> Vec<TaskRow> {
     let row_of = |view: signoff_core::view::LoopRow| {
         let row = row(view.task?.0, &view.title, view.status);
-        let reason = view.reason.map(|reason| reason.code());
-        Some(TaskRow { outcome: view.outcome.map(str::to_owned), reason, ..row })
+        Some(TaskRow { outcome: view.outcome, reason: view.reason, ..row })
     };
     story.view.rows().into_iter().filter_map(row_of).collect()
 }
@@ -89,7 +89,7 @@ fn exhausted() -> Story {
     while !story.view.loop_state(&id(29)).is_some_and(|this| this.is_done()) {
         story = story.works().objects("general", &[missing]);
     }
-    assert_eq!(story.view.row(&id(29)).and_then(|row| row.outcome), Some("exhausted"));
+    assert_eq!(story.view.row(&id(29)).and_then(|row| row.outcome), Some(OutcomeKind::Exhausted));
     assert_eq!(story.view.row(&id(29)).map(|row| row.badge), Some(Badge::Done));
     story
 }
@@ -105,7 +105,8 @@ fn row_and_run_agree_about_an_ended_task() {
 #[test]
 fn a_task_continued_by_a_later_one_needs_no_person() {
     let mut scene = watched(exhausted());
-    let old = ended(row(29, "Add user authentication", TaskStatus::Completed), "exhausted", "EXHAUSTED", "", 3);
+    let old =
+        ended(row(29, "Add user authentication", TaskStatus::Completed), "exhausted", "MAX_CYCLES_REACHED", "", 3);
     let next = row(31, "Improve it", TaskStatus::Completed);
     let next = TaskRow { continues: Some(29), run_id: Some(4), ..ended(next, "approved", "APPROVED", "", 1) };
     scene.tui.set_inbox_hints(standings(std::slice::from_ref(&old), false));

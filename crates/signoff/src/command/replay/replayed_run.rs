@@ -1,7 +1,7 @@
 //! A replayed run: its log, and its state at the current point of the replay.
 
 use signoff_core::ids::TaskId;
-use signoff_core::view::{LoopRow, TaskRow, Transition};
+use signoff_core::view::Transition;
 use signoff_core::wire::RecordedFact;
 use signoff_store::Store;
 use signoff_term::show::{RunHistory, TaskReport};
@@ -42,30 +42,9 @@ impl ReplayedRun {
         let Some((loop_id, _)) = own else { return Ok(None) };
         let Some(row) = self.project.store.task(task)? else { return Ok(None) };
         let row = match state.row(loop_id) {
-            Some(then) => row_at(row, then),
+            Some(then) => row.with_progress(then),
             None => row,
         };
         Ok(Some(self.history.report(row, loop_id, Vec::new())))
-    }
-}
-
-/// Replaces the current state of a row by the state at that time.
-fn row_at(row: TaskRow, then: LoopRow) -> TaskRow {
-    TaskRow {
-        status: then.status,
-        outcome: then.outcome.map(str::to_owned),
-        final_verdict: then.final_verdict.map(|verdict| verdict.as_str().to_owned()),
-        reason: then.reason.map(|reason| reason.code()),
-        review_cycle: then.cycle,
-        phase: Some(then.phase),
-        iteration: then.iteration,
-        open_findings: u32::try_from(then.open_findings).unwrap_or(u32::MAX),
-        cost_usd: then.usage.cost_micro_usd as f64 / 1_000_000.0,
-        cost_is_estimated: then.usage.cost_is_estimated,
-        input_tokens: then.usage.input_tokens,
-        output_tokens: then.usage.output_tokens,
-        wait: then.wait,
-        progress: then.progress,
-        ..row
     }
 }

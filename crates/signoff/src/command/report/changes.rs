@@ -57,7 +57,7 @@ impl ChangeCounter {
 
 /// Whether the branch has moved since the approval.
 fn is_voided(row: &TaskRow) -> bool {
-    row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview.code())
+    row.approved_commit.is_some() && row.reason == Some(Reason::ChangedAfterReview)
 }
 
 /// Counts the changes up to the tip, with a note how much of it was reviewed.

@@ -8,6 +8,7 @@ use signoff_core::group::{RunPolicy, TaskSource};
 use signoff_core::policy::Count;
 use signoff_core::settings::TaskFlags;
 use signoff_core::task::TaskSpec;
+use signoff_core::view::inbox::TaskResult;
 use signoff_core::view::{RunState, TaskRow};
 use signoff_core::workflow::{GateKeys, Workflow};
 use signoff_engine::custom_prompts::PromptFile;
@@ -15,7 +16,6 @@ use signoff_engine::dispatcher::{DriveOptions, ready};
 use signoff_engine::tracker::{self, Tracker};
 use signoff_engine::{clock, start_run};
 use signoff_store::{Store, StoreError, StoredRun};
-use signoff_term::exit;
 use signoff_term::fit::count;
 use signoff_term::json::RunReport;
 use signoff_term::slots::SlotsReport;
@@ -232,7 +232,7 @@ impl<'a> SlotRun<'a> {
     ) -> Result<CommandExit, CliError> {
         let (jobs, no_ask, keep_going) = (self.jobs(), self.no_ask, self.args.slots.keep_going);
         let result = run_loop::run(self.project, RunRequest { jobs: Some(jobs), ..request }, console)?;
-        let failed = result.task_rows()?.0.iter().any(|row| exit::task_result(row) == exit::InvocationResult::Failed);
+        let failed = result.task_rows()?.0.iter().any(|row| TaskResult::for_task(row) == TaskResult::Failed);
         let left = if failed && !keep_going { left(&*result.store)? } else { 0 };
         if left > 0 {
             let tasks = count(left as u64, "task");

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::RunStage;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::view::inbox::{InboxTasks, ProjectSnapshot};
 use signoff_core::view::{RunState, TaskRow, Transition};
 use signoff_core::wire::RecordedFact;
 use signoff_engine::layout::DIRECTORY;
 use signoff_engine::transcript::TranscriptReader;
 use signoff_store::Store;
-use signoff_term::inbox::{InboxTasks, ProjectSnapshot};
 use signoff_term::tui::InboxHints;
 
 use crate::command::status::driven;

@@ -1,0 +1,268 @@
+//! What to do next about a task, with the commands to type.
+
+use std::fmt;
+
+use super::action::alternatives;
+use super::{Action, ProjectSnapshot, is_rate_limited};
+use crate::machine::{FinalVerdict, OutcomeKind, Reason};
+use crate::task::TaskType;
+use crate::view::{TaskRow, TaskStatus};
+
+/// What to do next about a task. `Display` is the text for a person.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NextStep {
+    Do(Action),
+    /// Look at it first, then do one of these.
+    LookThen {
+        look: Action,
+        then: Vec<Action>,
+    },
+    Choose(Vec<Action>),
+    /// A process will resume it when the rate limit ends.
+    GoesOnByItself {
+        task: u64,
+    },
+    /// It can be resumed when the rate limit ends.
+    AfterRateLimit {
+        task: u64,
+    },
+    RaiseBudget {
+        task: u64,
+    },
+    /// Other tasks of its group block it.
+    WaitsForGroup {
+        run: u64,
+    },
+    /// Tasks before it block it.
+    Unblock(Vec<Unblock>),
+    /// A review without a change to review.
+    AddWork {
+        task: u64,
+    },
+    /// It is approved and changes nothing.
+    NothingChanged,
+    Landed {
+        task: u64,
+    },
+    /// Another task of its run was refused.
+    TaskRefused {
+        task: u64,
+        run: u64,
+    },
+    FinalReviewFailed {
+        run: u64,
+    },
+    LandsWithRun {
+        task: u64,
+        run: u64,
+    },
+    AddAgain,
+}
+
+/// A task that blocks another one, and what resolves it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unblock {
+    Cancelled {
+        task: u64,
+        by: u64,
+    },
+    Blocked {
+        by: u64,
+    },
+    NothingToReview {
+        by: u64,
+    },
+    /// It ended like this; a refused task cannot be retried.
+    NotApproved {
+        by: u64,
+        how: &'static str,
+        is_refused: bool,
+    },
+}
+
+impl NextStep {
+    pub fn for_task(task: &TaskRow, snapshot: &ProjectSnapshot) -> Self {
+        let id = task.id;
+        if task.is_refused_by_person() {
+            return Self::Do(Action::Improve(id));
+        }
+        match task.status {
+            TaskStatus::Failed if task.kind == TaskType::Review && task.reason == Some(Reason::GateFailed) => {
+                Self::show_then(id, vec![Action::Improve(id)])
+            }
+            TaskStatus::Failed | TaskStatus::Stuck => Self::show_then(id, vec![Action::Retry(id)]),
+            TaskStatus::Paused if snapshot.resumes_by_itself(task) => Self::GoesOnByItself { task: id },
+            TaskStatus::Paused if is_rate_limited(task) => Self::AfterRateLimit { task: id },
+            TaskStatus::Paused => Self::RaiseBudget { task: id },
+            TaskStatus::Blocked => match snapshot.group_run_of(task) {
+                Some(run) => Self::WaitsForGroup { run: run.id },
+                None => Self::Unblock(unblocks(task, snapshot.tasks)),
+            },
+            TaskStatus::Pending => Self::Do(Action::Work(id)),
+            TaskStatus::InProgress if snapshot.is_interrupted(task) => Self::Do(resume(task, snapshot)),
+            TaskStatus::InProgress | TaskStatus::Waiting => Self::Do(Action::FollowLog(id)),
+            TaskStatus::Completed => Self::after_completion(task, snapshot),
+            TaskStatus::Cancelled => Self::AddAgain,
+        }
+    }
+
+    fn after_completion(task: &TaskRow, snapshot: &ProjectSnapshot) -> Self {
+        let id = task.id;
+        match task.outcome {
+            Some(OutcomeKind::Exhausted) if task.reason == Some(Reason::UnclearReview) => {
+                Self::show_then(id, vec![Action::Retry(id)])
+            }
+            Some(OutcomeKind::Exhausted) => Self::show_then(id, vec![Action::Improve(id), Action::Accept(id)]),
+            Some(OutcomeKind::Discussion) => Self::show_then(id, vec![Action::Retry(id), Action::Accept(id)]),
+            Some(OutcomeKind::NothingToReview) if task.kind == TaskType::Review => Self::AddWork { task: id },
+            Some(OutcomeKind::NothingToReview) => Self::unblock_run(id),
+            Some(_) if task.reason == Some(Reason::ChangedAfterReview) => {
+                Self::LookThen { look: Action::Diff(id), then: vec![Action::Review(id)] }
+            }
+            Some(OutcomeKind::CompletedWithIssues) => Self::show_then(id, vec![Action::Improve(id)]),
+            Some(OutcomeKind::Accepted) if task.is_approved_empty() => Self::NothingChanged,
+            Some(OutcomeKind::Approved | OutcomeKind::Accepted) => Self::after_approval(task, snapshot),
+            Some(OutcomeKind::Failed | OutcomeKind::Stuck | OutcomeKind::Cancelled | OutcomeKind::Rejected) | None => {
+                let merge = Action::GitMerge { branch: task.branch.clone() };
+                Self::LookThen { look: Action::Diff(id), then: vec![merge] }
+            }
+        }
+    }
+
+    fn after_approval(task: &TaskRow, snapshot: &ProjectSnapshot) -> Self {
+        let id = task.id;
+        if task.landed_commit.is_some() {
+            return Self::Landed { task: id };
+        }
+        match snapshot.group_run_of(task) {
+            Some(run) if snapshot.has_rejected_task(run) => Self::TaskRefused { task: id, run: run.id },
+            Some(run) if run.failed_as_a_whole() => Self::FinalReviewFailed { run: run.id },
+            Some(run) => Self::LandsWithRun { task: id, run: run.id },
+            None => Self::LookThen { look: Action::Diff(id), then: vec![Action::Merge(id)] },
+        }
+    }
+
+    /// What resolves a task that blocks its run.
+    pub fn unblock_run(task: u64) -> Self {
+        Self::Choose(vec![Action::Retry(task), Action::Accept(task), Action::Cancel(task)])
+    }
+
+    fn show_then(task: u64, then: Vec<Action>) -> Self {
+        Self::LookThen { look: Action::Show(task), then }
+    }
+
+    /// The same without looking at the task, for a person who just did.
+    #[must_use]
+    pub fn without_show(self) -> Self {
+        match self {
+            Self::LookThen { look: Action::Show(_), mut then } if then.len() == 1 => Self::Do(then.remove(0)),
+            Self::LookThen { look: Action::Show(_), then } => Self::Choose(then),
+            other => other,
+        }
+    }
+}
+
+impl fmt::Display for NextStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Do(action) => action.fmt(f),
+            Self::LookThen { look, then } => write!(f, "{look}, then {}", alternatives(then)),
+            Self::Choose(actions) => f.write_str(&alternatives(actions)),
+            Self::GoesOnByItself { task } => write!(f, "it goes on by itself; {}", Action::FollowLog(*task)),
+            Self::AfterRateLimit { task } => write!(f, "{} goes on when its agent may", Action::Work(*task)),
+            Self::RaiseBudget { task } => write!(f, "raise the budget, then {}", Action::Work(*task)),
+            Self::WaitsForGroup { run } => {
+                let resume = Action::ResumeRun(Some(*run));
+                write!(f, "its group waits for others: {}, then {resume}", Action::Status)
+            }
+            Self::Unblock(ways) if ways.is_empty() => f.write_str("it waits for another task; settle that one first"),
+            Self::Unblock(ways) => {
+                let ways: Vec<String> = ways.iter().map(Unblock::to_string).collect();
+                f.write_str(&ways.join("; "))
+            }
+            Self::AddWork { task } => {
+                let (review, cancel) = (Action::Review(*task), Action::Cancel(*task));
+                write!(f, "add work to its branch, then {review}; or {cancel}")
+            }
+            Self::NothingChanged => f.write_str("nothing: it changes nothing"),
+            Self::Landed { task } => write!(f, "nothing: it is in the default branch; {}", Action::Diff(*task)),
+            Self::TaskRefused { task, run } => {
+                write!(f, "{}; a task of run {run} was refused: {}", Action::Diff(*task), Action::Status)
+            }
+            Self::FinalReviewFailed { run } => {
+                let (retry, accept) = (Action::RetryRun(*run), Action::AcceptRun(*run));
+                write!(f, "the final review of its run failed: {retry}, or {accept}")
+            }
+            Self::LandsWithRun { task, run } => write!(f, "{}; it lands with run {run}", Action::Diff(*task)),
+            Self::AddAgain => f.write_str("signoff add adds it again"),
+        }
+    }
+}
+
+impl fmt::Display for Unblock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled { task, by } => {
+                let cancel = Action::Cancel(*task);
+                write!(f, "waits for #{by}, which was cancelled: {cancel}, and add it again without --depends-on {by}")
+            }
+            Self::Blocked { by } => write!(f, "waits for #{by}, which is blocked too"),
+            Self::NothingToReview { by } => {
+                let ways = alternatives(&[Action::Retry(*by), Action::Accept(*by)]);
+                write!(f, "waits for #{by} (nothing to review): {ways}")
+            }
+            Self::NotApproved { by, how, is_refused } => {
+                let retry = (!is_refused).then_some(Action::Retry(*by));
+                let ways: Vec<Action> = retry.into_iter().chain([Action::Accept(*by)]).collect();
+                write!(f, "waits for #{by} ({how}): {}", alternatives(&ways))
+            }
+        }
+    }
+}
+
+/// The action that resumes an interrupted task.
+fn resume(task: &TaskRow, snapshot: &ProjectSnapshot) -> Action {
+    match snapshot.interrupted_run_of(task) {
+        Some(run) => Action::ResumeRun(Some(run.id)),
+        None if task.is_plan_task() => Action::ResumeRun(None),
+        None => Action::Work(task.id),
+    }
+}
+
+/// The tasks that block this one.
+fn unblocks(task: &TaskRow, tasks: &[TaskRow]) -> Vec<Unblock> {
+    let of_run = |other: &TaskRow| task.is_plan_task() && other.is_plan_task() && other.run_id == task.run_id;
+    let before = |other: &&TaskRow| task.depends_on.contains(&other.id) || of_run(other);
+    tasks.iter().filter(before).filter_map(|other| unblock(other, task)).collect()
+}
+
+fn unblock(other: &TaskRow, task: &TaskRow) -> Option<Unblock> {
+    let by = other.id;
+    let not_approved = || Unblock::NotApproved {
+        by,
+        how: other.final_verdict.map_or(other.status.as_str(), FinalVerdict::as_str),
+        is_refused: other.is_refused_by_person(),
+    };
+    match other.status {
+        TaskStatus::Cancelled if !task.is_plan_task() => Some(Unblock::Cancelled { task: task.id, by }),
+        TaskStatus::Blocked if !task.is_plan_task() => Some(Unblock::Blocked { by }),
+        TaskStatus::Completed => match other.outcome? {
+            OutcomeKind::NothingToReview => Some(Unblock::NothingToReview { by }),
+            OutcomeKind::Exhausted | OutcomeKind::Discussion => Some(not_approved()),
+            OutcomeKind::Approved
+            | OutcomeKind::Accepted
+            | OutcomeKind::CompletedWithIssues
+            | OutcomeKind::Failed
+            | OutcomeKind::Stuck
+            | OutcomeKind::Cancelled
+            | OutcomeKind::Rejected => None,
+        },
+        TaskStatus::Failed | TaskStatus::Stuck => Some(not_approved()),
+        TaskStatus::Pending
+        | TaskStatus::InProgress
+        | TaskStatus::Waiting
+        | TaskStatus::Paused
+        | TaskStatus::Blocked
+        | TaskStatus::Cancelled => None,
+    }
+}
