@@ -20,7 +20,7 @@ use signoff_core::view::{RunState, Snapshot, TaskState, TaskStatus, Transition};
 use signoff_core::wire::{Fact, LoopFact, QUEUE, RunFact, TaskFact};
 
 use crate::record::{ReviewRecord, TableKey, TableRow, TaskAdded, TaskAssigned, TaskProgress};
-use loop_tracker::LoopTracker;
+use loop_tracker::{AskedQuestion, LoopTracker};
 
 /// The ids that a run's questions already have.
 pub(crate) type QuestionIds = BTreeMap<(LoopId, QuestionId), u64>;
@@ -147,7 +147,7 @@ impl Projector {
                             *last_question += 1;
                             *last_question
                         });
-                        track.add_question(self.run, loop_id, state, id, at);
+                        track.add_question(loop_id, state, AskedQuestion { run: self.run, id, at });
                     }
                 }
             }

@@ -42,6 +42,14 @@ struct LedgerReports {
     said: BTreeMap<FindingId, BTreeSet<(ReviewerName, FindingId)>>,
 }
 
+/// A new question: its run, its number over all runs, and when it was asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AskedQuestion {
+    pub run: RunId,
+    pub id: u64,
+    pub at: Timestamp,
+}
+
 impl LoopTracker {
     pub fn update_times(&mut self, at: Timestamp, state: &Loop) {
         if state.stage != Stage::Queued {
@@ -69,7 +77,9 @@ impl LoopTracker {
         state.open_question().filter(|number| self.questions.iter().all(|record| record.number != *number))
     }
 
-    pub fn add_question(&mut self, run: RunId, loop_id: &LoopId, state: &Loop, id: u64, at: Timestamp) {
+    /// Adds the open question of a loop.
+    pub fn add_question(&mut self, loop_id: &LoopId, state: &Loop, asked: AskedQuestion) {
+        let AskedQuestion { run, id, at } = asked;
         let view = QuestionView::for_loop(state, QuestionId(id), self.task);
         let (Some(number), Some(view)) = (state.open_question(), view) else { return };
         self.questions.push(QuestionRecord {
