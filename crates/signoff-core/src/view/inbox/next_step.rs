@@ -154,11 +154,8 @@ impl NextStep {
     /// The same without looking at the task, for a person who just did.
     #[must_use]
     pub fn without_show(self) -> Self {
-        match self {
-            Self::LookThen { look: Action::Show(_), mut then } if then.len() == 1 => Self::Do(then.remove(0)),
-            Self::LookThen { look: Action::Show(_), then } => Self::Choose(then),
-            other => other,
-        }
+        let Self::LookThen { look: Action::Show(_), mut then } = self else { return self };
+        if then.len() == 1 { Self::Do(then.remove(0)) } else { Self::Choose(then) }
     }
 }
 
