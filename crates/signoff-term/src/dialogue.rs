@@ -5,7 +5,7 @@
 mod key;
 mod question;
 
-pub use key::{DialogueKey, parse_keys};
+pub use key::DialogueKey;
 pub use question::DialogueQuestion;
 
 use signoff_core::ids::{LoopId, QuestionId, RunId};
