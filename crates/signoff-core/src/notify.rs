@@ -195,7 +195,7 @@ impl NotificationWatcher {
 
     /// The cap that pauses a loop with this usage of its own.
     fn cap(&self, own: Usage) -> Option<BindingCap> {
-        cap::nearest((own, &self.task_caps), (self.view.usage(), &self.run_caps))
+        cap::nearest(own, &self.task_caps, self.view.usage(), &self.run_caps)
     }
 
     fn run_moved(&self, blockers: &[LoopId], was_over: bool) -> Vec<NotificationTopic> {

@@ -44,7 +44,9 @@ impl Price {
 
 /// The built-in price for exactly this name.
 pub fn shipped(name: &str) -> Option<Price> {
-    shipped::PRICES.iter().find(|(known, ..)| *known == name).map(price)
+    let (_, input, cached, written, output) = *shipped::PRICES.iter().find(|(known, ..)| *known == name)?;
+    let micro = |dollars: f64| (dollars * 1e6).round() as u64;
+    Some(Price { input: micro(input), cached: micro(cached), written: micro(written), output: micro(output) })
 }
 
 /// The names with built-in prices.
@@ -68,11 +70,6 @@ fn matches_model(name: &str, model: &str) -> bool {
         before.is_none_or(|char| matches!(char, '/' | '.' | ':' | '~'))
             && behind.is_none_or(|char| matches!(char, '-' | ':' | '@' | '/' | '['))
     })
-}
-
-fn price(&(_, input, cached, written, output): &(&str, f64, f64, f64, f64)) -> Price {
-    let micro = |dollars: f64| (dollars * 1e6).round() as u64;
-    Price { input: micro(input), cached: micro(cached), written: micro(written), output: micro(output) }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 mod key;
 mod question;
 
-pub use key::{DialogueKey, parse_keys};
+pub use key::DialogueKey;
 pub use question::DialogueQuestion;
 
 use signoff_core::ids::{LoopId, QuestionId, RunId};
@@ -56,7 +56,7 @@ pub struct QuestionDialogue {
 
 impl QuestionDialogue {
     /// Updates the question of a loop; `None` if it has none.
-    pub fn update(&mut self, (run, loop_id): (RunId, &LoopId), question: Option<DialogueQuestion>) {
+    pub fn update(&mut self, run: RunId, loop_id: &LoopId, question: Option<DialogueQuestion>) {
         let shown = self.shown().map(DialogueQuestion::key);
         let own = |one: &DialogueQuestion| one.run == run && one.loop_id == *loop_id;
         let known = self.questions.iter().position(|(one, _)| own(one));

@@ -201,7 +201,7 @@ impl LineRenderer {
         }
         self.checkpoint.end_review(loop_id, &step);
         let round = self.rounds.entry(loop_id.clone()).or_default().apply(&step);
-        let lines = event_lines::lines(&step, round.as_ref(), &row, (!self.shutting_down, self.state.branch()));
+        let lines = event_lines::lines(&step, round.as_ref(), &row, !self.shutting_down, self.state.branch());
         if is_active(step.after) {
             self.active.insert(loop_id.clone());
         } else {

@@ -9,6 +9,7 @@ use signoff_core::settings::{AgentKind, Settings};
 use signoff_core::view::{RunState, TaskRow};
 use signoff_core::wire::RecordedFact;
 use signoff_engine::artifact;
+use signoff_engine::executor::AttemptKey;
 use signoff_engine::git::{BranchTips, Git};
 use signoff_engine::process::AttemptDir;
 use signoff_store::Store;
@@ -109,8 +110,8 @@ pub fn void_approval_note(project: &ReadOnlyProject, row: &TaskRow) -> Option<St
 }
 
 /// The directory of an attempt.
-pub fn attempt_dir(project: &ReadOnlyProject, (run, loop_id): (RunId, &LoopId), attempt: AttemptId) -> AttemptDir {
-    AttemptDir::new(project.layout().attempt(run, loop_id, attempt))
+pub fn attempt_dir(project: &ReadOnlyProject, attempt: &AttemptKey) -> AttemptDir {
+    AttemptDir::new(attempt.directory(&project.layout()))
 }
 
 /// Computes the state of a run from its log.

@@ -72,20 +72,20 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
     let (commits, store): (_, Arc<dyn Store>) = (project.store.clone(), project.store.clone());
     let jobs = request.jobs.unwrap_or(project.settings.jobs() as usize);
     let naming = naming(&*store, &request, jobs)?;
-    let ctx = engine_context_with(project, jobs, (request.subject, request.base))?;
+    let ctx = engine_context_with(project, jobs, request.subject, request.base)?;
     let (handle, may_ask) = (DispatcherHandle::default(), !console.no_ask && !request.drive.no_ask);
     let takes = request.drive.only.is_empty() && request.opened.iter().any(|(_, facts)| facts.iter().any(takes_tasks));
     // Install signal handlers before the screen takes the terminal, so that a signal restores it.
     let signals = termination_signals(&runtime)?;
-    let screen = open_screen(console, (ctx.repository.root(), takes), (&handle, may_ask));
+    let screen = open_screen(console, ctx.repository.root(), takes, &handle, may_ask);
     let requested = request.drive.only.clone();
     let drive = DriveOptions { attended: may_ask && screen.is_some(), ..request.drive };
     let presence = screen.as_ref().map(|screen| Presence::AtTerminal(screen.terminal()));
     let person = presence.unwrap_or_else(|| notifications::user_presence(console));
     let renderer = RunRenderer::new(console, naming, screen);
-    let place = (ctx.repository.root(), person);
+    let channels = notifications::channel_context(ctx.repository.root(), person);
     let delivery_log = notifications::delivery_log(&ctx.layout);
-    let mut renderer = NotifyingRenderer::new(renderer, &ctx.settings, place, delivery_log, store.clone());
+    let mut renderer = NotifyingRenderer::new(renderer, &ctx.settings, &channels, delivery_log, store.clone());
     renderer.resend_undelivered();
     let first_look = ctx.clone();
     // Warm the checkout state in the background: the check before each agent is fast if nothing changed.
@@ -116,14 +116,16 @@ pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<R
 /// Opens the screen on a terminal. It shows the queue if the run takes tasks from it.
 fn open_screen(
     console: &Console,
-    (root, takes): (&Path, bool),
-    (handle, attended): (&DispatcherHandle, bool),
+    root: &Path,
+    takes: bool,
+    handle: &DispatcherHandle,
+    attended: bool,
 ) -> Option<Screen> {
     // A command with other output on stdout prints its progress as lines on stderr.
     if console.progress == ProgressStream::Stderr {
         return None;
     }
-    Screen::open(console, (TuiMode::Driving, TerminationSignals::HandledElsewhere), root, |sender| {
+    Screen::open(console, TuiMode::Driving, TerminationSignals::HandledElsewhere, root, |sender| {
         let background = BackgroundWorker::new(root.to_owned(), &sender);
         let queue = Some(QueueWatcher::new(root.to_owned(), takes, sender.clone()));
         Box::new(WorkHandler { dispatcher: handle.clone(), attended, background, queue })
@@ -141,13 +143,14 @@ pub fn runtime() -> Result<Runtime, CliError> {
 
 /// Builds the engine context for work without a dispatcher.
 pub fn engine_context(project: Project) -> Result<Arc<EngineContext>, CliError> {
-    engine_context_with(project, 1, (None, None))
+    engine_context_with(project, 1, None, None)
 }
 
 fn engine_context_with(
     project: Project,
     jobs: usize,
-    (subject, base): (Option<TaskSpec>, Option<String>),
+    subject: Option<TaskSpec>,
+    base: Option<String>,
 ) -> Result<Arc<EngineContext>, CliError> {
     let program = host::program()?;
     let person = crate::settings::home().unwrap_or_default();

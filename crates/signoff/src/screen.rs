@@ -30,8 +30,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::view::{TaskRow, Transition};
+use signoff_engine::executor::AttemptKey;
 use signoff_engine::notify::TerminalWriter;
 use signoff_term::tui::{InboxHints, Theme, Tui, TuiData, TuiMode, TuiRequest};
 
@@ -54,9 +54,7 @@ enum ScreenMessage {
     /// New events, with a token that is dropped when the message is consumed.
     Transitions(Vec<Transition>, Arc<()>),
     AgentLine {
-        run: RunId,
-        loop_id: LoopId,
-        attempt: AttemptId,
+        attempt: AttemptKey,
         line: String,
         /// Dropped when the line is consumed, so that the sender can stop while the terminal is blocked.
         pending: Arc<()>,
@@ -113,10 +111,9 @@ impl ScreenSender {
     }
 
     /// A line of an agent's output. The screen drops its clone of `pending` when it has consumed the line.
-    pub fn agent_line(&self, (run, loop_id): (RunId, &LoopId), attempt: AttemptId, line: &str, pending: &Arc<()>) {
+    pub fn agent_line(&self, attempt: AttemptKey, line: &str, pending: &Arc<()>) {
         let line = line.chars().take(MAX_LINE).collect();
-        let (loop_id, pending) = (loop_id.clone(), pending.clone());
-        self.send(ScreenMessage::AgentLine { run, loop_id, attempt, line, pending });
+        self.send(ScreenMessage::AgentLine { attempt, line, pending: pending.clone() });
     }
 
     /// The queued tasks.
@@ -187,7 +184,8 @@ impl Screen {
     /// process group owns it.
     pub fn open(
         console: &Console,
-        (mode, ends): (TuiMode, TerminationSignals),
+        mode: TuiMode,
+        ends: TerminationSignals,
         root: &Path,
         handler: impl FnOnce(ScreenSender) -> Box<dyn RequestHandler>,
     ) -> Option<Self> {
@@ -199,7 +197,7 @@ impl Screen {
         let ink = if host::variable("NO_COLOR").is_some() { Theme::Plain } else { Theme::Color };
         let mut tui = Tui::new(mode, ink);
         tui.set_project(&root.file_name().unwrap_or_default().to_string_lossy());
-        let mut drawing = DrawingThread::new(tui, handler(sender.clone()), *console, (ends, signalled));
+        let mut drawing = DrawingThread::new(tui, handler(sender.clone()), *console, ends, signalled);
         drawing.begin().ok()?;
         let end_requested = Arc::new(AtomicBool::new(false));
         let requested = end_requested.clone();
@@ -249,6 +247,8 @@ impl Drop for Screen {
 
 #[cfg(test)]
 mod tests {
+    use signoff_core::ids::{AttemptId, LoopId, RunId};
+
     use super::*;
 
     /// A stopped terminal accepts nothing. The sender of agent lines sees that in the count and sends no more.
@@ -256,9 +256,9 @@ mod tests {
     fn a_line_is_pending_until_the_screen_takes_it() {
         let (tell, news) = mpsc::channel();
         let sender = ScreenSender(tell);
-        let pending = Arc::new(());
+        let (attempt, pending) = (AttemptKey::new(RunId(1), &LoopId::new("1"), AttemptId(1)), Arc::new(()));
         for line in ["Reading", "Writing"] {
-            sender.agent_line((RunId(1), &LoopId::new("1")), AttemptId(1), line, &pending);
+            sender.agent_line(attempt.clone(), line, &pending);
         }
         assert_eq!(Arc::strong_count(&pending), 3);
         news.try_iter().for_each(drop);

@@ -9,6 +9,7 @@ pub use line_output::LineOutput;
 use std::sync::Arc;
 
 use signoff_engine::dispatcher::{DispatcherNotice, Renderer};
+use signoff_engine::executor::AttemptKey;
 use signoff_term::json;
 use signoff_term::line::Naming;
 
@@ -73,7 +74,7 @@ fn forward(screen: &Screen, notice: &DispatcherNotice<'_>) {
         }
         DispatcherNotice::Resumed { .. } => {}
         DispatcherNotice::OutputLine { run, loop_id, attempt, line, backpressure: unheard } => {
-            sender.agent_line((*run, loop_id), *attempt, line, unheard);
+            sender.agent_line(AttemptKey::new(*run, loop_id, *attempt), line, unheard);
         }
         DispatcherNotice::Note(note) => sender.note(note),
         DispatcherNotice::Stopping => sender.ending(),

@@ -50,7 +50,7 @@ impl CapUsage {
 }
 
 /// The caps on cost, tokens and milliseconds.
-fn cap_usage((used, caps): (Usage, &Caps)) -> [CapUsage; 3] {
+fn cap_usage(used: Usage, caps: &Caps) -> [CapUsage; 3] {
     let used = Reservation::from(used);
     let minutes = caps.max_minutes.map(|minutes| minutes.saturating_mul(60_000));
     [
@@ -61,9 +61,9 @@ fn cap_usage((used, caps): (Usage, &Caps)) -> [CapUsage; 3] {
 }
 
 /// Picks the resource with the smallest remaining part. Its cap is the task's if no less remains of the run's.
-pub fn nearest(task: (Usage, &Caps), run: (Usage, &Caps)) -> Option<BindingCap> {
+pub fn nearest(task: Usage, task_caps: &Caps, run: Usage, run_caps: &Caps) -> Option<BindingCap> {
     let what = [CapReached::Cost, CapReached::Tokens, CapReached::Minutes];
-    let pairs = what.into_iter().zip(cap_usage(task).into_iter().zip(cap_usage(run)));
+    let pairs = what.into_iter().zip(cap_usage(task, task_caps).into_iter().zip(cap_usage(run, run_caps)));
     let parts = pairs.filter_map(|(what, (own, whole))| {
         let part = own.remaining_millionths().into_iter().chain(whole.remaining_millionths()).min()?;
         Some((part, what, own, whole))
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn the_cap_with_less_left_is_reported() {
         let of_task = |own: (u64, Caps), whole: (u64, Caps)| {
-            let nearest = nearest((spent(own.0), &own.1), (spent(whole.0), &whole.1));
+            let nearest = nearest(spent(own.0), &own.1, spent(whole.0), &whole.1);
             nearest.is_some_and(|cap| cap.owner == CapOwner::Task)
         };
         let (none, one, ten) = (Caps::default(), caps(Some(1), None), caps(Some(10), None));

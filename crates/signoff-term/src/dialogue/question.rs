@@ -36,7 +36,7 @@ impl DialogueQuestion {
         let (this, policy, row) = (state.loop_state(loop_id)?, state.policy(loop_id)?, state.row(loop_id)?);
         let Stage::Waiting { question, .. } = &this.stage else { return None };
         let asked = row.question.as_ref()?;
-        let meaning = |choice: &Choice| (*choice, meaning(*choice, &question.about, (this, policy)));
+        let meaning = |choice: &Choice| (*choice, meaning(*choice, &question.about, this, policy));
         Some(Self {
             run: state.run,
             loop_id: loop_id.clone(),
@@ -75,14 +75,14 @@ fn answer_command(row: &LoopRow, choices: &[Choice]) -> String {
 }
 
 /// The effect of a choice.
-fn meaning(choice: Choice, about: &QuestionTopic, (this, policy): (&Loop, &Policy)) -> String {
+fn meaning(choice: Choice, about: &QuestionTopic, this: &Loop, policy: &Policy) -> String {
     let text = match choice {
         Choice::Continue => "one more fix and review",
         Choice::Fix => "hand it to the fixer, then review again",
         Choice::Skip => "go on without a review; that is no approval",
         Choice::Retry => retry(about),
         Choice::Proceed => proceed(about),
-        Choice::Stop => stop(about, (this, policy)),
+        Choice::Stop => stop(about, this, policy),
         Choice::Restart => return restart(this, policy),
     };
     text.to_owned()
@@ -111,7 +111,7 @@ fn proceed(about: &QuestionTopic) -> &'static str {
     }
 }
 
-fn stop(about: &QuestionTopic, (this, policy): (&Loop, &Policy)) -> &'static str {
+fn stop(about: &QuestionTopic, this: &Loop, policy: &Policy) -> &'static str {
     let judge = policy.workflow.phases.get(this.at.phase).and_then(|phase| phase.policy());
     match (about, judge.map(|judge| judge.gate.exhausted_as)) {
         (QuestionTopic::Exhausted(_), Some(ExhaustedAs::Attention)) => "end it here: MAX_CYCLES_REACHED",

@@ -112,13 +112,14 @@ pub fn end(step: &LoopTransition, row: &LoopRow) -> Vec<ProgressLine> {
     let mut lines: Vec<_> = bound.into_iter().collect();
     let mark = row.state.mark();
     let subject = labels::subject(row);
-    let how = how(step.after, (&ending.outcome, ending.reason), row, step.policy);
+    let how = how(step.after, ending, row, step.policy);
     lines.push(ProgressLine::Own(format!("{mark} {subject} {how}")));
     lines.extend(row.task.and_then(|task| next_command(ending, task.0, step.policy)).map(ProgressLine::Below));
     lines
 }
 
-fn how(this: &Loop, (outcome, reason): (&Outcome, Option<Reason>), row: &LoopRow, policy: &Policy) -> String {
+fn how(this: &Loop, ending: &Ending, row: &LoopRow, policy: &Policy) -> String {
+    let Ending { outcome, reason, .. } = ending;
     let open = if outcome.is_approval() { labels::open_findings(row.open_findings as u64) } else { String::new() };
     let verdict = this.final_verdict().map_or("no verdict", FinalVerdict::as_str);
     let why = reason.map(|reason| format!(": {}", labels::reason_with_code(reason))).unwrap_or_default();

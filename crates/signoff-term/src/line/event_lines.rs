@@ -24,7 +24,8 @@ pub fn lines(
     step: &LoopTransition,
     round: Option<&GateRound>,
     row: &LoopRow,
-    (goes_on, branch): (bool, Option<String>),
+    goes_on: bool,
+    branch: Option<String>,
 ) -> Vec<ProgressLine> {
     let mut lines = match (round, step.event) {
         (Some(round), _) => review_lines(step, round),

@@ -27,7 +27,8 @@ fn position(this: &Loop, policy: &Policy) -> String {
         return format!("{phase}: ");
     }
     let several = has_several_judges(policy);
-    let counter = fix_of_slot(this, stage, policy).or_else(|| counter(this, stage, policy, several).map(counted));
+    let counter = || counter(this, stage, policy, several).map(|(n, m)| counted(n, m));
+    let counter = fix_of_slot(this, stage, policy).or_else(counter);
     let phase = policy.workflow.phases.get(this.at.phase);
     let name = phase.filter(|_| several).map(|phase| phase.name.clone());
     let item = phase.filter(|phase| phase.per_item && this.items > 1);
@@ -51,7 +52,7 @@ fn fix_of_slot(this: &Loop, stage: &Stage, policy: &Policy) -> Option<String> {
     Some(format!("fix {fix}{}", bound.unwrap_or_default()))
 }
 
-fn counted((n, m): (u32, Option<u32>)) -> String {
+fn counted(n: u32, m: Option<u32>) -> String {
     m.map_or_else(|| n.to_string(), |m| format!("{n}/{m}"))
 }
 
@@ -61,7 +62,7 @@ fn phase(this: &Loop, policy: &Policy) -> Option<String> {
     let place = PhaseProgress::for_loop(this, policy)?;
     let phase = policy.workflow.phases.get(this.at.phase)?;
     let again = counter(this, stage, policy, true).filter(|(n, _)| *n > 1);
-    let again = again.map(|again| format!(" {}", counted(again))).unwrap_or_default();
+    let again = again.map(|(n, m)| format!(" {}", counted(n, m))).unwrap_or_default();
     let item = phase.per_item && this.items > 1;
     let item = if item { format!(", item {}/{}", this.at.item + 1, this.items) } else { String::new() };
     let name = labels::phase(&phase.name);

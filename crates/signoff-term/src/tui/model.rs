@@ -81,7 +81,7 @@ impl TuiModel {
                 }
             }
             Fact::Loop(loop_id, fact) => {
-                run.apply(loop_id, fact, (event.at, lines));
+                run.apply(loop_id, fact, event.at, &lines);
                 let of = loop_id.checkpoint_target().map(|(of, _)| RowKey::new(event.run, &of));
                 self.stale.extend(of);
                 self.stale.insert(RowKey::new(event.run, loop_id));
@@ -133,7 +133,7 @@ impl TuiModel {
             let state = run.lines.state();
             let asks = state.loop_state(&key.loop_id).is_some_and(|this| matches!(this.stage, Stage::Waiting { .. }));
             let question = if asks { DialogueQuestion::from_state(state, &key.loop_id) } else { None };
-            dialogue.update((key.run, &key.loop_id), question);
+            dialogue.update(key.run, &key.loop_id, question);
             if key.loop_id.checkpoint_target().is_some() {
                 continue;
             }
@@ -210,9 +210,9 @@ impl TuiModel {
             let driven = self.is_driven(*id);
             let over = matches!(overview.stage, RunStage::Done(_));
             let until = if over || !driven { run.lines.state().last_at.unwrap_or(now) } else { now };
-            let ended = ended.remove(id).unwrap_or_default();
+            let (unsettled, settled) = ended.remove(id).unwrap_or_default();
             Some(TuiRunProgress {
-                tally: RunTally::new(&overview, ended, driven),
+                tally: RunTally::new(&overview, unsettled, settled, driven),
                 overview,
                 until,
                 is_running: !over && driven,
@@ -271,7 +271,7 @@ fn launch_text(launch: &signoff_core::wire::Launch) -> String {
 }
 
 impl RunModel {
-    fn apply(&mut self, loop_id: &LoopId, fact: &LoopFact, (at, lines): (Timestamp, Vec<String>)) {
+    fn apply(&mut self, loop_id: &LoopId, fact: &LoopFact, at: Timestamp, lines: &[String]) {
         let kept = self.loops.entry(loop_id.clone()).or_default();
         kept.last_event_at = Some(at);
         let time = at.strftime("%H:%M:%S");

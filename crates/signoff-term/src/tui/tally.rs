@@ -36,7 +36,7 @@ pub struct RunTally {
 }
 
 impl RunTally {
-    pub fn new(overview: &RunOverview, (unsettled, settled): (usize, usize), driven: bool) -> Self {
+    pub fn new(overview: &RunOverview, unsettled: usize, settled: usize, driven: bool) -> Self {
         let RunTaskCounts { stuck, done, .. } = overview.tasks;
         let stuck = stuck.saturating_sub(unsettled + settled);
         let tasks = RunTaskCounts { stuck, done: done + settled, ..overview.tasks };

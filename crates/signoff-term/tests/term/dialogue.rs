@@ -25,7 +25,7 @@ fn question(story: &Story) -> DialogueQuestion {
 fn asked(questions: impl IntoIterator<Item = DialogueQuestion>) -> QuestionDialogue {
     let mut dialogue = QuestionDialogue::default();
     for question in questions {
-        dialogue.update((question.run, &question.loop_id.clone()), Some(question));
+        dialogue.update(question.run, &question.loop_id.clone(), Some(question));
     }
     dialogue
 }
@@ -307,11 +307,11 @@ fn keys_choose_and_enter_answers() {
 fn a_replaced_question_clears_the_selected_choice() {
     let mut dialogue = asked([of(29, "Log in"), of(30, "Log out")]);
     dialogue.press(DialogueKey::Digit(3));
-    dialogue.update((RunId(3), &id(29)), None);
+    dialogue.update(RunId(3), &id(29), None);
     assert!(dialogue.lines(WIDE)[0].contains("Log out"));
     assert_eq!(dialogue.press(DialogueKey::Enter), None);
     dialogue.press(DialogueKey::Digit(3));
-    dialogue.update((RunId(3), &id(31)), Some(of(31, "Sign up")));
+    dialogue.update(RunId(3), &id(31), Some(of(31, "Sign up")));
     assert!(dialogue.press(DialogueKey::Enter).is_some(), "one that comes later changes nothing");
 }
 
@@ -321,10 +321,10 @@ fn answered_and_postponed_questions_are_not_asked_again() {
     for keys in [&[DialogueKey::Digit(1), DialogueKey::Enter][..], &[DialogueKey::Esc]] {
         let mut dialogue = asked([of(29, "Log in")]);
         keys.iter().for_each(|key| drop(dialogue.press(*key)));
-        dialogue.update((RunId(3), &id(29)), Some(of(29, "Log in")));
+        dialogue.update(RunId(3), &id(29), Some(of(29, "Log in")));
         assert!(!dialogue.is_open());
         let next = DialogueQuestion { id: QuestionId(2), ..of(29, "Log in") };
-        dialogue.update((RunId(3), &id(29)), Some(next));
+        dialogue.update(RunId(3), &id(29), Some(next));
         assert!(dialogue.is_open(), "the next question of the same loop");
     }
 }
@@ -333,7 +333,7 @@ fn answered_and_postponed_questions_are_not_asked_again() {
 fn a_closed_dialogue_asks_nothing() {
     let mut dialogue = asked([of(29, "Log in")]);
     dialogue.close();
-    dialogue.update((RunId(3), &id(30)), Some(of(30, "Log out")));
+    dialogue.update(RunId(3), &id(30), Some(of(30, "Log out")));
     assert_eq!((dialogue.is_open(), dialogue.press(DialogueKey::Esc)), (false, None));
 }
 

@@ -64,7 +64,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
         let ended: String = ended.iter().map(|line| format!("{line}\n")).collect();
         console.text(&format!("{} answered: {}\n{ended}", question.id, args.choice))?;
     }
-    if let Some(next) = if recorded { next_step(&project, (run, &loop_id), &ended)? } else { None } {
+    if let Some(next) = if recorded { next_step(&project, run, &loop_id, &ended)? } else { None } {
         console.note(&next);
     }
     Ok(CommandExit::Done)
@@ -74,7 +74,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 /// of the loop.
 pub fn next_step(
     project: &ReadOnlyProject,
-    (run, loop_id): (RunId, &LoopId),
+    run: RunId,
+    loop_id: &LoopId,
     ended: &[String],
 ) -> Result<Option<String>, CliError> {
     // The result of a loop of the run itself is applied when the run is resumed.

@@ -61,7 +61,8 @@ fn check_no_writer(
 pub fn edit(
     project: &ReadOnlyProject,
     task: TaskId,
-    (verdict, by): (&str, String),
+    verdict: &str,
+    by: String,
     reason: &str,
 ) -> Result<DecisionResult, CliError> {
     let (run, loop_id) = project.loop_of(task)?;
@@ -106,7 +107,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     match args.id {
         TaskOrRun::Task(task) => {
             let project = ReadOnlyProject::for_task(task)?;
-            edit(&project, task, (&args.verdict, host::user_name()), &args.reason)?.print_note(console);
+            edit(&project, task, &args.verdict, host::user_name(), &args.reason)?.print_note(console);
             super::print_task(&project, task, &format!("Task #{task} is {verdict} by {person}\n"), console)
         }
         TaskOrRun::Run(run) => {

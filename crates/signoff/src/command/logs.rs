@@ -6,6 +6,7 @@ use std::path::Path;
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::view::{RunState, TaskStatus};
+use signoff_engine::executor::AttemptKey;
 use signoff_store::Store;
 
 use self::log_file::{LogFile, LogHeading};
@@ -58,13 +59,13 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let (run, loop_id) = project.loop_of(args.task)?;
     let mut state = RunState::new(run);
     read_new_facts(&project, &mut state)?;
-    check_attempt(args, (&state, &loop_id))?;
+    check_attempt(args, &state, &loop_id)?;
     let mut shown: Vec<LogFile> = Vec::new();
     loop {
         // Read the status before the files, so that output written just before the end is still shown.
         let work = work_status(&project, args.task, run)?;
         read_new_facts(&project, &mut state)?;
-        for (heading, path) in log_files(&project, args, (&state, &loop_id)) {
+        for (heading, path) in log_files(&project, args, &state, &loop_id) {
             let known = shown.iter().position(|one| one.is_at(&path));
             let index = known.unwrap_or_else(|| {
                 shown.push(LogFile::new(heading, path));
@@ -99,7 +100,7 @@ fn read_new_facts(project: &ReadOnlyProject, state: &mut RunState) -> Result<(),
 }
 
 /// Fails if the requested attempt does not exist.
-fn check_attempt(args: &Args, (state, loop_id): (&RunState, &LoopId)) -> Result<(), CliError> {
+fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<(), CliError> {
     let Some(wanted) = args.attempt else { return Ok(()) };
     let made: Vec<u64> = state.attempts(loop_id).iter().map(|(attempt, ..)| attempt.0).collect();
     if made.contains(&wanted) {
@@ -118,12 +119,13 @@ fn check_attempt(args: &Args, (state, loop_id): (&RunState, &LoopId)) -> Result<
 fn log_files(
     project: &ReadOnlyProject,
     args: &Args,
-    (state, loop_id): (&RunState, &LoopId),
+    state: &RunState,
+    loop_id: &LoopId,
 ) -> Vec<(LogHeading, std::path::PathBuf)> {
     let is_requested = |number: u64| args.attempt.is_none_or(|one| one == number);
     let mut found = Vec::new();
     for (attempt, launch, _) in state.attempts(loop_id).into_iter().filter(|(one, ..)| is_requested(one.0)) {
-        let dir = queries::attempt_dir(project, (state.run, loop_id), attempt);
+        let dir = queries::attempt_dir(project, &AttemptKey::new(state.run, loop_id, attempt));
         let files = if args.prompts {
             vec![("prompt", dir.prompt())]
         } else {

@@ -57,7 +57,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let pacing = ReplayClock::new(args.speed);
     let (tell, inputs) = mpsc::channel();
     let screen =
-        Screen::open(console, (TuiMode::Replaying, TerminationSignals::HandledByScreen), &project.root, |sender| {
+        Screen::open(console, TuiMode::Replaying, TerminationSignals::HandledByScreen, &project.root, |sender| {
             Box::new(ReplayHandler { background: BackgroundWorker::new(project.root.clone(), &sender), inputs: tell })
         });
     match screen {

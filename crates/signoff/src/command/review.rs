@@ -132,7 +132,7 @@ fn revoke_approvals(task: TaskId, run: RunId, worked: &LoopState, console: &Cons
         let (id, by) = (row.id, format!("the review of run {run}"));
         let reason = format!("it refuses the approved commit:\n{}", findings(worked));
         let verdict = FinalVerdict::ChangesRequested.as_str();
-        edit::edit(&project, TaskId(id), (verdict, by), &reason)?.print_note(console);
+        edit::edit(&project, TaskId(id), verdict, by, &reason)?.print_note(console);
         console.note(&format!(
             "Task #{id} is no longer approved; signoff improve {id} --review fixes what this review found"
         ));

@@ -49,7 +49,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let root = project::root()?;
     let mut feed = Feed::new(root.clone(), args.run)?;
     let (tell, left) = mpsc::channel();
-    let screen = Screen::open(console, (TuiMode::Watching, TerminationSignals::HandledByScreen), &root, |sender| {
+    let screen = Screen::open(console, TuiMode::Watching, TerminationSignals::HandledByScreen, &root, |sender| {
         Box::new(WatchHandler { background: BackgroundWorker::new(root.clone(), &sender), left: tell })
     });
     match screen {

@@ -35,18 +35,17 @@ pub struct NotifyingRenderer<R> {
 }
 
 impl<R: Renderer> NotifyingRenderer<R> {
-    /// `root` is the root of the repository.
     pub fn new(
         shown: R,
         settings: &Settings,
-        (root, person): (&Path, Presence),
+        channels: &ChannelContext,
         receipts: DeliveryLog,
         store: Arc<dyn Store>,
     ) -> Self {
-        let notifier = Notifier::start(settings, &channel_context(root, person), receipts);
+        let notifier = Notifier::start(settings, channels, receipts);
         let limits = settings.limits();
         let (watches, caps) = (BTreeMap::new(), (limits.task, limits.run));
-        Self { inner: shown, notifier, watches, caps, store, project: project(root) }
+        Self { inner: shown, notifier, watches, caps, store, project: project(&channels.directory) }
     }
 
     /// Waits a short time for pending notifications and returns the inner renderer.
@@ -161,9 +160,9 @@ impl Renderer for NoteRenderer<'_> {
 pub fn resend_undelivered(project: &Project, console: &Console) {
     let receipts = delivery_log(&project.layout);
     if !receipts.runs_with_undelivered().is_empty() {
-        let place = (project.repository.root(), user_presence(console));
+        let channels = channel_context(project.repository.root(), user_presence(console));
         let store = project.store.clone();
-        let telling = NotifyingRenderer::new(NoteRenderer(console), &project.settings, place, receipts, store);
+        let telling = NotifyingRenderer::new(NoteRenderer(console), &project.settings, &channels, receipts, store);
         telling.resend_undelivered();
         telling.finish();
     }

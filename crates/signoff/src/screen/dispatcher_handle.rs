@@ -39,14 +39,14 @@ impl DispatcherHandle {
     }
 
     /// Sends an answer, as `signoff answer` does.
-    pub fn answer(&self, (run, loop_id): (RunId, LoopId), question: QuestionId, choice: Choice) {
+    pub fn answer(&self, run: RunId, loop_id: LoopId, question: QuestionId, choice: Choice) {
         let (question, choice) = (Some(question), choice.as_str().to_owned());
         let command = LoopCommand::Answer { question, choice, by: host::user_name() };
         self.send(DispatcherInput::Decided { run, loop_id, command });
     }
 
     /// Leaves a question open and stops waiting for its answer.
-    pub fn later(&self, (run, loop_id): (RunId, LoopId), question: QuestionId) {
+    pub fn later(&self, run: RunId, loop_id: LoopId, question: QuestionId) {
         self.send(DispatcherInput::QuestionDeferred { run, loop_id, question });
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::{SignedDuration, Timestamp};
 use rustix::process::{Signal, getpgrp, getpid, kill_process, kill_process_group};
+use signoff_engine::executor::AttemptKey;
 use signoff_term::tui::{Tui, TuiRequest};
 
 use super::key_parser::TerminalInput;
@@ -59,7 +60,8 @@ impl DrawingThread {
         tui: Tui,
         handler: Box<dyn RequestHandler>,
         console: Console,
-        (ends, signals): (TerminationSignals, Receiver<TerminalSignal>),
+        ends: TerminationSignals,
+        signals: Receiver<TerminalSignal>,
     ) -> Self {
         Self {
             tui,
@@ -224,7 +226,7 @@ impl DrawingThread {
             ScreenMessage::Transitions(transitions, _pending) => {
                 transitions.iter().for_each(|transition| self.tui.apply(transition));
             }
-            ScreenMessage::AgentLine { run, loop_id, attempt, line, pending: _heard } => {
+            ScreenMessage::AgentLine { attempt: AttemptKey { run, loop_id, attempt }, line, pending: _pending } => {
                 self.tui.add_live_line(run, &loop_id, attempt, &line);
             }
             ScreenMessage::Queue(tasks) => self.tui.set_queue(tasks),

@@ -22,7 +22,7 @@ impl QueueWatcher {
     pub fn new(root: PathBuf, takes: bool, sender: ScreenSender) -> Self {
         let (kept, over) = mpsc::channel();
         // Errors are ignored here; the dispatcher reports them.
-        std::thread::spawn(move || run(&root, (takes, &over), &sender).ok());
+        std::thread::spawn(move || run(&root, takes, &over, &sender).ok());
         Self(kept)
     }
 }
@@ -38,7 +38,7 @@ pub fn is_queued(row: &TaskRow) -> bool {
     row.run_id.is_none() && row.status == TaskStatus::Pending
 }
 
-fn run(root: &Path, (takes, over): (bool, &Receiver<()>), sender: &ScreenSender) -> Result<(), CliError> {
+fn run(root: &Path, takes: bool, over: &Receiver<()>, sender: &ScreenSender) -> Result<(), CliError> {
     let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
     let (mut version, mut sent, mut inbox) = (None, None, InboxWatcher::default());
     loop {

@@ -40,12 +40,14 @@ pub fn listen(ends: TerminationSignals, tell: impl Fn(TerminalSignal) -> bool + 
         TerminationSignals::HandledElsewhere => Vec::new(),
     };
     drop(_inside);
-    std::thread::spawn(move || runtime.block_on(forward((stop, [go_on, size]), ends, tell)));
+    std::thread::spawn(move || runtime.block_on(forward(stop, go_on, size, ends, tell)));
     Ok(())
 }
 
 async fn forward(
-    (mut stop, [mut go_on, mut size]): (Signals, [Signals; 2]),
+    mut stop: Signals,
+    mut go_on: Signals,
+    mut size: Signals,
     mut ends: Vec<Signals>,
     tell: impl Fn(TerminalSignal) -> bool,
 ) {

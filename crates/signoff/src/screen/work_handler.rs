@@ -20,12 +20,12 @@ impl RequestHandler for WorkHandler {
     fn handle(&mut self, request: TuiRequest) {
         match request {
             TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
-                self.dispatcher.answer((run, loop_id), question, choice);
+                self.dispatcher.answer(run, loop_id, question, choice);
             }
             TuiRequest::QuestionDecided(QuestionDecision::Later { run, loop_id, question, answer_command: how }) => {
                 // Printed when the screen closes.
                 write_stderr(&format!("Left for later: {how}\n"));
-                self.dispatcher.later((run, loop_id), question);
+                self.dispatcher.later(run, loop_id, question);
             }
             TuiRequest::Interrupt => self.dispatcher.interrupt(),
             TuiRequest::Quit | TuiRequest::Decide(..) | TuiRequest::Load(_) | TuiRequest::Replay(_) => {

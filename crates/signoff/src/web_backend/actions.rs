@@ -50,7 +50,7 @@ fn answered(question: &str, choice: &str) -> Result<ActionOutcome, CliError> {
         DecisionResult::HandedOver => None,
         DecisionResult::Recorded { note } => {
             let ended = line::ending_lines(&queries::run_state(&project, place.run)?, &place.loop_id);
-            let next = answer::next_step(&project, (place.run, &place.loop_id), &ended)?;
+            let next = answer::next_step(&project, place.run, &place.loop_id, &ended)?;
             joined(note.iter().cloned().chain(next))
         }
     };
@@ -78,7 +78,7 @@ fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome, CliE
 }
 
 fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> Result<ActionOutcome, CliError> {
-    let result = edit::edit(project, TaskId(task), (verdict, host::user_name()), reason)?;
+    let result = edit::edit(project, TaskId(task), verdict, host::user_name(), reason)?;
     let message = format!("Task #{task} is {} by {}", verdict.to_ascii_uppercase(), host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))
 }

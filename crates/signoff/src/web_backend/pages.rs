@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::ids::{AttemptId, RunId, TaskId};
 use signoff_core::settings::Settings;
 use signoff_core::view::inbox::{NextStep, ProjectSnapshot};
 use signoff_core::view::{RunRow, TaskRow};
+use signoff_engine::executor::AttemptKey;
 use signoff_engine::process::AttemptDir;
 use signoff_engine::transcript;
 use signoff_serve::page::{Home, ReportHead, RunPage, TaskPage, TranscriptPage, TranscriptTail};
@@ -110,11 +111,15 @@ impl WebBackend {
         project: &ReadOnlyProject,
         report: &TaskReport,
     ) -> Result<Vec<TranscriptTail>, CliError> {
-        let Some(place) = project.store.loop_for_task(TaskId(report.task.id))? else { return Ok(Vec::new()) };
+        let Some((run, loop_id)) = project.store.loop_for_task(TaskId(report.task.id))? else { return Ok(Vec::new()) };
         let settings = settings::load(Some(&project.root)).ok();
         let mut last: Vec<&AttemptRow> = report.attempts.iter().rev().take(EXCERPTS).collect();
         last.reverse();
-        let read = |attempt| read_transcript(project, &place, attempt, (settings.as_ref(), EXCERPT_BYTES)).ok();
+        let read = |attempt: &AttemptRow| {
+            let number = attempt.id.trim_start_matches('a').parse().ok()?;
+            let dir = queries::attempt_dir(project, &AttemptKey::new(run, &loop_id, AttemptId(number)));
+            read_transcript(&dir, attempt, settings.as_ref(), EXCERPT_BYTES).ok()
+        };
         Ok(last.into_iter().filter_map(read).collect())
     }
 
@@ -128,9 +133,10 @@ impl WebBackend {
                 .hint(format!("`signoff show {task}` lists them"))
         };
         let known = known.ok_or_else(none)?.clone();
-        let place = read_only.loop_of(TaskId(task))?;
+        let (run, loop_id) = read_only.loop_of(TaskId(task))?;
+        let dir = queries::attempt_dir(&read_only, &AttemptKey { run, loop_id, attempt: AttemptId(attempt) });
         let settings = settings::load(Some(&read_only.root)).ok();
-        let transcript = read_transcript(&read_only, &place, &known, (settings.as_ref(), TAIL))
+        let transcript = read_transcript(&dir, &known, settings.as_ref(), TAIL)
             .map_err(|error| CliError::failed(format!("the transcript cannot be read: {error}")))?;
         let (project, title) = (self.project(), report.task.title);
         Ok(TranscriptPage { project, task, title, attempt: known, transcript })
@@ -148,15 +154,13 @@ impl WebBackend {
 
 /// Reads the last `bytes` of an attempt's transcript.
 fn read_transcript(
-    project: &ReadOnlyProject,
-    (run, loop_id): &(RunId, LoopId),
+    dir: &AttemptDir,
     attempt: &AttemptRow,
-    (settings, bytes): (Option<&Settings>, u64),
+    settings: Option<&Settings>,
+    bytes: u64,
 ) -> io::Result<TranscriptTail> {
-    let number = attempt.id.trim_start_matches('a').parse().map_err(io::Error::other)?;
-    let dir = queries::attempt_dir(project, (*run, loop_id), AttemptId(number));
     let kind = settings.and_then(|settings| settings.agent(&attempt.agent)).map(|agent| agent.kind);
-    let mut transcript = transcript::TranscriptReader::tail(&dir, kind, bytes);
+    let mut transcript = transcript::TranscriptReader::tail(dir, kind, bytes);
     let mut tail = String::new();
     loop {
         let more = transcript.read_more()?;
@@ -166,7 +170,7 @@ fn read_transcript(
         more.iter().for_each(|line| tail.extend([line, "\n"]));
     }
     transcript.finish().iter().for_each(|line| tail.extend([line, "\n"]));
-    Ok(TranscriptTail { attempt: attempt.id.clone(), tail, left_out: length(&dir).saturating_sub(bytes) })
+    Ok(TranscriptTail { attempt: attempt.id.clone(), tail, left_out: length(dir).saturating_sub(bytes) })
 }
 
 fn length(dir: &AttemptDir) -> u64 {

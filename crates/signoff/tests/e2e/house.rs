@@ -104,6 +104,17 @@ fn the_map_is_short_and_names_files_that_exist() {
     }
 }
 
+#[test]
+fn the_recipes_name_files_that_exist() {
+    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    // Upper-case words such as `NAME` stand for a name that the reader chooses.
+    let is_placeholder = |part: &str| part.starts_with(|letter: char| letter.is_ascii_uppercase());
+    let paths = text.split('`').filter(|text| text.starts_with("crates/") && !text.split('/').any(is_placeholder));
+    for path in paths {
+        assert!(root().join(path).exists(), "CONTRIBUTING.md names `{path}`, which does not exist");
+    }
+}
+
 /// Words that hide the subject of a sentence.
 const RIDDLES: [&str; 6] = ["whoever", "somebody", "nobody", "told", "heard", "wish"];
 

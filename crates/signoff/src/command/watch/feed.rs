@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use signoff_core::group::RunStage;
-use signoff_core::ids::{AttemptId, LoopId, RunId};
+use signoff_core::ids::RunId;
 use signoff_core::view::inbox::{InboxTasks, ProjectSnapshot};
 use signoff_core::view::{RunState, TaskRow, Transition};
 use signoff_core::wire::RecordedFact;
+use signoff_engine::executor::AttemptKey;
 use signoff_engine::layout::DIRECTORY;
 use signoff_engine::transcript::TranscriptReader;
 use signoff_store::Store;
@@ -29,9 +30,6 @@ const OUTPUT_INTERVAL: SignedDuration = SignedDuration::from_millis(300);
 
 /// Number of bytes at the end of a transcript that are searched for its last line.
 const TAIL: u64 = 16 * 1024;
-
-/// Identifies an attempt.
-type AttemptKey = (RunId, LoopId, AttemptId);
 
 /// Polls the store and the transcripts for changes by other processes.
 pub struct Feed {
@@ -58,7 +56,7 @@ struct WatchedStore {
 }
 
 impl WatchedStore {
-    fn new((project, same): (ReadOnlyProject, Option<StoreId>), run: Option<RunId>) -> Result<Self, CliError> {
+    fn new(project: ReadOnlyProject, same: Option<StoreId>, run: Option<RunId>) -> Result<Self, CliError> {
         let before = match run {
             // A replaced store may not have a run with this number.
             Some(run) if project.store.runs()?.iter().any(|row| row.id == run) => project.store.log(run)?,
@@ -95,7 +93,7 @@ impl Feed {
             && same.is_some()
             && let Some(project) = ReadOnlyProject::open_at(self.root.clone())?
         {
-            self.open = Some(WatchedStore::new((project, same), self.run)?);
+            self.open = Some(WatchedStore::new(project, same, self.run)?);
         }
         Ok(())
     }
@@ -174,11 +172,10 @@ impl Feed {
         let at_work = running_attempts(&open.states);
         self.transcripts.retain(|speaker, _| at_work.contains(speaker));
         for speaker in at_work {
-            let (run, loop_id, attempt) = &speaker;
             let transcript = self.transcripts.entry(speaker.clone()).or_insert_with(|| {
-                let dir = queries::attempt_dir(&open.project, (*run, loop_id), *attempt);
-                let state = open.states.get(run);
-                let kind = state.and_then(|state| open.kinds.kind(state, loop_id, *attempt));
+                let dir = queries::attempt_dir(&open.project, &speaker);
+                let state = open.states.get(&speaker.run);
+                let kind = state.and_then(|state| open.kinds.kind(state, &speaker.loop_id, speaker.attempt));
                 TranscriptReader::tail(&dir, kind, TAIL)
             });
             // If an agent writes faster than this polls, skip to the end.
@@ -186,7 +183,7 @@ impl Feed {
             // A file that cannot be read may be written later.
             let lines = transcript.read_more().unwrap_or_default();
             if let Some(line) = lines.iter().rev().find(|line| !line.trim().is_empty()) {
-                sender.agent_line((*run, loop_id), *attempt, line, &Arc::default());
+                sender.agent_line(speaker, line, &Arc::default());
             }
         }
     }
@@ -206,7 +203,7 @@ fn running_attempts(states: &BTreeMap<RunId, RunState>) -> Vec<AttemptKey> {
     for (run, state) in states.iter().filter(|(_, state)| !matches!(state.stage(), RunStage::Done(_))) {
         for loop_id in state.loop_ids() {
             let attempts = queries::running_attempts(state, loop_id);
-            found.extend(attempts.into_iter().map(|attempt| (*run, loop_id.clone(), attempt)));
+            found.extend(attempts.into_iter().map(|attempt| AttemptKey::new(*run, loop_id, attempt)));
         }
     }
     found

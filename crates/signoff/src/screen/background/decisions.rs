@@ -51,7 +51,7 @@ fn record(root: &Path, decision: UserDecision) -> Result<Option<String>, CliErro
         UserDecision::Task(task, TaskDecision::Cancel) => Some(cancelled(task, cancel::cancel(&project, task)?)),
         UserDecision::Task(task, TaskDecision::Edit { verdict, reason }) => {
             let word = verdict.as_str();
-            let result = edit::edit(&project, task, (word, host::user_name()), &reason)?;
+            let result = edit::edit(&project, task, word, host::user_name(), &reason)?;
             let note = result.note().map(|note| format!("; {note}")).unwrap_or_default();
             Some(format!("Task #{task} is {word} by {}{note}", host::user_name()))
         }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
+use signoff_core::ids::TaskId;
+use signoff_engine::executor::AttemptKey;
 use signoff_engine::git::Repository;
 use signoff_engine::transcript::TranscriptReader;
 use signoff_term::tui::{DataRequest, TuiData};
@@ -24,7 +25,7 @@ const MAX_SHOWN: u64 = 1 << 20;
 
 /// A transcript that is being followed.
 struct FollowedTranscript {
-    attempt: (RunId, LoopId, AttemptId),
+    attempt: AttemptKey,
     transcript: TranscriptReader,
     /// The attempt has ended.
     ended: bool,
@@ -89,7 +90,7 @@ fn handle(
             diff?;
         }
         DataRequest::Transcript { run, loop_id, attempt } => {
-            *followed = Some(follow(&project, (run, loop_id, attempt))?);
+            *followed = Some(follow(&project, AttemptKey { run, loop_id, attempt })?);
         }
     }
     Ok(())
@@ -101,14 +102,13 @@ fn diff(project: &ReadOnlyProject, task: TaskId) -> Result<TuiData, CliError> {
     Ok(TuiData::Diff { task, patch: diff.patch, stat: diff.stat })
 }
 
-fn follow(project: &ReadOnlyProject, of: (RunId, LoopId, AttemptId)) -> Result<FollowedTranscript, CliError> {
-    let (run, loop_id, attempt) = &of;
+fn follow(project: &ReadOnlyProject, attempt: AttemptKey) -> Result<FollowedTranscript, CliError> {
     let kinds = queries::AgentKinds::load(project);
-    let view = queries::run_state(project, *run)?;
-    let over = !queries::running_attempts(&view, loop_id).contains(attempt);
-    let dir = queries::attempt_dir(project, (*run, loop_id), *attempt);
-    let transcript = TranscriptReader::tail(&dir, kinds.kind(&view, loop_id, *attempt), MAX_SHOWN);
-    Ok(FollowedTranscript { attempt: of, transcript, ended: over, pending: Arc::default() })
+    let view = queries::run_state(project, attempt.run)?;
+    let over = !queries::running_attempts(&view, &attempt.loop_id).contains(&attempt.attempt);
+    let dir = queries::attempt_dir(project, &attempt);
+    let transcript = TranscriptReader::tail(&dir, kinds.kind(&view, &attempt.loop_id, attempt.attempt), MAX_SHOWN);
+    Ok(FollowedTranscript { attempt, transcript, ended: over, pending: Arc::default() })
 }
 
 /// Sends the next part if the previous one was consumed. Returns false at the end of the transcript.
@@ -124,7 +124,7 @@ fn send_more(followed: &mut FollowedTranscript, sender: &ScreenSender) -> bool {
         lines = followed.transcript.finish();
     }
     if !lines.is_empty() {
-        let (run, loop_id, attempt) = followed.attempt.clone();
+        let AttemptKey { run, loop_id, attempt } = followed.attempt.clone();
         let text = lines.iter().map(|line| format!("{line}\n")).collect();
         sender.supply_part(TuiData::Transcript { run, loop_id, attempt, text }, &followed.pending);
     }
