@@ -144,7 +144,7 @@ impl AgentCheck<'_> {
             };
             return AgentCheckOutcome { answer, usage: reported_usage(priced, &dir), duration };
         };
-        let agent_result = parse_transcript(adapter.as_ref(), &dir, (result, false));
+        let agent_result = parse_transcript(adapter.as_ref(), &dir, result, false);
         let usage = priced.all(&agent_result.summary.spent);
         // Our own limits come first, then the agent's own error. Its exit code alone says nothing.
         let answer =

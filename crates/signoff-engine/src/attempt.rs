@@ -33,7 +33,7 @@ mod untrusted_files;
 mod usage;
 
 pub(crate) use check_results::{CheckRunResult, read_check_results};
-pub(crate) use checks::configured_checks_launch;
+pub(crate) use checks::{CheckTerms, configured_checks_launch};
 pub(crate) use document::TaskDocument as DocumentKind;
 pub use environment::{channel_secrets, secrets};
 pub(crate) use environment::{
@@ -82,6 +82,7 @@ use crate::layout::Layout;
 use crate::process::{AttemptDir, ProcessResult, SupervisorLauncher};
 use crate::reports::ReportRegistry;
 use crate::tracker::{Tracker, TrackerOptions};
+use finish::EndedAttempt;
 
 /// Everything that attempts share: repository, settings, store and caches.
 pub struct EngineContext {
@@ -242,7 +243,7 @@ pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: 
     ctx.reports.expire(&dir);
     failpoint::pass("exit");
     let notes = checkout_note(&spec, before, checkout_state(&ctx).await).into_iter().collect();
-    finish(ctx, spec, (ended, notes), sink).await;
+    finish(ctx, spec, ended, notes, sink).await;
 }
 
 /// The state of the user's checkout. Errors are ignored: the attempt does not depend on it.
@@ -306,21 +307,23 @@ async fn watch(
 pub async fn finish(
     ctx: Arc<EngineContext>,
     spec: Arc<AttemptSpec>,
-    (ended, mut notes): (ProcessResult, Vec<String>),
+    ended: ProcessResult,
+    mut notes: Vec<String>,
     sink: AttemptSink,
 ) {
     let dir = directory(&ctx, &spec);
-    match base_checks::ensure_base_checks(&ctx, &spec, (&dir, &ended), &sink).await {
+    match base_checks::ensure_base_checks(&ctx, &spec, &dir, &ended, &sink).await {
         Ok(true) => {}
         Ok(false) => return sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Stopped) }),
         Err(error) => return sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Error(error)) }),
     }
     let concluding = (ctx.clone(), spec.clone());
     let concluded = blocking(move || {
-        let concluded = finish::finish(&concluding.0, &concluding.1, &dir, &ended);
-        concluding.0.reports.forget(&dir);
+        let (ctx, spec) = (&*concluding.0, &*concluding.1);
+        let concluded = finish::finish(EndedAttempt { ctx, spec, dir: &dir, ended: &ended });
+        ctx.reports.forget(&dir);
         sandbox::remove_temporary_files(&dir);
-        home::tidy(&concluding.0, &concluding.1.launch.agent, &dir);
+        home::tidy(ctx, &spec.launch.agent, &dir);
         concluded
     })
     .await;

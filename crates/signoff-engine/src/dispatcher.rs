@@ -45,6 +45,7 @@ use crate::error::EngineError;
 use crate::executor::Backends;
 use crate::process::StopHandle;
 use crate::worktree_lock::WorktreeLock;
+use pick::PickStart;
 use tracker_sync::TrackerState;
 
 /// A run that is being driven.
@@ -193,7 +194,7 @@ impl<'r> Dispatcher<'r> {
         self.runs.insert(run, ActiveRun::new(lease, run_state));
         match pick::initial_state(&facts) {
             Some((_, policy)) if policy.task_source.is_tracker() => self.open_for_tracker(run, facts, policy),
-            Some(begun) => self.record_and_pick(run, facts, begun, None),
+            Some((machine, policy)) => self.record_and_pick(run, PickStart { facts, machine, policy }, Vec::new()),
             None => self.append(run, facts),
         }
     }
@@ -305,7 +306,7 @@ impl<'r> Dispatcher<'r> {
                 self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![])
             }
             DispatcherInput::Offered { run, result } => self.tracker_answered(run, result),
-            DispatcherInput::ClaimLost { run, loop_id, id, why } => self.claim_lost(run, &loop_id, (id, why)),
+            DispatcherInput::ClaimLost { run, loop_id, id, why } => self.claim_lost(run, &loop_id, id, &why),
             DispatcherInput::Closed { run, loop_id, result } => self.task_closed(run, loop_id, result),
             DispatcherInput::Interrupted(interrupt) => {
                 self.interrupt_requested(interrupt);
@@ -429,7 +430,7 @@ impl<'r> Dispatcher<'r> {
         self.remove_parallel_worktrees(run, &loop_id)?;
         self.forget_homes(run, &loop_id);
         let usage = usage.fieldwise_max(self.known_usage(run, &loop_id, attempt));
-        self.settle_usage(run, &loop_id, (attempt, usage))?;
+        self.settle_usage(run, &loop_id, attempt, usage)?;
         for note in notes.iter().filter(|note| *note != NOTHING_TO_CHECK) {
             self.renderer.show(&DispatcherNotice::Note(note));
         }

@@ -12,10 +12,9 @@ use signoff_core::checks::CheckRun;
 use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 use signoff_core::machine::JobKind;
-use signoff_core::policy::TimeSpan;
 
 use super::check_results::{CheckRunResult, parse_check_results, read_check_results};
-use super::checks::check_list_launch;
+use super::checks::{CheckTerms, check_list_launch};
 use super::finish::stdout;
 use super::{EngineContext, blocking, environment, make_directory};
 use crate::atomic_file::{self, WriteMode};
@@ -37,8 +36,13 @@ pub enum BaseCheckResult {
     Stopped,
 }
 
-/// Timeout and environment of the checks.
-type CheckTerms = (TimeSpan, Vec<(String, Option<String>)>);
+/// Checks to run on a base commit.
+pub struct BaseCheckRequest<'a> {
+    /// The directory of the attempt or the landing that ran them on its own commit.
+    pub dir: &'a AttemptDir,
+    pub base: &'a Commit,
+    pub terms: CheckTerms,
+}
 
 /// The cached results of an attempt's checks on a base commit.
 pub fn cached(ctx: &EngineContext, base: &Commit, dir: &AttemptDir) -> Option<Vec<CheckRun>> {
@@ -49,7 +53,8 @@ pub fn cached(ctx: &EngineContext, base: &Commit, dir: &AttemptDir) -> Option<Ve
 pub async fn ensure_base_checks(
     ctx: &Arc<EngineContext>,
     spec: &AttemptSpec,
-    (dir, ended): (&AttemptDir, &ProcessResult),
+    dir: &AttemptDir,
+    ended: &ProcessResult,
     sink: &AttemptSink,
 ) -> Result<bool, EngineError> {
     let reads = matches!(spec.job.kind, JobKind::Review { .. } | JobKind::Check);
@@ -63,24 +68,25 @@ pub async fn ensure_base_checks(
         }
     };
     let gate = spec.gate().and_then(|gate| gate.review_timeout);
-    let terms = (gate.unwrap_or(ctx.settings.limits().attempt), environment::for_run(spec.run));
-    match run_on_base(ctx, (dir, &ran), (spec.base(), terms), &progress).await? {
+    let timeout = gate.unwrap_or(ctx.settings.limits().attempt);
+    let terms = CheckTerms { timeout, environment: environment::for_run(spec.run) };
+    match run_on_base(ctx, BaseCheckRequest { dir, base: spec.base(), terms }, &ran, &progress).await? {
         BaseCheckResult::Ran(_) | BaseCheckResult::Unknown => Ok(true),
         BaseCheckResult::Stopped => Ok(false),
     }
 }
 
-/// Runs the checks of `dir` on a base commit, or reads the cached results. Does nothing if all of them passed.
+/// Runs checks on a base commit, or reads the cached results. Does nothing if all of them passed on the own commit.
 pub async fn run_on_base(
     ctx: &Arc<EngineContext>,
-    (dir, ran): (&AttemptDir, &[CheckRun]),
-    (base, terms): (&Commit, CheckTerms),
+    request: BaseCheckRequest<'_>,
+    ran: &[CheckRun],
     progress: ProgressCallback<'_>,
 ) -> Result<BaseCheckResult, EngineError> {
     if ran.iter().all(CheckRun::passed) {
         return Ok(BaseCheckResult::Unknown);
     }
-    if let Some(ran) = cached(ctx, base, dir) {
+    if let Some(ran) = cached(ctx, request.base, request.dir) {
         return Ok(BaseCheckResult::Ran(ran));
     }
     let lock = ctx.layout.worktree_lock(&ctx.layout.base_worktree());
@@ -92,24 +98,23 @@ pub async fn run_on_base(
     let Some(_turn) = LandingLock::acquire_file(lock, &waits).await? else {
         return Ok(BaseCheckResult::Stopped);
     };
-    match cached(ctx, base, dir) {
+    match cached(ctx, request.base, request.dir) {
         // Another attempt ran them while this one waited for the lock.
         Some(ran) => Ok(BaseCheckResult::Ran(ran)),
-        None => run_uncached(ctx, dir, (base, terms), progress).await,
+        None => run_uncached(ctx, request, progress).await,
     }
 }
 
 /// Runs the checks in a temporary worktree.
 async fn run_uncached(
     ctx: &Arc<EngineContext>,
-    dir: &AttemptDir,
-    (base, terms): (&Commit, CheckTerms),
+    BaseCheckRequest { dir, base, terms }: BaseCheckRequest<'_>,
     progress: ProgressCallback<'_>,
 ) -> Result<BaseCheckResult, EngineError> {
     let Some(list) = read_check_list(dir) else { return Ok(BaseCheckResult::Unknown) };
     let own = AttemptDir::new(dir.path().join("base"));
     let preparing = (ctx.clone(), own.clone(), base.clone(), list.clone());
-    let launch = blocking(move || prepare(&preparing.0, &preparing.1, (&preparing.2, &preparing.3), terms)).await?;
+    let launch = blocking(move || prepare(&preparing.0, &preparing.1, &preparing.2, &preparing.3, terms)).await?;
     let running = ctx.keeper.start(&launch, &own).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", own.path(), error))?;
     progress(LandingProgress::Stoppable(running.stopper()));
@@ -134,7 +139,8 @@ async fn run_uncached(
 fn prepare(
     ctx: &EngineContext,
     dir: &AttemptDir,
-    (base, list): (&Commit, &[CheckCommand]),
+    base: &Commit,
+    list: &[CheckCommand],
     terms: CheckTerms,
 ) -> Result<ProcessLaunch, EngineError> {
     // A killed process may have left files there.
@@ -144,7 +150,7 @@ fn prepare(
     let worktree = ctx.repository.integration_worktree(&path, base)?;
     worktree.copy_files(ctx.settings.copied_into_worktrees())?;
     let list: Vec<_> = list.iter().map(|check| (check.name.clone(), check.command.clone())).collect();
-    check_list_launch(ctx, dir, (&path, &list), terms)
+    check_list_launch(ctx, dir, &path, &list, terms)
 }
 
 /// The list of checks that ran in an attempt's directory.

@@ -9,7 +9,7 @@ use signoff_core::review::normalize_files;
 
 use super::base_checks;
 use super::checks::detect_checks;
-use super::finish::{exit_failure, failed_end, is_stopped, stdout};
+use super::finish::{EndedAttempt, exit_failure, failed_end, is_stopped, stdout};
 use super::finish_review::roots;
 use super::{AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
@@ -19,9 +19,7 @@ use crate::process::{AttemptDir, ProcessResult};
 
 /// Turns the check results of an attempt into an event. Failures that the base has too become a note.
 pub(super) fn finish_checks(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    (dir, ended): (&AttemptDir, &ProcessResult),
+    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
     notes: &mut Vec<String>,
 ) -> AttemptEnd {
     let ran = match read_check_results(dir, ended) {

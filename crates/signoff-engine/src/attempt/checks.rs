@@ -18,6 +18,12 @@ use crate::detect::{self, DetectedChecks};
 use crate::error::EngineError;
 use crate::process::{AttemptDir, ProcessLaunch};
 
+/// How checks run.
+pub struct CheckTerms {
+    pub timeout: TimeSpan,
+    pub environment: Vec<(String, Option<String>)>,
+}
+
 /// Prepares the checks of a phase: the configured ones, or those detected in the worktree.
 pub fn prepare_phase_checks(
     ctx: &EngineContext,
@@ -35,7 +41,7 @@ pub fn prepare_phase_checks(
         known => known.into_iter().map(|(name, command)| (name.to_owned(), command.to_owned())).collect(),
     };
     let (directory, terms) = (Path::new(&spec.workspace.worktree), terms(ctx, spec, &dir));
-    let launch = check_list_launch(ctx, &dir, (directory, &list), terms)?;
+    let launch = check_list_launch(ctx, &dir, directory, &list, terms)?;
     Ok(Ok((launch, dir)))
 }
 
@@ -48,7 +54,8 @@ pub fn detect_checks(worktree: &Path) -> DetectedChecks {
 pub fn prepare_reviewer_checks(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    (reviewer, commit): (&AssignedReviewer, &Commit),
+    reviewer: &AssignedReviewer,
+    commit: &Commit,
     dir: AttemptDir,
 ) -> Result<PreparedLaunch, EngineError> {
     let list = project_checks(ctx, spec)?;
@@ -56,13 +63,14 @@ pub fn prepare_reviewer_checks(
         let none = "no checks are configured: name them in [checks] of signoff.toml";
         return Ok(Err(StartFailure::Failed(none.to_owned())));
     }
-    let terms = (reviewer.timeout, environment::for_attempt(spec, &dir, &AttemptCredentials::default()));
+    let environment = environment::for_attempt(spec, &dir, &AttemptCredentials::default());
+    let terms = CheckTerms { timeout: reviewer.timeout, environment };
     let launch = match reviewer.workspace.unwrap_or(ReviewWorkspace::Shared) {
-        ReviewWorkspace::Shared => check_list_launch(ctx, &dir, (Path::new(&spec.workspace.worktree), &list), terms)?,
+        ReviewWorkspace::Shared => check_list_launch(ctx, &dir, Path::new(&spec.workspace.worktree), &list, terms)?,
         ReviewWorkspace::Copy => {
-            let (_, copy) = reviewer_copy::make(ctx, spec, (&reviewer.name, commit))?;
-            let launch = check_list_launch(ctx, &dir, (copy.path(), &list), terms)?;
-            sandboxed(ctx, launch, (&dir, spec.launch.sandbox), &SandboxWorkspace::Worktree(&copy))?
+            let (_, copy) = reviewer_copy::make(ctx, spec, &reviewer.name, commit)?;
+            let launch = check_list_launch(ctx, &dir, copy.path(), &list, terms)?;
+            sandboxed(ctx, launch, &dir, spec.launch.sandbox, &SandboxWorkspace::Worktree(&copy))?
         }
     };
     Ok(Ok((launch, dir)))
@@ -82,10 +90,10 @@ fn project_checks(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Vec<(String
 }
 
 /// Timeout and environment of the checks of a phase.
-fn terms(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> (TimeSpan, Vec<(String, Option<String>)>) {
+fn terms(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> CheckTerms {
     let attempt = ctx.settings.limits().attempt;
     let timeout = spec.job_place().map_or(attempt, |place| ctx.settings.check_timeout(place));
-    (timeout, environment::for_attempt(spec, dir, &AttemptCredentials::default()))
+    CheckTerms { timeout, environment: environment::for_attempt(spec, dir, &AttemptCredentials::default()) }
 }
 
 /// The launch of the configured checks in a directory; `None` if none are configured.
@@ -93,22 +101,23 @@ pub fn configured_checks_launch(
     ctx: &EngineContext,
     dir: &AttemptDir,
     directory: &Path,
-    (timeout, environment): (TimeSpan, Vec<(String, Option<String>)>),
+    terms: CheckTerms,
 ) -> Result<Option<ProcessLaunch>, EngineError> {
     let list: Vec<_> =
         ctx.settings.checks().into_iter().map(|(name, command)| (name.to_owned(), command.to_owned())).collect();
     if list.is_empty() {
         return Ok(None);
     }
-    check_list_launch(ctx, dir, (directory, &list), (timeout, environment)).map(Some)
+    check_list_launch(ctx, dir, directory, &list, terms).map(Some)
 }
 
 /// The launch of these checks in a directory.
 pub fn check_list_launch(
     ctx: &EngineContext,
     dir: &AttemptDir,
-    (directory, list): (&Path, &[(String, String)]),
-    (timeout, environment): (TimeSpan, Vec<(String, Option<String>)>),
+    directory: &Path,
+    list: &[(String, String)],
+    CheckTerms { timeout, environment }: CheckTerms,
 ) -> Result<ProcessLaunch, EngineError> {
     let list: Vec<_> =
         list.iter().map(|(name, command)| serde_json::json!({"name": name, "command": command})).collect();

@@ -326,7 +326,8 @@ pub fn text(ctx: &EngineContext, spec: &AttemptSpec, kind: TaskDocument) -> Resu
 pub fn other_changes(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    (from, to): (&Commit, &Commit),
+    from: &Commit,
+    to: &Commit,
 ) -> Result<Vec<PathBuf>, EngineError> {
     let own: Vec<PathBuf> =
         TaskDocument::ALL.into_iter().filter_map(|kind| spec.document_path(kind)).map(PathBuf::from).collect();
@@ -346,7 +347,7 @@ pub fn work_note(
     if let Some(kind) = spec.document() {
         // Unfinished changes of earlier attempts do not count.
         let began = read_memo(dir).began.unwrap_or_else(|| spec.machine.head.commit.clone());
-        let changed = other_changes(ctx, spec, (&began, &head.commit))?;
+        let changed = other_changes(ctx, spec, &began, &head.commit)?;
         return Ok(other_files_note(kind, &changed));
     }
     let same =

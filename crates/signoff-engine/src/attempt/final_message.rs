@@ -36,7 +36,8 @@ pub fn parse_review(
     spec: &AttemptSpec,
     assigned: &AssignedReviewer,
     answer: ReviewerAnswer<'_>,
-    (reviewer, commit): (&ReviewerName, &Commit),
+    reviewer: &ReviewerName,
+    commit: &Commit,
 ) -> Review {
     let request = ask(spec, assigned, commit, answer.nonce);
     let said = ReviewAnswer { text: &answer.text, tool: answer.reported };

@@ -14,7 +14,7 @@ use signoff_core::workflow::Role;
 
 use super::check_results::{detected_checks_note, finish_checks};
 use super::document::TaskDocument;
-use super::finish_review::{ReadOnlyJob, finish_review, undo_changes};
+use super::finish_review::{EndedReader, ReadOnlyJob, finish_review, undo_changes};
 use super::parse_output::{
     AgentOutcome, agent_outcome, agent_summary, denied_tools_note, hung_note, message, parse_output,
 };
@@ -33,13 +33,18 @@ use crate::git::{GitError, Worktree};
 use crate::process::{AttemptDir, ProcessExit, ProcessResult};
 use crate::workspace::parallel_fixes;
 
+/// An attempt whose process has ended.
+#[derive(Clone, Copy)]
+pub struct EndedAttempt<'a> {
+    pub ctx: &'a EngineContext,
+    pub spec: &'a AttemptSpec,
+    pub dir: &'a AttemptDir,
+    pub ended: &'a ProcessResult,
+}
+
 /// Turns the end of an attempt into an event. Safe to repeat.
-pub fn finish(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    dir: &AttemptDir,
-    ended: &ProcessResult,
-) -> Result<AttemptResult, EngineError> {
+pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
+    let EndedAttempt { ctx, spec, dir, ended } = attempt;
     if let ProcessExit::OutputLost { message } = &ended.exit {
         return Err(EngineError::io("keep what the agent says in", dir.path(), io::Error::other(message.clone())));
     }
@@ -57,7 +62,7 @@ pub fn finish(
     if spec.is_planning() {
         // The planner's worktree is not used any more, so errors do not matter.
         ctx.worktree(spec).and_then(|worktree| Ok(worktree.sync_branch()?)).ok();
-        let (end, mut facts) = planner::finish(ctx, spec, (dir, ended), &mut notes)?;
+        let (end, mut facts) = planner::finish(attempt, &mut notes)?;
         facts.extend(session_fact(spec, dir));
         return Ok(AttemptResult {
             end,
@@ -67,7 +72,7 @@ pub fn finish(
             stops_picking: false,
         });
     }
-    let end = match taken.and_then(|()| finish_job(ctx, spec, (dir, ended), &mut notes)) {
+    let end = match taken.and_then(|()| finish_job(attempt, &mut notes)) {
         // A git error caused by the agent fails only this attempt.
         Err(EngineError::Git(error)) if error.may_be_caused_by_agent() => {
             if parallel_fixes::is_parallel(spec) {
@@ -126,30 +131,27 @@ fn session_fact(spec: &AttemptSpec, dir: &AttemptDir) -> Option<LoopFact> {
     Some(LoopFact::Session { attempt: spec.job.attempt, session })
 }
 
-fn finish_job(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    (dir, ended): (&AttemptDir, &ProcessResult),
-    notes: &mut Vec<String>,
-) -> Result<AttemptEnd, EngineError> {
+fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<AttemptEnd, EngineError> {
+    let EndedAttempt { ctx, spec, dir, .. } = attempt;
     let worktree = ctx.worktree(spec)?;
     match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
             reviewer_copy::discard(ctx, spec, reviewer);
-            let undone =
-                undo_changes(ctx, &worktree, (commit, ReadOnlyJob::Review, spec.launch.sandbox), (reviewer, notes))?;
+            let (job, sandbox) = (ReadOnlyJob::Review, spec.launch.sandbox);
+            let undone = undo_changes(ctx, &worktree, &EndedReader { name: reviewer, commit, job, sandbox }, notes)?;
             notes.extend(denied_tools_note(dir, reviewer.as_str()));
-            finish_review(ctx, spec, (dir, ended), (reviewer, commit), (undone, notes))
+            finish_review(attempt, reviewer, commit, undone, notes)
         }
         JobKind::Check => {
-            let checks = ReviewerName::new("checks");
-            undo_changes(ctx, &worktree, (&spec.machine.head.commit, ReadOnlyJob::Review, None), (&checks, notes))?;
+            let (name, commit) = (&ReviewerName::new("checks"), &spec.machine.head.commit);
+            let checks = EndedReader { name, commit, job: ReadOnlyJob::Review, sandbox: None };
+            undo_changes(ctx, &worktree, &checks, notes)?;
             notes.extend(detected_checks_note(ctx, spec));
-            Ok(finish_checks(ctx, spec, (dir, ended), notes))
+            Ok(finish_checks(attempt, notes))
         }
-        JobKind::Research { number, .. } => research::finish(ctx, spec, (dir, ended), (*number, notes)),
+        JobKind::Research { number, .. } => research::finish(attempt, *number, notes),
         JobKind::Work { .. } | JobKind::Fix { .. } | JobKind::Combine { .. } | JobKind::Land => {
-            finish_work(ctx, spec, &ctx.worktree_with_files(spec)?, (dir, ended), notes)
+            finish_work(attempt, &ctx.worktree_with_files(spec)?, notes)
         }
     }
 }
@@ -193,10 +195,8 @@ pub(super) fn is_stopped(exit: &ProcessExit) -> bool {
 
 /// Finishes a writer. Its work is committed even if the attempt failed, so that nothing is lost.
 fn finish_work(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
+    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
     worktree: &Worktree,
-    (dir, ended): (&AttemptDir, &ProcessResult),
     notes: &mut Vec<String>,
 ) -> Result<AttemptEnd, EngineError> {
     // A sandboxed agent worked on a detached head.
@@ -300,7 +300,7 @@ fn keep_plan(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> Resul
 /// Whether the agent claims to be done but changed nothing, and no earlier attempt changed anything either.
 fn nothing_done(ctx: &EngineContext, spec: &AttemptSpec, head: &Head) -> Result<bool, EngineError> {
     let same = final_message::is_done_without_changes(spec, head);
-    Ok(same && document::other_changes(ctx, spec, (&spec.workspace.base, &head.commit))?.is_empty())
+    Ok(same && document::other_changes(ctx, spec, &spec.workspace.base, &head.commit)?.is_empty())
 }
 
 fn success_message(spec: &AttemptSpec) -> String {

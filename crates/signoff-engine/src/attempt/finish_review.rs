@@ -15,7 +15,7 @@ use signoff_core::untrusted_config;
 
 use super::check_results::parse_check_results;
 use super::final_message::{ReviewerAnswer, parse_review};
-use super::finish::{failed_end, read_memo};
+use super::finish::{EndedAttempt, failed_end, read_memo};
 use super::parse_output::{agent_outcome, agent_summary, message, message_others};
 use super::read_only_guard::UndoneChanges;
 use super::usage::usage;
@@ -24,17 +24,18 @@ use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::git::{Worktree, WorktreeChange};
-use crate::process::{AttemptDir, ProcessResult};
+use crate::process::AttemptDir;
 use crate::reports;
 
 /// Finishes a reviewer. Only its report and its final message are parsed, as its contract says.
 pub fn finish_review(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    (dir, ended): (&AttemptDir, &ProcessResult),
-    (reviewer, commit): (&ReviewerName, &Commit),
-    (undone, notes): (UndoneChanges, &mut Vec<String>),
+    attempt: EndedAttempt<'_>,
+    reviewer: &ReviewerName,
+    commit: &Commit,
+    undone: UndoneChanges,
+    notes: &mut Vec<String>,
 ) -> Result<AttemptEnd, EngineError> {
+    let EndedAttempt { ctx, spec, dir, ended } = attempt;
     if let Some(end) = agent_outcome(ctx, spec, dir, ended).into_end(spec) {
         return Ok(end);
     }
@@ -47,7 +48,7 @@ pub fn finish_review(
     let memo = read_memo(dir);
     let reviews = ctx.layout.reviews();
     let reported = ctx.reports.read_report(dir, reviewer.as_str(), notes).map(reports::arguments);
-    if let Some(trouble) = missing_tool_error(ctx, &assigned, dir, (&text, reported.as_deref())) {
+    if let Some(trouble) = missing_tool_error(ctx, &assigned, dir, &text, reported.as_deref()) {
         return Ok(failed_end(spec, AttemptFailure::Agent(trouble)));
     }
     let raw = artifact::write_raw(&reviews, &spec.artifact(), reviewer, &stored_answer(&text, reported.as_deref()))
@@ -57,9 +58,9 @@ pub fn finish_review(
     let said = ReviewerAnswer { text, others, unreadable, reported: reported.as_deref(), nonce: memo.nonce };
     let (steering, with_secrets) = (memo.steering, memo.with_secrets);
     let review = if assigned.agent.kind == AgentKind::Checks {
-        check_review(ctx, spec, (dir, &said.text), (reviewer, assigned.kind), notes)
+        check_review(attempt, reviewer, assigned.kind, &said.text, notes)
     } else {
-        Ok(parse_review(spec, &assigned, said, (reviewer, commit)))
+        Ok(parse_review(spec, &assigned, said, reviewer, commit))
     };
     let review = match review {
         Ok(review) => review,
@@ -84,7 +85,8 @@ fn missing_tool_error(
     ctx: &EngineContext,
     assigned: &AssignedReviewer,
     dir: &AttemptDir,
-    (text, reported): (&[u8], Option<&[u8]>),
+    text: &[u8],
+    reported: Option<&[u8]>,
 ) -> Option<AgentError> {
     let without = assigned.contract == Contract::Tool && reported.is_none();
     // If the agent does not say whether it found the tool, check whether it has called the server.
@@ -107,10 +109,10 @@ pub(super) fn roots(ctx: &EngineContext, spec: &AttemptSpec) -> [String; 4] {
 
 /// The review of the project's checks, without failures that the base has too.
 fn check_review(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    (dir, text): (&AttemptDir, &[u8]),
-    (reviewer, kind): (&ReviewerName, ReviewerKind),
+    EndedAttempt { ctx, spec, dir, .. }: EndedAttempt<'_>,
+    reviewer: &ReviewerName,
+    kind: ReviewerKind,
+    text: &[u8],
     notes: &mut Vec<String>,
 ) -> Result<Review, AttemptFailure> {
     let ran = parse_check_results(text)?;
@@ -146,15 +148,23 @@ impl ReadOnlyJob {
     }
 }
 
+/// An agent that must not change files, after its end.
+pub struct EndedReader<'a> {
+    pub name: &'a ReviewerName,
+    pub commit: &'a Commit,
+    pub job: ReadOnlyJob,
+    pub sandbox: Option<SandboxBackend>,
+}
+
 /// Undoes the changes of an agent that must not change files, and adds a note about them.
 pub fn undo_changes(
     ctx: &EngineContext,
     worktree: &Worktree,
-    (commit, reading, hold): (&Commit, ReadOnlyJob, Option<SandboxBackend>),
-    (who, notes): (&ReviewerName, &mut Vec<String>),
+    reader: &EndedReader<'_>,
+    notes: &mut Vec<String>,
 ) -> Result<UndoneChanges, EngineError> {
-    let mut undone = ctx.read_guards.end(worktree, commit, who)?;
-    let doing = reading.verb();
+    let mut undone = ctx.read_guards.end(worktree, reader.commit, reader.name)?;
+    let doing = reader.job.verb();
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
     let (put_back, left): (Vec<&WorktreeChange>, Vec<&WorktreeChange>) =
@@ -167,7 +177,7 @@ pub fn undo_changes(
         notes.push(format!("while {by} was {doing}, something {}; not undone", join_changes(&left)));
     }
     // A fully sandboxed agent cannot have made the change, so it reviewed the right files.
-    let held = matches!(hold, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
+    let held = matches!(reader.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
         && ctx.sandbox_support.is_complete();
     if held && put_back.is_empty() && !left.is_empty() {
         undone.is_changed = false;

@@ -17,13 +17,21 @@ use crate::atomic_file::{AtomicFile, WriteMode};
 use crate::attempt_spec::AttemptSpec;
 use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits};
 
+/// How an agent runs in an attempt.
+pub(super) struct AgentRun<'a> {
+    pub agent: &'a AgentConfig,
+    pub model: Option<&'a str>,
+    pub access: AccessMode,
+    pub timeout: TimeSpan,
+    pub credentials: AttemptCredentials,
+}
+
 /// Builds the launch of an agent for an attempt, and writes its files.
 pub(super) fn launch(
     ctx: &EngineContext,
     spec: &AttemptSpec,
     dir: &AttemptDir,
-    (agent, model, duty): (&AgentConfig, Option<&str>, AccessMode),
-    (timeout, credentials): (TimeSpan, &AttemptCredentials),
+    &AgentRun { agent, model, access, timeout, ref credentials }: &AgentRun<'_>,
 ) -> Result<ProcessLaunch, StartFailure> {
     let Some(adapter) = agent::adapter_for(agent.kind) else {
         return Err(StartFailure::Failed(format!("agent {} is of a kind that cannot be driven here", agent.name)));
@@ -36,7 +44,7 @@ pub(super) fn launch(
         agent,
         model,
         signoff_program: &program,
-        access: duty,
+        access,
         worktree: Path::new(&spec.workspace.worktree),
         repository: ctx.repository.root(),
         checkout: ctx.repository.checkout(),

@@ -58,7 +58,7 @@ pub fn parse_output(
     ended: &ProcessResult,
 ) -> Result<(), EngineError> {
     let Some(agent) = adapter(ctx, spec).filter(|agent| !agent.is_plain()) else { return Ok(()) };
-    let account = parse_transcript(agent.as_ref(), dir, (ended, spec.launch.resumes.is_some()));
+    let account = parse_transcript(agent.as_ref(), dir, ended, spec.launch.resumes.is_some());
     keep(ctx, dir, account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
 }
 
@@ -84,7 +84,8 @@ pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &Att
 pub(crate) fn parse_transcript(
     agent: &dyn AgentAdapter,
     dir: &AttemptDir,
-    (ended, resumed): (&ProcessResult, bool),
+    ended: &ProcessResult,
+    resumed: bool,
 ) -> AgentResult {
     let mut listener = read_listener(agent, dir);
     let code = if let ProcessExit::Code(code) = ended.exit { Some(code) } else { None };

@@ -5,18 +5,16 @@ use signoff_core::ids::ReviewerName;
 use signoff_core::wire::LoopFact;
 
 use super::final_message::planner_end;
+use super::finish::EndedAttempt;
 use super::finish_review::join_changes;
 use super::parse_output::{agent_outcome, message};
 use super::{AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
-use crate::process::{AttemptDir, ProcessResult};
 
 /// Turns a planner's end into an event, with its answer.
 pub fn finish(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    (dir, ended): (&AttemptDir, &ProcessResult),
+    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(AttemptEnd, Vec<LoopFact>), EngineError> {
     undo_changes(ctx, spec, notes)?;

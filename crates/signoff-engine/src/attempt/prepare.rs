@@ -17,7 +17,7 @@ use signoff_core::untrusted_config::files_with_secrets;
 use signoff_core::workflow::Role;
 
 use super::environment::AttemptCredentials;
-use super::launch::launch;
+use super::launch::{AgentRun, launch};
 use super::prompt_sources::{
     author_output, custom_prompt, document_inputs, instructions, last_review, last_unparsed_answer, previous_message,
     restart_inputs, reviewer_prompt, unparsed_answers, workflow_prompt,
@@ -80,12 +80,14 @@ fn prepare_unchecked(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Prepared
     };
     match &spec.job.kind {
         JobKind::Review { reviewer, scope, commit } => {
-            let seat = (reviewer, *scope, commit);
-            prepare_review(ctx, spec, place, seat, dir)
+            prepare_review(ctx, spec, place, ReviewJob { reviewer, scope: *scope, commit }, dir)
         }
         JobKind::Check => checks::prepare_phase_checks(ctx, spec, dir),
-        JobKind::Research { role, number } => research::prepare(ctx, spec, (place, *role, *number), dir),
-        JobKind::Work { role, .. } | JobKind::Fix { role, .. } => prepare_work(ctx, spec, (place, *role), dir),
+        JobKind::Research { role, number } => match ctx.settings.researcher_in_turn(*role, place, spec.turn()) {
+            Ok(assigned) => research::prepare(ctx, spec, assigned, *number, dir),
+            Err(error) => Ok(Err(StartFailure::Failed(error.to_string()))),
+        },
+        JobKind::Work { role, .. } | JobKind::Fix { role, .. } => prepare_work(ctx, spec, place, *role, dir),
         JobKind::Combine { .. } | JobKind::Land => {
             Ok(Err(StartFailure::Failed("this is not an agent's work".to_owned())))
         }
@@ -101,7 +103,8 @@ pub fn make_directory(dir: &AttemptDir) -> Result<(), EngineError> {
 fn prepare_work(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    (place, role): (JobPlace<'_>, Role),
+    place: JobPlace<'_>,
+    role: Role,
     dir: AttemptDir,
 ) -> Result<PreparedLaunch, EngineError> {
     let AssignedWriter { agent, model, timeout } = match ctx.settings.writer_in_turn(role, place, spec.turn()) {
@@ -139,20 +142,29 @@ fn prepare_work(
     write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt_inputs::writer(spec, &inputs)), &memo)?;
     ctx.read_guards.writing(&worktree);
     let credentials = AttemptCredentials { nonce: None, access: issue_access(ctx, planner_scope(spec, role), &dir)? };
-    match launch(ctx, spec, &dir, (&agent, model.as_deref(), AccessMode::Write), (timeout, &credentials)) {
+    let run = AgentRun { agent: &agent, model: model.as_deref(), access: AccessMode::Write, timeout, credentials };
+    match launch(ctx, spec, &dir, &run) {
         Ok(launch) => {
-            let launch = sandboxed(ctx, launch, (&dir, spec.launch.sandbox), &SandboxWorkspace::Worktree(&worktree))?;
+            let launch = sandboxed(ctx, launch, &dir, spec.launch.sandbox, &SandboxWorkspace::Worktree(&worktree))?;
             Ok(Ok((launch, dir)))
         }
         Err(unstarted) => Ok(Err(unstarted)),
     }
 }
 
+/// What a reviewer reviews.
+#[derive(Clone, Copy)]
+struct ReviewJob<'a> {
+    reviewer: &'a ReviewerName,
+    scope: ReviewScope,
+    commit: &'a Commit,
+}
+
 fn prepare_review(
     ctx: &EngineContext,
     spec: &AttemptSpec,
     place: JobPlace<'_>,
-    (name, scope, commit): (&ReviewerName, ReviewScope, &Commit),
+    ReviewJob { reviewer: name, scope, commit }: ReviewJob<'_>,
     dir: AttemptDir,
 ) -> Result<PreparedLaunch, EngineError> {
     let assigned = match ctx.settings.reviewer_in_turn(name, place, spec.turn()) {
@@ -165,13 +177,13 @@ fn prepare_review(
     let runs_checks = assigned.agent.kind == AgentKind::Checks;
     let opening = if runs_checks { None } else { reviewer_prompt(ctx, spec, &assigned)? };
     let since = if scope == ReviewScope::Scoped { spec.reviewed() } else { None };
-    let diff = ctx.read_guards.begin(&ctx.worktree(spec)?, (commit, since.unwrap_or(spec.base())), name)?;
+    let diff = ctx.read_guards.begin(&ctx.worktree(spec)?, since.unwrap_or(spec.base()), commit, name)?;
     if runs_checks {
-        return checks::prepare_reviewer_checks(ctx, spec, (&assigned, commit), dir);
+        return checks::prepare_reviewer_checks(ctx, spec, &assigned, commit, dir);
     }
     let nonce = fresh_nonce()?;
     let ask = ask(spec, &assigned, commit, Some(nonce.clone()));
-    let (steering, with_secrets) = risky_files(ctx, spec, (commit, since), &diff)?;
+    let (steering, with_secrets) = risky_files(ctx, spec, since, commit, &diff)?;
     if let Some(file) = steering.iter().find(|file| agent::executes_file(&assigned.agent, file)) {
         return Ok(Err(StartFailure::Failed(would_run(&assigned, &format!("`{file}` of the work")))));
     }
@@ -193,7 +205,7 @@ fn prepare_review(
         ..if spec.judged_document().is_some() { document_inputs(ctx, spec)? } else { PromptInputs::default() }
     };
     let copy = match workspace {
-        ReviewWorkspace::Copy => Some(reviewer_copy::make(ctx, spec, (name, commit))?),
+        ReviewWorkspace::Copy => Some(reviewer_copy::make(ctx, spec, name, commit)?),
         ReviewWorkspace::Shared => None,
     };
     let original_spec = spec;
@@ -202,14 +214,15 @@ fn prepare_review(
     let prompt = prompt_inputs::reviewer(spec, &inputs, assigned.contract, &ask);
     write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
     // In a copy the reviewer may write, to build and run tests.
-    let duty = if copy.is_some() { AccessMode::Write } else { AccessMode::Read };
-    let who = (&assigned.agent, assigned.model.as_deref(), duty);
+    let access = if copy.is_some() { AccessMode::Write } else { AccessMode::Read };
     let credentials = AttemptCredentials {
         nonce: Some(nonce),
         access: issue_access(ctx, reviewer_scope(assigned.contract, ask), &dir)?,
     };
-    match launch(ctx, spec, &dir, who, (assigned.timeout, &credentials)) {
-        Ok(launch) => Ok(Ok((sandboxed(ctx, launch, (&dir, spec.launch.sandbox), &room)?, dir))),
+    let AssignedReviewer { agent, model, timeout, .. } = &assigned;
+    let run = AgentRun { agent, model: model.as_deref(), access, timeout: *timeout, credentials };
+    match launch(ctx, spec, &dir, &run) {
+        Ok(launch) => Ok(Ok((sandboxed(ctx, launch, &dir, spec.launch.sandbox, &room)?, dir))),
         Err(unstarted) => {
             reviewer_copy::discard(ctx, original_spec, name);
             Ok(Err(unstarted))
@@ -230,7 +243,8 @@ fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, what: &str
 fn risky_files(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    (commit, since): (&Commit, Option<&Commit>),
+    since: Option<&Commit>,
+    commit: &Commit,
     diff: &GitDiff,
 ) -> Result<(Vec<String>, Vec<String>), EngineError> {
     let whole = since.map(|_| ctx.worktree(spec)?.diff_between(spec.base(), commit).map_err(EngineError::from));
@@ -282,17 +296,8 @@ fn planned_ids(spec: &AttemptSpec) -> Vec<String> {
 
 /// The parts of the request that the parser of the reviewer's answer needs.
 pub fn ask(spec: &AttemptSpec, assigned: &AssignedReviewer, commit: &Commit, nonce: Option<String>) -> ReviewRequest {
-    let JobKind::Review { reviewer, .. } = &spec.job.kind else {
-        return ask_of(spec, assigned, (ReviewerName::new("checks"), commit, nonce));
-    };
-    ask_of(spec, assigned, (reviewer.clone(), commit, nonce))
-}
-
-fn ask_of(
-    spec: &AttemptSpec,
-    assigned: &AssignedReviewer,
-    (reviewer, commit, nonce): (ReviewerName, &Commit, Option<String>),
-) -> ReviewRequest {
+    let checks = || ReviewerName::new("checks");
+    let reviewer = if let JobKind::Review { reviewer, .. } = &spec.job.kind { reviewer.clone() } else { checks() };
     let gate = spec.gate();
     let (loop_id, about) = subject(spec);
     ReviewRequest {

@@ -52,7 +52,8 @@ impl ReadOnlyGuards {
     pub fn begin(
         &self,
         worktree: &Worktree,
-        (commit, since): (&Commit, &Commit),
+        since: &Commit,
+        commit: &Commit,
         who: &ReviewerName,
     ) -> Result<Arc<GitDiff>, EngineError> {
         let place = self.place(worktree);

@@ -5,22 +5,21 @@ use std::fs;
 use signoff_core::ids::{AttemptId, ReviewerName};
 use signoff_core::machine::{AttemptFailure, Event, WorkReport};
 use signoff_core::prompt::CHARACTER_CAP;
-use signoff_core::settings::{AssignedWriter, JobPlace};
-use signoff_core::workflow::Role;
+use signoff_core::settings::AssignedWriter;
 
 use super::environment::AttemptCredentials;
-use super::finish::{failed_end, read_start};
-use super::finish_review::{ReadOnlyJob, undo_changes};
-use super::launch::launch;
+use super::finish::{EndedAttempt, failed_end, read_start};
+use super::finish_review::{EndedReader, ReadOnlyJob, undo_changes};
+use super::launch::{AgentRun, launch};
 use super::parse_output::{agent_outcome, message};
 use super::prepare::{Memo, PreparedLaunch, write_prompt};
 use super::prompt_sources::{custom_prompt, restart_inputs};
 use super::sandbox::{SandboxWorkspace, sandboxed};
-use super::{AttemptEnd, EngineContext, StartFailure};
+use super::{AttemptEnd, EngineContext};
 use crate::agent::AccessMode;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
-use crate::process::{AttemptDir, ProcessResult};
+use crate::process::AttemptDir;
 use crate::prompt_inputs::{self, PromptInputs};
 
 /// The file with a researcher's report.
@@ -30,23 +29,21 @@ const REPORT: &str = "report.md";
 pub fn prepare(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    (place, role, number): (JobPlace<'_>, Role, usize),
+    AssignedWriter { agent, model, timeout }: AssignedWriter,
+    number: usize,
     dir: AttemptDir,
 ) -> Result<PreparedLaunch, EngineError> {
-    let AssignedWriter { agent, model, timeout } = match ctx.settings.researcher_in_turn(role, place, spec.turn()) {
-        Ok(assigned) => assigned,
-        Err(error) => return Ok(Err(StartFailure::Failed(error.to_string()))),
-    };
     let opening = custom_prompt(ctx, &["research"])?;
     let (head, base) = (&spec.machine.head.commit, &spec.workspace.base);
-    ctx.read_guards.begin(&ctx.worktree(spec)?, (head, base), &name(number))?;
+    ctx.read_guards.begin(&ctx.worktree(spec)?, base, head, &name(number))?;
     let inputs = PromptInputs { opening, ..restart_inputs(ctx, spec)? };
     let memo = Memo { reads: true, ..Memo::default() };
     let prompt = prompt_inputs::researcher(spec, &inputs, number);
     write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
-    let who = (&agent, model.as_deref(), AccessMode::Read);
-    match launch(ctx, spec, &dir, who, (timeout, &AttemptCredentials::default())) {
-        Ok(launch) => Ok(Ok((sandboxed(ctx, launch, (&dir, spec.launch.sandbox), &SandboxWorkspace::None)?, dir))),
+    let credentials = AttemptCredentials::default();
+    let run = AgentRun { agent: &agent, model: model.as_deref(), access: AccessMode::Read, timeout, credentials };
+    match launch(ctx, spec, &dir, &run) {
+        Ok(launch) => Ok(Ok((sandboxed(ctx, launch, &dir, spec.launch.sandbox, &SandboxWorkspace::None)?, dir))),
         Err(unstarted) => Ok(Err(unstarted)),
     }
 }
@@ -57,18 +54,13 @@ fn name(number: usize) -> ReviewerName {
 
 /// Stores the report, and undoes changes to files.
 pub fn finish(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    (dir, ended): (&AttemptDir, &ProcessResult),
-    (number, notes): (usize, &mut Vec<String>),
+    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
+    number: usize,
+    notes: &mut Vec<String>,
 ) -> Result<AttemptEnd, EngineError> {
     let head = &spec.machine.head;
-    undo_changes(
-        ctx,
-        &ctx.worktree(spec)?,
-        (&head.commit, ReadOnlyJob::Research, spec.launch.sandbox),
-        (&name(number), notes),
-    )?;
+    let (name, job, sandbox) = (&name(number), ReadOnlyJob::Research, spec.launch.sandbox);
+    undo_changes(ctx, &ctx.worktree(spec)?, &EndedReader { name, commit: &head.commit, job, sandbox }, notes)?;
     if let Some(end) = agent_outcome(ctx, spec, dir, ended).into_end(spec) {
         return Ok(end);
     }

@@ -24,7 +24,8 @@ pub fn path(worktree: &str, reviewer: &ReviewerName) -> PathBuf {
 pub fn make(
     ctx: &EngineContext,
     spec: &AttemptSpec,
-    (reviewer, commit): (&ReviewerName, &Commit),
+    reviewer: &ReviewerName,
+    commit: &Commit,
 ) -> Result<(AttemptSpec, Worktree), EngineError> {
     let path = path(&spec.workspace.worktree, reviewer);
     ctx.repository.remove_parallel_worktree(&path)?;

@@ -121,7 +121,8 @@ impl EngineContext {
 pub fn sandboxed(
     ctx: &EngineContext,
     launch: ProcessLaunch,
-    (dir, hold): (&AttemptDir, Option<SandboxBackend>),
+    dir: &AttemptDir,
+    hold: Option<SandboxBackend>,
     room: &SandboxWorkspace<'_>,
 ) -> Result<ProcessLaunch, EngineError> {
     let Some(by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) = hold else { return Ok(launch) };

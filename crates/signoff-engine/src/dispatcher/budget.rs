@@ -131,7 +131,8 @@ impl Dispatcher<'_> {
         &mut self,
         run: RunId,
         loop_id: &LoopId,
-        (attempt, usage): (AttemptId, Usage),
+        attempt: AttemptId,
+        usage: Usage,
     ) -> Result<(), EngineError> {
         let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
         let Some(loop_state) = loop_state.filter(|loop_state| !loop_state.machine.runs(attempt)) else {

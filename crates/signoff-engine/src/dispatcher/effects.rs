@@ -23,6 +23,13 @@ use crate::error::EngineError;
 use crate::executor::{AttemptKey, AttemptSink};
 use crate::{attempt, failpoint, tracker, workspace};
 
+/// The state of a loop that its launches depend on.
+#[derive(Clone, Copy)]
+pub(super) struct LaunchState<'a> {
+    pub machine: &'a Loop,
+    pub sessions: &'a Sessions,
+}
+
 impl Dispatcher<'_> {
     pub(super) fn run_effects(&mut self) -> Result<(), EngineError> {
         loop {
@@ -164,8 +171,8 @@ impl Dispatcher<'_> {
         &self,
         run: RunId,
         loop_id: &LoopId,
-        (next, effects): (&Loop, &[Effect]),
-        sessions: &Sessions,
+        effects: &[Effect],
+        state: LaunchState<'_>,
     ) -> Vec<LoopFact> {
         // A launch that may have to wait is recorded when it starts.
         if self.interrupt.is_some() || self.limits_launches() {
@@ -174,7 +181,7 @@ impl Dispatcher<'_> {
         let jobs = effects.iter().filter_map(|effect| if let Effect::Spawn(job) = effect { Some(job) } else { None });
         jobs.map(|job| LoopFact::AttemptStarted {
             attempt: job.attempt,
-            launch: self.launch_now(run, loop_id, job, (next, sessions)),
+            launch: self.launch_now(run, loop_id, job, state),
         })
         .collect()
     }
@@ -183,17 +190,19 @@ impl Dispatcher<'_> {
     pub(super) fn launch(&self, run: RunId, loop_id: &LoopId, job: &Job) -> Launch {
         let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
         let Some(loop_state) = loop_state else { return self.launch_in_turn(run, loop_id, job, 0) };
-        let launch = self.launch_now(run, loop_id, job, (&loop_state.machine, &loop_state.sessions));
+        let state = LaunchState { machine: &loop_state.machine, sessions: &loop_state.sessions };
+        let launch = self.launch_now(run, loop_id, job, state);
         // Use the recorded session.
         let recorded = loop_state.attempt_starts.get(&job.attempt).map(|launched| launched.launch.resumes.clone());
         Launch { resumes: recorded.unwrap_or(launch.resumes), ..launch }
     }
 
     /// The launch of a job in a state that is not recorded yet.
-    fn launch_now(&self, run: RunId, loop_id: &LoopId, job: &Job, (this, sessions): (&Loop, &Sessions)) -> Launch {
-        let launch = self.launch_in_turn(run, loop_id, job, this.agent_index(job.attempt));
+    fn launch_now(&self, run: RunId, loop_id: &LoopId, job: &Job, state: LaunchState<'_>) -> Launch {
+        let LaunchState { machine, sessions } = state;
+        let launch = self.launch_in_turn(run, loop_id, job, machine.agent_index(job.attempt));
         let by = self.ctx.settings.sessions();
-        Launch { resumes: sessions.session_for(by, this, job.attempt, &launch.agent), ..launch }
+        Launch { resumes: sessions.session_for(by, machine, job.attempt, &launch.agent), ..launch }
     }
 
     fn launch_in_turn(&self, run: RunId, loop_id: &LoopId, job: &Job, turn: usize) -> Launch {

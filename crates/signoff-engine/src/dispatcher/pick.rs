@@ -29,6 +29,13 @@ enum PickCandidate {
     Tracked(TaskId, Box<TaskSpec>),
 }
 
+/// Facts to record before tasks are picked, and the run that they lead to.
+pub(super) struct PickStart {
+    pub facts: Vec<Fact>,
+    pub machine: Run,
+    pub policy: RunPolicy,
+}
+
 impl Dispatcher<'_> {
     /// Fills the free slots of a run with ready tasks.
     pub(super) fn pick(&mut self, run: RunId) -> Result<(), EngineError> {
@@ -38,28 +45,27 @@ impl Dispatcher<'_> {
             self.ask_tracker(run, &policy.task_source);
             return Ok(());
         }
-        self.record_and_pick(run, Vec::new(), (run_state.machine.clone(), policy), None)
+        let start = PickStart { facts: Vec::new(), machine: run_state.machine.clone(), policy };
+        self.record_and_pick(run, start, Vec::new())
     }
 
-    /// Records `first`, which lead to `machine`, and in the same transaction the tasks that fill the free slots. If
-    /// another process takes one of them first, others are chosen while there are any. `offer` are the tracker's tasks.
+    /// Records facts, and in the same transaction the tasks that fill the free slots. If another process takes one of
+    /// them first, others are chosen while there are any. `offer` are the tracker's tasks.
     pub(super) fn record_and_pick(
         &mut self,
         run: RunId,
-        first: Vec<Fact>,
-        (machine, policy): (Run, RunPolicy),
-        offer: Option<Vec<TaskSpec>>,
+        PickStart { facts, machine, policy }: PickStart,
+        mut offer: Vec<TaskSpec>,
     ) -> Result<(), EngineError> {
         let before = group::outstanding(&self.runs[&run].state.machine);
-        let mut offer = offer.unwrap_or_default();
         let numbers = match offer.len().min(machine.picks).min(self.free_slots()) {
             0 => Vec::new(),
             wanted => self.store.reserve_tasks(wanted)?,
         };
         let specs = loop {
-            let candidates = self.candidates(&machine, &policy, (&numbers, &offer))?;
+            let candidates = self.candidates(&machine, &policy, &numbers, &offer)?;
             let (picks, specs) = self.pick_facts(run, machine.clone(), &policy, candidates)?;
-            match self.append(run, first.iter().cloned().chain(picks).collect()) {
+            match self.append(run, facts.iter().cloned().chain(picks).collect()) {
                 Err(EngineError::Store(StoreError::Taken(_))) => {}
                 Err(EngineError::Store(StoreError::Claimed { id, .. })) => {
                     offer.retain(|spec| spec.tracked.as_ref().is_none_or(|tracked| tracked.id != id));
@@ -84,7 +90,8 @@ impl Dispatcher<'_> {
         &self,
         machine: &Run,
         policy: &RunPolicy,
-        (numbers, offer): (&[TaskId], &[TaskSpec]),
+        numbers: &[TaskId],
+        offer: &[TaskSpec],
     ) -> Result<Vec<PickCandidate>, EngineError> {
         if machine.picking == Picking::Closed {
             return Ok(Vec::new());

@@ -1,7 +1,7 @@
 //! Rereads a plan when its first item is started, since it may have changed.
 
 use signoff_core::ids::{LoopId, RunId};
-use signoff_core::machine::{Effect, Event, Job, Loop};
+use signoff_core::machine::{Effect, Event, Job};
 use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::wire::LoopFact;
 
@@ -9,32 +9,17 @@ use super::{Dispatcher, DispatcherNotice};
 use crate::attempt::{PlanLocation, starts_plan};
 use crate::error::EngineError;
 
-impl Dispatcher<'_> {
-    /// Adds the facts of a changed plan to `before`, if the event starts the first plan item, or restarts it on a
-    /// person's request.
-    pub(super) fn with_plan(
-        &mut self,
-        (run, loop_id): (RunId, &LoopId),
-        event: &Event,
-        (next, effects): (&Loop, &[Effect]),
-        mut before: Vec<LoopFact>,
-    ) -> Result<Vec<LoopFact>, EngineError> {
-        let loop_state = self.runs.get(&run).and_then(|active| active.state.loops.get(loop_id));
-        let enters = loop_state.is_some_and(|loop_state| loop_state.machine.at != next.at);
-        let said = matches!(event, Event::PersonAnswered { .. } | Event::PersonRetried { .. });
-        let spawned = effects.iter().find_map(|effect| match effect {
-            Effect::Spawn(job) => Some(job),
-            Effect::Kill { .. } | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding | Effect::Finish(_) => {
-                None
-            }
-        });
-        if let Some(job) = spawned.filter(|_| enters || said) {
-            let found = self.changed_plan(run, loop_id, job, &before)?;
-            before.extend(found);
-        }
-        Ok(before)
-    }
+/// The job that may start the first plan item: on entering a phase or an item, or on a person's request.
+pub(super) fn job_to_plan<'a>(event: &Event, enters: bool, effects: &'a [Effect]) -> Option<&'a Job> {
+    let said = matches!(event, Event::PersonAnswered { .. } | Event::PersonRetried { .. });
+    let spawned = effects.iter().find_map(|effect| match effect {
+        Effect::Spawn(job) => Some(job),
+        Effect::Kill { .. } | Effect::Ask(_) | Effect::Wait { .. } | Effect::AwaitLanding | Effect::Finish(_) => None,
+    });
+    spawned.filter(|_| enters || said)
+}
 
+impl Dispatcher<'_> {
     /// The facts of a changed plan for a job that starts the first item. `known` facts are not recorded yet.
     pub(super) fn changed_plan(
         &mut self,

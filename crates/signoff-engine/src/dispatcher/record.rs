@@ -9,12 +9,22 @@ use signoff_core::review::Finding;
 use signoff_core::view::{LoopState, ReviewRound};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 
-use super::{Dispatcher, DispatcherNotice, PendingEffect};
+use super::effects::LaunchState;
+use super::{Dispatcher, DispatcherNotice, PendingEffect, plan_items};
 use crate::artifact;
 use crate::attempt_spec::{ArtifactSubject, artifact_name};
 use crate::clock;
 use crate::error::EngineError;
 use crate::failpoint;
+
+/// An event of a loop, and what is recorded in the same transaction.
+pub(super) struct LoopEventRecord {
+    pub event: Event,
+    /// Facts of the loop before the event.
+    pub before: Vec<LoopFact>,
+    /// Events of the run after it.
+    pub also: Vec<RunEvent>,
+}
 
 impl Dispatcher<'_> {
     /// Records an event of a loop and queues its effects.
@@ -25,16 +35,15 @@ impl Dispatcher<'_> {
         event: Event,
         before: Vec<LoopFact>,
     ) -> Result<(), EngineError> {
-        self.loop_event_and(run, loop_id, (event, before), Vec::new())
+        self.loop_event_and(run, loop_id, LoopEventRecord { event, before, also: Vec::new() })
     }
 
-    /// Like `loop_event`, with events of the run in the same transaction.
+    /// Like `loop_event`, with events of the run.
     pub(super) fn loop_event_and(
         &mut self,
         run: RunId,
         loop_id: &LoopId,
-        (event, before): (Event, Vec<LoopFact>),
-        also: Vec<RunEvent>,
+        LoopEventRecord { event, mut before, also }: LoopEventRecord,
     ) -> Result<(), EngineError> {
         let Some(active) = self.runs.get(&run) else { return Ok(()) };
         let Some(loop_state) = active.state.loops.get(loop_id) else { return Ok(()) };
@@ -54,14 +63,18 @@ impl Dispatcher<'_> {
             let still_open = round.still_open(loop_state.machine.clone(), &next, policy);
             self.write_artifact(run, loop_id, &round, still_open)?;
         }
-        let before = self.with_plan((run, loop_id), &event, (&next, &effects), before)?;
+        let enters = loop_state.machine.at != next.at;
+        if let Some(job) = plan_items::job_to_plan(&event, enters, &effects) {
+            before.extend(self.changed_plan(run, loop_id, job, &before)?);
+        }
         let active = &self.runs[&run];
         let loop_state = &active.state.loops[loop_id];
         self.summary.tasks.extend(loop_state.task);
         let own = |fact| Fact::Loop(loop_id.clone(), fact);
         let spent = self.attempt_spent(run, loop_id, &event);
         let mut facts: Vec<Fact> = before.into_iter().chain([LoopFact::Transitioned(event)]).map(own).collect();
-        facts.extend(self.launches(run, loop_id, (&next, &effects), &sessions).into_iter().map(own));
+        let launching = LaunchState { machine: &next, sessions: &sessions };
+        facts.extend(self.launches(run, loop_id, &effects, launching).into_iter().map(own));
         let mut pending: Vec<PendingEffect> =
             effects.into_iter().map(|effect| PendingEffect::Loop(run, loop_id.clone(), effect)).collect();
         let standing = LoopStatus::for_loop(&next);

@@ -17,6 +17,7 @@ use signoff_core::view::{LoopState, RunState};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_core::workflow::Workflow;
 
+use super::record::LoopEventRecord;
 use super::{Dispatcher, Interrupt, PendingEffect, RunLanding, loop_id};
 use crate::error::EngineError;
 use crate::executor::RunLandingSink;
@@ -99,7 +100,7 @@ impl Dispatcher<'_> {
         match loop_id.checkpoint_target() {
             Some((of, number)) => {
                 self.remove_part_worktree(&loop_state);
-                self.checkpoint_ended(run, (&of, number), &loop_state)
+                self.checkpoint_ended(run, &of, number, &loop_state)
             }
             None => self.run_event(run, RunEvent::FinalReviewEnded { outcome }, Vec::new()),
         }
@@ -156,7 +157,8 @@ impl Dispatcher<'_> {
     fn checkpoint_ended(
         &mut self,
         run: RunId,
-        (of, number): (&LoopId, u32),
+        of: &LoopId,
+        number: u32,
         loop_state: &LoopState,
     ) -> Result<(), EngineError> {
         let reviews = || loop_state.last_round.iter().flat_map(|round| &round.reviews);
@@ -165,7 +167,7 @@ impl Dispatcher<'_> {
         let findings: Vec<Finding> = reviews().flat_map(checkpoint_findings).collect();
         let ended = Event::CheckpointEnded { findings, number: Some(number) };
         let reviewed = RunEvent::CheckpointReviewed { loop_id: of.clone() };
-        self.loop_event_and(run, of, (ended, review_facts), vec![reviewed])
+        self.loop_event_and(run, of, LoopEventRecord { event: ended, before: review_facts, also: vec![reviewed] })
     }
 
     /// Lands the run on the default branch.

@@ -10,7 +10,7 @@ use signoff_core::task::{TaskSpec, TrackerRef};
 use signoff_core::wire::Fact;
 use signoff_core::workflow::Landing;
 
-use super::pick::loop_id;
+use super::pick::{PickStart, loop_id};
 use super::{Dispatcher, DispatcherInput, DispatcherNotice};
 use crate::error::EngineError;
 use crate::failpoint;
@@ -73,7 +73,9 @@ impl Dispatcher<'_> {
     ) -> Result<(), EngineError> {
         self.append(run, facts)?;
         match (self.drive.offer.take(), self.runs.get(&run).map(|active| active.state.machine.clone())) {
-            (Some(offer), Some(machine)) => self.record_and_pick(run, Vec::new(), (machine, policy), Some(offer)),
+            (Some(offer), Some(machine)) => {
+                self.record_and_pick(run, PickStart { facts: Vec::new(), machine, policy }, offer)
+            }
             (Some(_) | None, _) => self.pick(run),
         }
     }
@@ -121,7 +123,7 @@ impl Dispatcher<'_> {
                 if outdated && offer.len() < machine.picks {
                     return self.pick(run);
                 }
-                self.record_and_pick(run, Vec::new(), (machine, policy), Some(offer))
+                self.record_and_pick(run, PickStart { facts: Vec::new(), machine, policy }, offer)
             }
             Err(error) => {
                 // Running tasks continue; the slots stay free until the run is resumed.
@@ -165,7 +167,8 @@ impl Dispatcher<'_> {
         &mut self,
         run: RunId,
         loop_id: &LoopId,
-        (id, why): (String, String),
+        id: String,
+        why: &str,
     ) -> Result<(), EngineError> {
         self.renderer.show(&DispatcherNotice::Note(&format!("{id} is left to others: {why}")));
         self.summary.lost += 1;

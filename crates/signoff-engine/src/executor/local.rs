@@ -53,7 +53,7 @@ impl Executor for LocalExecutor {
     }
 
     fn finish(&self, spec: AttemptSpec, ended: ProcessResult, sink: AttemptSink) {
-        tokio::spawn(attempt::finish(self.ctx.clone(), with_own_worktree(spec), (ended, Vec::new()), sink));
+        tokio::spawn(attempt::finish(self.ctx.clone(), with_own_worktree(spec), ended, Vec::new(), sink));
     }
 
     fn save_work(&self, spec: AttemptSpec) {

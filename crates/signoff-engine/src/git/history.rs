@@ -188,9 +188,9 @@ impl Repository {
         Ok(split_nul(&printed).map(<[u8]>::to_vec).collect())
     }
 
-    /// Whether a merge commit's tree is exactly the one git creates, without a conflict.
-    pub fn is_plain_merge(&self, parents: (&Commit, &Commit), tree: &Tree) -> Result<bool, GitError> {
-        match self.merge_trees(None, parents.1, parents.0) {
+    /// Whether the tree of a merge of two parents is exactly the one git creates, without a conflict.
+    pub fn is_plain_merge(&self, first: &Commit, second: &Commit, tree: &Tree) -> Result<bool, GitError> {
+        match self.merge_trees(None, second, first) {
             Ok(merged) => Ok(merged.conflicts.is_empty() && merged.tree == *tree),
             // For example, two commits without a common ancestor.
             Err(GitError::Failed { .. }) => Ok(false),

@@ -15,8 +15,8 @@ use signoff_core::review::{Finding, Severity};
 use super::land_commit::{LandingProgress, LandingRequest, ProgressCallback};
 use super::{checks_not_run, short};
 use crate::atomic_file::{self, WriteMode};
-use crate::attempt::base_checks::{self, BaseCheckResult};
-use crate::attempt::{self, EngineContext};
+use crate::attempt::base_checks::{self, BaseCheckRequest, BaseCheckResult};
+use crate::attempt::{self, CheckTerms, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::failpoint;
@@ -217,8 +217,8 @@ pub async fn check_merge(
         attempt::CheckRunResult::Stopped => LandingCheckResult::Stopped,
         attempt::CheckRunResult::Failed(failure) => LandingCheckResult::NotRun(failure),
         attempt::CheckRunResult::Ran(ran) => {
-            let terms = (ctx.settings.limits().attempt, request.environment.clone());
-            match base_checks::run_on_base(ctx, (&dir, &ran), (merge.onto, terms), progress).await? {
+            let base = BaseCheckRequest { dir: &dir, base: merge.onto, terms: terms(ctx, request) };
+            match base_checks::run_on_base(ctx, base, &ran, progress).await? {
                 BaseCheckResult::Ran(base) => new_failures(merge.onto, &ran, &base, progress),
                 BaseCheckResult::Unknown => new_failures(merge.onto, &ran, &[], progress),
                 BaseCheckResult::Stopped => LandingCheckResult::Stopped,
@@ -251,6 +251,9 @@ fn prepare(
     let path = ctx.layout.landing_worktree();
     let worktree = ctx.repository.integration_worktree(&path, commit)?;
     worktree.copy_files(ctx.settings.copied_into_worktrees())?;
-    let timeout = ctx.settings.limits().attempt;
-    attempt::configured_checks_launch(ctx, dir, Path::new(&path), (timeout, request.environment.clone()))
+    attempt::configured_checks_launch(ctx, dir, Path::new(&path), terms(ctx, request))
+}
+
+fn terms(ctx: &EngineContext, request: &LandingRequest) -> CheckTerms {
+    CheckTerms { timeout: ctx.settings.limits().attempt, environment: request.environment.clone() }
 }

@@ -239,7 +239,7 @@ impl<'a> Coverage<'a> {
             let is_plain = if self.lineage.ancestors(other).contains(one) {
                 described.get(other).is_some_and(|other| other.tree == *tree)
             } else {
-                self.records.repository.is_plain_merge((one, other), tree)?
+                self.records.repository.is_plain_merge(one, other, tree)?
             };
             plain.extend(is_plain.then_some(commit));
         }

@@ -45,14 +45,14 @@ fn merges_with_own_changes_are_detected() {
     let plain = merged(&repository, &one, &second);
     let described = repository.commit_infos([&plain]).unwrap();
     assert_eq!(described[&plain].subject, "Merge it");
-    assert!(repository.is_plain_merge((&first, &second), &described[&plain].tree).unwrap());
+    assert!(repository.is_plain_merge(&first, &second, &described[&plain].tree).unwrap());
     write(one.path(), "evil.txt", "evil\n");
     let other = one.commit_all("more").unwrap().head;
-    assert!(!repository.is_plain_merge((&first, &second), &other.tree).unwrap());
+    assert!(!repository.is_plain_merge(&first, &second, &other.tree).unwrap());
     fixture.run(&["checkout", "-q", "--orphan", "alone"]);
     fixture.commit("alone");
     let alone = Commit::new(fixture.run(&["rev-parse", "alone"]).trim());
-    assert!(!repository.is_plain_merge((&first, &alone), &other.tree).unwrap());
+    assert!(!repository.is_plain_merge(&first, &alone, &other.tree).unwrap());
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Coverage<'_> {
             return Ok(EngineError::Internal("nothing is left to be named".to_owned()));
         };
         let on = branches.iter().find(|(_, tip)| self.lineage.ancestors(tip).contains(commit));
-        self.foreign_commit_error(candidate, (commit, on.map(|(branch, _)| branch.as_str())))
+        self.foreign_commit_error(candidate, commit, on.map(|(branch, _)| branch.as_str()))
     }
 
     fn unapproved_task_error(&self, candidate: LandingCandidate<'_>, task: TaskId) -> EngineError {
@@ -64,7 +64,8 @@ impl Coverage<'_> {
     fn foreign_commit_error(
         &self,
         candidate: LandingCandidate<'_>,
-        (commit, branch): (&Commit, Option<&str>),
+        commit: &Commit,
+        branch: Option<&str>,
     ) -> Result<EngineError, EngineError> {
         let described = self.records.repository.commit_infos([commit])?;
         let subject = described.get(commit).map(|described| described.subject.clone()).unwrap_or_default();

@@ -145,7 +145,7 @@ fn reviewed(
     };
     let answer =
         ReviewerAnswer { text: end.stdout.clone().into_bytes(), nonce: Some(nonce(spec)), ..ReviewerAnswer::default() };
-    let review = final_message::parse_review(spec, &assigned, answer, (reviewer, commit));
+    let review = final_message::parse_review(spec, &assigned, answer, reviewer, commit);
     let judged = ReviewedRevision { commit: Some(commit.clone()), diff_digest: None };
     let review = Review { usage: Usage { duration_ms: 1, ..end.usage }, judged, ..review };
     event(Event::ReviewArrived { attempt: spec.job.attempt, review: Box::new(review) })
