@@ -60,10 +60,9 @@ enum Outgoing {
     Read(Box<ReviewJson>),
 }
 
-/// A review as JSON. Of an incoming one, only the fields that a merge needs are required. Error messages contain the
-/// serialized name.
+/// A review as JSON. Of an incoming one, only the fields that a merge needs are required.
 #[derive(Serialize, Deserialize)]
-#[serde(rename = "Incoming")]
+#[serde(expecting = "a review as a JSON object")]
 struct ReviewJson {
     version: u32,
     reviewer: Option<ReviewerName>,

@@ -101,6 +101,6 @@ fn invalid_reports_are_refused() {
     the verdict is `inconclusive` exactly where there is a `violation`
     missing field `id` at line 1 column 69
     missing field `version` at line 1 column 36
-    invalid length 0, expected struct Incoming with 13 elements at line 1 column 2
+    invalid length 0, expected a review as a JSON object at line 1 column 2
     ");
 }

@@ -1,5 +1,6 @@
 //! Questions to a person, and the effect of each answer.
 
+use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_testkit::agent_script::{AgentScript, ScriptRule};
 
@@ -28,9 +29,10 @@ fn question(story: &Story) -> String {
 /// Status, verdict, outcome and reason.
 fn end(story: &Story) -> String {
     let row = story.task(1);
-    format!("{} {:?} {:?} {:?}", row.status.as_str(), row.final_verdict, row.outcome, row.reason)
-        .replace("Some(", "")
-        .replace(')', "")
+    let verdict = row.final_verdict.map_or("-", FinalVerdict::as_str);
+    let outcome = row.outcome.map_or("-", OutcomeKind::as_str);
+    let reason = row.reason.map_or("-", Reason::code);
+    format!("{} {verdict} {outcome} {reason}", row.status.as_str())
 }
 
 /// The number of calls of a reviewer.
@@ -62,20 +64,20 @@ fn a_review_that_times_out_is_retried_once_then_a_person_is_asked() {
         "q1 code gave no usable review; the others did. Retry, proceed without, or stop? \
          [\"retry\", \"proceed\", \"stop\", \"restart\"]"
     );
-    assert_eq!(answered(&story, "retry"), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!(answered(&story, "retry"), "completed APPROVED approved -");
     assert_eq!((calls(&story, "spec"), calls(&story, "code")), (1, 3), "who answered is not asked again");
 }
 
 #[test]
 fn a_missing_review_can_be_skipped_but_never_counts_as_approval() {
     let story = story(failing("code"));
-    assert_eq!(answered(&story, "proceed"), "completed None \"completed_with_issues\" \"review_skipped\"");
+    assert_eq!(answered(&story, "proceed"), "completed - completed_with_issues review_skipped");
 }
 
 #[test]
 fn a_missing_review_can_stop_the_task() {
     let story = story(failing("code"));
-    assert_eq!(answered(&story, "stop"), "failed \"CHANGES_REQUESTED\" \"failed\" \"stopped_by_person\"");
+    assert_eq!(answered(&story, "stop"), "failed CHANGES_REQUESTED failed stopped_by_person");
 }
 
 #[test]
@@ -87,7 +89,7 @@ fn findings_of_the_successful_review_are_fixed_before_it_goes_on() {
                 .rule(sees("spec", &issue("spec", 1, "critical", "No logout")).cycle(1)),
         )
     });
-    assert_eq!(answered(&story, "proceed"), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!(answered(&story, "proceed"), "completed APPROVED approved -");
     assert_eq!((story.task(1).review_cycle, story.calls_as("fix").len()), (2, 1));
 }
 
@@ -95,7 +97,7 @@ fn findings_of_the_successful_review_are_fixed_before_it_goes_on() {
 fn an_unreadable_answer_is_requested_once_more() {
     let story =
         story(|script| content(script.rule(ScriptRule::role("review").reviewer("spec").call(1).say("I like it.\n"))));
-    assert_eq!(end(&story), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!(end(&story), "completed APPROVED approved -");
     assert_eq!((calls(&story, "spec"), calls(&story, "code")), (2, 1));
 }
 
@@ -106,10 +108,10 @@ fn a_second_unreadable_answer_leads_to_a_question() {
                  [\"retry\", \"proceed\", \"stop\", \"restart\"]";
     let story = unclear();
     assert_eq!(question(&story), format!("q1 {asked}"));
-    assert_eq!(answered(&story, "retry"), "waiting None None None");
+    assert_eq!(answered(&story, "retry"), "waiting - - -");
     assert_eq!(question(&story), format!("q2 {asked}"));
-    assert_eq!(answered(&story, "proceed"), "completed None \"completed_with_issues\" \"review_skipped\"");
-    assert_eq!(answered(&unclear(), "stop"), "failed None \"failed\" \"stopped_by_person\"");
+    assert_eq!(answered(&story, "proceed"), "completed - completed_with_issues review_skipped");
+    assert_eq!(answered(&unclear(), "stop"), "failed - failed stopped_by_person");
 }
 
 /// Both reviewers fail twice.
@@ -129,10 +131,10 @@ fn if_both_reviews_fail_they_can_be_retried_skipped_or_the_task_stopped() {
         "q1 No review could be had from code and spec. Retry, skip the review, or stop? \
          [\"retry\", \"skip\", \"stop\", \"restart\"]"
     );
-    assert_eq!(answered(&story, "retry"), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!(answered(&story, "retry"), "completed APPROVED approved -");
     assert_eq!((calls(&story, "spec"), calls(&story, "code")), (3, 3));
-    assert_eq!(answered(&both_failing(), "skip"), "completed None \"completed_with_issues\" \"review_skipped\"");
-    assert_eq!(answered(&both_failing(), "stop"), "failed \"CHANGES_REQUESTED\" \"failed\" \"stopped_by_person\"");
+    assert_eq!(answered(&both_failing(), "skip"), "completed - completed_with_issues review_skipped");
+    assert_eq!(answered(&both_failing(), "stop"), "failed CHANGES_REQUESTED failed stopped_by_person");
 }
 
 /// A reviewer that never approves.
@@ -150,14 +152,11 @@ fn after_three_reviews_a_person_decides() {
     };
     let one = story(endless);
     assert_eq!(question(&one), asked(1, 3));
-    assert_eq!(answered(&one, "continue"), "waiting None None None");
+    assert_eq!(answered(&one, "continue"), "waiting - - -");
     assert_eq!(calls(&one, "code"), 4, "one more fix and review");
     assert_eq!(question(&one), asked(2, 4));
-    assert_eq!(
-        answered(&one, "proceed"),
-        "completed \"MAX_CYCLES_REACHED\" \"completed_with_issues\" \"cycles_exhausted\""
-    );
-    assert_eq!(answered(&story(endless), "stop"), "failed \"CHANGES_REQUESTED\" \"failed\" \"cycles_exhausted\"");
+    assert_eq!(answered(&one, "proceed"), "completed MAX_CYCLES_REACHED completed_with_issues cycles_exhausted");
+    assert_eq!(answered(&story(endless), "stop"), "failed CHANGES_REQUESTED failed cycles_exhausted");
 }
 
 #[test]
@@ -174,9 +173,9 @@ fn a_failed_developer_leads_to_a_question() {
     });
     run(&story);
     assert_eq!(question(&story), "q1 The implementer failed. Retry or stop? [\"retry\", \"stop\"]");
-    assert_eq!(answered(&story, "retry"), "waiting None None None");
+    assert_eq!(answered(&story, "retry"), "waiting - - -");
     assert_eq!(question(&story), "q2 The fixer failed. Retry or stop? [\"retry\", \"stop\", \"restart\"]");
-    assert_eq!(answered(&story, "retry"), "completed \"APPROVED\" \"approved\" None");
+    assert_eq!(answered(&story, "retry"), "completed APPROVED approved -");
     let roles: Vec<_> = story.calls().iter().map(|call| call.role.clone()).collect();
     assert_eq!(roles, ["implement", "implement", "review", "review", "fix", "fix", "review", "review"]);
 }
@@ -186,7 +185,7 @@ fn with_no_ask_a_question_stops_the_task() {
     let no_ask = || DriveOptions { no_ask: true, ..DriveOptions::default() };
     let story = Story::new(|script| failing("code")(developer(script)));
     story.run_plan(&["Login"], no_ask());
-    assert_eq!(end(&story), "failed \"CHANGES_REQUESTED\" \"failed\" \"no_one_to_ask\"");
+    assert_eq!(end(&story), "failed CHANGES_REQUESTED failed no_one_to_ask");
     let story = Story::new(|script| endless(developer(script)));
     story.run_plan(&["Login"], no_ask());
     assert_eq!((story.task(1).status.as_str(), story.questions().len()), ("failed", 0));
