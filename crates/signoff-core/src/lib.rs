@@ -37,6 +37,7 @@ pub mod ledger;
 pub mod machine;
 pub mod merge;
 pub mod notify;
+pub mod patch;
 pub mod policy;
 pub mod prices;
 pub mod prompt;

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use signoff_core::merge::render::plain_text::visible;
+use signoff_core::patch::PatchMark;
 use signoff_term::fit::count;
 use signoff_term::show::LedgerLine;
 
-use patch::{PatchChange, PatchHunk, PatchLine, PatchMark};
+use patch::{PatchChange, PatchHunk, PatchLine};
 pub use patch::{PatchFile, parse};
 
 use super::badges::{self, Tone};
