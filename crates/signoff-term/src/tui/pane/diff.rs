@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
+use signoff_core::patch::{HunkPosition, PatchLineKind, PatchMark, PatchReader};
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxSet};
 
 use super::reviews::place;
@@ -17,22 +18,11 @@ use crate::tui::list::Scroll;
 /// Maximum number of lines before a visible line that are parsed for highlighting.
 const BEFORE: usize = 400;
 
-/// The kind of a line in a diff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DiffLineKind {
-    File,
-    Hunk,
-    Same,
-    Added,
-    Removed,
-    Other,
-    /// A finding, by its index in the ledger.
-    Finding(usize),
-}
-
 #[derive(Debug, Clone)]
 struct DiffLine {
-    kind: DiffLineKind,
+    kind: PatchLineKind,
+    /// The index in the ledger, if this line is a finding.
+    finding: Option<usize>,
     /// The range of its text in the patch, without the sign.
     text: Range<usize>,
     /// Its number in the new file.
@@ -69,7 +59,7 @@ impl DiffPane {
             let Some(file) = &line.finding.file else { continue };
             let Some(file) = self.files.iter().position(|name| name == file) else { continue };
             let about = |one: &DiffLine| one.file == file && one.number.is_some() && one.number == line.finding.line;
-            let name = |one: &DiffLine| one.file == file && one.kind == DiffLineKind::File;
+            let name = |one: &DiffLine| one.file == file && one.kind == PatchLineKind::File;
             let at = self.lines.iter().position(about).or_else(|| self.lines.iter().position(name));
             marks.entry(at.unwrap_or(0)).or_default().push(index);
         }
@@ -78,7 +68,8 @@ impl DiffPane {
             self.shown.push(line.clone());
             let found = marks.remove(&at).into_iter().flatten();
             self.shown.extend(found.map(|index| DiffLine {
-                kind: DiffLineKind::Finding(index),
+                kind: PatchLineKind::Other,
+                finding: Some(index),
                 number: None,
                 text: 0..0,
                 file: line.file,
@@ -102,24 +93,27 @@ impl DiffPane {
 
     fn line(&mut self, at: usize, report: Option<&TaskReport>, theme: Theme, width: usize) -> Line<'static> {
         let line = self.shown[at].clone();
-        let text = self.patch.get(line.text.clone()).unwrap_or_default();
-        let number = line.number.map_or_else(|| "     ".to_owned(), |number| format!("{number:>5}"));
-        let signed = |sign: &'static str, style, code: Vec<Span<'static>>| {
-            let mut spans = vec![span(format!("{number} "), theme.faint()), span(sign, style)];
-            spans.extend(code);
-            Line::from(spans)
-        };
-        match line.kind {
-            DiffLineKind::File => {
-                let name = self.files.get(line.file).filter(|name| !name.is_empty());
-                Line::from(span(sanitize(name.map_or(text, String::as_str)), theme.bold().patch(theme.warning())))
-            }
-            DiffLineKind::Hunk | DiffLineKind::Other => Line::from(span(sanitize(text), theme.faint())),
-            DiffLineKind::Finding(index) => finding(report, index, theme, width),
-            DiffLineKind::Same => signed(" ", theme.faint(), self.code(at, theme)),
-            DiffLineKind::Added => signed("+", theme.good().patch(theme.bold()), self.code(at, theme)),
-            DiffLineKind::Removed => signed("-", theme.bad().patch(theme.bold()), self.code(at, theme)),
+        if let Some(index) = line.finding {
+            return finding(report, index, theme, width);
         }
+        let text = self.patch.get(line.text.clone()).unwrap_or_default();
+        let (sign, style) = match line.kind {
+            PatchLineKind::File => {
+                let name = self.files.get(line.file).filter(|name| !name.is_empty());
+                let style = theme.bold().patch(theme.warning());
+                return Line::from(span(sanitize(name.map_or(text, String::as_str)), style));
+            }
+            PatchLineKind::Content(PatchMark::Kept) => (" ", theme.faint()),
+            PatchLineKind::Content(PatchMark::Added) => ("+", theme.good().patch(theme.bold())),
+            PatchLineKind::Content(PatchMark::Removed) => ("-", theme.bad().patch(theme.bold())),
+            PatchLineKind::Hunk | PatchLineKind::Header(_) | PatchLineKind::Content(_) | PatchLineKind::Other => {
+                return Line::from(span(sanitize(text), theme.faint()));
+            }
+        };
+        let number = line.number.map_or_else(|| "     ".to_owned(), |number| format!("{number:>5}"));
+        let mut spans = vec![span(format!("{number} "), theme.faint()), span(sign, style)];
+        spans.extend(self.code(at, theme));
+        Line::from(spans)
     }
 
     /// The code of a line, highlighted if the theme has colours.
@@ -136,7 +130,7 @@ impl DiffPane {
 
     /// Highlights the hunk from its start up to this line, and the next lines in advance.
     fn highlight(&mut self, at: usize) {
-        let is_head = |line: &DiffLine| matches!(line.kind, DiffLineKind::File | DiffLineKind::Hunk);
+        let is_head = |line: &DiffLine| matches!(line.kind, PatchLineKind::File | PatchLineKind::Hunk);
         let begin =
             self.shown[..at].iter().rposition(is_head).map_or(0, |begin| begin + 1).max(at.saturating_sub(BEFORE));
         let file = self.files.get(self.shown[at].file).map(String::as_str).unwrap_or_default();
@@ -145,16 +139,15 @@ impl DiffPane {
         for (index, line) in lines.take_while(|(_, line)| !is_head(line)) {
             let text = &self.patch[line.text.clone()];
             let plain = || vec![Span::raw(sanitize(text))];
-            let spans = match line.kind {
-                DiffLineKind::Removed => old.as_mut().map_or_else(plain, |reader| reader.line(text)),
-                DiffLineKind::Added => new.as_mut().map_or_else(plain, |reader| reader.line(text)),
-                DiffLineKind::Same => {
+            let PatchLineKind::Content(mark) = line.kind else { continue };
+            let spans = match mark {
+                PatchMark::Removed => old.as_mut().map_or_else(plain, |reader| reader.line(text)),
+                PatchMark::Added => new.as_mut().map_or_else(plain, |reader| reader.line(text)),
+                PatchMark::Kept => {
                     old.as_mut().map(|reader| reader.line(text));
                     new.as_mut().map_or_else(plain, |reader| reader.line(text))
                 }
-                DiffLineKind::File | DiffLineKind::Hunk | DiffLineKind::Other | DiffLineKind::Finding(_) => {
-                    continue;
-                }
+                PatchMark::Remark => continue,
             };
             self.coloured.insert(index, spans);
         }
@@ -170,67 +163,37 @@ fn finding(report: Option<&TaskReport>, index: usize, theme: Theme, width: usize
     Line::from(span(format!("    ^ {}", cut(&text, width.saturating_sub(6))), theme.severity(found.severity)))
 }
 
-/// Parses a patch into file names and lines.
+/// Parses a patch into file names and lines. Skips git's headers, except for the file name.
 fn parse(patch: &str) -> (Vec<String>, Vec<DiffLine>) {
     let (mut files, mut lines) = (Vec::<String>::new(), Vec::new());
-    let (mut number, mut in_hunk, mut from) = (0, false, 0);
+    let (mut reader, mut position, mut from) = (PatchReader::default(), HunkPosition::default(), 0);
     for whole in patch.split_inclusive('\n') {
         let line = whole.trim_end_matches(['\n', '\r']);
         let start = from;
         from += whole.len();
-        let (kind, skip) = kind(line, in_hunk);
+        let (kind, prefix) = reader.read(line.as_bytes());
+        let (mut text, mut number) = (start + prefix..start + line.len(), None);
         match kind {
-            DiffLineKind::File => {
-                in_hunk = false;
-                files.push(name(line));
+            PatchLineKind::File => files.push(name(line)),
+            PatchLineKind::Hunk => position = HunkPosition::parse(line).unwrap_or_default().0,
+            PatchLineKind::Header("index " | "--- " | "+++ ") => {
+                if let (Some(file), Some(path)) = (files.last_mut(), line.strip_prefix("+++ b/")) {
+                    path.clone_into(file);
+                }
+                continue;
             }
-            DiffLineKind::Hunk => (in_hunk, number) = (true, first_new_line(line)),
-            DiffLineKind::Same
-            | DiffLineKind::Added
-            | DiffLineKind::Removed
-            | DiffLineKind::Other
-            | DiffLineKind::Finding(_) => {}
+            PatchLineKind::Header(_) | PatchLineKind::Content(PatchMark::Remark) => text.start = start,
+            PatchLineKind::Content(mark) => number = position.advance(mark).1,
+            PatchLineKind::Other => {}
         }
-        if let (Some(file), Some(path)) = (files.last_mut(), line.strip_prefix("+++ b/").filter(|_| !in_hunk)) {
-            path.clone_into(file);
-        }
-        // Skip git's headers, except for the file name.
-        if kind == DiffLineKind::Other && !in_hunk && is_file_header(line) {
-            continue;
-        }
-        let counted = matches!(kind, DiffLineKind::Same | DiffLineKind::Added);
-        let text = start + skip..start + line.len();
-        lines.push(DiffLine { kind, text, number: counted.then_some(number), file: files.len().saturating_sub(1) });
-        number += u32::from(counted);
+        lines.push(DiffLine { kind, finding: None, text, number, file: files.len().saturating_sub(1) });
     }
     (files, lines)
-}
-
-fn kind(line: &str, in_hunk: bool) -> (DiffLineKind, usize) {
-    match line.as_bytes().first() {
-        Some(b'd') if line.starts_with("diff --git ") => (DiffLineKind::File, "diff --git ".len()),
-        Some(b'@') if line.starts_with("@@ ") => (DiffLineKind::Hunk, 0),
-        Some(b'+') if in_hunk => (DiffLineKind::Added, 1),
-        Some(b'-') if in_hunk => (DiffLineKind::Removed, 1),
-        Some(b' ') if in_hunk => (DiffLineKind::Same, 1),
-        None if in_hunk => (DiffLineKind::Same, 0),
-        Some(_) | None => (DiffLineKind::Other, 0),
-    }
-}
-
-fn is_file_header(line: &str) -> bool {
-    ["index ", "--- ", "+++ "].iter().any(|start| line.starts_with(start))
 }
 
 /// The name in `diff --git a/NAME b/NAME`; empty if it cannot be parsed.
 fn name(line: &str) -> String {
     line.rsplit_once(" b/").map(|(_, name)| name.to_owned()).unwrap_or_default()
-}
-
-/// The first line of the new file in `@@ -1,2 +3,4 @@`.
-fn first_new_line(line: &str) -> u32 {
-    let new = line.split(' ').find_map(|part| part.strip_prefix('+'));
-    new.and_then(|part| part.split(',').next()?.parse().ok()).unwrap_or(0)
 }
 
 /// Maximum length of a highlighted line. Longer lines are generated code and take too long to parse.
