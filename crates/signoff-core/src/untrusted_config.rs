@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::ids::ReviewerName;
+use crate::patch::{PatchLineKind, PatchMark, PatchReader};
 use crate::redact::Secrets;
 use crate::review::{Finding, Note, Review, Severity, Verdict};
 use crate::similarity::assign_ids;
@@ -116,15 +117,13 @@ pub fn files_with_secrets(patch: &str, secrets: &Secrets) -> Vec<String> {
     }
     let mut found = BTreeSet::new();
     let mut file = None;
-    let mut in_hunks = false;
+    let mut reader = PatchReader::default();
     for line in patch.lines() {
-        if line.starts_with("diff --git ") {
-            in_hunks = false;
-        } else if let Some(path) = line.strip_prefix("+++ ").filter(|_| !in_hunks) {
+        let (kind, prefix) = reader.read(line.as_bytes());
+        if kind == PatchLineKind::Header("+++ ") {
+            let path = &line[prefix..];
             file = Some(path.strip_prefix("b/").unwrap_or(path).trim_end().to_owned());
-        }
-        in_hunks |= line.starts_with("@@");
-        if in_hunks && line.starts_with('+') && secrets.occur_in(line.as_bytes()) {
+        } else if kind == PatchLineKind::Content(PatchMark::Added) && secrets.occur_in(line.as_bytes()) {
             found.extend(file.clone());
         }
     }
