@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
+use signoff_core::patch::{PatchLineKind, PatchReader};
 use signoff_core::prompt::{LeftOutWhy, OmittedFileBrief};
 use signoff_core::untrusted_config::classify;
 
@@ -202,7 +203,7 @@ fn read_diff(from: &mut impl BufRead) -> io::Result<GitDiff> {
     let mut diff = GitDiff::default();
     let changed = read_raw(from, &mut diff)?;
     diff.stat = read_stat(from)?;
-    let mut patch = DiffParser { diff, text: Vec::new(), part: FilePatch::default(), paths: changed.into_iter() };
+    let mut patch = DiffParser { diff, paths: changed.into_iter(), ..DiffParser::default() };
     let mut line = Vec::new();
     while from.read_until(b'\n', &mut line)? > 0 {
         patch.push_line(&line);
@@ -255,8 +256,10 @@ fn read_stat(from: &mut impl BufRead) -> io::Result<String> {
 }
 
 /// State of the parser.
+#[derive(Default)]
 struct DiffParser {
     diff: GitDiff,
+    reader: PatchReader,
     text: Vec<u8>,
     part: FilePatch,
     paths: std::vec::IntoIter<PathBuf>,
@@ -269,18 +272,18 @@ struct FilePatch {
     text: Vec<u8>,
     bytes: usize,
     lines: usize,
-    in_hunks: bool,
     binary: bool,
 }
 
 impl DiffParser {
     fn push_line(&mut self, line: &[u8]) {
-        // Content lines begin with a space, a plus, a minus or a backslash.
-        if line.starts_with(b"diff --git ") {
+        let (kind, _) = self.reader.read(line);
+        if kind == PatchLineKind::File {
             self.finish_file();
             let named = self.paths.next();
             self.part.path = named.unwrap_or_else(|| path(line.trim_ascii_end()));
         }
+        self.part.binary |= kind == PatchLineKind::Header("Binary files ");
         self.part.push_line(line);
     }
 
@@ -307,8 +310,6 @@ impl DiffParser {
 
 impl FilePatch {
     fn push_line(&mut self, line: &[u8]) {
-        self.in_hunks |= line.starts_with(b"@@");
-        self.binary |= !self.in_hunks && line.starts_with(b"Binary files ");
         self.bytes += line.len();
         self.lines += 1;
         if self.bytes <= MAX_FILE_PATCH {
