@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use sha2::{Digest, Sha256};
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
+use signoff_core::patch::{PatchLineKind, PatchMark, PatchReader};
 
 use super::branch::is_id;
 use super::repository::id_lines;
@@ -185,13 +186,13 @@ impl Repository {
 impl CommitPatch {
     pub fn digest(&self) -> PatchDigest {
         let mut digest = Sha256::new();
-        for (line, next) in self.lines.iter().zip(self.lines.iter().skip(1).map(Some).chain([None])) {
+        let kind = |line: &Vec<u8>| PatchReader::default().read(line).0;
+        for (at, line) in self.lines.iter().enumerate() {
             // Ignores positions, and blob ids if the patch shows the lines.
-            let shown = next.is_some_and(|next| next.starts_with(b"--- "));
-            let line: &[u8] = match line.as_slice() {
-                line if line.starts_with(b"index ") && shown => b"index",
-                line if line.starts_with(b"@@ ") => b"@@",
-                line => line,
+            let line: &[u8] = match (kind(line), self.lines.get(at + 1).map(kind)) {
+                (PatchLineKind::Header("index "), Some(PatchLineKind::Header("--- "))) => b"index",
+                (PatchLineKind::Hunk, _) => b"@@",
+                (_, _) => line,
             };
             digest.update(line);
             digest.update(b"\n");
@@ -203,37 +204,35 @@ impl CommitPatch {
     pub fn replaced_lines(&self) -> Option<Vec<(&[u8], &[u8])>> {
         let (mut pairs, mut old, mut new) = (Vec::new(), Vec::new(), Vec::new());
         let mut ends = [false; 2];
-        let mut in_hunk = false;
+        let mut reader = PatchReader::default();
         for line in self.lines.iter().map(Vec::as_slice).chain([b"diff --git ".as_slice()]) {
-            match line.first() {
-                _ if !in_hunk && is_heading(line) => {}
-                Some(b'-') if in_hunk => old.push(&line[1..]),
-                Some(b'+') if in_hunk => new.push(&line[1..]),
+            let (kind, prefix) = reader.read(line);
+            let text = &line[prefix..];
+            match kind {
+                PatchLineKind::Header("index ") => {}
+                PatchLineKind::Header("--- ") if is_path_in(b"a/", text) => {}
+                PatchLineKind::Header("+++ ") if is_path_in(b"b/", text) => {}
+                PatchLineKind::Content(PatchMark::Removed) => old.push(text),
+                PatchLineKind::Content(PatchMark::Added) => new.push(text),
                 // The missing newline at the end must be on both sides; otherwise the patch changes more.
-                Some(b'\\') if in_hunk => ends[usize::from(!new.is_empty())] ^= !old.is_empty(),
-                Some(b'@' | b' ' | b'd') if ends_block(line) => {
-                    if old.len() != new.len() || ends[0] != ends[1] {
+                PatchLineKind::Content(PatchMark::Remark) => ends[usize::from(!new.is_empty())] ^= !old.is_empty(),
+                PatchLineKind::File | PatchLineKind::Hunk | PatchLineKind::Content(PatchMark::Kept) => {
+                    if line.is_empty() || old.len() != new.len() || ends[0] != ends[1] {
                         return None;
                     }
                     pairs.extend(old.drain(..).zip(new.drain(..)));
-                    (ends, in_hunk) = ([false; 2], line.first() != Some(&b'd'));
+                    ends = [false; 2];
                 }
-                Some(_) | None => return None,
+                PatchLineKind::Header(_) | PatchLineKind::Other => return None,
             }
         }
         (!pairs.is_empty()).then_some(pairs)
     }
 }
 
-/// Whether a block of replaced lines ends before this line.
-fn ends_block(line: &[u8]) -> bool {
-    line.starts_with(b"diff --git ") || line.starts_with(b"@@ ") || line.starts_with(b" ")
-}
-
-/// Whether this line only names the file.
-fn is_heading(line: &[u8]) -> bool {
-    let headings = [b"index ".as_slice(), b"--- a/", b"+++ b/", b"--- \"a/", b"+++ \"b/"];
-    headings.iter().any(|start| line.starts_with(start))
+/// Whether a path, quoted or not, is in `a/` or `b/`.
+fn is_path_in(side: &[u8], path: &[u8]) -> bool {
+    path.strip_prefix(b"\"").unwrap_or(path).starts_with(side)
 }
 
 fn lines(printed: &[u8]) -> impl Iterator<Item = Vec<u8>> {
