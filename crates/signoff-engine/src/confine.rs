@@ -119,7 +119,7 @@ fn check_bubblewrap() -> Result<(), String> {
         return Ok(());
     }
     let stderr = String::from_utf8_lossy(&ended.stderr);
-    let last = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing").trim();
+    let last = stderr.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it printed nothing").trim();
     Err(format!("bubblewrap does not work here: {last}"))
 }
 

@@ -52,7 +52,7 @@ pub struct ChannelContext {
 
 impl fmt::Debug for ChannelContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Surroundings({}, {:?})", self.directory.display(), self.timeouts)
+        write!(f, "ChannelContext({}, {:?})", self.directory.display(), self.timeouts)
     }
 }
 

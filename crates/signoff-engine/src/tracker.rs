@@ -274,7 +274,7 @@ fn said(printed: &[u8]) -> String {
     let text = text.trim();
     let shown: String = text.chars().take(SHOWN).collect();
     let more = if shown.len() < text.len() { "…" } else { "" };
-    if shown.is_empty() { "; it said nothing".to_owned() } else { format!(": {shown}{more}") }
+    if shown.is_empty() { "; it printed nothing".to_owned() } else { format!(": {shown}{more}") }
 }
 
 /// Reads a file up to the maximum size; the parser rejects longer ones.

@@ -18,7 +18,7 @@ pub fn report_tool(tool: ReportTool) -> Tool {
             ("Write one task of the specification. Writing a task with the same id again replaces it", task_schema())
         }
         ReportTool::AddPlanGroup => (
-            "Add a group of tasks that may be worked at once, after all groups added before. Every task is in one group",
+            "Add a group of tasks that may run in parallel, after all groups added before. Every task is in one group",
             plan_group_schema(),
         ),
     };
@@ -296,7 +296,7 @@ mod tests {
           },
           {
             "name": "add_plan_group",
-            "description": "Add a group of tasks that may be worked at once, after all groups added before. Every task is in one group",
+            "description": "Add a group of tasks that may run in parallel, after all groups added before. Every task is in one group",
             "inputSchema": {
               "type": "object",
               "properties": {

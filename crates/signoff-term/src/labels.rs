@@ -29,7 +29,7 @@ pub fn reason(reason: Reason) -> &'static str {
         Reason::AttemptsExhausted => "the attempts are used up",
         Reason::SameFinding => "the same finding keeps coming back",
         Reason::NoopFix => "the fix changed nothing",
-        Reason::RecoveryExhausted => "signoff was ended too often while it was worked",
+        Reason::RecoveryExhausted => "signoff was killed too often while the task ran",
         Reason::ConflictUnresolved => "the conflict could not be resolved",
         Reason::LandingChecksFailed => "the checks fail where it lands",
         Reason::UnclearReview => "a review could not be understood",

@@ -155,7 +155,7 @@ impl From<ConfigError> for CliError {
                 Self::usage(message).at(&name).hint(format!("give {name} another value, or leave it out"))
             }
             ConfigError::Nowhere { message } => {
-                Self::usage(message).hint("`signoff config` shows what holds, and where it comes from")
+                Self::usage(message).hint("`signoff config` shows the settings in effect, and where it comes from")
             }
             ConfigError::UnknownWorkflow { .. } => {
                 Self::usage(said).hint("`signoff workflow list` shows the presets")
@@ -197,13 +197,13 @@ impl From<StoreError> for CliError {
             StoreError::Newer { .. } => Self::usage(message).hint("update signoff"),
             StoreError::Damaged(_) => Self::failed(message)
                 .at(".signoff/signoff.db")
-                .hint("put back a copy of the file, or move it away and begin anew: all branches are still there"),
+                .hint("`signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there"),
             StoreError::Unreadable { .. } => {
                 Self::failed(message).at(".signoff/signoff.db").hint("`signoff doctor` says more")
             }
             StoreError::Other(_) => Self::failed(message)
                 .at(".signoff/signoff.db")
-                .hint("look whether the file and its directory can be written; then type the same again"),
+                .hint("check that the file and its directory are writable, then run the same command again"),
         }
     }
 }
@@ -344,7 +344,7 @@ fn shell_quote(word: &str) -> String {
 
 impl From<CommandRefusal> for CliError {
     fn from(refusal: CommandRefusal) -> Self {
-        Self::usage(refusal.to_string()).hint("`signoff show ID` shows where the task stands")
+        Self::usage(refusal.to_string()).hint("`signoff show ID` shows the state of the task")
     }
 }
 

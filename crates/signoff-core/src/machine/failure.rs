@@ -48,12 +48,14 @@ impl AttemptFailure {
     pub fn hint(&self, launch: &Launch) -> Option<String> {
         match self {
             Self::Agent(trouble) => trouble.hint(&launch.agent),
-            Self::TimedOut => {
-                Some(format!("{} gives it longer; `signoff config` shows what holds", timeout_setting(launch)))
-            }
-            Self::Silent => {
-                Some("`[limits] silence` lets it say nothing for longer; `signoff config` shows what holds".to_owned())
-            }
+            Self::TimedOut => Some(format!(
+                "{} gives it longer; `signoff config` shows the settings in effect",
+                timeout_setting(launch)
+            )),
+            Self::Silent => Some(
+                "`[limits] silence` lets it say nothing for longer; `signoff config` shows the settings in effect"
+                    .to_owned(),
+            ),
             Self::Exit { .. }
             | Self::Signal { .. }
             | Self::NothingDone
@@ -94,7 +96,7 @@ impl fmt::Display for AttemptFailure {
             Self::Exit { code } => write!(f, "exit code {code}"),
             Self::Signal { number } => write!(f, "killed by signal {number}"),
             Self::TimedOut => f.write_str("timed out"),
-            Self::Silent => f.write_str("said nothing for too long"),
+            Self::Silent => f.write_str("printed nothing for too long"),
             Self::NothingDone => f.write_str("ended without changing anything"),
             Self::Unusable { message } => write!(f, "left the branch in an unusable state: {message}"),
             Self::BadAnswer { message } => write!(f, "gave an answer that cannot be used: {message}"),

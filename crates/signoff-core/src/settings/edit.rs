@@ -143,9 +143,8 @@ impl KeyChange {
         let wanted = "expected KEY=VALUE, for example jobs=8";
         let (key, value) = split_assignment(words).ok_or_else(|| format!("there is no `=` in `{words}`: {wanted}"))?;
         let (key, value) = (key.trim(), value.trim());
-        let names = Key::parse(key).map_err(|_| {
-            format!("`{key}` is not a key: write it as it stands in the file, with dots between its tables")
-        })?;
+        let names = Key::parse(key)
+            .map_err(|_| format!("`{key}` is not a key: write it as in the file, with dots between its tables"))?;
         let names: Vec<_> = names.iter().map(|name| name.get().to_owned()).collect();
         match names.first().map(String::as_str) {
             Some("phases" | "reviewDefaults") => of_phases(&names, value),

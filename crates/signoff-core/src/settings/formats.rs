@@ -189,7 +189,7 @@ impl YamlReader<'_> {
             Event::Scalar(text, style, anchor, _) => self.put(scalar(&text, style), line, anchor),
             Event::Alias(anchor) => match self.anchors.get(&anchor).cloned() {
                 Some(data) => self.put(data, line, 0),
-                None => self.error(line, "an alias of what it stands in: expected a value"),
+                None => self.error(line, "an alias of its own parent: expected a value"),
             },
         }
     }

@@ -276,8 +276,8 @@ fn a_removed_table_leaves_the_rest() {
 fn what_cannot_be_typed_or_set_is_said() {
     let typed = |words: &str| KeyChange::typed(words).unwrap_err();
     insta::assert_snapshot!(typed("jobs"), @"there is no `=` in `jobs`: expected KEY=VALUE, for example jobs=8");
-    insta::assert_snapshot!(typed("a..b=3"), @"`a..b` is not a key: write it as it stands in the file, with dots between its tables");
-    insta::assert_snapshot!(typed("=3"), @"`` is not a key: write it as it stands in the file, with dots between its tables");
+    insta::assert_snapshot!(typed("a..b=3"), @"`a..b` is not a key: write it as in the file, with dots between its tables");
+    insta::assert_snapshot!(typed("=3"), @"`` is not a key: write it as in the file, with dots between its tables");
     insta::assert_snapshot!(typed("agents.mine.command=[\"./a\""), @r#"`["./a"` is not TOML: a quote or a bracket is missing"#);
     let refused =
         |file: &str, words: &str| edit::set("signoff.toml", file, &KeyChange::typed(words).unwrap()).unwrap_err();

@@ -229,7 +229,7 @@ fn handshake_error(output: Option<String>, end: &AgentExit<'_>) -> AgentError {
         (None, Some(code)) if code != i32::from(EXIT_SILENT) => end.missing_result_error(),
         (None, Some(_) | None) => {
             let stderr = String::from_utf8_lossy(end.stderr);
-            let said = error_text::find_error(&stderr).unwrap_or_else(|| "it said nothing".to_owned());
+            let said = error_text::find_error(&stderr).unwrap_or_else(|| "it printed nothing".to_owned());
             AgentError::new(AgentErrorKind::Protocol, first_line(&said))
         }
     }

@@ -8,9 +8,9 @@ impl Dispatcher<'_> {
         self.interrupt = self.interrupt.max(Some(interrupt));
         self.renderer.show(&DispatcherNotice::Stopping);
         match interrupt {
-            Interrupt::Finish => self
-                .renderer
-                .show(&DispatcherNotice::Note("Finishing what is at work; press Ctrl-C again to stop the agents now.")),
+            Interrupt::Finish => self.renderer.show(&DispatcherNotice::Note(
+                "Finishing the running agents; press Ctrl-C again to stop the agents now.",
+            )),
             Interrupt::Stop | Interrupt::Kill => self.stop_all(interrupt),
         }
     }

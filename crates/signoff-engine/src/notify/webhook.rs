@@ -95,7 +95,7 @@ fn refused(host: String, response: &Response<Body>, timeouts: &NotifyTimeouts) -
         401 | 403 => "look whether its address and headers are still right",
         404 | 410 => "look whether its address is still right",
         408 | 425 | 429 | 500..=599 => "it may be better later",
-        _ => "look whether `format` is what it takes",
+        _ => "check that `format` fits the receiver",
     };
     let again = (busy && !too_long).then(|| retry_after.unwrap_or_default());
     PostFailure { why: DeliveryError::Refused { host, status, hint }, retry_after: again }

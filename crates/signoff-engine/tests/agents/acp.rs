@@ -323,7 +323,7 @@ fn a_program_without_the_protocol_is_reported_with_its_first_output() {
 
     ---
     message: 
-    trouble: it does not speak the Agent Client Protocol: it said nothing (Protocol)
+    trouble: it does not speak the Agent Client Protocol: it printed nothing (Protocol)
     ");
     insta::assert_snapshot!(replay_conversation("unspoken_failed", writer()), @"
     ---

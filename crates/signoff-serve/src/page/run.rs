@@ -47,7 +47,7 @@ fn head(page: &RunPage) -> Markup {
     let run_status = RunEntry::new(run, &ProjectSnapshot { tasks: &page.tasks, runs, driven: &driven });
     html! {
         h1 { (text::line(&name(run))) }
-        section #head data-live aria-label="How it stands" {
+        section #head data-live aria-label="Status" {
             p.lead {
                 (badges::state_badge(state, runs::status(run))) " "
                 @if run.groups.is_some() { (text::line(&run_status.text)) }

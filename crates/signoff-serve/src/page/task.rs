@@ -49,7 +49,7 @@ pub fn section(setting: PageContext, name: &str, title: &str, part: Markup) -> M
 fn head(page: &TaskPage, typed: Option<&TypedFields>) -> Markup {
     let task = &page.report.task;
     html! {
-        section #head data-live aria-label="How it stands" {
+        section #head data-live aria-label="Status" {
             (status_line(page))
             @if is_interrupted(page) { p.bad { "No process works on it now: it was interrupted." } }
             @if let Some(voided) = &page.report.voided { p.bad { "Not approved any more: " (text::line(voided)) } }

@@ -112,12 +112,17 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
 
     pub fn maybe_keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
         let text = self.maybe_text()?;
-        text.map(|text| read(&text).ok_or_else(|| unexpected_cell("a word it knows", text))).transpose()
+        text.map(|text| read(&text).ok_or_else(|| unexpected_cell("a known word", text))).transpose()
+    }
+
+    /// A word that only explains the row: one of a newer version is left out.
+    pub fn known_keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<Option<T>, StoreError> {
+        Ok(self.maybe_text()?.as_deref().and_then(read))
     }
 
     pub fn keyword<T>(&mut self, read: impl Fn(&str) -> Option<T>) -> Result<T, StoreError> {
         let text = self.text()?;
-        read(&text).ok_or_else(|| unexpected_cell("a word it knows", text))
+        read(&text).ok_or_else(|| unexpected_cell("a known word", text))
     }
 
     pub fn list<T: serde::de::DeserializeOwned>(&mut self) -> Result<Vec<T>, StoreError> {
@@ -131,5 +136,7 @@ pub(super) fn to_u32(number: u64) -> Result<u32, StoreError> {
 }
 
 fn unexpected_cell(wanted: &str, found: impl std::fmt::Debug) -> StoreError {
-    StoreError::Damaged(format!("a table holds {found:?} where {wanted} belongs: rebuild the tables"))
+    StoreError::Damaged(format!(
+        "a table holds {found:?} instead of {wanted}; `signoff doctor --rebuild` rebuilds the tables"
+    ))
 }

@@ -216,7 +216,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
             state: self.keyword(TaskState::parse)?,
             outcome: self.maybe_keyword(OutcomeKind::parse)?,
             final_verdict: self.maybe_keyword(FinalVerdict::parse)?,
-            reason: self.maybe_keyword(Reason::parse)?,
+            reason: self.known_keyword(Reason::parse)?,
             auto_review: self.number()? != 0,
             review_cycle: self.small_number()?,
             max_review_cycles: self.maybe_number()?.map(to_u32).transpose()?,

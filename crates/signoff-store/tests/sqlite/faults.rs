@@ -164,8 +164,17 @@ fn an_unknown_value_in_a_cell_is_an_error_with_a_hint() {
     fixture.sql().execute_batch("UPDATE tasks SET status = 'dancing'").expect("changed");
     insta::assert_snapshot!(
         complaint(store.tasks()),
-        @r#"the database is damaged: a table holds "dancing" where a word it knows belongs: rebuild the tables"#
+        @r#"the database is damaged: a table holds "dancing" instead of a known word: rebuild the tables"#
     );
+}
+
+#[test]
+fn a_reason_of_a_newer_version_is_left_out() {
+    let fixture = StoreFixture::new();
+    let store = fixture.open();
+    store.add_tasks(make::at(1), &[make::task("a")]).expect("added");
+    fixture.sql().execute_batch("UPDATE tasks SET reason = 'of_tomorrow'").expect("changed");
+    assert_eq!(store.tasks().expect("read")[0].reason, None);
 }
 
 #[test]

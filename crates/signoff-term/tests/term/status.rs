@@ -120,10 +120,10 @@ fn a_rate_limited_task_needs_no_person_while_a_process_waits() {
     insta::assert_snapshot!(told(&[]), @"
     Needs attention:
       ‖ 1. Wait: paused waits for claude until 12:31:08 UTC (rate limit)
-          signoff work 1 goes on when its agent may
+          signoff work 1 continues when the rate limit ends
 
     1 paused
-    next: signoff work 1 goes on when its agent may
+    next: signoff work 1 continues when the rate limit ends
     ");
     insta::assert_snapshot!(told(&[7]), @"
     Running:

@@ -199,7 +199,7 @@ fn hand_over(
         match (project.store.request_answer(request)?, left) {
             (Some(Ok(())), _) => return Ok(DecisionResult::HandedOver),
             (Some(Err(refusal)), _) => {
-                return Err(CliError::usage(refusal).hint("`signoff show ID` shows where the task stands"));
+                return Err(CliError::usage(refusal).hint("`signoff show ID` shows the state of the task"));
             }
             (None, Some(lease)) => {
                 let result = record(project, &lease, loop_id, command.clone());

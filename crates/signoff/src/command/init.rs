@@ -48,7 +48,7 @@ fn prepare(root: &Path, force: bool) -> Result<InitReport, CliError> {
     let file = root.join(settings::FILE);
     if !force && file.symlink_metadata().is_ok() {
         return Err(CliError::usage("signoff.toml is there already").at(settings::FILE).hint(
-            "`signoff config` shows what holds; `signoff init --force` writes it anew and keeps the old one beside it",
+            "`signoff config` shows the settings in effect; `signoff init --force` writes a new one and keeps the old one beside it",
         ));
     }
     let agents = usable(&seen);

@@ -268,7 +268,7 @@ fn an_agent_that_does_not_speak_the_protocol_is_reported() {
         does not work: it does not speak the Agent Client Protocol: it echoes its input (N s, 0 tokens in, 0 out)
         hint: set `[agents.echo] command` to the program and the arguments that enable the protocol
     ✗ short: kind acp, [ROOT]/agents/short, login unknown
-        does not work: it does not speak the Agent Client Protocol: it said nothing (N s, 0 tokens in, 0 out)
+        does not work: it does not speak the Agent Client Protocol: it printed nothing (N s, 0 tokens in, 0 out)
         hint: set `[agents.short] command` to the program and the arguments that enable the protocol
     ✗ words: kind acp, [ROOT]/agents/words, login unknown
         does not work: it does not speak the Agent Client Protocol: Hello, what can I do for you? (N s, 0 tokens in, 0 out)
@@ -363,7 +363,7 @@ fn an_agent_without_a_version_gets_a_warning_and_is_asked_only_once() {
     exit 0
     --- stdout
     ! claude: [ROOT]/agents/claude, logged in (key in ANTHROPIC_API_KEY)
-        it does not tell its version: it said nothing
+        it does not tell its version: it printed nothing
     ✓ sandbox: reviewers cannot write, writers only to their own work (Landlock, version 7), and what reviewers change is undone
     asked
     --- stderr

@@ -259,7 +259,7 @@ fn a_database_of_garbage() {
     --- stderr
     error: the database is damaged: file is not a database
       --> .signoff/signoff.db
-    hint: put back a copy of the file, or move it away and begin anew: all branches are still there
+    hint: `signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there
     ");
     // The file was not overwritten.
     assert_eq!(fs::read(file(&project)).unwrap(), "garbage".repeat(1000).as_bytes());
@@ -284,7 +284,7 @@ fn a_damaged_page() {
     --- stderr
     error: the database is damaged: database disk image is malformed
       --> .signoff/signoff.db
-    hint: put back a copy of the file, or move it away and begin anew: all branches are still there
+    hint: `signoff doctor --rebuild` rebuilds the tables; if it fails, put back a copy of the file, or move it away and start again: all branches are still there
     ");
     let doctor = project.run(&["doctor"]);
     assert_eq!(doctor.code, Some(1), "{doctor}");

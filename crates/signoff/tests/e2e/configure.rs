@@ -108,35 +108,35 @@ fn an_invalid_value_is_never_written() {
     --- stderr
     error: `preset` is 7: expected the name of a workflow, one of task, slots, plan, loops, phases or your own
       --> preset
-    hint: nothing was written: `signoff config` lists what holds
+    hint: nothing was written: `signoff config` lists the settings in effect
     ");
     insta::assert_snapshot!(project.run(&["configure", "--set", "jbos=7"]), @"
     exit 2
     --- stderr
     error: unknown key `jbos` in the configuration: did you mean `jobs`?
       --> jbos
-    hint: nothing was written: `signoff config` lists what holds
+    hint: nothing was written: `signoff config` lists the settings in effect
     ");
     insta::assert_snapshot!(project.run(&["configure", "--set", "presets.phasez.max_passes=7"]), @"
     exit 2
     --- stderr
     error: [presets.phasez] is about no workflow: did you mean `phases`?
       --> presets.phasez.max_passes
-    hint: nothing was written: `signoff config` lists what holds
+    hint: nothing was written: `signoff config` lists the settings in effect
     ");
     insta::assert_snapshot!(project.run(&["configure", "--set", "presets.phases.gates.code_review.fail_on=HIHG"]), @r#"
     exit 2
     --- stderr
     error: `fail_on` is "HIHG": expected LOW, MEDIUM, HIGH or NONE
       --> presets.phases.gates.code_review.fail_on
-    hint: nothing was written: `signoff config` lists what holds
+    hint: nothing was written: `signoff config` lists the settings in effect
     "#);
     insta::assert_snapshot!(project.run(&["configure", "--set", "agents.mine.command=[\"./a\"]"]), @"
     exit 2
     --- stderr
     error: agent `mine` has no `kind`: expected claude, codex, gemini, opencode, qwen, copilot, acp, command, checks or demo
       --> agents.mine.command
-    hint: nothing was written: `signoff config` lists what holds
+    hint: nothing was written: `signoff config` lists the settings in effect
     ");
     insta::assert_snapshot!(project.run(&["configure", "--set", "jobs"]), @"
     exit 2
@@ -150,7 +150,7 @@ fn an_invalid_value_is_never_written() {
     --- stderr
     error: a gate has one bound: write `max_cycles` or `max_fixes`, not both
       --> gate.max_cycles
-    hint: nothing was written: `signoff config` lists what holds
+    hint: nothing was written: `signoff config` lists the settings in effect
     ");
     assert_eq!(project.read("signoff.toml"), FILE);
 }

@@ -166,7 +166,7 @@ fn a_second_invalid_plan_ends_the_run() {
     ✗ Planning SPEC.md failed: the implementer failed (implementer_failed)
     --- stderr
     error: run 1 is over: it failed in planning
-    hint: `signoff run SPEC.md` plans it anew
+    hint: `signoff run SPEC.md` plans it again
     ");
     assert_eq!(project.list(".signoff/worktrees").len(), 0);
 }

@@ -51,7 +51,7 @@ fn a_new_project_gets_its_files() {
     [agents.claude]
     kind = "claude"
     # model = "opus"                     # the model it is asked to use
-    # fallback = "codex"                 # who takes over while it is refused
+    # fallback = "codex"                 # fallback while it is rate limited
 
     [agents.codex]
     kind = "codex"
@@ -212,7 +212,7 @@ fn nothing_is_overwritten() {
     --- stderr
     error: signoff.toml is there already
       --> signoff.toml
-    hint: `signoff config` shows what holds; `signoff init --force` writes it anew and keeps the old one beside it
+    hint: `signoff config` shows the settings in effect; `signoff init --force` writes a new one and keeps the old one beside it
     ");
     assert_eq!(
         (read(&env, "signoff.toml"), read(&env, ".signoff/.gitignore")),

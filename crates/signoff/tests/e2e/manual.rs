@@ -115,7 +115,7 @@ fn a_person_runs_reviews_and_improvements_by_hand() {
     exit 2
     --- stderr
     error: there is nothing to retry: it ended as completed_with_issues
-    hint: `signoff show ID` shows where the task stands
+    hint: `signoff show ID` shows the state of the task
     ");
 }
 

@@ -338,7 +338,7 @@ fn a_pending_task_can_be_cancelled() {
     exit 2
     --- stderr
     error: it has ended already
-    hint: `signoff show ID` shows where the task stands
+    hint: `signoff show ID` shows the state of the task
     ");
 }
 
@@ -368,7 +368,7 @@ fn a_running_task_can_be_cancelled() {
     exit 2
     --- stderr
     error: it has ended already
-    hint: `signoff show ID` shows where the task stands
+    hint: `signoff show ID` shows the state of the task
     ");
 }
 

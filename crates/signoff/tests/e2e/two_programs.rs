@@ -244,7 +244,7 @@ fn the_running_program_refuses_an_invalid_command() {
     exit 2
     --- stderr
     error: it has not ended yet: cancel it first, or wait
-    hint: `signoff show ID` shows where the task stands
+    hint: `signoff show ID` shows the state of the task
     ");
     let_go(&project, 1);
     assert_eq!(project.env.finish(program).code, Some(0));

@@ -166,7 +166,7 @@ impl fmt::Display for NextStep {
             Self::LookThen { look, then } => write!(f, "{look}, then {}", alternatives(then)),
             Self::Choose(actions) => f.write_str(&alternatives(actions)),
             Self::GoesOnByItself { task } => write!(f, "it goes on by itself; {}", Action::FollowLog(*task)),
-            Self::AfterRateLimit { task } => write!(f, "{} goes on when its agent may", Action::Work(*task)),
+            Self::AfterRateLimit { task } => write!(f, "{} continues when the rate limit ends", Action::Work(*task)),
             Self::RaiseBudget { task } => write!(f, "raise the budget, then {}", Action::Work(*task)),
             Self::WaitsForGroup { run } => {
                 let resume = Action::ResumeRun(Some(*run));

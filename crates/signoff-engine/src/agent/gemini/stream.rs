@@ -319,7 +319,7 @@ fn not_sent_error(stderr: &str) -> AgentError {
     match cut {
         Some(line) => AgentError::new(AgentErrorKind::PromptTooLong, line.trim()),
         None => {
-            AgentError::new(AgentErrorKind::Other, "it says that it succeeded, but it asked no model and said nothing")
+            AgentError::new(AgentErrorKind::Other, "it reported success without calling a model or printing an answer")
         }
     }
 }

@@ -184,7 +184,7 @@ impl OutputParser for QwenStream {
         let mut message = std::mem::take(&mut self.message);
         summary.error = match self.end.take() {
             Some(QwenEnd::Success { .. }) if message.is_empty() && summary.spent.is_empty() => {
-                let words = "it says that it succeeded, but it asked no model and said nothing";
+                let words = "it reported success without calling a model or printing an answer";
                 Some(AgentError::new(AgentErrorKind::Other, words))
             }
             Some(QwenEnd::Success { last_block }) => {

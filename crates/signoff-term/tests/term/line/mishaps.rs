@@ -38,7 +38,7 @@ fn a_reviewer_that_times_out_ends_the_task() {
       [1/3] Implementation complete
       [1/3] Running review...
       [1/3] Review: INCONCLUSIVE - general: timed out
-        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows what holds
+        hint: `[reviewers.general] timeout` gives it longer; `signoff config` shows the settings in effect
     ✗ Task #29 failed: a reviewer or check failed (reviewer_failed)
         Look at it: signoff show 29; go on: signoff retry 29
     ");
@@ -78,8 +78,8 @@ fn a_reviewer_is_called_again_and_then_a_person_is_asked() {
       [1/3] Implementing...
       [1/3] Implementation complete
       [1/3] Running review...
-      [1/3] Reviewer code failed: said nothing for too long; trying again
-        hint: `[limits] silence` lets it say nothing for longer; `signoff config` shows what holds
+      [1/3] Reviewer code failed: printed nothing for too long; trying again
+        hint: `[limits] silence` lets it say nothing for longer; `signoff config` shows the settings in effect
       [1/3] Review by code is unclear: there is no verdict line; trying again
       [1/3] Review: INCONCLUSIVE - code: could not be started: claude: not found
         Review Results:

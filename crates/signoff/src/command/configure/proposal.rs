@@ -157,7 +157,9 @@ fn located_error(target: &ConfigTarget, edited: &EditedFile, error: ConfigError)
         return error.into();
     }
     match edited.key_at(*line) {
-        Some(key) => CliError::usage(message).at(key).hint("nothing was written: `signoff config` lists what holds"),
+        Some(key) => {
+            CliError::usage(message).at(key).hint("nothing was written: `signoff config` lists the settings in effect")
+        }
         None => {
             let said = edited.text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
             CliError::usage(message)

@@ -154,7 +154,7 @@ fn agent_sections(agents: &[AgentKind]) -> String {
         if index == 0 {
             out += &example_model(Some(*agent), "the model it is asked to use");
             let fallback = second.map(|second| format!("# fallback = \"{}\"", second.as_str()));
-            let _ = fallback.map(|line| writeln!(out, "{line:<36} # who takes over while it is refused"));
+            let _ = fallback.map(|line| writeln!(out, "{line:<36} # fallback while it is rate limited"));
         }
     }
     [&out, OWN_AGENT, &roles(first), &reviewers(first, second.or(first))].concat()
@@ -279,7 +279,7 @@ mod tests {
         [agents.claude]
         kind = "claude"
         # model = "opus"                     # the model it is asked to use
-        # fallback = "codex"                 # who takes over while it is refused
+        # fallback = "codex"                 # fallback while it is rate limited
 
         [agents.codex]
         kind = "codex"

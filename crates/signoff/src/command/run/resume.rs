@@ -135,7 +135,7 @@ fn failed_error(run: RunId, part: Option<&str>, row: Option<StoredRun>, refusal:
             "`signoff` shows its tasks; `signoff retry ID` goes on with one that failed".to_owned()
         }
         (Some(EngineError::NotLanded { hint, .. }), _) => hint,
-        (_, Some(name)) => format!("`signoff run {name}` plans it anew"),
+        (_, Some(name)) => format!("`signoff run {name}` plans it again"),
         (_, None) => "begin it anew with `signoff run`".to_owned(),
     };
     CliError::failed(format!("run {run} is over: it failed{place}")).hint(hint)

@@ -239,7 +239,7 @@ impl<'a> SlotRun<'a> {
             console.note(&format!("{tasks} not started after a failure: --keep-going starts them anyway"));
         }
         if result.summary.lost > 0 && result.summary.lost == result.summary.tasks.len() {
-            console.note("Nothing was worked: other workers claimed every ready task first");
+            console.note("No task was started: other workers claimed every ready task first");
         }
         result.print_result(console, no_ask)
     }

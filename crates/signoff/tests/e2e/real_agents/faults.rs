@@ -113,7 +113,7 @@ pub fn cancelled(cli: Cli) {
     let mut errors = BufReader::new(child.stderr.take().unwrap());
     processes::signal_group(child.id(), INT);
     errors.read_line(&mut heard).unwrap();
-    assert_eq!(heard, "Finishing what is at work; press Ctrl-C again to stop the agents now.\n");
+    assert_eq!(heard, "Finishing the running agents; press Ctrl-C again to stop the agents now.\n");
     processes::signal_group(child.id(), INT);
     let worked = team.project.env.finish(child);
     assert_eq!(worked.code, Some(130), "{worked}");
@@ -219,7 +219,7 @@ fn opencode_is_cancelled() {
 fn claude_code_hangs() {
     insta::assert_snapshot!(fault_report(Cli::Claude, &["hang"]), @"
     hang      silent
-              Implementation failed: said nothing for too long
+              Implementation failed: printed nothing for too long
     ");
 }
 
@@ -228,7 +228,7 @@ fn claude_code_hangs() {
 fn codex_hangs() {
     insta::assert_snapshot!(fault_report(Cli::Codex, &["hang"]), @"
     hang      silent
-              Implementation failed: said nothing for too long
+              Implementation failed: printed nothing for too long
     ");
 }
 
@@ -237,7 +237,7 @@ fn codex_hangs() {
 fn gemini_cli_hangs() {
     insta::assert_snapshot!(fault_report(Cli::Gemini, &["hang"]), @"
     hang      silent
-              Implementation failed: said nothing for too long
+              Implementation failed: printed nothing for too long
     ");
 }
 

@@ -13,7 +13,7 @@ use super::{Cli, Team};
 fn opencode_hangs() {
     insta::assert_snapshot!(fault_report(Cli::Opencode, &["hang"]), @"
     hang      silent
-              Implementation failed: said nothing for too long
+              Implementation failed: printed nothing for too long
     ");
 }
 

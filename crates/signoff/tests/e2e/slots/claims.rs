@@ -141,7 +141,7 @@ fn a_run_whose_beads_are_all_claimed_by_others_has_done_nothing() {
     --- stderr
     b-1 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-1 again
     b-2 is left to others: Bob has it; if that is you, say so in BD_ACTOR and open b-2 again
-    Nothing was worked: other workers claimed every ready task first
+    No task was started: other workers claimed every ready task first
     ");
     assert_eq!(beads(&project, "begun"), ["b-1", "b-2"], "what is Bob's stays so");
 }

@@ -516,7 +516,7 @@ fn a_broken_tracker_is_an_error() {
 
     exit 1
     --- stderr
-    error: could not parse the output of `bd ready --json`: EOF while parsing a value at line 1 column 0; it said nothing
+    error: could not parse the output of `bd ready --json`: EOF while parsing a value at line 1 column 0; it printed nothing
     hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
 
     exit 1
@@ -526,7 +526,7 @@ fn a_broken_tracker_is_an_error() {
 
     exit 1
     --- stderr
-    error: `bd ready --json` failed (killed by a signal); it said nothing
+    error: `bd ready --json` failed (killed by a signal); it printed nothing
     hint: type `bd ready --json` yourself at the top of the main checkout; once it works, type the same again, or `signoff run --resume` where a run was begun
     "#);
     install(&project, "#!/bin/sh\nexec sleep 1000\n");
