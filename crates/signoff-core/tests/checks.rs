@@ -283,3 +283,12 @@ fn a_failure_without_a_location_is_identified_by_its_output() {
     let otherwise = against(&[ran("test", 2, "boom")], &[ran("test", 1, "boom")]);
     assert!(otherwise.starts_with("changes_requested"), "{otherwise}");
 }
+
+#[test]
+fn a_report_with_unreadable_results_is_shown_as_text() {
+    let readable = r#"{"results":[{"level":"error","message":{"text":"broken"}}]}"#;
+    let output = format!(r#"{{"version":"2.1.0","runs":[{readable},{{"results":{{"message":"hidden"}}}}]}}"#);
+    let review = checks(&[ran("lint", 1, &output)]);
+    assert_eq!(review.verdict, Verdict::ChangesRequested);
+    assert!(review.findings.iter().any(|finding| finding.description.contains("hidden")), "{review:?}");
+}

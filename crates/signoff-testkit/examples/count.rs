@@ -1,11 +1,13 @@
 //! Prints the size of the program: code lines, files, the longest functions, types that share a name.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
-use signoff_testkit::source_code::{ItemVisibility, SourceFile, workspace_files};
+use signoff_testkit::source_code::{ItemVisibility, SourceFile, source_files, workspace_root};
 
 fn main() {
-    let all = workspace_files();
+    let root = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let all = source_files(&root.map_or_else(workspace_root, PathBuf::from));
     let product: Vec<&SourceFile> = all.iter().filter(|file| file.is_product()).collect();
     let lines = |files: &[&SourceFile]| files.iter().map(|file| file.code_lines).sum::<usize>();
     println!("code lines without tests, blanks and comments: {}", lines(&product));

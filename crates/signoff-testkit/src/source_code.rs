@@ -88,12 +88,19 @@ impl SourceFile {
 /// # Panics
 /// If a file cannot be read or parsed.
 pub fn workspace_files() -> Vec<SourceFile> {
-    let root = workspace_root();
+    source_files(&workspace_root())
+}
+
+/// Parses every Rust file below `crates/` of a checkout.
+///
+/// # Panics
+/// If a file cannot be read or parsed.
+pub fn source_files(root: &Path) -> Vec<SourceFile> {
     let mut paths = Vec::new();
     rust_files(&root.join("crates"), &mut paths);
     paths.sort();
     let parse = |path: &PathBuf| {
-        let name = path.strip_prefix(&root).unwrap_or(path).display().to_string();
+        let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"));
         SourceFile::parse(name.clone(), &text).unwrap_or_else(|error| panic!("{name}: {error}"))
     };

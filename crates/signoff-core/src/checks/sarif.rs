@@ -67,8 +67,13 @@ fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
 }
 
 impl SarifDocument {
+    /// Whether all results can be read. Otherwise the document is shown as text, so that none of them is lost.
     fn is_sarif(&self) -> bool {
-        self.0["runs"].is_array() && text(&self.0, "/version").is_some_and(|version| version.starts_with("2."))
+        let is_result_list = |results: &Value| {
+            results.is_null() || results.as_array().is_some_and(|all| all.iter().all(Value::is_object))
+        };
+        self.0["runs"].as_array().is_some_and(|runs| runs.iter().all(|run| run.is_object() && is_result_list(&run["results"])))
+            && text(&self.0, "/version").is_some_and(|version| version.starts_with("2."))
     }
 
     pub(super) fn read(&self, found: &mut RemarkList) {
