@@ -201,7 +201,7 @@ fn finished_work_is_made_simpler() {
 #[test]
 fn writers_read_what_the_project_asks_of_them_first() {
     let instructions = ["AGENTS.md", "CONTRIBUTING.md"];
-    let line = "Read first what the project asks of whoever changes it: `AGENTS.md`, `CONTRIBUTING.md`.";
+    let line = "Read first what the project asks of its contributors: `AGENTS.md`, `CONTRIBUTING.md`.";
     let told = prompt::implement(&ImplementContext { instructions: &instructions, ..implement() });
     assert_eq!(told.replace(&format!("\n\n{line}"), ""), prompt::implement(&implement()));
     let told = prompt::fix(&FixContext { instructions: &instructions, ..fix() });

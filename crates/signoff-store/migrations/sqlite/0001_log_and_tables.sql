@@ -37,7 +37,7 @@ CREATE TABLE requests (
 ) STRICT;
 CREATE INDEX requests_open ON requests (run_id) WHERE settled = 0;
 
--- Everything below is told from the log and can be deleted and told again.
+-- Everything below is computed from the log: it can be deleted and rebuilt.
 
 -- `status`: running, blocked, completed, failed, cancelled. `open`: there is something left to do in it.
 CREATE TABLE runs (
@@ -84,7 +84,7 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_queued ON tasks (id) WHERE run_id IS NULL AND status = 'pending';
 
 -- `status`: pending, running, needs_revision, stuck, completed, failed, interrupted (called off by a person).
--- A loop whose program died is still `running` here: that nobody drives it is not a fact but a free lease.
+-- A loop whose process died is still `running` here: that no process drives it shows only in the free lease.
 -- `review_status`: pending, in_progress, passed, failed. `revision_attempts` are those of the current task.
 CREATE TABLE loops (
     id                        TEXT    NOT NULL,

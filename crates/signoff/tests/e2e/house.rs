@@ -12,12 +12,18 @@ fn root() -> PathBuf {
 
 /// Every Rust file below `directory` with its text.
 fn sources(directory: &Path) -> Vec<(PathBuf, String)> {
+    files(directory, &["rs"])
+}
+
+/// Every file below `directory` with one of these extensions, with its text. A script has the extension "".
+fn files(directory: &Path, extensions: &[&str]) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(directory).expect("a readable file") {
-        let path = entry.expect("a readable file").path();
+    for entry in fs::read_dir(directory).expect("a readable directory") {
+        let path = entry.expect("a readable directory").path();
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.extend(files(&path, extensions));
+        } else if extensions.contains(&extension) {
             found.push((path.clone(), fs::read_to_string(&path).expect("a readable file")));
         }
     }
@@ -136,6 +142,33 @@ fn comments_and_messages_are_plain() {
         let strings = file.strings.iter().filter(|string| !SERIALIZED.contains(&string.text.as_str()));
         for string in strings.filter(|_| file.is_product()) {
             assert_eq!(riddle(&string.text), None, "{}:{}: {}", file.path, string.line, string.text);
+        }
+    }
+}
+
+/// Documents, prompts, presets, scripts, migrations and the files of the page.
+#[test]
+fn documents_and_prompts_are_plain() {
+    let mut all = files(&root().join("docs"), &["md"]);
+    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        all.push((root().join(name), fs::read_to_string(root().join(name)).expect("a readable file")));
+    }
+    for (directory, extensions) in [("scripts", [""].as_slice()), ("bench", &["", "sh", "md"])] {
+        all.extend(files(&root().join(directory), extensions));
+    }
+    for krate in fs::read_dir(root().join("crates")).expect("a readable directory") {
+        for part in ["src", "assets", "migrations"].map(|part| krate.as_ref().expect("a crate").path().join(part)) {
+            if part.exists() {
+                all.extend(files(&part, &["md", "toml", "sql", "js", "css"]));
+            }
+        }
+    }
+    assert!(all.len() > 80, "only {} files", all.len());
+    for (path, text) in all {
+        for (number, line) in text.lines().enumerate() {
+            // Code may contain serialized words.
+            let prose: String = line.split('`').step_by(2).collect();
+            assert_eq!(riddle(&prose), None, "{}:{}: {line}", path.display(), number + 1);
         }
     }
 }

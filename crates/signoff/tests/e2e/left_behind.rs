@@ -249,7 +249,7 @@ fn writers_are_pointed_to_the_projects_own_instructions() {
     project.run(&["add", "Greet", "-a"]);
     let worked = project.run(&["work"]);
     assert_eq!(worked.code, Some(0), "{worked}");
-    let line = "Read first what the project asks of whoever changes it: `AGENTS.md`, `CONTRIBUTING.md`.";
+    let line = "Read first what the project asks of its contributors: `AGENTS.md`, `CONTRIBUTING.md`.";
     let calls = project.calls();
     for role in ["implement", "fix"] {
         let prompt = &calls.with_role(role).next().expect("a call").prompt;

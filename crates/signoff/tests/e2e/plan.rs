@@ -302,7 +302,7 @@ fn findings_that_contradict_each_other_are_shown_to_the_fixer() {
 
     ## Findings That Disagree
 
-    Reviewers ask for opposite things here. Nobody has decided between them: find out which one the task and the code support, do that, and refute the other with evidence.
+    Reviewers ask for opposite things here. The conflict is not decided yet: find out which one the task and the code support, do that, and refute the other with evidence.
 
     ```
     1. f-ace3e6a7ea (missing_requirement, said by spec): Add caching of the session lookup
