@@ -30,14 +30,13 @@ use std::collections::BTreeMap;
 
 pub use agent_kind::AgentKind;
 pub use assign::{AgentConfig, AssignedReviewer, AssignedWriter, JobPlace};
-pub use file::keys;
 pub use layer::{AGENT_VARIABLES, ConfigError, Flag, Layer, MAX_FILE_BYTES, SettingOrigin, SettingVariable, variables};
-pub use notify::{AddressSource, Channel, ChannelKind, ChannelTarget, Webhook, WebhookAddress, WebhookFormat};
+pub use notify::{AddressSource, Channel, ChannelTarget, Webhook, WebhookAddress, WebhookFormat};
 pub use rules::file_schema as schema;
 pub use sandbox::{Sandbox, Writable};
 pub use show::{PhaseRow, PhaseSetting, SettingRow};
 pub use task::{ExpectedReviews, TaskFlags};
-pub use values::{LandingMethod, Network, ReviewWorkspace, StoreLocation};
+pub use values::{FixBound, LandingMethod, Network, ReviewWorkspace, StoreLocation};
 pub use workflows::CHECKS;
 
 use crate::ids::ReviewerName;
@@ -45,7 +44,7 @@ use crate::policy::{Caps, TimeSpan};
 use crate::rate_limit::Backoff;
 use crate::session::ResumePolicy;
 use crate::workflow::Workflow;
-use crate::workflow::resolve::{self, WorkflowSource};
+use crate::workflow::resolve;
 use file::SettingsFile;
 use notify::ChannelTable;
 use tree::ConfigNode;
@@ -133,10 +132,9 @@ fn own_workflows(trees: &[ConfigNode], files: &[SettingsFile]) -> Result<BTreeMa
     let shared = merged(trees)?.read::<SettingsFile>()?.shared_reviewers();
     let mut workflows = BTreeMap::new();
     for (tree, file) in trees.iter().zip(files) {
-        for (name, keys) in file.workflows.iter() {
-            let name = name.as_str();
+        for name in file.workflows.keys().map(|name| name.as_str()) {
             let Some(node) = tree.get(&["workflows", name]) else { continue };
-            let workflow = resolve::workflow(WorkflowSource { name, keys, node }, &shared)?;
+            let workflow = resolve::workflow(name, node, &shared)?;
             workflows.insert(name.to_owned(), OwnWorkflow { workflow, node: node.clone() });
         }
     }

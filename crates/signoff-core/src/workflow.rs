@@ -3,24 +3,53 @@
 //! The presets are TOML files embedded in the program, read like the workflows of people. The machine knows no preset by
 //! name: presets differ only in these keys.
 
-mod files;
 pub(crate) mod keys;
 mod render;
 pub(crate) mod resolve;
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-pub use files::{PRESETS, WorkflowError, new_project, parse, preset};
-pub use keys::{GateKeys, keys};
+pub use keys::GateKeys;
 pub use render::render;
+pub use resolve::parse;
 
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{Effort, ExhaustedAs, Gate, Ladder, LoopLimits, OnFailure, Rung, TimeSpan};
 use crate::review::ReviewerKind;
 use crate::settings::AgentKind;
+
+/// The presets by name, in the order of the documentation.
+pub const PRESETS: [&str; 5] = ["task", "slots", "plan", "loops", "phases"];
+
+static SHIPPED: LazyLock<BTreeMap<&str, Workflow>> = LazyLock::new(|| {
+    let files = [
+        include_str!("workflow/presets/task.toml"),
+        include_str!("workflow/presets/slots.toml"),
+        include_str!("workflow/presets/plan.toml"),
+        include_str!("workflow/presets/loops.toml"),
+        include_str!("workflow/presets/phases.toml"),
+    ];
+    PRESETS.into_iter().zip(files).filter_map(|(name, text)| Some((name, shipped(text)?))).collect()
+});
+
+/// A preset by name.
+pub fn preset(name: &str) -> Option<Workflow> {
+    SHIPPED.get(name).cloned()
+}
+
+/// The workflow of a new project: the task workflow with two reviewers and convergence guarded.
+pub fn new_project() -> Option<Workflow> {
+    shipped(include_str!("workflow/presets/new_project.toml"))
+}
+
+/// The tests read every shipped file.
+fn shipped(text: &str) -> Option<Workflow> {
+    parse("preset.toml", text).ok()?.pop()
+}
 
 /// When an attempt's task is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -365,5 +394,18 @@ fn keep_mode(phases: &mut Vec<Phase>, mode: &str) {
     phases.retain(stays);
     for policy in phases.iter_mut().filter_map(Phase::policy_mut) {
         policy.restart_to = kept.iter().take(policy.restart_to).filter(|kept| **kept).count();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_preset_is_readable_and_carries_its_name() {
+        for name in PRESETS {
+            assert_eq!(preset(name).map(|workflow| workflow.name).as_deref(), Some(name));
+        }
+        assert!(new_project().is_some());
     }
 }

@@ -7,7 +7,6 @@ use signoff_core::command::CommandRefusal;
 use signoff_core::ids::Commit;
 use signoff_core::settings::ConfigError;
 use signoff_core::source::{self, SourceError};
-use signoff_core::workflow::WorkflowError;
 use signoff_engine::custom_prompts::PromptError;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::GitError;
@@ -133,14 +132,6 @@ impl fmt::Display for CliError {
             writeln!(f, "hint: {}", plain_text(hint))?;
         }
         Ok(())
-    }
-}
-
-impl From<WorkflowError> for CliError {
-    fn from(error: WorkflowError) -> Self {
-        Self::usage(&error.message)
-            .at(format!("{}:{}", error.file, error.line))
-            .hint("`signoff workflow show task` shows the words a workflow is written in")
     }
 }
 

@@ -144,7 +144,7 @@ pub fn migrate_files(root: &Path, console: &Console) {
 fn outdated(path: &Path, name: &str) -> Option<(String, String)> {
     let bytes = host::read_if_exists(path).ok()??;
     let text = String::from_utf8(bytes).ok()?;
-    let new = foreign::migrate(ForeignFile { name, text: &text }).ok()??;
+    let new = foreign::merged(&[ForeignFile { name, text: &text }]).ok()?.migrated?;
     Some((text, new))
 }
 

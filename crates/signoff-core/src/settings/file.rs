@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::AgentKind;
 use super::notify::NotifyTable;
-use super::preset::{PhaseTable, PresetKeys, PresetTable};
+use super::preset::PresetTable;
 use super::prices::PriceTable;
-use super::reader::{checked, keys_of};
+use super::reader::checked;
 use super::rules::{Named, schema};
 use super::sandbox::{Sandbox, Writable};
 use super::values::{
@@ -172,17 +172,14 @@ pub(super) struct RoleValues<T: Default> {
 
 /// The agent of a role, with a model of its own if it has one in this role. The merge turns a mere name into a table.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AgentChoice {
-    pub agent: Option<Text>,
-    pub model: Option<Text>,
-}
+pub(super) struct AgentChoice(pub RoleTable);
 
 /// A role as a table.
-#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename = "a role")]
-struct RoleTable {
+pub(super) struct RoleTable {
     /// The agent; without it that of `implement`.
-    agent: Option<Text>,
+    pub agent: Option<Text>,
     /// Its model in this role.
     model: Option<Text>,
 }
@@ -190,17 +187,17 @@ struct RoleTable {
 impl<'de> Deserialize<'de> for AgentChoice {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let expected = "the name of an agent in quotes, or { agent = \"…\", model = \"…\" }";
-        checked(deserializer, expected, |RoleTable { agent, model }: RoleTable| {
-            (agent.is_some() || model.is_some()).then_some(Self { agent, model })
+        checked(deserializer, expected, |table: RoleTable| {
+            (table.agent.is_some() || table.model.is_some()).then_some(Self(table))
         })
     }
 }
 
 impl Serialize for AgentChoice {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self { agent, model: None } => agent.serialize(serializer),
-            Self { agent, model } => RoleTable { agent: agent.clone(), model: model.clone() }.serialize(serializer),
+        match &self.0 {
+            RoleTable { agent, model: None } => agent.serialize(serializer),
+            table => table.serialize(serializer),
         }
     }
 }
@@ -411,25 +408,4 @@ impl JsonSchema for CheckCommands {
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         Named::<PlainName, Text>::json_schema(generator)
     }
-}
-
-/// Every key of a settings file, by its table.
-pub fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
-    vec![
-        ("the file", keys_of::<SettingsFile>()),
-        ("[agents.NAME]", keys_of::<AgentTable>()),
-        ("[roles]", keys_of::<RoleValues<AgentChoice>>()),
-        ("[prompts]", keys_of::<RoleValues<AgentChoice>>()),
-        ("[reviewers.NAME]", keys_of::<ReviewerTable>()),
-        ("[presets.NAME]", keys_of::<PresetKeys>()),
-        ("[presets.NAME.phase.PHASE]", keys_of::<PhaseTable>()),
-        ("[defaults]", keys_of::<DefaultsTable>()),
-        ("[task_types.TYPE]", keys_of::<TaskTypeTable>()),
-        ("[limits]", keys_of::<LimitsTable>()),
-        ("[limits.run]", keys_of::<RunLimitsTable>()),
-        ("[prices.MODEL]", keys_of::<PriceTable>()),
-        ("[worktree]", keys_of::<WorktreeTable>()),
-        ("[notify]", keys_of::<NotifyTable>()),
-        ("[notify.channels.NAME]", keys_of::<super::notify::ChannelTable>()),
-    ]
 }

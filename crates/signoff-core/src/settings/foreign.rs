@@ -17,11 +17,10 @@
 mod iterate;
 
 use super::file::SettingsFile;
-use super::formats::{self, PlacedText};
-use super::layer::LayerLine;
+use super::formats::{self, MARK, PlacedText};
 use super::reader::{Expected, ProblemKind, ReadProblem, did_you_mean, either, keys_of, nearest};
-use super::tree::{ConfigData, ConfigNode, TomlSource};
-use super::{ConfigError, Layer, MAX_FILE_BYTES, SettingOrigin};
+use super::tree::{ConfigData, ConfigNode};
+use super::{ConfigError, Layer, SettingOrigin};
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,9 +45,6 @@ impl ForeignFormat {
         }
     }
 }
-
-/// What some editors put before a text.
-const MARK: char = '\u{feff}';
 
 /// A file as the caller read it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,19 +86,10 @@ pub(super) fn phase_key(ours: &str) -> &'static str {
     iterate::phase_key(ours)
 }
 
-/// A [`ForeignFormat::Iterate`] file in the version of today, if it is of an older one.
-pub fn migrate(file: ForeignFile<'_>) -> Result<Option<String>, ConfigError> {
-    iterate::migrate(file.checked()?)
-}
-
 impl<'a> ForeignFile<'a> {
     /// The same without what an editor put before it, if it can be a configuration at all.
     fn checked(&self) -> Result<Self, ConfigError> {
-        let text = self.text.strip_prefix(MARK).unwrap_or(self.text);
-        if text.len() > MAX_FILE_BYTES {
-            let message = format!("the file has {} bytes: expected at most {MAX_FILE_BYTES}", text.len());
-            return Err(self.error(1, message));
-        }
+        let text = formats::unmarked(self.text, || self.origin(1))?;
         Ok(Self { text, ..*self })
     }
 
@@ -118,23 +105,24 @@ impl<'a> ForeignFile<'a> {
 /// The TOML that a foreign file becomes, with the origin of each line.
 #[derive(Debug, Default)]
 struct TomlDraft {
-    lines: Vec<LayerLine>,
+    text: String,
+    origins: Vec<SettingOrigin>,
 }
 
 impl TomlDraft {
     /// Begins a table.
     fn table(&mut self, name: &str, origin: &SettingOrigin) {
-        if !self.lines.is_empty() {
-            self.line(String::new(), origin);
+        if !self.text.is_empty() {
+            self.line("", origin);
         }
-        self.line(format!("[{name}]"), origin);
+        self.line(&format!("[{name}]"), origin);
     }
 
     /// Sets a key to a plain value.
     fn set(&mut self, key: &str, value: &serde_json::Value, origin: &SettingOrigin) {
         // JSON's way to write a text in one line is one of TOML's.
         let value = value.to_string().replace('\u{7f}', "\\u007f");
-        self.line(format!("{key} = {value}"), origin);
+        self.line(&format!("{key} = {value}"), origin);
     }
 
     /// Sets a key as it is in the foreign file.
@@ -142,16 +130,19 @@ impl TomlDraft {
         match (&node.data, node.text()) {
             (_, Some(text)) => self.set(key, &text.into(), &node.origin),
             (ConfigData::Whole(_, Some(number)), _) => self.set(key, &(*number).into(), &node.origin),
-            (data, None) => self.line(format!("{key} = {}", data.described()), &node.origin),
+            (data, None) => self.line(&format!("{key} = {}", data.described()), &node.origin),
         }
     }
 
-    fn line(&mut self, text: String, origin: &SettingOrigin) {
-        self.lines.push(LayerLine { text, origin: origin.clone() });
+    fn line(&mut self, text: &str, origin: &SettingOrigin) {
+        self.text.push_str(text);
+        self.text.push('\n');
+        self.origins.push(origin.clone());
     }
 
     fn layer(self, file: &str) -> Layer {
-        Layer::foreign(file, self.lines)
+        let source = SettingOrigin::Foreign { file: file.to_owned(), line: 1 };
+        Layer::foreign(source, self.text, self.origins)
     }
 }
 
@@ -225,7 +216,7 @@ fn empty_if_null(node: &mut ConfigNode, depth: usize) {
 /// Translates TOML with the keys of the preset `slots`, which are those of `signoff.toml` in camel case. Other keys of
 /// such files are ignored, unless they look misspelt.
 fn slots(file: ForeignFile<'_>) -> Result<TranslatedFile, ConfigError> {
-    let mut root = TomlSource { text: file.text, origin: &|line| file.origin(line) }.parse()?;
+    let mut root = formats::toml(PlacedText { text: file.text, origin: &|line| file.origin(line) })?;
     let own = keys_of::<SettingsFile>();
     let known: Vec<_> = own.iter().copied().filter(|key| key.contains(char::is_uppercase)).collect();
     let (mut draft, mut notes) = (TomlDraft::default(), Vec::new());

@@ -1,13 +1,14 @@
-//! JSON and YAML as trees in which every value knows its line.
+//! TOML, JSON and YAML as trees in which every value knows its line.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use toml::de::{DeTable, DeValue};
 
 use super::tree::{ConfigData, ConfigNode};
-use super::{ConfigError, SettingOrigin};
+use super::{ConfigError, MAX_FILE_BYTES, SettingOrigin};
 use crate::source::json::{JsonMembers, LineIndex};
 
 /// Maximum depth. Values further inside are left out of JSON and refused in YAML.
@@ -21,6 +22,87 @@ const MOST: usize = 10_000;
 pub(crate) struct PlacedText<'a> {
     pub text: &'a str,
     pub origin: &'a dyn Fn(usize) -> SettingOrigin,
+}
+
+/// What some editors put before a text.
+pub(super) const MARK: char = '\u{feff}';
+
+/// The text of a file that is short enough, without what an editor put before it.
+pub(super) fn unmarked(text: &str, start: impl FnOnce() -> SettingOrigin) -> Result<&str, ConfigError> {
+    let text = text.strip_prefix(MARK).unwrap_or(text);
+    if text.len() > MAX_FILE_BYTES {
+        let message = format!("the file has {} bytes: expected at most {MAX_FILE_BYTES}", text.len());
+        return Err(start().error(message));
+    }
+    Ok(text)
+}
+
+/// Reads a whole TOML text. A value has the line of its key or, in a list, its own line.
+pub(crate) fn toml(source: PlacedText<'_>) -> Result<ConfigNode, ConfigError> {
+    let table = DeTable::parse(source.text).map_err(|error| toml_syntax(source, &error))?;
+    let ends = source.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+    let lines: Vec<usize> = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
+    let origin = |offset: usize| (source.origin)(lines.partition_point(|start| *start <= offset));
+    Ok(toml_node(&DeValue::Table(table.into_inner()), 0, &origin))
+}
+
+fn toml_node(value: &DeValue<'_>, offset: usize, origin: &dyn Fn(usize) -> SettingOrigin) -> ConfigNode {
+    let data = match value {
+        DeValue::String(text) => ConfigData::Text(text.to_string()),
+        DeValue::Integer(number) => {
+            ConfigData::Whole(number.to_string(), u64::from_str_radix(number.as_str(), number.radix()).ok())
+        }
+        DeValue::Float(number) => ConfigData::Float(number.to_string(), number.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(flag) => ConfigData::Flag(*flag),
+        DeValue::Datetime(_) => ConfigData::Date,
+        DeValue::Array(list) => {
+            ConfigData::List(list.iter().map(|one| toml_node(one.get_ref(), one.span().start, origin)).collect())
+        }
+        DeValue::Table(table) => {
+            let mut nodes = BTreeMap::new();
+            for (key, value) in table {
+                nodes.insert(key.get_ref().to_string(), toml_node(value.get_ref(), key.span().start, origin));
+            }
+            ConfigData::Table(nodes)
+        }
+    };
+    ConfigNode { origin: origin(offset), order: offset, data }
+}
+
+/// What the TOML parser says, with its line.
+fn toml_syntax(source: PlacedText<'_>, error: &toml::de::Error) -> ConfigError {
+    let offset = error.span().map_or_else(|| most_nested(source.text), |span| span.start);
+    let before = source.text.as_bytes().get(..offset).unwrap_or(source.text.as_bytes());
+    // The end of a file that ends with a newline belongs to its last line.
+    let last = source.text.lines().count().max(1);
+    let line = (before.iter().filter(|byte| **byte == b'\n').count() + 1).min(last);
+    let mut message = error.message().trim().replace(", expected literal string", "");
+    for (jargon, plain) in [
+        ("array", "list"),
+        ("basic string", "text"),
+        ("string values", "texts"),
+        ("recursion limit", "nested too deeply"),
+    ] {
+        message = message.replace(jargon, plain);
+    }
+    let duplicate = error.span().filter(|_| message == "duplicate key").and_then(|span| source.text.get(span));
+    let invisible = |char: &char| char.is_control() && !matches!(char, '\t' | '\r');
+    let invisible = source.text.lines().nth(line - 1).and_then(|line| line.chars().find(invisible));
+    if let Some(char) = invisible {
+        message = format!("a control character, U+{:04X}; expected text without it", u32::from(char));
+    } else if let Some(key) = duplicate {
+        message = format!("duplicate key `{}`, write it once", key.trim());
+    } else if !message.contains("expected") {
+        message = format!("{message}; expected lines such as jobs = 4, preset = \"task\" or [gate]");
+    }
+    (source.origin)(line).error(format!("this is not TOML: {message}"))
+}
+
+/// The parser gives no place only for text that is nested too deeply.
+fn most_nested(text: &str) -> usize {
+    let depth = |line: &str| line.bytes().filter(|byte| b"[{.".contains(byte)).count();
+    let deepest = text.lines().max_by_key(|line| depth(line));
+    deepest.and_then(|line| text.find(line)).unwrap_or(0)
 }
 
 /// Why a text is not read as JSON.

@@ -7,9 +7,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::file::SettingsFile;
+use super::formats::{self, PlacedText};
 use super::reader::nearest;
 use super::rules::file_schema;
-use super::tree::{ConfigData, ConfigNode, TomlSource};
+use super::tree::{ConfigData, ConfigNode};
 
 /// Maximum length of a configuration file.
 pub const MAX_FILE_BYTES: usize = 1_000_000;
@@ -17,29 +18,11 @@ pub const MAX_FILE_BYTES: usize = 1_000_000;
 /// A configuration file as the caller read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    kind: LayerKind,
-    /// Its name in messages.
-    file: String,
+    /// Where it comes from; the line says nothing.
+    source: SettingOrigin,
     text: String,
     /// Where each line comes from, if the layer was translated from another format.
     origins: Vec<SettingOrigin>,
-}
-
-/// A line of a translated layer.
-#[derive(Debug)]
-pub(super) struct LayerLine {
-    pub text: String,
-    pub origin: SettingOrigin,
-}
-
-/// Who wrote a layer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LayerKind {
-    Person,
-    Foreign,
-    Repository,
-    Environment,
-    Flag,
 }
 
 /// A flag of the command line that overrides a setting.
@@ -55,30 +38,26 @@ pub struct Flag {
 impl Layer {
     /// The file in a person's home.
     pub fn person(file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::new(LayerKind::Person, file, text)
+        Self::new(SettingOrigin::Person { file: file.into(), line: 1 }, text)
     }
 
     /// The file of the repository.
     pub fn repository(file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::new(LayerKind::Repository, file, text)
+        Self::new(SettingOrigin::Repository { file: file.into(), line: 1 }, text)
     }
 
     /// The file of another program, translated: each line of the text has its place in that file.
-    pub(super) fn foreign(file: impl Into<String>, lines: Vec<LayerLine>) -> Self {
-        let (text, origins): (Vec<_>, _) = lines.into_iter().map(|line| (line.text + "\n", line.origin)).unzip();
-        Self { origins, ..Self::new(LayerKind::Foreign, file, text.concat()) }
+    pub(super) fn foreign(source: SettingOrigin, text: String, origins: Vec<SettingOrigin>) -> Self {
+        Self { source, text, origins }
     }
 
-    fn new(kind: LayerKind, file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { kind, file: file.into(), text: text.into(), origins: Vec::new() }
+    fn new(source: SettingOrigin, text: impl Into<String>) -> Self {
+        Self { source, text: text.into(), origins: Vec::new() }
     }
 
     /// Whether it is part of the repository.
     pub(super) fn is_of_the_repository(&self) -> bool {
-        match self.kind {
-            LayerKind::Foreign | LayerKind::Repository => true,
-            LayerKind::Person | LayerKind::Environment | LayerKind::Flag => false,
-        }
+        matches!(self.source, SettingOrigin::Foreign { .. } | SettingOrigin::Repository { .. })
     }
 
     /// The TOML of the layer.
@@ -87,18 +66,14 @@ impl Layer {
     }
 
     pub(super) fn flag(flag: &Flag) -> Self {
-        Self::given(LayerKind::Flag, flag.name, flag.key, &flag.value)
+        Self::given(&SettingOrigin::Flag { name: flag.name.to_owned() }, flag.key, &flag.value)
     }
 
     /// The layer as a tree. A role that is a mere name becomes a table, so that layers can be merged.
     pub(super) fn tree(&self) -> Result<ConfigNode, ConfigError> {
-        let text = self.text.strip_prefix('\u{feff}').unwrap_or(&self.text);
         let origin = |line| self.origin(line);
-        if text.len() > MAX_FILE_BYTES {
-            let message = format!("the file has {} bytes: expected at most {MAX_FILE_BYTES}", text.len());
-            return Err(origin(1).error(message));
-        }
-        let mut tree = TomlSource { text, origin: &origin }.parse()?;
+        let text = formats::unmarked(&self.text, || origin(1))?;
+        let mut tree = formats::toml(PlacedText { text, origin: &origin })?;
         for role in tree.get_mut(&["roles"]).and_then(ConfigNode::table_mut).into_iter().flatten() {
             let name = role.1;
             if name.text().is_some_and(|text| !text.trim().is_empty()) {
@@ -112,22 +87,13 @@ impl Layer {
 
     /// The origin of a line of the text.
     pub(super) fn origin(&self, line: usize) -> SettingOrigin {
-        let (file, name) = (self.file.clone(), self.file.clone());
-        match self.kind {
-            LayerKind::Person => SettingOrigin::Person { file, line },
-            LayerKind::Foreign => {
-                let known = self.origins.get(line.saturating_sub(1)).or(self.origins.last());
-                known.cloned().unwrap_or(SettingOrigin::Foreign { file, line })
-            }
-            LayerKind::Repository => SettingOrigin::Repository { file, line },
-            LayerKind::Environment => SettingOrigin::Environment { name },
-            LayerKind::Flag => SettingOrigin::Flag { name },
-        }
+        let known = self.origins.get(line.saturating_sub(1)).or(self.origins.last()).cloned();
+        known.unwrap_or_else(|| self.source.clone().on_line(line))
     }
 
     /// A value from outside of files. It is the first of a number or switch, and a text that its key accepts.
-    fn given(kind: LayerKind, name: &str, key: &str, value: &str) -> Self {
-        let layer = |value: &str| Self::new(kind, name, format!("{key} = {value}"));
+    fn given(source: &SettingOrigin, key: &str, value: &str) -> Self {
+        let layer = |value: &str| Self::new(source.clone(), format!("{key} = {value}"));
         let is_plain = |value: &&str| {
             let is_number = value.chars().all(|char| char.is_ascii_digit() || char == '.' || char == '-');
             (is_number || matches!(*value, "true" | "false")) && layer(value).tree().is_ok()
@@ -206,7 +172,10 @@ pub(super) fn environment(variables: &[(String, String)]) -> Result<Vec<Layer>, 
     let is_set = |(name, value): &&(String, String)| name.starts_with("SIGNOFF_") && !value.is_empty();
     for (name, value) in variables.iter().filter(is_set) {
         match VARIABLES.iter().find(|known| known.name == *name) {
-            Some(known) => layers.push(Layer::given(LayerKind::Environment, name, &known.key, value)),
+            Some(known) => {
+                let source = SettingOrigin::Environment { name: name.clone() };
+                layers.push(Layer::given(&source, &known.key, value));
+            }
             None => check_spelling(name)?,
         }
     }
@@ -247,6 +216,14 @@ pub enum SettingOrigin {
 }
 
 impl SettingOrigin {
+    /// The same, with another line if it is a file.
+    fn on_line(mut self, here: usize) -> Self {
+        if let Self::Person { line, .. } | Self::Foreign { line, .. } | Self::Repository { line, .. } = &mut self {
+            *line = here;
+        }
+        self
+    }
+
     /// An error about a value from there.
     pub(crate) fn error(&self, message: impl Into<String>) -> ConfigError {
         let message = message.into();

@@ -61,22 +61,10 @@ pub(super) struct ChannelTable {
 }
 
 /// How a channel notifies.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
-pub enum ChannelKind {
+pub(super) enum ChannelKind {
     /// Rings the terminal.
     Bell,
     /// Shows it by the terminal, or else by the desktop.

@@ -6,7 +6,7 @@ use super::edit::KeyChange;
 use super::{ConfigError, Settings};
 use crate::policy::{Count, Gate, OnExhausted, OnFailure};
 use crate::review::FailThreshold;
-use crate::workflow::{Phase, PhaseKind, Workflow};
+use crate::workflow::{Phase, PhaseKind};
 
 /// The preset whose review phases are asked about.
 pub const PHASES: &str = "phases";
@@ -140,93 +140,6 @@ pub fn retries(typed: &str) -> Result<u32, String> {
     typed.trim().parse().map_err(|_| format!("a whole number from 0 to {}, please", u32::MAX))
 }
 
-/// A review phase with what holds now and what was answered.
-#[derive(Debug, Clone)]
-pub struct PhaseQuestions {
-    pub number: u32,
-    pub title: String,
-    gate: String,
-    replies: Vec<QuestionReply>,
-}
-
-/// One question about a phase.
-#[derive(Debug, Clone, Copy)]
-struct QuestionReply {
-    question: PhaseQuestion,
-    now: PhaseAnswer,
-    answer: PhaseAnswer,
-}
-
-impl PhaseQuestions {
-    /// The phases that are asked about, as they are configured.
-    pub fn all(settings: &Settings) -> Result<Vec<Self>, ConfigError> {
-        let workflow = settings.workflow(PHASES)?;
-        let of_gates = workflow.phases.iter().enumerate().filter(|(_, phase)| GATES.contains(&phase.gate_name()));
-        Ok(of_gates.filter_map(|(index, phase)| Self::for_phase(&workflow, index, phase)).collect())
-    }
-
-    fn for_phase(workflow: &Workflow, index: usize, phase: &Phase) -> Option<Self> {
-        let gate = &phase.policy()?.gate;
-        let reply = |question: PhaseQuestion| {
-            let now = question.now(gate);
-            QuestionReply { question, now, answer: now }
-        };
-        let questions = PhaseQuestion::ALL.into_iter().filter(|question| question.applies_to(phase));
-        Some(Self {
-            number: workflow.number(index),
-            title: title(&phase.name),
-            gate: phase.gate_name().to_owned(),
-            replies: questions.map(reply).collect(),
-        })
-    }
-
-    /// What is asked about this phase, in order.
-    pub fn questions(&self) -> impl Iterator<Item = PhaseQuestion> {
-        self.replies.iter().map(|reply| reply.question)
-    }
-
-    /// What holds, or what was answered in its place.
-    pub fn answer(&self, question: PhaseQuestion) -> Option<PhaseAnswer> {
-        self.replies.iter().find(|reply| reply.question == question).map(|reply| reply.answer)
-    }
-
-    pub fn set(&mut self, question: PhaseQuestion, answer: PhaseAnswer) {
-        if let Some(reply) = self.replies.iter_mut().find(|reply| reply.question == question) {
-            reply.answer = answer;
-        }
-    }
-
-    /// The option that the person finds chosen.
-    pub fn chosen(&self, question: PhaseQuestion) -> usize {
-        let options = question.options();
-        let is = |wanted: PhaseAnswer| options.iter().position(|(_, answer)| *answer == wanted);
-        self.answer(question).and_then(is).or_else(|| is(PhaseAnswer::Custom)).unwrap_or(0)
-    }
-
-    fn different(&self) -> impl Iterator<Item = &QuestionReply> {
-        self.replies.iter().filter(|reply| reply.answer != reply.now && reply.answer != PhaseAnswer::Custom)
-    }
-
-    /// What has to be written: nothing that holds anyway.
-    pub fn changes(&self) -> Vec<KeyChange> {
-        let change = |reply: &QuestionReply| {
-            let key = ["presets", PHASES, "gates", &self.gate, reply.question.key()];
-            reply.answer.written().map(|value| KeyChange::new(&key, value))
-        };
-        self.different().filter_map(change).collect()
-    }
-
-    /// The same in a line.
-    pub fn summary(&self) -> String {
-        let one = |reply: &QuestionReply| {
-            format!("{} {} → {}", reply.question.setting(), reply.now.words(), reply.answer.words())
-        };
-        let all: Vec<_> = self.different().map(one).collect();
-        let said = if all.is_empty() { "unchanged".to_owned() } else { all.join(", ") };
-        format!("{} {}: {said}", self.number, self.title)
-    }
-}
-
 /// The name of a phase as a heading has it: `code_review` is Code Review.
 pub fn title(name: &str) -> String {
     let capital = |word: &str| {
@@ -239,10 +152,53 @@ pub fn title(name: &str) -> String {
 /// A person being asked.
 #[derive(Debug, Clone)]
 pub struct ConfigureDialogue {
-    phases: Vec<PhaseQuestions>,
-    /// The phases that are asked about; empty: all of them.
+    phases: Vec<ReviewPhaseHeading>,
+    replies: Vec<QuestionReply>,
+    /// The phase that is asked about; none: all of them.
     only: Option<usize>,
     at: usize,
+}
+
+/// A phase that is asked about.
+#[derive(Debug, Clone)]
+struct ReviewPhaseHeading {
+    number: u32,
+    title: String,
+    gate: String,
+}
+
+impl ReviewPhaseHeading {
+    fn heading(&self) -> String {
+        format!("Phase {}: {}", self.number, self.title)
+    }
+}
+
+/// One question about a phase, with what holds now and what was answered.
+#[derive(Debug, Clone, Copy)]
+struct QuestionReply {
+    phase: usize,
+    question: PhaseQuestion,
+    now: PhaseAnswer,
+    answer: PhaseAnswer,
+}
+
+impl QuestionReply {
+    /// The option that the person finds chosen.
+    fn chosen(&self) -> usize {
+        let is = |wanted| self.question.options().iter().position(|(_, answer)| *answer == wanted);
+        is(self.answer).or_else(|| is(PhaseAnswer::Custom)).unwrap_or(0)
+    }
+
+    /// Whether it is a retry limit that is none of those that are offered.
+    fn is_custom(&self) -> bool {
+        let offered = self.question.options().iter().any(|(_, answer)| *answer == self.answer);
+        self.question == PhaseQuestion::Retries && (!offered || self.answer == PhaseAnswer::Custom)
+    }
+
+    /// Whether it has to be written: it does not hold anyway.
+    fn is_different(&self) -> bool {
+        self.answer != self.now && self.answer != PhaseAnswer::Custom
+    }
 }
 
 /// What is asked now.
@@ -258,72 +214,72 @@ pub enum DialoguePrompt {
     Nothing,
 }
 
-/// A place on the way.
+/// A place on the way; questions by their index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DialogueStep {
     Which,
-    Question(usize, PhaseQuestion),
+    Question(usize),
     Custom(usize),
     End,
 }
 
 impl ConfigureDialogue {
-    /// At its beginning.
+    /// At its beginning: the phases that are asked about, as they are configured.
     pub fn new(settings: &Settings) -> Result<Self, ConfigError> {
-        Ok(Self { phases: PhaseQuestions::all(settings)?, only: None, at: 0 })
-    }
-
-    fn steps(&self) -> Vec<DialogueStep> {
-        let mut steps = vec![DialogueStep::Which];
-        let asked = self.phases.iter().enumerate().filter(|(index, _)| self.only.is_none_or(|only| only == *index));
-        for (index, phase) in asked {
-            for question in phase.questions() {
-                steps.push(DialogueStep::Question(index, question));
-                let custom = question == PhaseQuestion::Retries && is_custom(phase);
-                steps.extend(custom.then_some(DialogueStep::Custom(index)));
+        let workflow = settings.workflow(PHASES)?;
+        let (mut phases, mut replies) = (Vec::new(), Vec::new());
+        for (index, phase) in workflow.phases.iter().enumerate() {
+            let Some(policy) = phase.policy().filter(|_| GATES.contains(&phase.gate_name())) else { continue };
+            for question in PhaseQuestion::ALL.into_iter().filter(|question| question.applies_to(phase)) {
+                let now = question.now(&policy.gate);
+                replies.push(QuestionReply { phase: phases.len(), question, now, answer: now });
             }
+            let (number, title, gate) = (workflow.number(index), title(&phase.name), phase.gate_name().to_owned());
+            phases.push(ReviewPhaseHeading { number, title, gate });
         }
-        steps.push(DialogueStep::End);
-        steps
+        Ok(Self { phases, replies, only: None, at: 0 })
     }
 
     fn step(&self) -> DialogueStep {
-        self.steps().get(self.at).copied().unwrap_or(DialogueStep::End)
+        let mut steps = vec![DialogueStep::Which];
+        for (index, reply) in self.replies.iter().enumerate() {
+            if self.only.is_none_or(|only| only == reply.phase) {
+                steps.push(DialogueStep::Question(index));
+                steps.extend(reply.is_custom().then_some(DialogueStep::Custom(index)));
+            }
+        }
+        steps.get(self.at).copied().unwrap_or(DialogueStep::End)
     }
 
     /// What is asked now.
     pub fn ask(&self) -> DialoguePrompt {
+        let heading = |reply: &QuestionReply| Some(self.phases[reply.phase].heading());
         match self.step() {
-            DialogueStep::Which => self.which(),
-            DialogueStep::Question(index, question) => {
-                let phase = self.phases.get(index);
+            DialogueStep::Which => DialoguePrompt::Choose {
+                heading: None,
+                words: "Which phases do you want to configure?".to_owned(),
+                options: std::iter::once("All review phases".to_owned())
+                    .chain(self.phases.iter().map(ReviewPhaseHeading::heading))
+                    .collect(),
+                chosen: self.only.map_or(0, |index| index + 1),
+            },
+            DialogueStep::Question(index) => {
+                let reply = &self.replies[index];
                 DialoguePrompt::Choose {
-                    heading: phase.map(heading),
-                    words: question.words().to_owned(),
-                    options: question.options().iter().map(|(words, _)| (*words).to_owned()).collect(),
-                    chosen: phase.map_or(0, |phase| phase.chosen(question)),
+                    heading: heading(reply),
+                    words: reply.question.words().to_owned(),
+                    options: reply.question.options().iter().map(|(words, _)| (*words).to_owned()).collect(),
+                    chosen: reply.chosen(),
                 }
             }
             DialogueStep::Custom(index) => {
-                let phase = self.phases.get(index);
-                let now = match phase.and_then(|phase| phase.answer(PhaseQuestion::Retries)) {
-                    Some(PhaseAnswer::Retries(Count::Number(number))) => Some(number),
-                    Some(_) | None => None,
-                };
-                DialoguePrompt::Number { heading: phase.map(heading), words: "How many retries?".to_owned(), now }
+                let reply = &self.replies[index];
+                let now =
+                    if let PhaseAnswer::Retries(Count::Number(number)) = reply.answer { Some(number) } else { None };
+                DialoguePrompt::Number { heading: heading(reply), words: "How many retries?".to_owned(), now }
             }
             DialogueStep::End if self.changes().is_empty() => DialoguePrompt::Nothing,
             DialogueStep::End => DialoguePrompt::Confirm { summary: self.summary() },
-        }
-    }
-
-    fn which(&self) -> DialoguePrompt {
-        let all = std::iter::once("All review phases".to_owned());
-        DialoguePrompt::Choose {
-            heading: None,
-            words: "Which phases do you want to configure?".to_owned(),
-            options: all.chain(self.phases.iter().map(heading)).collect(),
-            chosen: self.only.map_or(0, |index| index + 1),
         }
     }
 
@@ -331,12 +287,13 @@ impl ConfigureDialogue {
     pub fn choose(&mut self, option: usize) {
         match self.step() {
             DialogueStep::Which => self.only = option.checked_sub(1),
-            DialogueStep::Question(index, question) => {
-                let answer = question.options().get(option).map(|(_, answer)| *answer);
+            DialogueStep::Question(index) => {
+                let reply = &mut self.replies[index];
                 // A number that is not offered stays as it is until another one is typed.
-                let stays = answer == Some(PhaseAnswer::Custom) && self.phases.get(index).is_some_and(is_custom);
-                if let (Some(phase), Some(answer), false) = (self.phases.get_mut(index), answer, stays) {
-                    phase.set(question, answer);
+                match reply.question.options().get(option) {
+                    Some((_, PhaseAnswer::Custom)) if reply.is_custom() => {}
+                    Some((_, answer)) => reply.answer = *answer,
+                    None => {}
                 }
             }
             DialogueStep::Custom(_) | DialogueStep::End => {}
@@ -346,12 +303,11 @@ impl ConfigureDialogue {
 
     /// Takes the number that was typed and goes on.
     pub fn number(&mut self, retries: u32) {
-        if let DialogueStep::Custom(index) = self.step()
-            && let Some(phase) = self.phases.get_mut(index)
-        {
-            phase.set(PhaseQuestion::Retries, PhaseAnswer::Retries(Count::Number(retries)));
+        if let DialogueStep::Custom(index) = self.step() {
+            let reply = &mut self.replies[index];
+            reply.answer = PhaseAnswer::Retries(Count::Number(retries));
             // A number that is offered has no step of its own.
-            self.at += usize::from(is_custom(phase));
+            self.at += usize::from(reply.is_custom());
         }
     }
 
@@ -362,23 +318,26 @@ impl ConfigureDialogue {
         true
     }
 
-    /// What has to be written.
+    /// What has to be written: nothing that holds anyway.
     pub fn changes(&self) -> Vec<KeyChange> {
-        self.phases.iter().flat_map(PhaseQuestions::changes).collect()
+        let change = |reply: &QuestionReply| {
+            let key = ["presets", PHASES, "gates", &self.phases[reply.phase].gate, reply.question.key()];
+            reply.answer.written().map(|value| KeyChange::new(&key, value))
+        };
+        self.replies.iter().filter(|reply| reply.is_different()).filter_map(change).collect()
     }
 
+    /// The same, a line for each phase.
     fn summary(&self) -> Vec<String> {
-        self.phases.iter().map(PhaseQuestions::summary).collect()
+        let one = |reply: &QuestionReply| {
+            format!("{} {} → {}", reply.question.setting(), reply.now.words(), reply.answer.words())
+        };
+        let line = |(index, phase): (usize, &ReviewPhaseHeading)| {
+            let replies = self.replies.iter().filter(|reply| reply.phase == index && reply.is_different());
+            let all: Vec<_> = replies.map(one).collect();
+            let changes = if all.is_empty() { "unchanged".to_owned() } else { all.join(", ") };
+            format!("{} {}: {changes}", phase.number, phase.title)
+        };
+        self.phases.iter().enumerate().map(line).collect()
     }
-}
-
-/// Whether the retry limit is none of those that are offered.
-fn is_custom(phase: &PhaseQuestions) -> bool {
-    let answer = phase.answer(PhaseQuestion::Retries);
-    let offered = PhaseQuestion::Retries.options().iter().any(|(_, option)| Some(*option) == answer);
-    !offered || answer == Some(PhaseAnswer::Custom)
-}
-
-fn heading(phase: &PhaseQuestions) -> String {
-    format!("Phase {}: {}", phase.number, phase.title)
 }

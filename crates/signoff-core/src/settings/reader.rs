@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use serde::Deserialize;
 use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 
 use super::tree::{ConfigData, ConfigNode};
 use super::{ConfigError, SettingOrigin};
@@ -24,11 +24,13 @@ impl ConfigNode {
     }
 
     /// Reads a value of any file.
-    pub fn read_or_problem<T: DeserializeOwned>(&self) -> Result<T, Box<ReadProblem>> {
+    pub fn read_or_problem<T: DeserializeOwned>(&self) -> ReadResult<T> {
         let reader = ValueReader::new(self);
-        T::deserialize(reader).map_err(|error| error.at(reader).into_problem(""))
+        T::deserialize(reader).map_err(|problem| problem.at(reader))
     }
 }
+
+type ReadResult<T> = Result<T, Box<ReadProblem>>;
 
 /// What is wrong with a value, and where it is.
 #[derive(Debug, Clone)]
@@ -39,6 +41,7 @@ pub(crate) struct ReadProblem {
     /// The last of these keys.
     key: String,
     pub kind: ProblemKind,
+    place: ProblemPlace,
 }
 
 #[derive(Debug, Clone)]
@@ -54,6 +57,17 @@ pub(crate) enum ProblemKind {
     MissingKey(&'static str),
     /// A name that breaks its rule.
     Key(String),
+}
+
+/// Where a problem is, as seen from the value being read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ProblemPlace {
+    /// Here, and its origin is not set yet.
+    New,
+    /// Here, or in an element of the list. An outer type may know better what to expect.
+    Here,
+    /// In a key or value further inside.
+    Inside,
 }
 
 /// What is expected instead of a value.
@@ -81,11 +95,48 @@ impl Display for Expected {
 }
 
 impl ReadProblem {
-    /// The same problem as seen from the table or list around it.
+    fn new(kind: ProblemKind) -> Box<Self> {
+        let (path, key) = (String::new(), String::new());
+        Box::new(Self { origin: SettingOrigin::Default, path, key, kind, place: ProblemPlace::New })
+    }
+
+    fn value(expected: Expected) -> Box<Self> {
+        Self::new(ProblemKind::Value { data: ConfigData::Null, expected })
+    }
+
+    /// Adds the place of the value being read.
+    fn at(mut self: Box<Self>, reader: ValueReader<'_, '_>) -> Box<Self> {
+        if self.place == ProblemPlace::New {
+            self.origin = reader.node.origin.clone();
+            self.place = ProblemPlace::Inside;
+            if let ProblemKind::Value { data, .. } = &mut self.kind {
+                data.clone_from(&reader.node.data);
+                self.place = ProblemPlace::Here;
+            }
+        }
+        self
+    }
+
+    fn expecting(mut self: Box<Self>, better: Expected) -> Box<Self> {
+        if let ProblemKind::Value { expected, .. } = &mut self.kind
+            && self.place != ProblemPlace::Inside
+        {
+            *expected = better;
+        }
+        self
+    }
+
+    /// The same problem as seen from the table around it.
     fn within(mut self: Box<Self>, key: &str) -> Box<Self> {
-        if self.key.is_empty() && !key.starts_with('[') {
+        if self.key.is_empty() {
             self.key = key.to_owned();
         }
+        self.place = ProblemPlace::Inside;
+        self.below(key)
+    }
+
+    /// The same problem with one more key before its path.
+    fn below(mut self: Box<Self>, key: &str) -> Box<Self> {
         let separator = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
         self.path = format!("{key}{separator}{}", self.path);
         self
@@ -158,81 +209,36 @@ struct ValueReader<'de, 'k> {
     known: Option<&'k KnownKeys>,
 }
 
-/// Why a value cannot be read.
-#[derive(Debug)]
-enum ReadError {
-    /// The value being read. An outer type may know better what to expect.
-    Value { place: Option<Box<ReadProblem>>, expected: Expected },
-    /// A key that the table being read must have.
-    Missing(&'static str),
-    /// A key or value further inside.
-    Inside(Box<ReadProblem>),
-}
-
-impl ReadError {
-    /// Adds the place of the value.
-    fn at(self, reader: ValueReader<'_, '_>) -> Self {
-        let problem = |kind| reader.problem(kind);
-        match self {
-            Self::Value { place: None, expected } => {
-                let kind = ProblemKind::Value { data: reader.node.data.clone(), expected: expected.clone() };
-                Self::Value { place: Some(problem(kind)), expected }
-            }
-            Self::Missing(key) => Self::Inside(problem(ProblemKind::MissingKey(key))),
-            Self::Value { place: Some(_), .. } | Self::Inside(_) => self,
-        }
-    }
-
-    fn expecting(self, better: Expected) -> Self {
-        match self {
-            Self::Value { place, .. } => Self::Value { place, expected: better },
-            Self::Missing(_) | Self::Inside(_) => self,
-        }
-    }
-
-    /// The problem as seen from the table around it.
-    fn into_problem(self, key: &str) -> Box<ReadProblem> {
-        let problem = match self {
-            Self::Value { place: Some(mut problem), expected: better } => {
-                if let ProblemKind::Value { expected, .. } = &mut problem.kind {
-                    *expected = better;
-                }
-                problem
-            }
-            Self::Inside(problem) => problem,
-            Self::Value { place: None, expected } => Box::new(ReadProblem::new(ProblemKind::Key(expected.to_string()))),
-            Self::Missing(key) => Box::new(ReadProblem::new(ProblemKind::MissingKey(key))),
-        };
-        if key.is_empty() { problem } else { problem.within(key) }
-    }
-
-    /// The same error as seen from the list around it.
-    fn within(self, index: usize) -> Self {
-        match self {
-            Self::Value { place, expected } => {
-                Self::Value { place: place.map(|problem| problem.within(&format!("[{index}]"))), expected }
-            }
-            Self::Inside(problem) => Self::Inside(problem.within(&format!("[{index}]"))),
-            Self::Missing(_) => self,
-        }
-    }
-}
-
-impl Display for ReadError {
+impl Display for ReadProblem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{self:?}")
     }
 }
 
-impl std::error::Error for ReadError {}
+impl std::error::Error for ReadProblem {}
 
-impl serde::de::Error for ReadError {
+impl serde::de::Error for Box<ReadProblem> {
     fn custom<T: Display>(message: T) -> Self {
-        Self::Value { place: None, expected: Expected::Other(message.to_string()) }
+        ReadProblem::value(Expected::Other(message.to_string()))
+    }
+
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
+        ReadProblem::value(match expected.to_string().as_str() {
+            "a string" => Expected::Text,
+            "a sequence" => Expected::List,
+            "a map" => Expected::Table(&[]),
+            "a boolean" => Expected::Other("true or false".to_owned()),
+            "u32" => Expected::Other(format!("a whole number from 0 to {}", u32::MAX)),
+            other => Expected::Other(other.to_owned()),
+        })
+    }
+
+    fn invalid_value(unexpected: Unexpected<'_>, expected: &dyn serde::de::Expected) -> Self {
+        Self::invalid_type(unexpected, expected)
     }
 
     fn missing_field(key: &'static str) -> Self {
-        Self::Missing(key)
+        ReadProblem::new(ProblemKind::MissingKey(key))
     }
 }
 
@@ -241,51 +247,23 @@ impl<'de> ValueReader<'de, '_> {
         Self { key: "", node, known: None }
     }
 
-    fn problem(self, kind: ProblemKind) -> Box<ReadProblem> {
-        Box::new(ReadProblem { origin: self.node.origin.clone(), ..ReadProblem::new(kind) })
-    }
-
-    fn wrong<T>(self, expected: Expected) -> Result<T, ReadError> {
-        Err(ReadError::Value { place: None, expected }.at(self))
-    }
-
-    fn expected<T>(self, expected: &str) -> Result<T, ReadError> {
-        self.wrong(Expected::Other(expected.to_owned()))
-    }
-
-    /// Reads a whole number up to `most`.
-    fn whole<V: Visitor<'de>>(self, most: u64, visitor: V) -> Result<V::Value, ReadError> {
-        if let ConfigData::Whole(_, Some(number)) = self.node.data
-            && number <= most
-        {
-            return visitor.visit_u64(number).map_err(|error: ReadError| error.at(self));
-        }
-        self.expected(&format!("a whole number from 0 to {most}"))
-    }
-
     /// Reads a table, or only these keys of it.
-    fn table<V: Visitor<'de>>(self, only: Option<&'static [&'static str]>, visitor: V) -> Result<V::Value, ReadError> {
+    fn table<V: Visitor<'de>>(self, only: Option<&'static [&'static str]>, visitor: V) -> ReadResult<V::Value> {
         if self.node.table().is_none() {
-            return self.wrong(Expected::Table(only.unwrap_or_default()));
+            return Err(ReadProblem::value(Expected::Table(only.unwrap_or_default())).at(self));
         }
         let mut entries = self.node.entries();
         entries.retain(|(key, _)| only.is_none_or(|only| only.contains(key)));
         entries.reverse();
-        visitor.visit_map(TableReader { entries, value: None }).map_err(|error| error.at(self))
+        visitor.visit_map(TableReader { entries, value: None }).map_err(|problem: Box<ReadProblem>| problem.at(self))
     }
 
     /// Refuses the first key that is not known.
-    fn check_keys(self, table: &'static str, known: &[&'static str]) -> Result<(), ReadError> {
+    fn check_keys(self, table: &'static str, known: &[&'static str]) -> ReadResult<()> {
         let unknown = self.node.entries().into_iter().find(|(key, _)| !known.contains(key));
         let Some((key, node)) = unknown else { return Ok(()) };
-        let kind = ProblemKind::UnknownKey { table, known: known.to_vec() };
-        Err(ReadError::Inside(ValueReader::new(node).problem(kind).within(key)))
-    }
-}
-
-impl ReadProblem {
-    fn new(kind: ProblemKind) -> Self {
-        Self { origin: SettingOrigin::Default, path: String::new(), key: String::new(), kind }
+        let problem = ReadProblem::new(ProblemKind::UnknownKey { table, known: known.to_vec() });
+        Err(problem.at(ValueReader::new(node)).within(key))
     }
 }
 
@@ -301,85 +279,36 @@ fn unknown_key(key: &str, table: &str, known: &[&str]) -> String {
 }
 
 impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
-    type Error = ReadError;
+    type Error = Box<ReadProblem>;
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> ReadResult<V::Value> {
         let read = match &self.node.data {
             ConfigData::Flag(flag) => visitor.visit_bool(*flag),
             ConfigData::Whole(_, Some(number)) => visitor.visit_u64(*number),
             ConfigData::Float(_, number) => visitor.visit_f64(*number),
             ConfigData::Text(text) => visitor.visit_borrowed_str(text),
             ConfigData::Null => visitor.visit_unit(),
-            ConfigData::Whole(_, None) | ConfigData::Date => self.expected("another value"),
+            ConfigData::Whole(_, None) | ConfigData::Date => {
+                Err(serde::de::Error::invalid_type(Unexpected::Other("a value of no type here"), &visitor))
+            }
             ConfigData::List(list) => visitor.visit_seq(ListReader(list.iter().enumerate())),
             ConfigData::Table(_) => self.table(None, visitor),
         };
-        read.map_err(|error| error.at(self))
+        read.map_err(|problem| problem.at(self))
     }
 
-    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        if let ConfigData::Flag(flag) = self.node.data {
-            visitor.visit_bool(flag)
-        } else {
-            self.expected("true or false")
-        }
-    }
-
-    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.whole(u16::MAX.into(), visitor)
-    }
-
-    fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.whole(u32::MAX.into(), visitor)
-    }
-
-    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.whole(u64::MAX, visitor)
-    }
-
-    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match (&self.node.data, self.node.data.described().parse()) {
-            (ConfigData::Float(_, number), _) => visitor.visit_f64(*number),
-            (ConfigData::Whole(..), Ok(number)) => visitor.visit_f64(number),
-            (_, _) => self.expected("a number"),
-        }
-    }
-
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        match self.node.text() {
-            Some(text) => visitor.visit_borrowed_str(text).map_err(|error: ReadError| error.at(self)),
-            None => self.wrong(Expected::Text),
-        }
-    }
-
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.deserialize_str(visitor)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> ReadResult<V::Value> {
         visitor.visit_some(self)
     }
 
     /// The name is what [`checked`] expects.
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        expected: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, ReadError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, expected: &'static str, visitor: V) -> ReadResult<V::Value> {
         let expected = Expected::Other(expected.replace("KEY", self.key));
-        visitor.visit_newtype_struct(self).map_err(|error| error.at(self).expecting(expected))
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        if let ConfigData::List(_) = self.node.data {
-            self.deserialize_any(visitor).map_err(|error| error.expecting(Expected::List))
-        } else {
-            self.wrong(Expected::List)
-        }
+        visitor.visit_newtype_struct(self).map_err(|problem| problem.at(self).expecting(expected))
     }
 
     /// Several structs whose keys are in one table, which has the name of the first one.
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> ReadResult<V::Value> {
         let known = KnownKeys::default();
         let read = visitor.visit_seq(PartsReader(ValueReader { known: Some(&known), ..self }))?;
         let (what, keys) = known.into_inner();
@@ -389,17 +318,13 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
         Ok(read)
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        self.table(None, visitor)
-    }
-
     /// The name is how messages call the table.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         what: &'static str,
         keys: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, ReadError> {
+    ) -> ReadResult<V::Value> {
         match self.known {
             Some(known) => {
                 let (name, known) = &mut *known.borrow_mut();
@@ -418,19 +343,16 @@ impl<'de> Deserializer<'de> for ValueReader<'de, '_> {
         _: &'static str,
         words: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, ReadError> {
+    ) -> ReadResult<V::Value> {
         match self.node.text() {
             Some(word) if words.contains(&word) => visitor.visit_enum(StrDeserializer::new(word)),
-            Some(_) | None => self.wrong(Expected::OneOf(words)),
+            Some(_) | None => Err(ReadProblem::value(Expected::OneOf(words)).at(self)),
         }
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        visitor.visit_unit()
-    }
-
     serde::forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u128 f32 char bytes byte_buf unit unit_struct tuple_struct identifier
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+        map tuple_struct identifier ignored_any
     }
 }
 
@@ -442,23 +364,24 @@ struct TableReader<'de> {
 }
 
 impl<'de> MapAccess<'de> for TableReader<'de> {
-    type Error = ReadError;
+    type Error = Box<ReadProblem>;
 
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> ReadResult<Option<S::Value>> {
         let Some((key, node)) = self.entries.pop() else { return Ok(None) };
-        self.value = Some(ValueReader { key, ..ValueReader::new(node) });
-        let read = seed.deserialize(StrDeserializer::<ReadError>::new(key)).map(Some);
-        read.map_err(|error| match error {
-            ReadError::Value { expected: Expected::Other(problem), .. } => {
-                ReadError::Inside(ValueReader::new(node).problem(ProblemKind::Key(problem)).within(key))
+        let reader = ValueReader { key, ..ValueReader::new(node) };
+        self.value = Some(reader);
+        let read = seed.deserialize(StrDeserializer::<Self::Error>::new(key));
+        read.map(Some).map_err(|mut problem| {
+            if let ProblemKind::Value { expected, .. } = &problem.kind {
+                problem.kind = ProblemKind::Key(expected.to_string());
             }
-            other @ (ReadError::Value { .. } | ReadError::Missing(_) | ReadError::Inside(_)) => other,
+            problem.at(reader).within(key)
         })
     }
 
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
-        let reader = self.value.take().ok_or_else(|| serde::de::Error::custom("expected a value"))?;
-        seed.deserialize(reader).map_err(|error| ReadError::Inside(error.at(reader).into_problem(reader.key)))
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> ReadResult<S::Value> {
+        let reader = self.value.take().ok_or_else(|| ReadProblem::value(Expected::Other("a value".to_owned())))?;
+        seed.deserialize(reader).map_err(|problem: Self::Error| problem.at(reader).within(reader.key))
     }
 }
 
@@ -466,12 +389,14 @@ impl<'de> MapAccess<'de> for TableReader<'de> {
 struct ListReader<'de>(std::iter::Enumerate<std::slice::Iter<'de, ConfigNode>>);
 
 impl<'de> SeqAccess<'de> for ListReader<'de> {
-    type Error = ReadError;
+    type Error = Box<ReadProblem>;
 
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> ReadResult<Option<S::Value>> {
         let Some((index, node)) = self.0.next() else { return Ok(None) };
         let reader = ValueReader::new(node);
-        seed.deserialize(reader).map(Some).map_err(|error| error.at(reader).within(index))
+        seed.deserialize(reader)
+            .map(Some)
+            .map_err(|problem: Self::Error| problem.at(reader).expecting(Expected::List).below(&format!("[{index}]")))
     }
 }
 
@@ -479,9 +404,9 @@ impl<'de> SeqAccess<'de> for ListReader<'de> {
 struct PartsReader<'de, 'k>(ValueReader<'de, 'k>);
 
 impl<'de> SeqAccess<'de> for PartsReader<'de, '_> {
-    type Error = ReadError;
+    type Error = Box<ReadProblem>;
 
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> ReadResult<Option<S::Value>> {
         seed.deserialize(self.0).map(Some)
     }
 }

@@ -149,15 +149,6 @@ impl<'de, T: Deserialize<'de>, L: Deserialize<'de>> Deserialize<'de> for TextOrL
     }
 }
 
-/// Reads an optional value by a stricter type.
-pub(crate) fn strictly<'de, D, S, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    S: Deserialize<'de> + Into<T>,
-{
-    Ok(Option::<S>::deserialize(deserializer)?.map(Into::into))
-}
-
 /// Tables or values under names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent, bound(deserialize = "K: Deserialize<'de> + Ord, T: Deserialize<'de>"))]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::file::TaskTypeTable;
-use super::values::Minutes;
+use super::values::{CycleBound, Minutes};
 use super::workflows::the_gate;
 use super::{ConfigError, Settings};
 use crate::policy::{Bound, Count, Effort, Ladder, OnExhausted, OnFailure, Rung, TimeSpan};
@@ -60,7 +60,10 @@ impl Settings {
         let mut workflow = self.workflow(flags.preset.as_deref().unwrap_or(self.preset()))?;
         let kind = self.file.task_types.get(task.kind);
         apply_type(&mut workflow, kind);
-        let of_task = GateKeys { max_cycles: task.max_review_cycles.map(Count::Number), ..GateKeys::default() };
+        let of_task = GateKeys {
+            max_cycles: task.max_review_cycles.map(|cycles| CycleBound(Count::Number(cycles))),
+            ..GateKeys::default()
+        };
         workflow = apply_request(workflow, task.effort, &of_task);
         workflow = apply_request(workflow, flags.effort, &flags.gate);
         if task.prompt.is_some() {

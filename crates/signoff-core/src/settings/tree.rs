@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
 use super::{ConfigError, SettingOrigin};
 
 /// A value with its origin: the line of its key or, in a list, its own line.
@@ -156,94 +153,5 @@ fn replaces(path: &[&str], table: &ConfigNode) -> bool {
         ["roles", _] => sets(&["agent"]),
         ["notify", "channels", _] => sets(&["url", "url_env", "command"]),
         _ => false,
-    }
-}
-
-/// A TOML text and the origin of its lines.
-pub(crate) struct TomlSource<'a> {
-    pub text: &'a str,
-    /// The origin of a line, counted from one.
-    pub origin: &'a dyn Fn(usize) -> SettingOrigin,
-}
-
-impl TomlSource<'_> {
-    pub fn parse(&self) -> Result<ConfigNode, ConfigError> {
-        let table = DeTable::parse(self.text).map_err(|error| self.syntax_error(&error))?;
-        let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        let lines: Vec<usize> = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
-        let origin = |offset: usize| (self.origin)(lines.partition_point(|start| *start <= offset));
-        Ok(ConfigNode { origin: origin(0), order: 0, data: table_data(table.get_ref(), &origin) })
-    }
-
-    /// What the TOML parser says, with its line.
-    fn syntax_error(&self, error: &toml::de::Error) -> ConfigError {
-        let offset = error.span().map_or_else(|| self.most_nested(), |span| span.start);
-        let line = self.line(offset);
-        let mut message = error.message().trim().replace(", expected literal string", "");
-        for (jargon, plain) in [
-            ("array", "list"),
-            ("basic string", "text"),
-            ("string values", "texts"),
-            ("recursion limit", "nested too deeply"),
-        ] {
-            message = message.replace(jargon, plain);
-        }
-        let duplicate = error.span().filter(|_| message == "duplicate key").and_then(|span| self.text.get(span));
-        let invisible = |char: &char| char.is_control() && !matches!(char, '\t' | '\r');
-        let invisible = self.text.lines().nth(line - 1).and_then(|line| line.chars().find(invisible));
-        if let Some(char) = invisible {
-            message = format!("a control character, U+{:04X}; expected text without it", u32::from(char));
-        } else if let Some(key) = duplicate {
-            message = format!("duplicate key `{}`, write it once", key.trim());
-        } else if !message.contains("expected") {
-            message = format!("{message}; expected lines such as jobs = 4, preset = \"task\" or [gate]");
-        }
-        (self.origin)(line).error(format!("this is not TOML: {message}"))
-    }
-
-    /// The parser gives no place only for text that is nested too deeply.
-    fn most_nested(&self) -> usize {
-        let depth = |line: &str| line.bytes().filter(|byte| b"[{.".contains(byte)).count();
-        let deepest = self.text.lines().max_by_key(|line| depth(line));
-        deepest.and_then(|line| self.text.find(line)).unwrap_or(0)
-    }
-
-    /// The end of a file that ends with a newline belongs to its last line.
-    fn line(&self, offset: usize) -> usize {
-        let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        line.min(self.text.lines().count().max(1))
-    }
-}
-
-fn table_data(table: &DeTable<'_>, origin: &dyn Fn(usize) -> SettingOrigin) -> ConfigData {
-    let one = |(key, value): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
-        let key: &Spanned<std::borrow::Cow<'_, str>> = key;
-        let order = key.span().start;
-        let node = ConfigNode { origin: origin(order), order, data: data(value.get_ref(), origin) };
-        (key.get_ref().clone().into_owned(), node)
-    };
-    ConfigData::Table(table.iter().map(one).collect())
-}
-
-fn data(value: &DeValue<'_>, origin: &dyn Fn(usize) -> SettingOrigin) -> ConfigData {
-    match value {
-        DeValue::String(text) => ConfigData::Text(text.to_string()),
-        DeValue::Integer(number) => {
-            ConfigData::Whole(number.to_string(), u64::from_str_radix(number.as_str(), number.radix()).ok())
-        }
-        DeValue::Float(number) => ConfigData::Float(number.to_string(), number.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Boolean(flag) => ConfigData::Flag(*flag),
-        DeValue::Datetime(_) => ConfigData::Date,
-        DeValue::Array(list) => ConfigData::List(
-            list.iter()
-                .map(|one| ConfigNode {
-                    origin: origin(one.span().start),
-                    order: one.span().start,
-                    data: data(one.get_ref(), origin),
-                })
-                .collect(),
-        ),
-        DeValue::Table(table) => table_data(table, origin),
     }
 }

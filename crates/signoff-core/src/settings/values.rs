@@ -292,7 +292,9 @@ impl Serialize for Network {
 }
 
 /// The bound of reviews: at least one.
-pub struct CycleBound(Count);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct CycleBound(pub Count);
 
 value!(
     CycleBound,
@@ -302,7 +304,9 @@ value!(
 );
 
 /// The bound of fixes.
-pub struct FixBound(Count);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct FixBound(pub Count);
 
 value!(
     FixBound,
@@ -315,6 +319,8 @@ value!(
 macro_rules! ladder {
     ($(#[$about:meta])* $name:ident, $rung:ident, [$($word:literal),*], $expected:literal) => {
         $(#[$about])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+        #[serde(transparent)]
         pub struct $name(Ladder);
         struct $rung(Rung);
 
@@ -366,24 +372,6 @@ ladder!(
     ["retry", "next-attempt", "ask", "stop", "fail"],
     "retry, next-attempt, ask, stop or fail, or a list of these to be tried in turn"
 );
-
-impl From<CycleBound> for Count {
-    fn from(bound: CycleBound) -> Self {
-        bound.0
-    }
-}
-
-impl From<FixBound> for Count {
-    fn from(bound: FixBound) -> Self {
-        bound.0
-    }
-}
-
-impl From<Guard> for u32 {
-    fn from(guard: Guard) -> Self {
-        guard.0
-    }
-}
 
 key!(
     /// A name that can be part of a file name and be printed on terminals.

@@ -267,7 +267,7 @@ impl Settings {
 
     /// Whether the configuration names a reviewer.
     fn configures_reviewer(&self, workflow: &str) -> bool {
-        let in_role = self.file.roles.review.agent.is_some();
+        let in_role = self.file.roles.review.0.agent.is_some();
         in_role || !self.file.reviewers.is_empty() || self.names_reviewers(workflow)
     }
 

@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::json;
 
 use super::{Arrangement, Completion, Landing, PRESETS, Role};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
-use crate::policy::{Bound, Count, ExhaustedAs, Gate, Ladder, OnExhausted, OnFailure, RereviewScope, TimeSpan};
+use crate::policy::{Bound, ExhaustedAs, Gate, OnExhausted, OnFailure, RereviewScope, TimeSpan};
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
 use crate::settings::AgentKind;
 use crate::settings::reader::{checked, keys_of};
-use crate::settings::rules::{key, strictly};
+use crate::settings::rules::key;
 use crate::settings::values::{
     AttemptCount, CycleBound, FixBound, Guard, PlainName, ResearcherCount, ReviewerLadder, UnclearLadder,
     WorkflowPasses, WriterLadder,
@@ -34,37 +35,23 @@ pub struct GateKeys {
     /// Findings: fix and review again here, begin the next pass, note and go on, or stop.
     pub on_failure: Option<OnFailure>,
     /// n reviews and n − 1 fixes.
-    #[serde(deserialize_with = "strictly::<_, CycleBound, _>")]
-    #[schemars(with = "Option<CycleBound>")]
-    pub max_cycles: Option<Count>,
+    pub max_cycles: Option<CycleBound>,
     /// n fixes and n + 1 reviews; instead of `max_cycles`.
-    #[serde(deserialize_with = "strictly::<_, FixBound, _>")]
-    #[schemars(with = "Option<FixBound>")]
-    pub max_fixes: Option<Count>,
+    pub max_fixes: Option<FixBound>,
     /// When the bound is reached; none of these is a pass.
     pub on_exhausted: Option<OnExhausted>,
     /// The outcome of a loop that stops here.
     pub exhausted_as: Option<ExhaustedAs>,
     /// An answer that cannot be read.
-    #[serde(deserialize_with = "strictly::<_, UnclearLadder, _>")]
-    #[schemars(with = "Option<UnclearLadder>")]
-    pub on_unclear: Option<Ladder>,
+    pub on_unclear: Option<UnclearLadder>,
     /// A reviewer, or the check, that does not run.
-    #[serde(deserialize_with = "strictly::<_, ReviewerLadder, _>")]
-    #[schemars(with = "Option<ReviewerLadder>")]
-    pub on_reviewer_failure: Option<Ladder>,
+    pub on_reviewer_failure: Option<ReviewerLadder>,
     /// A fixer that fails.
-    #[serde(deserialize_with = "strictly::<_, WriterLadder, _>")]
-    #[schemars(with = "Option<WriterLadder>")]
-    pub on_fixer_failure: Option<Ladder>,
+    pub on_fixer_failure: Option<WriterLadder>,
     /// An agent that fails in the phases before this gate.
-    #[serde(deserialize_with = "strictly::<_, WriterLadder, _>")]
-    #[schemars(with = "Option<WriterLadder>")]
-    pub on_implementer_failure: Option<Ladder>,
+    pub on_implementer_failure: Option<WriterLadder>,
     /// A reviewer that asks for a discussion.
-    #[serde(deserialize_with = "strictly::<_, UnclearLadder, _>")]
-    #[schemars(with = "Option<UnclearLadder>")]
-    pub on_discussion: Option<Ladder>,
+    pub on_discussion: Option<UnclearLadder>,
     /// `true`: reviewers see the implementer's output.
     pub author_output: Option<bool>,
     /// `true`: one fixer for each independent group of findings.
@@ -80,13 +67,9 @@ pub struct GateKeys {
     /// How thorough reviews are.
     pub depth: Option<Depth>,
     /// Maximum number of rounds in which one finding may come back; 0 is off.
-    #[serde(deserialize_with = "strictly::<_, Guard, _>")]
-    #[schemars(with = "Option<Guard>")]
-    pub max_same_finding: Option<u32>,
+    pub max_same_finding: Option<Guard>,
     /// Maximum number of fixes in a row that change nothing; 0 is off.
-    #[serde(deserialize_with = "strictly::<_, Guard, _>")]
-    #[schemars(with = "Option<Guard>")]
-    pub max_noop_fixes: Option<u32>,
+    pub max_noop_fixes: Option<Guard>,
 }
 
 /// The keys of a gate that concern reviewers, of which a check has none.
@@ -95,7 +78,7 @@ pub const OF_REVIEWERS: [&str; 8] =
 
 macro_rules! overlay {
     ($words:expr, $gate:expr, $($key:ident),*) => {
-        $(if let Some(value) = $words.$key.clone() { $gate.$key = value; })*
+        $(if let Some(value) = $words.$key.clone() { $gate.$key = value.into(); })*
     };
 }
 
@@ -110,27 +93,22 @@ impl GateKeys {
         overlay!(self, gate, on_unclear, on_reviewer_failure, on_fixer_failure, on_implementer_failure);
         overlay!(self, gate, on_discussion, author_output, parallel_fixes, rereview, depth);
         gate.require_nonce = self.require_nonce.or(gate.require_nonce);
-        gate.bound = Bound::from_keys(self.max_cycles, self.max_fixes).unwrap_or(gate.bound);
+        let (cycles, fixes) = (self.max_cycles.map(|bound| bound.0), self.max_fixes.map(|bound| bound.0));
+        gate.bound = Bound::from_keys(cycles, fixes).unwrap_or(gate.bound);
         gate.review_timeout = self.review_timeout.or(gate.review_timeout);
         gate.fix_timeout = self.fix_timeout.or(gate.fix_timeout);
-        let guard = |set: Option<u32>, now| set.map_or(now, |number| (number > 0).then_some(number));
+        let guard = |set: Option<Guard>, now| set.map_or(now, |guard| Some(guard.0).filter(|number| *number > 0));
         gate.max_same_finding = guard(self.max_same_finding, gate.max_same_finding);
         gate.max_noop_fixes = guard(self.max_noop_fixes, gate.max_noop_fixes);
     }
 
     /// The same keys without those that concern reviewers.
     pub(crate) fn of_a_check(&self) -> Self {
-        Self {
-            reviewers: None,
-            fail_on: None,
-            on_unclear: None,
-            on_discussion: None,
-            author_output: None,
-            require_nonce: None,
-            rereview: None,
-            depth: None,
-            ..self.clone()
+        let mut keys = serde_json::to_value(self).unwrap_or_default();
+        if let Some(keys) = keys.as_object_mut() {
+            keys.retain(|key, _| !OF_REVIEWERS.contains(&key.as_str()));
         }
+        serde_json::from_value(keys).unwrap_or_default()
     }
 }
 
@@ -201,6 +179,22 @@ pub enum PhaseKindName {
     Agent,
     Gate,
     Check,
+}
+
+impl PhaseKindName {
+    /// The keys that a phase of this kind can have.
+    pub fn keys(self) -> Vec<&'static str> {
+        let mut judge = [GateKeys::keys(), keys_of::<RestartKeys>()].concat();
+        let own = match self {
+            Self::Agent => [keys_of::<WorkKeys>(), keys_of::<AgentKeys>()].concat(),
+            Self::Gate => [judge, keys_of::<AgentKeys>()].concat(),
+            Self::Check => {
+                judge.retain(|key| !OF_REVIEWERS.contains(key));
+                judge
+            }
+        };
+        [own, keys_of::<CommonKeys>()].concat()
+    }
 }
 
 /// A phase of any kind. Which keys fit its kind is checked later.
@@ -310,40 +304,29 @@ key!(
     }
 );
 
-/// Every key of a workflow, by its table.
-pub fn keys() -> [(&'static str, Vec<&'static str>); 5] {
-    let agent = keys_of::<AgentKeys>();
-    [
-        ("workflow", keys_of::<WorkflowTable>()),
-        ("reviewer", keys_of::<ReviewerKeys>()),
-        ("phase", keys_of::<CommonKeys>()),
-        ("agent", [keys_of::<WorkKeys>(), agent.clone()].concat()),
-        ("gate", [GateKeys::keys(), keys_of::<RestartKeys>(), agent].concat()),
-    ]
-}
-
 /// The schema of a phase, which is of one of three kinds.
 pub fn phase_schema(generator: &mut SchemaGenerator) -> Schema {
+    let parts = [
+        CommonKeys::json_schema(generator),
+        GateKeys::json_schema(generator),
+        RestartKeys::json_schema(generator),
+        WorkKeys::json_schema(generator),
+        AgentKeys::json_schema(generator),
+    ];
     let kinds = [PhaseKindName::Agent, PhaseKindName::Gate, PhaseKindName::Check].map(|kind| {
-        let judge = [GateKeys::json_schema(generator), RestartKeys::json_schema(generator)];
-        let parts = match kind {
-            PhaseKindName::Agent => vec![WorkKeys::json_schema(generator), AgentKeys::json_schema(generator)],
-            PhaseKindName::Gate => [judge.to_vec(), vec![AgentKeys::json_schema(generator)]].concat(),
-            PhaseKindName::Check => judge.to_vec(),
-        };
+        let (word, known): (&str, _) = (kind.into(), kind.keys());
         let mut phase = CommonKeys::json_schema(generator).to_value();
-        for part in parts.iter().filter_map(|part| part.get("properties")?.as_object()) {
-            let known =
-                part.iter().filter(|(key, _)| kind != PhaseKindName::Check || !OF_REVIEWERS.contains(&key.as_str()));
-            known.for_each(|(key, property)| phase["properties"][key] = property.clone());
+        let properties = parts.iter().filter_map(|part| part.get("properties")?.as_object()).flatten();
+        for (key, property) in properties.filter(|(key, _)| known.contains(&key.as_str())) {
+            phase["properties"][key] = property.clone();
         }
-        let word: &str = kind.into();
-        phase["properties"]["kind"]["enum"] = serde_json::json!([word]);
-        let required =
-            if kind == PhaseKindName::Gate { vec!["name", "kind", "reviewers"] } else { vec!["name", "kind"] };
-        phase["required"] = serde_json::json!(required);
+        phase["properties"]["kind"]["enum"] = json!([word]);
+        phase["required"] = match kind {
+            PhaseKindName::Gate => json!(["name", "kind", "reviewers"]),
+            PhaseKindName::Agent | PhaseKindName::Check => json!(["name", "kind"]),
+        };
         if kind != PhaseKindName::Agent {
-            phase["not"] = serde_json::json!({ "required": ["max_cycles", "max_fixes"] });
+            phase["not"] = json!({ "required": ["max_cycles", "max_fixes"] });
         }
         phase
     });

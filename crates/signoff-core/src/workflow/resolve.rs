@@ -1,20 +1,18 @@
-//! Turns the keys of a workflow into a workflow, or reports what is wrong with it.
+//! Reads workflows: turns their keys into a workflow, or reports what is wrong with it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::keys::{
-    AgentKeys, CommonKeys, GateKeys, MOST_PHASES, OF_REVIEWERS, PhaseKeys, PhaseKindName, RestartKeys, ReviewerKeys,
-    WorkKeys, WorkflowTable,
-};
+use super::keys::{MOST_PHASES, OF_REVIEWERS, PhaseKeys, PhaseKindName, ReviewerKeys, WorkflowTable};
 use super::{GatePolicy, Phase, PhaseKind, Role, Workflow, WorkflowReviewer};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
 use crate::policy::{Bound, ExhaustedAs, Gate, Ladder, LoopLimits, OnExhausted, OnFailure, RereviewScope, Rung};
 use crate::prompt::Depth;
 use crate::review::{FailThreshold, ReviewerKind};
-use crate::settings::ConfigError;
-use crate::settings::reader::{check_keys, did_you_mean, either, keys_of};
+use crate::settings::formats::{self, PlacedText};
+use crate::settings::reader::{check_keys, did_you_mean, either};
 use crate::settings::tree::{ConfigNode, check_exclusive};
+use crate::settings::{ConfigError, SettingOrigin};
 
 pub type Reviewers = BTreeMap<ReviewerName, WorkflowReviewer>;
 
@@ -45,17 +43,26 @@ pub fn default_gate() -> Gate {
     }
 }
 
-/// A workflow with the table it was read from.
-#[derive(Clone, Copy)]
-pub struct WorkflowSource<'a> {
-    pub name: &'a str,
-    pub keys: &'a WorkflowTable,
-    pub node: &'a ConfigNode,
+/// Reads a workflow file: one workflow, or each `[workflows.NAME]` of a `signoff.toml`.
+pub fn parse(file: &str, text: &str) -> Result<Vec<Workflow>, ConfigError> {
+    let origin = |line| SettingOrigin::Repository { file: file.to_owned(), line };
+    let root = formats::toml(PlacedText { text, origin: &origin })?;
+    let Some(tables) = root.get(&["workflows"]) else {
+        let name = root.get(&["name"]).and_then(ConfigNode::text).unwrap_or("unnamed");
+        return Ok(vec![workflow(name, &root, &Reviewers::new())?]);
+    };
+    root.read_key::<BTreeMap<String, WorkflowTable>>("workflows")?;
+    let mut shared = Reviewers::new();
+    for (name, table) in root.get(&["reviewers"]).map(ConfigNode::entries).unwrap_or_default() {
+        let reviewer = ReviewerKeys { kind: table.read_key("kind")?, contract: table.read_key("contract")? };
+        shared.insert(name.into(), own_reviewer(name, &reviewer, table)?);
+    }
+    tables.entries().into_iter().map(|(name, node)| workflow(name, node, &shared)).collect()
 }
 
 /// Builds and checks a workflow. `shared` are the reviewers it may name besides its own.
-pub fn workflow(source: WorkflowSource<'_>, shared: &Reviewers) -> Result<Workflow, ConfigError> {
-    let WorkflowSource { name, keys, node } = source;
+pub fn workflow(name: &str, node: &ConfigNode, shared: &Reviewers) -> Result<Workflow, ConfigError> {
+    let keys: WorkflowTable = node.read()?;
     let mut known = shared.clone();
     for (name, reviewer) in &keys.reviewers {
         let table = node.get(&["reviewers", name]).unwrap_or(node);
@@ -87,7 +94,7 @@ pub fn workflow(source: WorkflowSource<'_>, shared: &Reviewers) -> Result<Workfl
         landing: keys.landing.unwrap_or_default(),
         arrangement: keys.arrangement.unwrap_or_default(),
         checkpoint_interval: keys.checkpoint_interval.map(|interval| interval.0).filter(|n| *n > 0),
-        limits: limits(keys),
+        limits: limits(&keys),
         attempts_exhausted_as: keys.attempts_exhausted_as.unwrap_or(ExhaustedAs::Failed),
         reviewers: known,
         prompts: BTreeMap::new(),
@@ -100,7 +107,7 @@ pub fn workflow(source: WorkflowSource<'_>, shared: &Reviewers) -> Result<Workfl
 }
 
 /// A reviewer of a workflow.
-pub fn own_reviewer(name: &str, reviewer: &ReviewerKeys, table: &ConfigNode) -> Result<WorkflowReviewer, ConfigError> {
+fn own_reviewer(name: &str, reviewer: &ReviewerKeys, table: &ConfigNode) -> Result<WorkflowReviewer, ConfigError> {
     let kind = reviewer.kind.ok_or_else(|| {
         let kinds = either(&ReviewerKind::ALL.map(ReviewerKind::as_str));
         table.error("kind", format!("reviewer `{name}` has no `kind`: expected {kinds}"))
@@ -215,34 +222,29 @@ impl PhaseReader<'_> {
 
     /// Refuses unknown keys, and those of other kinds of phases.
     fn check_keys(&self, kind: PhaseKindName) -> Result<(), ConfigError> {
-        let (work, agent) = (keys_of::<WorkKeys>(), keys_of::<AgentKeys>());
-        let mut judge = [GateKeys::keys(), keys_of::<RestartKeys>()].concat();
-        let (what, owners) = match kind {
-            PhaseKindName::Agent => ("an agent phase", vec![("gates and checks", judge.clone())]),
-            PhaseKindName::Gate => ("a gate", vec![("agent phases", work.clone())]),
-            PhaseKindName::Check => {
-                judge.retain(|key| !OF_REVIEWERS.contains(key));
-                let commands = "agent phases and gates: the project's commands need no agent";
-                let checks = "gates: the project's commands judge a check, not reviewers";
-                let owners =
-                    [("agent phases", work.clone()), (commands, agent.clone()), (checks, OF_REVIEWERS.to_vec())];
-                ("a check", owners.to_vec())
-            }
-        };
-        let mut known = match kind {
-            PhaseKindName::Agent => [work, agent].concat(),
-            PhaseKindName::Gate => [judge, agent].concat(),
-            PhaseKindName::Check => judge,
-        };
-        known.extend(keys_of::<CommonKeys>());
+        let known = kind.keys();
         let unknown = self.table.entries().into_iter().find(|(key, _)| !known.contains(key));
-        let owner = unknown.and_then(|(key, _)| owners.iter().find(|(_, keys)| keys.contains(&key)));
-        match unknown.zip(owner) {
-            Some(((key, _), (owner, _))) => {
-                Err(self.error(key, format!("{what} has no `{key}`: expected it only in {owner}")))
+        let Some((key, _)) = unknown else { return Ok(()) };
+        let fits = |other: PhaseKindName| other.keys().contains(&key);
+        let what = match kind {
+            PhaseKindName::Agent => "an agent phase",
+            PhaseKindName::Gate => "a gate",
+            PhaseKindName::Check => "a check",
+        };
+        let owner = match kind {
+            PhaseKindName::Agent if fits(PhaseKindName::Gate) => "gates and checks",
+            PhaseKindName::Check if OF_REVIEWERS.contains(&key) => {
+                "gates: the project's commands judge a check, not reviewers"
             }
-            None => check_keys(self.table, what, &known),
-        }
+            PhaseKindName::Check if fits(PhaseKindName::Gate) => {
+                "agent phases and gates: the project's commands need no agent"
+            }
+            PhaseKindName::Gate | PhaseKindName::Check if fits(PhaseKindName::Agent) => "agent phases",
+            PhaseKindName::Agent | PhaseKindName::Gate | PhaseKindName::Check => {
+                return check_keys(self.table, what, &known);
+            }
+        };
+        Err(self.error(key, format!("{what} has no `{key}`: expected it only in {owner}")))
     }
 
     fn gate(&self, name: &str) -> Result<GatePolicy, ConfigError> {

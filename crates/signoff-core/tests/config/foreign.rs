@@ -7,7 +7,7 @@ use std::path::Path;
 
 use signoff_core::policy::{Bound, OnExhausted, OnFailure};
 use signoff_core::review::FailThreshold;
-use signoff_core::settings::foreign::{ForeignFile, ForeignFormat, merged, migrate, translate};
+use signoff_core::settings::foreign::{ForeignFile, ForeignFormat, merged, translate};
 use signoff_core::settings::{ConfigError, Layer, MAX_FILE_BYTES, Settings, read};
 use signoff_core::workflow::{PhaseKind, Workflow, preset};
 
@@ -413,7 +413,7 @@ fn the_first_version_is_read_as_the_second() {
 
 #[test]
 fn a_file_is_brought_up_to_date_and_else_left_as_it_was() {
-    let renewed = |text: &str| migrate(ForeignFile { name: HERE, text }).unwrap();
+    let renewed = |text: &str| merged(&[ForeignFile { name: HERE, text }]).unwrap().migrated;
     assert_eq!(renewed(ITERATE), None);
     assert_eq!(renewed("{}").as_deref(), Some("{ \"version\": 2 }"));
     assert_eq!(

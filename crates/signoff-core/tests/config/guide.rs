@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::settings::{AgentKind, keys, variables};
+use signoff_core::settings::{AgentKind, variables};
 use strum::VariantNames;
 
-use crate::config::configured;
+use crate::config::{TABLES, configured, known_keys};
 
 const GUIDE: &str = include_str!("../../../../docs/guide/src/reference/configuration.md");
 
@@ -19,8 +19,14 @@ fn documented(heading: &str) -> BTreeSet<&'static str> {
 
 #[test]
 fn the_guide_names_every_key_and_no_other() {
-    for (table, keys) in keys() {
-        assert_eq!(documented(&format!("Keys of {table}")), keys.into_iter().collect(), "{table}");
+    for (table, above) in TABLES {
+        let documented = documented(&format!("Keys of {table}")).into_iter().map(str::to_owned);
+        let mut known = known_keys(above);
+        // The keys of gates have a table of their own in the guide.
+        if table == "[presets.NAME]" {
+            known = &known - &known_keys("[gate]");
+        }
+        assert_eq!(documented.collect::<BTreeSet<_>>(), known, "{table}");
     }
 }
 

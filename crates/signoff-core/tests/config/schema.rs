@@ -4,8 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use signoff_core::settings::{Layer, keys, read, schema};
+use signoff_core::settings::{Layer, read, schema};
 use signoff_core::workflow;
+
+use crate::config::{TABLES, known_keys};
 
 /// README.md and the chapters of the guide.
 fn documents() -> Vec<String> {
@@ -103,9 +105,11 @@ fn every_key_says_what_it_is_for_and_every_default_is_one_that_can_be_written() 
 fn the_schema_has_every_key() {
     let mut paths = Vec::new();
     walk(&schema(), "", &mut |path, _| paths.push(path.to_owned()));
-    let known = keys().into_iter().flat_map(|(_, keys)| keys);
-    let of_workflows = workflow::keys().into_iter().flat_map(|(_, keys)| keys);
-    for key in known.chain(of_workflows) {
+    let phase = |kind: &str| format!("[[workflows.w.phases]]\nname = \"p\"\nkind = \"{kind}\"");
+    let of_workflows = ["[workflows.w]".to_owned(), "[workflows.w.reviewers.r]".to_owned()];
+    let of_workflows = of_workflows.into_iter().chain(["agent", "gate", "check"].map(phase));
+    let above = TABLES.iter().map(|(_, above)| (*above).to_owned()).chain(of_workflows);
+    for key in above.flat_map(|above| known_keys(&above)) {
         assert!(paths.iter().any(|path| path.ends_with(&format!(".{key}"))), "{key}");
     }
 }

@@ -2,7 +2,7 @@
 
 use signoff_core::policy::{Bound, Count, Effort, OnFailure};
 use signoff_core::review::FailThreshold;
-use signoff_core::settings::{ExpectedReviews, TaskFlags};
+use signoff_core::settings::{ExpectedReviews, FixBound, TaskFlags};
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::workflow::{GateKeys, Phase, PhaseKind, Workflow};
 
@@ -134,7 +134,7 @@ fn who_decides_how_many_cycles() {
     assert_eq!(bound(&text, &spec, &asked), Bound::MaxCycles(7));
     asked.effort = Some(Effort::Max);
     assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(5));
-    asked.gate.max_fixes = Some(Count::Number(9));
+    asked.gate.max_fixes = Some(FixBound(Count::Number(9)));
     assert_eq!(bound(&text, &spec, &asked), Bound::MaxFixes(9));
 }
 

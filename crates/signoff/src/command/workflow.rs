@@ -95,7 +95,9 @@ fn list(console: &Console) -> Result<(), CliError> {
 fn check(file: &Path, console: &Console) -> Result<(), CliError> {
     let name = file.display().to_string();
     let bytes = host::read(file).map_err(|failure| failure.hint("name a TOML file that holds a workflow"))?;
-    let workflows = workflow::parse(&name, host::utf8(&name, &bytes)?)?;
+    let workflows = workflow::parse(&name, host::utf8(&name, &bytes)?).map_err(|error| {
+        CliError::from(error).hint("`signoff workflow show task` shows the words a workflow is written in")
+    })?;
     if workflows.is_empty() {
         return Err(CliError::usage(format!("{name} holds no workflow"))
             .at(format!("{name}:1"))

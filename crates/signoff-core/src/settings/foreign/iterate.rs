@@ -273,10 +273,6 @@ fn draft(merged: &ConfigNode) -> Result<TomlDraft, ConfigError> {
     Ok(draft)
 }
 
-pub(super) fn migrate(file: ForeignFile<'_>) -> Result<Option<String>, ConfigError> {
-    Ok(translate(&[file])?.migrated)
-}
-
 fn json(file: ForeignFile<'_>) -> Result<ConfigNode, ConfigError> {
     if file.text.trim().is_empty() {
         return Err(file.error(1, format!("the file is empty: expected {AN_OBJECT}")));

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use signoff_core::group::{RunPolicy, TaskSource};
 use signoff_core::policy::Count;
-use signoff_core::settings::TaskFlags;
+use signoff_core::settings::{FixBound, TaskFlags};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::inbox::TaskResult;
 use signoff_core::view::{RunState, TaskRow};
@@ -249,7 +249,7 @@ impl<'a> SlotRun<'a> {
 fn flags(args: &Args) -> Result<TaskFlags, CliError> {
     let slots = &args.slots;
     let review = (slots.review || slots.no_review).then_some(slots.review);
-    let max_fixes = slots.review_max_fix_attempts.map(Count::Number);
+    let max_fixes = slots.review_max_fix_attempts.map(|fixes| FixBound(Count::Number(fixes)));
     Ok(TaskFlags {
         preset: Some(PRESET.to_owned()),
         review,
