@@ -3,14 +3,11 @@
 //! A failure taken for a rate limit delays a loop needlessly; a rate limit taken for a failure costs an attempt. Both
 //! are bounded, so unclear cases count as failures: only unambiguous phrases are recognized.
 
-pub mod delay;
-mod phrases;
-
 use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::agent_output::AgentError;
+use crate::agent_output::{AgentError, AgentErrorKind};
 use crate::policy::TimeSpan;
 
 /// The exit code that means "try again later": `EX_TEMPFAIL` of `sysexits.h`.
@@ -55,9 +52,9 @@ pub fn detect(exit: &ExitOutput<'_>) -> Option<RateLimited> {
     }
     let lines: Vec<String> = [exit.stderr, exit.stdout].into_iter().flat_map(last_lines).collect();
     let small = |line: &String| line.to_lowercase();
-    let said = lines.iter().find(|line| phrases::is_rate_limit(&small(line)));
-    let retry_after = lines.iter().filter_map(|line| delay::parse_retry_after(&small(line))).max();
-    let why = said.map(|line| AgentError::new(phrases::error_kind(&small(line), retry_after), line.trim()));
+    let said = lines.iter().find(|line| is_rate_limit(&small(line)));
+    let retry_after = lines.iter().filter_map(|line| parse_retry_after(&small(line))).max();
+    let why = said.map(|line| AgentError::new(error_kind(&small(line), retry_after), line.trim()));
     (exit.code == TRY_LATER || why.is_some()).then_some(RateLimited { retry_after, why })
 }
 
@@ -66,6 +63,93 @@ fn last_lines(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let said = text.lines().rev().filter(|line| !line.trim().is_empty());
     said.take(MAX_LINES).filter(|line| line.len() <= MAX_LINE_BYTES).map(str::to_owned).collect()
+}
+
+/// Phrases that occur only in rate limit messages. Here and below, `|` is between two phrases.
+const UNAMBIGUOUS: &str = "too many requests|rate_limit_error|ratelimiterror|overloaded_error|resource_exhausted|\
+    insufficient_quota|usage limit reached|reached your usage limit|hit your usage limit|exceeded your current quota|\
+    quota exceeded|quota has been exceeded|rate limit exceeded|rate limit reached";
+
+/// Topics that tasks may also be about, and phrases that make them a rate limit message.
+const TOPICS: &str = "rate limit|rate-limit|rate_limit|ratelimit|overloaded";
+const REFUSING: &str = "retry after|retry-after|retry in|try again|you have hit|you've hit|you are being|\
+    currently overloaded|server is overloaded";
+
+/// Words in lines about code: tests, findings, plans.
+const ABOUT_CODE: &str = "test|assert|expected|implement|missing|should|todo|verdict|finding|::|`|function|unhandled";
+
+/// HTTP status codes that mean "try again later".
+const STATUS: [&str; 3] = ["429", "529", "503"];
+const STATUS_CONTEXT: &str = "http|status|api error|too many requests|service unavailable";
+
+const OVERLOADED: &str = "overloaded|529|503|service unavailable";
+
+/// Whether a line in lower case contains one of the phrases.
+fn has(line: &str, phrases: &str) -> bool {
+    phrases.split('|').any(|phrase| line.contains(phrase))
+}
+
+/// Whether a line in lower case is a rate limit message.
+fn is_rate_limit(line: &str) -> bool {
+    let is_refused = has(line, TOPICS) && has(line, REFUSING);
+    let has_status = has_status_code(line) && has(line, STATUS_CONTEXT);
+    !has(line, ABOUT_CODE) && (has(line, UNAMBIGUOUS) || is_refused || has_status)
+}
+
+/// The kind of error: an overloaded provider, or a rate limit of this account.
+fn error_kind(line: &str, retry_after: Option<Duration>) -> AgentErrorKind {
+    if has(line, OVERLOADED) {
+        return AgentErrorKind::Overloaded;
+    }
+    AgentErrorKind::Limited { seconds: retry_after.map(|delay| delay.as_secs()) }
+}
+
+/// Whether the line contains such a status code as a separate number.
+fn has_status_code(line: &str) -> bool {
+    line.split(|char: char| !char.is_ascii_alphanumeric() && char != '.').any(|word| STATUS.contains(&word))
+}
+
+/// Phrases that precede a delay.
+const PREFIXES: [&str; 6] = ["retry-after", "retry after", "retry_after", "retry in", "try again in", "\"retrydelay\""];
+
+/// Parses the delay from a line in lower case.
+pub fn parse_retry_after(line: &str) -> Option<Duration> {
+    let behind = |lead: &str| line.find(lead).map(|at| &line[at + lead.len()..]);
+    PREFIXES.into_iter().filter_map(behind).find_map(parse_duration)
+}
+
+/// Parses `30`, `: 30`, `6m0s`, `1.5 seconds`. Without a unit the number means seconds.
+fn parse_duration(text: &str) -> Option<Duration> {
+    let mut rest = text.trim_start_matches(|char: char| matches!(char, ':' | '"' | '=' | '_') || char.is_whitespace());
+    let mut sum = None;
+    while let Some((number, after)) = number(rest) {
+        let (unit, behind) = unit(after);
+        sum = Some(sum.unwrap_or(0.0) + number * unit);
+        // `6m0s` continues; other text after a duration is not part of it.
+        rest = if unit == 1.0 { "" } else { behind };
+    }
+    sum.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// Parses a number at the start, and returns the rest.
+fn number(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(text.len());
+    let number = text[..end].trim_end_matches('.').parse().ok()?;
+    Some((number, &text[end..]))
+}
+
+/// Parses a unit at the start into seconds, and returns the rest.
+fn unit(text: &str) -> (f64, &str) {
+    let word = text.trim_start_matches(' ');
+    let end = word.find(|char: char| !char.is_ascii_alphabetic()).unwrap_or(word.len());
+    let seconds = match &word[..end] {
+        "ms" | "milliseconds" => 0.001,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => 86_400.0,
+        _ => 1.0,
+    };
+    (seconds, &word[end..])
 }
 
 /// An exponential backoff.
@@ -104,50 +188,4 @@ fn fraction(whole: Duration, jitter: u32) -> Duration {
     let millis = u64::try_from(whole.as_millis()).unwrap_or(u64::MAX);
     let part = u128::from(millis) * u128::from(jitter) / u128::from(u32::MAX);
     Duration::from_millis(u64::try_from(part).unwrap_or(u64::MAX))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    const USUAL: Backoff = Backoff { first: TimeSpan { seconds: 30 }, max: TimeSpan { seconds: 900 } };
-
-    #[test]
-    fn waits_grow_to_the_longest() {
-        let waits: Vec<u64> = (0..7).map(|waits| USUAL.wait(waits, None, u32::MAX).as_secs()).collect();
-        assert_eq!(waits, [30, 60, 120, 240, 480, 900, 900]);
-        assert_eq!(USUAL.wait(0, None, 0), Duration::from_secs(15));
-    }
-
-    #[test]
-    fn a_stated_delay_is_honoured_even_if_it_is_long() {
-        let hour = Duration::from_secs(3600);
-        assert_eq!(USUAL.wait(0, Some(hour), 0), hour);
-        assert_eq!(USUAL.wait(5, Some(Duration::from_secs(1)), u32::MAX), Duration::from_secs(900));
-        assert!(USUAL.wait(0, Some(Duration::MAX), 7) <= MAX_WAIT + Duration::from_secs(30));
-    }
-
-    #[test]
-    fn no_backoff_is_no_wait() {
-        let none = Backoff { first: TimeSpan { seconds: 0 }, max: TimeSpan { seconds: 900 } };
-        assert_eq!(none.wait(9, None, u32::MAX), Duration::ZERO);
-    }
-
-    proptest! {
-        /// The delay is at least the stated one and at least half of the backoff, and it is bounded.
-        #[test]
-        fn waits_are_bounded(waits in 0u32..100, stated in prop::option::of(0u64..100_000), chance: u32) {
-            let stated = stated.map(Duration::from_secs);
-            let wait = USUAL.wait(waits, stated, chance);
-            prop_assert!(wait >= stated.unwrap_or_default().min(MAX_WAIT));
-            prop_assert!(wait >= Duration::from_secs(15));
-            prop_assert!(wait <= stated.unwrap_or_default().max(Duration::from_secs(900)) + Duration::from_secs(30));
-        }
-
-        #[test]
-        fn any_output_can_be_examined(stdout: Vec<u8>, stderr in ".*", code in 0i32..256) {
-            detect(&ExitOutput { code, stdout: &stdout, stderr: stderr.as_bytes() });
-        }
-    }
 }

@@ -3,14 +3,10 @@
 //! The output of agents is stored and displayed. It must not contain keys that they were given, so these are removed
 //! wherever output is written.
 
-mod names;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
-
-pub use names::is_secret_name;
 
 /// Replaces a secret. It has no special meaning in JSON, XML, Markdown or a shell.
 pub const PLACEHOLDER: &str = "[redacted]";
@@ -38,10 +34,7 @@ impl Secrets {
         let mut values = Vec::new();
         for (name, value) in variables {
             let value = value.trim();
-            if names::holds_secret(name, value) {
-                values.extend([Some(value), names::strip_auth_scheme(value)].into_iter().flatten().map(str::to_owned));
-            }
-            values.extend(url_credentials(value).into_iter().map(str::to_owned));
+            values.extend(text_secrets(value, holds_secret(name, value)));
             if value.starts_with(['{', '[']) {
                 values.extend(document_secrets(value));
             }
@@ -57,7 +50,7 @@ impl Secrets {
 
     /// Secrets given directly, with and without their authentication scheme.
     pub fn from_keys<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::from_values(keys.into_iter().flat_map(|key| [Some(key), names::strip_auth_scheme(key)]).flatten())
+        Self::from_values(keys.into_iter().flat_map(|key| [Some(key), strip_auth_scheme(key)]).flatten())
     }
 
     pub fn from_values<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
@@ -74,6 +67,10 @@ impl Secrets {
                 patterns.extend(spellings(text));
             }
         }
+        Self::from_patterns(patterns)
+    }
+
+    fn from_patterns(patterns: BTreeSet<Vec<u8>>) -> Self {
         let mut patterns: Vec<_> = patterns.into_iter().collect();
         patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.len()));
         Self { patterns: Arc::new(patterns) }
@@ -82,10 +79,7 @@ impl Secrets {
     /// The union of two sets.
     #[must_use]
     pub fn union(&self, others: &Self) -> Self {
-        let all: BTreeSet<_> = self.patterns.iter().chain(others.patterns.iter()).cloned().collect();
-        let mut patterns: Vec<_> = all.into_iter().collect();
-        patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.len()));
-        Self { patterns: Arc::new(patterns) }
+        Self::from_patterns(self.patterns.iter().chain(others.patterns.iter()).cloned().collect())
     }
 
     pub fn is_empty(&self) -> bool {
@@ -119,6 +113,13 @@ impl Secrets {
     }
 }
 
+/// The secrets in a value: the value itself if it `is_secret`, with and without its authentication scheme, and the
+/// credentials of a URL.
+fn text_secrets(value: &str, is_secret: bool) -> Vec<String> {
+    let whole = [Some(value), strip_auth_scheme(value)].into_iter().flatten().filter(|_| is_secret);
+    whole.chain(url_credentials(value)).map(str::to_owned).collect()
+}
+
 /// The credentials in a URL: the password of `http://me:PASSWORD@proxy`, and a key as the user name of
 /// `https://KEY@service`.
 fn url_credentials(value: &str) -> Vec<&str> {
@@ -126,7 +127,7 @@ fn url_credentials(value: &str) -> Vec<&str> {
     let Some((who, _)) = who else { return Vec::new() };
     let (user, password) = who.split_once(':').map_or((who, None), |(user, password)| (user, Some(password)));
     let user = Some(user).filter(|user| user.len() >= MIN_USER_LEN);
-    let password = password.filter(|password| names::is_long_enough(password, true));
+    let password = password.filter(|password| is_long_enough(password, true));
     user.into_iter().chain(password).collect()
 }
 
@@ -152,18 +153,134 @@ fn collect_secrets(value: &Value, member: JsonMember<'_>, found: &mut Vec<String
     match value {
         Value::String(text) => {
             let text = text.trim();
-            if names::is_secret_text(member.name, text, member.in_secrets) {
-                found.extend([Some(text), names::strip_auth_scheme(text)].into_iter().flatten().map(str::to_owned));
-            }
-            found.extend(url_credentials(text).into_iter().map(str::to_owned));
+            found.extend(text_secrets(text, is_secret_text(member.name, text, member.in_secrets)));
         }
         Value::Array(values) => values.iter().for_each(|value| collect_secrets(value, member, found)),
         Value::Object(members) => {
-            let in_secrets = member.in_secrets || names::is_secret_container(member.name);
+            let in_secrets = member.in_secrets || is_secret_container(member.name);
             members.iter().for_each(|(name, value)| collect_secrets(value, JsonMember { name, in_secrets }, found));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// Words in the names of variables that contain secrets.
+const WORDS: &str = "KEY KEYS APIKEY TOKEN TOKENS AUTHTOKEN SECRET SECRETS PASSWORD PASSWORDS PASSWD PASSPHRASE \
+    PASS PASSCODE PWD CREDENTIAL CREDENTIALS AUTH AUTHORIZATION BEARER COOKIE PAT SK";
+
+/// Words for URLs that are secrets themselves, or contain one.
+const ADDRESSES: &str = "WEBHOOK WEBHOOKS DSN";
+
+/// Suffixes of names that only describe a secret or its location.
+const METADATA_SUFFIXES: &str = "FILE PATH DIR SOCK HELPER URL HOME MS TIMEOUT PROGRAM TYPE URI ENDPOINT NAME \
+    METHOD MODE";
+
+/// Suffixes that clearly name a secret, so that shorter values count too.
+const CLEAR_SUFFIXES: &str = "TOKEN KEY SECRET PASSWORD PASSWD PASSPHRASE";
+
+const MIN_CLEAR_LEN: usize = 6;
+
+/// Values that are settings.
+const SETTINGS: &str = "true false enabled disabled required optional default undefined";
+
+/// Prefixes of paths. A key can begin with a slash too, but not like this.
+const PATH_PREFIXES: &str = "~/ ./ ../ /home/ /Users/ /root/ /etc/ /usr/ /var/ /opt/ /run/ /tmp/ /private/ /mnt/ \
+    /srv/ /nix/ /dev/ /Library/";
+
+/// Splits a name into words in capitals: `API_KEY` and `apiKey` alike.
+fn words(name: &str) -> Vec<String> {
+    let mut spaced = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() && spaced.ends_with(|before: char| before.is_ascii_lowercase()) {
+            spaced.push(' ');
+        }
+        spaced.push(if letter.is_ascii_alphanumeric() { letter } else { ' ' });
+    }
+    spaced.to_ascii_uppercase().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Whether a list, whose words are separated by blanks, contains a word.
+fn is_in(word: &str, list: &str) -> bool {
+    list.split(' ').any(|listed| listed == word)
+}
+
+/// Whether a variable with this name contains a secret.
+pub fn is_secret_name(name: &str) -> bool {
+    let words = words(name);
+    names_secret(&words) || words.iter().any(|word| is_in(word, ADDRESSES))
+}
+
+fn names_secret(words: &[String]) -> bool {
+    // The current and the previous directory.
+    let is_place = matches!(words, [word] if word == "PWD" || word == "OLDPWD");
+    let ends_so = |word: &str| ["TOKEN", "APIKEY", "PASSWORD", "SECRET"].iter().any(|end| word.ends_with(end));
+    let says_so = |word: &String| is_in(word, WORDS) || ends_so(word);
+    !is_place && !is_metadata(words) && words.iter().any(says_so)
+}
+
+fn is_metadata(words: &[String]) -> bool {
+    words.last().is_some_and(|last| is_in(last, METADATA_SUFFIXES))
+}
+
+/// Whether the value of a variable with this name is a secret.
+fn holds_secret(name: &str, value: &str) -> bool {
+    let words = words(name);
+    let has = |wanted: &str| words.iter().any(|word| word.starts_with(wanted));
+    let is_address = has("WEBHOOK") && value.contains("://") || has("DSN") && value.contains('@');
+    let clear = words.last().is_some_and(|last| CLEAR_SUFFIXES.split(' ').any(|word| last.ends_with(word)));
+    (is_address || names_secret(&words)) && !is_not_secret(value) && is_long_enough(value, clear)
+}
+
+/// Whether a value is long enough to be a secret. Short values and plain words occur in other text too.
+fn is_long_enough(value: &str, clear: bool) -> bool {
+    let is_word = value.chars().all(char::is_alphabetic);
+    let is_number = value.chars().all(|letter| letter.is_ascii_digit() || ".,:-".contains(letter));
+    value.len() >= MIN_SECRET_LEN || clear && value.len() >= MIN_CLEAR_LEN && !is_word && !is_number
+}
+
+/// Minimum length of a secret in a document, where most strings are not secrets.
+const MIN_DOCUMENT_LEN: usize = 12;
+
+/// Names of tokens in login files.
+const LOGIN: &str = "ACCESS REFRESH";
+
+/// Whether a string with this name in a document is a secret. Inside a collection of secrets (`in_secrets`) the name
+/// need not say so.
+fn is_secret_text(name: &str, value: &str, among: bool) -> bool {
+    let words = words(name);
+    let last = words.last().map_or("", String::as_str);
+    let made = value.contains(|letter: char| letter.is_ascii_digit()) && !value.contains("://");
+    let is_login = is_in(last, LOGIN) || among && last != "ID" && !is_metadata(&words);
+    let is_address = words.iter().any(|word| word.starts_with("WEBHOOK")) && value.contains("://");
+    value.len() >= MIN_DOCUMENT_LEN && !is_not_secret(value) && (names_secret(&words) || is_address || is_login && made)
+}
+
+/// Whether all members below this name are secrets, whatever their names.
+fn is_secret_container(name: &str) -> bool {
+    words(name).last().is_some_and(|last| is_in(last, "KEYS TOKENS SECRETS PASSWORDS CREDENTIALS COOKIES"))
+}
+
+/// Whether a value is a path, a setting, or only a reference to a secret.
+fn is_not_secret(value: &str) -> bool {
+    // A key may begin with a dollar sign too; variable names are in capital letters.
+    let named = value.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).or(value.strip_prefix('$'));
+    let refers = value.starts_with("{env:") || value.starts_with("{file:");
+    let name = named.unwrap_or(value);
+    let is_variable = name.contains('_')
+        && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+        && is_secret_name(name);
+    is_in(value, SETTINGS)
+        || refers
+        || is_variable
+        || strip_auth_scheme(value).is_some_and(is_not_secret)
+        || PATH_PREFIXES.split(' ').any(|place| value.starts_with(place))
+}
+
+/// The key after its authentication scheme, as in HTTP headers.
+fn strip_auth_scheme(value: &str) -> Option<&str> {
+    let (kind, rest) = value.split_once(' ')?;
+    let known = ["bearer", "basic", "token"].iter().any(|known| kind.eq_ignore_ascii_case(known));
+    Some(rest.trim()).filter(|rest| known && rest.len() >= MIN_SECRET_LEN)
 }
 
 /// The spellings of a secret: plain, escaped for JSON, and percent-encoded.
@@ -205,9 +322,7 @@ impl Redactor {
     pub fn new(secrets: &Secrets) -> Self {
         let mut first = [false; 256];
         for byte in secrets.patterns.iter().filter_map(|pattern| pattern.first()) {
-            if let Some(known) = first.get_mut(usize::from(*byte)) {
-                *known = true;
-            }
+            first[usize::from(*byte)] = true;
         }
         Self { patterns: secrets.patterns.clone(), first, held: Vec::new() }
     }
@@ -232,7 +347,7 @@ impl Redactor {
         let joined = if held.is_empty() { None } else { Some([held.as_slice(), bytes].concat()) };
         let mut rest = joined.as_deref().unwrap_or(bytes);
         loop {
-            let begins = |byte: &u8| self.first.get(usize::from(*byte)).copied().unwrap_or(false);
+            let begins = |byte: &u8| self.first[usize::from(*byte)];
             let (plain, from) = rest.split_at(rest.iter().position(begins).unwrap_or(rest.len()));
             out.extend_from_slice(plain);
             let Some((byte, behind)) = from.split_first() else { return };

@@ -2,15 +2,17 @@
 //!
 //! A reviewer reports once, about its own loop, and may withdraw an approval until its attempt ends. A planner writes
 //! tasks or adds groups. A refusal says what to do instead.
-
-mod planning;
+//!
+//! A planner's answer is validated as a whole after the planner has ended. Errors that are visible in one call are
+//! refused at once.
 
 use serde_json::{Map, Value, json};
 
-use crate::contract;
-use crate::contract::{Contract, ReviewAnswer, ReviewRequest};
+use crate::contract::{self, Contract, ReviewAnswer, ReviewRequest, clip};
+use crate::contract::{missing, optional, optional_text, wrong_type};
 use crate::ids::{Commit, LoopId};
 use crate::review::{Review, Violation, ViolationCode};
+use crate::source::MAX_TASKS;
 use crate::source::planner::PlannedTask;
 
 /// The arguments of a tool call.
@@ -88,15 +90,15 @@ impl ReportScope {
     /// Checks a call and applies it.
     pub fn call(&self, tool: &str, arguments: &ReportArguments) -> Result<AcceptedCall, ReportRefusal> {
         let granted = self.tool();
-        let wrong = (tool != granted.as_str()).then(|| ReportRefusal::wrong_tool(tool, granted));
-        match (self, wrong) {
-            (Self::Review { ask, calls }, wrong) => {
-                let read = wrong.map_or_else(|| read_review(ask, granted, arguments), Err);
+        let checked =
+            if tool == granted.as_str() { Ok(()) } else { Err(ReportRefusal::WrongTool { said: clip(tool), granted }) };
+        match self {
+            Self::Review { ask, calls } => {
+                let read = checked.and_then(|()| read_review(ask, granted, arguments));
                 record_report(ReviewCall { ask, calls, tool: granted, arguments }, read)
             }
-            (Self::Tasks { .. } | Self::Groups { .. }, Some(wrong)) => Err(wrong),
-            (Self::Tasks { written }, None) => planning::write_task(written, arguments),
-            (Self::Groups { known, added }, None) => planning::add_group(known, added, arguments),
+            Self::Tasks { written } => checked.and_then(|()| write_task(written, arguments)),
+            Self::Groups { known, added } => checked.and_then(|()| add_group(known, added, arguments)),
         }
     }
 }
@@ -124,9 +126,7 @@ struct ReviewCall<'a> {
 fn record_report(call: ReviewCall<'_>, read: Result<Review, ReportRefusal>) -> Result<AcceptedCall, ReportRefusal> {
     let ReviewCall { ask, calls, tool, arguments } = call;
     let reply = match read {
-        Ok(review) if review.verdict.approves() && !calls.is_empty() => {
-            return Err(ReportRefusal::AlreadyReported);
-        }
+        Ok(review) if review.verdict.approves() && !calls.is_empty() => return Err(ReportRefusal::AlreadyReported),
         Ok(_) if calls.is_empty() => Ok(RECORDED.to_owned()),
         Ok(_) => Ok(RECORDED_TOO.to_owned()),
         Err(ReportRefusal::Malformed { message, .. }) if is_objection(arguments, calls) => {
@@ -197,11 +197,119 @@ fn refusal_for(
     ReportRefusal::Malformed { tool, message: violation.message }
 }
 
-/// Truncates a caller's text for a message.
-fn clip(said: &str) -> String {
-    const LONGEST: usize = 60;
-    let shown: String = said.chars().take(LONGEST).collect();
-    if shown.len() < said.len() { shown + "…" } else { shown }
+/// Writes a task. A task with the same id is replaced, so that a planner can correct itself.
+fn write_task(written: &[PlannedTask], arguments: &ReportArguments) -> Result<AcceptedCall, ReportRefusal> {
+    let wrong = |message| ReportRefusal::Malformed { tool: ReportTool::WriteTask, message };
+    let task = task(arguments).map_err(wrong)?;
+    let mut tasks = written.to_vec();
+    let shown = clip(&task.id);
+    let reply = match tasks.iter().position(|one| one.id == task.id) {
+        Some(at) => {
+            tasks[at] = task;
+            format!("Task {shown} is replaced.")
+        }
+        None if tasks.len() == MAX_TASKS => {
+            return Err(wrong(format!("there are {MAX_TASKS} tasks already, and there can be no more")));
+        }
+        None => {
+            tasks.push(task);
+            format!("Task {shown} is written; there are {} now.", tasks.len())
+        }
+    };
+    let report = json!({ "tasks": tasks });
+    Ok(AcceptedCall { scope: ReportScope::Tasks { written: tasks }, report, reply: Ok(reply) })
+}
+
+/// Adds a group. An existing group is not added twice: a client may repeat a call whose reply it missed.
+fn add_group(
+    known: &[String],
+    added: &[Vec<String>],
+    arguments: &ReportArguments,
+) -> Result<AcceptedCall, ReportRefusal> {
+    let wrong = |message| ReportRefusal::Malformed { tool: ReportTool::AddPlanGroup, message };
+    let group =
+        ids(arguments, "tasks").and_then(|ids| ids.ok_or_else(|| missing("tasks", LIST, 0).message)).map_err(wrong)?;
+    let mut groups = added.to_vec();
+    let reply = match groups.iter().position(|one| *one == group) {
+        Some(at) => format!("That is group {} already.", at + 1),
+        None => {
+            check_group(&group, known, added).map_err(wrong)?;
+            groups.push(group);
+            format!("It is group {}.", groups.len())
+        }
+    };
+    let report = json!({ "groups": groups });
+    Ok(AcceptedCall { scope: ReportScope::Groups { known: known.to_vec(), added: groups }, report, reply: Ok(reply) })
+}
+
+const LIST: &str = "a list of task ids";
+
+fn check_group(group: &[String], known: &[String], added: &[Vec<String>]) -> Result<(), String> {
+    if group.is_empty() {
+        return Err("`tasks` is empty: at least one task id is required".to_owned());
+    }
+    let count: usize = added.iter().map(Vec::len).sum();
+    if count + group.len() > MAX_TASKS {
+        return Err(format!("there can be no more than {MAX_TASKS} tasks"));
+    }
+    for (at, id) in group.iter().enumerate() {
+        if let Some(other) = added.iter().position(|one| one.contains(id)) {
+            let id = clip(id);
+            return Err(format!("`tasks[{at}]`: task {id} is in group {} already, and stays there", other + 1));
+        }
+        if !known.contains(id) {
+            return Err(format!("`tasks[{at}]`: there is no task {}; {}", clip(id), listed(known)));
+        }
+        if group[..at].contains(id) {
+            return Err(format!("`tasks[{at}]`: task {} is named twice", clip(id)));
+        }
+    }
+    Ok(())
+}
+
+/// Lists the known ids, as far as they fit on one line.
+fn listed(known: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let ids: Vec<String> = known.iter().take(SHOWN).map(|id| clip(id)).collect();
+    let more = if known.len() > SHOWN { format!(" and {} more", known.len() - SHOWN) } else { String::new() };
+    format!("the tasks are {}{more}", ids.join(", "))
+}
+
+fn task(arguments: &ReportArguments) -> Result<PlannedTask, String> {
+    let title = text(arguments, "title")?.ok_or_else(|| missing("title", "a string", 0).message)?;
+    let value = arguments.get("id").filter(|value| !value.is_null());
+    Ok(PlannedTask {
+        id: id("id", value.ok_or_else(|| missing("id", "a string", 0).message)?)?,
+        title: Some(title.trim().to_owned())
+            .filter(|title| !title.is_empty())
+            .ok_or_else(|| "`title` is empty: one line is required".to_owned())?,
+        description: text(arguments, "description")?.unwrap_or_default(),
+        depends_on: ids(arguments, "depends_on")?.unwrap_or_default(),
+    })
+}
+
+fn text(arguments: &ReportArguments, key: &str) -> Result<Option<String>, String> {
+    optional_text(arguments, key, 0).map(|text| text.map(str::to_owned)).map_err(|violation| violation.message)
+}
+
+fn ids(arguments: &ReportArguments, key: &str) -> Result<Option<Vec<String>>, String> {
+    let items = optional(arguments, key, LIST, 0, Value::as_array).map_err(|violation| violation.message)?;
+    let each = |items: &Vec<Value>| {
+        items.iter().enumerate().map(|(at, item)| id(&format!("{key}[{at}]"), item)).collect::<Result<_, _>>()
+    };
+    items.map(each).transpose()
+}
+
+/// Parses an id: a string, or a number whose digits are the id.
+fn id(path: &str, value: &Value) -> Result<String, String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Ok(text.trim().to_owned()),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::String(_) => Err(format!("`{path}` is empty: a task id is required")),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            Err(wrong_type(path, "a string", value, 0).message)
+        }
+    }
 }
 
 /// Why a report call is refused.
@@ -228,10 +336,4 @@ pub enum ReportRefusal {
     /// The report could not be written to disk.
     #[error("the report could not be kept: {message}. Nothing was recorded: try again")]
     NotStored { message: String },
-}
-
-impl ReportRefusal {
-    fn wrong_tool(said: &str, granted: ReportTool) -> Self {
-        Self::WrongTool { said: clip(said), granted }
-    }
 }

@@ -21,8 +21,6 @@ use crate::hex::hex;
 use crate::ids::FindingId;
 use crate::review::Finding;
 
-mod words;
-
 /// The mean overlap, in thousandths, from which two texts are alike. ADR 2 explains the value.
 pub const ALIKE_PERMILLE: u32 = 130;
 
@@ -47,12 +45,12 @@ pub fn alike(a: &str, b: &str) -> bool {
 pub struct Signature {
     words: WeightedBag,
     runs: WeightedBag,
-    amounts: Vec<String>,
+    amounts: BTreeSet<String>,
 }
 
 impl Signature {
     pub fn new(text: &str) -> Self {
-        let read = words::normalize(text);
+        let read = NormalizedText::new(text);
         Self { words: weighted_words(&read.words), runs: runs(&read.letters), amounts: read.amounts }
     }
 
@@ -138,10 +136,8 @@ fn weighted_words(words: &[String]) -> WeightedBag {
 
 /// Every run of five letters, once per mention. A shorter text is one run.
 fn runs(letters: &[char]) -> WeightedBag {
-    if letters.len() <= RUN {
-        return WeightedBag::from_weights(letters.first().map(|_| (hash(letters.iter().copied()), 1)).into_iter());
-    }
-    WeightedBag::from_weights(letters.windows(RUN).map(|run| (hash(run.iter().copied()), 1)))
+    let length = letters.len().clamp(1, RUN);
+    WeightedBag::from_weights(letters.windows(length).map(|run| (hash(run.iter().copied()), 1)))
 }
 
 /// FNV-1a. The hash of the standard library may change between releases.
@@ -149,6 +145,189 @@ fn hash(chars: impl Iterator<Item = char>) -> u64 {
     chars.fold(0xcbf2_9ce4_8422_2325, |hash: u64, char| {
         (hash ^ u64::from(u32::from(char))).wrapping_mul(0x0000_0100_0000_01b3)
     })
+}
+
+/// Word endings that are removed. The first match is used.
+const ENDINGS: [&str; 6] = ["ing", "ies", "ed", "es", "s", "ly"];
+/// Minimum letters left after removing the ending.
+const ROOT: usize = 3;
+/// Maximum letters of a stem, so that `compare` matches `comparison`.
+const STEM: usize = 6;
+
+/// Grammatical words, which do not describe the problem.
+const GRAMMAR: &str = " a an the and or but nor so yet if then else of in on at to for from by with without \
+    within into onto over under up down out off is are was were be been being am do does did done doing has \
+    have had having will would shall should can could may might must it its this that these those there here \
+    he she they them their we our you your i me my not no yes as than too very also just only even still when \
+    while where which who whom whose what why how because since until after before during between through \
+    across against about all any each every some both few more most other another such same own via per etc \
+    eg ie e g s t don doesn isn aren cannot ";
+
+/// A normalised text.
+#[derive(Debug, Default)]
+struct NormalizedText {
+    /// Content words in order, lower case, cut to their stem.
+    words: Vec<String>,
+    /// Letters and digits in lower case, with one blank for every gap and at both ends. Empty for a blank text.
+    letters: Vec<char>,
+    /// The numbers of two digits or more except status codes.
+    amounts: BTreeSet<String>,
+    /// Every number, in order.
+    numbers: Vec<String>,
+}
+
+impl NormalizedText {
+    /// Only a blank text gives an empty result.
+    fn new(text: &str) -> Self {
+        let tokens = tokens(text);
+        let mut read = Self::default();
+        for token in tokens.iter().filter(|token| !token.is_line_reference) {
+            for part in token.text.split('_').filter(|part| !part.is_empty()) {
+                read.letters.push(' ');
+                read.letters.extend(part.chars().flat_map(char::to_lowercase));
+            }
+            read.numbers.extend(token.is_number().then(|| token.text.to_owned()));
+            read.amounts.extend(token.is_amount().then(|| token.text.to_owned()));
+            read.words.extend(parts(token.text).filter_map(|part| content_word(&part)));
+        }
+        if read.letters.is_empty() {
+            // A text with only signs (`???`) or a line reference is compared literally.
+            read.letters = text.trim().chars().collect();
+        } else {
+            read.letters.push(' ');
+        }
+        read
+    }
+}
+
+/// A run of letters, digits and underscores.
+#[derive(Debug)]
+struct TextToken<'a> {
+    text: &'a str,
+    /// The text between it and the previous token.
+    gap: &'a str,
+    /// Whether it is part of a reference to a line.
+    is_line_reference: bool,
+}
+
+impl TextToken<'_> {
+    fn is_number(&self) -> bool {
+        self.text.bytes().all(|byte| byte.is_ascii_digit())
+    }
+
+    /// Whether it is an amount. Digits after a decimal point are not, and `500` is a status code.
+    fn is_amount(&self) -> bool {
+        let is_status = self.text.len() == 3 && self.text.starts_with(['4', '5']);
+        self.is_number() && self.text.len() >= 2 && !is_status && !self.gap.ends_with('.')
+    }
+
+    fn is_word(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.text.eq_ignore_ascii_case(word))
+    }
+
+    /// Whether it is a line anchor of a code forge: `L45`.
+    fn is_anchor(&self) -> bool {
+        let digits = self.text.strip_prefix('L').unwrap_or_default();
+        (1..=6).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit())
+    }
+}
+
+fn tokens(text: &str) -> Vec<TextToken<'_>> {
+    let mut tokens: Vec<TextToken<'_>> = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_token_char) {
+        let (gap, from) = rest.split_at(start);
+        let (word, after) = from.split_at(from.find(|char| !is_token_char(char)).unwrap_or(from.len()));
+        let token = TextToken { text: word, gap, is_line_reference: false };
+        let is_line_reference = mark_place(&mut tokens, &token);
+        tokens.push(TextToken { is_line_reference, ..token });
+        rest = after;
+    }
+    tokens
+}
+
+fn is_token_char(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
+}
+
+/// Whether a token is a line number, given the tokens before it. Marks the words `line` and `to` and the path as
+/// well.
+fn mark_place(before: &mut [TextToken<'_>], token: &TextToken<'_>) -> bool {
+    if token.is_anchor() {
+        return true;
+    }
+    let [earlier @ .., last] = before else { return false };
+    if !token.is_number() {
+        return false;
+    }
+    let gap = token.gap.trim();
+    if last.is_word(&["line", "lines"]) && matches!(gap, "" | ":" | "#" | "~" | "-") {
+        last.is_line_reference = true;
+        return true;
+    }
+    if last.is_line_reference {
+        return matches!(gap, ":" | "-" | "–" | "—" | "," | "/" | "&" | "+");
+    }
+    let joins = last.is_word(&["to", "and", "or"]) && matches!(last.gap.trim(), "" | ",") && gap.is_empty();
+    if joins && earlier.last().is_some_and(|token| token.is_line_reference) {
+        last.is_line_reference = true;
+        return true;
+    }
+    // `src/a.rs:45`, but not `timeout:45`.
+    let is_path = token.gap == ":" && joins_path(last.gap) && !last.is_number();
+    if is_path {
+        mark_path(before);
+    }
+    is_path
+}
+
+/// Marks the path before a line number as part of the reference. A finding that names its own location adds
+/// nothing.
+fn mark_path(before: &mut [TextToken<'_>]) {
+    for token in before.iter_mut().rev() {
+        token.is_line_reference = true;
+        if !joins_path(token.gap) {
+            break;
+        }
+    }
+}
+
+fn joins_path(gap: &str) -> bool {
+    matches!(gap, "." | "/" | "-" | "\\")
+}
+
+/// Splits an identifier: `HTTPServer_v2` is `HTTP`, `Server`, `v`, `2`.
+fn parts(token: &str) -> impl Iterator<Item = String> {
+    let mut parts = vec![String::new()];
+    let mut chars = token.chars().peekable();
+    let mut before = None;
+    while let Some(char) = chars.next() {
+        if before.is_some_and(|before| starts_part(before, char, chars.peek().copied())) {
+            parts.push(String::new());
+        }
+        before = Some(char);
+        if let Some(part) = parts.last_mut().filter(|_| char != '_') {
+            part.push(char);
+        }
+    }
+    parts.into_iter().filter(|part| !part.is_empty())
+}
+
+fn starts_part(before: char, char: char, after: Option<char>) -> bool {
+    let hump = char.is_uppercase() && (!before.is_uppercase() || after.is_some_and(|after| after.is_lowercase()));
+    hump || char == '_' || before.is_numeric() != char.is_numeric()
+}
+
+/// The normalised word, unless it is grammatical or a number.
+fn content_word(part: &str) -> Option<String> {
+    let lower = part.to_lowercase();
+    let counts = !lower.chars().all(char::is_numeric) && !GRAMMAR.contains(&format!(" {lower} "));
+    counts.then(|| root(&lower).chars().take(STEM).collect())
+}
+
+fn root(word: &str) -> &str {
+    let mut roots = ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending));
+    roots.find(|rest| rest.chars().count() >= ROOT).unwrap_or(word)
 }
 
 /// A fingerprint is this prefix and so many digits.
@@ -159,25 +338,18 @@ const DIGITS: usize = 10;
 ///
 /// Case, punctuation, quoting, word order and lines mentioned in the text make no difference.
 pub fn fingerprint(file: Option<&str>, kind: &str, description: &str) -> FindingId {
-    let read = words::normalize(description);
+    let read = NormalizedText::new(description);
     let mut said: BTreeSet<String> = read.words.into_iter().chain(read.numbers).collect();
     if said.is_empty() {
         said.insert(read.letters.into_iter().collect());
     }
     let mut hasher = Sha256::new();
-    for field in [file.map_or("", without_dot), &kind.trim().to_lowercase()] {
+    let file = file.map_or("", |file| file.trim_start_matches("./")).to_owned();
+    for field in [file, kind.trim().to_lowercase()].into_iter().chain(said) {
         hasher.update(field);
         hasher.update([0]);
     }
-    for word in said {
-        hasher.update(word);
-        hasher.update([0]);
-    }
     FindingId::new(format!("{PREFIX}{}", hex(&hasher.finalize()[..DIGITS / 2])))
-}
-
-fn without_dot(file: &str) -> &str {
-    file.trim_start_matches("./")
 }
 
 /// Assigns each finding its fingerprint as id. Equal fingerprints within one review are numbered in order of line.

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::ids::ReviewerName;
 use crate::patch::{PatchLineKind, PatchMark, PatchReader};
 use crate::redact::Secrets;
 use crate::review::{Finding, Note, Review, Severity, Verdict};
@@ -25,80 +24,49 @@ pub enum ConfigRisk {
 const MAX_FINDINGS: usize = 20;
 
 /// Directories with settings, hooks, plugins and similar files.
-const DIRECTORIES: [&str; 11] = [
-    ".claude",
-    ".codex",
-    ".gemini",
-    ".qwen",
-    ".opencode",
-    ".copilot",
-    ".cursor",
-    ".agents",
-    ".husky",
-    ".githooks",
-    ".git-hooks",
-];
+const DIRECTORIES: &str = ".claude .codex .gemini .qwen .opencode .copilot .cursor .agents .husky .githooks \
+    .git-hooks";
 
-const FILES: [&str; 6] = [".mcp.json", ".env", ".envrc", "opencode.json", "opencode.jsonc", ".opencode.json"];
+const FILES: &str = ".mcp.json .env .envrc opencode.json opencode.jsonc .opencode.json";
 
 /// Files that are recognized by the end of their path.
-const FILE_SUFFIXES: [&str; 3] = [".vscode/mcp.json", ".github/mcp.json", ".github/copilot/settings.json"];
+const FILE_SUFFIXES: &str = ".vscode/mcp.json .github/mcp.json .github/copilot/settings.json";
 
-/// Directories that are recognized by the end of their path.
-const HOOK_DIRECTORIES: [&str; 1] = [".github/hooks/"];
+/// A directory that is recognized by the end of its path.
+const HOOK_DIRECTORY: &str = ".github/hooks/";
 
 /// Hooks that git runs from a configured hooks directory.
-const HOOKS: [&str; 14] = [
-    "pre-commit",
-    "prepare-commit-msg",
-    "commit-msg",
-    "post-commit",
-    "pre-merge-commit",
-    "post-merge",
-    "pre-rebase",
-    "post-rewrite",
-    "pre-push",
-    "post-checkout",
-    "applypatch-msg",
-    "pre-applypatch",
-    "post-applypatch",
-    "reference-transaction",
-];
+const HOOKS: &str = "pre-commit prepare-commit-msg commit-msg post-commit pre-merge-commit post-merge pre-rebase \
+    post-rewrite pre-push post-checkout applypatch-msg pre-applypatch post-applypatch reference-transaction";
 
 /// Directories with instructions only.
-const INSTRUCTION_DIRECTORIES: [&str; 4] =
-    [".github/instructions/", ".github/prompts/", ".github/agents/", ".signoff/prompts/"];
+const INSTRUCTION_DIRECTORIES: &str = ".github/instructions/ .github/prompts/ .github/agents/ .signoff/prompts/";
 
-const INSTRUCTION_FILES: [&str; 9] = [
-    "claude.md",
-    "claude.local.md",
-    "agents.md",
-    "agents.override.md",
-    "gemini.md",
-    "qwen.md",
-    ".cursorrules",
-    ".windsurfrules",
-    "copilot-instructions.md",
-];
+const INSTRUCTION_FILES: &str = "claude.md claude.local.md agents.md agents.override.md gemini.md qwen.md \
+    .cursorrules .windsurfrules copilot-instructions.md";
 
 /// Classifies a file. Case is ignored, because some file systems ignore it.
 pub fn classify(path: &str) -> Option<ConfigRisk> {
     let path = path.replace('\\', "/").to_ascii_lowercase();
     let parts: Vec<&str> = path.split('/').collect();
     let (name, above) = parts.split_last().map_or(("", [].as_slice()), |(name, above)| (*name, above));
-    let inside = parts.iter().any(|part| DIRECTORIES.contains(part));
-    let within = |directory: &&str| path.starts_with(directory) || path.contains(&format!("/{directory}"));
-    if INSTRUCTION_FILES.contains(&name)
-        || INSTRUCTION_DIRECTORIES.iter().any(&within)
+    let inside = parts.iter().any(|part| is_in(part, DIRECTORIES));
+    let within = |directory: &str| path.starts_with(directory) || path.contains(&format!("/{directory}"));
+    if is_in(name, INSTRUCTION_FILES)
+        || INSTRUCTION_DIRECTORIES.split(' ').any(within)
         || inside && above.contains(&"rules") && (name.ends_with(".md") || name.ends_with(".mdc"))
         || path == "signoff.toml"
     {
         return Some(ConfigRisk::Instructs);
     }
-    let ends = FILE_SUFFIXES.iter().any(|end| path == *end || path.ends_with(&format!("/{end}")));
-    let is_hook = HOOKS.contains(&name) && above.last().is_some_and(|above| above.ends_with("hooks"));
-    let runs = inside || ends || is_hook || HOOK_DIRECTORIES.iter().any(within) || FILES.contains(&name);
+    let ends = FILE_SUFFIXES.split(' ').any(|end| path == end || path.ends_with(&format!("/{end}")));
+    let is_hook = is_in(name, HOOKS) && above.last().is_some_and(|above| above.ends_with("hooks"));
+    let runs = inside || ends || is_hook || within(HOOK_DIRECTORY) || is_in(name, FILES);
     runs.then_some(ConfigRisk::Runs)
+}
+
+fn is_in(name: &str, list: &str) -> bool {
+    list.split(' ').any(|listed| listed == name)
 }
 
 /// Whether opencode runs this file or what it names, whatever its settings: plugins of the repository run in the
@@ -137,14 +105,27 @@ pub fn add_findings(review: Review, changed: &[String], with_secrets: &[String])
         return review;
     }
     let which = |wanted: ConfigRisk| changed.iter().filter(move |path| classify(path) == Some(wanted));
-    let mut found: Vec<Finding> = with_secrets.iter().map(|path| secret_finding(&review.reviewer, path)).collect();
-    found.extend(which(ConfigRisk::Runs).map(|path| runs_finding(&review.reviewer, path)));
+    let finding = |severity, path: &String, description: String, suggestion: &str| Finding {
+        file: Some(path.clone()),
+        suggestion: Some(suggestion.to_owned()),
+        ..Finding::new(&review.reviewer, "security", severity, description)
+    };
+    let secret = |path| {
+        let description = format!("`{path}` holds a key of the environment");
+        finding(Severity::Critical, path, description, "take it out, also of the commits before, and make a new key")
+    };
+    let runs = |path| {
+        let description = format!(
+            "`{path}` would configure agents that work here: agents and tools read settings, servers or hooks there"
+        );
+        finding(Severity::Important, path, description, TAKE_OUT)
+    };
+    let mut found: Vec<Finding> = with_secrets.iter().map(secret).chain(which(ConfigRisk::Runs).map(runs)).collect();
     let more = found.len().saturating_sub(MAX_FINDINGS);
     found.truncate(MAX_FINDINGS);
     assign_ids(&mut found);
     found.retain(|one| review.findings.iter().all(|known| known.id != one.id));
-    let mut notes: Vec<Note> =
-        which(ConfigRisk::Instructs).take(MAX_FINDINGS).map(|path| instructs_note(path)).collect();
+    let mut notes: Vec<Note> = which(ConfigRisk::Instructs).take(MAX_FINDINGS).map(instructs_note).collect();
     if more > 0 {
         let description = format!("{more} more files are settings or hooks of agents");
         notes.push(Note { file: None, line: None, description });
@@ -156,31 +137,12 @@ pub fn add_findings(review: Review, changed: &[String], with_secrets: &[String])
     }
 }
 
-fn runs_finding(reviewer: &ReviewerName, path: &str) -> Finding {
-    let description = format!(
-        "`{path}` would configure agents that work here: agents and tools read settings, servers or hooks there"
-    );
-    Finding {
-        file: Some(path.to_owned()),
-        suggestion: Some(
-            "take it out of the work; if the task asks for it, a person decides that with `signoff dispute`".to_owned(),
-        ),
-        ..Finding::new(reviewer, "security", Severity::Important, description)
-    }
-}
+const TAKE_OUT: &str = "take it out of the work; if the task asks for it, a person decides that with `signoff dispute`";
 
-fn secret_finding(reviewer: &ReviewerName, path: &str) -> Finding {
-    Finding {
-        file: Some(path.to_owned()),
-        suggestion: Some("take it out, also of the commits before, and make a new key".to_owned()),
-        ..Finding::new(reviewer, "security", Severity::Critical, format!("`{path}` holds a key of the environment"))
-    }
-}
-
-fn instructs_note(path: &str) -> Note {
+fn instructs_note(path: &String) -> Note {
     let description =
         format!("`{path}` is read by agents as instructions: the work would change what they are asked to do");
-    Note { file: Some(path.to_owned()), line: None, description }
+    Note { file: Some(path.clone()), line: None, description }
 }
 
 #[cfg(test)]

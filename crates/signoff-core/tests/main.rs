@@ -12,6 +12,7 @@ mod ledger;
 mod machine;
 mod merge;
 mod prompt;
+mod rate_limit;
 mod redact;
 mod report_token;
 mod similarity;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::markdown_structure::MarkupKind;
 use super::message::FinalMessage;
-use super::{ReviewRequest, limits};
+use super::{ReviewRequest, truncate_texts};
 use crate::review::{Review, Violation, ViolationCode};
 use crate::similarity;
 
@@ -256,14 +256,14 @@ pub(super) fn too_many(offset: usize) -> Violation {
 /// judged commit.
 pub(super) fn finish(review: Review, ask: &ReviewRequest) -> Review {
     let mut review = review.with_verdict_from_findings(ask.fail_on);
-    limits::truncate_texts(&mut review);
+    truncate_texts(&mut review);
     similarity::assign_ids(&mut review.findings);
     review.judged.commit.clone_from(&ask.commit);
     review
 }
 
 /// Shortens a reviewer's text for use in an error message.
-pub(super) fn clip(text: &str) -> String {
+pub(crate) fn clip(text: &str) -> String {
     const LONGEST: usize = 60;
     let mut chars = text.chars();
     let mut short: String = chars.by_ref().take(LONGEST).collect();

@@ -36,9 +36,9 @@ static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     environment
 });
 
-/// Renders the template of a contract. Templates are part of the program, so an error is a bug in it: a test panics,
+/// Returns the instructions that ask a reviewer for this contract. Templates are part of the program, so an error is a bug in it: a test panics,
 /// and a released program hands the error to the reviewer, whose answer then contains no verdict.
-pub(super) fn write(contract: Contract, ask: &ReviewRequest) -> String {
+pub fn instructions(contract: Contract, ask: &ReviewRequest) -> String {
     let name = match contract {
         Contract::Xml if ask.kind == ReviewerKind::Spec => "xml_spec",
         Contract::Xml => "xml_code",
@@ -55,8 +55,8 @@ pub(super) fn write(contract: Contract, ask: &ReviewRequest) -> String {
         loop_id => ask.loop_id.as_ref().map(|loop_id| loop_id.as_str()),
         task => ask.task.as_deref(),
         has_minor => ask.kind != ReviewerKind::Spec,
-        tool => is_auto.then(|| write(Contract::Tool, ask)),
-        markdown => is_auto.then(|| write(Contract::Markdown, ask)),
+        tool => is_auto.then(|| instructions(Contract::Tool, ask)),
+        markdown => is_auto.then(|| instructions(Contract::Markdown, ask)),
     };
     let rendered = ENVIRONMENT.get_template(name).and_then(|template| template.render(values));
     debug_assert!(rendered.is_ok(), "template {name}: {rendered:?}");

@@ -4,9 +4,11 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use super::ReviewRequest;
 use super::candidates::{AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, ObjectionSet, clip, too_many};
-use super::json_value::{self, JsonObject, JsonValue, KeyScan, ParsedJson};
+use super::json_value::{self, JsonObject, KeyScan, ParsedJson, required_text};
 use super::markdown_structure::MarkupKind;
 use super::message::FinalMessage;
 use super::{objection, retraction};
@@ -47,15 +49,14 @@ fn candidate(json: &JsonText, message: &FinalMessage<'_>, ask: &ReviewRequest) -
 
 /// Whether it has the key `verdict` and no other key of an answer.
 fn is_data(json: &JsonText) -> bool {
-    let known = |word: &str| matches!(word, "pass" | "drift");
-    let verdict = json.seen.text("verdict").is_some_and(|word| known(&word));
-    let object = json.value.as_ref().ok().and_then(JsonValue::as_object);
-    object.is_some_and(|object| !object.has("followUpPrompt")) && !verdict
+    let verdict = json.seen.text("verdict").is_some_and(|word| matches!(word.as_str(), "pass" | "drift"));
+    let object = json.value.as_ref().ok().and_then(Value::as_object);
+    object.is_some_and(|object| !object.contains_key("followUpPrompt")) && !verdict
 }
 
 fn review(object: &JsonObject, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
-    let word = object.required_text("verdict", offset)?;
-    let follow_up = object.required_text("followUpPrompt", offset)?;
+    let word = required_text(object, "verdict", offset)?;
+    let follow_up = required_text(object, "followUpPrompt", offset)?;
     let verdict = match word {
         "pass" => Verdict::Approved,
         "drift" => Verdict::ChangesRequested,
@@ -64,7 +65,7 @@ fn review(object: &JsonObject, offset: usize, ask: &ReviewRequest) -> Result<Rev
             return Err(Violation::new(ViolationCode::UnknownVerdict, offset, message));
         }
     };
-    if let Some(key) = object.denial("verdict").filter(|_| verdict.approves()) {
+    if let Some(key) = json_value::denial(object, "verdict").filter(|_| verdict.approves()) {
         let message = format!("`verdict` is \"pass\", but `{}` says that the work did not pass", clip(key));
         return Err(Violation::new(ViolationCode::Disagreement, offset, message));
     }
@@ -93,10 +94,10 @@ fn drift(follow_up: &str, offset: usize, ask: &ReviewRequest) -> Result<Finding,
 #[derive(Debug)]
 pub(super) struct JsonText {
     pub range: Range<usize>,
-    pub value: Result<JsonValue, Violation>,
+    pub value: Result<Value, Violation>,
     pub seen: KeyScan,
     /// The error of the broken JSON text around it, if there is one.
-    enclosing_error: Option<ViolationCode>,
+    pub enclosing_error: Option<ViolationCode>,
     /// Whether a broken text contains a key of an answer, or is truncated at the end of the message.
     looks_like_answer: bool,
 }
@@ -120,9 +121,9 @@ impl JsonText {
             Err(_) if fenced => return None,
             Err(violation) => (CandidateKind::Doubt, violation.clone()),
             Ok(value) => {
-                let own = value.as_object().and_then(JsonObject::rejection);
+                let own = value.as_object().and_then(json_value::rejection);
                 let own = own.filter(|key| !fenced || *key == "passed");
-                let key = own.or_else(|| value.nested_rejection().filter(|_| !fenced))?;
+                let key = own.or_else(|| json_value::nested_rejection(value).filter(|_| !fenced))?;
                 let message = format!("`{}` in an object that is not an answer rejects the work", clip(key));
                 (CandidateKind::Denial, Violation::new(ViolationCode::Disagreement, offset, message))
             }
@@ -134,26 +135,16 @@ impl JsonText {
         message.structure().markup_at(self.range.start) == Some(MarkupKind::Code)
     }
 
-    pub fn enclosing_error(&self) -> Option<ViolationCode> {
-        self.enclosing_error
-    }
-
     /// Whether it is an object nested so deep that its keys were not read. It may be the answer.
     pub fn is_too_deep_object(&self) -> bool {
         let too_deep = |violation: &Violation| violation.code == ViolationCode::TooDeep;
-        !self.seen.has_any() && self.value.as_ref().is_err_and(too_deep)
+        self.seen.keys.is_empty() && self.value.as_ref().is_err_and(too_deep)
     }
 
     /// The value, or a violation if a key in it is duplicated.
-    pub fn unambiguous(&self) -> Result<&JsonValue, Violation> {
+    pub fn unambiguous(&self) -> Result<&Value, Violation> {
         let value = self.value.as_ref().map_err(Clone::clone)?;
-        match self.seen.duplicate() {
-            None => Ok(value),
-            Some(key) => {
-                let message = format!("the key `{}` appears twice in one object", clip(&key));
-                Err(Violation::new(ViolationCode::DuplicateKey, self.range.start, message))
-            }
-        }
+        self.seen.check_duplicate(self.range.start).map(|()| value)
     }
 
     /// Returns `None` for a broken text that is quoted, because quotations may be cut anywhere.
@@ -201,7 +192,7 @@ pub(super) fn scan(text: &str) -> impl Iterator<Item = JsonText> {
             let unfathomed = code == Some(ViolationCode::TooDeep) && text[start..].starts_with('{');
             let keyed = is_keyed(&text[start..]);
             let telling = telling || (code == Some(ViolationCode::Truncated) && holds_object(&text[start..]));
-            if code.is_none() || seen.has_any() || unfathomed || keyed || telling {
+            if code.is_none() || !seen.keys.is_empty() || unfathomed || keyed || telling {
                 let value = value.map_err(|(code, error)| broken(code, &error, end));
                 return Some(JsonText {
                     range: start..end,

@@ -6,11 +6,13 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use serde_json::Value;
+
 use super::ReviewRequest;
 use super::candidates::{self, AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, ObjectionSet, too_many};
 use super::item::{self, ReviewItem};
 use super::json::{self, JsonText};
-use super::json_value::{JsonObject, JsonValue, missing, wrong_type};
+use super::json_value::{self, missing, optional_text, required_text, wrong_type};
 use super::location::{self, LocationMention};
 use super::message::{FinalMessage, is_alone, lines_from, trimmed};
 use super::reader::{self, ReviewEntry};
@@ -82,14 +84,13 @@ enum JsonShape {
 impl JsonShape {
     fn classify(json: &JsonText) -> Option<Self> {
         let value = json.value.as_ref().ok();
-        if let Some(values) = value.and_then(JsonValue::as_array) {
-            let is_issue =
-                |value: &JsonValue| value.as_object().is_some_and(|one| one.has("severity") || one.has("message"));
-            let foreign = values.iter().any(JsonValue::is_object).then_some(Self::Foreign);
+        if let Some(values) = value.and_then(Value::as_array) {
+            let is_issue = |value: &Value| value.get("severity").or(value.get("message")).is_some();
+            let foreign = values.iter().any(Value::is_object).then_some(Self::Foreign);
             let listed = values.iter().any(is_issue).then_some(Self::Issues).or(foreign);
             return if values.is_empty() { Some(Self::Empty) } else { listed };
         }
-        let states = value.and_then(JsonValue::as_object).is_some_and(JsonObject::states_severity);
+        let states = value.and_then(Value::as_object).is_some_and(json_value::states_severity);
         let states = states && !json.seen.has("verdict");
         let stray = (json.seen.has("severity") || states).then_some(Self::Stray);
         if json.seen.has("issues") || json.is_too_deep_object() { Some(Self::Issues) } else { stray }
@@ -117,7 +118,7 @@ fn json_candidate(
         // `[]` is common in code and prose. It is an answer only if it is alone on its line.
         JsonShape::Empty if !alone || said.is_quoted_or_fragment() => return None,
         JsonShape::Empty => CandidateKind::Remark,
-        JsonShape::Stray if said.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error().is_none() => {
+        JsonShape::Stray if said.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error.is_none() => {
             return None;
         }
         JsonShape::Stray if fenced => CandidateKind::Remark,
@@ -142,23 +143,22 @@ fn json_candidate(
 }
 
 /// Whether a complete text has the shape of an answer, but neither a severity nor an empty list.
-fn is_data(value: &Result<JsonValue, Violation>) -> bool {
+fn is_data(value: &Result<Value, Violation>) -> bool {
     let Ok(value) = value else { return false };
-    let has_severity = |value: &JsonValue| value.as_object().is_some_and(|one| one.has("severity"));
     match value.as_object() {
-        Some(object) => object.get("issues").and_then(JsonValue::as_array).is_none(),
-        None => value.as_array().is_some_and(|values| !values.iter().any(has_severity)),
+        Some(object) => object.get("issues").and_then(Value::as_array).is_none(),
+        None => value.as_array().is_some_and(|values| values.iter().all(|value| value.get("severity").is_none())),
     }
 }
 
-fn states_severity(value: &Result<JsonValue, Violation>) -> bool {
-    let values = value.as_ref().ok().and_then(JsonValue::as_array).unwrap_or_default();
-    values.iter().filter_map(JsonValue::as_object).any(JsonObject::states_severity)
+fn states_severity(value: &Result<Value, Violation>) -> bool {
+    let values = value.as_ref().ok().and_then(Value::as_array);
+    values.into_iter().flatten().filter_map(Value::as_object).any(json_value::states_severity)
 }
 
 fn stray(json: &JsonText) -> Violation {
     let offset = json.range.start;
-    if json.enclosing_error() == Some(ViolationCode::Truncated) {
+    if json.enclosing_error == Some(ViolationCode::Truncated) {
         return Violation::new(ViolationCode::Truncated, offset, "the list of issues ends before it is complete");
     }
     let message = "an issue stands in no list; write `[…]` or `{\"issues\": […]}`";
@@ -182,7 +182,7 @@ fn beside_fence(message: &FinalMessage<'_>, range: &Range<usize>, ask: &ReviewRe
     direct
 }
 
-fn review_of(value: &JsonValue, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review_of(value: &Value, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
     let listed = match value.as_object() {
         Some(object) => object.get("issues").ok_or_else(|| missing("issues", "an array", offset))?,
         None => value,
@@ -201,24 +201,20 @@ fn review_of(value: &JsonValue, offset: usize, ask: &ReviewRequest) -> Result<Re
 }
 
 /// Whether an object says in the words of another contract that the work did not pass.
-fn denies(value: &JsonValue) -> bool {
+fn denies(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return false };
-    let pass = |word: &JsonValue| *word == JsonValue::Text("pass".to_owned());
-    object.denial("issues").is_some() || !object.get("verdict").is_none_or(pass)
+    json_value::denial(object, "issues").is_some() || !object.get("verdict").is_none_or(|word| word == "pass")
 }
 
-fn finding(value: &JsonValue, offset: usize, ask: &ReviewRequest) -> Result<Finding, Violation> {
+fn finding(value: &Value, offset: usize, ask: &ReviewRequest) -> Result<Finding, Violation> {
     let issue = value.as_object().ok_or_else(|| wrong_type("issues", "an array of objects", value, offset))?;
-    let message = issue.required_text("message", offset)?;
-    let (file, line) = location(issue, offset)?;
-    let kind = issue.text("kind").or_else(|| issue.text("type")).filter(|kind| !kind.is_empty());
-    let severity = Severity::parse_or_critical(issue.optional_text("severity", offset)?);
+    let message = required_text(issue, "message", offset)?;
+    let (file, line) = optional_text(issue, "location", offset)?.map_or((None, None), location::parse_location);
+    let text = |key| json_value::text(issue, key);
+    let kind = text("kind").or_else(|| text("type")).filter(|kind| !kind.is_empty());
+    let severity = Severity::parse_or_critical(optional_text(issue, "severity", offset)?);
     let finding = Finding::new(&ask.reviewer, kind.unwrap_or_else(|| KIND.to_owned()), severity, message.trim());
-    Ok(Finding { file, line, suggestion: issue.text("suggestion"), ..finding })
-}
-
-fn location(issue: &JsonObject, offset: usize) -> Result<(Option<String>, Option<u32>), Violation> {
-    Ok(issue.optional_text("location", offset)?.map_or((None, None), location::parse_location))
+    Ok(Finding { file, line, suggestion: text("suggestion"), ..finding })
 }
 
 /// The review of the findings. The bar decides the verdict, because this contract has none.

@@ -2,8 +2,10 @@
 //!
 //! The bearer token replaces the nonce. signoff checks it before a call reaches this parser.
 
+use serde_json::Value;
+
 use super::candidates::{self, Binding, clip};
-use super::json_value::{self, JsonObject, JsonValue, missing, wrong_type};
+use super::json_value::{self, JsonObject, missing, optional, optional_text, wrong_type};
 use super::message::decode;
 use super::{ReviewRequest, objection};
 use crate::review::{Finding, IntentSatisfied, Note, Review, Severity, Verdict, Violation, ViolationCode};
@@ -81,25 +83,21 @@ fn object(text: &str) -> (Result<JsonObject, Violation>, usize) {
     let value = parsed
         .value
         .map_err(|(code, error)| Violation::new(code, length, format!("the arguments are not a JSON object: {error}")));
-    let duplicate = parsed.seen.duplicate().map(|key| {
-        let message = format!("the key `{}` appears twice in one object", clip(&key));
-        Violation::new(ViolationCode::DuplicateKey, 0, message)
-    });
-    (value.and_then(|value| duplicate.map_or(Ok(value), Err)).and_then(as_object), length)
+    (value.and_then(|value| parsed.seen.check_duplicate(0).map(|()| value)).and_then(as_object), length)
 }
 
-fn as_object(value: JsonValue) -> Result<JsonObject, Violation> {
-    if let JsonValue::Object(object) = value {
+fn as_object(value: Value) -> Result<JsonObject, Violation> {
+    if let Value::Object(object) = value {
         return Ok(object);
     }
-    let message = format!("the arguments must be an object, not {}", value.type_name());
+    let message = format!("the arguments must be an object, not {}", json_value::type_name(&value));
     Err(Violation::new(ViolationCode::WrongType, 0, message))
 }
 
 /// Requires a loop review to name its loop, and a named commit to be the one under review.
 fn check_binding(report: &JsonObject, ask: &ReviewRequest) -> Result<(), Violation> {
-    let said = report.optional_text("loopId", 0)?;
-    report.optional_text("taskId", 0)?;
+    let said = optional_text(report, "loopId", 0)?;
+    optional_text(report, "taskId", 0)?;
     if let Some(asked) = &ask.loop_id {
         let said = said.ok_or_else(|| missing("loopId", "a string", 0))?;
         if said != asked.as_str() {
@@ -107,14 +105,14 @@ fn check_binding(report: &JsonObject, ask: &ReviewRequest) -> Result<(), Violati
             return Err(Violation::new(ViolationCode::WrongLoop, 0, message));
         }
     }
-    let commit = report.optional_text("commit", 0)?.map(str::to_owned);
+    let commit = optional_text(report, "commit", 0)?.map(str::to_owned);
     candidates::check_commit(&Binding { nonce: None, commit }, ask, 0)
 }
 
 fn review(report: &JsonObject, ask: &ReviewRequest) -> Result<Review, Violation> {
     check_binding(report, ask)?;
     let passed = boolean(report, "passed")?.ok_or_else(|| missing("passed", "true or false", 0))?;
-    let intent = report.optional_text("interpretedIntent", 0)?.map(str::trim).filter(|text| !text.is_empty());
+    let intent = optional_text(report, "interpretedIntent", 0)?.map(str::trim).filter(|text| !text.is_empty());
     let satisfied = boolean(report, "intentSatisfied")?;
     let issues = issues(report, ask)?;
     let noted = |issue: &Finding| objection::note_contains_objection(&issue.description, ask);
@@ -142,8 +140,8 @@ fn review(report: &JsonObject, ask: &ReviewRequest) -> Result<Review, Violation>
 
 /// Whether an issue states a severity at or above the bar, although the tool does not ask for one.
 fn states_blocking(report: &JsonObject, ask: &ReviewRequest) -> bool {
-    let Some(JsonValue::Array(issues)) = report.get("issues") else { return false };
-    let stated = issues.iter().filter_map(|issue| issue.as_object()?.text("severity"));
+    let issues = report.get("issues").and_then(Value::as_array).into_iter().flatten();
+    let stated = issues.filter_map(|issue| json_value::text(issue.as_object()?, "severity"));
     stated.map(|word| Severity::parse_or_critical(Some(&word))).any(|severity| ask.fail_on.is_reached_by(severity))
 }
 
@@ -162,26 +160,19 @@ fn note(issue: Finding) -> Note {
 }
 
 fn boolean(object: &JsonObject, key: &str) -> Result<Option<bool>, Violation> {
-    match object.get(key) {
-        None | Some(JsonValue::Null) => Ok(None),
-        Some(JsonValue::Bool(value)) => Ok(Some(*value)),
-        Some(other) => Err(wrong_type(key, "true or false", other, 0)),
-    }
+    optional(object, key, "true or false", 0, Value::as_bool)
 }
 
 fn issues(report: &JsonObject, ask: &ReviewRequest) -> Result<Vec<Finding>, Violation> {
-    match report.get("issues") {
-        None | Some(JsonValue::Null) => Ok(Vec::new()),
-        Some(JsonValue::Array(issues)) => issues.iter().enumerate().map(|(at, one)| issue(at, one, ask)).collect(),
-        Some(other) => Err(wrong_type("issues", "an array of objects", other, 0)),
-    }
+    let issues = optional(report, "issues", "an array of objects", 0, Value::as_array)?;
+    issues.into_iter().flatten().enumerate().map(|(at, one)| issue(at, one, ask)).collect()
 }
 
-fn issue(at: usize, value: &JsonValue, ask: &ReviewRequest) -> Result<Finding, Violation> {
+fn issue(at: usize, value: &Value, ask: &ReviewRequest) -> Result<Finding, Violation> {
     let issue = value.as_object().ok_or_else(|| wrong_type(&format!("issues[{at}]"), "an object", value, 0))?;
     let within =
         |violation: Violation| Violation { message: format!("issues[{at}]: {}", violation.message), ..violation };
-    let field = |key| issue.optional_text(key, 0).map_err(within).map(|text| text.map(str::to_owned));
+    let field = |key| optional_text(issue, key, 0).map_err(within).map(|text| text.map(str::to_owned));
     let (kind, suggestion) = (field("type")?, field("suggestion")?);
     let description = field("description")?.or_else(|| suggestion.clone()).or_else(|| kind.clone());
     let description = description.unwrap_or_else(|| "An issue without a description.".to_owned());
@@ -190,14 +181,9 @@ fn issue(at: usize, value: &JsonValue, ask: &ReviewRequest) -> Result<Finding, V
     Ok(Finding { file: field("file")?, line: line(issue).map_err(within)?, suggestion, ..finding })
 }
 
+/// The line of an issue. A fraction or a negative number is not a line, but the issue still counts.
 fn line(issue: &JsonObject) -> Result<Option<u32>, Violation> {
-    match issue.get("line") {
-        None | Some(JsonValue::Null) => Ok(None),
-        // A fraction or a negative number is not a line, but the issue still counts.
-        Some(JsonValue::Number(number)) => {
-            let whole = number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
-            Ok(whole.then_some(*number as u32))
-        }
-        Some(other) => Err(wrong_type("line", "a number", other, 0)),
-    }
+    let number = optional(issue, "line", "a number", 0, Value::as_f64)?;
+    let is_line = |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
+    Ok(number.filter(is_line).map(|number| number as u32))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
-use signoff_core::rate_limit::{self, ExitOutput, delay};
+use signoff_core::rate_limit::{self, ExitOutput};
 
 /// The error described by this text.
 pub fn parse_error(words: &str, code: Option<i32>) -> AgentError {
@@ -113,7 +113,7 @@ fn http_status(words: &str, code: Option<i32>) -> Option<u32> {
 
 /// The longest delay in the text: `retry after 4s`, `retry in 1h30m`.
 fn retry_delay(words: &str) -> Option<Duration> {
-    words.lines().filter_map(delay::parse_retry_after).max()
+    words.lines().filter_map(rate_limit::parse_retry_after).max()
 }
 
 fn rounded_up(delay: Duration) -> u64 {
