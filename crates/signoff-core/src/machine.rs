@@ -6,7 +6,6 @@
 
 mod checkpoint;
 mod event;
-mod failure;
 mod fix;
 mod gate;
 mod inherited;
@@ -23,11 +22,10 @@ pub use event::{
     CheckReport, Choice, EarlierFindings, Effect, Event, FinalVerdict, ImportedProgress, Job, JobActor, JobKind,
     LandingReport, LimitPlan, Loss, NextAgent, WorkReport,
 };
-pub use failure::AttemptFailure;
 pub use fix::independent_groups;
 pub use gate::{blocking, overruled, round};
 pub use land::CONFLICT;
-pub use outcome::{Ending, Outcome, OutcomeKind, Reason, RetryAction};
+pub use outcome::{AttemptFailure, Ending, Outcome, OutcomeKind, Reason, RetryAction};
 pub use rate_limits::{
     FallbackChain, JobKey, LimitedAgent, PendingRateLimit, RateLimitRefusal, RateLimitState, rate_limit_event,
 };
@@ -67,13 +65,18 @@ impl Policy {
 /// Applies an event and returns the new state and its effects. Pure, total and synchronous: a report of an attempt
 /// that no longer runs, or any other event that does not fit the state, changes nothing.
 pub fn step(this: Loop, event: Event, policy: &Policy) -> (Loop, Vec<Effect>) {
-    let running = running_attempts(&this);
+    let running = this.running_attempts();
     let before = outstanding(&this, policy);
-    let reported = event.ends_attempt();
+    let (reported, was_done) = (event.ends_attempt(), this.is_done());
     let mut next = this;
-    let was_done = next.is_done();
     apply(&mut next, event, policy);
-    let effects = new_effects(&next, policy, StepStart { running, outstanding: before, reported, was_done });
+    let still = next.running_attempts();
+    let killed = running.into_iter().filter(|attempt| !still.contains(attempt) && reported != Some(*attempt));
+    let mut effects: Vec<_> = killed.map(|attempt| Effect::Kill { attempt }).collect();
+    effects.extend(outstanding(&next, policy).into_iter().filter(|effect| !before.contains(effect)));
+    if let (Stage::Done(ending), false) = (&next.stage, was_done) {
+        effects.push(Effect::Finish(ending.outcome.clone()));
+    }
     (next, effects)
 }
 
@@ -168,7 +171,7 @@ fn attempt_lost(this: &mut Loop, attempt: AttemptId, loss: Loss, policy: &Policy
     let counted = loss == Loss::Crashed && !this.tally.lost_with_crash.remove(&attempt);
     if counted {
         this.tally.losses += 1;
-        this.tally.lost_with_crash = running_attempts(this).into_iter().filter(|other| *other != attempt).collect();
+        this.tally.lost_with_crash = this.running_attempts().into_iter().filter(|other| *other != attempt).collect();
     }
     if this.tally.losses > policy.workflow.limits.max_recoveries {
         return phases::end_resumable(this, Outcome::Failed, Reason::RecoveryExhausted);
@@ -203,29 +206,4 @@ pub fn outstanding(this: &Loop, policy: &Policy) -> Vec<Effect> {
         effects.push(if this.checkpoint.is_some() { Effect::Wait { hold } } else { Effect::AwaitLanding });
     }
     effects
-}
-
-/// The state before a step, as far as the effects depend on it.
-struct StepStart {
-    running: Vec<AttemptId>,
-    outstanding: Vec<Effect>,
-    reported: Option<AttemptId>,
-    was_done: bool,
-}
-
-fn new_effects(next: &Loop, policy: &Policy, before: StepStart) -> Vec<Effect> {
-    let still = running_attempts(next);
-    let ended = |attempt: &AttemptId| !still.contains(attempt) && before.reported != Some(*attempt);
-    let mut effects: Vec<_> =
-        before.running.iter().copied().filter(ended).map(|attempt| Effect::Kill { attempt }).collect();
-    let new = outstanding(next, policy).into_iter().filter(|effect| !before.outstanding.contains(effect));
-    effects.extend(new);
-    if let (Stage::Done(ending), false) = (&next.stage, before.was_done) {
-        effects.push(Effect::Finish(ending.outcome.clone()));
-    }
-    effects
-}
-
-fn running_attempts(this: &Loop) -> Vec<AttemptId> {
-    this.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
 }

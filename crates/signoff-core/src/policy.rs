@@ -100,7 +100,6 @@ pub struct Gate {
     pub parallel_fixes: bool,
     /// Whether an answer without the nonce is refused. By default, if the agent's kind is known and the contract has
     /// a place for the nonce.
-    #[serde(default)]
     pub require_nonce: Option<bool>,
     pub review_timeout: Option<TimeSpan>,
     pub fix_timeout: Option<TimeSpan>,

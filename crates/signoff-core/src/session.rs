@@ -57,14 +57,6 @@ fn is_session_name(word: &str) -> bool {
 /// Identifies a job across all its attempts.
 type JobPosition = (Position, u32, JobKey);
 
-/// What an event means for the session of the attempt that it ends.
-enum SessionEffect {
-    CutOff,
-    /// The attempt did not run.
-    Unchanged,
-    Over,
-}
-
 impl Sessions {
     /// Applies an event. `this` is the loop's state before it.
     pub fn apply(&mut self, fact: &LoopFact, this: &Loop) {
@@ -97,15 +89,19 @@ impl Sessions {
         }
         let ended = event.ends_attempt().and_then(|attempt| Some((attempt, job_position(this, attempt)?)));
         let Some((attempt, job)) = ended else { return };
-        match session_effect(event) {
-            SessionEffect::Unchanged => {}
-            // An attempt without a session of its own leaves the one that it was to resume.
-            SessionEffect::CutOff if !self.sessions.contains_key(&attempt) => {}
-            SessionEffect::CutOff => {
-                self.forget(&job);
-                self.cut_off.push((job, attempt));
-            }
-            SessionEffect::Over => self.forget(&job),
+        let is_cut_off = matches!(
+            event,
+            Event::AttemptFailed { failure: AttemptFailure::TimedOut | AttemptFailure::Silent, .. }
+                | Event::AttemptLost { loss: Loss::Crashed | Loss::Interrupted, .. }
+        );
+        let did_not_run = matches!(event, Event::RateLimited { .. } | Event::BudgetRefused { .. });
+        // An attempt without a session of its own leaves the one that it was to resume.
+        let is_unchanged = did_not_run || is_cut_off && !self.sessions.contains_key(&attempt);
+        if !is_unchanged {
+            self.cut_off.retain(|(other, _)| *other != job);
+        }
+        if !is_unchanged && is_cut_off {
+            self.cut_off.push((job, attempt));
         }
         if let (Event::WorkEnded { .. }, Stage::Working { .. } | Stage::Fixing { .. }) = (event, &this.stage) {
             self.last_writer = Some(attempt);
@@ -116,10 +112,6 @@ impl Sessions {
     fn mark_lost(&mut self, attempt: AttemptId) {
         let session = self.agents.get(&attempt).zip(self.resumed.get(&attempt));
         self.lost.extend(session.map(|(agent, session)| (agent.clone(), session.clone())));
-    }
-
-    fn forget(&mut self, job: &JobPosition) {
-        self.cut_off.retain(|(other, _)| other != job);
     }
 
     /// The session that a running attempt of `this` with this agent resumes.
@@ -163,39 +155,6 @@ impl Sessions {
 
 fn job_position(this: &Loop, attempt: AttemptId) -> Option<JobPosition> {
     Some((this.at, this.tally.cycle, this.job_key(attempt)?))
-}
-
-fn session_effect(event: &Event) -> SessionEffect {
-    match event {
-        Event::AttemptFailed { failure: AttemptFailure::TimedOut | AttemptFailure::Silent, .. }
-        | Event::AttemptLost { loss: Loss::Crashed | Loss::Interrupted, .. } => SessionEffect::CutOff,
-        Event::RateLimited { .. } | Event::BudgetRefused { .. } => SessionEffect::Unchanged,
-        Event::AttemptFailed { .. }
-        | Event::AttemptLost { loss: Loss::SessionGone, .. }
-        | Event::WorkEnded { .. }
-        | Event::CheckEnded { .. }
-        | Event::ReviewArrived { .. }
-        | Event::FixesCombined { .. }
-        | Event::FixesOverlapped { .. }
-        | Event::LandingEnded { .. }
-        | Event::BaseSet { .. }
-        | Event::FindingsInherited { .. }
-        | Event::Started { .. }
-        | Event::Imported { .. }
-        | Event::ItemsPlanned { .. }
-        | Event::FindingsClaimed { .. }
-        | Event::BudgetReached
-        | Event::Resumed { .. }
-        | Event::CheckpointBegan { .. }
-        | Event::CheckpointEnded { .. }
-        | Event::LandingGranted
-        | Event::HeadMoved { .. }
-        | Event::PersonAnswered { .. }
-        | Event::PersonRetried { .. }
-        | Event::PersonEdited { .. }
-        | Event::FindingDecided { .. }
-        | Event::Cancelled { .. } => SessionEffect::Over,
-    }
 }
 
 #[cfg(test)]

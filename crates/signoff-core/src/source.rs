@@ -197,36 +197,11 @@ impl SourceTask {
     }
 }
 
-/// A task whose body is still being read.
-pub(crate) struct OpenTask {
-    pub task: SourceTask,
-    body_start: usize,
-}
-
-impl OpenTask {
-    /// A task that begins at a line. The line ending is trimmed with the body.
-    fn new(task: SourceTask, line: &lines::MarkdownLine<'_>) -> Self {
-        Self { task, body_start: line.offset + line.text.len() }
-    }
-
-    /// Adds the task to the file, with the text up to `end` as its body.
-    fn close(mut self, source: &SourceInput<'_>, file: &mut TaskFile, end: usize) -> Result<(), SourceError> {
-        self.task.body = lines::body(&source.text[self.body_start..end]);
-        file.push(source, self.task)
-    }
-}
-
 /// A part of the file that may have been parsed differently than its author meant.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct Warning {
     pub line: u32,
     pub message: String,
-}
-
-impl Warning {
-    pub(crate) fn new(line: u32, message: impl Into<String>) -> Self {
-        Self { line, message: message.into() }
-    }
 }
 
 /// A parsed task file.
@@ -241,9 +216,14 @@ pub struct TaskFile {
     pub acceptance: Vec<String>,
     /// In file order.
     pub tasks: Vec<SourceTask>,
-    /// The remaining work: groups of ids that may run in parallel, one group after the other.
+    /// The remaining work: groups of ids that may run in parallel, one group after the other. Every remaining task is
+    /// in exactly one group, after its dependencies. Optional tasks, and parents that close with their children, are
+    /// in none.
     pub groups: Vec<Vec<String>>,
     pub warnings: Vec<Warning>,
+    /// The start of the last task's body while it is being read. The line ending is trimmed with the body.
+    #[serde(skip)]
+    body_start: Option<usize>,
 }
 
 impl TaskFile {
@@ -251,14 +231,43 @@ impl TaskFile {
         Self { version: 1, format, ..Self::default() }
     }
 
-    pub fn task(&self, id: &str) -> Option<&SourceTask> {
-        self.tasks.iter().find(|task| task.id == id)
+    /// Adds a task that begins at a line. Its body is the text from there to [`TaskFile::close`].
+    fn open(
+        &mut self,
+        source: &SourceInput<'_>,
+        task: SourceTask,
+        line: &lines::MarkdownLine<'_>,
+    ) -> Result<(), SourceError> {
+        self.push(source, task)?;
+        self.body_start = Some(line.offset + line.text.len());
+        Ok(())
     }
 
-    /// Groups of ids that may run in parallel, one group after the other. Every remaining task is in exactly one
-    /// group, after its dependencies. Optional tasks, and parents that close with their children, are in none.
-    pub fn groups(&self) -> &[Vec<String>] {
-        &self.groups
+    /// The task whose body is being read.
+    fn open_task(&mut self) -> Option<&mut SourceTask> {
+        self.tasks.last_mut().filter(|_| self.body_start.is_some())
+    }
+
+    fn close(&mut self, source: &SourceInput<'_>, end: usize) {
+        if let Some((start, task)) = self.body_start.take().zip(self.tasks.last_mut()) {
+            task.body = lines::body(&source.text[start..end]);
+        }
+    }
+
+    /// Ends a file of which all lines are read. Returns an error if it has no tasks.
+    fn finish(
+        &mut self,
+        source: &SourceInput<'_>,
+        lines: &lines::MarkdownLines<'_>,
+        expected: &str,
+    ) -> Result<(), SourceError> {
+        self.close(source, source.text.len());
+        self.warnings.extend(lines.unclosed());
+        order::refuse_empty(source, self, expected)
+    }
+
+    pub fn task(&self, id: &str) -> Option<&SourceTask> {
+        self.tasks.iter().find(|task| task.id == id)
     }
 
     /// The checkboxes to tick when a task is finished: its own, those of its steps, and those of the parents whose
@@ -385,10 +394,12 @@ fn open<'a>(path: &'a str, bytes: &'a [u8], now: Option<jiff::Timestamp>) -> Res
     }
     let (whole, cut) = match std::str::from_utf8(bytes) {
         Ok(whole) => (whole, false),
-        Err(error) if error.error_len().is_none() => (valid_start(bytes, error), true),
         Err(error) => {
-            let line = lines::line_at(bytes, error.valid_up_to());
-            return Err(SourceError::new(path, line, NOT_UTF8));
+            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            if error.error_len().is_some() {
+                return Err(SourceError::new(path, lines::line_at(bytes, valid.len()), NOT_UTF8));
+            }
+            (std::str::from_utf8(valid).unwrap_or_default(), true)
         }
     };
     if let Some(at) = whole.find('\0') {
@@ -396,9 +407,4 @@ fn open<'a>(path: &'a str, bytes: &'a [u8], now: Option<jiff::Timestamp>) -> Res
     }
     let text = whole.strip_prefix('\u{feff}').unwrap_or(whole);
     Ok(SourceInput { path, text, start: whole.len() - text.len(), now, cut, done: &NONE_DONE })
-}
-
-fn valid_start(bytes: &[u8], error: std::str::Utf8Error) -> &str {
-    let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
-    std::str::from_utf8(valid).unwrap_or_default()
 }

@@ -3,15 +3,10 @@
 //! [`RunState::apply`] applies an event once and returns a [`Transition`]. Everything else in the process takes the
 //! result from there: the tables, progress lines, the terminal UI, notifications and reports.
 
-mod badge;
 pub mod inbox;
 mod loop_state;
-mod overview;
-mod phase_progress;
-mod question;
 mod row;
 mod run_row;
-mod status;
 mod task_row;
 mod task_state;
 mod transition;
@@ -23,16 +18,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-pub use badge::Badge;
 pub use loop_state::{AttemptStart, LoopState, ReviewRound, Workspace};
-pub use overview::{Blocker, RunOverview, RunTaskCounts};
-pub use phase_progress::PhaseProgress;
-pub use question::QuestionView;
-pub use row::{LoopRow, RateLimitWait};
-pub use run_row::{RunRow, RunStatus};
-pub use status::TaskStatus;
+pub use row::{LoopRow, PhaseProgress, QuestionView, RateLimitWait};
+pub use run_row::{Blocker, RunOverview, RunRow, RunStatus, RunTaskCounts};
 pub use task_row::{QuestionRow, TaskRow, is_run_branch, void_approvals};
-pub use task_state::TaskState;
+pub use task_state::{Badge, TaskState, TaskStatus};
 pub use transition::{LoopTransition, Snapshot, Transition};
 
 use crate::group::{self, Run, RunEvent, RunOutcome, RunPolicy, RunStage};
@@ -40,11 +30,11 @@ use crate::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
 use crate::machine::{Event, LandingReport, Loop, Policy, Reason, Stage};
 use crate::review::Usage;
 use crate::task::TaskSpec;
-use crate::wire::{Fact, Launch, LoopFact, QUEUE, RecordedFact, RunFact, TaskFact};
+use crate::wire::{Fact, Launch, LoopFact, RecordedFact, RunFact, TaskFact};
 use crate::workflow::{Arrangement, Landing};
 
-/// The state of a run and its loops. Clones share their content.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The state of a run and its loops. Clones share their content. In the default state the first event brings the number.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RunState {
     pub run: RunId,
     pub started_at: Option<Timestamp>,
@@ -83,13 +73,6 @@ pub struct RunPolicies {
     pub workflow: Policy,
 }
 
-/// The state of a run whose number the first event brings.
-impl Default for RunState {
-    fn default() -> Self {
-        Self::new(QUEUE)
-    }
-}
-
 impl Deref for RunState {
     type Target = RunInfo;
 
@@ -108,17 +91,7 @@ pub fn applied_events() -> u64 {
 
 impl RunState {
     pub fn new(run: RunId) -> Self {
-        Self {
-            run,
-            started_at: None,
-            last_at: None,
-            seq: 0,
-            question_count: 0,
-            info: Arc::default(),
-            loops: BTreeMap::new(),
-            specs: BTreeMap::new(),
-            last_policy: None,
-        }
+        Self { run, ..Self::default() }
     }
 
     /// Computes the state after a log.
@@ -336,11 +309,6 @@ impl RunState {
     /// The usage of all attempts of all loops.
     pub fn usage(&self) -> Usage {
         self.loops.values().fold(Usage::default(), |sum, state| sum.plus(state.total_usage()))
-    }
-
-    /// The loops with an open question.
-    pub fn loops_with_question(&self) -> impl Iterator<Item = &LoopId> {
-        self.loops.iter().filter(|(_, state)| state.question.is_some()).map(|(loop_id, _)| loop_id)
     }
 
     /// The loops that are paused because a budget cap is reached.

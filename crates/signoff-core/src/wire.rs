@@ -57,6 +57,7 @@ pub enum RunFact {
     Opened { policy: RunPolicy, workflow: Box<Policy> },
     /// The specification that the run implements, and its display name.
     Specified { name: String, text: String },
+    /// An event of the run's state machine.
     #[serde(rename = "moved")]
     Transitioned(RunEvent),
 }
@@ -65,55 +66,28 @@ pub enum RunFact {
 #[serde(rename_all = "snake_case")]
 pub enum LoopFact {
     /// The task of this loop and its branch.
-    Added {
-        task: TaskId,
-        title: String,
-        branch: String,
-    },
+    Added { task: TaskId, title: String, branch: String },
     /// The loop's own policy if it differs from the run's: another task type, another limit, a planning loop.
     #[serde(rename = "governed")]
-    PolicySet {
-        policy: Box<Policy>,
-    },
+    PolicySet { policy: Box<Policy> },
     /// The worktree of the loop, and the base commit of its changes.
     #[serde(rename = "placed")]
-    WorkspaceCreated {
-        base: Commit,
-        worktree: String,
-    },
+    WorkspaceCreated { base: Commit, worktree: String },
     /// An attempt is about to start.
-    AttemptStarted {
-        attempt: AttemptId,
-        launch: Launch,
-    },
+    AttemptStarted { attempt: AttemptId, launch: Launch },
     /// The full checkpoint review. The state machine gets only its findings, in a separate event.
-    CheckpointReviewed {
-        review: Box<Review>,
-    },
+    CheckpointReviewed { review: Box<Review> },
     /// A planner's valid answer. The state machine gets only the end of the work, in a separate event.
-    Answered {
-        attempt: AttemptId,
-        answer: PlannerAnswer,
-    },
+    Answered { attempt: AttemptId, answer: PlannerAnswer },
     /// The usage of an attempt so far.
-    Used {
-        attempt: AttemptId,
-        usage: Usage,
-    },
-    Said {
-        attempt: AttemptId,
-        line: String,
-    },
+    Used { attempt: AttemptId, usage: Usage },
+    /// A line of an agent's output.
+    Said { attempt: AttemptId, line: String },
     /// The session id with which an attempt's agent can be resumed.
-    Session {
-        attempt: AttemptId,
-        session: String,
-    },
+    Session { attempt: AttemptId, session: String },
     /// A note about an attempt for people. It changes no state.
-    Noted {
-        attempt: AttemptId,
-        note: String,
-    },
+    Noted { attempt: AttemptId, note: String },
+    /// An event of the loop's state machine.
     #[serde(rename = "moved")]
     Transitioned(Event),
 }

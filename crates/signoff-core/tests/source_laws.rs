@@ -120,14 +120,14 @@ fn is_left_to_do(file: &TaskFile, task: &SourceTask) -> bool {
 }
 
 fn check_groups(file: &TaskFile) {
-    let grouped: Vec<&String> = file.groups().iter().flatten().collect();
+    let grouped: Vec<&String> = file.groups.iter().flatten().collect();
     let expected: BTreeSet<&String> =
         file.tasks.iter().filter(|task| is_left_to_do(file, task)).map(|task| &task.id).collect();
     assert_eq!(grouped.len(), expected.len(), "each once");
     assert_eq!(grouped.into_iter().collect::<BTreeSet<_>>(), expected, "all that is left to do");
-    assert!(file.groups().iter().all(|group| !group.is_empty()));
+    assert!(file.groups.iter().all(|group| !group.is_empty()));
     let level: BTreeMap<&String, usize> =
-        file.groups().iter().enumerate().flat_map(|(n, group)| group.iter().map(move |id| (id, n))).collect();
+        file.groups.iter().enumerate().flat_map(|(n, group)| group.iter().map(move |id| (id, n))).collect();
     for task in file.tasks.iter().filter(|task| level.contains_key(&task.id)) {
         for needed in all_needed(file, task) {
             if let Some(earlier) = level.get(&needed.id).filter(|_| file.format != TaskFormat::Beads) {
@@ -272,7 +272,7 @@ proptest! {
         let file = source::read("plan.md", text.as_bytes(), None).unwrap();
         let left: Vec<Vec<String>> =
             done.iter().enumerate().filter(|(_, done)| !**done).map(|(index, _)| vec![index.to_string()]).collect();
-        prop_assert_eq!(file.groups(), left.as_slice());
+        prop_assert_eq!(file.groups, left);
     }
 }
 
@@ -344,10 +344,10 @@ fn spec_kit(nodes: &[Node]) -> String {
 fn check_phases(file: &TaskFile) {
     let place = |id: &String| file.tasks.iter().position(|task| &task.id == id).unwrap();
     let phases: Vec<BTreeSet<&Option<String>>> =
-        file.groups().iter().map(|group| group.iter().map(|id| &file.task(id).unwrap().section).collect()).collect();
+        file.groups.iter().map(|group| group.iter().map(|id| &file.task(id).unwrap().section).collect()).collect();
     assert!(phases.iter().all(|phases| phases.len() == 1));
     let firsts: Vec<usize> = file
-        .groups()
+        .groups
         .iter()
         .map(|group| {
             let section = &file.task(&group[0]).unwrap().section;
@@ -355,7 +355,7 @@ fn check_phases(file: &TaskFile) {
         })
         .collect();
     assert!(firsts.is_sorted());
-    for group in file.groups().iter().filter(|group| group.len() > 1) {
+    for group in file.groups.iter().filter(|group| group.len() > 1) {
         let (low, high) = (place(&group[0]), place(group.last().unwrap()));
         assert!(file.tasks[low..=high].iter().all(|task| task.parallel), "{group:?}");
     }

@@ -287,7 +287,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, TrackerError> {
 
 /// The ready tasks, most urgent first.
 pub fn ready(file: &TaskFile) -> Vec<TaskSpec> {
-    let open = file.groups().iter().flatten().filter_map(|id| file.task(id));
+    let open = file.groups.iter().flatten().filter_map(|id| file.task(id));
     open.filter(|task| is_ready(task)).map(spec).collect()
 }
 

@@ -80,7 +80,7 @@ fn counts(tasks: &[TaskRow]) -> String {
         tasks.iter().filter(|task| task.status == status && !status::waits_for_its_group(task)).count()
     };
     let approved = tasks.iter().filter(|task| status::waits_for_its_group(task)).count();
-    let counted = TaskStatus::ALL.into_iter().map(|status| (number(status), status.as_str()));
+    let counted = TaskStatus::ALL.iter().map(|status| (number(*status), status.as_str()));
     let counted = counted.chain([(approved, "approved, waiting for their group")]);
     let counted: Vec<_> =
         counted.filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();

@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::failure::AttemptFailure;
-use super::outcome::Outcome;
+use super::outcome::{AttemptFailure, Outcome};
 use super::state::{GateRecord, Head, PauseReason, Position, Question, ReviewScope};
 use crate::agent_output::AgentError;
 use crate::ids::{AttemptId, Commit, FindingId, QuestionId, ReviewerName, Tree};
@@ -357,34 +356,19 @@ pub enum JobActor {
 impl Event {
     /// The attempt whose end this event reports, if any.
     pub fn ends_attempt(&self) -> Option<AttemptId> {
-        match self {
-            Self::WorkEnded { attempt, .. }
-            | Self::CheckEnded { attempt, .. }
-            | Self::ReviewArrived { attempt, .. }
-            | Self::FixesCombined { attempt, .. }
-            | Self::FixesOverlapped { attempt, .. }
-            | Self::LandingEnded { attempt, .. }
-            | Self::AttemptFailed { attempt, .. }
-            | Self::AttemptLost { attempt, .. }
-            | Self::BudgetRefused { attempt }
-            | Self::RateLimited { attempt, .. } => Some(*attempt),
-            Self::BaseSet { .. }
-            | Self::FindingsInherited { .. }
-            | Self::Started { .. }
-            | Self::Imported { .. }
-            | Self::ItemsPlanned { .. }
-            | Self::FindingsClaimed { .. }
-            | Self::BudgetReached
-            | Self::Resumed { .. }
-            | Self::CheckpointBegan { .. }
-            | Self::CheckpointEnded { .. }
-            | Self::LandingGranted
-            | Self::HeadMoved { .. }
-            | Self::PersonAnswered { .. }
-            | Self::PersonRetried { .. }
-            | Self::PersonEdited { .. }
-            | Self::FindingDecided { .. }
-            | Self::Cancelled { .. } => None,
-        }
+        let (Self::WorkEnded { attempt, .. }
+        | Self::CheckEnded { attempt, .. }
+        | Self::ReviewArrived { attempt, .. }
+        | Self::FixesCombined { attempt, .. }
+        | Self::FixesOverlapped { attempt, .. }
+        | Self::LandingEnded { attempt, .. }
+        | Self::AttemptFailed { attempt, .. }
+        | Self::AttemptLost { attempt, .. }
+        | Self::BudgetRefused { attempt }
+        | Self::RateLimited { attempt, .. }) = self
+        else {
+            return None;
+        };
+        Some(*attempt)
     }
 }

@@ -5,7 +5,7 @@ use super::gate::PanelCoverage;
 use super::outcome::{Ending, Outcome, Reason, RetryAction};
 use super::state::{GateEnd, Head, Loop, Panel, PanelSeat, QuestionTopic, Stage};
 use super::{Choice, Policy, fix, gate, land, phases, work};
-use crate::ids::{QuestionId, ReviewerName};
+use crate::ids::QuestionId;
 use crate::review::{Finding, Review, ReviewerKind, Verdict};
 
 /// Answers an open question with one of its choices.
@@ -21,7 +21,10 @@ pub fn answered(this: &mut Loop, id: QuestionId, choice: Choice, policy: &Policy
         Choice::Skip => skip_review(this, policy),
         Choice::Proceed => proceed(this, &about, stage, policy),
         Choice::Continue => grant_fix(this, policy),
-        Choice::Fix => fix_discussion(this, about, policy),
+        Choice::Fix => {
+            let by = if let QuestionTopic::Discussion { by } = about { by } else { Vec::new() };
+            fix::begin(this, by, policy);
+        }
         Choice::Stop => stop(this, &about, stage, policy),
     }
 }
@@ -49,7 +52,8 @@ fn grant_fix(this: &mut Loop, policy: &Policy) {
     if let Some(gate) = last_gate(this, policy).filter(|_| phases::current_judge(this, policy).is_none()) {
         this.at.phase = gate;
     }
-    this.tally.granted.fixes = this.tally.fixes.saturating_add(1).saturating_sub(bound(this, policy));
+    let bound = phases::current_judge(this, policy).and_then(|judge| judge.gate.bound.fixes()).unwrap_or(0);
+    this.tally.granted.fixes = this.tally.fixes.saturating_add(1).saturating_sub(bound);
     this.tally.noop_fixes = 0;
     let unread = this.unread.clone();
     fix::begin(this, unread, policy);
@@ -59,15 +63,6 @@ fn grant_fix(this: &mut Loop, policy: &Policy) {
 fn last_gate(this: &Loop, policy: &Policy) -> Option<usize> {
     let phases = policy.workflow.phases.iter().take(this.at.phase + 1);
     phases.enumerate().rev().find(|(_, phase)| phase.is_gate() && !phase.is_off()).map(|(index, _)| index)
-}
-
-fn bound(this: &Loop, policy: &Policy) -> u32 {
-    phases::current_judge(this, policy).and_then(|judge| judge.gate.bound.fixes()).unwrap_or(0)
-}
-
-fn fix_discussion(this: &mut Loop, about: QuestionTopic, policy: &Policy) {
-    let by: Vec<ReviewerName> = if let QuestionTopic::Discussion { by } = about { by } else { Vec::new() };
-    fix::begin(this, by, policy);
 }
 
 fn stop(this: &mut Loop, about: &QuestionTopic, stage: Stage, policy: &Policy) {

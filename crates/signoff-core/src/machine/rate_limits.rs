@@ -6,15 +6,14 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, LimitPlan, NextAgent};
-use super::failure::AttemptFailure;
-use super::state::{AttemptSlot, Loop, PauseReason, Stage};
-use super::{Policy, Reason};
+use super::state::{AttemptSlot, Loop, PauseReason};
+use super::{AttemptFailure, Policy, Reason};
 use crate::agent_output::AgentError;
 use crate::ids::{AttemptId, ReviewerName};
 use crate::rate_limit::{Backoff, MAX_WAIT, RateLimited};
 
 /// Identifies a job within a stage, across all its attempts.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobKey {
     Work,
@@ -22,11 +21,12 @@ pub enum JobKey {
     Review(ReviewerName),
     Fix(usize),
     /// A step of the program itself.
+    #[default]
     Program,
 }
 
 /// Consecutive rate limits and lost sessions of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct RateLimitState {
     #[serde(rename = "duty")]
     pub job: JobKey,
@@ -89,8 +89,7 @@ pub fn rate_limit_event(
     policy: &Policy,
 ) -> Event {
     let most = policy.workflow.limits.max_rate_limits;
-    let mut known =
-        this.job_key(attempt).and_then(|job| entry(this, &job)).cloned().unwrap_or_else(RateLimitState::new);
+    let mut known = this.job_key(attempt).and_then(|job| entry(this, &job)).cloned().unwrap_or_default();
     let times = known.agents.get(&known.turn).map_or(0, |one| one.times);
     let waits = limit.retry_after.is_none_or(|delay| delay <= MAX_WAIT);
     let free = waits.then(|| chain.backoff.until(chain.now, times, limit.retry_after, chain.jitter));
@@ -112,10 +111,6 @@ pub fn rate_limit_event(
 }
 
 impl RateLimitState {
-    fn new() -> Self {
-        Self { job: JobKey::Program, turn: 0, agents: BTreeMap::new(), lost_sessions: 0 }
-    }
-
     /// Records a refusal of the current agent.
     fn record_refusal(&mut self, refusal: RateLimitRefusal, free: Option<Timestamp>) {
         let times = self.agents.get(&self.turn).map_or(0, |one| one.times).saturating_add(1);
@@ -180,7 +175,7 @@ fn entry_mut(this: &mut Loop, attempt: AttemptId) -> Option<&mut RateLimitState>
     let job = this.job_key(attempt)?;
     let limited = &mut this.tally.limited;
     let place = limited.iter().position(|one| one.job == job).unwrap_or_else(|| {
-        limited.push(RateLimitState { job, ..RateLimitState::new() });
+        limited.push(RateLimitState { job, ..RateLimitState::default() });
         limited.len() - 1
     });
     limited.get_mut(place)
@@ -210,7 +205,7 @@ pub(super) fn clear_finished(this: &mut Loop, settled: Option<FinishedJob>) {
     if this.tally.limited.is_empty() {
         return;
     }
-    let taken = job_slots(&this.stage).into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
+    let taken = this.stage.job_slots().into_iter().filter(|(_, slot)| **slot != AttemptSlot::Vacant);
     let open: Vec<JobKey> = taken.map(|(job, _)| job).collect();
     // A report that does not fit the state ends nothing.
     let over = settled.filter(|finished| !this.runs(finished.attempt)).map(|finished| finished.job);
@@ -225,7 +220,7 @@ impl Loop {
 
     /// The job of a running attempt.
     pub fn job_key(&self, attempt: AttemptId) -> Option<JobKey> {
-        job_slots(&self.stage).into_iter().find(|(_, slot)| slot.attempt() == Some(attempt)).map(|(job, _)| job)
+        self.stage.job_slots().into_iter().find(|(_, slot)| slot.attempt() == Some(attempt)).map(|(job, _)| job)
     }
 
     /// The rate limits that the loop waits for.
@@ -237,7 +232,7 @@ impl Loop {
             all.map(|one| &one.refusal).collect()
         };
         let mut pending = Vec::new();
-        for (job, slot) in job_slots(&self.stage) {
+        for (job, slot) in self.stage.job_slots() {
             if let AttemptSlot::Held(PauseReason::RateLimit { until }) = slot {
                 pending.push(PendingRateLimit { until: *until, refused: refused(&job) });
             }
@@ -257,26 +252,4 @@ impl Loop {
 
 fn entry<'a>(this: &'a Loop, job: &JobKey) -> Option<&'a RateLimitState> {
     this.tally.limited.iter().find(|one| one.job == *job)
-}
-
-fn job_slots(stage: &Stage) -> Vec<(JobKey, &AttemptSlot)> {
-    match stage {
-        Stage::Working { slot, .. } => vec![(JobKey::Work, slot)],
-        Stage::Checking { slot, .. } | Stage::Combining { slot, .. } | Stage::Landing { slot, .. } => {
-            vec![(JobKey::Program, slot)]
-        }
-        Stage::Researching { team } => {
-            let out = team.iter().enumerate().filter_map(|(number, one)| Some((number, one.slot()?)));
-            out.map(|(number, slot)| (JobKey::Research(number), slot)).collect()
-        }
-        Stage::Reviewing(panel) => {
-            let out = panel.seats.iter().filter_map(|(name, seat)| Some((name, seat.slot()?)));
-            out.map(|(name, slot)| (JobKey::Review(name.clone()), slot)).collect()
-        }
-        Stage::Fixing { fixes, .. } => {
-            let out = fixes.iter().enumerate().filter_map(|(part, fix)| Some((part, fix.slot()?)));
-            out.map(|(part, slot)| (JobKey::Fix(part), slot)).collect()
-        }
-        Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => Vec::new(),
-    }
 }

@@ -2,10 +2,11 @@
 
 use super::Policy;
 use super::event::{Event, Job, JobKind, WorkReport};
+use super::rate_limits::JobKey;
 use super::state::{
     AttemptSlot, Fix, FixOrder, FixState, Loop, Panel, PanelSeat, PauseReason, Position, Researcher, Stage,
 };
-use crate::ids::{AttemptId, Commit, QuestionId, ReviewerName};
+use crate::ids::{AttemptId, Commit, QuestionId};
 use crate::review::Finding;
 use crate::workflow::{PhaseKind, Role};
 
@@ -30,16 +31,25 @@ impl Stage {
         }
     }
 
-    /// All slots of this stage.
-    pub fn slots(&self) -> Vec<&AttemptSlot> {
+    /// All slots of this stage, each with its job.
+    pub fn job_slots(&self) -> Vec<(JobKey, &AttemptSlot)> {
         match self {
-            Self::Working { slot, .. }
-            | Self::Checking { slot, .. }
-            | Self::Combining { slot, .. }
-            | Self::Landing { slot, .. } => vec![slot],
-            Self::Researching { team } => team.iter().filter_map(Researcher::slot).collect(),
-            Self::Reviewing(panel) => panel.seats.values().filter_map(PanelSeat::slot).collect(),
-            Self::Fixing { fixes, .. } => fixes.iter().filter_map(Fix::slot).collect(),
+            Self::Working { slot, .. } => vec![(JobKey::Work, slot)],
+            Self::Checking { slot, .. } | Self::Combining { slot, .. } | Self::Landing { slot, .. } => {
+                vec![(JobKey::Program, slot)]
+            }
+            Self::Researching { team } => {
+                let out = team.iter().enumerate().filter_map(|(number, one)| Some((number, one.slot()?)));
+                out.map(|(number, slot)| (JobKey::Research(number), slot)).collect()
+            }
+            Self::Reviewing(panel) => {
+                let out = panel.seats.iter().filter_map(|(name, seat)| Some((name, seat.slot()?)));
+                out.map(|(name, slot)| (JobKey::Review(name.clone()), slot)).collect()
+            }
+            Self::Fixing { fixes, .. } => {
+                let out = fixes.iter().enumerate().filter_map(|(part, fix)| Some((part, fix.slot()?)));
+                out.map(|(part, slot)| (JobKey::Fix(part), slot)).collect()
+            }
             Self::Queued | Self::AwaitingLanding { .. } | Self::Waiting { .. } | Self::Done(_) => Vec::new(),
         }
     }
@@ -86,7 +96,11 @@ impl Loop {
     }
 
     pub fn slots(&self) -> Vec<&AttemptSlot> {
-        self.stage.slots()
+        self.stage.job_slots().into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    pub fn running_attempts(&self) -> Vec<AttemptId> {
+        self.slots().into_iter().filter_map(AttemptSlot::attempt).collect()
     }
 
     /// The number of attempts since the last checkpoint review.
@@ -95,22 +109,16 @@ impl Loop {
     }
 
     pub fn runs(&self, attempt: AttemptId) -> bool {
-        self.slots().iter().any(|slot| slot.attempt() == Some(attempt))
+        self.running_attempts().contains(&attempt)
     }
 
     /// Whether a running attempt writes to the worktree.
     pub fn is_being_written(&self) -> bool {
-        let writes = match &self.stage {
-            Stage::Working { .. } | Stage::Fixing { .. } | Stage::Combining { .. } | Stage::Landing { .. } => true,
-            Stage::Queued
-            | Stage::Researching { .. }
-            | Stage::Checking { .. }
-            | Stage::Reviewing(_)
-            | Stage::AwaitingLanding { .. }
-            | Stage::Waiting { .. }
-            | Stage::Done(_) => false,
-        };
-        writes && self.slots().iter().any(|slot| slot.attempt().is_some())
+        let writes = matches!(
+            self.stage,
+            Stage::Working { .. } | Stage::Fixing { .. } | Stage::Combining { .. } | Stage::Landing { .. }
+        );
+        writes && !self.running_attempts().is_empty()
     }
 
     /// Whether this event ends a writing attempt without completing the work. Then a checkpoint review may be due.
@@ -207,34 +215,31 @@ impl Loop {
 impl Loop {
     /// The jobs of all running attempts.
     pub(super) fn jobs(&self, policy: &Policy) -> Vec<Job> {
-        let job = |slot: &AttemptSlot, cycle: u32, kind: JobKind| {
-            let Position { pass, phase, item } = self.at;
-            slot.attempt().map(|attempt| Job { attempt, pass, phase, item, cycle, kind })
+        let Position { pass, phase, item } = self.at;
+        let job = |(key, slot): (JobKey, &AttemptSlot)| {
+            let attempt = slot.attempt()?;
+            let is_before_review = matches!(key, JobKey::Work | JobKey::Research(_));
+            let cycle = if is_before_review { 0 } else { self.tally.cycle };
+            Some(Job { attempt, pass, phase, item, cycle, kind: self.job_kind(key, policy)? })
         };
-        let cycle = self.tally.cycle;
-        match &self.stage {
-            Stage::Working { slot, .. } => {
-                let kind = JobKind::Work { role: self.role(policy), notes: self.notes.clone() };
-                job(slot, 0, kind).into_iter().collect()
+        self.stage.job_slots().into_iter().filter_map(job).collect()
+    }
+
+    fn job_kind(&self, key: JobKey, policy: &Policy) -> Option<JobKind> {
+        Some(match (key, &self.stage) {
+            (JobKey::Work, _) => JobKind::Work { role: self.role(policy), notes: self.notes.clone() },
+            (JobKey::Research(number), _) => JobKind::Research { role: self.role(policy), number },
+            (JobKey::Review(reviewer), Stage::Reviewing(Panel { scope, commit, .. })) => {
+                JobKind::Review { reviewer, scope: *scope, commit: commit.clone() }
             }
-            Stage::Researching { team } => {
-                let role = self.role(policy);
-                let out = team.iter().enumerate().filter_map(|(number, one)| one.slot().map(|slot| (number, slot)));
-                out.filter_map(|(number, slot)| job(slot, 0, JobKind::Research { role, number })).collect()
+            (JobKey::Fix(part), Stage::Fixing { fixes, order, .. }) => {
+                self.fix_job(fixes.get(part)?, *order, part, policy)
             }
-            Stage::Checking { slot, .. } => job(slot, cycle, JobKind::Check).into_iter().collect(),
-            Stage::Reviewing(panel) => panel.jobs(|slot, kind| job(slot, cycle, kind)),
-            Stage::Fixing { fixes, order, .. } => {
-                let kind = |part: usize, fix: &Fix| self.fix_job(fix, *order, part, policy);
-                let out = fixes.iter().enumerate().filter_map(|(part, fix)| Some((part, fix, fix.slot()?)));
-                out.filter_map(|(part, fix, slot)| job(slot, cycle, kind(part, fix))).collect()
-            }
-            Stage::Combining { slot, fixes, .. } => {
-                job(slot, cycle, JobKind::Combine { parts: parts(fixes) }).into_iter().collect()
-            }
-            Stage::Landing { slot, .. } => job(slot, cycle, JobKind::Land).into_iter().collect(),
-            Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Waiting { .. } | Stage::Done(_) => Vec::new(),
-        }
+            (JobKey::Program, Stage::Checking { .. }) => JobKind::Check,
+            (JobKey::Program, Stage::Combining { fixes, .. }) => JobKind::Combine { parts: parts(fixes) },
+            (JobKey::Program, Stage::Landing { .. }) => JobKind::Land,
+            (JobKey::Review(_) | JobKey::Fix(_) | JobKey::Program, _) => return None,
+        })
     }
 
     fn fix_job(&self, fix: &Fix, order: FixOrder, part: usize, policy: &Policy) -> JobKind {
@@ -262,16 +267,4 @@ impl Loop {
 fn parts(fixes: &[Fix]) -> Vec<(usize, Commit)> {
     let apart = |fix: &Fix| if let FixState::Done { apart } = &fix.state { apart.clone() } else { None };
     fixes.iter().enumerate().filter_map(|(index, fix)| Some((index, apart(fix)?))).collect()
-}
-
-impl Panel {
-    fn jobs(&self, job: impl Fn(&AttemptSlot, JobKind) -> Option<Job>) -> Vec<Job> {
-        let kind = |reviewer: &ReviewerName| JobKind::Review {
-            reviewer: reviewer.clone(),
-            scope: self.scope,
-            commit: self.commit.clone(),
-        };
-        let out = self.seats.iter().filter_map(|(name, seat)| seat.slot().map(|slot| (name, slot)));
-        out.filter_map(|(name, slot)| job(slot, kind(name))).collect()
-    }
 }

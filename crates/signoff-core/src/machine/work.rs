@@ -31,11 +31,10 @@ pub fn begin(this: &mut Loop, policy: &Policy) {
 /// Whether an attempt is the first of a job or follows one that did not complete it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum AttemptSequence {
+    /// The first of a job.
     First,
-    /// Failures of the job so far.
-    Next {
-        failures: u32,
-    },
+    /// Follows this many failures of the job.
+    Next { failures: u32 },
 }
 
 /// Starts the next attempt of the phase's agent, within the loop's limit.

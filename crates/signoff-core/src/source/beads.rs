@@ -74,27 +74,16 @@ fn has_envelope(members: &JsonMembers<'_>) -> bool {
 #[derive(Deserialize)]
 struct BeadsIssue {
     id: Id,
-    #[serde(default)]
     title: Option<String>,
-    #[serde(default)]
     description: Option<String>,
-    #[serde(default)]
     design: Option<String>,
-    #[serde(default)]
     acceptance_criteria: Option<String>,
-    #[serde(default)]
     notes: Option<String>,
-    #[serde(default)]
     status: Option<String>,
-    #[serde(default)]
     priority: Option<Id>,
-    #[serde(default)]
     issue_type: Option<String>,
-    #[serde(default)]
     dependencies: Option<Vec<BeadsDependency>>,
-    #[serde(default)]
     created_at: Option<String>,
-    #[serde(default)]
     defer_until: Option<String>,
     #[serde(skip)]
     line: u32,
@@ -102,9 +91,8 @@ struct BeadsIssue {
 
 #[derive(Deserialize)]
 struct BeadsDependency {
-    #[serde(default)]
     depends_on_id: Option<Id>,
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<String>,
 }
 
@@ -166,9 +154,7 @@ enum BeadsEntry {
 fn issue(text: &str) -> Result<BeadsEntry, serde_json::Error> {
     #[derive(Deserialize)]
     struct BeadsHeader {
-        #[serde(default)]
         _type: Option<String>,
-        #[serde(default)]
         id: Option<Id>,
     }
     let kind: BeadsHeader = serde_json::from_str(text)?;

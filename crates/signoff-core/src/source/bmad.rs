@@ -4,9 +4,7 @@
 use saphyr_parser::{Event, Parser};
 
 use super::lines::{Checkbox, MarkdownLine, MarkdownLines, list_item, short, visible};
-use super::{
-    OpenTask, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, TaskStep, Warning, order,
-};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, TaskStep, Warning, order};
 
 const EXPECTED_BOXES: &str = "boxes such as `- [ ] Task 1: text` under `## Tasks / Subtasks`";
 
@@ -19,12 +17,12 @@ pub fn read_story(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut story = StoryReader::default();
     for line in lines.by_ref() {
         if line.heading().is_some() {
-            story.take_heading(source, &mut file, &line)?;
+            story.take_heading(source, &mut file, &line);
         } else if line.is_prose() {
             story.take_line(source, &mut file, &line)?;
         }
     }
-    story.close(source, &mut file, source.text.len())?;
+    file.close(source, source.text.len());
     file.warnings.extend(lines.unclosed());
     file.goal = Some(story.goal.join(" ")).filter(|goal| !goal.is_empty());
     warn_of_status(&mut file, story.status);
@@ -76,29 +74,19 @@ struct StoryReader {
     section: Section,
     status: Option<(u32, String)>,
     goal: Vec<String>,
-    open: Option<OpenStoryTask>,
-}
-
-struct OpenStoryTask {
-    open: OpenTask,
+    /// The indentation of the open task.
     indent: usize,
 }
 
 impl StoryReader {
-    fn take_heading(
-        &mut self,
-        source: &SourceInput<'_>,
-        file: &mut TaskFile,
-        line: &MarkdownLine<'_>,
-    ) -> Result<(), SourceError> {
-        let Some((level, text)) = line.heading() else { return Ok(()) };
-        self.close(source, file, line.offset)?;
+    fn take_heading(&mut self, source: &SourceInput<'_>, file: &mut TaskFile, line: &MarkdownLine<'_>) {
+        let Some((level, text)) = line.heading() else { return };
+        file.close(source, line.offset);
         match level {
             1 if story_heading(line).is_some() => drop(file.title.get_or_insert_with(|| text.to_owned())),
             1 | 2 => self.section = Section::from_heading(text),
             _ => {}
         }
-        Ok(())
     }
 
     fn take_line(
@@ -134,8 +122,8 @@ impl StoryReader {
         line: &MarkdownLine<'_>,
     ) -> Result<(), SourceError> {
         let Some(boxed) = Checkbox::parse_task(line.text) else { return Ok(()) };
-        if let Some(open) = self.open.as_mut().filter(|open| boxed.indent > open.indent) {
-            open.open.task.steps.push(TaskStep {
+        if let Some(task) = file.open_task().filter(|_| boxed.indent > self.indent) {
+            task.steps.push(TaskStep {
                 title: visible(boxed.rest).trim().to_owned(),
                 done: boxed.is_ticked(),
                 line: line.number,
@@ -143,14 +131,10 @@ impl StoryReader {
             });
             return Ok(());
         }
-        self.close(source, file, line.offset)?;
+        file.close(source, line.offset);
+        self.indent = boxed.indent;
         let task = story_task(source, file, line, &boxed);
-        self.open = Some(OpenStoryTask { open: OpenTask::new(task, line), indent: boxed.indent });
-        Ok(())
-    }
-
-    fn close(&mut self, source: &SourceInput<'_>, file: &mut TaskFile, end: usize) -> Result<(), SourceError> {
-        self.open.take().map_or(Ok(()), |story| story.open.close(source, file, end))
+        file.open(source, task, line)
     }
 }
 
@@ -275,7 +259,8 @@ fn story_state(key: &str, status: &str, line: u32, warnings: &mut Vec<Warning>) 
         "backlog" | "drafted" => SourceState::Deferred,
         other => {
             let other = short(other);
-            warnings.push(Warning::new(line, format!("{key} has the unknown status {other}: it is left alone")));
+            let message = format!("{key} has the unknown status {other}: it is left alone");
+            warnings.push(Warning { line, message });
             SourceState::Deferred
         }
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::lines::{Checkbox, MarkdownLine, MarkdownLines, begins_with_count, leading_number, visible};
 use super::order;
 use super::tick::CheckboxMark;
-use super::{OpenTask, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
+use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
 
 const EXPECTED: &str = "lines such as `- [ ] 1. Title`";
 
@@ -15,32 +15,27 @@ const MAX_DEPENDENCIES: usize = 256;
 pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::Kiro);
     let mut lines = MarkdownLines::new(source);
-    let mut open: Option<OpenTask> = None;
     for line in lines.by_ref() {
         let item = item(&line);
-        if (item.is_some() || line.heading().is_some())
-            && let Some(task) = open.take()
-        {
-            task.close(source, &mut file, line.offset)?;
+        if item.is_some() || line.heading().is_some() {
+            file.close(source, line.offset);
         }
         if let Some((1, text)) = line.heading() {
             file.title.get_or_insert_with(|| text.to_owned());
         }
         if let Some(item) = item {
             let task = task(source, &mut file, &line, &item)?;
-            open = Some(OpenTask::new(task, &line));
+            file.open(source, task, &line)?;
         } else if line.is_prose() {
-            warn_of_unnumbered_box(&mut file, &line);
-            if let Some(open) = &mut open {
-                take_tags(source, &mut open.task, &line)?;
+            if Checkbox::parse_task(line.text).is_some() {
+                file.warn(line.number, "this box is not read as a task: it has no number such as 1.2");
+            }
+            if let Some(task) = file.open_task() {
+                take_tags(source, task, &line)?;
             }
         }
     }
-    if let Some(task) = open {
-        task.close(source, &mut file, source.text.len())?;
-    }
-    file.warnings.extend(lines.unclosed());
-    order::refuse_empty(source, &file, EXPECTED)?;
+    file.finish(source, &lines, EXPECTED)?;
     order::refuse_duplicate_ids(source, &file)?;
     find_parents(&mut file);
     let phases = vec![0; file.tasks.len()];
@@ -132,12 +127,6 @@ fn without_parallel_mark(title: &str) -> (&str, bool) {
     match start.or_else(|| title.strip_suffix("(P)")) {
         Some(rest) => (rest.trim(), true),
         None => (title, false),
-    }
-}
-
-fn warn_of_unnumbered_box(file: &mut TaskFile, line: &MarkdownLine<'_>) {
-    if Checkbox::parse_task(line.text).is_some() {
-        file.warn(line.number, "this box is not read as a task: it has no number such as 1.2");
     }
 }
 

@@ -244,12 +244,8 @@ impl<'a> MarkdownLines<'a> {
     pub fn unclosed(&self) -> Option<Warning> {
         match self.inside {
             LineContext::Prose | LineContext::FrontMatter { .. } => None,
-            LineContext::Fence(fence) => {
-                Some(Warning::new(fence.opened, format!("the code fence that opens here {NEVER_CLOSED}")))
-            }
-            LineContext::Comment { opened } => {
-                Some(Warning::new(opened, format!("the comment that opens here {NEVER_CLOSED}")))
-            }
+            LineContext::Fence(CodeFence { opened, .. }) => Some(unclosed_warning(opened, "code fence")),
+            LineContext::Comment { opened } => Some(unclosed_warning(opened, "comment")),
         }
     }
 
@@ -292,6 +288,10 @@ impl<'a> MarkdownLines<'a> {
         }
         if begins { LineKind::Comment } else { LineKind::Prose }
     }
+}
+
+fn unclosed_warning(line: u32, what: &str) -> Warning {
+    Warning { line, message: format!("the {what} that opens here {NEVER_CLOSED}") }
 }
 
 impl<'a> Iterator for MarkdownLines<'a> {

@@ -4,7 +4,7 @@ use super::lines::{
     Checkbox, LineKind, MarkdownLine, MarkdownLines, begins_with_count, leading_number, short, visible,
 };
 use super::order;
-use super::{OpenTask, SourceError, SourceInput, SourceTask, TaskFile, TaskFormat};
+use super::{SourceError, SourceInput, SourceTask, TaskFile, TaskFormat};
 
 const EXPECTED: &str = "lines such as `- [ ] 1.1 text`";
 
@@ -13,13 +13,10 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut lines = MarkdownLines::new(source);
     let mut nesting = CheckboxNesting::default();
     let mut section = None;
-    let mut open: Option<OpenTask> = None;
     for line in lines.by_ref() {
         let boxed = boxed(&line);
-        if (boxed.is_some() || line.heading().is_some())
-            && let Some(task) = open.take()
-        {
-            task.close(source, &mut file, line.offset)?;
+        if boxed.is_some() || line.heading().is_some() {
+            file.close(source, line.offset);
         }
         match line.heading() {
             Some((1, text)) => drop(file.title.get_or_insert_with(|| text.to_owned())),
@@ -30,18 +27,14 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
             let mut task = task(source, &line, &boxed, file.tasks.len() + 1);
             task.section = section.clone();
             nesting.enter(boxed.indent, file.tasks.len());
-            open = Some(OpenTask::new(task, &line));
+            file.open(source, task, &line)?;
         }
         if line.heading().is_some() {
             nesting.leave_all();
         }
     }
-    if let Some(task) = open {
-        task.close(source, &mut file, source.text.len())?;
-    }
     nesting.leave_all();
-    file.warnings.extend(lines.unclosed());
-    order::refuse_empty(source, &file, EXPECTED)?;
+    file.finish(source, &lines, EXPECTED)?;
     order::make_ids_unique(&mut file);
     for (child, parent) in nesting.parents {
         file.tasks[child].parent = Some(file.tasks[parent].id.clone());

@@ -3,7 +3,7 @@
 mod graph;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
 use super::lines::NEVER_CLOSED;
 use super::{SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat};
@@ -19,7 +19,7 @@ const MAX_WARNINGS: usize = 100;
 impl TaskFile {
     pub(super) fn warn(&mut self, line: u32, message: impl Into<String>) {
         if self.warnings.len() < MAX_WARNINGS {
-            self.warnings.push(super::Warning::new(line, message));
+            self.warnings.push(super::Warning { line, message: message.into() });
         }
     }
 
@@ -101,20 +101,22 @@ pub fn in_order(source: &SourceInput<'_>, file: &mut TaskFile, phases: &[usize])
     let work: Vec<bool> =
         (0..file.tasks.len()).map(|index| graph.is_work(index) && is_open(file.format, &file.tasks[index])).collect();
     let mut queue = TaskQueue { waiting: graph.waiting(), ready: BinaryHeap::new(), graph: &graph, work: &work };
-    queue.start();
+    queue.release((0..queue.waiting.len()).filter(|node| queue.waiting[*node] == 0).collect());
     let runs = parallel_runs(file, &graph, phases);
-    let mut left = left_per_phase(&work, phases);
+    // The tasks that are left, with their phases.
+    let left = (0..phases.len()).filter(|index| work[*index]).map(|index| (phases[index], index));
+    let mut left: BTreeSet<(usize, usize)> = left.collect();
     let mut groups = Vec::new();
     while let Some(first) = queue.pop() {
-        if let Some(stuck) = unfinished_before(&left, phases[first]) {
-            return Err(waits_for_a_later_phase(source, file, phases, stuck));
+        if let Some((stuck, _)) = left.first().filter(|(phase, _)| *phase < phases[first]) {
+            return Err(waits_for_a_later_phase(source, file, phases, *stuck));
         }
         let mut group = vec![first];
         while let Some(next) = queue.pop_if(|next| file.tasks[first].parallel && runs[next] == runs[first]) {
             group.push(next);
         }
         for index in &group {
-            finish_one(&mut left, phases[*index]);
+            left.remove(&(phases[*index], *index));
             queue.finish(*index);
         }
         groups.push(group.into_iter().map(|index| file.tasks[index].id.clone()).collect());
@@ -133,11 +135,6 @@ struct TaskQueue<'a> {
 }
 
 impl TaskQueue<'_> {
-    fn start(&mut self) {
-        let free: Vec<usize> = (0..self.waiting.len()).filter(|node| self.waiting[*node] == 0).collect();
-        self.release(free);
-    }
-
     fn pop(&mut self) -> Option<usize> {
         self.ready.pop().map(|Reverse(index)| index)
     }
@@ -148,14 +145,20 @@ impl TaskQueue<'_> {
     }
 
     fn finish(&mut self, node: usize) {
-        let mut free = Vec::new();
+        let freed = self.freed_by(node);
+        self.release(freed);
+    }
+
+    /// The nodes that waited only for this one.
+    fn freed_by(&mut self, node: usize) -> Vec<usize> {
+        let mut freed = Vec::new();
         for after in self.graph.after(node) {
             self.waiting[*after] -= 1;
             if self.waiting[*after] == 0 {
-                free.push(*after);
+                freed.push(*after);
             }
         }
-        self.release(free);
+        freed
     }
 
     /// Queues ready tasks. Nodes that are not work are finished as soon as they are ready.
@@ -163,13 +166,8 @@ impl TaskQueue<'_> {
         while let Some(node) = free.pop() {
             if self.work.get(node).copied().unwrap_or(false) {
                 self.ready.push(Reverse(node));
-                continue;
-            }
-            for after in self.graph.after(node) {
-                self.waiting[*after] -= 1;
-                if self.waiting[*after] == 0 {
-                    free.push(*after);
-                }
+            } else {
+                free.extend(self.freed_by(node));
             }
         }
     }
@@ -193,31 +191,8 @@ fn parallel_runs(file: &TaskFile, graph: &TaskGraph, phases: &[usize]) -> Vec<us
     runs
 }
 
-fn left_per_phase(work: &[bool], phases: &[usize]) -> BTreeMap<usize, usize> {
-    let mut left = BTreeMap::new();
-    for (_, phase) in work.iter().zip(phases).filter(|(work, _)| **work) {
-        *left.entry(*phase).or_insert(0) += 1;
-    }
-    left
-}
-
-fn finish_one(left: &mut BTreeMap<usize, usize>, phase: usize) {
-    if let Some(count) = left.get_mut(&phase) {
-        *count -= 1;
-        if *count == 0 {
-            left.remove(&phase);
-        }
-    }
-}
-
-/// The first phase before `phase` with remaining tasks.
-fn unfinished_before(left: &BTreeMap<usize, usize>, phase: usize) -> Option<usize> {
-    left.range(..phase).next().map(|(phase, _)| *phase)
-}
-
 fn waits_for_a_later_phase(source: &SourceInput<'_>, file: &TaskFile, phases: &[usize], stuck: usize) -> SourceError {
-    let places: HashMap<&str, usize> =
-        file.tasks.iter().enumerate().map(|(index, task)| (task.id.as_str(), index)).collect();
+    let places = graph::places(file);
     let later = |id: &&String| places.get(id.as_str()).is_some_and(|index| phases[*index] > stuck);
     let in_phase = file.tasks.iter().zip(phases).filter(|(_, phase)| **phase == stuck).map(|(task, _)| task);
     for task in in_phase {

@@ -3,8 +3,7 @@
 use super::lines::{Checkbox, LineKind, MarkdownLine, MarkdownLines, list_item, visible};
 use super::order;
 use super::{
-    FileAction, FileRef, LineRange, OpenTask, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat,
-    TaskStep,
+    FileAction, FileRef, LineRange, SourceError, SourceInput, SourceState, SourceTask, TaskFile, TaskFormat, TaskStep,
 };
 
 const EXPECTED: &str = "a heading such as `### Task 1: Title`";
@@ -12,25 +11,23 @@ const EXPECTED: &str = "a heading such as `### Task 1: Title`";
 pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::PlanMarkdown);
     let mut lines = MarkdownLines::new(source);
-    let mut open: Option<OpenPlanTask> = None;
+    let mut open = OpenPlanTask::default();
     for line in lines.by_ref() {
         if let Some(heading) = TaskHeading::read(&line) {
-            if let Some(open) = open.take() {
-                open.close(source, &mut file, line.offset)?;
-            }
-            open = Some(OpenPlanTask::new(source, &line, &heading));
-        } else if let Some(open) = &mut open {
-            open.take_line(source, &line);
+            open.close(source, &mut file, line.offset);
+            open = OpenPlanTask::new(&heading);
+            let mut task = SourceTask::new(heading.id, heading.title, line.number);
+            task.mark = heading.boxed.and_then(|boxed| boxed.mark(source, &line));
+            file.open(source, task, &line)?;
+        } else if let Some(task) = file.open_task() {
+            open.take_line(source, task, &line);
         } else {
             header_line(&mut file, &line);
         }
         warn_of_near_miss(&mut file, &line);
     }
-    if let Some(open) = open {
-        open.close(source, &mut file, source.text.len())?;
-    }
-    file.warnings.extend(lines.unclosed());
-    order::refuse_empty(source, &file, EXPECTED)?;
+    open.close(source, &mut file, source.text.len());
+    file.finish(source, &lines, EXPECTED)?;
     order::make_ids_unique(&mut file);
     order::file_order(&mut file);
     Ok(file)
@@ -139,66 +136,64 @@ fn label<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The current list within a task.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum PlanList {
+    #[default]
     None,
     Files,
     Acceptance,
 }
 
+/// What is known of the open task besides the task itself.
+#[derive(Default)]
 struct OpenPlanTask {
-    open: OpenTask,
     ticked: Option<bool>,
     list: PlanList,
 }
 
 impl OpenPlanTask {
-    fn new(source: &SourceInput<'_>, line: &MarkdownLine<'_>, heading: &TaskHeading<'_>) -> Self {
-        let mut task = SourceTask::new(heading.id, heading.title.as_str(), line.number);
-        task.mark = heading.boxed.and_then(|boxed| boxed.mark(source, line));
-        let ticked = heading.boxed.map(|boxed| boxed.is_ticked());
-        Self { open: OpenTask::new(task, line), ticked, list: PlanList::None }
+    fn new(heading: &TaskHeading<'_>) -> Self {
+        Self { ticked: heading.boxed.map(|boxed| boxed.is_ticked()), list: PlanList::None }
     }
 
-    fn take_line(&mut self, source: &SourceInput<'_>, line: &MarkdownLine<'_>) {
+    fn take_line(&mut self, source: &SourceInput<'_>, task: &mut SourceTask, line: &MarkdownLine<'_>) {
         if !line.is_prose() || line.text.trim().is_empty() {
             return;
         }
         if let Some(step) = step(source, line) {
             self.list = PlanList::None;
-            self.open.task.steps.push(step);
+            task.steps.push(step);
         } else if let Some(rest) = label(line.text, "Files") {
             self.list = PlanList::Files;
-            self.take_files(rest);
+            task.files.extend(files(rest));
         } else if let Some(rest) = label(line.text, "Acceptance Criteria").or_else(|| label(line.text, "Acceptance")) {
             self.list = PlanList::Acceptance;
-            self.open.task.acceptance.extend((!rest.is_empty()).then(|| rest.to_owned()));
+            task.acceptance.extend((!rest.is_empty()).then(|| rest.to_owned()));
         } else if let Some(item) = list_item(line.text) {
-            self.take_item(Checkbox::parse_task(line.text).map_or(item, |boxed| boxed.rest.trim()));
+            let item = Checkbox::parse_task(line.text).map_or(item, |boxed| boxed.rest.trim());
+            match self.list {
+                PlanList::None => {}
+                PlanList::Files => task.files.extend(files(item)),
+                PlanList::Acceptance => task.acceptance.push(visible(item).trim().to_owned()),
+            }
         } else if !line.text.starts_with([' ', '\t']) {
             self.list = PlanList::None;
         }
     }
 
-    fn close(mut self, source: &SourceInput<'_>, file: &mut TaskFile, end: usize) -> Result<(), SourceError> {
-        self.open.task.state = state(&self.open.task.steps, self.ticked);
-        self.open.close(source, file, end)
-    }
-
-    fn take_item(&mut self, item: &str) {
-        match self.list {
-            PlanList::None => {}
-            PlanList::Files => self.take_files(item),
-            PlanList::Acceptance => self.open.task.acceptance.push(visible(item).trim().to_owned()),
+    fn close(&self, source: &SourceInput<'_>, file: &mut TaskFile, end: usize) {
+        if let Some(task) = file.open_task() {
+            task.state = state(&task.steps, self.ticked);
         }
+        file.close(source, end);
     }
+}
 
-    fn take_files(&mut self, item: &str) {
-        let item = item.trim_start_matches('*');
-        let Some((word, paths)) = item.split_once(':') else { return };
-        let Some(action) = action(word.trim().trim_end_matches('*')) else { return };
-        self.open.task.files.extend(self::paths(paths).map(|path| file_ref(action, path)));
-    }
+/// The files of an item such as ``Create: `a.rs` ``.
+fn files(item: &str) -> Vec<FileRef> {
+    let (word, paths) = item.trim_start_matches('*').split_once(':').unwrap_or_default();
+    let action = action(word.trim().trim_end_matches('*'));
+    action.into_iter().flat_map(|action| self::paths(paths).map(move |path| file_ref(action, path))).collect()
 }
 
 fn action(word: &str) -> Option<FileAction> {

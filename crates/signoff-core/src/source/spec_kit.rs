@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::lines::{Checkbox, MarkdownLine, MarkdownLines, short, visible};
-use super::{OpenTask, SourceError, SourceInput, SourceTask, TaskFile, TaskFormat, order};
+use super::{SourceError, SourceInput, SourceTask, TaskFile, TaskFormat, order};
 
 const EXPECTED: &str = "lines such as `- [ ] T001 [P] text`";
 
@@ -12,12 +12,12 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
     let mut file = TaskFile::new(TaskFormat::SpecKit);
     let mut lines = MarkdownLines::new(source);
     let mut phases = SpecKitPhases::default();
-    let mut open: Option<OpenTask> = None;
     for line in lines.by_ref() {
         let item = item(&line);
-        let ends = item.is_some() || line.heading().is_some() || ends_item(&line);
-        if ends && let Some(task) = open.take() {
-            task.close(source, &mut file, line.offset)?;
+        // A non-blank line at the margin ends the item before it.
+        let is_at_margin = !line.text.is_empty() && !line.text.starts_with([' ', '\t']);
+        if item.is_some() || line.heading().is_some() || is_at_margin {
+            file.close(source, line.offset);
         }
         if let Some((level, text)) = line.heading() {
             take_heading(&mut file, &mut phases, level, text);
@@ -27,7 +27,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
                 let mut task = item.task(source, &mut file, &line);
                 task.section = phases.title.clone();
                 phases.by_task.push(phases.current);
-                open = Some(OpenTask::new(task, &line));
+                file.open(source, task, &line)?;
             }
             Some(SpecKitItem::Other) => {
                 file.warn(line.number, "this box is not read as a task: it has no id such as T001");
@@ -35,11 +35,7 @@ pub fn read(source: &SourceInput<'_>) -> Result<TaskFile, SourceError> {
             None => {}
         }
     }
-    if let Some(task) = open {
-        task.close(source, &mut file, source.text.len())?;
-    }
-    file.warnings.extend(lines.unclosed());
-    order::refuse_empty(source, &file, EXPECTED)?;
+    file.finish(source, &lines, EXPECTED)?;
     order::refuse_duplicate_ids(source, &file)?;
     resolve_dependencies(source, &mut file)?;
     order::in_order(source, &mut file, &phases.by_task)?;
@@ -75,11 +71,6 @@ struct SpecKitTask<'a> {
 fn item<'a>(line: &MarkdownLine<'a>) -> Option<SpecKitItem<'a>> {
     let boxed = Checkbox::parse_task(line.text).filter(|_| line.is_prose())?;
     Some(SpecKitTask::parse(boxed).map_or(SpecKitItem::Other, SpecKitItem::Task))
-}
-
-/// A non-blank line at the margin ends the item before it.
-fn ends_item(line: &MarkdownLine<'_>) -> bool {
-    !line.text.is_empty() && !line.text.starts_with([' ', '\t'])
 }
 
 impl<'a> SpecKitTask<'a> {
@@ -158,8 +149,8 @@ fn is_titled_word(text: &str) -> bool {
     !word.is_empty() && title.is_some_and(|title| !title.trim().is_empty())
 }
 
-/// Ids by number, so that `T12` matches `T012`.
-type Places = BTreeMap<(u64, String), String>;
+/// The sort key of each id and the id, in order. By the key `T12` matches `T012`.
+type Places = [((u64, String), String)];
 
 /// Maximum dependencies per task. It bounds the expansion of ranges.
 const MAX_DEPENDENCIES: usize = 256;
@@ -177,8 +168,8 @@ fn id_length(text: &str) -> usize {
 
 /// Fills in the dependencies of each task.
 fn resolve_dependencies(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<(), SourceError> {
-    let places: Places = file.tasks.iter().map(|task| (id_key(&task.id), task.id.clone())).collect();
-    let places: Vec<((u64, String), String)> = places.into_iter().collect();
+    let places: BTreeMap<_, _> = file.tasks.iter().map(|task| (id_key(&task.id), task.id.clone())).collect();
+    let places: Vec<_> = places.into_iter().collect();
     for task in &mut file.tasks {
         let mut found = DependencySet::default();
         for range in ranges(&task.title) {
@@ -200,7 +191,7 @@ struct DependencySet {
 
 impl DependencySet {
     /// Adds a range of ids, or returns what is wrong with it.
-    fn add(&mut self, places: &[((u64, String), String)], range: IdRange<'_>) -> Result<(), String> {
+    fn add(&mut self, places: &Places, range: IdRange<'_>) -> Result<(), String> {
         let IdRange { first, last } = range;
         let known = |id| {
             let place = places.binary_search_by(|(other, _)| other.cmp(&id_key(id))).ok();
@@ -230,7 +221,7 @@ impl DependencySet {
         }
     }
 
-    fn insert_range(&mut self, places: &[((u64, String), String)], mut from: usize, to: usize) {
+    fn insert_range(&mut self, places: &Places, mut from: usize, to: usize) {
         while from < to && self.ids.len() <= MAX_DEPENDENCIES {
             from = match self.after.get(&from) {
                 Some(next) => *next,

@@ -83,21 +83,15 @@ fn task_list<'a>(
 #[derive(Deserialize)]
 struct RawTask<'a> {
     id: Id,
-    #[serde(default)]
     title: Option<String>,
-    #[serde(default)]
     description: Option<String>,
-    #[serde(default)]
     details: Option<String>,
-    #[serde(default, rename = "testStrategy")]
+    #[serde(rename = "testStrategy")]
     test_strategy: Option<String>,
-    #[serde(default)]
     status: Option<String>,
-    #[serde(default)]
     priority: Option<String>,
-    #[serde(default)]
     dependencies: Option<Vec<Id>>,
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     subtasks: Option<Vec<&'a RawValue>>,
     #[serde(skip)]
     line: u32,

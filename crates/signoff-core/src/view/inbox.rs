@@ -1,21 +1,15 @@
 //! Decides what needs a person, and what the person can do about it. Every user interface renders this.
 
-mod action;
-mod decisions;
-mod need;
 mod next_step;
-mod runs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use action::Action;
-pub use decisions::{can_be_cancelled, can_be_edited, can_be_retried};
-pub use need::{LoopNeeds, TaskResult, Urgency, ended_by_person};
-pub use next_step::{NextStep, Unblock};
-pub use runs::RunBlock;
+pub use next_step::{Action, NextStep, Unblock};
 
-use super::{RunRow, TaskRow, TaskStatus};
-use crate::machine::Reason;
+use super::{RunRow, RunStatus, TaskRow, TaskState, TaskStatus};
+use crate::ids::QuestionId;
+use crate::machine::{Loop, OutcomeKind, Reason, Stage};
+use crate::task::TaskType;
 
 /// All tasks, the unfinished runs, and which runs have a running process.
 #[derive(Debug, Clone, Copy)]
@@ -139,4 +133,184 @@ pub fn can_begin(task: &TaskRow, tasks: &[TaskRow]) -> bool {
     };
     let in_turn = !task.is_plan_task() || !tasks.iter().any(held_up);
     in_turn && task.depends_on.iter().all(is_satisfied)
+}
+
+/// Whether the task stopped and can resume.
+pub fn can_be_retried(task: &TaskRow) -> bool {
+    let stopped = matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck)
+        || task.outcome.is_some_and(OutcomeKind::needs_decision);
+    let is_over =
+        task.kind == TaskType::Review && matches!(task.reason, Some(Reason::GateFailed | Reason::NothingToReview));
+    task.run_id.is_some() && stopped && !is_over && task.reason != Some(Reason::EditedByPerson)
+}
+
+/// Whether the task can still be cancelled.
+pub fn can_be_cancelled(task: &TaskRow) -> bool {
+    let is_settled = || !task.outcome.is_some_and(OutcomeKind::needs_decision);
+    !(task.status == TaskStatus::Cancelled || task.status == TaskStatus::Completed && is_settled())
+}
+
+/// Whether a person can set the verdict, if no attempt writes to the worktree: a run has started the task.
+pub fn can_be_edited(task: &TaskRow) -> bool {
+    task.run_id.is_some() && !matches!(task.status, TaskStatus::Pending | TaskStatus::Cancelled)
+}
+
+/// Why a task needs a person, most urgent first. Tasks with an open question are listed by their question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    Failed,
+    Stuck,
+    /// A limit was reached.
+    Exhausted,
+    Discussion,
+    /// It ended without approval, or with nothing to approve.
+    NotApproved,
+    Blocked,
+    Paused,
+}
+
+impl Urgency {
+    /// None if the task needs no person, or is listed by its question.
+    pub fn for_task(task: &TaskRow) -> Option<Self> {
+        match task.status {
+            TaskStatus::Failed => Some(Self::Failed),
+            TaskStatus::Stuck => Some(Self::Stuck),
+            TaskStatus::Completed => task.outcome.and_then(Self::for_completed),
+            TaskStatus::Blocked => Some(Self::Blocked),
+            TaskStatus::Paused => Some(Self::Paused),
+            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Cancelled => None,
+        }
+    }
+
+    fn for_completed(outcome: OutcomeKind) -> Option<Self> {
+        match outcome {
+            OutcomeKind::Exhausted => Some(Self::Exhausted),
+            OutcomeKind::Discussion => Some(Self::Discussion),
+            OutcomeKind::CompletedWithIssues | OutcomeKind::NothingToReview => Some(Self::NotApproved),
+            OutcomeKind::Approved
+            | OutcomeKind::Accepted
+            | OutcomeKind::Failed
+            | OutcomeKind::Stuck
+            | OutcomeKind::Cancelled
+            | OutcomeKind::Rejected => None,
+        }
+    }
+}
+
+/// How a task counts for the exit code. `Ord` goes from good to bad.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TaskResult {
+    /// Approved, or done where review was turned off.
+    Done,
+    /// A person is needed, or the work is unfinished.
+    Attention,
+    /// It failed, is stuck, or waits for a task that did not pass.
+    Failed,
+}
+
+impl TaskResult {
+    pub fn for_task(task: &TaskRow) -> Self {
+        // Failed work never counts as done, whatever the status is.
+        let failed = task.outcome.is_some_and(OutcomeKind::is_failure) || task.status == TaskStatus::Stuck;
+        match task.state() {
+            TaskState::Failed | TaskState::Blocked => Self::Failed,
+            _ if failed => Self::Failed,
+            TaskState::Queued
+            | TaskState::Working
+            | TaskState::Reviewing
+            | TaskState::Fixing
+            | TaskState::Landing
+            | TaskState::Paused
+            | TaskState::NeedsYou
+            | TaskState::Rejected => Self::Attention,
+            TaskState::Approved | TaskState::Landed | TaskState::Unreviewed | TaskState::Cancelled => Self::Done,
+        }
+    }
+}
+
+/// What a loop needs from a person, for notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LoopNeeds {
+    pub question: Option<QuestionId>,
+    /// It failed or is stuck, and no person ended it.
+    pub stuck: bool,
+    pub over_budget: bool,
+}
+
+impl LoopNeeds {
+    pub fn for_loop(this: Option<&Loop>) -> Self {
+        let Some(this) = this else { return Self::default() };
+        let stuck = matches!(&this.stage, Stage::Done(ending) if ending.outcome.is_failure()) && !ended_by_person(this);
+        Self { question: this.open_question(), stuck, over_budget: this.pause_cause() == Some(Reason::Budget) }
+    }
+}
+
+/// Whether a person ended the loop, who thus needs no notification.
+pub fn ended_by_person(this: &Loop) -> bool {
+    matches!(&this.stage, Stage::Done(ending) if ending.reason.is_some_and(Reason::is_of_person))
+}
+
+/// The preset of slot runs.
+const SLOTS: &str = "slots";
+
+impl RunRow {
+    /// Whether the run has groups, so that it needs an entry beside those of its tasks.
+    pub fn has_groups(&self) -> bool {
+        self.groups.is_some()
+    }
+
+    /// Whether the run fills slots. It needs an entry only for the command that resumes it.
+    fn fills_slots(&self) -> bool {
+        self.preset == SLOTS
+    }
+
+    /// Whether the run needs a person.
+    pub fn needs_attention(&self) -> bool {
+        self.has_groups() && (self.status == RunStatus::Blocked || self.failed_as_a_whole())
+    }
+}
+
+impl<'a> ProjectSnapshot<'a> {
+    /// Whether task lists have an entry for this run.
+    pub fn lists_run(&self, run: &RunRow) -> bool {
+        run.has_groups() || (run.fills_slots() && self.is_run_interrupted(run))
+    }
+
+    /// Whether the run has started but no process is working on it.
+    pub fn is_run_interrupted(&self, run: &RunRow) -> bool {
+        (run.has_groups() || run.fills_slots()) && run.status == RunStatus::Running && !self.driven.contains(&run.id)
+    }
+
+    /// The tasks that a person must resolve before the run can continue.
+    pub fn blockers(&self, run: &RunRow) -> Vec<&'a TaskRow> {
+        self.tasks.iter().filter(|task| blocks(task, run)).collect()
+    }
+
+    /// What a person has to resolve in a run.
+    pub fn run_block(&self, run: &RunRow) -> Option<RunBlock<'a>> {
+        let tasks = self.blockers(run);
+        match run.failed_as_a_whole() {
+            true if !tasks.is_empty() => Some(RunBlock::NotApproved { tasks }),
+            // A run that failed in planning is planned again.
+            true => Some(RunBlock::Failed { in_planning: run.groups == Some(0) }),
+            false if run.status == RunStatus::Blocked => Some(RunBlock::Blocked { tasks }),
+            false => None,
+        }
+    }
+}
+
+/// What stops a run until a person resolves it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunBlock<'a> {
+    /// It failed because of these tasks.
+    NotApproved { tasks: Vec<&'a TaskRow> },
+    /// It failed in planning or in its final review.
+    Failed { in_planning: bool },
+    /// A group waits for these tasks.
+    Blocked { tasks: Vec<&'a TaskRow> },
+}
+
+fn blocks(task: &TaskRow, run: &RunRow) -> bool {
+    let stopped = task.outcome.is_some_and(|outcome| outcome.needs_decision() || outcome.is_failure());
+    task.run_id == Some(run.id) && (stopped || matches!(task.status, TaskStatus::Failed | TaskStatus::Stuck))
 }

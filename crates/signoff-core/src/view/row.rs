@@ -1,15 +1,15 @@
-//! A loop as a row for display.
+//! A loop as a row for display, with its progress through numbered phases and its open question.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Badge, LoopState, PhaseProgress, QuestionView, RunState, TaskState, TaskStatus};
+use super::{Badge, LoopState, RunState, TaskState, TaskStatus};
 use crate::agent_output::AgentErrorKind;
 use crate::group::{Run, RunStage};
-use crate::ids::{AttemptId, Commit, LoopId, TaskId};
+use crate::ids::{AttemptId, Commit, LoopId, QuestionId, ReviewerName, TaskId};
 use crate::machine::{
-    self, AttemptSlot, FinalVerdict, Loop, Outcome, OutcomeKind, PendingRateLimit, Policy, RateLimitRefusal, Reason,
-    Stage,
+    self, Choice, FinalVerdict, Loop, Outcome, OutcomeKind, PendingRateLimit, Policy, QuestionTopic, RateLimitRefusal,
+    Reason, Stage,
 };
 use crate::review::Usage;
 use crate::wire::Launch;
@@ -142,7 +142,7 @@ impl LoopState {
 
     /// The number of the latest running attempt among those of its role.
     fn attempt(&self) -> u32 {
-        let running = self.machine.slots().into_iter().filter_map(AttemptSlot::attempt);
+        let running = self.machine.running_attempts().into_iter();
         let Some((latest, launch)) =
             running.filter_map(|attempt| Some((attempt, self.launch(attempt)?))).max_by_key(|one| one.0)
         else {
@@ -235,4 +235,85 @@ fn max_cycles(this: &Loop, policy: &Policy) -> Option<u32> {
     let next = || ahead.iter().find(is_gate).and_then(Phase::policy);
     let last = || behind.iter().rfind(is_gate).and_then(Phase::policy);
     here.or_else(next).or_else(last).and_then(|judge| judge.gate.bound.reviews())
+}
+
+/// The current phase and iteration, with their totals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct PhaseProgress {
+    pub phase: u32,
+    pub phases: u32,
+    /// The number of the iteration, from 1.
+    pub pass: u32,
+    pub max_passes: u32,
+}
+
+impl PhaseProgress {
+    /// None if the phases are not numbered. After the last phase it stays at the last.
+    pub fn for_loop(this: &Loop, policy: &Policy) -> Option<Self> {
+        let phases = policy.workflow.last_number()?;
+        let (pass, granted) = (this.at.pass, this.tally.granted.passes);
+        Some(Self {
+            phase: policy.workflow.number(this.at.phase).min(phases),
+            phases,
+            pass,
+            max_passes: policy.workflow.limits.max_passes.saturating_add(granted).max(pass),
+        })
+    }
+}
+
+/// A question as displayed to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct QuestionView {
+    pub id: QuestionId,
+    pub task_id: Option<TaskId>,
+    pub text: String,
+    pub choices: Vec<Choice>,
+}
+
+impl QuestionView {
+    /// `id` is the number within the run; loops number their questions separately.
+    pub fn for_loop(this: &Loop, id: QuestionId, task_id: Option<TaskId>) -> Option<Self> {
+        let Stage::Waiting { question, .. } = &this.stage else { return None };
+        let text = question_text(&question.about, this.review_number());
+        Some(Self { id, task_id, text, choices: question.choices.clone() })
+    }
+}
+
+fn question_text(about: &QuestionTopic, cycle: u32) -> String {
+    match about {
+        QuestionTopic::PartialReview { missing } => {
+            format!("{} gave no usable review; the others did. Retry, proceed without, or stop?", names(missing))
+        }
+        QuestionTopic::UnclearReview { missing } => {
+            format!("The answer of {} could not be understood. Retry, proceed without it, or stop?", names(missing))
+        }
+        QuestionTopic::NoReview { missing } => {
+            format!("No review could be had from {}. Retry, skip the review, or stop?", names(missing))
+        }
+        QuestionTopic::Exhausted(reason) => {
+            format!("{}. One more fix and review, proceed with the findings open, or stop?", bound(*reason, cycle))
+        }
+        QuestionTopic::FixerFailed => "The fixer failed. Retry or stop?".to_owned(),
+        QuestionTopic::ImplementerFailed => "The implementer failed. Retry or stop?".to_owned(),
+        QuestionTopic::Discussion { by } => {
+            format!("{} wants to discuss the work. Have it fixed, proceed, or stop?", names(by))
+        }
+    }
+}
+
+fn names(reviewers: &[ReviewerName]) -> String {
+    reviewers.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(" and ")
+}
+
+fn bound(reason: Reason, cycle: u32) -> String {
+    let descriptions = [
+        (Reason::SameFinding, "The same finding keeps coming back"),
+        (Reason::NoopFix, "The last fix changed nothing"),
+        (Reason::FixerFailed, "The fixer kept failing"),
+    ];
+    match descriptions.into_iter().find(|(known, _)| *known == reason) {
+        Some((_, text)) => text.to_owned(),
+        None if cycle == 1 => "1 review did not lead to approval".to_owned(),
+        None => format!("{cycle} reviews did not lead to approval"),
+    }
 }

@@ -10,7 +10,7 @@ use crate::machine::{FinalVerdict, OutcomeKind, Reason};
 use crate::task::TaskType;
 
 /// One task, as stored in the tables and printed by `status --json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct TaskRow {
     pub id: u64,
     /// The run that works on it; none while it is queued.
@@ -81,42 +81,7 @@ pub struct TaskRow {
 impl TaskRow {
     /// A new task that no run has started.
     pub fn new(id: u64, title: &str, status: TaskStatus) -> Self {
-        Self {
-            id,
-            run_id: None,
-            title: title.to_owned(),
-            kind: TaskType::Implement,
-            status,
-            state: TaskState::Queued,
-            outcome: None,
-            final_verdict: None,
-            reason: None,
-            auto_review: true,
-            review_cycle: 0,
-            max_review_cycles: None,
-            branch: None,
-            approved_commit: None,
-            landed_commit: None,
-            run_commit: None,
-            base: None,
-            worktree: None,
-            phase: None,
-            iteration: 0,
-            open_findings: 0,
-            cost_usd: 0.0,
-            cost_is_estimated: false,
-            input_tokens: 0,
-            output_tokens: 0,
-            depends_on: Vec::new(),
-            continues: None,
-            tracker_id: None,
-            parent: None,
-            added_at: String::new(),
-            started_at: None,
-            ended_at: None,
-            wait: None,
-            progress: None,
-        }
+        Self { id, title: title.to_owned(), status, auto_review: true, ..Self::default() }
     }
 
     /// The row with the progress of the task's loop at another point of the log.

@@ -1,15 +1,33 @@
-//! The state of a task in one word, including whether a person is needed. Marks, colours and exit codes follow from
-//! it.
+//! What a task or its loop does, in one word: its state, which includes whether a person is needed and from which marks,
+//! colours and exit codes follow; its status in the JSON interfaces; and its badge on the screen.
 
 use serde::{Deserialize, Serialize};
 
-use super::TaskStatus;
-use crate::machine::{Loop, Outcome, OutcomeKind, Stage};
+use crate::ids::AttemptId;
+use crate::machine::{Loop, Outcome, OutcomeKind, PauseReason, Stage};
 
 /// The state of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TaskState {
+    #[default]
     Queued,
     Working,
     Reviewing,
@@ -34,45 +52,15 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    pub const ALL: [Self; 14] = [
-        Self::Queued,
-        Self::Working,
-        Self::Reviewing,
-        Self::Fixing,
-        Self::Landing,
-        Self::Paused,
-        Self::Blocked,
-        Self::NeedsYou,
-        Self::Approved,
-        Self::Landed,
-        Self::Unreviewed,
-        Self::Rejected,
-        Self::Failed,
-        Self::Cancelled,
-    ];
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
 
     /// The name in the JSON interfaces and in the tables.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queued => "queued",
-            Self::Working => "working",
-            Self::Reviewing => "reviewing",
-            Self::Fixing => "fixing",
-            Self::Landing => "landing",
-            Self::Paused => "paused",
-            Self::Blocked => "blocked",
-            Self::NeedsYou => "needs_you",
-            Self::Approved => "approved",
-            Self::Landed => "landed",
-            Self::Unreviewed => "unreviewed",
-            Self::Rejected => "rejected",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-        }
+        self.into()
     }
 
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word)
+        word.parse().ok()
     }
 
     /// The mark in front of a task. Only approved work gets `✓`.
@@ -153,4 +141,141 @@ fn activity(stage: &Stage) -> TaskState {
 /// A loop that waits to land is approved only if its work is.
 fn awaiting(outcome: &Outcome) -> TaskState {
     if outcome.is_approval() { TaskState::Approved } else { TaskState::Landing }
+}
+
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum TaskStatus {
+    #[default]
+    Pending,
+    InProgress,
+    Waiting,
+    Paused,
+    Completed,
+    Failed,
+    Stuck,
+    /// Signed off, but its group waits for a person.
+    Blocked,
+    Cancelled,
+}
+
+impl TaskStatus {
+    pub const ALL: &'static [Self] = <Self as strum::VariantArray>::VARIANTS;
+
+    /// Whether the work has ended, with or without an approval.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Stuck | Self::Cancelled)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        word.parse().ok()
+    }
+
+    /// Returns the status of a loop. `blocked` is whether its group waits for a person.
+    pub fn for_loop(this: &Loop, blocked: bool) -> Self {
+        match &this.stage {
+            _ if this.is_paused() => Self::Paused,
+            Stage::Queued => Self::Pending,
+            Stage::Waiting { .. } => Self::Waiting,
+            Stage::AwaitingLanding { .. } if blocked => Self::Blocked,
+            Stage::Done(ending) => Self::ended(&ending.outcome),
+            Stage::AwaitingLanding { .. }
+            | Stage::Working { .. }
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::Fixing { .. }
+            | Stage::Combining { .. }
+            | Stage::Landing { .. } => Self::InProgress,
+        }
+    }
+
+    /// The status shown in the prompts of other loops: a loop that only has to land is completed.
+    pub fn for_other_loops(this: &Loop) -> Self {
+        if this.is_signed_off() { Self::Completed } else { Self::for_loop(this, false) }
+    }
+
+    fn ended(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Approved { .. }
+            | Outcome::Accepted { .. }
+            | Outcome::Unreviewed
+            | Outcome::CompletedWithIssues
+            | Outcome::Exhausted
+            | Outcome::Discussion
+            | Outcome::NothingToReview => Self::Completed,
+            Outcome::Failed => Self::Failed,
+            Outcome::Stuck => Self::Stuck,
+            Outcome::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// A word that says what a loop is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
+#[serde(rename_all = "UPPERCASE")]
+#[strum(serialize_all = "UPPERCASE")]
+pub enum Badge {
+    Wait,
+    Spawn,
+    Work,
+    Review,
+    Fix,
+    Check,
+    Land,
+    Ask,
+    Paused,
+    Done,
+    Stuck,
+}
+
+impl Badge {
+    /// Returns the badge of a loop. `has_started` is whether an attempt's start is recorded; before that the attempt
+    /// is being spawned.
+    pub fn for_loop(this: &Loop, has_started: impl Fn(AttemptId) -> bool) -> Self {
+        if this.is_paused() {
+            return Self::Paused;
+        }
+        if this.pause_reasons().contains(&PauseReason::Checkpoint) {
+            return Self::Review;
+        }
+        let running = this.running_attempts();
+        let spawning = !running.is_empty() && !running.into_iter().any(has_started);
+        match &this.stage {
+            Stage::Queued | Stage::AwaitingLanding { .. } => Self::Wait,
+            Stage::Waiting { .. } => Self::Ask,
+            Stage::Done(ending) if ending.outcome.is_failure() => Self::Stuck,
+            Stage::Done(_) => Self::Done,
+            Stage::Checking { .. } => Self::Check,
+            Stage::Combining { .. } => Self::Fix,
+            Stage::Landing { .. } => Self::Land,
+            _ if spawning => Self::Spawn,
+            Stage::Working { .. } | Stage::Researching { .. } => Self::Work,
+            Stage::Reviewing(_) => Self::Review,
+            Stage::Fixing { .. } => Self::Fix,
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }

@@ -169,7 +169,7 @@ pub(super) fn read(path: &str, text: &[u8]) -> Result<Vec<PlannedTask>, String> 
 }
 
 fn in_order(plan: &TaskFile) -> Vec<PlannedTask> {
-    let tasks = plan.groups().iter().flatten().filter_map(|id| plan.task(id));
+    let tasks = plan.groups.iter().flatten().filter_map(|id| plan.task(id));
     tasks
         .map(|task| PlannedTask {
             id: task.id.clone(),

@@ -44,7 +44,7 @@ pub fn page(page: &Home, notice: Option<&PageNotice>) -> String {
 /// The number of tasks in each state.
 fn counts(tasks: &[TaskRow]) -> Markup {
     let number = |state: TaskState| tasks.iter().filter(|task| task.state() == state).count();
-    let counted = TaskState::ALL.into_iter().map(|state| (number(state), state));
+    let counted = TaskState::ALL.iter().map(|state| (number(*state), *state));
     html! {
         p #counts .counts data-live {
             @if tasks.is_empty() { "No tasks yet. " a href="/add" { "Add the first one" } "." }

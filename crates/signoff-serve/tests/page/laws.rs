@@ -239,7 +239,7 @@ fn a_page_with_a_thousand_tasks_stays_small() {
 #[test]
 fn no_task_is_lost_on_the_overview() {
     for driven in [BTreeSet::new(), BTreeSet::from([3])] {
-        let rows = (1..).zip(TaskStatus::ALL).map(|(id, status)| sample::row(id, "Some task", status));
+        let rows = (1..).zip(TaskStatus::ALL).map(|(id, status)| sample::row(id, "Some task", *status));
         let home = Home { tasks: rows.collect(), questions: Vec::new(), driven, ..sample::home() };
         let page = parse(&page::home(&home, None));
         for task in &home.tasks {

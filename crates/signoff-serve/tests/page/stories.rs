@@ -358,8 +358,8 @@ fn offered(task: TaskRow) -> String {
 fn only_applicable_actions_are_offered() {
     let row = |status| TaskRow { outcome: None, ..sample::row(29, "Add user authentication", status) };
     let shown: String = TaskStatus::ALL
-        .into_iter()
-        .map(|status| format!("{}: {}\n", status.as_str(), offered(row(status)).trim().replace('\n', " | ")))
+        .iter()
+        .map(|&status| format!("{}: {}\n", status.as_str(), offered(row(status)).trim().replace('\n', " | ")))
         .collect();
     insta::assert_snapshot!(shown, @"
     pending: Cancel…

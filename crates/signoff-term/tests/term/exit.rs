@@ -21,7 +21,7 @@ fn every_status_and_outcome() {
     for outcome in OUTCOMES {
         table += &format!(" {:<9}", if outcome.is_empty() { "none" } else { &outcome[..outcome.len().min(9)] });
     }
-    for status in TaskStatus::ALL {
+    for &status in TaskStatus::ALL {
         table = table.trim_end().to_owned() + &format!("\n{:<12}", status.as_str());
         for outcome in OUTCOMES {
             let task = ended(row(1, "a task", status), outcome, "", "", 0);
@@ -108,14 +108,14 @@ fn every_situation_has_one_state_one_mark_and_one_exit_code() {
         assert_eq!(passes, may_pass, "{what}");
         assert_eq!(task.state().mark() == '✓', task.state().is_approved(), "{what}");
     }
-    for state in TaskState::ALL {
+    for &state in TaskState::ALL {
         assert_eq!(TaskState::parse(state.as_str()), Some(state));
     }
 }
 
 #[test]
 fn no_reason_makes_failed_work_pass_or_good_work_fail() {
-    for status in TaskStatus::ALL {
+    for &status in TaskStatus::ALL {
         for outcome in OUTCOMES {
             let plain = ended(row(1, "a task", status), outcome, "", "", 0);
             for reason in Reason::ALL {
@@ -133,7 +133,7 @@ fn no_reason_makes_failed_work_pass_or_good_work_fail() {
 
 #[test]
 fn failed_work_never_exits_with_0() {
-    for status in TaskStatus::ALL {
+    for &status in TaskStatus::ALL {
         for outcome in OUTCOMES {
             let tasks = [ended(row(1, "a task", status), outcome, "", "", 0), row(2, "b", TaskStatus::Completed)];
             let failed =

@@ -130,7 +130,7 @@ pub fn is_required(task: &SourceTask) -> bool {
     !task.optional && task.state != SourceState::Cancelled
 }
 
-fn places(file: &TaskFile) -> HashMap<&str, usize> {
+pub fn places(file: &TaskFile) -> HashMap<&str, usize> {
     file.tasks.iter().enumerate().map(|(index, task)| (task.id.as_str(), index)).collect()
 }
 

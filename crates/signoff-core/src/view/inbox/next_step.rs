@@ -1,83 +1,124 @@
-//! What to do next about a task, with the commands to type.
+//! What a person can do next about a task or a run, as commands to type.
 
 use std::fmt;
 
-use super::action::alternatives;
-use super::{Action, ProjectSnapshot, is_rate_limited};
+use super::{ProjectSnapshot, is_rate_limited};
 use crate::machine::{FinalVerdict, OutcomeKind, Reason};
 use crate::task::TaskType;
 use crate::view::{TaskRow, TaskStatus};
 
+/// One command of the program about a task or a run. `Display` is its command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    Show(u64),
+    Diff(u64),
+    FollowLog(u64),
+    Work(u64),
+    Retry(u64),
+    Improve(u64),
+    Review(u64),
+    /// Approves the task in the person's name.
+    Accept(u64),
+    /// The same, with the reason that some tasks require.
+    AcceptWithReason(u64),
+    Cancel(u64),
+    Merge(u64),
+    /// Merges a branch that was not reviewed.
+    GitMerge {
+        branch: Option<String>,
+    },
+    /// Resumes a run; the last one if it has no number.
+    ResumeRun(Option<u64>),
+    /// Repeats the final review of a run.
+    RetryRun(u64),
+    /// Approves a run in the person's name.
+    AcceptRun(u64),
+    Status,
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Show(task) => write!(f, "signoff show {task}"),
+            Self::Diff(task) => write!(f, "signoff diff {task}"),
+            Self::FollowLog(task) => write!(f, "signoff logs {task} -f"),
+            Self::Work(task) => write!(f, "signoff work {task}"),
+            Self::Retry(task) => write!(f, "signoff retry {task}"),
+            Self::Improve(task) => write!(f, "signoff improve {task} --review"),
+            Self::Review(task) => write!(f, "signoff review {task}"),
+            Self::Accept(task) => write!(f, "signoff edit {task} --verdict APPROVED"),
+            Self::AcceptWithReason(task) => write!(f, "signoff edit {task} --verdict APPROVED --reason TEXT"),
+            Self::Cancel(task) => write!(f, "signoff cancel {task}"),
+            Self::Merge(task) => write!(f, "signoff merge {task}"),
+            Self::GitMerge { branch } => write!(f, "git merge {}", branch.as_deref().unwrap_or("its branch")),
+            Self::ResumeRun(Some(run)) => write!(f, "signoff run --resume {run}"),
+            Self::ResumeRun(None) => f.write_str("signoff run --resume"),
+            Self::RetryRun(run) => write!(f, "signoff retry run-{run}"),
+            Self::AcceptRun(run) => write!(f, "signoff edit run-{run} --verdict APPROVED --reason TEXT"),
+            Self::Status => f.write_str("signoff status"),
+        }
+    }
+}
+
+/// `A`, `A or B`, `A, B, or C`.
+fn alternatives(actions: &[Action]) -> String {
+    match actions {
+        [] => String::new(),
+        [one] => one.to_string(),
+        [one, other] => format!("{one} or {other}"),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(Action::to_string).collect();
+            format!("{}, or {last}", first.join(", "))
+        }
+    }
+}
+
 /// What to do next about a task. `Display` is the text for a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextStep {
+    /// One command.
     Do(Action),
     /// Look at it first, then do one of these.
-    LookThen {
-        look: Action,
-        then: Vec<Action>,
-    },
+    LookThen { look: Action, then: Vec<Action> },
+    /// One of these commands.
     Choose(Vec<Action>),
     /// A process will resume it when the rate limit ends.
-    GoesOnByItself {
-        task: u64,
-    },
+    GoesOnByItself { task: u64 },
     /// It can be resumed when the rate limit ends.
-    AfterRateLimit {
-        task: u64,
-    },
-    RaiseBudget {
-        task: u64,
-    },
+    AfterRateLimit { task: u64 },
+    /// Its budget cap is reached.
+    RaiseBudget { task: u64 },
     /// Other tasks of its group block it.
-    WaitsForGroup {
-        run: u64,
-    },
+    WaitsForGroup { run: u64 },
     /// Tasks before it block it.
     Unblock(Vec<Unblock>),
     /// A review without a change to review.
-    AddWork {
-        task: u64,
-    },
+    AddWork { task: u64 },
     /// It is approved and changes nothing.
     NothingChanged,
-    Landed {
-        task: u64,
-    },
+    /// It is in the default branch.
+    Landed { task: u64 },
     /// Another task of its run was refused.
-    TaskRefused {
-        task: u64,
-        run: u64,
-    },
-    FinalReviewFailed {
-        run: u64,
-    },
-    LandsWithRun {
-        task: u64,
-        run: u64,
-    },
+    TaskRefused { task: u64, run: u64 },
+    /// The final review of its run failed.
+    FinalReviewFailed { run: u64 },
+    /// It is approved and lands with its run.
+    LandsWithRun { task: u64, run: u64 },
+    /// It was cancelled.
     AddAgain,
 }
 
 /// A task that blocks another one, and what resolves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unblock {
-    Cancelled {
-        task: u64,
-        by: u64,
-    },
-    Blocked {
-        by: u64,
-    },
-    NothingToReview {
-        by: u64,
-    },
+    /// It was cancelled.
+    Cancelled { task: u64, by: u64 },
+    /// Another task blocks it too.
+    Blocked { by: u64 },
+    /// Its work changes nothing.
+    NothingToReview { by: u64 },
     /// It ended like this; a refused task cannot be retried.
-    NotApproved {
-        by: u64,
-        how: &'static str,
-        is_refused: bool,
-    },
+    NotApproved { by: u64, how: &'static str, is_refused: bool },
 }
 
 impl NextStep {
@@ -243,23 +284,17 @@ fn unblock(other: &TaskRow, task: &TaskRow) -> Option<Unblock> {
     match other.status {
         TaskStatus::Cancelled if !task.is_plan_task() => Some(Unblock::Cancelled { task: task.id, by }),
         TaskStatus::Blocked if !task.is_plan_task() => Some(Unblock::Blocked { by }),
-        TaskStatus::Completed => match other.outcome? {
-            OutcomeKind::NothingToReview => Some(Unblock::NothingToReview { by }),
-            OutcomeKind::Exhausted | OutcomeKind::Discussion => Some(not_approved()),
-            OutcomeKind::Approved
-            | OutcomeKind::Accepted
-            | OutcomeKind::CompletedWithIssues
-            | OutcomeKind::Failed
-            | OutcomeKind::Stuck
-            | OutcomeKind::Cancelled
-            | OutcomeKind::Rejected => None,
-        },
+        TaskStatus::Completed if other.outcome == Some(OutcomeKind::NothingToReview) => {
+            Some(Unblock::NothingToReview { by })
+        }
+        TaskStatus::Completed if other.outcome.is_some_and(OutcomeKind::needs_decision) => Some(not_approved()),
         TaskStatus::Failed | TaskStatus::Stuck => Some(not_approved()),
         TaskStatus::Pending
         | TaskStatus::InProgress
         | TaskStatus::Waiting
         | TaskStatus::Paused
         | TaskStatus::Blocked
+        | TaskStatus::Completed
         | TaskStatus::Cancelled => None,
     }
 }

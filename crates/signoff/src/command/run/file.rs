@@ -63,8 +63,8 @@ fn plan_specs(file: &TaskFile, path: &Path, text: &str, project: &Project) -> Ve
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let shown = full.strip_prefix(root).unwrap_or(&full).display().to_string();
     let plan = PlanText { path: shown, text: text.to_owned() };
-    let order = file.groups();
-    let open = order
+    let open = file
+        .groups
         .iter()
         .flatten()
         .filter_map(|id| file.task(id))
