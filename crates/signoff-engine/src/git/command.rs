@@ -1,7 +1,7 @@
 //! Runs git processes: their arguments, environment, output and time limits, and the wait for git's locks.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
@@ -18,6 +18,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::GitError;
 use super::repository::{path, split_nul};
+use crate::atomic_file;
 use crate::detect::is_executable;
 
 /// Default time to wait for a lock.
@@ -116,9 +117,7 @@ impl Git {
     ///
     /// The operating system releases the lock when its holder dies, so it never becomes stale.
     pub(super) fn with_lock<T>(&self, path: &Path, work: impl FnOnce() -> Result<T, GitError>) -> Result<T, GitError> {
-        let directory = path.parent().unwrap_or(path);
-        fs::create_dir_all(directory).map_err(GitError::at(directory))?;
-        let file = File::options().create(true).truncate(false).write(true).open(path).map_err(GitError::at(path))?;
+        let file = atomic_file::open_lock(path).map_err(GitError::at(path))?;
         let held = wait(self.lock_timeout, || match file.try_lock() {
             Ok(()) => Ok(Some(())),
             Err(TryLockError::WouldBlock) => Ok(None),

@@ -13,6 +13,7 @@ use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists,
 use super::land_checkout::{CheckoutUpdate, IndexLock, blocking_path};
 use super::repository::{GitPlace, join_nul, path};
 use super::{GitError, Repository};
+use crate::atomic_file;
 
 /// A file in git's index: its mode and its blob id.
 type Blob = Vec<u8>;
@@ -59,8 +60,7 @@ impl Repository {
             return Ok(());
         }
         let lock = self.landing_lock();
-        let file = fs::File::options().create(true).truncate(false).write(true).open(&lock);
-        let file = file.map_err(GitError::at(&lock))?;
+        let file = atomic_file::open_lock(&lock).map_err(GitError::at(&lock))?;
         if file.try_lock().is_ok() { self.finish_update() } else { Ok(()) }
     }
 
