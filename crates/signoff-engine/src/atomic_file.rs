@@ -6,6 +6,9 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::remove_tree;
 
 /// Permissions and durability of a file.
@@ -61,6 +64,23 @@ impl<'a> AtomicFile<'a> {
 /// Writes a file atomically.
 pub fn write(path: &Path, bytes: &[u8], mode: WriteMode) -> io::Result<()> {
     AtomicFile::write(path, bytes, mode)?.commit()
+}
+
+/// Writes a value as JSON, synced to disk, and creates the file's directory.
+pub fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    write(path, &serde_json::to_vec(value)?, WriteMode::Durable)
+}
+
+/// Reads a value from JSON. `None` if the file is missing or contains something else.
+pub fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+/// Opens a file that serves as a lock. Creates it and its directory if they are missing.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    File::options().create(true).truncate(false).write(true).open(path)
 }
 
 /// Removes a file, a link or a directory if it exists.

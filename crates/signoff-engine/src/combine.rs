@@ -3,7 +3,6 @@
 //! Only objects are written until the branch moves. The new head is written to a file first, so that a restarted
 //! process recognises its own commits.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::{Event, Head, JobKind};
 use signoff_core::prompt::commit_message;
 
-use crate::atomic_file::{self, WriteMode};
+use crate::atomic_file;
 use crate::attempt::{self, AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -73,11 +72,12 @@ fn combine_parts(
     }
     notes.extend(moved_branch_note(ctx, spec)?);
     let (from, message) = (&spec.machine.head.commit, commit_message::feedback(spec.cycle()));
+    let file = path(ctx, spec);
     for _ in 0..TRIES {
         let tip = tip(ctx, spec)?;
         let CombinedFixes { included: kept, head } = ctx.repository.combine_fixes(from, &tip, parts, &message)?;
         let plan = CombinePlan { parts: parts.to_vec(), kept: kept.clone(), head: head.clone() };
-        plan.write(ctx, spec)?;
+        atomic_file::write_json(&file, &plan).map_err(|error| EngineError::io("write", &file, error))?;
         failpoint::pass("put_together");
         if head == tip || ctx.repository.advance_branch(&spec.branch, &tip.commit, &head.commit)? {
             failpoint::pass("moved");
@@ -94,7 +94,9 @@ fn finished_before(
     spec: &AttemptSpec,
     parts: &[(usize, Commit)],
 ) -> Result<Option<CombinedFixes>, EngineError> {
-    let Some(plan) = CombinePlan::read(ctx, spec).filter(|plan| plan.parts == parts) else { return Ok(None) };
+    let Some(plan) = atomic_file::read_json(&path(ctx, spec)).filter(|plan: &CombinePlan| plan.parts == parts) else {
+        return Ok(None);
+    };
     ctx.revive_branch(spec)?;
     let gone = || GitError::BranchGone(spec.branch.clone());
     let tip = ctx.repository.head_of(&spec.branch)?.ok_or_else(gone)?;
@@ -141,20 +143,6 @@ fn follow(ctx: &EngineContext, spec: &AttemptSpec, commit: &Commit) -> Result<()
         ctx.read_guards.writing(&worktree);
     }
     Ok(())
-}
-
-impl CombinePlan {
-    fn read(ctx: &EngineContext, spec: &AttemptSpec) -> Option<Self> {
-        serde_json::from_slice(&fs::read(path(ctx, spec)).ok()?).ok()
-    }
-
-    fn write(&self, ctx: &EngineContext, spec: &AttemptSpec) -> Result<(), EngineError> {
-        let path = path(ctx, spec);
-        let failed = |error| EngineError::io("write", &path, error);
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-        let text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
-        atomic_file::write(&path, &text, WriteMode::Durable).map_err(failed)
-    }
 }
 
 fn path(ctx: &EngineContext, spec: &AttemptSpec) -> PathBuf {

@@ -6,7 +6,6 @@
 //! All functions block. Async callers run them on a blocking thread.
 
 mod branch;
-mod checkout;
 mod command;
 mod commit;
 mod diff;
@@ -14,34 +13,28 @@ mod disk;
 mod error;
 mod head;
 mod history;
-mod import_objects;
 mod index;
 mod isolated_dir;
 mod land_checkout;
 mod land_recovery;
 mod merge;
-mod rebase;
 mod repository;
-mod runner;
 mod sandbox_dir;
 mod snapshot;
-mod stage;
 mod status;
 mod throwaway_worktree;
 mod worktree;
 
 pub use branch::BranchTips;
-pub use checkout::CheckoutState;
+pub use command::Git;
 pub use commit::CommitOutcome;
 pub use diff::{GitDiff, OmittedFile};
 pub use error::GitError;
 pub use history::{CommitInfo, CommittedFile, Lineage};
 pub use land_checkout::{LandTarget, MoveOutcome};
-pub use merge::{GitConflict, Merge};
-pub use rebase::{CommitPatch, PatchDigest, Replay};
+pub use merge::{CommitPatch, GitConflict, Merge, PatchDigest, Replay};
 pub use repository::{CheckoutHead, Repository};
-pub use runner::Git;
 pub use snapshot::{CommittedFiles, FileChange, WorktreeChange, WorktreeSnapshot};
-pub use status::Operation;
+pub use status::{CheckoutState, Operation};
 pub use throwaway_worktree::CombinedFixes;
 pub use worktree::{NewWorktree, Uncommitted, Worktree};

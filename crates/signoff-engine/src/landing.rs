@@ -3,19 +3,21 @@
 //! The merge is made without a worktree, checked in a temporary one, and then the branch moves. Work that conflicts or
 //! fails checks becomes a commit on the loop's own branch, with findings for its fixer. Every step is safe to repeat.
 
-mod direct;
 mod land_commit;
 mod rejected;
+mod replayed;
 mod review_coverage;
 mod run_branch;
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use land_commit::LandingRequest;
 use rejected::{ConflictingMerge, RejectedLanding};
 use signoff_core::ids::Commit;
-use signoff_core::machine::{AttemptFailure, Event, Head, LandingReport};
+use signoff_core::machine::{Event, Head, LandingReport};
+use signoff_core::review::Finding;
 use signoff_core::wire::LoopFact;
 
 use crate::attempt::{self, AttemptEnd, EngineContext};
@@ -25,50 +27,29 @@ use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
 use crate::git::{GitError, Uncommitted};
 
-pub use direct::{CommandLock, DirectLanding, check_ready, land, land_run};
-pub(crate) use land_commit::LandingLock;
-pub use land_commit::{LandingProgress, LandingResult, LatestLandings, ProgressCallback};
+pub use land_commit::{LandingLock, LandingProgress, LandingResult, LatestLandings, ProgressCallback};
 pub use review_coverage::{ApprovedRange, LandingCandidate, LandingRecords, check};
-pub use run_branch::{OwnWork, approved_commit, approved_range, final_review_refusal, restore_landed};
+pub use run_branch::{
+    DirectLanding, OwnWork, approved_commit, approved_range, check_ready, final_review_refusal, land, land_run,
+    lock_for_command, restore_landed,
+};
 
-/// The outcome of a landing, with facts to record and notes for the user.
-struct LandingOutcome {
-    end: AttemptEnd,
-    facts: Vec<LoopFact>,
-    notes: Vec<String>,
-}
-
-impl LandingOutcome {
-    fn new(end: AttemptEnd) -> Self {
-        Self { end, facts: Vec::new(), notes: Vec::new() }
-    }
-
-    fn event(event: Event) -> Self {
-        Self::new(AttemptEnd::Event(Box::new(event)))
-    }
+/// A result with nothing but an event.
+fn event_result(event: Event) -> AttemptResult {
+    AttemptResult::new(AttemptEnd::Event(Box::new(event)))
 }
 
 /// Lands a loop's work on its target branch, or rejects it.
 pub async fn run_landing(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: AttemptSink) {
     failpoint::pass("land_turn");
     // Hold the lock until the report is sent, so that landings are recorded in order.
-    let (landed, _turn) = match acquire_lock(&ctx, &spec, &sink).await {
-        Ok(None) => (Ok(LandingOutcome::new(AttemptEnd::Stopped)), None),
+    let progress = |progress| forward_progress(&spec, &sink, progress);
+    let (landed, _turn) = match LandingLock::acquire(&ctx.repository, &progress).await {
+        Ok(None) => (Ok(AttemptResult::new(AttemptEnd::Stopped)), None),
         Ok(Some(turn)) => (land_loop(&ctx, &spec, &sink).await, Some(turn)),
         Err(error) => (Err(error), None),
     };
-    let LandingOutcome { end, facts, notes } =
-        landed.unwrap_or_else(|error| LandingOutcome::new(AttemptEnd::Error(error)));
-    sink.ended(AttemptResult { notes, facts, ..AttemptResult::new(end) });
-}
-
-/// Waits for the landing lock; `None` if the wait was stopped.
-async fn acquire_lock(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    sink: &AttemptSink,
-) -> Result<Option<LandingLock>, EngineError> {
-    LandingLock::acquire(&ctx.repository, &|progress| forward_progress(spec, sink, progress)).await
+    sink.ended(landed.unwrap_or_else(|error| AttemptResult::new(AttemptEnd::Error(error))));
 }
 
 fn forward_progress(spec: &AttemptSpec, sink: &AttemptSink, progress: LandingProgress) {
@@ -85,7 +66,7 @@ async fn land_loop(
     ctx: &Arc<EngineContext>,
     spec: &Arc<AttemptSpec>,
     sink: &AttemptSink,
-) -> Result<LandingOutcome, EngineError> {
+) -> Result<AttemptResult, EngineError> {
     let looking = (ctx.clone(), spec.clone());
     let looked = attempt::blocking(move || {
         let mut notes = Vec::new();
@@ -96,31 +77,28 @@ async fn land_loop(
         sink.note(note);
     }
     let request = match before {
-        LandingCheck::Ready(request) => request,
-        LandingCheck::Ended(landed) => return Ok(landed),
+        ControlFlow::Continue(request) => request,
+        ControlFlow::Break(ended) => return Ok(ended),
     };
     let result = land_commit::land_commit(ctx, &request, &|progress| forward_progress(spec, sink, progress)).await?;
     let ending = (ctx.clone(), spec.clone());
     attempt::blocking(move || finish_landing(&ending.0, &ending.1, &request.target, result)).await
 }
 
-/// Whether there is work to land.
-enum LandingCheck {
-    Ready(LandingRequest),
-    /// There is nothing to land; contains the outcome.
-    Ended(LandingOutcome),
-}
-
-/// Checks that the branch still is at the approved commit.
-fn check_branch(ctx: &EngineContext, spec: &AttemptSpec, notes: &mut Vec<String>) -> Result<LandingCheck, EngineError> {
+/// Checks that the branch still is at the approved commit, and that there is work to land.
+fn check_branch(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    notes: &mut Vec<String>,
+) -> Result<ControlFlow<AttemptResult, LandingRequest>, EngineError> {
     ctx.repository.finish_checkout_update()?;
     let tip = tip(ctx, spec)?;
     let rejection = RejectedLanding::read(ctx, spec);
     if tip.commit != spec.machine.head.commit {
-        return Ok(LandingCheck::Ended(match rejection.filter(|rejection| rejection.head.commit == tip.commit) {
+        return Ok(ControlFlow::Break(match rejection.filter(|rejection| rejection.head.commit == tip.commit) {
             // A process was killed after it moved the branch: repeat the steps after that.
             Some(rejection) => finish_rejection(ctx, spec, &rejection)?,
-            None => LandingOutcome::event(Event::HeadMoved { head: commit_changes(ctx, spec)?.unwrap_or(tip) }),
+            None => event_result(Event::HeadMoved { head: commit_changes(ctx, spec)?.unwrap_or(tip) }),
         }));
     }
     notes.extend(restore_target(ctx, spec)?);
@@ -129,12 +107,9 @@ fn check_branch(ctx: &EngineContext, spec: &AttemptSpec, notes: &mut Vec<String>
         None => {
             let request = LandingRequest::for_loop(ctx, spec)?;
             check_coverage(ctx, spec, &request)?;
-            Ok(LandingCheck::Ready(request))
+            Ok(ControlFlow::Continue(request))
         }
-        Some(findings) => {
-            let report = LandingReport::SentBack { head: tip, findings };
-            Ok(LandingCheck::Ended(LandingOutcome::event(Event::LandingEnded { attempt: spec.job.attempt, report })))
-        }
+        Some(findings) => Ok(ControlFlow::Break(sent_back(spec, tip, findings))),
     }
 }
 
@@ -177,13 +152,18 @@ fn tip(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Head, EngineError> {
     Ok(tip.ok_or_else(|| GitError::BranchGone(spec.branch.clone()))?)
 }
 
+fn sent_back(spec: &AttemptSpec, head: Head, findings: Vec<Finding>) -> AttemptResult {
+    let report = LandingReport::SentBack { head, findings };
+    event_result(Event::LandingEnded { attempt: spec.job.attempt, report })
+}
+
 /// Turns the result of the merge into the outcome of the landing.
 fn finish_landing(
     ctx: &EngineContext,
     spec: &AttemptSpec,
     target: &str,
     result: LandingResult,
-) -> Result<LandingOutcome, EngineError> {
+) -> Result<AttemptResult, EngineError> {
     let attempt = spec.job.attempt;
     match result {
         LandingResult::Landed { commit, .. } => {
@@ -193,7 +173,7 @@ fn finish_landing(
             }
             let notes = clean_up(ctx, spec);
             let report = LandingReport::Landed { commit };
-            Ok(LandingOutcome { notes, ..LandingOutcome::event(Event::LandingEnded { attempt, report }) })
+            Ok(AttemptResult { notes, ..event_result(Event::LandingEnded { attempt, report }) })
         }
         LandingResult::Conflicting { onto, head, files } => {
             let merge = ConflictingMerge { target, onto, head, files };
@@ -204,8 +184,8 @@ fn finish_landing(
         LandingResult::ChecksFailed { onto, head, findings } => {
             reject(ctx, spec, &RejectedLanding::from_checks(&spec.workspace.base, onto, head, findings))
         }
-        LandingResult::ChecksNotRun(failure) => Ok(LandingOutcome::event(Event::AttemptFailed { attempt, failure })),
-        LandingResult::Stopped => Ok(LandingOutcome::new(AttemptEnd::Stopped)),
+        LandingResult::ChecksNotRun(failure) => Ok(event_result(Event::AttemptFailed { attempt, failure })),
+        LandingResult::Stopped => Ok(AttemptResult::new(AttemptEnd::Stopped)),
     }
 }
 
@@ -219,16 +199,16 @@ fn commit_changes(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Option<Head
 }
 
 /// Makes the rejected merge the head of the loop's branch.
-fn reject(ctx: &EngineContext, spec: &AttemptSpec, rejection: &RejectedLanding) -> Result<LandingOutcome, EngineError> {
+fn reject(ctx: &EngineContext, spec: &AttemptSpec, rejection: &RejectedLanding) -> Result<AttemptResult, EngineError> {
     if let Some(head) = commit_changes(ctx, spec)?.filter(|head| *head != spec.machine.head) {
-        return Ok(LandingOutcome::event(Event::HeadMoved { head }));
+        return Ok(event_result(Event::HeadMoved { head }));
     }
     rejection.write(ctx, spec)?;
     failpoint::pass("sent_back");
     if !ctx.repository.advance_branch(&spec.branch, &spec.machine.head.commit, &rejection.head.commit)? {
         let gone = || GitError::BranchGone(spec.branch.clone());
         let head: Head = ctx.repository.head_of(&spec.branch)?.ok_or_else(gone)?;
-        return Ok(LandingOutcome::event(Event::HeadMoved { head }));
+        return Ok(event_result(Event::HeadMoved { head }));
     }
     failpoint::pass("given_back");
     finish_rejection(ctx, spec, rejection)
@@ -239,7 +219,7 @@ fn finish_rejection(
     ctx: &EngineContext,
     spec: &AttemptSpec,
     rejection: &RejectedLanding,
-) -> Result<LandingOutcome, EngineError> {
+) -> Result<AttemptResult, EngineError> {
     let place = &spec.workspace;
     if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
         worktree.check_out_branch(&rejection.head.commit)?;
@@ -249,12 +229,11 @@ fn finish_rejection(
     let placed = LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: place.worktree.clone() };
     let base = Event::BaseSet { tree: ctx.repository.tree_of(&rejection.onto)? };
     let (head, findings) = (rejection.head.clone(), rejection.findings.clone());
-    let event = if findings.is_empty() {
-        Event::HeadMoved { head }
-    } else {
-        Event::LandingEnded { attempt: spec.job.attempt, report: LandingReport::SentBack { head, findings } }
+    let result = match findings.is_empty() {
+        true => event_result(Event::HeadMoved { head }),
+        false => sent_back(spec, head, findings),
     };
-    Ok(LandingOutcome { facts: vec![placed, LoopFact::Transitioned(base)], ..LandingOutcome::event(event) })
+    Ok(AttemptResult { facts: vec![placed, LoopFact::Transitioned(base)], ..result })
 }
 
 /// Removes the loop's worktree and keeps its branch. Errors are ignored.
@@ -272,11 +251,6 @@ fn clean_up(ctx: &EngineContext, spec: &AttemptSpec) -> Vec<String> {
         }
         Ok(()) | Err(_) => Vec::new(),
     }
-}
-
-/// The failure of a landing whose checks could not be run.
-fn checks_not_run(message: impl Into<String>) -> AttemptFailure {
-    AttemptFailure::NotStarted { message: message.into() }
 }
 
 /// An abbreviated commit id.
@@ -311,8 +285,7 @@ impl LandingResult {
                 format!("nothing was changed. `landing = \"merge\"` lands it as it is, or merge {commit} by hand"),
             ),
             Self::ChecksFailed { findings, .. } => {
-                let first = findings.first().map(|finding| format!(": {}", finding.description));
-                let first = first.unwrap_or_default();
+                let first = findings.first().map_or(String::new(), |finding| format!(": {}", finding.description));
                 (
                     format!("together with {target}, the checks of {what} fail{first}"),
                     format!("nothing was changed. Fix {target} or the work, and type the same again"),

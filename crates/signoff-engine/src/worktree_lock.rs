@@ -1,8 +1,9 @@
 //! A lock per worktree: an improvement, a review and a retry of one task share a worktree, and only one may run.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::Path;
 
+use crate::atomic_file;
 use crate::error::EngineError;
 use crate::layout::Layout;
 
@@ -17,9 +18,7 @@ impl WorktreeLock {
     pub fn acquire(layout: &Layout, worktree: &Path) -> Result<Self, EngineError> {
         let path = layout.worktree_lock(worktree);
         let failed = |error| EngineError::io("lock", &path, error);
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-        let options = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
-        let lock = options.map_err(failed)?;
+        let lock = atomic_file::open_lock(&path).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(EngineError::Occupied { worktree: worktree.to_owned() }),

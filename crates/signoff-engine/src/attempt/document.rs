@@ -79,7 +79,7 @@ pub fn document_only_base(
         return Ok(None);
     }
     let changed = ctx.repository.changed_files(base.as_str(), tree.as_str())?;
-    let is_own = |file: &Vec<u8>| own.iter().any(|path| path.as_bytes() == file.as_slice());
+    let is_own = |file: &PathBuf| own.iter().any(|path| Path::new(path) == file);
     Ok(changed.iter().all(is_own).then(|| LoopFact::Transitioned(Event::BaseSet { tree: tree.clone() })))
 }
 
@@ -331,7 +331,7 @@ pub fn other_changes(
 ) -> Result<Vec<PathBuf>, EngineError> {
     let own: Vec<PathBuf> =
         TaskDocument::ALL.into_iter().filter_map(|kind| spec.document_path(kind)).map(PathBuf::from).collect();
-    let changed = ctx.repository.changed_between(from, to)?;
+    let changed = ctx.repository.changed_files(from.as_str(), to.as_str())?;
     Ok(changed.into_iter().filter(|path| !own.contains(path)).collect())
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
+use super::head::HeadFile;
 use super::repository::CheckoutHead;
 use super::{Git, GitError, Repository};
 
@@ -51,68 +52,60 @@ impl Repository {
     }
 
     pub(super) fn branches(&self) -> Result<Branches, GitError> {
-        let format = "--format=%(HEAD)%(refname) %(objectname) %(symref) %(tree)";
+        let format = "--format=%(HEAD)%00%(refname)%00%(objectname)%00%(symref)%00%(tree)";
         let printed = self.isolated_git(["for-each-ref", format, REMOTE_HEAD])?.args(self.candidates()?).read_text()?;
-        let lines = printed.lines().filter_map(|line| line.split_at_checked(1));
-        let checked_out =
-            |(mark, rest): (&str, &str)| (mark == "*").then(|| rest.split(' ').nth(1).map(Commit::new)).flatten();
-        let checked_out = lines.clone().find_map(checked_out);
-        let refs: Vec<[&str; 4]> =
-            lines.filter_map(|(_, rest)| rest.split(' ').collect::<Vec<_>>().try_into().ok()).collect();
-        for [_, commit, _, tree] in refs.iter().filter(|[.., tree]| !tree.is_empty()) {
-            self.trees().insert(&Head { commit: Commit::new(*commit), tree: Tree::new(*tree) });
+        let refs: Vec<[&str; 5]> = nul_records(&printed).collect();
+        for [_, _, commit, _, tree] in refs.iter().filter(|[.., tree]| !tree.is_empty()) {
+            self.inner.trees.insert(&Head { commit: Commit::new(*commit), tree: Tree::new(*tree) });
         }
+        let checked_out = refs.iter().find(|[mark, ..]| *mark == "*");
+        let checked_out = checked_out.map(|[_, _, commit, ..]| Commit::new(*commit));
         Ok(Branches { default: self.default_of(&refs)?, checked_out })
     }
 
     /// The branches that may be checked out or the default one. A repository can have thousands of others.
     fn candidates(&self) -> Result<Vec<String>, GitError> {
-        let read = |file: PathBuf| std::fs::read_to_string(file).unwrap_or_default();
-        let head = read(self.checkout_place().git_dir.join("HEAD"));
+        let head = HeadFile::read(self.checkout_place().git_dir);
         // With the reftable format, `HEAD` names no branch here, and all branches have to be listed.
-        let Some(head) = symbolic_target(&head, "refs/heads/").filter(|name| *name != ".invalid") else {
+        let Some(head) = head.branch().filter(|name| *name != ".invalid") else {
             return Ok(vec!["refs/heads".to_owned()]);
         };
-        let remote = read(self.common().join(REMOTE_HEAD));
-        let remote = symbolic_target(&remote, "refs/remotes/origin/");
-        let names = COMMON_DEFAULT_BRANCHES
-            .into_iter()
-            .chain(self.isolated_dir()?.default_branch())
-            .chain(remote)
-            .chain([head]);
+        let remote = fs::read_to_string(self.common().join(REMOTE_HEAD)).unwrap_or_default();
+        let names = self.default_names()?.chain(remote_branch(&remote)).chain([head]);
         Ok(names.map(|name| format!("refs/heads/{name}")).collect())
     }
 
     /// The commit of the checked-out branch, if it is the default branch and files show that without a git process.
     pub(super) fn on_default_branch(&self) -> Result<Option<Commit>, GitError> {
-        let read = |file: PathBuf| std::fs::read_to_string(file).unwrap_or_default();
-        let head = read(self.checkout_place().git_dir.join("HEAD"));
-        let Some(head) = symbolic_target(&head, "refs/heads/") else { return Ok(None) };
+        let head = HeadFile::read(self.checkout_place().git_dir);
+        let Some(head) = head.branch() else { return Ok(None) };
         let mut tips = BranchTips::from_common_dir(self.common());
-        let remote = read(self.common().join(REMOTE_HEAD));
-        let default = match (symbolic_target(&remote, "refs/remotes/origin/"), remote.is_empty()) {
+        let remote = fs::read_to_string(self.common().join(REMOTE_HEAD)).unwrap_or_default();
+        let default = match (remote_branch(&remote), remote.is_empty()) {
             (Some(name), _) => Some(name),
-            (None, true) => {
-                let known = self.isolated_dir()?.default_branch().into_iter().chain(COMMON_DEFAULT_BRANCHES);
-                known.into_iter().find(|name| tips.commit_from_files(name).is_some())
-            }
+            (None, true) => self.default_names()?.find(|name| tips.commit_from_files(name).is_some()),
             (None, false) => None,
         };
         Ok(tips.commit_from_files(head).filter(|_| default == Some(head)).map(Commit::new))
     }
 
-    fn default_of(&self, refs: &[[&str; 4]]) -> Result<Option<(String, Commit)>, GitError> {
+    /// Names that the default branch may have, the most likely first.
+    fn default_names(&self) -> Result<impl Iterator<Item = &str>, GitError> {
+        let configured = self.isolated_dir()?.default_branch.as_deref();
+        Ok(configured.into_iter().chain(COMMON_DEFAULT_BRANCHES))
+    }
+
+    fn default_of(&self, refs: &[[&str; 5]]) -> Result<Option<(String, Commit)>, GitError> {
         let local = |name: &str| {
             let full = format!("refs/heads/{name}");
-            let found = refs.iter().find(|[existing, ..]| *existing == full);
-            found.map(|[_, commit, ..]| (full, Commit::new(*commit)))
+            let found = refs.iter().find(|[_, existing, ..]| *existing == full);
+            found.map(|[_, _, commit, ..]| (full, Commit::new(*commit)))
         };
-        if let Some([_, commit, target, _]) = refs.iter().find(|[name, ..]| *name == REMOTE_HEAD) {
+        if let Some([_, _, commit, target, _]) = refs.iter().find(|[_, name, ..]| *name == REMOTE_HEAD) {
             let short = target.strip_prefix("refs/remotes/origin/").unwrap_or(target);
             return Ok(Some(local(short).unwrap_or_else(|| ((*target).to_owned(), Commit::new(*commit)))));
         }
-        let configured = self.isolated_dir()?.default_branch();
-        Ok(configured.into_iter().chain(COMMON_DEFAULT_BRANCHES).find_map(local))
+        Ok(self.default_names()?.find_map(local))
     }
 
     /// The tip of a branch, or `None` if the branch does not exist.
@@ -126,26 +119,23 @@ impl Repository {
         branch: &str,
         start: impl FnOnce() -> Result<Commit, GitError>,
     ) -> Result<Commit, GitError> {
-        let tip = || self.branch_file_tip(branch).map(Commit::new);
-        if let Some(tip) = tip() {
+        if let Some(tip) = self.branch_file_tip(branch) {
             return Ok(tip);
         }
         self.with_lock(|| {
             // Another thread may have created it.
-            if let Some(tip) =
-                tip().map_or_else(|| Ok(self.head_of(branch)?.map(|head| head.commit)), |tip| Ok(Some(tip)))?
-            {
-                return Ok(tip);
+            if let Some(head) = self.head_of(branch)? {
+                return Ok(head.commit);
             }
             let start = start()?;
-            self.create_branch(branch, &start)?;
+            self.create_branch(branch, &start, &start)?;
             Ok(start)
         })
     }
 
     /// The commit of a branch as far as ref files contain it.
-    pub(super) fn branch_file_tip(&self, branch: &str) -> Option<String> {
-        BranchTips::from_common_dir(self.common()).commit_from_files(branch)
+    pub(super) fn branch_file_tip(&self, branch: &str) -> Option<Commit> {
+        BranchTips::from_common_dir(self.common()).commit_from_files(branch).map(Commit::new)
     }
 
     /// The commit that a branch of ours started from.
@@ -168,10 +158,7 @@ impl Repository {
         let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)";
         let printed = self.isolated_git(["for-each-ref", format, &tip, &base])?.read_text()?;
         let mut refs = BranchRefs::default();
-        for line in printed.lines() {
-            let [name, commit, tree, worktree] = *line.split('\0').collect::<Vec<_>>().as_slice() else {
-                continue;
-            };
+        for [name, commit, tree, worktree] in nul_records(&printed) {
             if name == tip {
                 refs.tip = Some(Head { commit: Commit::new(commit), tree: Tree::new(tree) });
                 refs.used_by = (!worktree.is_empty()).then(|| self.real_worktree(worktree)).transpose()?;
@@ -184,18 +171,12 @@ impl Repository {
 
     /// Replaces the isolated directory, which git takes for the main worktree, by the main worktree's path.
     fn real_worktree(&self, worktree: &str) -> Result<PathBuf, GitError> {
-        let isolated_dir = self.isolated_dir()?.directory();
         let path = PathBuf::from(worktree);
-        Ok(if path.starts_with(isolated_dir) { self.root().to_owned() } else { path })
-    }
-
-    /// Creates a branch of ours.
-    pub(super) fn create_branch(&self, branch: &str, start: &Commit) -> Result<(), GitError> {
-        self.create_branch_at(branch, start, start)
+        Ok(if path.starts_with(&self.isolated_dir()?.directory) { self.root().to_owned() } else { path })
     }
 
     /// Creates a branch of ours at a commit, with `from` as its base.
-    pub(super) fn create_branch_at(&self, branch: &str, at: &Commit, from: &Commit) -> Result<(), GitError> {
+    pub(super) fn create_branch(&self, branch: &str, at: &Commit, from: &Commit) -> Result<(), GitError> {
         let (tip, base) = ref_names(branch);
         self.update_refs(format!("create {tip}\0{at}\0update {base}\0{from}\0\0"))
     }
@@ -209,7 +190,7 @@ impl Repository {
             }
             let gone = |_| GitError::BranchGone(branch.to_owned());
             self.resolve(last.as_str()).map_err(gone)?;
-            self.create_branch_at(branch, last, &known.base.unwrap_or_else(|| base.clone()))
+            self.create_branch(branch, last, &known.base.unwrap_or_else(|| base.clone()))
         })
     }
 
@@ -236,9 +217,14 @@ impl Repository {
     }
 }
 
-/// The name below `home` that a symbolic ref's text refers to.
-fn symbolic_target<'a>(text: &'a str, home: &str) -> Option<&'a str> {
-    text.trim_end().strip_prefix("ref: ")?.strip_prefix(home)
+/// The branch of `origin` that a symbolic ref's text refers to.
+fn remote_branch(text: &str) -> Option<&str> {
+    text.trim_end().strip_prefix("ref: refs/remotes/origin/")
+}
+
+/// Lines of `N` fields that are separated by NUL.
+fn nul_records<const N: usize>(printed: &str) -> impl Iterator<Item = [&str; N]> {
+    printed.lines().filter_map(|line| line.split('\0').collect::<Vec<_>>().try_into().ok())
 }
 
 fn ref_names(branch: &str) -> (String, String) {

@@ -1,35 +1,187 @@
-//! One git command: its arguments, its run and its output.
+//! Runs git processes: their arguments, environment, output and time limits, and the wait for git's locks.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, ExitStatus};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::runner::GitDeadline;
-use super::{Git, GitError};
+use super::GitError;
+use super::repository::{path, split_nul};
+use crate::atomic_file;
+use crate::detect::is_executable;
+
+/// Default time to wait for a lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Default time limit of one git process. The largest checkouts need less. An agent that puts a pipe where git
+/// expects a file could block git for ever.
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// Time to wait for an index lock. A live git holds one for a shorter time.
+pub(super) const INDEX_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Bytes that fit into any pipe, even if the other end does not read.
 const PIPE_CAPACITY: usize = 4096;
+
+/// Interval between two looks at a lock.
+const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The `GIT_*` variables that git inherits: the user's identity and the location of their configuration.
+const INHERITED_GIT_VARIABLES: [&str; 8] = [
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CEILING_DIRECTORIES",
+];
+
+/// Starts git and counts the processes. Clones share the count.
+#[derive(Debug, Clone)]
+pub struct Git {
+    /// Path of the git executable. With an absolute path, git starts without a copy of our address space.
+    program: Arc<Path>,
+    environment: Arc<[(OsString, OsString)]>,
+    pub(super) lock_timeout: Duration,
+    process_timeout: Duration,
+    processes: Arc<AtomicU64>,
+    blocking_lock: Arc<Mutex<Option<PathBuf>>>,
+}
+
+impl Git {
+    /// Runs git in the given environment, which is the user's, without most of its `GIT_*` variables.
+    pub fn new(environment: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        let environment: Arc<[_]> = environment.into_iter().filter(|(name, _)| is_inherited(name)).collect();
+        let program = find(&environment).into();
+        Self {
+            program,
+            environment,
+            lock_timeout: LOCK_TIMEOUT,
+            process_timeout: PROCESS_TIMEOUT,
+            processes: Arc::default(),
+            blocking_lock: Arc::default(),
+        }
+    }
+
+    /// Sets how long to wait for locks.
+    pub fn with_lock_timeout(self, lock_timeout: Duration) -> Self {
+        Self { lock_timeout, ..self }
+    }
+
+    /// Sets the time limit of one git process.
+    pub fn with_process_timeout(self, process_timeout: Duration) -> Self {
+        Self { process_timeout, ..self }
+    }
+
+    /// Number of git processes started so far.
+    pub fn processes(&self) -> u64 {
+        self.processes.load(Ordering::Relaxed)
+    }
+
+    /// Builds a command that runs in `directory`.
+    #[expect(clippy::disallowed_methods, reason = "git's one door for spawning")]
+    pub(super) fn command(&self, directory: &Path) -> GitCommand<'_> {
+        let mut process = Command::new(&*self.program);
+        process
+            .arg("--no-pager")
+            .current_dir(directory)
+            .env_clear()
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .env("LC_ALL", "C")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            // The program itself handles Ctrl-C; the signal must not kill git in the middle of an operation.
+            .process_group(0)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        GitCommand { git: self, process, input: Vec::new(), input_file: None }
+    }
+
+    /// Runs `work` while no other thread or process of ours holds the lock file.
+    ///
+    /// The operating system releases the lock when its holder dies, so it never becomes stale.
+    pub(super) fn with_lock<T>(&self, path: &Path, work: impl FnOnce() -> Result<T, GitError>) -> Result<T, GitError> {
+        let file = atomic_file::open_lock(path).map_err(GitError::at(path))?;
+        let held = wait(self.lock_timeout, || match file.try_lock() {
+            Ok(()) => Ok(Some(())),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(GitError::at(path)(error)),
+        })?;
+        if held.is_none() {
+            // The holder may itself wait for another lock; the error names that one.
+            let lock = self.blocking_lock.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            return Err(GitError::Locked {
+                file: lock.filter(|lock| lock.exists()).unwrap_or_else(|| path.to_owned()),
+            });
+        }
+        work()
+    }
+}
+
+/// Finds git in the `PATH` of this environment. Falls back to the bare name, whose start then fails.
+fn find(environment: &[(OsString, OsString)]) -> PathBuf {
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+    let directories = path.iter().flat_map(std::env::split_paths).filter(|directory| directory.is_absolute());
+    let mut programs = directories.map(|directory| directory.join("git"));
+    programs.find(|program| is_executable(program)).unwrap_or_else(|| PathBuf::from("git"))
+}
+
+fn is_inherited(name: &OsStr) -> bool {
+    let text = name.to_string_lossy();
+    !text.starts_with("GIT_") || INHERITED_GIT_VARIABLES.contains(&text.as_ref())
+}
+
+/// Repeats `attempt` until it returns a value or the timeout expires.
+pub(super) fn wait<T>(
+    timeout: Duration,
+    mut attempt: impl FnMut() -> Result<Option<T>, GitError>,
+) -> Result<Option<T>, GitError> {
+    let started = now();
+    loop {
+        if let Some(value) = attempt()? {
+            return Ok(Some(value));
+        }
+        if started.elapsed() >= timeout {
+            return Ok(None);
+        }
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "git's one door to the clock, to end its waiting")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a lock file has to be polled")]
+fn pause() {
+    thread::sleep(LOCK_POLL_INTERVAL);
+}
 
 /// One git command, not yet run.
 #[derive(Debug)]
 pub(super) struct GitCommand<'a> {
     git: &'a Git,
-    pub(super) directory: PathBuf,
-    pub(super) arguments: Vec<OsString>,
-    /// Environment shared by many commands.
-    pub(super) shared_env: &'a [(OsString, OsString)],
-    /// Environment of this command.
-    pub(super) env: Vec<(OsString, OsString)>,
-    pub(super) input: Vec<u8>,
+    process: Command,
+    input: Vec<u8>,
     /// File to use as stdin instead of `input`.
-    pub(super) input_file: Option<PathBuf>,
+    input_file: Option<PathBuf>,
 }
 
 /// Exit status and output of a git command.
@@ -41,37 +193,18 @@ pub(super) struct GitOutput {
     command: String,
 }
 
-impl<'a> GitCommand<'a> {
-    pub(super) fn new(git: &'a Git, directory: &Path) -> Self {
-        Self {
-            git,
-            directory: directory.to_owned(),
-            arguments: Vec::new(),
-            shared_env: &[],
-            env: Vec::new(),
-            input: Vec::new(),
-            input_file: None,
-        }
-    }
-
-    pub(super) fn with_shared_env(self, shared_env: &'a [(OsString, OsString)]) -> Self {
-        Self { shared_env, ..self }
-    }
-
+impl GitCommand<'_> {
     pub(super) fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self.process.args(arguments);
         self
     }
 
-    /// Adds a path literally, not as a pattern.
-    pub(super) fn arg_path(self, path: &Path) -> Self {
-        let mut literal = OsString::from(":(top,literal)");
-        literal.push(path);
-        self.args([literal])
+    pub(super) fn env(self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.envs([(name, value)])
     }
 
-    pub(super) fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        self.env.push((name.as_ref().to_owned(), value.as_ref().to_owned()));
+    pub(super) fn envs(mut self, variables: impl IntoIterator<Item = (impl AsRef<OsStr>, impl AsRef<OsStr>)>) -> Self {
+        self.process.envs(variables);
         self
     }
 
@@ -98,6 +231,11 @@ impl<'a> GitCommand<'a> {
         Ok(self.read_text()?.trim_end_matches('\n').to_owned())
     }
 
+    /// Like [`Self::read`], for a list of paths that each end with NUL.
+    pub(super) fn read_paths(self) -> Result<Vec<PathBuf>, GitError> {
+        Ok(split_nul(&self.read()?).map(path).collect())
+    }
+
     /// Like [`Self::read`], without the output.
     pub(super) fn execute(self) -> Result<(), GitError> {
         self.read().map(drop)
@@ -105,47 +243,43 @@ impl<'a> GitCommand<'a> {
 
     /// Runs the command. If another process holds a lock it needs, retries until the lock timeout. Git takes
     /// its locks first, so a failed attempt has changed nothing.
-    pub(super) fn run(self) -> Result<GitOutput, GitError> {
-        let mut last = None;
-        let done = self.git.wait_for(|| {
+    pub(super) fn run(mut self) -> Result<GitOutput, GitError> {
+        let git = self.git;
+        let mut lock = PathBuf::new();
+        let done = wait(git.lock_timeout, || {
             let ended = self.run_once(|stdout, kept| stdout.read_to_end(kept).map(drop))?;
-            if let Some(lock) = ended.blocking_lock() {
-                self.git.set_blocking_lock(lock);
-                last = Some(ended);
-                return Ok(None);
-            }
-            Ok(Some(ended))
+            let Some(held) = ended.blocking_lock() else { return Ok(Some(ended)) };
+            lock.clone_from(&held);
+            *git.blocking_lock.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
+            Ok(None)
         })?;
-        match (done, last) {
-            (Some(ended), _) => Ok(ended),
-            (None, Some(ended)) => Err(ended.into_error()),
-            (None, None) => Err(GitError::Failed { command: self.display(), stderr: String::new() }),
-        }
+        done.ok_or(GitError::Locked { file: lock })
     }
 
     /// Passes stdout to `reader` while the command runs.
     pub(super) fn stream(
-        self,
+        mut self,
         mut reader: impl FnMut(&mut BufReader<GitPipes>) -> io::Result<()>,
     ) -> Result<(), GitError> {
         self.run_once(|stdout, _| reader(stdout))?.success().map(drop)
     }
 
     fn run_once(
-        &self,
+        &mut self,
         reader: impl FnOnce(&mut BufReader<GitPipes>, &mut Vec<u8>) -> io::Result<()>,
     ) -> Result<GitOutput, GitError> {
-        let mut child = self.git.spawn(self)?;
+        let mut child = self.spawn()?;
+        let input = self.input.as_slice();
         let stdin = child.stdin.take();
-        let printed = GitPipes::new(&mut child, self.git.deadline());
+        let printed = GitPipes::new(&mut child, now() + self.git.process_timeout);
         let mut stdout = Vec::new();
         let (read, stderr, timed_out) = thread::scope(|scope| {
             // A git that ends without reading its input has printed the reason on stderr.
             match stdin {
-                Some(mut stdin) if self.input.len() > PIPE_CAPACITY => {
-                    scope.spawn(move || stdin.write_all(&self.input));
+                Some(mut stdin) if input.len() > PIPE_CAPACITY => {
+                    scope.spawn(move || stdin.write_all(input));
                 }
-                Some(mut stdin) => drop(stdin.write_all(&self.input)),
+                Some(mut stdin) => drop(stdin.write_all(input)),
                 None => {}
             }
             let mut printed = BufReader::new(printed);
@@ -161,9 +295,23 @@ impl<'a> GitCommand<'a> {
         Ok(GitOutput { status, stdout, stderr, command: self.display() })
     }
 
+    fn spawn(&mut self) -> Result<Child, GitError> {
+        self.git.processes.fetch_add(1, Ordering::Relaxed);
+        self.process.stdin(match &self.input_file {
+            Some(file) => Stdio::from(File::open(file).map_err(GitError::at(file))?),
+            None if self.input.is_empty() => Stdio::null(),
+            None => Stdio::piped(),
+        });
+        self.process.spawn().map_err(|source| match self.process.get_current_dir() {
+            _ if source.kind() != io::ErrorKind::NotFound => GitError::Io { path: PathBuf::from("git"), source },
+            Some(gone) if !gone.is_dir() => GitError::WorktreeGone(gone.to_owned()),
+            Some(_) | None => GitError::NoGit,
+        })
+    }
+
     /// The command line for messages, without arguments that only we need.
     fn display(&self) -> String {
-        let words = self.arguments.iter().map(|word| word.to_string_lossy());
+        let words = self.process.get_args().skip(1).map(OsStr::to_string_lossy);
         let words: Vec<_> = words.take_while(|word| word != "--").take(6).collect();
         format!("git {}", words.join(" "))
     }
@@ -216,12 +364,12 @@ pub(super) struct GitPipes {
     stderr: Option<ChildStderr>,
     stderr_bytes: Vec<u8>,
     group: Option<Pid>,
-    deadline: GitDeadline,
+    deadline: Instant,
     timed_out: bool,
 }
 
 impl GitPipes {
-    pub(super) fn new(child: &mut Child, deadline: GitDeadline) -> Self {
+    pub(super) fn new(child: &mut Child, deadline: Instant) -> Self {
         Self {
             stdout: child.stdout.take(),
             stderr: child.stderr.take(),
@@ -242,12 +390,13 @@ impl GitPipes {
 
     /// Waits until a pipe is readable and reads stderr. Returns whether stdout is readable.
     fn poll_pipes(&mut self) -> io::Result<bool> {
-        let Some(left) = self.deadline.remaining() else {
+        let left = self.deadline.saturating_duration_since(now());
+        if left.is_zero() {
             // The process was not reaped yet, so its id is still valid.
             self.group.map(|group| kill_process_group(group, Signal::KILL));
             self.timed_out = true;
             return Err(io::ErrorKind::TimedOut.into());
-        };
+        }
         let pipes = [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd)];
         let mut fds: Vec<PollFd<'_>> =
             pipes.into_iter().flatten().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();

@@ -1,14 +1,20 @@
-//! Commits the work of an agent that has ended, in whatever state the worktree is.
+//! Stages and commits the work of an agent that has ended, in whatever state the worktree is.
+//!
+//! Ignored files, our own files and files copied from the checkout are left out.
 
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::fs::{self, File, FileTimes, Metadata};
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
-use super::disk::{content, remove_if_exists, write_atomic};
-use super::repository::GitPlace;
-use super::stage::{ExcludedPaths, pathspec};
-use super::status::{GitStatus, StatusKind};
+use super::disk::{content, parent_directories, remove_if_exists, write_atomic};
+use super::isolated_dir::ScratchPath;
+use super::repository::{GitPlace, join_nul, path, pathspec, split_nul};
+use super::status::{GitStatus, StatusEntry, StatusKind};
 use super::{GitError, Operation, Repository, Worktree, index};
 
 /// The state of a worktree after everything in it was committed.
@@ -70,7 +76,8 @@ impl Worktree {
         let own = self.git_dir.join("index");
         // Git reads only a plain file. An index that git cannot read either is created again.
         if content(&own).is_some() {
-            self.clear_skip_flags().and_then(|()| self.simplify_index()).ok();
+            let simplest = ["update-index", "--no-split-index", "--index-version", "2"];
+            self.clear_skip_flags().and_then(|()| self.isolated_git(simplest)?.execute()).ok();
             if self.clear_index_stat()? {
                 return Ok(());
             }
@@ -84,7 +91,7 @@ impl Worktree {
     fn clear_index_stat(&self) -> Result<bool, GitError> {
         let own = self.git_dir.join("index");
         let bytes = content(&own).unwrap_or_default();
-        match index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes()) {
+        match index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes) {
             Some(bare) => write_atomic(&own, &bare).map(|()| true),
             None => Ok(false),
         }
@@ -104,11 +111,6 @@ impl Worktree {
             self.isolated_git(["update-index", flag, "-z", "--stdin"])?.input(paths.clone()).execute()?;
         }
         Ok(())
-    }
-
-    /// Makes git write the index in its simplest format.
-    fn simplify_index(&self) -> Result<(), GitError> {
-        self.isolated_git(["update-index", "--no-split-index", "--index-version", "2"])?.execute()
     }
 
     /// Keeps a resolved merge and quits any other operation. The files stay; the operation's state is removed.
@@ -167,4 +169,243 @@ impl Repository {
         let command = self.isolated_git_at(place, ["commit-tree", "--no-gpg-sign", &tree])?.args(parent);
         Ok(Commit::new(command.input("Snapshot of a checkout\n").read_line()?))
     }
+}
+
+/// Signoff's own directory, which is never committed.
+const SIGNOFF_DIR: &str = ".signoff";
+
+/// File in a worktree's git directory that lists the copied files, NUL-terminated.
+const COPIED_LIST: &str = "signoff-copied";
+
+/// Paths in a worktree that are not committed.
+#[derive(Debug)]
+pub(super) struct ExcludedPaths {
+    paths: Vec<PathBuf>,
+}
+
+impl ExcludedPaths {
+    pub(super) fn for_worktree(git_dir: &Path) -> Self {
+        let copied = content(&git_dir.join(COPIED_LIST)).unwrap_or_default();
+        let copied = split_nul(&copied).map(path);
+        Self { paths: std::iter::once(PathBuf::from(SIGNOFF_DIR)).chain(copied).collect() }
+    }
+
+    /// Excludes nothing.
+    pub(super) fn none() -> Self {
+        Self { paths: Vec::new() }
+    }
+
+    /// Excludes these paths as well.
+    pub(super) fn with(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.paths.extend(paths);
+        self
+    }
+
+    pub(super) fn contains(&self, path: &Path) -> bool {
+        self.paths.iter().any(|kept| path.starts_with(kept))
+    }
+
+    /// Whether git tracks every changed file and none of them is excluded.
+    pub(super) fn all_tracked(&self, status: &GitStatus) -> bool {
+        let known =
+            |entry: &StatusEntry| matches!(entry.kind, StatusKind::Tracked { .. }) && !self.contains(&entry.path);
+        status.entries.iter().all(known)
+    }
+
+    /// Whether there is a change to commit.
+    pub(super) fn has_changes(&self, status: &GitStatus) -> bool {
+        status.entries.iter().any(|entry| !self.contains(&entry.path))
+    }
+}
+
+impl Repository {
+    /// A copy of the index in `git_dir`. It keeps the cached file metadata, so that staging does not read all
+    /// files.
+    pub(super) fn scratch_index(&self, git_dir: &Path) -> Result<ScratchPath, GitError> {
+        let scratch = self.scratch()?;
+        let index = git_dir.join("index");
+        if !index.is_file() || index.is_symlink() {
+            return Ok(scratch);
+        }
+        match copy_index(&index, &scratch.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::at(&index)(error)),
+            Ok(()) | Err(_) => Ok(scratch),
+        }
+    }
+
+    /// Stages every difference to `HEAD` except for excluded paths.
+    pub(super) fn stage(
+        &self,
+        place: GitPlace<'_>,
+        status: &GitStatus,
+        excluded: &ExcludedPaths,
+    ) -> Result<(), GitError> {
+        self.unstage(place, status, excluded)?;
+        let nested = status.entries.iter().filter(|entry| entry.kind == StatusKind::Nested);
+        let nested = nested.map(|entry| entry.path.as_path()).filter(|path| !excluded.contains(path));
+        let nested: Vec<&Path> = nested.collect();
+        // Git rejects exclusions of paths it would not add anyway, so only listed paths are excluded.
+        let listed = |path: &&PathBuf| status.entries.iter().any(|entry| entry.path.starts_with(path));
+        let known = self.submodules_at(place)?;
+        let left_out = excluded.paths.iter().filter(listed).chain(&known).map(PathBuf::as_path);
+        let left_out = left_out.chain(nested.iter().copied());
+        let left_out: Vec<OsString> = left_out.map(|path| pathspec("exclude,top,literal", path)).collect();
+        self.isolated_git_at(place, ["add", "-A", "--", "."])?.args(left_out).execute()?;
+        let moved =
+            |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { .. }) && known.contains(&entry.path);
+        let moved = status.entries.iter().filter(moved).filter(|entry| !excluded.contains(&entry.path));
+        let moved = moved.map(|entry| entry.path.clone()).collect();
+        self.stage_nested(place, &nested, moved)
+    }
+
+    /// Submodules that git knows in a worktree. To add one, git would start another git in it, with the submodule's
+    /// configuration.
+    fn submodules_at(&self, place: GitPlace<'_>) -> Result<Vec<PathBuf>, GitError> {
+        let own = place.git_dir.join("index");
+        let bytes = content(place.index.unwrap_or(&own)).unwrap_or_default();
+        if bytes.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Some(known) = index::submodules(&bytes, self.isolated_dir()?.id_bytes) {
+            return Ok(known);
+        }
+        let listed = self.isolated_git_at(place, ["ls-files", "--stage", "--full-name", "-z"])?.read()?;
+        let known = listed.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
+        Ok(known.filter_map(|entry| entry.splitn(2, |&byte| byte == b'\t').nth(1)).map(path).collect())
+    }
+
+    /// Unstages excluded paths that the agent staged.
+    fn unstage(&self, place: GitPlace<'_>, status: &GitStatus, excluded: &ExcludedPaths) -> Result<(), GitError> {
+        let staged = |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { staged: true, .. });
+        let staged = status.entries.iter().filter(staged).filter(|entry| excluded.contains(&entry.path));
+        let paths: Vec<OsString> = staged.map(|entry| pathspec("top,literal", &entry.path)).collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        self.isolated_git_at(place, ["reset", "-q", "--"])?.args(paths).execute()
+    }
+
+    /// Stages the files of repositories that an agent created inside the worktree.
+    ///
+    /// By default git would record such a repository as a link to a commit that exists nowhere else, and its
+    /// content would be lost. Known submodules that moved to another commit are staged as submodules.
+    fn stage_nested(
+        &self,
+        place: GitPlace<'_>,
+        nested: &[&Path],
+        moved_submodules: Vec<PathBuf>,
+    ) -> Result<(), GitError> {
+        let mut files = join_nul(moved_submodules.iter().map(PathBuf::as_path));
+        for repository in nested {
+            self.list_nested(place, repository, &mut files)?;
+        }
+        if files.is_empty() {
+            return Ok(());
+        }
+        let asked = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+        self.isolated_git_at(place, asked)?.input(files).execute()
+    }
+
+    fn list_nested(&self, place: GitPlace<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
+        let empty = self.scratch()?;
+        let inside = place.work_tree.join(nested);
+        let within = GitPlace { work_tree: &inside, ..place.with_index(&empty) };
+        let listed = self.isolated_git_at(within, ["ls-files", "--others", "--exclude-standard", "-z"])?.read()?;
+        for name in split_nul(&listed) {
+            let file = nested.join(path(name));
+            match name.strip_suffix(b"/") {
+                Some(deeper) => self.list_nested(place, &nested.join(path(deeper)), files)?,
+                None => files.extend(join_nul([file.as_path()])),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Copies an index with its modification time.
+///
+/// A file as old as the index may have changed right after git compared it, so git compares it again. With a
+/// newer time on the copy git would not.
+pub(super) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    let times = FileTimes::new().set_modified(fs::metadata(from)?.modified()?);
+    File::options().write(true).open(to)?.set_times(times)
+}
+
+impl Worktree {
+    /// Copies the named files from the checkout if they exist there and not in the worktree.
+    ///
+    /// They are never committed, ignored or not: an untracked file may be a secret.
+    pub fn copy_files(&self, names: &[String]) -> Result<Vec<PathBuf>, GitError> {
+        self.check_exists()?;
+        let mut copied = Vec::new();
+        for name in names.iter().map(Path::new) {
+            if let Some(found) = self.copy_source(name)? {
+                // Recorded first, so that every copy is known to be a possible secret.
+                self.record_copied(name)?;
+                self.copy_file(name, &found)?;
+                copied.push(name.to_owned());
+            }
+        }
+        Ok(copied)
+    }
+
+    /// Records again which of the named files were copied, after the record was lost with the git directory.
+    pub fn restore_copied_list(&self, names: &[String]) -> Result<(), GitError> {
+        let is_copy = |name: &&Path| {
+            let both = [self.repository.checkout(), self.path()];
+            is_relative_inside(name) && both.iter().all(|top| fs::symlink_metadata(top.join(name)).is_ok())
+        };
+        for name in names.iter().map(Path::new).filter(is_copy) {
+            // A file that the branch contains is not a copy, and is committed like any other.
+            let asked = ["ls-tree", "-z", "--name-only", "--full-tree", "HEAD", "--"];
+            let listed = self.isolated_git(asked)?.args([name]).read()?;
+            if listed.is_empty() && !ExcludedPaths::for_worktree(&self.git_dir).contains(name) {
+                self.record_copied(name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The source of a copy, if it exists and the destination does not.
+    fn copy_source(&self, name: &Path) -> Result<Option<Metadata>, GitError> {
+        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
+        if !is_relative_inside(name)
+            || has_linked_parent(self.repository.checkout(), name)
+            || has_linked_parent(self.path(), name)
+        {
+            return Err(GitError::OutsideWorktree(name.to_owned()));
+        }
+        let found = fs::symlink_metadata(&from).ok().filter(|found| !found.is_dir());
+        Ok(found.filter(|_| fs::symlink_metadata(&to).is_err()))
+    }
+
+    fn copy_file(&self, name: &Path, found: &Metadata) -> Result<(), GitError> {
+        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
+        if let Some(directory) = to.parent() {
+            fs::create_dir_all(directory).map_err(GitError::at(directory))?;
+        }
+        if found.is_symlink() {
+            fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(GitError::at(&to))
+        } else {
+            fs::copy(&from, &to).map(drop).map_err(GitError::at(&to))
+        }
+    }
+
+    fn record_copied(&self, name: &Path) -> Result<(), GitError> {
+        let file = self.git_dir.join(COPIED_LIST);
+        let mut noted = content(&file).unwrap_or_default();
+        noted.extend(join_nul([name]));
+        write_atomic(&file, &noted)
+    }
+}
+
+fn is_relative_inside(name: &Path) -> bool {
+    let mut components = name.components().peekable();
+    components.peek().is_some() && components.all(|part| matches!(part, Component::Normal(part) if part != ".git"))
+}
+
+/// Whether a directory on the path to `name` is a link.
+fn has_linked_parent(top: &Path, name: &Path) -> bool {
+    parent_directories(name).any(|above| top.join(above).is_symlink())
 }

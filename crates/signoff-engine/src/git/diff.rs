@@ -11,11 +11,10 @@ use signoff_core::patch::{PatchLineKind, PatchReader};
 use signoff_core::prompt::{LeftOutWhy, OmittedFileBrief};
 use signoff_core::untrusted_config::classify;
 
+use super::commit::ExcludedPaths;
 use super::repository::{GitPlace, path};
-use super::stage::ExcludedPaths;
 use super::status::GitStatus;
 use super::{GitError, Repository, Worktree};
-use crate::remove_tree;
 
 /// Git does not read files larger than this; see the setting `core.bigFileThreshold`.
 const LARGE_FILE: u64 = 16 * 1024 * 1024;
@@ -78,25 +77,6 @@ impl GitDiff {
     }
 }
 
-/// A temporary object directory. Dropping the value deletes it.
-struct ScratchObjects {
-    directory: PathBuf,
-}
-
-impl ScratchObjects {
-    fn make(directory: PathBuf) -> Result<Self, GitError> {
-        fs::create_dir(&directory).map_err(GitError::at(&directory))?;
-        Ok(Self { directory })
-    }
-}
-
-impl Drop for ScratchObjects {
-    fn drop(&mut self) {
-        // If this fails, it is deleted with its parent directory.
-        remove_tree::remove(&self.directory).ok();
-    }
-}
-
 impl Worktree {
     /// Everything that differs from `base`, whether committed, uncommitted or untracked.
     pub fn diff(&self, base: &Commit) -> Result<GitDiff, GitError> {
@@ -121,8 +101,9 @@ impl Worktree {
         let kept_out = ExcludedPaths::for_worktree(&self.git_dir).with(large.iter().map(|(path, _)| path.clone()));
         let mut diff = if kept_out.has_changes(&status) {
             let scratch = self.repository.scratch_index(&self.git_dir)?;
-            let objects = ScratchObjects::make(self.repository.isolated_dir()?.scratch_path())?;
-            let place = GitPlace { objects: Some(&objects.directory), ..self.place().with_index(&scratch) };
+            let objects = self.repository.scratch()?;
+            fs::create_dir(&objects.path).map_err(GitError::at(&objects.path))?;
+            let place = GitPlace { objects: Some(&objects.path), ..self.place().with_index(&scratch) };
             self.repository.stage(place, &status, &kept_out)?;
             self.print_diff(place, &["--cached", base.as_str()], base)?
         } else {
@@ -157,18 +138,14 @@ impl Worktree {
 
     fn print_diff(&self, place: GitPlace<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
         let mut diff = self.repository.print_diff(place, what, base)?;
-        self.mark_large_files(&mut diff);
-        Ok(diff)
-    }
-
-    /// Reports files that git called binary only because of their size as too large.
-    fn mark_large_files(&self, diff: &mut GitDiff) {
+        // Git calls these files binary only because of their size.
         for file in &mut diff.omitted {
             let bytes = fs::symlink_metadata(self.path().join(&file.path)).map_or(0, |found| found.len());
             if file.reason == LeftOutWhy::Binary && bytes > LARGE_FILE {
                 file.reason = LeftOutWhy::Huge { bytes };
             }
         }
+        Ok(diff)
     }
 }
 
@@ -202,7 +179,7 @@ const MAX_PATCH: usize = 8 * 1000 * 1000;
 fn read_diff(from: &mut impl BufRead) -> io::Result<GitDiff> {
     let mut diff = GitDiff::default();
     let changed = read_raw(from, &mut diff)?;
-    diff.stat = read_stat(from)?;
+    diff.stat = String::from_utf8_lossy(&read_field(from)?).into_owned();
     let mut patch = DiffParser { diff, paths: changed.into_iter(), ..DiffParser::default() };
     let mut line = Vec::new();
     while from.read_until(b'\n', &mut line)? > 0 {
@@ -217,10 +194,15 @@ fn read_raw(from: &mut impl BufRead, diff: &mut GitDiff) -> io::Result<Vec<PathB
     let mut digest = Sha256::new();
     let mut paths = Vec::new();
     while from.fill_buf()?.first() == Some(&b':') {
-        let header = read_field(from, &mut digest)?;
-        let mut name = read_field(from, &mut digest)?;
+        let mut hashed_field = || {
+            let field = read_field(from)?;
+            digest.update(&field);
+            digest.update([0]);
+            io::Result::Ok(field)
+        };
+        let (header, mut name) = (hashed_field()?, hashed_field()?);
         if header.rsplit(|&byte| byte == b' ').next().is_some_and(|what| what.starts_with(b"R")) {
-            name = read_field(from, &mut digest)?;
+            name = hashed_field()?;
         }
         let name = path(&name);
         if header.get(8..14) == Some(b"160000") {
@@ -240,19 +222,12 @@ fn read_raw(from: &mut impl BufRead, diff: &mut GitDiff) -> io::Result<Vec<PathB
     Ok(paths)
 }
 
-fn read_field(from: &mut impl BufRead, digest: &mut Sha256) -> io::Result<Vec<u8>> {
+/// Reads up to the next NUL, which is left out.
+fn read_field(from: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut field = Vec::new();
     from.read_until(0, &mut field)?;
-    digest.update(&field);
-    field.pop();
+    field.pop_if(|byte| *byte == 0);
     Ok(field)
-}
-
-fn read_stat(from: &mut impl BufRead) -> io::Result<String> {
-    let mut stat = Vec::new();
-    from.read_until(0, &mut stat)?;
-    stat.pop_if(|byte| *byte == 0);
-    Ok(String::from_utf8_lossy(&stat).into_owned())
 }
 
 /// State of the parser.
@@ -320,12 +295,10 @@ impl FilePatch {
     }
 
     fn omitted_reason(&self) -> Option<LeftOutWhy> {
-        let bytes = u64::try_from(self.bytes).unwrap_or(u64::MAX);
-        match (self.binary, self.bytes > MAX_FILE_PATCH) {
-            (true, _) => Some(LeftOutWhy::Binary),
-            (false, true) => Some(LeftOutWhy::Huge { bytes }),
-            (false, false) => None,
+        if self.binary {
+            return Some(LeftOutWhy::Binary);
         }
+        (self.bytes > MAX_FILE_PATCH).then_some(LeftOutWhy::Huge { bytes: self.bytes as u64 })
     }
 }
 

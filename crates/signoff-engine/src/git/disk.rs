@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +41,8 @@ pub(super) fn content(path: &Path) -> Option<Vec<u8>> {
 /// The text of a plain file that is expected to be short.
 pub(super) fn read_short(path: &Path) -> Option<String> {
     let found = fs::symlink_metadata(path).ok()?;
-    (found.is_file() && found.len() <= MAX_SHORT_FILE).then(|| fs::read_to_string(path).ok()).flatten()
+    let text = (found.is_file() && found.len() <= MAX_SHORT_FILE).then(|| fs::read(path).ok()).flatten()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The directories above a relative path, from the inside out.
@@ -138,4 +140,9 @@ fn replace_file(path: &Path, text: &[u8], care: WriteMode) -> Result<(), GitErro
 /// Removes a file, a link or a directory if it exists.
 pub(super) fn remove_if_exists(path: &Path) -> Result<(), GitError> {
     atomic_file::remove_if_exists(path).map_err(GitError::at(path))
+}
+
+/// The content of a file that consists of a path.
+pub(super) fn line(path: &Path) -> Vec<u8> {
+    [path.as_os_str().as_bytes(), b"\n"].concat()
 }

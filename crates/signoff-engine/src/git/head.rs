@@ -5,22 +5,42 @@
 //! follows afterwards.
 
 use std::collections::HashMap;
-use std::fs;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use signoff_core::ids::{Commit, Tree};
 use signoff_core::machine::Head;
 
 use super::branch::is_id;
-use super::disk::{content, remove_if_exists, write_atomic};
+use super::disk::{content, read_short, write_atomic};
 use super::status::GitStatus;
 use super::{GitError, Worktree, index};
 
-/// File in a worktree's git directory with the path of the common directory.
-const COMMON_DIR_FILE: &str = "commondir";
+/// The content of a `HEAD` file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum HeadFile {
+    Commit(Commit),
+    /// The full name of a ref.
+    Ref(String),
+    /// The file is missing, or git would not accept its directory as a git directory.
+    Invalid,
+}
 
-/// Git's standard content of that file.
-const STANDARD_COMMON_DIR: &[u8] = b"../..\n";
+impl HeadFile {
+    pub(super) fn read(git_dir: &Path) -> Self {
+        let text = read_short(&git_dir.join("HEAD")).unwrap_or_default();
+        match (text.trim_end().strip_prefix("ref: "), text.trim_end()) {
+            (Some(name), _) if name.starts_with("refs/") => Self::Ref(name.to_owned()),
+            (None, id) if is_id(id) => Self::Commit(Commit::new(id)),
+            (Some(_) | None, _) => Self::Invalid,
+        }
+    }
+
+    pub(super) fn branch(&self) -> Option<&str> {
+        let Self::Ref(name) = self else { return None };
+        name.strip_prefix("refs/heads/")
+    }
+}
 
 /// Cache of commits' trees. They never change, and many tasks start at the same commit.
 #[derive(Debug, Default)]
@@ -47,14 +67,14 @@ impl Worktree {
         let printed = self.isolated_git(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"])?.read_line()?;
         let (commit, tree) = printed.split_once('\n').unwrap_or((&printed, ""));
         let head = Head { commit: Commit::new(commit), tree: Tree::new(tree) };
-        self.repository.trees().insert(&head);
+        self.repository.inner.trees.insert(&head);
         Ok(head)
     }
 
     /// Like [`Self::head`], right after a commit: the index contains the tree, and the branch file the commit.
     pub(super) fn committed_head(&self) -> Result<Head, GitError> {
         let bytes = content(&self.git_dir.join("index")).unwrap_or_default();
-        let tree = index::root_tree(&bytes, self.repository.isolated_dir()?.id_bytes()).map(Tree::new);
+        let tree = index::root_tree(&bytes, self.repository.isolated_dir()?.id_bytes).map(Tree::new);
         match self.branch_file_commit().zip(tree) {
             Some((commit, tree)) => Ok(Head { commit, tree }),
             None => self.head(),
@@ -64,17 +84,13 @@ impl Worktree {
     /// The head without a git process: if the branch has a file of its own and its commit is in the cache.
     fn cached_head(&self) -> Option<Head> {
         let commit = self.branch_file_commit()?;
-        let tree = self.repository.trees().get(&commit)?;
+        let tree = self.repository.inner.trees.get(&commit)?;
         Some(Head { commit, tree })
     }
 
-    /// The commit in the branch's own file.
+    /// The commit of the branch that `HEAD` names, as far as ref files contain it.
     pub(super) fn branch_file_commit(&self) -> Option<Commit> {
-        let head = fs::read_to_string(self.git_dir.join("HEAD")).ok()?;
-        let branch = head.trim_end().strip_prefix("ref: refs/heads/")?;
-        let commit = fs::read_to_string(self.repository.common().join("refs/heads").join(branch)).ok()?;
-        let commit = commit.trim_end();
-        is_id(commit).then(|| Commit::new(commit))
+        self.repository.branch_file_tip(HeadFile::read(&self.git_dir).branch()?)
     }
 
     /// Moves the branch to the detached `HEAD` and attaches `HEAD` again. Does nothing if `HEAD` does not
@@ -98,18 +114,6 @@ impl Worktree {
         if is_ahead || (!is_behind && is_rewritten()?) { self.move_branch(branch, &head) } else { Ok(()) }
     }
 
-    /// Restores the path of the common directory and removes `config.worktree`, whose settings the user's git would
-    /// use.
-    pub(super) fn restore_common_dir(&self) -> Result<(), GitError> {
-        remove_if_exists(&self.git_dir.join("config.worktree"))?;
-        let common = self.git_dir.join(COMMON_DIR_FILE);
-        if content(&common).is_some_and(|said| said == STANDARD_COMMON_DIR) {
-            Ok(())
-        } else {
-            write_atomic(&common, STANDARD_COMMON_DIR)
-        }
-    }
-
     /// Updates the files to the commit its branch was moved to. Everything in it must be committed.
     pub fn check_out_branch(&self, commit: &Commit) -> Result<(), GitError> {
         let Some(branch) = self.branch().filter(|_| self.exists()) else { return Ok(()) };
@@ -122,9 +126,8 @@ impl Worktree {
 
     /// The commit that a detached `HEAD` contains.
     pub(super) fn detached_commit(&self) -> Option<Commit> {
-        let head = String::from_utf8(content(&self.git_dir.join("HEAD"))?).ok()?;
-        let commit = head.trim_end();
-        is_id(commit).then(|| Commit::new(commit))
+        let HeadFile::Commit(commit) = HeadFile::read(&self.git_dir) else { return None };
+        Some(commit)
     }
 
     /// Updates index and files to the branch. Otherwise the next commit would revert what was committed elsewhere.

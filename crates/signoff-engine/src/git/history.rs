@@ -1,6 +1,7 @@
 //! Reads commits: their ancestry and their files.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::{Commit, Tree};
@@ -79,11 +80,22 @@ impl Lineage {
 }
 
 impl Repository {
+    /// The entries of a commit's tree below these paths, with sizes if the flags ask for them.
+    pub(super) fn list_tree(
+        &self,
+        commit: &str,
+        flags: &[&str],
+        paths: &[impl AsRef<OsStr>],
+    ) -> Result<Vec<TreeEntry>, GitError> {
+        let command = self.isolated_git(["ls-tree", "-z", "--full-tree"])?.args(flags).args([commit, "--"]);
+        let printed = command.args(paths).read()?;
+        Ok(split_nul(&printed).filter_map(TreeEntry::parse).collect())
+    }
+
     /// Paths of the submodules at `HEAD`.
     pub fn submodules(&self) -> Result<Vec<String>, GitError> {
-        let listed = self.isolated_git(["ls-tree", "-r", "-z", "HEAD"])?.read_text()?;
-        let links = listed.split('\0').filter(|entry| entry.starts_with("160000 "));
-        Ok(links.filter_map(|entry| Some(entry.split_once('\t')?.1.to_owned())).collect())
+        let listed = self.list_tree("HEAD", &["-r"], NO_PATHS)?.into_iter();
+        Ok(listed.filter(|entry| entry.mode == SUBMODULE_MODE).map(|entry| entry.path.display().to_string()).collect())
     }
 
     /// Subject lines of the commits after `base` up to `head`, newest first.
@@ -183,9 +195,9 @@ impl Repository {
     }
 
     /// The files that differ between two commits or trees.
-    pub fn changed_files(&self, from: &str, to: &str) -> Result<HashSet<Vec<u8>>, GitError> {
-        let printed = self.isolated_git(["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to])?.read()?;
-        Ok(split_nul(&printed).map(<[u8]>::to_vec).collect())
+    pub fn changed_files(&self, from: &str, to: &str) -> Result<BTreeSet<PathBuf>, GitError> {
+        let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to];
+        Ok(self.isolated_git(asked)?.read_paths()?.into_iter().collect())
     }
 
     /// Whether the tree of a merge of two parents is exactly the one git creates, without a conflict.
@@ -200,46 +212,35 @@ impl Repository {
 
     /// The file at a path in a commit. `None` if it does not exist or is not a plain file.
     pub fn file_at(&self, commit: &Commit, file: &str, max_bytes: u64) -> Result<Option<CommittedFile>, GitError> {
-        let asked = ["ls-tree", "-z", "--long", "--full-tree", commit.as_str(), "--", file];
-        let listed = self.isolated_git(asked)?.read_text()?;
-        // `100644 blob ID SIZE<tab>PATH`
-        let words: Vec<&str> = listed.split('\t').next().unwrap_or_default().split_whitespace().collect();
-        let ["100644" | "100755", "blob", id, size] = words.as_slice() else { return Ok(None) };
-        let bytes = size.parse().unwrap_or(u64::MAX);
-        if bytes > max_bytes {
-            return Ok(Some(CommittedFile::TooLarge { bytes }));
+        let listed = self.list_tree(commit.as_str(), &["--long"], &[file])?;
+        let Some(entry) = listed.into_iter().next().filter(TreeEntry::is_plain_file) else { return Ok(None) };
+        if entry.bytes > max_bytes {
+            return Ok(Some(CommittedFile::TooLarge { bytes: entry.bytes }));
         }
-        let content = self.isolated_git(["cat-file", "blob", id])?.read()?;
+        let content = self.isolated_git(["cat-file", "blob", &entry.id])?.read()?;
         Ok(Some(CommittedFile::Content(content)))
     }
 
     /// The plain files directly in a commit's top directory or in the given directories. Skips names that are
     /// not UTF-8.
     pub fn plain_files(&self, commit: &Commit, directories: &[&str]) -> Result<BTreeSet<String>, GitError> {
-        let asked = ["ls-tree", "-z", "--full-tree", commit.as_str(), "--"];
-        let listed = self.isolated_git(asked)?.args(directories).read()?;
-        let entries = listed.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
-        // `100644 blob ID<tab>PATH`
-        let named = entries.filter_map(|entry| entry.split_once('\t'));
-        let plain = named.filter(|(about, _)| about.starts_with("100644 ") || about.starts_with("100755 "));
-        Ok(plain.map(|(_, name)| name.to_owned()).collect())
+        let listed = self.list_tree(commit.as_str(), &[], directories)?.into_iter();
+        let plain = listed.filter(TreeEntry::is_plain_file);
+        Ok(plain.filter_map(|entry| entry.path.to_str().map(str::to_owned)).collect())
     }
 
     /// Whether a commit has anything other than a directory at a path.
     pub fn has_file(&self, commit: &Commit, file: &Path) -> Result<bool, GitError> {
-        let listed =
-            self.isolated_git(["ls-tree", "-z", "--full-tree", commit.as_str(), "--"])?.args([file]).read_text()?;
-        Ok(!listed.is_empty() && listed.split_whitespace().nth(1) != Some("tree"))
+        Ok(self.list_tree(commit.as_str(), &[], &[file])?.first().is_some_and(|entry| entry.mode != DIRECTORY_MODE))
     }
 
     /// Names of the files in a directory of a commit. Skips names with non-printable characters or backticks.
     pub fn file_names(&self, commit: &Commit, directory: &str) -> Result<Vec<String>, GitError> {
         let below = format!("{directory}/");
-        let asked = ["ls-tree", "-z", "--name-only", "--full-tree", commit.as_str(), "--", &below];
-        let listed = self.isolated_git(asked)?.read()?;
-        let names = listed.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
+        let listed = self.list_tree(commit.as_str(), &[], &[&below])?;
+        let names = listed.iter().filter_map(|entry| entry.path.to_str()?.strip_prefix(&below));
         let plain = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_ascii_graphic() && c != '`');
-        Ok(names.filter_map(|name| name.strip_prefix(&below)).filter(plain).map(str::to_owned).collect())
+        Ok(names.filter(plain).map(str::to_owned).collect())
     }
 
     /// The one of these files that changed last in the history of a commit.
@@ -260,9 +261,8 @@ impl Repository {
         files: &[PathBuf],
     ) -> Result<Option<PathBuf>, GitError> {
         let Some(first) = files.first() else { return Ok(None) };
-        let listed = self.isolated_git(["ls-tree", "-r", "-z", "--full-tree", commit.as_str()])?.read()?;
-        // `100644 blob ID<tab>PATH`
-        let known: BTreeMap<PathBuf, String> = listed.split(|byte| *byte == 0).filter_map(parse_blob).collect();
+        let listed = self.list_tree(commit.as_str(), &["-r"], NO_PATHS)?.into_iter().filter(TreeEntry::is_plain_file);
+        let known: BTreeMap<PathBuf, String> = listed.map(|entry| (entry.path, entry.id)).collect();
         if let Some(new) = files.iter().find(|file| !known.contains_key(*file)) {
             return Ok(Some(new.clone()));
         }
@@ -275,20 +275,36 @@ impl Repository {
         let same = |(file, id): &(&PathBuf, &&str)| known.get(*file).is_some_and(|known| known == **id);
         Ok(files.iter().zip(&hashed).find(|one| !same(one)).map(|(file, _)| file.clone()))
     }
-
-    /// The paths in which two commits differ.
-    pub fn changed_between(&self, from: &Commit, to: &Commit) -> Result<Vec<PathBuf>, GitError> {
-        let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from.as_str(), to.as_str()];
-        let listed = self.isolated_git(asked)?.read()?;
-        Ok(split_nul(&listed).map(path).collect())
-    }
 }
 
-/// Parses a line of `ls-tree` into path and blob id.
-fn parse_blob(line: &[u8]) -> Option<(PathBuf, String)> {
-    let tab = line.iter().position(|byte| *byte == b'\t')?;
-    let (about, name) = line.split_at(tab);
-    let about = String::from_utf8_lossy(about);
-    let ["100644" | "100755", "blob", id] = about.split(' ').collect::<Vec<_>>()[..] else { return None };
-    Some((path(name.get(1..)?), id.to_owned()))
+const NO_PATHS: &[&str] = &[];
+
+const DIRECTORY_MODE: &str = "040000";
+const SUBMODULE_MODE: &str = "160000";
+
+/// An entry of a commit's tree.
+#[derive(Debug)]
+pub(super) struct TreeEntry {
+    mode: String,
+    id: String,
+    /// The maximum if git did not print it.
+    bytes: u64,
+    path: PathBuf,
+}
+
+impl TreeEntry {
+    /// Parses `100644 blob ID<tab>PATH` or `100644 blob ID SIZE<tab>PATH`.
+    fn parse(entry: &[u8]) -> Option<Self> {
+        let tab = entry.iter().position(|byte| *byte == b'\t')?;
+        let (about, name) = entry.split_at(tab);
+        let about = String::from_utf8_lossy(about);
+        let mut words = about.split_whitespace();
+        let (mode, _, id) = (words.next()?, words.next()?, words.next()?);
+        let bytes = words.next().and_then(|size| size.parse().ok()).unwrap_or(u64::MAX);
+        Some(Self { mode: mode.to_owned(), id: id.to_owned(), bytes, path: path(name.get(1..)?) })
+    }
+
+    fn is_plain_file(&self) -> bool {
+        matches!(self.mode.as_str(), "100644" | "100755")
+    }
 }

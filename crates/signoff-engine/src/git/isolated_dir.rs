@@ -82,11 +82,13 @@ const DEFAULT_IDENTITY: [(&str, &str); 2] = [("user.name", "signoff"), ("user.em
 /// The isolated directory. Dropping the value deletes it.
 #[derive(Debug)]
 pub(super) struct IsolatedGitDir {
-    directory: PathBuf,
-    environment: Vec<(OsString, OsString)>,
-    default_branch: Option<String>,
+    pub(super) directory: PathBuf,
+    /// The environment that makes git use this directory.
+    pub(super) environment: Vec<(OsString, OsString)>,
+    /// The configured name of new repositories' default branch.
+    pub(super) default_branch: Option<String>,
     /// Length of an object id in bytes.
-    id_bytes: usize,
+    pub(super) id_bytes: usize,
     next_scratch: AtomicU64,
     /// Locked file that shows other processes that this directory is in use.
     _alive: File,
@@ -107,26 +109,23 @@ impl IsolatedGitDir {
         Ok(Self { directory, environment, default_branch, id_bytes, next_scratch: AtomicU64::default(), _alive: alive })
     }
 
-    /// The environment that makes git use this directory.
-    pub(super) fn environment(&self) -> &[(OsString, OsString)] {
-        &self.environment
+    /// A path that is not used by any other caller.
+    pub(super) fn scratch(&self) -> ScratchPath {
+        let number = self.next_scratch.fetch_add(1, Ordering::Relaxed);
+        ScratchPath { path: self.directory.join(format!("scratch-{number}")) }
     }
+}
 
-    pub(super) fn id_bytes(&self) -> usize {
-        self.id_bytes
-    }
+/// A temporary file or directory. Dropping the value deletes it.
+#[derive(Debug)]
+pub(super) struct ScratchPath {
+    pub(super) path: PathBuf,
+}
 
-    pub(super) fn default_branch(&self) -> Option<&str> {
-        self.default_branch.as_deref()
-    }
-
-    pub(super) fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    /// A file name that is not used by any other caller.
-    pub(super) fn scratch_path(&self) -> PathBuf {
-        self.directory.join(format!("scratch-{}", self.next_scratch.fetch_add(1, Ordering::Relaxed)))
+impl Drop for ScratchPath {
+    fn drop(&mut self) {
+        // If this fails, it is deleted with the isolated directory.
+        remove_tree::remove(&self.path).ok();
     }
 }
 

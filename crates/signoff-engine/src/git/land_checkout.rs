@@ -15,10 +15,12 @@ use serde::{Deserialize, Serialize};
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
-use super::disk::{content, is_not_directory, parent_directories, remove_if_exists, write_durable};
+use super::command::wait;
+use super::disk::{is_not_directory, parent_directories, remove_if_exists, write_durable};
 use super::error::name_some;
-use super::repository::{GitPlace, path, split_nul};
-use super::stage::ScratchIndex;
+use super::head::HeadFile;
+use super::isolated_dir::ScratchPath;
+use super::repository::{GitPlace, pathspec};
 use super::status::{GitStatus, StatusKind};
 use super::{Git, GitError, Operation, Repository};
 use crate::failpoint;
@@ -59,7 +61,7 @@ impl CheckoutUpdate {
 /// A locked checkout, with the index that will replace its own.
 #[derive(Debug)]
 struct LockedCheckout {
-    index: ScratchIndex,
+    index: ScratchPath,
     lock: IndexLock,
 }
 
@@ -77,25 +79,25 @@ impl Repository {
     /// The tip of a branch, if files show it and that it is checked out nowhere. Every landing asks, so this
     /// avoids a git process.
     fn tip_if_not_checked_out(&self, branch: &str) -> Option<Head> {
-        let commit = Commit::new(self.branch_file_tip(branch)?);
-        let tree = self.trees().get(&commit)?;
-        let worktrees = fs::read_dir(self.common().join("worktrees")).ok().into_iter().flatten().flatten();
-        let heads = worktrees.map(|entry| entry.path()).chain([self.common().to_owned()]);
-        let named = format!("ref: refs/heads/{branch}");
-        let uses = |git_dir: PathBuf| {
-            content(&git_dir.join("HEAD")).is_none_or(|head| head.trim_ascii_end() == named.as_bytes())
+        let commit = self.branch_file_tip(branch)?;
+        let tree = self.inner.trees.get(&commit)?;
+        let name = format!("refs/heads/{branch}");
+        let may_use = |git_dir: PathBuf| match HeadFile::read(&git_dir) {
+            HeadFile::Ref(used) => used == name,
+            HeadFile::Commit(_) => false,
+            HeadFile::Invalid => true,
         };
-        (!heads.into_iter().any(uses)).then_some(Head { commit, tree })
+        (!self.git_dirs().any(may_use)).then_some(Head { commit, tree })
     }
 
     /// Whether a branch is at this commit, as far as ref files show.
     pub fn is_at(&self, branch: &str, commit: &Commit) -> bool {
-        self.branch_file_tip(branch).as_deref() == Some(commit.as_str())
+        self.branch_file_tip(branch).as_ref() == Some(commit)
     }
 
     /// Creates a branch for the work of a run to land on. Accepts an existing one.
     pub fn create_target(&self, branch: &str, at: &Commit) -> Result<(), GitError> {
-        match self.with_lock(|| self.create_branch(branch, at)) {
+        match self.with_lock(|| self.create_branch(branch, at, at)) {
             Err(_) if self.has_branch(branch)? => Ok(()),
             made => made,
         }
@@ -218,16 +220,14 @@ impl Repository {
     fn check_nothing_overwritten(&self, place: GitPlace<'_>, update: &CheckoutUpdate) -> Result<(), GitError> {
         let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
         let (from, to) = (update.from.as_str(), update.to.as_str());
-        let added = self.isolated_git_at(place, asked)?.args([from, to]).read()?;
-        let found: BTreeSet<PathBuf> = split_nul(&added)
-            .map(path)
-            .filter_map(|file| blocking_path(place.work_tree, &file).map(Path::to_owned))
-            .collect();
+        let added = self.isolated_git_at(place, asked)?.args([from, to]).read_paths()?;
+        let found: BTreeSet<&Path> = added.iter().filter_map(|file| blocking_path(place.work_tree, file)).collect();
         for file in found {
             // A directory that becomes a file may contain untracked files, which would be lost.
-            let others = self.isolated_git_at(place, ["ls-files", "--others", "-z", "--"])?.arg_path(&file).read()?;
-            if !others.is_empty() {
-                return Err(GitError::WouldOverwrite { checkout: place.work_tree.to_owned(), file });
+            let asked = self.isolated_git_at(place, ["ls-files", "--others", "-z", "--"])?;
+            if !asked.args([pathspec("top,literal", file)]).read()?.is_empty() {
+                let (checkout, file) = (place.work_tree.to_owned(), file.to_owned());
+                return Err(GitError::WouldOverwrite { checkout, file });
             }
         }
         // Makes git treat files with only a newer time as unchanged.
@@ -279,7 +279,7 @@ impl IndexLock {
         Self::remove_stale(git_dir)?;
         let (lock, own) = lock_paths(git_dir);
         File::create_new(&own).map_err(GitError::at(&own))?;
-        let taken = git.wait_for(|| match link(&own, &lock) {
+        let taken = wait(git.lock_timeout, || match link(&own, &lock) {
             Ok(linked) => Ok(Some(linked)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
             Err(error) => Err(GitError::at(&lock)(error)),

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists, write_atomic};
 use super::land_checkout::{CheckoutUpdate, IndexLock, blocking_path};
-use super::repository::{GitPlace, path, split_nul};
+use super::repository::{GitPlace, join_nul, path};
 use super::{GitError, Repository};
+use crate::atomic_file;
 
 /// A file in git's index: its mode and its blob id.
 type Blob = Vec<u8>;
@@ -59,8 +60,7 @@ impl Repository {
             return Ok(());
         }
         let lock = self.landing_lock();
-        let file = fs::File::options().create(true).truncate(false).write(true).open(&lock);
-        let file = file.map_err(GitError::at(&lock))?;
+        let file = atomic_file::open_lock(&lock).map_err(GitError::at(&lock))?;
         if file.try_lock().is_ok() { self.finish_update() } else { Ok(()) }
     }
 
@@ -179,14 +179,13 @@ impl Repository {
         place: GitPlace<'_>,
         files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
     ) -> Result<BTreeSet<PathBuf>, GitError> {
-        let index = self.new_scratch_index()?;
+        let index = self.scratch()?;
         let scratch = place.with_index(&index);
         self.update_index(scratch, files.filter(|(_, blob)| blob.is_some()))?;
         // Its exit code is ignored; `diff-files` lists the names.
         self.isolated_git_at(scratch, ["update-index", "-q", "--refresh"])?.run()?;
         let asked = ["diff-files", "-z", "--name-only", "--ignore-submodules=all"];
-        let printed = self.isolated_git_at(scratch, asked)?.read()?;
-        Ok(split_nul(&printed).map(path).collect())
+        Ok(self.isolated_git_at(scratch, asked)?.read_paths()?.into_iter().collect())
     }
 
     /// Adds files to an index, or removes them from it.
@@ -196,7 +195,7 @@ impl Repository {
         files: impl Iterator<Item = (&'a PathBuf, Option<&'a Blob>)>,
     ) -> Result<(), GitError> {
         let (there, gone): (Vec<_>, Vec<_>) = files.partition(|(_, blob)| blob.is_some());
-        let nothing = [b"0 ".as_slice(), &vec![b'0'; self.isolated_dir()?.id_bytes() * 2]].concat();
+        let nothing = [b"0 ".as_slice(), &vec![b'0'; self.isolated_dir()?.id_bytes * 2]].concat();
         let lines = gone.into_iter().chain(there).flat_map(|(file, blob)| {
             [blob.unwrap_or(&nothing).as_slice(), b"\t", file.as_os_str().as_bytes(), b"\0"].concat()
         });
@@ -207,7 +206,10 @@ impl Repository {
     /// Writes files to disk from an index. Does not overwrite anything else at their paths.
     fn write_files(&self, place: GitPlace<'_>, plan: &mut UpdatePlan<'_>) -> Result<(), GitError> {
         for file in plan.files.iter().filter(|file| file.after.is_none()) {
-            remove_with_empty_parents(place.work_tree, &file.path)?;
+            if is_file_or_link(place.work_tree, &file.path) {
+                remove_if_exists(&place.work_tree.join(&file.path))?;
+            }
+            remove_empty_parents(place.work_tree, &file.path);
         }
         let mut names = Vec::new();
         for file in &plan.files {
@@ -221,7 +223,7 @@ impl Repository {
                 Some(found) => found == file.path && file.before.is_some() && is_file_or_link(place.work_tree, found),
             };
             if is_free {
-                names.extend(file.path.as_os_str().as_bytes().iter().chain(&[0]));
+                names.extend(join_nul([file.path.as_path()]));
             } else {
                 plan.left.insert(&file.path);
             }
@@ -265,13 +267,4 @@ fn version(is_before: bool, is_after: bool) -> LandedVersion {
 /// Whether a file or link exists at this path, without a link among its parents.
 fn is_file_or_link(work_tree: &Path, file: &Path) -> bool {
     blocking_path(work_tree, file) == Some(file) && !is_directory(&work_tree.join(file))
-}
-
-/// Removes a file, and then its empty parent directories.
-fn remove_with_empty_parents(work_tree: &Path, file: &Path) -> Result<(), GitError> {
-    if is_file_or_link(work_tree, file) {
-        remove_if_exists(&work_tree.join(file))?;
-    }
-    remove_empty_parents(work_tree, file);
-    Ok(())
 }

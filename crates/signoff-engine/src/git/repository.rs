@@ -1,27 +1,27 @@
 //! A git repository, found from a directory or created in one.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use signoff_core::ids::{Commit, Tree};
 
-use super::checkout::{CachedCheckoutState, FileHashCache};
 use super::command::GitCommand;
 use super::head::TreeCache;
-use super::isolated_dir::IsolatedGitDir;
-use super::stage::ScratchIndex;
+use super::isolated_dir::{IsolatedGitDir, ScratchPath};
+use super::status::{CachedCheckoutState, FileHashCache};
 use super::{Git, GitError};
 
 /// A git repository and the worktree the user is in. Clones refer to the same repository.
 #[derive(Debug, Clone)]
 pub struct Repository {
-    inner: Arc<RepositoryInner>,
+    pub(super) inner: Arc<RepositoryInner>,
 }
 
 #[derive(Debug)]
-struct RepositoryInner {
+pub(super) struct RepositoryInner {
     git: Git,
     /// The `.git` directory that all worktrees share.
     common: PathBuf,
@@ -31,9 +31,9 @@ struct RepositoryInner {
     root: PathBuf,
     isolated_dir: OnceLock<IsolatedGitDir>,
     /// The result of the last [`Repository::checkout_state`].
-    cached_state: Mutex<Option<CachedCheckoutState>>,
-    hashes: Mutex<FileHashCache>,
-    trees: TreeCache,
+    pub(super) cached_state: Mutex<Option<CachedCheckoutState>>,
+    pub(super) hashes: Mutex<FileHashCache>,
+    pub(super) trees: TreeCache,
 }
 
 /// Where the checkout's `HEAD` points.
@@ -60,7 +60,7 @@ impl<'a> GitPlace<'a> {
         Self { git_dir, work_tree, index: None, objects: None }
     }
 
-    pub(super) fn with_index(self, index: &'a ScratchIndex) -> Self {
+    pub(super) fn with_index(self, index: &'a ScratchPath) -> Self {
         Self { index: Some(&index.path), ..self }
     }
 }
@@ -71,7 +71,7 @@ impl Repository {
         if !directory.is_dir() {
             return Err(GitError::NotARepository(directory.to_owned()));
         }
-        let real = std::fs::canonicalize(directory).map_err(GitError::at(directory))?;
+        let real = fs::canonicalize(directory).map_err(GitError::at(directory))?;
         if real.to_str().is_none_or(|path| path.contains('\n')) {
             return Err(GitError::OddPath(real));
         }
@@ -141,20 +141,14 @@ impl Repository {
         &self.inner.git
     }
 
-    pub(super) fn cached_state(&self) -> &Mutex<Option<CachedCheckoutState>> {
-        &self.inner.cached_state
-    }
-
-    pub(super) fn hashes(&self) -> &Mutex<FileHashCache> {
-        &self.inner.hashes
-    }
-
-    pub(super) fn trees(&self) -> &TreeCache {
-        &self.inner.trees
-    }
-
     pub(super) fn common(&self) -> &Path {
         &self.inner.common
+    }
+
+    /// The git directories of all worktrees.
+    pub(super) fn git_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let linked = fs::read_dir(self.common().join("worktrees")).into_iter().flatten().flatten();
+        linked.map(|entry| entry.path()).chain([self.common().to_owned()])
     }
 
     /// The user's checkout, for reading.
@@ -176,18 +170,17 @@ impl Repository {
         place: GitPlace<'_>,
         arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
     ) -> Result<GitCommand<'_>, GitError> {
-        let command = self.git().command(place.work_tree).with_shared_env(self.isolated_dir()?.environment());
-        let command = command.env("GIT_DIR", place.git_dir).env("GIT_WORK_TREE", place.work_tree).args(arguments);
-        let command = match place.index {
-            Some(index) => command.env("GIT_INDEX_FILE", index),
-            None => command,
-        };
-        Ok(match place.objects {
-            Some(objects) => command
-                .env("GIT_OBJECT_DIRECTORY", objects)
-                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.common().join("objects")),
-            None => command,
-        })
+        let GitPlace { git_dir, work_tree, index, objects } = place;
+        let common_objects = self.common().join("objects");
+        let replaced = [
+            index.map(|index| ("GIT_INDEX_FILE", index)),
+            objects.map(|objects| ("GIT_OBJECT_DIRECTORY", objects)),
+            objects.map(|_| ("GIT_ALTERNATE_OBJECT_DIRECTORIES", common_objects.as_path())),
+        ];
+        let isolated = self.isolated_dir()?.environment.iter().map(|(name, value)| (name, value));
+        let command = self.git().command(work_tree).envs(isolated).args(arguments);
+        let command = command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
+        Ok(command.envs(replaced.into_iter().flatten()))
     }
 
     pub(super) fn isolated_dir(&self) -> Result<&IsolatedGitDir, GitError> {
@@ -197,6 +190,11 @@ impl Repository {
         let made = IsolatedGitDir::create(self.git(), self.common(), self.checkout())?;
         // If two threads created one, the slower thread drops its own.
         Ok(self.inner.isolated_dir.get_or_init(|| made))
+    }
+
+    /// A temporary path for one caller.
+    pub(super) fn scratch(&self) -> Result<ScratchPath, GitError> {
+        self.isolated_dir().map(IsolatedGitDir::scratch)
     }
 
     /// Runs `work` while no other thread or process of ours changes the repository's refs and worktrees.
@@ -227,7 +225,7 @@ impl Repository {
 
     /// The tree of a commit.
     pub fn tree_of(&self, commit: &Commit) -> Result<Tree, GitError> {
-        let known = self.trees().get(commit);
+        let known = self.inner.trees.get(commit);
         known.map_or_else(|| self.resolve_to(commit.as_str(), "tree").map(Tree::new), Ok)
     }
 
@@ -291,6 +289,13 @@ pub(super) fn split_nul(printed: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// Paths in the form that git reads from its input, each ended by NUL.
 pub(super) fn join_nul<'a>(paths: impl IntoIterator<Item = &'a Path>) -> Vec<u8> {
     paths.into_iter().flat_map(|path| path.as_os_str().as_bytes().iter().chain(&[0])).copied().collect()
+}
+
+/// A path with magic words: with `literal` git does not take it as a pattern.
+pub(super) fn pathspec(magic: &str, path: &Path) -> OsString {
+    let mut spec = OsString::from(format!(":({magic})"));
+    spec.push(path);
+    spec
 }
 
 /// Ids in the form that git reads from its input, one per line.

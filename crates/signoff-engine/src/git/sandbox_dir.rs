@@ -7,21 +7,29 @@
 //!
 //! After the agent has ended, its `HEAD`, its index and its unfinished operations are imported, only as plain
 //! files, and only if all objects they need exist.
+//!
+//! An agent can store an object under the name of another one. So objects are not moved: git packs what `HEAD`
+//! and the index need, and computes every name from the content when it unpacks them. Then git checks that all
+//! objects exist.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest, Sha256};
+use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 
 use super::branch::is_id;
-use super::disk::{is_directory, read_short, remove_if_exists, remove_special_files, restore_access, write_atomic};
+use super::commit::copy_index;
+use super::disk::{
+    is_directory, line, read_short, remove_if_exists, remove_special_files, restore_access, write_atomic,
+};
 use super::error::name_some;
-use super::stage::copy_index;
-use super::worktree::has_valid_head;
+use super::head::HeadFile;
+use super::repository::GitPlace;
 use super::{GitError, Repository, Worktree};
 use crate::atomic_file;
 use crate::failpoint;
@@ -63,15 +71,6 @@ const OPERATION_FILES: [&str; 13] = [
 
 /// Prefix of the files of a split index.
 const SHARED_INDEX_PREFIX: &str = "sharedindex.";
-
-/// Where the agent's `HEAD` points.
-enum AgentHead {
-    Commit(Commit),
-    /// `HEAD` names a branch.
-    Branch(String),
-    /// `HEAD` is missing or not readable by git.
-    Missing,
-}
 
 impl Repository {
     fn sandbox_dir(&self, git_dir: &Path) -> PathBuf {
@@ -184,14 +183,14 @@ impl Worktree {
             restore_access(directory)?;
         }
         notes.extend(clean_git_dir(agent_git_dir)?);
-        let agent_head = read_agent_head(agent_git_dir);
+        let agent_head = if is_directory(agent_git_dir) { HeadFile::read(agent_git_dir) } else { HeadFile::Invalid };
         let merged = read_short(&agent_git_dir.join("MERGE_HEAD")).unwrap_or_default();
         let mut ids: Vec<&str> = merged.lines().filter(|line| is_id(line)).collect();
         let here = self.current_commit()?;
         match &agent_head {
-            AgentHead::Commit(commit) if *commit != here => ids.push(commit.as_str()),
-            AgentHead::Commit(_) | AgentHead::Branch(_) => {}
-            AgentHead::Missing => notes.push("the git directory of the worktree was deleted; made again".to_owned()),
+            HeadFile::Commit(commit) if *commit != here => ids.push(commit.as_str()),
+            HeadFile::Commit(_) | HeadFile::Ref(_) => {}
+            HeadFile::Invalid => notes.push("the git directory of the worktree was deleted; made again".to_owned()),
         }
         let index = self.import_objects(&ids, &here, &agent_git_dir.join("index"))?;
         copy_operation_state(agent_git_dir, &self.git_dir).map_err(GitError::at(&self.git_dir))?;
@@ -204,18 +203,16 @@ impl Worktree {
     }
 
     /// Moves the real `HEAD` to the agent's. The reflog message shows that the move came from the sandbox.
-    fn move_head_to(&self, agent_head: &AgentHead, here: &Commit) -> Result<(), GitError> {
+    fn move_head_to(&self, agent_head: &HeadFile, here: &Commit) -> Result<(), GitError> {
         let message = "signoff: taken back";
         match agent_head {
-            AgentHead::Commit(commit) if commit != here => {
+            HeadFile::Commit(commit) if commit != here => {
                 let asked = ["update-ref", "--no-deref", "-m", message, "HEAD", commit.as_str()];
                 self.isolated_git(asked)?.execute()
             }
             // An invalid branch name is ignored.
-            AgentHead::Branch(name) => {
-                self.isolated_git(["symbolic-ref", "-m", message, "HEAD", name])?.run().map(drop)
-            }
-            AgentHead::Commit(_) | AgentHead::Missing => Ok(()),
+            HeadFile::Ref(name) => self.isolated_git(["symbolic-ref", "-m", message, "HEAD", name])?.run().map(drop),
+            HeadFile::Commit(_) | HeadFile::Invalid => Ok(()),
         }
     }
 
@@ -239,15 +236,6 @@ fn clean_git_dir(git_dir: &Path) -> Result<Option<String>, GitError> {
         })?;
     }
     Ok(removed_note(&special_files))
-}
-
-fn read_agent_head(own: &Path) -> AgentHead {
-    let head = read_short(&own.join("HEAD")).filter(|_| is_directory(own) && has_valid_head(own)).unwrap_or_default();
-    match head.trim_end().strip_prefix("ref: ") {
-        Some(name) => AgentHead::Branch(name.to_owned()),
-        None if is_id(head.trim_end()) => AgentHead::Commit(Commit::new(head.trim_end())),
-        None => AgentHead::Missing,
-    }
 }
 
 /// Copies the state of unfinished operations and the parts of a split index from one git directory to another.
@@ -289,6 +277,133 @@ fn removed_note(special_files: &[PathBuf]) -> Option<String> {
     (!named.is_empty()).then(some)
 }
 
-fn line(path: &Path) -> Vec<u8> {
-    [path.as_os_str().as_bytes(), b"\n"].concat()
+/// From this number of objects on they stay in one pack, as in `git fetch`.
+const KEEP_PACK_FROM: u32 = 100;
+
+/// Position of the object count in a pack's header.
+const OBJECT_COUNT: std::ops::Range<usize> = 8..12;
+
+impl Worktree {
+    /// Imports the objects of these commits and an index that `from` does not reach. Returns the index if git
+    /// can read it.
+    pub(super) fn import_objects(
+        &self,
+        ids: &[&str],
+        from: &Commit,
+        index: &Path,
+    ) -> Result<Option<PathBuf>, GitError> {
+        let shared = self.sandbox_common_dir();
+        let has_objects = is_directory(&shared) && self.prepare_objects(&shared.join("objects"))?;
+        if is_directory(&shared) {
+            self.import_lfs_objects(&shared.join("lfs"))?;
+        }
+        let own_index = index.symlink_metadata().is_ok_and(|found| found.is_file()).then(|| index.to_owned());
+        if !has_objects && ids.is_empty() {
+            return Ok(own_index);
+        }
+        let with_index = own_index.map(|own| self.copy_objects(ids, from, has_objects, &own).map(|()| own));
+        match with_index {
+            Some(Err(GitError::Failed { .. })) | None => {}
+            Some(brought) => return brought.map(Some),
+        }
+        // An unreadable index must not cost the commits.
+        self.copy_objects(ids, from, has_objects, &self.repository.scratch()?.path).map(|()| None)
+    }
+
+    /// Whether the agent created objects. Removes `info`, so that the agent's alternates are not used.
+    fn prepare_objects(&self, objects: &Path) -> Result<bool, GitError> {
+        if !is_directory(objects) {
+            return Ok(false);
+        }
+        remove_if_exists(&objects.join("info"))?;
+        let has_objects = remove_special_files(objects, |_| {})?;
+        if has_objects {
+            let info = objects.join("info");
+            fs::create_dir(&info).map_err(GitError::at(&info))?;
+            let real = format!("{}\n", self.repository.common().join("objects").display());
+            fs::write(info.join("alternates"), real).map_err(GitError::at(&info))?;
+        }
+        Ok(has_objects)
+    }
+
+    fn copy_objects(&self, ids: &[&str], from: &Commit, has_objects: bool, index: &Path) -> Result<(), GitError> {
+        let place = GitPlace { index: Some(index), ..self.place() };
+        if has_objects {
+            let pack = self.repository.scratch()?;
+            self.pack(ids, from, place, &pack.path)?;
+            self.unpack(&pack.path)?;
+        }
+        let asked = ["rev-list", "--objects", "--quiet", "--single-worktree", "--indexed-objects"];
+        let command = self.repository.isolated_git_at(place, asked)?.args(ids);
+        command.args(["--not", from.as_str(), "--"]).execute()
+    }
+
+    fn pack(&self, ids: &[&str], from: &Commit, place: GitPlace<'_>, pack: &Path) -> Result<(), GitError> {
+        let mut file = File::create_new(pack).map_err(GitError::at(pack))?;
+        let wanted: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let asked = ["pack-objects", "--revs", "--indexed-objects", "--local", "--stdout", "-q"];
+        let command = self.repository.isolated_git_at(place, asked)?.input(format!("{wanted}^{from}\n"));
+        let command = command.env("GIT_OBJECT_DIRECTORY", self.sandbox_common_dir().join("objects"));
+        command.stream(|printed| io::copy(printed, &mut file).map(drop))
+    }
+
+    fn unpack(&self, pack: &Path) -> Result<(), GitError> {
+        let mut head = [0; 12];
+        let read = File::open(pack).and_then(|mut file| file.read_exact(&mut head));
+        read.map_err(GitError::at(pack))?;
+        let count = head.get(OBJECT_COUNT).and_then(|count| count.try_into().ok()).map_or(0, u32::from_be_bytes);
+        let asked: &[&str] =
+            if count < KEEP_PACK_FROM { &["unpack-objects", "-q"] } else { &["index-pack", "--stdin", "--fix-thin"] };
+        self.isolated_git(asked)?.input_file(pack).execute()
+    }
+
+    /// Imports Git LFS files, which are named after the hash of their content.
+    fn import_lfs_objects(&self, lfs: &Path) -> Result<(), GitError> {
+        let objects = lfs.join("objects");
+        if !is_directory(lfs) || !is_directory(&objects) || !remove_special_files(&objects, |_| {})? {
+            return Ok(());
+        }
+        let mut found = vec![objects.clone()];
+        while let Some(directory) = found.pop() {
+            for entry in fs::read_dir(&directory).map_err(GitError::at(&directory))?.flatten() {
+                let path = entry.path();
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    found.push(path);
+                } else {
+                    self.import_lfs_file(&path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn import_lfs_file(&self, path: &Path) -> Result<(), GitError> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (Some(first), Some(second)) = (name.get(..2), name.get(2..4)) else { return Ok(()) };
+        let home = self.repository.common().join("lfs/objects").join(first).join(second);
+        if name.len() != 64 || home.join(&name).exists() {
+            return Ok(());
+        }
+        let scratch = self.repository.scratch()?;
+        fs::copy(path, &scratch.path).map_err(GitError::at(path))?;
+        if hash_of(&scratch.path).map_err(GitError::at(&scratch.path))? != name {
+            return Ok(());
+        }
+        fs::create_dir_all(&home).map_err(GitError::at(&home))?;
+        fs::rename(&scratch.path, home.join(&name)).map_err(GitError::at(&home))
+    }
+}
+
+fn hash_of(path: &Path) -> io::Result<String> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut hash = Sha256::new();
+    loop {
+        let part = file.fill_buf()?;
+        if part.is_empty() {
+            return Ok(hex(&hash.finalize()));
+        }
+        hash.update(part);
+        let length = part.len();
+        file.consume(length);
+    }
 }

@@ -7,47 +7,47 @@ use std::{fmt, fs};
 
 use signoff_core::ids::Commit;
 
-use super::checkout::directories;
+use super::commit::{ExcludedPaths, copy_index};
 use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists};
+use super::isolated_dir::ScratchPath;
 use super::repository::{GitPlace, join_nul};
-use super::stage::{ExcludedPaths, ScratchIndex, copy_index};
-use super::status::{FileState, GitStatus, StatusEntry, StatusKind};
+use super::status::{FileState, GitStatus, StatusEntry, StatusKind, directories};
 use super::{GitError, Operation, Worktree, index};
 
 /// A worktree's state, which [`Worktree::undo_since`] restores.
 #[derive(Debug)]
 pub struct WorktreeSnapshot {
-    pub(super) head: Commit,
-    pub(super) branch: Option<String>,
+    head: Commit,
+    branch: Option<String>,
     /// All files. Not the worktree's own index, so that no flag set there can hide a change.
-    pub(super) files: ScratchIndex,
+    files: ScratchPath,
     /// The worktree's index, if it differed from `files`.
-    pub(super) index: Option<ScratchIndex>,
-    pub(super) operation: Option<Operation>,
+    index: Option<ScratchPath>,
+    operation: Option<Operation>,
     /// Fingerprint of the files, the branch and the index, if they were known to match the commit.
-    pub(super) fingerprint: Option<FilesFingerprint>,
-    pub(super) repository: BTreeMap<String, [u8; 32]>,
+    fingerprint: Option<FilesFingerprint>,
+    repository: BTreeMap<String, [u8; 32]>,
 }
 
 /// The files of a commit, with a hash that changes with any of them.
 #[derive(Debug)]
-pub(super) struct FilesFingerprint {
+struct FilesFingerprint {
     paths: BTreeSet<PathBuf>,
     hash: u64,
 }
 
 /// The files of a new commit, for [`Worktree::snapshot_with`].
 #[derive(Debug)]
-pub struct CommittedFiles(ScratchIndex);
+pub struct CommittedFiles(ScratchPath);
 
 impl Worktree {
     /// The files right after a commit, when the index matches the commit. `None` if only git can read the index.
     pub fn committed_files(&self) -> Result<Option<CommittedFiles>, GitError> {
         let bytes = content(&self.git_dir.join("index")).unwrap_or_default();
-        let Some(bare) = index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes()) else {
+        let Some(bare) = index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes) else {
             return Ok(None);
         };
-        let files = self.repository.new_scratch_index()?;
+        let files = self.repository.scratch()?;
         fs::write(&files.path, bare).map_err(GitError::at(&files.path))?;
         Ok(Some(CommittedFiles(files)))
     }
@@ -55,19 +55,19 @@ impl Worktree {
     /// A snapshot of the files that were committed as `head`.
     pub fn snapshot_with(&self, head: &Commit, files: CommittedFiles) -> Result<WorktreeSnapshot, GitError> {
         self.check_exists()?;
-        let footprint = self.fingerprint(&files.0)?;
+        let fingerprint = self.fingerprint(&files.0)?;
         let snapshot = self.build_snapshot(head.clone(), self.branch.clone(), files.0, None);
-        Ok(WorktreeSnapshot { fingerprint: footprint, ..snapshot })
+        Ok(WorktreeSnapshot { fingerprint, ..snapshot })
     }
 
-    fn fingerprint(&self, files: &ScratchIndex) -> Result<Option<FilesFingerprint>, GitError> {
+    fn fingerprint(&self, files: &ScratchPath) -> Result<Option<FilesFingerprint>, GitError> {
         let bytes = fs::read(&files.path).map_err(GitError::at(&files.path))?;
-        let names = index::file_paths(&bytes, self.repository.isolated_dir()?.id_bytes());
+        let names = index::file_paths(&bytes, self.repository.isolated_dir()?.id_bytes);
         // Directories show files that were added.
         let Some((names, directories)) = names.zip(directories(self.path())) else { return Ok(None) };
         let paths = names.into_iter().chain(directories).chain([PathBuf::new(), PathBuf::from(".git")]).collect();
-        let print = self.repository.fingerprint(self.place(), &paths);
-        Ok(Some(FilesFingerprint { paths, hash: print }))
+        let hash = self.repository.fingerprint(self.place(), &paths);
+        Ok(Some(FilesFingerprint { paths, hash }))
     }
 
     /// Whether the worktree is unchanged since the snapshot, as far as this is known without git.
@@ -94,7 +94,7 @@ impl Worktree {
     /// A snapshot of the committed state `head`, for an attempt that a crash interrupted.
     pub fn snapshot_at_commit(&self, head: &Commit) -> Result<WorktreeSnapshot, GitError> {
         self.check_exists()?;
-        let files = self.repository.new_scratch_index()?;
+        let files = self.repository.scratch()?;
         let place = self.place().with_index(&files);
         self.repository.isolated_git_at(place, ["read-tree", head.as_str()])?.execute()?;
         Ok(self.build_snapshot(head.clone(), self.branch.clone(), files, None))
@@ -104,8 +104,8 @@ impl Worktree {
         &self,
         head: Commit,
         branch: Option<String>,
-        files: ScratchIndex,
-        index: Option<ScratchIndex>,
+        files: ScratchPath,
+        index: Option<ScratchPath>,
     ) -> WorktreeSnapshot {
         let operation = Operation::unfinished_in(&self.git_dir);
         let repository = self.repository_file_hashes();
@@ -120,7 +120,7 @@ impl Worktree {
     /// Hashes of the repository's files that change git's behavior, such as hooks.
     pub(super) fn repository_file_hashes(&self) -> BTreeMap<String, [u8; 32]> {
         let common = self.repository.common();
-        let mut hashes = self.repository.hashes().lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hashes = self.repository.inner.hashes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = BTreeMap::new();
         for name in ["config", "config.worktree", "info/attributes", "info/exclude", "refs/stash"] {
             files.extend(hashes.get_or_compute(common.join(name)).map(|hash| (name.to_owned(), hash)));
@@ -156,7 +156,8 @@ pub enum WorktreeChange {
     RepositoryFile { file: String },
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
+#[strum(serialize_all = "lowercase")]
 pub enum FileChange {
     Added,
     Modified,
@@ -166,23 +167,14 @@ pub enum FileChange {
 impl WorktreeChange {
     /// Whether the change was undone.
     pub fn is_undone(&self) -> bool {
-        match self {
-            Self::File { .. }
-            | Self::MovedBranch { .. }
-            | Self::DeletedBranch { .. }
-            | Self::LeftBranch { .. }
-            | Self::StartedOperation { .. } => true,
-            Self::RepositoryFile { .. } => false,
-        }
+        !matches!(self, Self::RepositoryFile { .. })
     }
 }
 
 impl fmt::Display for WorktreeChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File { path, what: FileChange::Added } => write!(f, "added {}", path.display()),
-            Self::File { path, what: FileChange::Modified } => write!(f, "modified {}", path.display()),
-            Self::File { path, what: FileChange::Deleted } => write!(f, "deleted {}", path.display()),
+            Self::File { path, what } => write!(f, "{what} {}", path.display()),
             Self::MovedBranch { to, .. } => write!(f, "moved the branch to {to}"),
             Self::DeletedBranch { branch } => write!(f, "deleted the branch {branch}"),
             Self::LeftBranch { branch } => write!(f, "left the branch {branch}"),
@@ -300,10 +292,11 @@ impl Worktree {
         let mut tracked = Vec::new();
         for (entry, what) in found {
             match what {
-                FileChange::Added => self.remove_added(&entry.path)?,
-                FileChange::Modified | FileChange::Deleted => {
-                    tracked.extend(join_nul([entry.path.as_path()]));
+                FileChange::Added => {
+                    remove_if_exists(&self.path().join(&entry.path))?;
+                    remove_empty_parents(self.path(), &entry.path);
                 }
+                FileChange::Modified | FileChange::Deleted => tracked.extend(join_nul([entry.path.as_path()])),
             }
         }
         if tracked.is_empty() {
@@ -311,13 +304,6 @@ impl Worktree {
         }
         let asked = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
         self.repository.isolated_git_at(self.snapshot_place(snapshot), asked)?.input(tracked).execute()
-    }
-
-    /// Removes an added file, and then its empty parent directories.
-    fn remove_added(&self, path: &Path) -> Result<(), GitError> {
-        remove_if_exists(&self.path().join(path))?;
-        remove_empty_parents(self.path(), path);
-        Ok(())
     }
 
     /// Restores the index without reporting it, because even read-only commands refresh it.

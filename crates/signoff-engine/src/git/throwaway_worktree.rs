@@ -1,7 +1,6 @@
 //! Throw-away worktrees: for a merge that is checked, and for parallel fixes, whose commits become one history.
 
-use std::collections::HashSet;
-use std::fs;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use signoff_core::ids::Commit;
@@ -9,7 +8,7 @@ use signoff_core::machine::Head;
 
 use super::disk::{canonical_path, content, is_directory, is_not_directory, remove_if_exists};
 use super::repository::path as path_of;
-use super::worktree::{check_vacant, has_valid_head, read_marker};
+use super::worktree::{check_vacant, has_valid_head, is_ours, read_marker};
 use super::{GitError, Merge, Replay, Repository, Worktree};
 
 /// Prefix of the refs that hold the commits of parallel fixes until they are combined.
@@ -47,22 +46,16 @@ impl Repository {
         commit: impl FnOnce() -> Result<Commit, GitError>,
     ) -> Result<Worktree, GitError> {
         let path = canonical_path(path)?;
-        // Without a marker, the process was killed early: only signoff leaves a worktree without an index.
-        let is_ours = |git_dir: &PathBuf| match read_marker(git_dir) {
-            Some(branch) => branch.is_none(),
-            None => !git_dir.join("index").exists(),
-        };
         self.with_lock(|| self.remove_unfinished(&path))?;
-        match self.registered_git_dir(&path)? {
-            Some(git_dir) if is_ours(&git_dir) && is_directory(&path) => {
-                self.with_lock(|| self.claim(&path, git_dir, None))?.check_out_files()
+        let registered = self.registered_git_dir(&path)?.filter(|git_dir| is_ours(git_dir, None));
+        match registered {
+            Some(git_dir) if is_directory(&path) => {
+                return self.with_lock(|| self.claim(&path, git_dir, None))?.check_out_files();
             }
-            Some(git_dir) if is_ours(&git_dir) && !is_not_directory(&path) => {
-                self.with_lock(|| remove_if_exists(&git_dir))?;
-                self.add_detached(&path, &commit()?)
-            }
-            Some(_) | None => self.add_detached(&path, &commit()?),
+            Some(git_dir) if !is_not_directory(&path) => self.with_lock(|| remove_if_exists(&git_dir))?,
+            Some(_) | None => {}
         }
+        self.add_detached(&path, &commit()?)
     }
 
     /// The worktree in which a merge is checked, at this commit. Ignored files stay between landings, so that
@@ -74,23 +67,17 @@ impl Repository {
                 Ok(found)
             }
             Ok(_) | Err(GitError::WorktreeGone(_) | GitError::NotOurs(_)) => {
-                self.remove_integration_worktree(path)?;
-                self.add_detached(path, commit)
+                let path = canonical_path(path)?;
+                match self.registered_git_dir(&path)? {
+                    // A killed process left an incomplete one.
+                    Some(git_dir) if is_ours(&git_dir, None) => self.delete_worktree(&path, &git_dir)?,
+                    Some(_) => return Err(GitError::NotOurs(path)),
+                    None => {}
+                }
+                self.add_detached(&path, commit)
             }
             Err(error) => Err(error),
         }
-    }
-
-    /// Removes an incomplete integration worktree left by a killed process.
-    fn remove_integration_worktree(&self, path: &Path) -> Result<(), GitError> {
-        let path = canonical_path(path)?;
-        let Some(git_dir) = self.registered_git_dir(&path)? else { return Ok(()) };
-        // Only signoff leaves a worktree without marker and index.
-        let is_ours = read_marker(&git_dir) == Some(None) || !git_dir.join("index").exists();
-        if !is_ours {
-            return Err(GitError::NotOurs(path));
-        }
-        self.delete_worktree(&path, &git_dir)
     }
 
     /// The throw-away worktree at `path`, or a new one at `commit`. Removes anything else at that path.
@@ -131,9 +118,8 @@ impl Repository {
 
     /// Paths of all worktrees known to git, even if their directories are gone.
     pub(crate) fn worktree_paths(&self) -> Vec<PathBuf> {
-        let entries = fs::read_dir(self.common().join("worktrees")).into_iter().flatten().flatten();
-        let link = entries.filter_map(|entry| content(&entry.path().join("gitdir")));
-        link.filter_map(|link| Some(path_of(link.trim_ascii_end()).parent()?.to_owned())).collect()
+        let links = self.git_dirs().filter_map(|git_dir| content(&git_dir.join("gitdir")));
+        links.filter_map(|link| Some(path_of(link.trim_ascii_end()).parent()?.to_owned())).collect()
     }
 
     /// Keeps a commit that is on no branch any more from garbage collection. Returns the ref that holds it.
@@ -195,7 +181,7 @@ impl Repository {
         message: &str,
     ) -> Result<CombinedFixes, GitError> {
         let mut combined = CombinedFixes { included: Vec::new(), head: tip.clone() };
-        let mut touched = HashSet::new();
+        let mut touched = BTreeSet::new();
         for (number, commit) in fixes {
             // If git does not have the commit any more, the fix is made again.
             let Ok(commit) = self.resolve(commit.as_str()) else { continue };

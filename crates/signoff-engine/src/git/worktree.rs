@@ -1,22 +1,25 @@
 //! Worktrees, one per loop: their creation, repair and removal. Each can be repeated after a crash at any point.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use signoff_core::ids::Commit;
 
-use super::command::GitCommand;
-use super::disk::{canonical_path, content, is_directory, is_not_directory, remove_if_exists, write_atomic};
+use super::command::{GitCommand, INDEX_LOCK_TIMEOUT, wait};
+use super::commit::ExcludedPaths;
+use super::disk::{canonical_path, content, is_directory, is_not_directory, line, remove_if_exists, write_atomic};
+use super::head::HeadFile;
 use super::repository::{GitPlace, path as path_of};
-use super::stage::ExcludedPaths;
 use super::{GitError, Repository};
 use crate::failpoint;
 
 /// Marker file in a worktree's git directory: signoff created it, for the branch in it. Empty for a throw-away
 /// worktree.
 const MARKER: &str = "signoff-owned";
+
+/// What git writes into the file `commondir` of a worktree's git directory.
+const STANDARD_COMMON_DIR: &[u8] = b"../..\n";
 
 /// A worktree to create or to reuse.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +76,7 @@ impl Repository {
         check_vacant(path)?;
         failpoint::pass("place");
         // Usually the branch is new. Its refs are read only if it cannot be created.
-        let Err(failure) = self.create_branch(new.branch, new.start) else {
+        let Err(failure) = self.create_branch(new.branch, new.start, new.start) else {
             failpoint::pass("branched");
             return self.git_worktree_add(path, Some(new.branch), new.branch);
         };
@@ -91,9 +94,8 @@ impl Repository {
     /// Whether a worktree whose directory is gone can be checked out again: its branch still exists under its
     /// name. A detached `HEAD` counts too, because it may be the only reference to a commit.
     fn can_restore(&self, git_dir: &Path, branch: &str) -> Result<bool, GitError> {
-        let head = content(&git_dir.join("HEAD")).unwrap_or_default();
-        match head.trim_ascii_end().strip_prefix(b"ref: refs/heads/") {
-            Some(name) => Ok(name == branch.as_bytes() && self.has_branch(branch)?),
+        match HeadFile::read(git_dir).branch() {
+            Some(name) => Ok(name == branch && self.has_branch(branch)?),
             None => Ok(true),
         }
     }
@@ -134,13 +136,11 @@ impl Repository {
 
     /// Reuses a worktree that is already registered.
     fn reuse(&self, path: &Path, git_dir: PathBuf, branch: &str) -> Result<Worktree, GitError> {
-        match read_marker(&git_dir) {
-            Some(Some(marked)) if marked == branch => {}
-            // Without a marker, the process was killed early: only signoff leaves a worktree without an index.
-            None if !git_dir.join("index").exists() => {}
-            Some(_) | None => return Err(GitError::NotOurs(path.to_owned())),
+        if is_ours(&git_dir, Some(branch)) {
+            self.claim(path, git_dir, Some(branch))
+        } else {
+            Err(GitError::NotOurs(path.to_owned()))
         }
-        self.claim(path, git_dir, Some(branch))
     }
 
     /// Marks a worktree as ours and points it to the repository instead of the isolated directory.
@@ -215,18 +215,24 @@ impl Worktree {
         if self.exists() { Ok(()) } else { Err(GitError::WorktreeGone(self.path.clone())) }
     }
 
-    /// Restores the `.git` file, which an agent may have replaced. Returns whether it was different.
+    /// Restores the `.git` file and the path of the common directory, which an agent may have replaced. Returns
+    /// whether the `.git` file was different.
     pub(super) fn restore_git_file(&self) -> Result<bool, GitError> {
         // Without the git directory, `.git` may be a whole repository.
         self.check_exists()?;
-        self.restore_common_dir()?;
+        // The user's git would use its settings.
+        remove_if_exists(&self.git_dir.join("config.worktree"))?;
+        let common = self.git_dir.join("commondir");
+        if content(&common).is_none_or(|said| said != STANDARD_COMMON_DIR) {
+            write_atomic(&common, STANDARD_COMMON_DIR)?;
+        }
         self.point_to(&self.git_dir)
     }
 
     /// Makes the `.git` file name a git directory. Returns whether it was different.
     pub(super) fn point_to(&self, git_dir: &Path) -> Result<bool, GitError> {
         let link = self.path.join(".git");
-        let expected = [b"gitdir: ", git_dir.as_os_str().as_bytes(), b"\n"].concat();
+        let expected = [b"gitdir: ".as_slice(), &line(git_dir)].concat();
         if content(&link).is_some_and(|found| found == expected) {
             return Ok(false);
         }
@@ -256,7 +262,8 @@ impl Worktree {
     /// outlives the timeout is stale.
     pub(super) fn clear_stale_lock(&self) -> Result<(), GitError> {
         let lock = self.git_dir.join("index.lock");
-        let freed = self.repository.git().wait_briefly(|| Ok((!lock.exists()).then_some(())))?;
+        let timeout = self.repository.git().lock_timeout.min(INDEX_LOCK_TIMEOUT);
+        let freed = wait(timeout, || Ok((!lock.exists()).then_some(())))?;
         if freed.is_none() { remove_if_exists(&lock) } else { Ok(()) }
     }
 }
@@ -273,11 +280,18 @@ pub(super) fn read_marker(git_dir: &Path) -> Option<Option<String>> {
     Some((!branch.is_empty()).then_some(branch))
 }
 
+/// Whether signoff created a worktree for this branch, or as a throw-away one.
+pub(super) fn is_ours(git_dir: &Path, branch: Option<&str>) -> bool {
+    match read_marker(git_dir) {
+        Some(marked) => marked.as_deref() == branch,
+        // The process was killed early: only signoff leaves a worktree without an index.
+        None => !git_dir.join("index").exists(),
+    }
+}
+
 /// Whether git would accept this as a git directory.
 pub(super) fn has_valid_head(git_dir: &Path) -> bool {
-    let head = content(&git_dir.join("HEAD")).unwrap_or_default();
-    let head = head.trim_ascii_end();
-    head.starts_with(b"ref: refs/") || (head.len() >= 40 && head.iter().all(u8::is_ascii_hexdigit))
+    HeadFile::read(git_dir) != HeadFile::Invalid
 }
 
 /// Fails unless a worktree can be created here without removing anything.
@@ -323,10 +337,9 @@ impl Repository {
         if !has_valid_head(&git_dir) {
             write_atomic(&git_dir.join("HEAD"), format!("ref: refs/heads/{branch}\n").as_bytes())?;
         }
-        write_atomic(&git_dir.join("commondir"), b"../..\n")?;
+        write_atomic(&git_dir.join("commondir"), STANDARD_COMMON_DIR)?;
         let worktree = self.claim(path, git_dir.clone(), Some(branch))?.ensure_index()?;
-        let link = [path.join(".git").as_os_str().as_bytes(), b"\n"].concat();
-        write_atomic(&git_dir.join("gitdir"), &link)?;
+        write_atomic(&git_dir.join("gitdir"), &line(&path.join(".git")))?;
         Ok(worktree)
     }
 
@@ -335,27 +348,23 @@ impl Repository {
     fn free_git_dir(&self, path: &Path, branch: &str) -> Result<PathBuf, GitError> {
         let home = self.common().join("worktrees");
         let usual = path.file_name().unwrap_or_default();
-        let numbered = (1..MAX_NAMES).map(|number| {
+        let mut places = (0..MAX_NAMES).map(|number| {
             let mut name = OsString::from(usual);
-            name.push(number.to_string());
-            name
+            if number > 0 {
+                name.push(number.to_string());
+            }
+            home.join(name)
         });
-        let mut places = [usual.to_owned()].into_iter().chain(numbered).map(|name| home.join(name));
         let is_free = |place: &PathBuf| {
-            is_not_directory(place) || !place.join("gitdir").exists() || belongs_to_branch(place, branch)
+            let is_same = || read_marker(place).is_some_and(|marked| marked.as_deref() == Some(branch));
+            is_not_directory(place) || !place.join("gitdir").exists() || is_same()
         };
-        let free = places.find(is_free);
-        let free = free.ok_or_else(|| GitError::NotOurs(path.to_owned()))?;
+        let free = places.find(is_free).ok_or_else(|| GitError::NotOurs(path.to_owned()))?;
         if is_not_directory(&free) {
             remove_if_exists(&free)?;
         }
         Ok(free)
     }
-}
-
-/// Whether a git directory is that of our worktree for a branch.
-fn belongs_to_branch(git_dir: &Path, branch: &str) -> bool {
-    read_marker(git_dir).is_some_and(|marked| marked.as_deref() == Some(branch))
 }
 
 impl Worktree {

@@ -1,8 +1,8 @@
 //! Lands a commit: merges it into the target, runs the checks, moves the branch and verifies it.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, TryLockError};
-use std::path::{Path, PathBuf};
+use std::fs::{File, TryLockError};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,7 +11,8 @@ use signoff_core::machine::{AttemptFailure, Head};
 use signoff_core::review::Finding;
 use signoff_core::settings::LandingMethod;
 
-use super::rejected::{self, CheckedMerge, LandingCheckResult};
+use super::rejected::{self, CheckedMerge};
+use crate::atomic_file;
 use crate::attempt::{self, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -113,23 +114,16 @@ pub async fn land_commit(
         let onto = target.tip.commit.clone();
         let head = match merge {
             Replay::Different(head) => return Ok(LandingResult::Different { onto, head }),
-            Replay::Merged(Merge::Contained) => {
-                return Ok(LandingResult::Landed { commit: onto, now: false });
-            }
+            Replay::Merged(Merge::Contained) => return Ok(LandingResult::Landed { commit: onto, now: false }),
             Replay::Merged(Merge::Conflicting { head, files }) => {
                 return Ok(LandingResult::Conflicting { onto, head, files });
             }
             Replay::Merged(Merge::Clean(head)) => head,
         };
         failpoint::pass("merged");
-        let checked = CheckedMerge { commit: &head.commit, onto: &onto, earlier_runs: attempt };
-        match rejected::check_merge(ctx, request, checked, progress).await? {
-            LandingCheckResult::Passed => {}
-            LandingCheckResult::Failed(findings) => {
-                return Ok(LandingResult::ChecksFailed { onto, head, findings });
-            }
-            LandingCheckResult::NotRun(failure) => return Ok(LandingResult::ChecksNotRun(failure)),
-            LandingCheckResult::Stopped => return Ok(LandingResult::Stopped),
+        let checked = CheckedMerge { head: &head, onto: &onto, earlier_runs: attempt };
+        if let Some(ended) = rejected::check_merge(ctx, request, checked, progress).await? {
+            return Ok(ended);
         }
         // A merge must contain the commit itself; a rebase contains the same change under another id.
         let proof = match ctx.settings.landing() {
@@ -214,7 +208,7 @@ impl LandingLock {
 
     /// Waits for the lock of this file; `None` if the wait was stopped.
     pub async fn acquire_file(path: PathBuf, progress: ProgressCallback<'_>) -> Result<Option<Self>, EngineError> {
-        let lock = open(&path).map_err(|error| EngineError::io("open", &path, error))?;
+        let lock = atomic_file::open_lock(&path).map_err(|error| EngineError::io("open", &path, error))?;
         let failed = |error| EngineError::io("lock", &path, error);
         let mut stoppable = None;
         for look in 0_usize.. {
@@ -240,23 +234,16 @@ impl LandingLock {
     }
 }
 
-fn open(path: &Path) -> std::io::Result<File> {
-    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    File::options().create(true).truncate(false).write(true).open(path)
-}
-
 /// The newest landed commit of each run. Accessed only while holding the landing lock.
 #[derive(Debug, Default)]
-pub struct LatestLandings {
-    commits: Mutex<BTreeMap<RunId, Commit>>,
-}
+pub struct LatestLandings(Mutex<BTreeMap<RunId, Commit>>);
 
 impl LatestLandings {
     pub fn get(&self, run: RunId) -> Option<Commit> {
-        self.commits.lock().unwrap_or_else(PoisonError::into_inner).get(&run).cloned()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&run).cloned()
     }
 
     pub fn set(&self, run: RunId, commit: Commit) {
-        self.commits.lock().unwrap_or_else(PoisonError::into_inner).insert(run, commit);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(run, commit);
     }
 }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use signoff_core::checks::{CheckRun, compare_with_base};
+use signoff_core::checks::compare_with_base;
 use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::machine::{AttemptFailure, CONFLICT, Head};
 use signoff_core::review::{Finding, Severity};
 
-use super::land_commit::{LandingProgress, LandingRequest, ProgressCallback};
-use super::{checks_not_run, short};
-use crate::atomic_file::{self, WriteMode};
+use super::land_commit::{LandingProgress, LandingRequest, LandingResult, ProgressCallback};
+use super::short;
+use crate::atomic_file;
 use crate::attempt::base_checks::{self, BaseCheckRequest, BaseCheckResult};
 use crate::attempt::{self, CheckTerms, EngineContext};
 use crate::attempt_spec::AttemptSpec;
@@ -106,15 +106,12 @@ impl RejectedLanding {
 
     /// The last rejection of a loop.
     pub fn read(ctx: &EngineContext, spec: &AttemptSpec) -> Option<Self> {
-        serde_json::from_slice(&fs::read(path(ctx, spec)).ok()?).ok()
+        atomic_file::read_json(&path(ctx, spec))
     }
 
     pub fn write(&self, ctx: &EngineContext, spec: &AttemptSpec) -> Result<(), EngineError> {
         let path = path(ctx, spec);
-        let failed = |error| EngineError::io("write", &path, error);
-        fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
-        let text = serde_json::to_vec(self).map_err(|error| failed(error.into()))?;
-        atomic_file::write(&path, &text, WriteMode::Durable).map_err(failed)
+        atomic_file::write_json(&path, self).map_err(|error| EngineError::io("write", &path, error))
     }
 
     pub fn remove(ctx: &EngineContext, spec: &AttemptSpec) {
@@ -163,36 +160,26 @@ impl Sides<'_> {
     }
 }
 
-/// The result of the checks on a merge.
-#[derive(Debug)]
-pub enum LandingCheckResult {
-    Passed,
-    Failed(Vec<Finding>),
-    /// They could not be run.
-    NotRun(AttemptFailure),
-    Stopped,
-}
-
 /// The merge to check.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckedMerge<'a> {
-    pub commit: &'a Commit,
+    pub head: &'a Head,
     /// The target's commit.
     pub onto: &'a Commit,
     /// Number of earlier runs of the checks.
     pub earlier_runs: usize,
 }
 
-/// Runs the checks on a merge, in the worktree reserved for landing. A failure that the target has too is reported as
-/// a note and does not count.
+/// Runs the checks on a merge, in the worktree reserved for landing. Returns the result of the landing unless they
+/// pass. A failure that the target has too is reported as a note and does not count.
 pub async fn check_merge(
     ctx: &Arc<EngineContext>,
     request: &LandingRequest,
     merge: CheckedMerge<'_>,
     progress: ProgressCallback<'_>,
-) -> Result<LandingCheckResult, EngineError> {
+) -> Result<Option<LandingResult>, EngineError> {
     if ctx.settings.checks().is_empty() {
-        return Ok(LandingCheckResult::Passed);
+        return Ok(None);
     }
     // Each run has its own directory; a restart looks for the supervisor in the first one.
     let directory = &request.directory;
@@ -202,43 +189,35 @@ pub async fn check_merge(
     };
     let dir = AttemptDir::new(path);
     let prepared = {
-        let (ctx, request, commit, dir) = (ctx.clone(), request.clone(), merge.commit.clone(), dir.clone());
+        let (ctx, request, commit, dir) = (ctx.clone(), request.clone(), merge.head.commit.clone(), dir.clone());
         attempt::blocking(move || prepare(&ctx, &request, &commit, &dir)).await?
     };
     let Some(launch) = prepared else {
-        return Ok(LandingCheckResult::NotRun(checks_not_run("no checks are configured")));
+        let message = "no checks are configured".to_owned();
+        return Ok(Some(LandingResult::ChecksNotRun(AttemptFailure::NotStarted { message })));
     };
     failpoint::pass("land_checks");
     let running = ctx.keeper.start(&launch, &dir).await;
     let running = running.map_err(|error| EngineError::io("start the checks in", dir.path(), error))?;
     progress(LandingProgress::Stoppable(running.stopper()));
     let ended = running.wait().await;
-    Ok(match attempt::read_check_results(&dir, &ended) {
-        attempt::CheckRunResult::Stopped => LandingCheckResult::Stopped,
-        attempt::CheckRunResult::Failed(failure) => LandingCheckResult::NotRun(failure),
-        attempt::CheckRunResult::Ran(ran) => {
-            let base = BaseCheckRequest { dir: &dir, base: merge.onto, terms: terms(ctx, request) };
-            match base_checks::run_on_base(ctx, base, &ran, progress).await? {
-                BaseCheckResult::Ran(base) => new_failures(merge.onto, &ran, &base, progress),
-                BaseCheckResult::Unknown => new_failures(merge.onto, &ran, &[], progress),
-                BaseCheckResult::Stopped => LandingCheckResult::Stopped,
-            }
-        }
-    })
-}
-
-/// The failures of a commit that its target does not have.
-fn new_failures(
-    onto: &Commit,
-    ran: &[CheckRun],
-    base: &[CheckRun],
-    progress: ProgressCallback<'_>,
-) -> LandingCheckResult {
-    let sorted = compare_with_base(&ReviewerName::new("checks"), ran, base);
-    if let Some(note) = sorted.note(onto.as_str()) {
+    let ran = match attempt::read_check_results(&dir, &ended) {
+        attempt::CheckRunResult::Stopped => return Ok(Some(LandingResult::Stopped)),
+        attempt::CheckRunResult::Failed(failure) => return Ok(Some(LandingResult::ChecksNotRun(failure))),
+        attempt::CheckRunResult::Ran(ran) => ran,
+    };
+    let base = BaseCheckRequest { dir: &dir, base: merge.onto, terms: terms(ctx, request) };
+    let base = match base_checks::run_on_base(ctx, base, &ran, progress).await? {
+        BaseCheckResult::Ran(base) => base,
+        BaseCheckResult::Unknown => Vec::new(),
+        BaseCheckResult::Stopped => return Ok(Some(LandingResult::Stopped)),
+    };
+    let sorted = compare_with_base(&ReviewerName::new("checks"), &ran, &base);
+    if let Some(note) = sorted.note(merge.onto.as_str()) {
         progress(LandingProgress::Note(note));
     }
-    if sorted.new.is_empty() { LandingCheckResult::Passed } else { LandingCheckResult::Failed(sorted.new) }
+    let (onto, head, findings) = (merge.onto.clone(), merge.head.clone(), sorted.new);
+    Ok((!findings.is_empty()).then_some(LandingResult::ChecksFailed { onto, head, findings }))
 }
 
 fn prepare(

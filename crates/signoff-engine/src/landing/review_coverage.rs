@@ -3,22 +3,20 @@
 //! A reviewer sees the diff from the base of the task. The commits before that base come along too: work of other
 //! tasks, and other commits on the branch. So every commit that the default branch does not contain is checked.
 
-mod rebased_changes;
-mod refusal_message;
-
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Outcome, Stage};
+use signoff_core::machine::{Outcome, Reason, Stage};
 use signoff_core::settings::LandingMethod;
 use signoff_core::source::{self, CheckboxMark};
-use signoff_core::view::{LoopState, RunState, TaskRow, is_run_branch};
+use signoff_core::view::{LoopState, RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_store::Store;
 
-use super::run_branch;
+use super::replayed::ReplayedCommits;
+use super::{run_branch, short};
 use crate::attempt::EngineContext;
 use crate::error::EngineError;
-use crate::git::{Lineage, Repository};
+use crate::git::{CommitPatch, Lineage, PatchDigest, Repository};
 
 /// Where approvals and commits are looked up.
 #[derive(Clone, Copy)]
@@ -324,6 +322,116 @@ impl<'a> Coverage<'a> {
             wholes.iter().flat_map(of).filter(|commit| !refused.contains(*commit)).cloned().collect();
         self.uncovered.retain(|commit| !seen.contains(commit));
         Ok(())
+    }
+
+    /// Accepts replayed changes: all commits of a task one by one, or squashed into one. A part of them is not
+    /// approved, nor is a change that is made twice.
+    fn accept_replayed_changes(&mut self) -> Result<(), EngineError> {
+        let repository = self.records.repository;
+        let elsewhere = |range: &&ApprovedRange| self.lineage.contains(&range.tip) && !self.all.contains(&range.tip);
+        let ranges: Vec<&ApprovedRange> = self.ranges.iter().filter(elsewhere).collect();
+        let works = ranges.iter().flat_map(|range| self.lineage.between(&range.base, &range.tip)).cloned();
+        let asked: Vec<Commit> = works.chain(self.lines_of_work()).collect();
+        let patches = repository.patches(&asked)?;
+        let digest = |commit: &Commit| patches.get(commit).map(CommitPatch::digest);
+        let mut again = ReplayedCommits::default();
+        for commit in self.lines_of_work() {
+            again.add(digest(&commit), commit);
+        }
+        for range in ranges {
+            let work = self.lineage.between(&range.base, &range.tip);
+            let each: Vec<PatchDigest> = work.into_iter().filter_map(digest).collect();
+            if !again.accept(&each) {
+                again.accept(&[repository.patch_between(&range.base, &range.tip)?.digest()]);
+            }
+        }
+        self.uncovered.retain(|commit| !again.accepted.contains(commit));
+        Ok(())
+    }
+}
+
+impl Coverage<'_> {
+    /// Describes the remaining commits: by their task, or by the first commit.
+    fn refusal(
+        &mut self,
+        candidate: LandingCandidate<'_>,
+        boards: &BTreeMap<RunId, RunState>,
+    ) -> Result<EngineError, EngineError> {
+        let refused = unapproved(boards, |loop_state| loop_state.machine.signed_off_commit().is_none());
+        let mut branches = Vec::new();
+        for run in boards.keys() {
+            let head = self.records.repository.head_of(&run.branch())?;
+            branches.extend(head.map(|head| (run.branch(), head.commit)));
+        }
+        let tips = refused.values().flat_map(|range| [range.base.clone(), range.tip.clone()]);
+        let tips: Vec<Commit> = tips.chain(branches.iter().map(|(_, tip)| tip.clone())).collect();
+        self.load_history(&tips)?;
+        let is_left = |commit: &&Commit| self.uncovered.contains(commit);
+        let its = refused.iter().find(|(_, range)| self.lineage.between(&range.base, &range.tip).iter().any(is_left));
+        if let Some((task, _)) = its {
+            return Ok(self.unapproved_task_error(candidate, *task));
+        }
+        let Some(commit) = self.uncovered.first() else {
+            return Ok(EngineError::Internal("nothing is left to be named".to_owned()));
+        };
+        let on = branches.iter().find(|(_, tip)| self.lineage.ancestors(tip).contains(commit));
+        self.foreign_commit_error(candidate, commit, on.map(|(branch, _)| branch.as_str()))
+    }
+
+    fn unapproved_task_error(&self, candidate: LandingCandidate<'_>, task: TaskId) -> EngineError {
+        let what = candidate.what;
+        let row = self.rows.iter().find(|row| row.id == task.0);
+        let accept = format!("`signoff merge {task} --force --reason TEXT` approves it in your name");
+        let message = format!("{what} builds on task {task}, which is not approved");
+        if row.is_some_and(|row| row.reason == Some(Reason::EditedByPerson)) {
+            return EngineError::NotLanded {
+                message,
+                hint: format!("it was refused; `signoff improve {task} --review` goes on with it; {accept}"),
+            };
+        }
+        let first = match row.map(|row| row.status) {
+            Some(TaskStatus::Failed | TaskStatus::Stuck) => format!("`signoff retry {task}` goes on with it"),
+            Some(TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused | TaskStatus::Blocked) => {
+                "`signoff` says what it waits for".to_owned()
+            }
+            Some(TaskStatus::Pending | TaskStatus::Completed | TaskStatus::Cancelled) | None => {
+                format!("`signoff review {task}` has it reviewed")
+            }
+        };
+        EngineError::NotLanded { message, hint: format!("{first}; {accept}") }
+    }
+
+    fn foreign_commit_error(
+        &self,
+        candidate: LandingCandidate<'_>,
+        commit: &Commit,
+        branch: Option<&str>,
+    ) -> Result<EngineError, EngineError> {
+        let described = self.records.repository.commit_infos([commit])?;
+        let subject = described.get(commit).map(|described| described.subject.clone()).unwrap_or_default();
+        let (what, id, target) = (candidate.what, short(commit), self.target);
+        let begun_on = |own: &&ApprovedRange| self.lineage.ancestors(&own.base).contains(commit);
+        if let Some(own) = candidate.own.filter(begun_on).filter(|_| branch.is_none()) {
+            return Ok(EngineError::NotLanded {
+                message: format!(
+                    "{what} did not land: it was begun on commit {id} (\"{subject}\"), which {target} does not have"
+                ),
+                hint: format!(
+                    "if {target} was rewritten: `git rebase --onto {target} {}` in the worktree of {what}, have that \
+                     reviewed with `signoff review`, then `signoff land`",
+                    short(&own.base)
+                ),
+            });
+        }
+        let onto = branch.map(|branch| format!(" onto {branch}")).unwrap_or_default();
+        Ok(EngineError::NotLanded {
+            message: format!(
+                "{what} did not land: commit {id} (\"{subject}\") came{onto} from elsewhere and was not reviewed"
+            ),
+            hint: format!(
+                "look at it with `git show {id}`; if it is good, merge it yourself (`git merge {id}`), then type the same again"
+            ),
+        })
     }
 }
 

@@ -1,6 +1,8 @@
-//! The branch of a run: its approved commit, and commits on it that are not the run's own.
+//! What a person lands outside of a running loop: a commit, or the branch of a run, whose approved commit and
+//! foreign commits are found here.
 
-use std::collections::HashSet;
+use std::fs;
+use std::sync::Arc;
 
 use signoff_core::group::RunStage;
 use signoff_core::ids::{Commit, LoopId, RunId};
@@ -8,12 +10,17 @@ use signoff_core::machine::{RetryAction, Stage};
 use signoff_core::review::FailThreshold;
 use signoff_core::settings::LandingMethod;
 use signoff_core::view::RunState;
-use signoff_core::workflow::Landing;
+use signoff_core::workflow::{Arrangement, Landing};
 
-use super::review_coverage::{self, ApprovedRange};
-use super::short;
+use super::land_commit::{self, LandingLock, LandingRequest, LandingResult, ProgressCallback};
+use super::replayed::replayed;
+use super::review_coverage::{self, ApprovedRange, LandingCandidate, LandingRecords};
+use super::{LandingAttempt, short};
+use crate::attempt::{self, EngineContext};
+use crate::check_off;
 use crate::error::EngineError;
-use crate::git::{CommitPatch, GitError, LandTarget, Merge, MoveOutcome, PatchDigest, Repository};
+use crate::git::{GitError, LandTarget, Merge, MoveOutcome, Repository, Uncommitted};
+use crate::remove_tree;
 
 /// The commits that belong to a run.
 #[derive(Debug, Clone, Copy)]
@@ -197,21 +204,104 @@ fn foreign_commits_note(
     Ok(Some(format!("commit {id} (\"{subject}\"){more} came onto {branch} from elsewhere and was not reviewed")))
 }
 
-/// The commits that replay a change of the run: a rebase gives it another id.
-fn replayed(repository: &Repository, commits: &[Commit], own: OwnWork<'_>) -> Result<HashSet<Commit>, EngineError> {
-    let mut originals = Vec::new();
-    let mut digests: HashSet<PatchDigest> = HashSet::new();
-    for head in own.heads {
-        originals.extend(repository.commits_excluding(std::slice::from_ref(own.landed), head)?);
-        // A branch that was merged with its target is replayed as one commit.
-        if let Some(base) = repository.merge_base(own.landed.as_str(), head.as_str())? {
-            digests.insert(repository.patch_between(&base, head)?.digest());
-        }
+/// A commit that lands on the default branch.
+#[derive(Debug, Clone)]
+pub struct DirectLanding {
+    pub run: RunId,
+    /// `task 3`, `run 7`.
+    pub what: String,
+    /// The name of the directory for its files.
+    pub name: String,
+    pub commit: Commit,
+    pub message: String,
+    /// Its approved range.
+    pub own: Option<ApprovedRange>,
+}
+
+/// Checks whether a commit could land on a branch now. Waits for running landings, and finishes what a killed process
+/// left.
+pub async fn check_ready(repository: &Repository, branch: &str) -> Result<(), EngineError> {
+    let _turn = LandingLock::acquire(repository, &|_| ()).await?;
+    let (repository, branch) = (repository.clone(), branch.to_owned());
+    attempt::blocking(move || {
+        repository.finish_checkout_update()?;
+        let target = repository.land_target(&branch)?.ok_or(GitError::BranchGone(branch))?;
+        Ok(repository.check_movable(&target)?)
+    })
+    .await
+}
+
+/// Waits until the previous `land` or `merge` command has ended. Such commands run one at a time.
+pub async fn lock_for_command(repository: &Repository) -> Result<Option<LandingLock>, EngineError> {
+    let lock = repository.landing_lock().with_file_name("land-command.lock");
+    LandingLock::acquire_file(lock, &|_| ()).await
+}
+
+/// Lands a commit, or returns why not; nothing is changed then.
+pub async fn land(
+    ctx: &Arc<EngineContext>,
+    direct: DirectLanding,
+    progress: ProgressCallback<'_>,
+) -> Result<LandingResult, EngineError> {
+    let Some(_turn) = LandingLock::acquire(&ctx.repository, progress).await? else {
+        return Ok(LandingResult::Stopped);
+    };
+    let beginning = (ctx.clone(), direct);
+    let request = attempt::blocking(move || landing_request(&beginning.0, beginning.1)).await?;
+    land_commit::land_commit(ctx, &request, progress).await
+}
+
+/// Lands the approved commit of a run on the default branch, even if the run's branch has moved. Returns the landed
+/// commit, and whether it is new.
+pub async fn land_run(
+    ctx: &Arc<EngineContext>,
+    run_state: RunState,
+    progress: ProgressCallback<'_>,
+) -> Result<(Commit, bool), EngineError> {
+    let (looking, run) = (ctx.clone(), run_state.run);
+    let came_together = run_state.run_policy().is_some_and(|policy| policy.landing != Landing::None);
+    let (commit, own, target) = attempt::blocking(move || {
+        let repository = &looking.repository;
+        let commit = with_check_offs(&looking, &run_state, approved_commit(repository, &run_state)?)?;
+        Ok((commit, approved_range(&run_state), repository.default_branch()?))
+    })
+    .await?;
+    let (what, message) = (format!("run {run}"), format!("Merge run {run}"));
+    let direct =
+        DirectLanding { run, what: what.clone(), name: "run".to_owned(), commit: commit.clone(), message, own };
+    let result = land(ctx, direct, progress).await?;
+    let landed = result.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
+    if came_together {
+        // The worktree of the final review stays if it contains work that did not land.
+        let cleaning = ctx.clone();
+        let remove =
+            move || Ok(cleaning.repository.remove_worktree(&cleaning.layout.run_worktree(run), Uncommitted::Keep)?);
+        attempt::blocking(remove).await.ok();
     }
-    let asked: Vec<Commit> = originals.iter().chain(commits).cloned().collect();
-    let patches = repository.patches(&asked)?;
-    let digest = |commit: &Commit| patches.get(commit).map(CommitPatch::digest);
-    digests.extend(originals.iter().filter_map(digest));
-    let is_own = |commit: &&Commit| digest(commit).is_some_and(|digest| digests.contains(&digest));
-    Ok(commits.iter().filter(is_own).cloned().collect())
+    Ok(landed)
+}
+
+/// The approved commit of a plan, with the check-off commits on top of it. Without the last one its task would be
+/// started again.
+fn with_check_offs(ctx: &EngineContext, run_state: &RunState, commit: Commit) -> Result<Commit, EngineError> {
+    let (run, branch) = (run_state.run, run_state.run.branch());
+    let in_turn = run_state.run_policy().is_some_and(|policy| policy.arrangement == Arrangement::Chain);
+    if in_turn && ctx.layout.run_worktree(run).is_dir() && ctx.repository.is_at(&branch, &commit) {
+        check_off::in_branch(ctx, run, &check_off::finished_entries(run_state))?;
+    }
+    let ticked = fs::read_to_string(ctx.layout.checked_off(run)).ok().map(Commit::new);
+    Ok(ticked.filter(|ticked| in_turn && ctx.repository.is_at(&branch, ticked)).unwrap_or(commit))
+}
+
+fn landing_request(ctx: &EngineContext, direct: DirectLanding) -> Result<LandingRequest, EngineError> {
+    let DirectLanding { run, what, name, commit, message, own } = direct;
+    ctx.repository.finish_checkout_update()?;
+    let target = ctx.repository.default_branch()?;
+    let candidate = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: false };
+    review_coverage::check(LandingRecords::new(ctx), &target, candidate)?;
+    let directory = ctx.layout.landing(run, &name);
+    // Remove the files of an earlier try.
+    remove_tree::remove(&directory).ok();
+    let environment = attempt::bare_environment(run);
+    Ok(LandingRequest { target, commit, seen_from: None, begins: None, message, environment, directory })
 }

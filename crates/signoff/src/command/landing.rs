@@ -16,7 +16,7 @@ use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::git::{GitError, Repository};
 use signoff_engine::landing::{
-    self, ApprovedRange, CommandLock, DirectLanding, LandingAttempt, LandingCandidate, LandingProgress, LandingRecords,
+    self, ApprovedRange, DirectLanding, LandingAttempt, LandingCandidate, LandingLock, LandingProgress, LandingRecords,
 };
 use signoff_store::{Lease, Store};
 use signoff_term::status::status_line;
@@ -65,9 +65,9 @@ enum LoopLanding {
 }
 
 /// Waits until no other `land` or `merge` runs in the repository.
-pub fn wait_for_turn(console: &Console) -> Result<CommandLock, CliError> {
+pub fn wait_for_turn(console: &Console) -> Result<Option<LandingLock>, CliError> {
     let repository = Repository::discover(&user_git(), &host::current_directory()?)?;
-    wait_with_note(CommandLock::wait(&repository), console)
+    wait_with_note(landing::lock_for_command(&repository), console)
 }
 
 /// Lands one task on the default branch.
