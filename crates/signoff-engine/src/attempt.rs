@@ -4,54 +4,40 @@
 //! started.
 
 pub(crate) mod base_checks;
-mod check_results;
 mod checks;
 mod document;
 mod environment;
-mod existing_documents;
 pub mod final_message;
 mod finish;
 mod finish_review;
 pub(crate) mod home;
-mod inherited_env;
 mod launch;
 mod parse_output;
 mod plan_items;
-mod planner;
 mod prepare;
 mod prompt_sources;
-mod proxy;
-mod pushes;
-mod rate_limit;
 mod read_only_guard;
 mod research;
-pub(crate) mod reviewer_copy;
+pub(crate) mod reviewer_worktree;
 mod sandbox;
-mod seen_notes;
-mod session_files;
-mod untrusted_files;
 mod usage;
 
-pub(crate) use check_results::{CheckRunResult, read_check_results};
-pub(crate) use checks::{CheckTerms, configured_checks_launch};
+pub(crate) use checks::{CheckRunResult, CheckTerms, configured_checks_launch, read_check_results};
 pub(crate) use document::TaskDocument as DocumentKind;
 pub use environment::{channel_secrets, secrets};
 pub(crate) use environment::{
     for_agent as environment_around, for_agent_check as trial_environment, for_landing as environment,
-    for_run as bare_environment,
+    for_run as bare_environment, inherited, inherits,
 };
-pub use existing_documents::{ExistingDocuments, find_documents};
 pub use finish::{exit_failure, failed_end};
 pub(crate) use finish::{keep_dropped_commits, read_start};
-pub(crate) use inherited_env::{inherited, inherits};
 pub(crate) use launch::write_files;
 pub(crate) use parse_output::{parse_lost_output, parse_transcript};
-pub use plan_items::PlanLocation;
+pub use plan_items::{ExistingDocuments, PlanLocation, find_documents};
 pub(crate) use plan_items::{reread_plan, starts_plan};
 pub use prepare::ask as review_request;
 pub(crate) use prepare::make_directory;
 pub use read_only_guard::ReadOnlyGuards;
-pub use seen_notes::SeenNotes;
 pub use usage::{UsagePricing, reported_usage};
 
 use std::collections::BTreeSet;
@@ -116,6 +102,17 @@ pub struct EngineContext {
     /// Locked while a deleted worktree is recreated.
     pub worktree_repair: Mutex<()>,
     pub latest_landings: LatestLandings,
+}
+
+/// The notes that this process has shown, so that each is shown once.
+#[derive(Debug, Default)]
+pub struct SeenNotes(Mutex<BTreeSet<String>>);
+
+impl SeenNotes {
+    /// Whether the note was not shown before. Remembers it.
+    pub fn is_new(&self, note: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(note.to_owned())
+    }
 }
 
 /// The result of an attempt, sent to the dispatcher.

@@ -13,8 +13,7 @@ use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 use signoff_core::machine::JobKind;
 
-use super::check_results::{CheckRunResult, parse_check_results, read_check_results};
-use super::checks::{CheckTerms, check_list_launch};
+use super::checks::{CheckRunResult, CheckTerms, check_list_launch, parse_check_results, read_check_results};
 use super::finish::stdout;
 use super::{EngineContext, blocking, environment, make_directory};
 use crate::atomic_file::{self, WriteMode};

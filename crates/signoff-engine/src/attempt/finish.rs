@@ -12,17 +12,16 @@ use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::Role;
 
-use super::check_results::{detected_checks_note, finish_checks};
+use super::checks::{detected_checks_note, finish_checks};
 use super::document::TaskDocument;
 use super::finish_review::{EndedReader, ReadOnlyJob, finish_review, undo_changes};
 use super::parse_output::{
     AgentOutcome, agent_outcome, agent_summary, denied_tools_note, hung_note, message, parse_output,
 };
 use super::prepare::Memo;
-use super::pushes;
 use super::usage::{unpriced, usage};
 use super::{
-    AttemptEnd, EngineContext, document, final_message, plan_items, planner, research, reviewer_copy, sandbox,
+    AttemptEnd, EngineContext, document, final_message, launch, plan_items, research, reviewer_worktree, sandbox,
 };
 use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
@@ -50,7 +49,7 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     }
     // Read the pushes before `home::tidy` cleans the usage directory.
     let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.as_str(), |name| name.as_str());
-    let pushed = pushes::attempted_pushes_note(dir, who);
+    let pushed = launch::attempted_pushes_note(dir, who);
     parse_output(ctx, spec, dir, ended)?;
     let mut notes: Vec<String> = ctx.worktree_damage(spec).map(str::to_owned).into_iter().collect();
     let taken = if writes(spec) { ctx.import_work(spec) } else { Ok(Vec::new()) };
@@ -62,7 +61,7 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     if spec.is_planning() {
         // The planner's worktree is not used any more, so errors do not matter.
         ctx.worktree(spec).and_then(|worktree| Ok(worktree.sync_branch()?)).ok();
-        let (end, mut facts) = planner::finish(attempt, &mut notes)?;
+        let (end, mut facts) = research::finish_planner(attempt, &mut notes)?;
         facts.extend(session_fact(spec, dir));
         return Ok(AttemptResult {
             end,
@@ -136,7 +135,7 @@ fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<Atte
     let worktree = ctx.worktree(spec)?;
     match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            reviewer_copy::discard(ctx, spec, reviewer);
+            reviewer_worktree::discard(ctx, spec, reviewer);
             let (job, sandbox) = (ReadOnlyJob::Review, spec.launch.sandbox);
             let undone = undo_changes(ctx, &worktree, &EndedReader { name: reviewer, commit, job, sandbox }, notes)?;
             notes.extend(denied_tools_note(dir, reviewer.as_str()));

@@ -13,13 +13,13 @@ use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{AgentKind, AssignedReviewer};
 use signoff_core::untrusted_config;
 
-use super::check_results::parse_check_results;
+use super::checks::parse_check_results;
 use super::final_message::{ReviewerAnswer, parse_review};
 use super::finish::{EndedAttempt, failed_end, read_memo};
 use super::parse_output::{agent_outcome, agent_summary, message, message_others};
 use super::read_only_guard::UndoneChanges;
 use super::usage::usage;
-use super::{AttemptEnd, EngineContext, base_checks, reviewer_copy};
+use super::{AttemptEnd, EngineContext, base_checks, reviewer_worktree};
 use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -66,7 +66,7 @@ pub fn finish_review(
         Ok(review) => review,
         Err(failure) => return Ok(failed_end(spec, failure)),
     };
-    let copy = reviewer_copy::path(&spec.workspace.worktree, reviewer).display().to_string();
+    let copy = reviewer_worktree::path(&spec.workspace.worktree, reviewer).display().to_string();
     let review = review.with_normalized_files(&[copy.as_str()]);
     let review = review.with_normalized_files(&roots(ctx, spec).each_ref().map(String::as_str));
     let review = Review {

@@ -1,10 +1,10 @@
-//! Cleans up an agent's home directory after its attempt.
+//! An agent's home directory: session files are copied into it before an attempt, and it is cleaned up afterwards.
 //!
 //! A home contains copies of logins, caches and databases. Two kinds of files are kept until the loop is done, with
 //! secrets redacted: the session files that a later attempt can resume, and the files that usage is read from.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use signoff_core::redact::Secrets;
 
@@ -95,6 +95,32 @@ pub fn remove_homes(attempts: &Path) {
             remove(&home);
         }
     }
+}
+
+/// Maximum depth of session files. It also bounds the recursion if an agent creates very deep directories.
+const MAX_SESSION_DEPTH: usize = 8;
+
+/// Copies these paths from one home to another. Errors are ignored: an agent without its session reports that, and
+/// starts a new one.
+pub fn copy_session_files(places: &[&str], from: &Path, to: &Path) {
+    for place in places {
+        copy_tree(&from.join(place), &to.join(place), MAX_SESSION_DEPTH).ok();
+    }
+}
+
+/// Copies files and directories, and skips links.
+fn copy_tree(from: &Path, to: &Path, deep: usize) -> io::Result<()> {
+    let kind = fs::symlink_metadata(from)?.file_type();
+    if kind.is_dir() && deep > 0 {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)?.flatten() {
+            copy_tree(&entry.path(), &to.join(entry.file_name()), deep - 1).ok();
+        }
+    } else if kind.is_file() {
+        fs::create_dir_all(to.parent().unwrap_or(to))?;
+        fs::copy(from, to)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,17 +3,19 @@
 //! Both are rebuilt from the transcript whenever an attempt is finished, so a restarted process gets the same result.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::Duration;
 
+use serde::Deserialize;
 use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, DeniedTool};
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::machine::AttemptFailure;
-use signoff_core::rate_limit::RateLimited;
+use signoff_core::rate_limit::{self, ExitOutput, RateLimited};
 use signoff_core::view::AttemptStart;
 
 use super::finish::{exit_failure, failed_end, read_start};
-use super::{AttemptEnd, EngineContext, rate_limit};
+use super::{AttemptEnd, EngineContext};
 use crate::agent::{self, AgentAdapter, AgentExit, AgentResult, OutputParser, error_text};
 use crate::atomic_file::{AtomicFile, WriteMode};
 use crate::attempt_spec::AttemptSpec;
@@ -89,9 +91,9 @@ pub(crate) fn parse_transcript(
 ) -> AgentResult {
     let mut listener = read_listener(agent, dir);
     let code = if let ProcessExit::Code(code) = ended.exit { Some(code) } else { None };
-    let stdout = rate_limit::read_end(&dir.stdout(), MAX_TAIL);
+    let stdout = read_end(&dir.stdout(), MAX_TAIL);
     let is_complete = (stdout.len() as u64) < MAX_TAIL;
-    let stderr = error_text::error_output(rate_limit::read_end(&dir.stderr(), MAX_TAIL), &stdout, is_complete);
+    let stderr = error_text::error_output(read_end(&dir.stderr(), MAX_TAIL), &stdout, is_complete);
     listener.finish(&AgentExit {
         code,
         stderr: &stderr,
@@ -222,7 +224,7 @@ fn outcome_of_error(spec: &AttemptSpec, trouble: AgentError) -> AgentOutcome {
 
 fn outcome_of_exit(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir, ended: &ProcessResult) -> AgentOutcome {
     let Some(failure) = exit_failure(&ended.exit) else { return AgentOutcome::Success };
-    match rate_limit::rate_limited(ctx, spec, dir, ended) {
+    match rate_limited(ctx, spec, dir, ended) {
         Some(refused) => AgentOutcome::RateLimited(refused),
         None => AgentOutcome::Failed(failure),
     }
@@ -243,4 +245,49 @@ pub fn denied_tools_note(dir: &AttemptDir, who: &str) -> Option<String> {
 fn denied_tool(DeniedTool { tool, about }: &DeniedTool) -> String {
     let about: String = about.chars().take(80).collect();
     if about.is_empty() { tool.clone() } else { format!("{tool} ({about})") }
+}
+
+/// How much of the end of the output is searched, in bytes.
+const MAX_RATE_LIMIT_TAIL: u64 = 16 * 1024;
+
+/// Detects a rate limit in the output of an agent without structured output, with the wait that it asked for.
+fn rate_limited(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    dir: &AttemptDir,
+    ended: &ProcessResult,
+) -> Option<RateLimited> {
+    let ProcessExit::Code(code) = ended.exit else { return None };
+    let kind = ctx.settings.agent(&spec.launch.agent)?.kind;
+    if !agent::adapter_for(kind)?.is_plain() {
+        return None;
+    }
+    let (stdout, stderr) = (read_end(&dir.stdout(), MAX_RATE_LIMIT_TAIL), read_end(&dir.stderr(), MAX_RATE_LIMIT_TAIL));
+    let refused = rate_limit::detect(&ExitOutput { code, stdout: &stdout, stderr: &stderr })?;
+    Some(RateLimited { retry_after: retry_after(dir).or(refused.retry_after), why: refused.why })
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RetryHint {
+    retry_after_seconds: Option<f64>,
+}
+
+/// The wait that the agent wrote to its usage file.
+fn retry_after(dir: &AttemptDir) -> Option<Duration> {
+    let hint: RetryHint = serde_json::from_slice(&read_start(&dir.usage(), 64 * 1024)).unwrap_or_default();
+    Duration::try_from_secs_f64(hint.retry_after_seconds?).ok()
+}
+
+/// The last `most` bytes of a regular file.
+pub fn read_end(path: &Path, most: u64) -> Vec<u8> {
+    let mut text = Vec::new();
+    let file = path.metadata().ok().filter(|file| file.is_file()).and_then(|_| File::open(path).ok());
+    if let Some(mut file) = file {
+        let length = file.metadata().map_or(0, |file| file.len());
+        if file.seek(SeekFrom::Start(length.saturating_sub(most))).is_ok() {
+            file.take(most).read_to_end(&mut text).ok();
+        }
+    }
+    text
 }

@@ -22,9 +22,9 @@ use super::prompt_sources::{
     author_output, custom_prompt, document_inputs, instructions, last_review, last_unparsed_answer, previous_message,
     restart_inputs, reviewer_prompt, unparsed_answers, workflow_prompt,
 };
+use super::reviewer_worktree::find_untrusted_file;
 use super::sandbox::{SandboxWorkspace, sandboxed};
-use super::untrusted_files::find_untrusted_file;
-use super::{EngineContext, StartFailure, checks, directory, document, plan_items, research, reviewer_copy};
+use super::{EngineContext, StartFailure, checks, directory, document, plan_items, research, reviewer_worktree};
 use crate::agent::{self, AccessMode};
 use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::error::EngineError;
@@ -205,7 +205,7 @@ fn prepare_review(
         ..if spec.judged_document().is_some() { document_inputs(ctx, spec)? } else { PromptInputs::default() }
     };
     let copy = match workspace {
-        ReviewWorkspace::Copy => Some(reviewer_copy::make(ctx, spec, name, commit)?),
+        ReviewWorkspace::Copy => Some(reviewer_worktree::make(ctx, spec, name, commit)?),
         ReviewWorkspace::Shared => None,
     };
     let original_spec = spec;
@@ -224,7 +224,7 @@ fn prepare_review(
     match launch(ctx, spec, &dir, &run) {
         Ok(launch) => Ok(Ok((sandboxed(ctx, launch, &dir, spec.launch.sandbox, &room)?, dir))),
         Err(unstarted) => {
-            reviewer_copy::discard(ctx, original_spec, name);
+            reviewer_worktree::discard(ctx, original_spec, name);
             Ok(Err(unstarted))
         }
     }

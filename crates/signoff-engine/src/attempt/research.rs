@@ -1,4 +1,5 @@
-//! Researchers: read-only agents whose reports are given to the agent of a phase.
+//! Agents that only answer: researchers, whose reports are given to the agent of a phase, and planners, whose answers
+//! are recorded.
 
 use std::fs;
 
@@ -6,10 +7,12 @@ use signoff_core::ids::{AttemptId, ReviewerName};
 use signoff_core::machine::{AttemptFailure, Event, WorkReport};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::settings::AssignedWriter;
+use signoff_core::wire::LoopFact;
 
 use super::environment::AttemptCredentials;
+use super::final_message::planner_end;
 use super::finish::{EndedAttempt, failed_end, read_start};
-use super::finish_review::{EndedReader, ReadOnlyJob, undo_changes};
+use super::finish_review::{EndedReader, ReadOnlyJob, join_changes, undo_changes};
 use super::launch::{AgentRun, launch};
 use super::parse_output::{agent_outcome, message};
 use super::prepare::{Memo, PreparedLaunch, write_prompt};
@@ -84,4 +87,28 @@ pub fn reports(ctx: &EngineContext, spec: &AttemptSpec) -> Vec<String> {
     came_back.sort_unstable();
     let texts = came_back.iter().map(read).filter(|text| !text.is_empty());
     texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
+}
+
+/// Turns a planner's end into an event, with its answer.
+pub fn finish_planner(
+    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(AttemptEnd, Vec<LoopFact>), EngineError> {
+    undo_planner_changes(ctx, spec, notes)?;
+    if let Some(end) = agent_outcome(ctx, spec, dir, ended).into_end(spec) {
+        return Ok((end, Vec::new()));
+    }
+    let text = ctx.reports.read_report(dir, &spec.launch.role, notes).unwrap_or_else(|| message(dir));
+    Ok(planner_end(spec, &text))
+}
+
+/// Undoes a planner's changes to files.
+fn undo_planner_changes(ctx: &EngineContext, spec: &AttemptSpec, notes: &mut Vec<String>) -> Result<(), EngineError> {
+    let who = ReviewerName::new(&*spec.launch.role);
+    let undone = ctx.read_guards.end(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
+    if !undone.changes.is_empty() {
+        let changes: Vec<_> = undone.changes.iter().collect();
+        notes.push(format!("{who} changed files while planning; undone: {}", join_changes(&changes)));
+    }
+    Ok(())
 }

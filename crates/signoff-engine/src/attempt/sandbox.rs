@@ -9,7 +9,8 @@ use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{AgentKind, Network, Sandbox, Writable};
 use signoff_core::wire;
 
-use super::{EngineContext, rate_limit};
+use super::EngineContext;
+use super::parse_output::read_end;
 use crate::confine::SandboxPolicy;
 use crate::detect::is_installed;
 use crate::error::EngineError;
@@ -189,7 +190,7 @@ pub fn sandbox_note(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     if !matches!(launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) {
         return None;
     }
-    let stderr = rate_limit::read_end(&dir.stderr(), MAX_STDERR);
+    let stderr = read_end(&dir.stderr(), MAX_STDERR);
     let stderr = String::from_utf8_lossy(&stderr);
     let is_refusal = |line: &&str| is_refusal(line);
     let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();
