@@ -273,7 +273,7 @@ const LONGEST_LINE: usize = 400;
 /// The parser for the output of the attempt's agent.
 fn listener(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
     let kind = ctx.settings.agent(&spec.launch.agent).map(|agent| agent.kind);
-    kind.and_then(agent::adapter_for).map_or_else(agent::plain_output_parser, |agent| agent.output_parser())
+    agent::output_parser(kind)
 }
 
 /// Forwards the agent's output to the dispatcher until the agent exits.

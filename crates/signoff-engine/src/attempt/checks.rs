@@ -206,6 +206,7 @@ pub(super) fn detected_checks_note(ctx: &EngineContext, spec: &AttemptSpec) -> O
 
 #[cfg(test)]
 mod tests {
+    use super::parse_check_results;
 
     #[test]
     fn unreadable_check_results_are_a_failure() {

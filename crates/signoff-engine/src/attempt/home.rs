@@ -9,7 +9,7 @@ use std::{fs, io};
 use signoff_core::redact::Secrets;
 
 use super::EngineContext;
-use crate::agent::{self, AgentAdapter};
+use crate::agent;
 use crate::atomic_file::{self, WriteMode};
 use crate::process::AttemptDir;
 use crate::remove_tree;
@@ -23,15 +23,12 @@ const DEEPEST: usize = 10;
 /// Removes everything from an attempt's home that `agent` does not need again. Safe to repeat.
 pub fn tidy(ctx: &EngineContext, agent: &str, dir: &AttemptDir) {
     let adapter = ctx.settings.agent(agent).and_then(|agent| agent::adapter_for(agent.kind));
-    let places = adapter.as_deref().map(places).unwrap_or_default();
+    let places = adapter.map(|one| [one.session_paths, one.usage_paths].concat()).unwrap_or_default();
+    let places: Vec<PathBuf> = places.iter().map(PathBuf::from).collect();
     let secrets = ctx.secrets_of(dir);
     remove_except(&dir.home(), &places, &secrets, DEEPEST);
     // The supervisor does this too, unless it was killed.
     dir.redact_usage(&secrets);
-}
-
-fn places(adapter: &dyn AgentAdapter) -> Vec<PathBuf> {
-    adapter.session_paths().iter().chain(adapter.usage_paths()).map(PathBuf::from).collect()
 }
 
 /// Removes everything from a directory except these places.

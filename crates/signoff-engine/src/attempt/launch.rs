@@ -62,7 +62,7 @@ pub(super) fn launch(
     });
     if let Some(resumed) = &spec.launch.resumes {
         let earlier = AttemptDir::new(ctx.layout.attempt(spec.run, &spec.loop_id, resumed.attempt));
-        home::copy_session_files(adapter.session_paths(), &earlier.home(), &home);
+        home::copy_session_files(adapter.session_paths, &earlier.home(), &home);
     }
     write_files(&line.files)
         .map_err(|error| StartFailure::Failed(format!("its files could not be written: {error}")))?;

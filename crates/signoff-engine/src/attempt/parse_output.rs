@@ -59,23 +59,23 @@ pub fn parse_output(
     dir: &AttemptDir,
     ended: &ProcessResult,
 ) -> Result<(), EngineError> {
-    let Some(agent) = adapter(ctx, spec).filter(|agent| !agent.is_plain()) else { return Ok(()) };
-    let account = parse_transcript(agent.as_ref(), dir, ended, spec.launch.resumes.is_some());
+    let Some(agent) = adapter(ctx, spec).filter(|agent| !agent.is_plain) else { return Ok(()) };
+    let account = parse_transcript(&agent, dir, ended, spec.launch.resumes.is_some());
     keep(ctx, dir, account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
 }
 
-fn adapter(ctx: &EngineContext, spec: &AttemptSpec) -> Option<Box<dyn AgentAdapter>> {
+fn adapter(ctx: &EngineContext, spec: &AttemptSpec) -> Option<AgentAdapter> {
     agent::adapter_for(ctx.settings.agent(&spec.launch.agent)?.kind)
 }
 
 /// Parses the output of an attempt whose end was not seen. Returns its session.
 pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &AttemptDir) -> Option<String> {
     let kind = ctx.settings.agent(&launched.launch.agent)?.kind;
-    let agent = agent::adapter_for(kind).filter(|agent| !agent.is_plain())?;
+    let agent = agent::adapter_for(kind).filter(|agent| !agent.is_plain)?;
     let (home, ended_at) = (dir.home(), clock::now());
     let (started_at, resumed) = (launched.at, launched.launch.resumes.is_some());
     let closing = AgentExit { code: None, stderr: &[], home: &home, started_at, ended_at, resumed };
-    let account = read_listener(agent.as_ref(), dir).finish(&closing);
+    let account = read_listener(&agent, dir).finish(&closing);
     let session = account.summary.session.clone();
     // Only the usage is lost if this fails.
     keep(ctx, dir, account).ok();
@@ -84,7 +84,7 @@ pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &Att
 
 /// Parses the transcript.
 pub(crate) fn parse_transcript(
-    agent: &dyn AgentAdapter,
+    agent: &AgentAdapter,
     dir: &AttemptDir,
     ended: &ProcessResult,
     resumed: bool,
@@ -105,7 +105,7 @@ pub(crate) fn parse_transcript(
 }
 
 /// A listener that has read the agent's stdout.
-fn read_listener(agent: &dyn AgentAdapter, dir: &AttemptDir) -> Box<dyn OutputParser> {
+fn read_listener(agent: &AgentAdapter, dir: &AttemptDir) -> Box<dyn OutputParser> {
     let mut listener = agent.output_parser();
     let readable = dir.stdout().metadata().is_ok_and(|file| file.is_file());
     if let Some(file) = readable.then(|| File::open(dir.stdout()).ok()).flatten() {
@@ -259,7 +259,7 @@ fn rate_limited(
 ) -> Option<RateLimited> {
     let ProcessExit::Code(code) = ended.exit else { return None };
     let kind = ctx.settings.agent(&spec.launch.agent)?.kind;
-    if !agent::adapter_for(kind)?.is_plain() {
+    if !agent::adapter_for(kind)?.is_plain {
         return None;
     }
     let (stdout, stderr) = (read_end(&dir.stdout(), MAX_RATE_LIMIT_TAIL), read_end(&dir.stderr(), MAX_RATE_LIMIT_TAIL));
