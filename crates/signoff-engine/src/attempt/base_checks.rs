@@ -148,8 +148,7 @@ fn prepare(
     let path = ctx.layout.base_worktree();
     let worktree = ctx.repository.integration_worktree(&path, base)?;
     worktree.copy_files(ctx.settings.copied_into_worktrees())?;
-    let list: Vec<_> = list.iter().map(|check| (check.name.clone(), check.command.clone())).collect();
-    check_list_launch(ctx, dir, &path, &list, terms)
+    check_list_launch(ctx, dir, &path, list, terms)
 }
 
 /// The list of checks that ran in an attempt's directory.

@@ -30,10 +30,12 @@ pub fn for_attempt(
     credentials: &AttemptCredentials,
 ) -> Vec<(String, Option<String>)> {
     let access = credentials.access.as_ref();
-    let reviewer =
-        if let JobKind::Review { reviewer, .. } = &spec.job.kind { Some(reviewer.to_string()) } else { None };
+    let (reviewer, commit) = if let JobKind::Review { reviewer, commit, .. } = &spec.job.kind {
+        (Some(reviewer.to_string()), Some(commit.to_string()))
+    } else {
+        (None, None)
+    };
     let review_kind = reviewer.is_some().then(|| spec.review_kind().to_owned());
-    let commit = if let JobKind::Review { commit, .. } = &spec.job.kind { Some(commit.to_string()) } else { None };
     let task_id = spec.task_id.map(|task| task.to_string());
     let loop_id = spec.visible_loop().filter(|_| spec.task_id.is_some()).map(ToString::to_string);
     [
@@ -54,9 +56,9 @@ pub fn for_attempt(
         ("SIGNOFF_MODEL", spec.launch.model.clone()),
         ("SIGNOFF_USAGE_FILE", Some(dir.usage().display().to_string())),
     ]
-    .into_iter()
-    .chain(GIT.map(|name| (name, None)))
     .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .chain(unset_git())
     .collect()
 }
 
@@ -77,18 +79,19 @@ pub fn for_agent(
 /// The user's variables that an agent does not inherit. A channel's address allows posting to it, so an agent gets it
 /// only if its `pass` names it.
 fn withheld(agent: &AgentConfig, settings: &Settings) -> Vec<(String, Option<String>)> {
-    let names = variables().into_iter().map(|(name, _)| name);
     let channels = settings.channel_variables();
-    let tells = |name: &String| channels.contains(&name.as_str()) && !agent.pass.contains(name);
-    names.filter(|name| tells(name) || !inherits(agent, name)).map(|name| (name, None)).collect()
+    let tells = |name: &str| channels.contains(&name) && !agent.pass.iter().any(|passed| passed == name);
+    unset(|name| tells(name) || !inherits(agent, name))
 }
 
 /// The user's variables that checks do not inherit: keys of agents and addresses of channels.
 pub fn withheld_from_checks(settings: &Settings) -> Vec<(String, Option<String>)> {
-    let names = variables().into_iter().map(|(name, _)| name);
     let channels = settings.channel_variables();
-    let tells = |name: &String| channels.contains(&name.as_str());
-    names.filter(|name| tells(name) || is_credential(name)).map(|name| (name, None)).collect()
+    unset(|name| channels.contains(&name) || is_credential(name))
+}
+
+fn unset(is_withheld: impl Fn(&str) -> bool) -> Vec<(String, Option<String>)> {
+    variables().into_iter().filter(|(name, _)| is_withheld(name)).map(|(name, _)| (name, None)).collect()
 }
 
 /// The secret values of channels.
@@ -109,27 +112,33 @@ pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
     set.union(&Secrets::from_keys(channels.iter().map(String::as_str))).union(&user_secrets(person))
 }
 
-/// The variables of checks that run on a merge.
-pub fn for_landing(spec: &AttemptSpec, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+/// The variables of checks, which get no credentials.
+pub fn for_checks(spec: &AttemptSpec, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
     for_attempt(spec, dir, &AttemptCredentials::default())
 }
 
 /// The variables of checks for a run instead of a task.
 pub fn for_run(run: RunId) -> Vec<(String, Option<String>)> {
-    let known = [("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())];
-    let known = known.into_iter().map(|(name, value)| (name, Some(value)));
-    known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
+    without_git([("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())])
 }
 
 /// The variables of an agent check, which belongs to no run.
 pub fn for_agent_check(dir: &AttemptDir) -> Vec<(String, Option<String>)> {
-    let known = [
+    without_git([
         ("SIGNOFF_ROLE", "trial".to_owned()),
         ("SIGNOFF_USAGE_FILE", dir.usage().display().to_string()),
         ("TMPDIR", dir.temporary().display().to_string()),
-    ];
-    let known = known.into_iter().map(|(name, value)| (name, Some(value)));
-    known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
+    ])
+}
+
+/// These variables, without those of git.
+fn without_git<const N: usize>(set: [(&str, String); N]) -> Vec<(String, Option<String>)> {
+    let set = set.map(|(name, value)| (name.to_owned(), Some(value)));
+    set.into_iter().chain(unset_git()).collect()
+}
+
+fn unset_git() -> impl Iterator<Item = (String, Option<String>)> {
+    GIT.into_iter().map(|name| (name.to_owned(), None))
 }
 
 /// Git sets these when signoff is started from a hook. An agent's git would then work on the user's repository.

@@ -15,10 +15,11 @@ use signoff_core::settings::AgentConfig;
 
 use super::environment::{self, AttemptCredentials};
 use super::finish::read_start;
-use super::{EngineContext, StartFailure, home};
+use super::prepare::StartingAttempt;
+use super::sandbox::{SandboxWorkspace, sandboxed};
+use super::{EngineContext, StartFailure, first_named, home};
 use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, ReportEndpoint, SandboxBackend};
 use crate::atomic_file::{AtomicFile, WriteMode};
-use crate::attempt_spec::AttemptSpec;
 use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits, system, variables};
 
 /// How an agent runs in an attempt.
@@ -28,15 +29,15 @@ pub(super) struct AgentRun<'a> {
     pub access: AccessMode,
     pub timeout: TimeSpan,
     pub credentials: AttemptCredentials,
+    pub workspace: SandboxWorkspace<'a>,
 }
 
 /// Builds the launch of an agent for an attempt, and writes its files.
 pub(super) fn launch(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    dir: &AttemptDir,
-    &AgentRun { agent, model, access, timeout, ref credentials }: &AgentRun<'_>,
+    attempt: StartingAttempt<'_>,
+    &AgentRun { agent, model, access, timeout, ref credentials, ref workspace }: &AgentRun<'_>,
 ) -> Result<ProcessLaunch, StartFailure> {
+    let StartingAttempt { ctx, spec, dir } = attempt;
     let Some(adapter) = agent::adapter_for(agent.kind) else {
         return Err(StartFailure::Failed(format!("agent {} is of a kind that cannot be driven here", agent.name)));
     };
@@ -64,19 +65,15 @@ pub(super) fn launch(
         let earlier = AttemptDir::new(ctx.layout.attempt(spec.run, &spec.loop_id, resumed.attempt));
         home::copy_session_files(adapter.session_paths, &earlier.home(), &home);
     }
-    write_files(&line.files)
-        .map_err(|error| StartFailure::Failed(format!("its files could not be written: {error}")))?;
-    line.environment = environment::for_agent(
-        agent,
-        line.environment,
-        environment::for_attempt(spec, dir, credentials),
-        &ctx.settings,
-    );
-    let no_pushes = forbid_pushes(dir, ctx.repository.root(), &line.environment);
-    let no_pushes =
-        no_pushes.map_err(|error| StartFailure::Failed(format!("its git could not be configured: {error}")))?;
+    let not_written = |error| StartFailure::Failed(format!("its files could not be written: {error}"));
+    write_files(&line.files).map_err(not_written)?;
+    let own = environment::for_attempt(spec, dir, credentials);
+    line.environment = environment::for_agent(agent, line.environment, own, &ctx.settings);
+    let not_configured = |error| StartFailure::Failed(format!("its git could not be configured: {error}"));
+    let no_pushes = forbid_pushes(dir, ctx.repository.root(), &line.environment).map_err(not_configured)?;
     line.environment.extend(no_pushes);
-    Ok(assemble(ctx, Path::new(&spec.workspace.worktree), line, timeout))
+    let launch = assemble(ctx, Path::new(&spec.workspace.worktree), line, timeout);
+    Ok(sandboxed(attempt, launch, workspace)?)
 }
 
 /// Writes the files that the agent reads. They are private.
@@ -253,12 +250,8 @@ pub fn attempted_pushes_note(dir: &AttemptDir, who: &str) -> Option<String> {
 fn push_note(noted: &str, who: &str) -> Option<String> {
     let mut seen = BTreeSet::new();
     let addresses = noted.lines().map(address).filter(|one| !one.is_empty());
-    let mut addresses: Vec<String> = addresses.filter(|one| seen.insert(one.clone())).collect();
-    let more = addresses.len().saturating_sub(MOST_NAMED);
-    addresses.truncate(MOST_NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = addresses.join(", ");
-    (!addresses.is_empty()).then(|| format!("{who} tried to push to {named}{more}"))
+    let addresses: Vec<String> = addresses.filter(|one| seen.insert(one.clone())).collect();
+    (!addresses.is_empty()).then(|| format!("{who} tried to push to {}", first_named(&addresses, MOST_NAMED)))
 }
 
 /// The address without user name and password.

@@ -11,6 +11,7 @@ use signoff_core::wire;
 
 use super::EngineContext;
 use super::parse_output::read_end;
+use super::prepare::StartingAttempt;
 use crate::confine::SandboxPolicy;
 use crate::detect::is_installed;
 use crate::error::EngineError;
@@ -120,13 +121,13 @@ impl EngineContext {
 
 /// Restricts a launch to its temporary directory, its home, its usage directory and its workspace.
 pub fn sandboxed(
-    ctx: &EngineContext,
+    StartingAttempt { ctx, spec, dir }: StartingAttempt<'_>,
     launch: ProcessLaunch,
-    dir: &AttemptDir,
-    hold: Option<SandboxBackend>,
     room: &SandboxWorkspace<'_>,
 ) -> Result<ProcessLaunch, EngineError> {
-    let Some(by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) = hold else { return Ok(launch) };
+    let Some(by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) = spec.launch.sandbox else {
+        return Ok(launch);
+    };
     let own = [dir.temporary(), dir.home(), dir.usage_directory()];
     for directory in &own {
         let private = DirBuilder::new().recursive(true).mode(0o700).create(directory);
