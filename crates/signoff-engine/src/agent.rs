@@ -14,7 +14,6 @@ mod gemini;
 mod json_line;
 pub(crate) use json_line::record_unparsed;
 mod opencode;
-mod plain;
 mod qwen;
 
 use std::collections::BTreeSet;
@@ -26,6 +25,8 @@ use signoff_core::contract::{Blocks, SplitAnswer};
 pub use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{self, AgentKind};
 use signoff_core::untrusted_config::runs_in_opencode;
+
+use json_line::{JsonParser, JsonStream};
 
 /// What an adapter needs to build an agent's command line.
 #[derive(Debug, Clone, Copy)]
@@ -132,26 +133,42 @@ impl AgentSpec<'_> {
     }
 }
 
-/// The adapter of one kind of agent.
-pub trait AgentAdapter: Send + Sync {
-    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine;
-
+/// How one kind of agent is driven.
+#[derive(Clone, Copy)]
+pub struct AgentAdapter {
+    command_line: fn(&AgentSpec<'_>) -> CommandLine,
+    output_parser: fn() -> Box<dyn OutputParser>,
     /// Paths below its home that contain its sessions, which a later attempt needs to resume one.
-    fn session_paths(&self) -> &'static [&'static str] {
-        &[]
+    pub session_paths: &'static [&'static str],
+    /// Further files below its home from which its usage is read afterwards.
+    pub usage_paths: &'static [&'static str],
+    /// Whether stdout is the final message and the exit code the result.
+    pub is_plain: bool,
+}
+
+impl AgentAdapter {
+    /// An agent with plain output.
+    fn plain(command_line: fn(&AgentSpec<'_>) -> CommandLine) -> Self {
+        let output_parser = || Box::new(PlainParser) as Box<dyn OutputParser>;
+        Self { command_line, output_parser, session_paths: &[], usage_paths: &[], is_plain: true }
     }
 
-    /// Further files below its home from which its usage is read afterwards.
-    fn usage_paths(&self) -> &'static [&'static str] {
-        &[]
+    /// An agent that prints JSON lines.
+    fn json<S: JsonStream + 'static>(
+        command_line: fn(&AgentSpec<'_>) -> CommandLine,
+        session_paths: &'static [&'static str],
+    ) -> Self {
+        let output_parser = || Box::new(JsonParser::<S>::default()) as Box<dyn OutputParser>;
+        Self { command_line, output_parser, session_paths, usage_paths: &[], is_plain: false }
+    }
+
+    pub fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
+        (self.command_line)(spec)
     }
 
     /// Creates a parser for its output.
-    fn output_parser(&self) -> Box<dyn OutputParser>;
-
-    /// Whether stdout is the final message and the exit code the result.
-    fn is_plain(&self) -> bool {
-        false
+    pub fn output_parser(&self) -> Box<dyn OutputParser> {
+        (self.output_parser)()
     }
 }
 
@@ -238,9 +255,40 @@ fn truncate(text: &str, max_chars: usize) -> String {
     }
 }
 
-/// A parser that shows every line unchanged.
-pub fn plain_output_parser() -> Box<dyn OutputParser> {
-    Box::new(plain::PlainParser)
+/// These flags with their values, if they have one.
+fn flags_with_values<'a>(flags: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> impl Iterator<Item = String> {
+    let given = flags.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?.to_owned()]));
+    given.flatten()
+}
+
+/// Shows every line unchanged. The result is read from the output files.
+struct PlainParser;
+
+impl OutputParser for PlainParser {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        vec![OutputLine::Text(String::from_utf8_lossy(line).into_owned())]
+    }
+
+    fn finish(&mut self, _: &AgentExit<'_>) -> AgentResult {
+        AgentResult::default()
+    }
+}
+
+/// `kind = "command"`: any program.
+fn command_agent(spec: &AgentSpec<'_>) -> CommandLine {
+    let model = spec.model.map(|model| ("SIGNOFF_MODEL".to_owned(), Some(model.to_owned())));
+    CommandLine { environment: model.into_iter().collect(), ..spec.command_line("", []) }
+}
+
+/// `kind = "demo"`: the built-in agent, for trying out signoff without a model.
+fn demo_agent(spec: &AgentSpec<'_>) -> CommandLine {
+    let (program, arguments) = (spec.signoff_program.to_owned(), vec!["__demo".to_owned()]);
+    CommandLine { program, arguments, ..CommandLine::default() }
+}
+
+/// The parser for the output of an agent; one that shows every line if its kind is not known any more.
+pub fn output_parser(kind: Option<AgentKind>) -> Box<dyn OutputParser> {
+    kind.and_then(adapter_for).unwrap_or_else(|| AgentAdapter::plain(command_agent)).output_parser()
 }
 
 /// Whether an agent executes a file of its working directory, or commands in it, regardless of its options.
@@ -249,17 +297,22 @@ pub fn executes_file(agent: &settings::AgentConfig, path: &str) -> bool {
 }
 
 /// The adapter for a kind of agent. `None` for the project's checks, which are no agent.
-pub fn adapter_for(kind: AgentKind) -> Option<Box<dyn AgentAdapter>> {
-    match kind {
-        AgentKind::Command => Some(Box::new(plain::CommandAdapter)),
-        AgentKind::Demo => Some(Box::new(plain::DemoAdapter)),
-        AgentKind::Checks => None,
-        AgentKind::Claude => Some(Box::new(claude::ClaudeAdapter)),
-        AgentKind::Codex => Some(Box::new(codex::CodexAdapter)),
-        AgentKind::Gemini => Some(Box::new(gemini::GeminiAdapter)),
-        AgentKind::Qwen => Some(Box::new(qwen::QwenAdapter)),
-        AgentKind::Opencode => Some(Box::new(opencode::OpencodeAdapter)),
-        AgentKind::Copilot => Some(Box::new(copilot::CopilotAdapter)),
-        AgentKind::Acp => Some(Box::new(acp::AcpAdapter)),
-    }
+pub fn adapter_for(kind: AgentKind) -> Option<AgentAdapter> {
+    Some(match kind {
+        AgentKind::Command => AgentAdapter::plain(command_agent),
+        AgentKind::Demo => AgentAdapter::plain(demo_agent),
+        AgentKind::Checks => return None,
+        AgentKind::Claude => AgentAdapter::json::<claude::ClaudeStream>(claude::command_line, &claude::SESSION_PATHS),
+        AgentKind::Codex => AgentAdapter::json::<codex::CodexStream>(codex::command_line, &codex::SESSION_PATHS),
+        AgentKind::Gemini => AgentAdapter::json::<gemini::GeminiStream>(gemini::command_line, &gemini::SESSION_PATHS),
+        AgentKind::Qwen => AgentAdapter::json::<qwen::QwenStream>(qwen::command_line, &qwen::SESSION_PATHS),
+        AgentKind::Opencode => {
+            AgentAdapter::json::<opencode::OpencodeStream>(opencode::command_line, &opencode::SESSION_PATHS)
+        }
+        AgentKind::Copilot => AgentAdapter {
+            usage_paths: &copilot::USAGE_PATHS,
+            ..AgentAdapter::json::<copilot::CopilotStream>(copilot::command_line, &copilot::SESSION_PATHS)
+        },
+        AgentKind::Acp => AgentAdapter::json::<acp::AcpStream>(acp::command_line, &[]),
+    })
 }

@@ -133,7 +133,7 @@ impl AgentCheck<'_> {
     /// Evaluates the result of the process.
     pub fn finish(&self, result: &ProcessResult) -> AgentCheckOutcome {
         let dir = self.directory();
-        let adapter = agent::adapter_for(self.agent.kind).filter(|agent| !agent.is_plain());
+        let adapter = agent::adapter_for(self.agent.kind).filter(|agent| !agent.is_plain);
         let duration = Duration::from_millis(result.duration_ms);
         let priced = UsagePricing { settings: self.settings, model: self.agent.model.as_deref() };
         let Some(adapter) = adapter else {
@@ -144,7 +144,7 @@ impl AgentCheck<'_> {
             };
             return AgentCheckOutcome { answer, usage: reported_usage(priced, &dir), duration };
         };
-        let agent_result = parse_transcript(adapter.as_ref(), &dir, result, false);
+        let agent_result = parse_transcript(&adapter, &dir, result, false);
         let usage = priced.all(&agent_result.summary.spent);
         // Our own limits come first, then the agent's own error. Its exit code alone says nothing.
         let answer =

@@ -1,20 +1,19 @@
 //! Checks an agent without running a task: its program, its version and its login. Does not use the network.
 
-mod interpreter;
-mod login;
 mod version;
 
+use std::collections::BTreeSet;
 use std::env;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use signoff_core::settings::{AgentConfig, AgentKind};
+pub use version::{AgentVersion, VersionCache, VersionError, package_version, query_version};
 
-use crate::detect::{is_executable, search_path};
-
-pub use interpreter::required_node;
-pub use login::{AgentLogin, find_login};
-pub use version::VersionCache;
-pub use version::{AgentVersion, VersionError, package_version, query_version};
+use crate::agent::credentials;
+use crate::attempt::inherits;
+use crate::detect::{is_executable, is_installed, search_path};
 
 /// Whether a program can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +48,7 @@ fn first_usable(places: impl IntoIterator<Item = PathBuf>) -> ProgramStatus {
     let mut there = None;
     for place in places {
         if is_executable(&place) {
-            return match interpreter::missing_interpreter(&place) {
+            return match missing_interpreter(&place) {
                 Some(by) => ProgramStatus::MissingInterpreter { path: place, interpreter: by },
                 None => ProgramStatus::Startable(place),
             };
@@ -189,4 +188,168 @@ pub const KNOWN_AGENTS: [KnownAgent; 6] = [
 /// The facts about a kind. `None` for kinds that are no separate program.
 pub fn known_agent(kind: AgentKind) -> Option<&'static KnownAgent> {
     KNOWN_AGENTS.iter().find(|known| known.kind == kind)
+}
+
+/// Maximum length of a first line that systems read.
+const MAX_FIRST_LINE: u64 = 256;
+
+/// The interpreter in a script's first line: a path, or a name that `env` searches. `None` if it is not a script.
+fn interpreter(program: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    File::open(program).ok()?.take(MAX_FIRST_LINE).read_to_end(&mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = str::from_utf8(line).ok()?;
+    let mut words = line.split_whitespace();
+    let path = words.next()?;
+    let is_env = Path::new(path).file_name().is_some_and(|name| name == "env");
+    let named = words.find(|word| !word.starts_with('-') && !word.contains('='));
+    Some(named.filter(|_| is_env).unwrap_or(path).to_owned())
+}
+
+/// The interpreter of a script, if it is not installed.
+fn missing_interpreter(program: &Path) -> Option<String> {
+    let interpreter = interpreter(program)?;
+    let there =
+        if interpreter.contains('/') { is_executable(Path::new(&interpreter)) } else { is_installed(&interpreter) };
+    (!there).then_some(interpreter)
+}
+
+/// The minimum Node.js version of an npm package's script, and the Node.js that would run it.
+pub fn required_node(program: &Path) -> Option<(AgentVersion, PathBuf)> {
+    let interpreter = interpreter(program).filter(|name| Path::new(name).ends_with("node"))?;
+    let least = version::min_node_version(program)?;
+    match find_program(&interpreter, Path::new("/")) {
+        ProgramStatus::Startable(node) => Some((least, node)),
+        ProgramStatus::MissingInterpreter { .. } | ProgramStatus::NotExecutable(_) | ProgramStatus::Missing => None,
+    }
+}
+
+/// The login of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentLogin {
+    /// A key in this variable.
+    Key(String),
+    /// A stored login at this path, written for the user.
+    Stored(String),
+    None,
+    /// It may have a login where we cannot look, or need none.
+    Unknown,
+    /// It needs no login.
+    NotNeeded,
+}
+
+/// Searches a login in the inherited environment, the configuration and the user's home.
+pub fn find_login(agent: &AgentConfig, set_variables: &BTreeSet<String>, user_home: &Path) -> AgentLogin {
+    match agent.kind {
+        AgentKind::Checks | AgentKind::Demo => return AgentLogin::NotNeeded,
+        AgentKind::Acp | AgentKind::Command => return AgentLogin::Unknown,
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Opencode
+        | AgentKind::Qwen
+        | AgentKind::Copilot => {}
+    }
+    let Some(known) = known_agent(agent.kind) else { return AgentLogin::Unknown };
+    let inherited = |name: &str| set_variables.contains(name) && inherits(agent, name);
+    let finds = |name: &&&str| inherited(name) || agent.env.contains_key(**name);
+    if let Some(key) = known.key_variables.iter().find(finds) {
+        return AgentLogin::Key((*key).to_owned());
+    }
+    if let Some((_, place)) = known.login_files.iter().find(|(file, _)| user_home.join(file).is_file()) {
+        return AgentLogin::Stored((*place).to_owned());
+    }
+    if let Some(file) = known.env_files.iter().find(|file| sets_key(known, &user_home.join(file))) {
+        return AgentLogin::Stored(format!("~/{file}"));
+    }
+    // The user selected another provider, whose login is unknown.
+    let elsewhere = known.provider_variables.iter().any(|name| finds(&name)) || !agent.args.is_empty();
+    if elsewhere || known.login_is_unknown { AgentLogin::Unknown } else { AgentLogin::None }
+}
+
+fn sets_key(known: &KnownAgent, file: &Path) -> bool {
+    let set = credentials::read_env_file(file);
+    known.key_variables.iter().any(|key| set.get(*key).is_some_and(|value| !value.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_shebang_names_the_interpreter() {
+        let place = tempfile::tempdir().unwrap();
+        let run_by = |text: &str| {
+            let file = place.path().join("program");
+            fs::write(&file, text).unwrap();
+            interpreter(&file)
+        };
+        for (text, name) in [
+            ("#!/usr/bin/env node\nx", Some("node")),
+            ("#!/usr/bin/env -S node --no-warnings=DEP0040\n", Some("node")),
+            ("#!/usr/bin/env -S FORCE=1 node\n", Some("node")),
+            ("#! /bin/sh -e\n", Some("/bin/sh")),
+            ("#!/usr/bin/python3", Some("/usr/bin/python3")),
+            ("#!/usr/bin/env\n", Some("/usr/bin/env")),
+            ("#!\n", None),
+            ("\u{7f}ELF", None),
+            ("", None),
+        ] {
+            assert_eq!(run_by(text).as_deref(), name, "{text}");
+        }
+        let script = place.path().join("program");
+        fs::write(&script, "#!/usr/bin/env no-such-program\n").unwrap();
+        assert_eq!(missing_interpreter(&script).as_deref(), Some("no-such-program"));
+        fs::write(&script, "#!/bin/sh\n").unwrap();
+        assert_eq!(missing_interpreter(&script), None);
+        assert_eq!(missing_interpreter(&place.path().join("nothing")), None);
+    }
+
+    fn agent(kind: AgentKind) -> AgentConfig {
+        default_agent(kind)
+    }
+
+    #[test]
+    fn a_key_takes_precedence_over_a_file() {
+        let home = tempfile::tempdir().unwrap();
+        let mut claude = agent(AgentKind::Claude);
+        let nothing = BTreeSet::new();
+        let found = |agent: &AgentConfig, inherits: &BTreeSet<String>| find_login(agent, inherits, home.path());
+        if !cfg!(target_os = "macos") {
+            assert_eq!(found(&claude, &nothing), AgentLogin::None);
+        }
+        fs::create_dir(home.path().join(".claude")).unwrap();
+        fs::write(home.path().join(".claude/.credentials.json"), "{}").unwrap();
+        assert_eq!(found(&claude, &nothing), AgentLogin::Stored("~/.claude".to_owned()));
+        let inherits = BTreeSet::from(["CLAUDE_CODE_OAUTH_TOKEN".to_owned()]);
+        assert_eq!(found(&claude, &inherits), AgentLogin::Key("CLAUDE_CODE_OAUTH_TOKEN".to_owned()));
+        claude.env.insert("ANTHROPIC_API_KEY".to_owned(), "k".to_owned());
+        assert_eq!(found(&claude, &nothing), AgentLogin::Key("ANTHROPIC_API_KEY".to_owned()));
+    }
+
+    #[test]
+    fn another_provider_may_need_no_login() {
+        let home = tempfile::tempdir().unwrap();
+        let nothing = BTreeSet::new();
+        let mut codex = agent(AgentKind::Codex);
+        assert_eq!(find_login(&codex, &nothing, home.path()), AgentLogin::None);
+        codex.args = vec!["-c".to_owned(), "model_provider=mine".to_owned()];
+        assert_eq!(find_login(&codex, &nothing, home.path()), AgentLogin::Unknown);
+        assert_eq!(find_login(&agent(AgentKind::Opencode), &nothing, home.path()), AgentLogin::Unknown);
+        assert_eq!(find_login(&agent(AgentKind::Command), &nothing, home.path()), AgentLogin::Unknown);
+        assert_eq!(find_login(&agent(AgentKind::Demo), &nothing, home.path()), AgentLogin::NotNeeded);
+    }
+
+    #[test]
+    fn an_env_file_may_hold_the_key() {
+        let home = tempfile::tempdir().unwrap();
+        let gemini = agent(AgentKind::Gemini);
+        fs::create_dir(home.path().join(".gemini")).unwrap();
+        fs::write(home.path().join(".gemini/.env"), "GEMINI_API_KEY=\n").unwrap();
+        assert_eq!(find_login(&gemini, &BTreeSet::new(), home.path()), AgentLogin::None);
+        fs::write(home.path().join(".gemini/.env"), "GEMINI_API_KEY=k\n").unwrap();
+        assert_eq!(find_login(&gemini, &BTreeSet::new(), home.path()), AgentLogin::Stored("~/.gemini/.env".to_owned()));
+    }
 }

@@ -4,63 +4,50 @@
 //! started.
 
 pub(crate) mod base_checks;
-mod check_results;
 mod checks;
 mod document;
 mod environment;
-mod existing_documents;
 pub mod final_message;
 mod finish;
 mod finish_review;
 pub(crate) mod home;
-mod inherited_env;
 mod launch;
 mod parse_output;
 mod plan_items;
-mod planner;
 mod prepare;
 mod prompt_sources;
-mod proxy;
-mod pushes;
-mod rate_limit;
 mod read_only_guard;
 mod research;
-pub(crate) mod reviewer_copy;
+pub(crate) mod reviewer_worktree;
 mod sandbox;
-mod seen_notes;
-mod session_files;
-mod untrusted_files;
 mod usage;
 
-pub(crate) use check_results::{CheckRunResult, read_check_results};
-pub(crate) use checks::{CheckTerms, configured_checks_launch};
+pub(crate) use checks::{CheckRunResult, CheckTerms, configured_checks_launch, read_check_results};
 pub(crate) use document::TaskDocument as DocumentKind;
 pub use environment::{channel_secrets, secrets};
 pub(crate) use environment::{
-    for_agent as environment_around, for_agent_check as trial_environment, for_landing as environment,
-    for_run as bare_environment,
+    for_agent as environment_around, for_agent_check as trial_environment, for_checks as environment,
+    for_run as bare_environment, inherited, inherits,
 };
-pub use existing_documents::{ExistingDocuments, find_documents};
 pub use finish::{exit_failure, failed_end};
 pub(crate) use finish::{keep_dropped_commits, read_start};
-pub(crate) use inherited_env::{inherited, inherits};
 pub(crate) use launch::write_files;
 pub(crate) use parse_output::{parse_lost_output, parse_transcript};
-pub use plan_items::PlanLocation;
+pub use plan_items::{ExistingDocuments, PlanLocation, find_documents};
 pub(crate) use plan_items::{reread_plan, starts_plan};
 pub use prepare::ask as review_request;
 pub(crate) use prepare::make_directory;
 pub use read_only_guard::ReadOnlyGuards;
-pub use seen_notes::SeenNotes;
 pub use usage::{UsagePricing, reported_usage};
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use signoff_core::group::TaskSource;
 use signoff_core::ids::{AttemptId, LoopId, RunId};
-use signoff_core::machine::{AttemptFailure, CheckReport, Event};
+use signoff_core::machine::{AttemptFailure, CheckReport, Event, WorkReport};
 use signoff_core::rate_limit::RateLimited;
 use signoff_core::redact::Secrets;
 use signoff_core::review::Usage;
@@ -83,6 +70,7 @@ use crate::process::{AttemptDir, ProcessResult, SupervisorLauncher};
 use crate::reports::ReportRegistry;
 use crate::tracker::{Tracker, TrackerOptions};
 use finish::EndedAttempt;
+use prepare::StartingAttempt;
 
 /// Everything that attempts share: repository, settings, store and caches.
 pub struct EngineContext {
@@ -118,6 +106,17 @@ pub struct EngineContext {
     pub latest_landings: LatestLandings,
 }
 
+/// The notes that this process has shown, so that each is shown once.
+#[derive(Debug, Default)]
+pub struct SeenNotes(Mutex<BTreeSet<String>>);
+
+impl SeenNotes {
+    /// Whether the note was not shown before. Remembers it.
+    pub fn is_new(&self, note: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(note.to_owned())
+    }
+}
+
 /// The result of an attempt, sent to the dispatcher.
 #[derive(Debug)]
 pub struct AttemptReport {
@@ -145,6 +144,17 @@ pub enum AttemptEnd {
     RateLimited(RateLimited),
     /// An error of the engine; the attempt must be repeated.
     Error(EngineError),
+}
+
+impl AttemptEnd {
+    pub(crate) fn event(event: Event) -> Self {
+        Self::Event(Box::new(event))
+    }
+
+    /// The end of work with this report.
+    fn work(spec: &AttemptSpec, report: WorkReport) -> Self {
+        Self::event(Event::WorkEnded { attempt: spec.job.attempt, report })
+    }
 }
 
 impl EngineContext {
@@ -219,15 +229,18 @@ impl EngineContext {
 
 /// Prepares, runs and finishes an attempt.
 pub async fn run_attempt(ctx: Arc<EngineContext>, spec: Arc<AttemptSpec>, sink: AttemptSink) {
-    let preparing = (ctx.clone(), spec.clone());
-    let prepared = blocking(move || prepare::prepare(&preparing.0, &preparing.1)).await;
-    let (launch, dir) = match prepared {
-        Ok(Ok(prepared)) => prepared,
-        Ok(Err(unstarted)) => {
-            let notes = unstarted.notes();
-            return sink.ended(AttemptResult { notes, ..AttemptResult::new(unstarted.into_end(&spec)) });
+    let dir = directory(&ctx, &spec);
+    let preparing = (ctx.clone(), spec.clone(), dir.clone());
+    let prepared = blocking(move || {
+        let (ctx, spec, dir) = (&*preparing.0, &*preparing.1, &preparing.2);
+        Ok(prepare::prepare(StartingAttempt { ctx, spec, dir }))
+    });
+    let launch = match prepared.await.unwrap_or_else(|error| Err(error.into())) {
+        Ok(launch) => launch,
+        Err(failure) => {
+            let notes = failure.notes();
+            return sink.ended(AttemptResult { notes, ..AttemptResult::new(failure.into_end(&spec)) });
         }
-        Err(error) => return sink.ended(AttemptResult::new(AttemptEnd::Error(error))),
     };
     let before = checkout_state(&ctx).await;
     failpoint::pass("spawn");
@@ -256,12 +269,15 @@ async fn checkout_state(ctx: &Arc<EngineContext>) -> Option<CheckoutState> {
 fn checkout_note(spec: &AttemptSpec, before: Option<CheckoutState>, after: Option<CheckoutState>) -> Option<String> {
     let changes = after?.changes_since(&before?);
     let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.clone(), ToString::to_string);
-    let named: Vec<&str> = changes.iter().take(NAMED).map(String::as_str).collect();
-    let more = changes.len() - named.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let named = named.join(", ");
-    (!changes.is_empty())
-        .then(|| format!("your checkout changed while {who} was at work, and is left so: {named}{more}"))
+    let named = first_named(&changes, NAMED);
+    (!changes.is_empty()).then(|| format!("your checkout changed while {who} was at work, and is left so: {named}"))
+}
+
+/// The first of these names and the number of the others.
+fn first_named(names: &[String], most: usize) -> String {
+    let named = names.get(..most).unwrap_or(names).join(", ");
+    let more = names.len().saturating_sub(most);
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
 /// Maximum number of changes in a note.
@@ -276,7 +292,7 @@ const LONGEST_LINE: usize = 400;
 /// The parser for the output of the attempt's agent.
 fn listener(ctx: &EngineContext, spec: &AttemptSpec) -> Box<dyn OutputParser> {
     let kind = ctx.settings.agent(&spec.launch.agent).map(|agent| agent.kind);
-    kind.and_then(agent::adapter_for).map_or_else(agent::plain_output_parser, |agent| agent.output_parser())
+    agent::output_parser(kind)
 }
 
 /// Forwards the agent's output to the dispatcher until the agent exits.
@@ -361,6 +377,24 @@ pub enum StartFailure {
         /// Checks that could not be run.
         missing: Vec<String>,
     },
+    /// An error of the engine; the attempt must be repeated.
+    Engine(EngineError),
+}
+
+impl From<EngineError> for StartFailure {
+    /// An unreadable prompt file fails the attempt, not the run.
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Prompt(error) => Self::new(error),
+            error => Self::Engine(error),
+        }
+    }
+}
+
+impl From<GitError> for StartFailure {
+    fn from(error: GitError) -> Self {
+        Self::Engine(error.into())
+    }
 }
 
 /// The note for a check phase without checks. The phase's progress line says the same.
@@ -368,9 +402,13 @@ pub(crate) const NOTHING_TO_CHECK: &str =
     "nothing to check: no [checks] are configured and none were found (Makefile, cargo, npm, pytest, go)";
 
 impl StartFailure {
+    fn new(why: impl Display) -> Self {
+        Self::Failed(why.to_string())
+    }
+
     fn notes(&self) -> Vec<String> {
         match self {
-            Self::Failed(_) => Vec::new(),
+            Self::Failed(_) | Self::Engine(_) => Vec::new(),
             Self::NothingToCheck { missing } if missing.is_empty() => vec![NOTHING_TO_CHECK.to_owned()],
             Self::NothingToCheck { missing } => {
                 vec![format!("nothing to check: no [checks] are configured, and {}", missing.join("; "))]
@@ -380,9 +418,12 @@ impl StartFailure {
 
     fn into_end(self, spec: &AttemptSpec) -> AttemptEnd {
         let attempt = spec.job.attempt;
-        AttemptEnd::Event(Box::new(match self {
-            Self::Failed(message) => Event::AttemptFailed { attempt, failure: AttemptFailure::NotStarted { message } },
-            Self::NothingToCheck { .. } => Event::CheckEnded { attempt, report: CheckReport::NothingToCheck },
-        }))
+        match self {
+            Self::Failed(message) => failed_end(spec, AttemptFailure::NotStarted { message }),
+            Self::NothingToCheck { .. } => {
+                AttemptEnd::event(Event::CheckEnded { attempt, report: CheckReport::NothingToCheck })
+            }
+            Self::Engine(error) => AttemptEnd::Error(error),
+        }
     }
 }

@@ -7,7 +7,12 @@ pub mod artifact;
 mod atomic_file;
 pub mod attempt;
 pub mod attempt_spec;
-pub mod builtin;
+/// Built-in programs that signoff starts like agents: `signoff __acp`, `signoff __checks`, `signoff __demo`.
+pub mod builtin {
+    pub mod acp;
+    pub mod checks;
+    pub mod demo;
+}
 mod check_off;
 pub mod clock;
 mod combine;

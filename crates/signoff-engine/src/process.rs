@@ -9,7 +9,6 @@
 
 mod attempt_dir;
 mod crash_cleanup;
-mod process_table;
 mod running;
 mod short_command;
 mod supervisor;
@@ -26,14 +25,13 @@ use crate::confine::SandboxPolicy;
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::open_private;
 pub use crash_cleanup::{CrashOutcome, kill_strays, recover_attempt};
-pub use process_table::ProcessIdentity;
 pub use running::SupervisorLauncher;
 pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};
 pub use short_command::{CommandError, CommandOutput, ShortCommand, run_command};
 pub use short_command::{ESCORT_SUBCOMMAND, run_escort};
 pub use supervisor::run_supervisor;
-pub use system::processor_time;
 pub(crate) use system::variables;
+pub use system::{ProcessIdentity, processor_time};
 
 /// The subcommand of the supervisor. Its argument is the attempt's directory.
 pub const SUPERVISOR_SUBCOMMAND: &str = "__keep";

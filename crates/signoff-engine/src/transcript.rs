@@ -39,9 +39,8 @@ impl TranscriptReader {
     }
 
     fn from_path(path: PathBuf, kind: Option<AgentKind>) -> Self {
-        let listener =
-            kind.and_then(agent::adapter_for).map_or_else(agent::plain_output_parser, |agent| agent.output_parser());
-        Self { path, position: 0, line: Vec::new(), skip_line: false, parser: listener }
+        let parser = agent::output_parser(kind);
+        Self { path, position: 0, line: Vec::new(), skip_line: false, parser }
     }
 
     /// Reads only the last `bytes` bytes, from the first complete line.

@@ -6,15 +6,13 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, ModelSpend, OutputLine, TokenCounts};
-use signoff_core::contract::Blocks;
+use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputLine, TokenCounts};
 
-use super::gemini::{self, GeminiAdapter};
-use super::json_line::{record_unparsed, sanitize};
-use super::opencode::OpencodeAdapter;
+use super::bounded::{self, KeptOutput};
+use super::json_line::JsonStream;
 use super::{
-    AccessMode, AgentAdapter, AgentExit, AgentFile, AgentResult, AgentSpec, CommandLine, OutputParser, ReportEndpoint,
-    bounded, error_text, first_line,
+    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, ReportEndpoint, error_text, first_line,
+    flags_with_values, gemini, opencode,
 };
 
 /// The hidden subcommand that runs the protocol.
@@ -23,25 +21,17 @@ pub const ACP_SUBCOMMAND: &str = "__acp";
 /// Exit code of that subcommand if the agent printed nothing and exited with 0 or not at all.
 pub const EXIT_SILENT: u8 = 3;
 
-pub struct AcpAdapter;
-
-impl AgentAdapter for AcpAdapter {
-    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
-        let (program, first) = spec.program("");
-        let KnownAgentSetup { args: words, selects_model: model, environment, files } = known_setup(&program, spec);
-        let flags = flags(&AgentSpec { model: spec.model.filter(|_| !model), ..*spec });
-        let speaks = [ACP_SUBCOMMAND.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
-        let agent = [program.clone()].into_iter().chain(first).chain(words);
-        CommandLine {
-            program: spec.signoff_program.to_owned(),
-            arguments: speaks.chain(agent).chain(spec.agent.args.iter().cloned()).collect(),
-            environment,
-            files,
-        }
-    }
-
-    fn output_parser(&self) -> Box<dyn OutputParser> {
-        Box::new(AcpStream::default())
+pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
+    let (program, first) = spec.program("");
+    let KnownAgentSetup { args, selects_model, environment, files } = known_setup(&program, spec);
+    let flags = flags(&AgentSpec { model: spec.model.filter(|_| !selects_model), ..*spec });
+    let speaks = [ACP_SUBCOMMAND.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
+    let agent = [program].into_iter().chain(first).chain(args);
+    CommandLine {
+        program: spec.signoff_program.to_owned(),
+        arguments: speaks.chain(agent).chain(spec.agent.args.iter().cloned()).collect(),
+        environment,
+        files,
     }
 }
 
@@ -54,12 +44,7 @@ fn flags(spec: &AgentSpec<'_>) -> Vec<String> {
     if let Some(ReportEndpoint { url, variable }) = spec.reporting {
         flags.extend(["--report".to_owned(), url.to_owned(), variable.to_owned()]);
     }
-    if let Some(session) = spec.resume_session {
-        flags.extend(["--resume".to_owned(), session.to_owned()]);
-    }
-    if let Some(model) = spec.model {
-        flags.extend(["--model".to_owned(), model.to_owned()]);
-    }
+    flags.extend(flags_with_values([("--resume", spec.resume_session), ("--model", spec.model)]));
     flags
 }
 
@@ -80,11 +65,11 @@ fn known_setup(program: &str, spec: &AgentSpec<'_>) -> KnownAgentSetup {
     let spec = &AgentSpec { reporting: None, ..*spec };
     match Path::new(program).file_name().and_then(OsStr::to_str) {
         Some("opencode") => {
-            let CommandLine { environment, files, .. } = OpencodeAdapter.command_line(spec);
+            let CommandLine { environment, files, .. } = opencode::command_line(spec);
             KnownAgentSetup { environment, files, ..KnownAgentSetup::default() }
         }
         Some("gemini") => {
-            let CommandLine { environment, files, .. } = GeminiAdapter.command_line(spec);
+            let CommandLine { environment, files, .. } = gemini::command_line(spec);
             let files = files.into_iter().map(|file| without_final_rule(file, spec)).collect();
             KnownAgentSetup { args: gemini_args(spec), selects_model: true, environment, files }
         }
@@ -109,16 +94,14 @@ fn gemini_args(spec: &AgentSpec<'_>) -> Vec<String> {
     if spec.access == AccessMode::Read {
         words.extend(["--policy".to_owned(), gemini::rules_path(spec).display().to_string()]);
     }
-    words.extend(spec.model.into_iter().flat_map(|model| ["-m".to_owned(), model.to_owned()]));
+    words.extend(flags_with_values([("-m", spec.model)]));
     words
 }
 
 /// State of the parser.
 #[derive(Debug, Default)]
-struct AcpStream {
-    summary: AgentSummary,
-    /// Text since the last tool use.
-    message: Blocks,
+pub struct AcpStream {
+    error: Option<AgentError>,
     /// Total cost.
     dollars: Option<f64>,
     ended: bool,
@@ -126,63 +109,55 @@ struct AcpStream {
     handshake_failure: Option<Option<String>>,
 }
 
-impl OutputParser for AcpStream {
-    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
-        let raw = sanitize(line);
-        match serde_json::from_slice(&raw) {
-            Ok(line) => self.apply(line).into_iter().collect(),
-            Err(_) => {
-                record_unparsed(&raw, "text", &mut self.message);
-                Vec::new()
-            }
-        }
+impl JsonStream for AcpStream {
+    const MESSAGE_TYPE: &'static str = "text";
+
+    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        Some(self.apply(serde_json::from_slice(line).ok()?, kept).into_iter().collect())
     }
 
-    fn finish(&mut self, end: &AgentExit<'_>) -> AgentResult {
+    fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError> {
         if !self.ended {
             let unspoken = self.handshake_failure.take();
-            self.summary.error.get_or_insert_with(|| match unspoken {
-                Some(said) => handshake_error(said, end),
-                None => end.missing_result_error(),
+            self.error.get_or_insert_with(|| match unspoken {
+                Some(said) => handshake_error(said, exit),
+                None => exit.missing_result_error(),
             });
         }
-        self.assign_cost();
-        AgentResult::new(std::mem::take(&mut self.message), std::mem::take(&mut self.summary))
+        assign_cost(self.dollars, &mut kept.summary.spent);
+        self.error.take()
     }
 }
 
 impl AcpStream {
-    fn apply(&mut self, line: AcpLine) -> Option<OutputLine> {
+    fn apply(&mut self, line: AcpLine, kept: &mut KeptOutput) -> Option<OutputLine> {
         match line {
-            AcpLine::Session { id } => self.summary.session = Some(id),
+            AcpLine::Session { id } => kept.summary.session = Some(id),
             AcpLine::Text { text, begins } => {
                 if begins {
-                    self.message.end_block();
+                    kept.message.end_block();
                 }
-                self.message.push(&text);
+                kept.message.push(&text);
                 let shown = text.trim_end();
                 return (!shown.is_empty()).then(|| OutputLine::Text(shown.to_owned()));
             }
             AcpLine::Tool { name, about } => {
-                self.message.clear();
+                kept.message.clear();
                 return Some(OutputLine::Tool { name, about });
             }
             AcpLine::Denied { tool, about } => {
-                self.message.clear();
-                let denied = bounded::tool_call(&tool, first_line(&about));
-                bounded::push_denied(&mut self.summary.denied, &denied);
-                return Some(OutputLine::Denied(denied));
+                kept.message.clear();
+                return Some(kept.deny(bounded::tool_call(&tool, first_line(&about))));
             }
             AcpLine::Usage { model, input, cached, written, output } => {
-                let tokens = TokenCounts { input, cached, written, output };
-                bounded::add_tokens(&mut self.summary.spent, model.as_deref(), tokens);
+                kept.add_tokens(model.as_deref(), TokenCounts { input, cached, written, output });
             }
             AcpLine::Cost { usd } => self.dollars = Some(usd),
-            AcpLine::Reports { found } => self.summary.reached_report_server = Some(found),
+            AcpLine::Reports { found } => kept.summary.reached_report_server = Some(found),
             AcpLine::Error { code, message } => {
                 let kind = error_kind(code, &message);
                 let message = error_text::parse_response(&message).map_or_else(|| message.clone(), Cow::into_owned);
-                self.summary.error.get_or_insert_with(|| AgentError::new(kind, first_line(&message)));
+                self.error.get_or_insert_with(|| AgentError::new(kind, first_line(&message)));
                 return Some(OutputLine::Error(message));
             }
             AcpLine::HandshakeFailed { said } => self.handshake_failure = Some(said),
@@ -193,7 +168,7 @@ impl AcpStream {
             // Unreadable lines are reported before the lines preceding them are parsed, so a tool call does not
             // clear this.
             AcpLine::Unread { line } => {
-                self.summary.unread_line.get_or_insert(line);
+                kept.summary.unread_line.get_or_insert(line);
             }
             AcpLine::Unknown => {}
         }
@@ -208,17 +183,17 @@ impl AcpStream {
             "refusal" => (AgentErrorKind::Other, "it refused".to_owned()),
             reason => (AgentErrorKind::Other, format!("it stopped: {reason}")),
         };
-        self.summary.error.get_or_insert_with(|| AgentError::new(kind, words));
+        self.error.get_or_insert_with(|| AgentError::new(kind, words));
     }
+}
 
-    /// The cost is reported for all models together.
-    fn assign_cost(&mut self) {
-        let micro = self.dollars.map(|dollars| (dollars * 1e6).round() as u64).filter(|micro| *micro > 0);
-        match (micro, self.summary.spent.as_mut_slice()) {
-            (Some(_), [one]) => one.cost_micro_usd = micro,
-            (Some(_), _) => self.summary.spent.push(ModelSpend { cost_micro_usd: micro, ..ModelSpend::default() }),
-            (None, _) => {}
-        }
+/// The cost is reported for all models together.
+fn assign_cost(dollars: Option<f64>, spent: &mut Vec<ModelSpend>) {
+    let micro = dollars.map(|dollars| (dollars * 1e6).round() as u64).filter(|micro| *micro > 0);
+    match (micro, spent.as_mut_slice()) {
+        (Some(_), [one]) => one.cost_micro_usd = micro,
+        (Some(_), _) => spent.push(ModelSpend { cost_micro_usd: micro, ..ModelSpend::default() }),
+        (None, _) => {}
     }
 }
 

@@ -1,13 +1,41 @@
 //! What is kept of an agent's output: bounded collections, and summaries of tool calls.
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::agent_output::{DeniedTool, ModelSpend, TokenCounts};
+use signoff_core::agent_output::{AgentSummary, DeniedTool, ModelSpend, OutputLine, TokenCounts};
+use signoff_core::contract::Blocks;
 
 use super::first_line;
+
+/// What the parsers of all agents keep of the output.
+#[derive(Debug, Default)]
+pub struct KeptOutput {
+    pub summary: AgentSummary,
+    /// Text since the last tool use.
+    pub message: Blocks,
+    /// Open tool calls by id.
+    pub calls: OpenCalls,
+}
+
+impl KeptOutput {
+    /// Records the start of a tool call. Earlier text is not the final message.
+    pub fn begin_tool(&mut self, id: &str, name: String, about: String) -> OutputLine {
+        self.message.clear();
+        self.calls.begin(id, tool_call(&name, about.clone()));
+        OutputLine::Tool { name, about }
+    }
+
+    /// Records a denied call, up to the maximum.
+    pub fn deny(&mut self, denied: DeniedTool) -> OutputLine {
+        push_denied(&mut self.summary.denied, denied.clone());
+        OutputLine::Denied(denied)
+    }
+
+    pub fn add_tokens(&mut self, model: Option<&str>, tokens: TokenCounts) {
+        add_tokens(&mut self.summary.spent, model, tokens);
+    }
+}
 
 /// Maximum number of open tool calls that are kept.
 const MAX_OPEN: usize = 100;
@@ -17,11 +45,11 @@ const MAX_OPEN: usize = 100;
 pub struct OpenCalls(VecDeque<(String, DeniedTool)>);
 
 impl OpenCalls {
-    pub fn begin(&mut self, call: &str, tool: &DeniedTool) {
+    pub fn begin(&mut self, call: &str, tool: DeniedTool) {
         if self.0.len() == MAX_OPEN {
             self.0.pop_front();
         }
-        self.0.push_back((first_line(call), tool.clone()));
+        self.0.push_back((first_line(call), tool));
     }
 
     pub fn get(&self, call: &str) -> Option<&DeniedTool> {
@@ -45,9 +73,9 @@ pub fn tool_call(name: &str, about: String) -> DeniedTool {
 pub const MAX_DENIED: usize = 1000;
 
 /// Records a denied call, up to the maximum.
-pub fn push_denied(denied: &mut Vec<DeniedTool>, one: &DeniedTool) {
+pub fn push_denied(denied: &mut Vec<DeniedTool>, one: DeniedTool) {
     if denied.len() < MAX_DENIED {
-        denied.push(one.clone());
+        denied.push(one);
     }
 }
 
@@ -122,35 +150,16 @@ impl AnswerTokens {
     }
 }
 
-/// The most informative arguments, under the names that different tools use.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct ToolArguments<'a> {
-    #[serde(borrow)]
-    command: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    file_path: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    dir_path: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    pattern: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    path: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    query: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    url: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    description: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    title: Option<Cow<'a, str>>,
-}
+/// The names of the most informative arguments of different tools.
+const ARGUMENTS: [&str; 10] =
+    ["command", "file_path", "notebook_path", "dir_path", "pattern", "path", "query", "url", "description", "title"];
 
 /// The most informative argument, shortened. Empty if the arguments have another form.
 pub fn summarize_arguments(arguments: Option<&RawValue>) -> String {
-    let parsed: ToolArguments = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
-    let named = parsed.command.or(parsed.file_path).or(parsed.dir_path).or(parsed.pattern).or(parsed.path);
-    first_line(&named.or(parsed.query).or(parsed.url).or(parsed.description).or(parsed.title).unwrap_or_default())
+    let parsed: BTreeMap<String, &RawValue> =
+        arguments.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let text = |name: &&str| serde_json::from_str::<String>(parsed.get(*name)?.get()).ok();
+    first_line(&ARGUMENTS.iter().find_map(text).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -162,9 +171,9 @@ mod tests {
         let (mut calls, mut answers, mut denied) = (OpenCalls::default(), AnswerTokens::default(), Vec::new());
         for number in 0..10_000 {
             let name = number.to_string();
-            calls.begin(&name, &tool_call(&name.repeat(1000), String::new()));
+            calls.begin(&name, tool_call(&name.repeat(1000), String::new()));
             answers.record(&name, Some(&name), TokenCounts { input: 1, output: 1, ..TokenCounts::default() });
-            push_denied(&mut denied, &tool_call(&name, String::new()));
+            push_denied(&mut denied, tool_call(&name, String::new()));
         }
         assert!(calls.0.len() <= MAX_OPEN && answers.recent.len() <= MAX_OPEN && denied.len() == MAX_DENIED);
         assert!(calls.0.iter().all(|(_, tool)| tool.tool.len() < 200));

@@ -7,26 +7,18 @@ mod outcome;
 mod stream;
 mod usage;
 
-use super::{AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint};
+pub use stream::ClaudeStream;
+
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint};
 
 /// Directory of its sessions.
 const SESSIONS: &str = "claude/projects";
 
-pub struct ClaudeAdapter;
+pub const SESSION_PATHS: [&str; 1] = [SESSIONS];
 
-impl AgentAdapter for ClaudeAdapter {
-    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
-        let line = spec.command_line("claude", arguments(spec));
-        CommandLine { environment: environment(spec), files: files(spec), ..line }
-    }
-
-    fn session_paths(&self) -> &'static [&'static str] {
-        &[SESSIONS]
-    }
-
-    fn output_parser(&self) -> Box<dyn OutputParser> {
-        Box::new(stream::ClaudeStream::default())
-    }
+pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
+    let line = spec.command_line("claude", arguments(spec));
+    CommandLine { environment: environment(spec), files: files(spec), ..line }
 }
 
 fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {

@@ -3,43 +3,29 @@
 //! Neither the repository's nor the user's settings are used: the repository is not trusted, and Codex gets its
 //! own home with only the user's login. So it does not read `AGENTS.md` by itself either.
 
-mod outcome;
 mod rollout;
 mod stream;
 
+pub use stream::CodexStream;
+
 use toml::{Table, Value};
 
-use super::{
-    AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint,
-    SandboxBackend,
-};
-
-pub struct CodexAdapter;
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint, SandboxBackend};
 
 /// Its configuration directory below the home.
 const CONFIG_DIR: &str = "codex";
 
-impl AgentAdapter for CodexAdapter {
-    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
-        let (program, first) = spec.program("codex");
-        let settings = spec.home.join(CONFIG_DIR);
-        CommandLine {
-            program,
-            arguments: first.into_iter().chain(arguments(spec)).collect(),
-            environment: vec![("CODEX_HOME".to_owned(), Some(settings.display().to_string()))],
-            files: vec![AgentFile::Link {
-                path: settings.join("auth.json"),
-                source: spec.user_home.join(".codex").join("auth.json"),
-            }],
-        }
-    }
+pub const SESSION_PATHS: [&str; 1] = ["codex/sessions"];
 
-    fn session_paths(&self) -> &'static [&'static str] {
-        &["codex/sessions"]
-    }
-
-    fn output_parser(&self) -> Box<dyn OutputParser> {
-        Box::new(stream::CodexStream::default())
+pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
+    let (program, first) = spec.program("codex");
+    let settings = spec.home.join(CONFIG_DIR);
+    let login = settings.join("auth.json");
+    CommandLine {
+        program,
+        arguments: first.into_iter().chain(arguments(spec)).collect(),
+        environment: vec![("CODEX_HOME".to_owned(), Some(settings.display().to_string()))],
+        files: vec![AgentFile::Link { path: login, source: spec.user_home.join(".codex/auth.json") }],
     }
 }
 

@@ -43,22 +43,42 @@ pub fn parse_response(words: &str) -> Option<Cow<'_, str>> {
 /// The kind of error. The exit code is the HTTP status truncated to a byte.
 fn error_kind(words: &str, code: Option<i32>) -> AgentErrorKind {
     let words = words.to_lowercase();
-    match kind_by_phrase(&words) {
-        Some(kind) => kind,
-        None => http_status(&words, code).map_or(AgentErrorKind::Other, |status| kind_by_status(status, &words)),
+    let kind = kind_by_phrase(&words).or_else(|| kind_by_status(http_status(&words, code)?));
+    with_wait(kind.unwrap_or(AgentErrorKind::Other), retry_delay(&words).map(rounded_up))
+}
+
+/// The kind of error that an HTTP status stands for. The wait after a rate limit is unknown.
+pub fn kind_by_status(status: u16) -> Option<AgentErrorKind> {
+    match status {
+        401 | 403 => Some(AgentErrorKind::NotLoggedIn),
+        402 => Some(AgentErrorKind::OutOfCredit),
+        404 => Some(AgentErrorKind::Model),
+        413 => Some(AgentErrorKind::PromptTooLong),
+        429 => Some(AgentErrorKind::Limited { seconds: None }),
+        500..=599 => Some(AgentErrorKind::Overloaded),
+        _ => None,
     }
 }
 
-fn kind_by_status(status: u32, words: &str) -> AgentErrorKind {
-    match status {
-        401 | 403 => AgentErrorKind::NotLoggedIn,
-        402 => AgentErrorKind::OutOfCredit,
-        404 => AgentErrorKind::Model,
-        413 => AgentErrorKind::PromptTooLong,
-        429 => AgentErrorKind::Limited { seconds: retry_delay(words).map(rounded_up) },
-        500..=599 => AgentErrorKind::Overloaded,
-        _ => AgentErrorKind::Other,
+/// Sets the wait, if the kind is a rate limit.
+pub fn with_wait(mut kind: AgentErrorKind, wait: Option<u64>) -> AgentErrorKind {
+    if let AgentErrorKind::Limited { seconds } = &mut kind {
+        *seconds = wait;
     }
+    kind
+}
+
+/// The kind of error of the first phrase that occurs in a text.
+pub fn kind_of_phrase(words: &str, phrases: &[(&str, AgentErrorKind)]) -> Option<AgentErrorKind> {
+    phrases.iter().find(|(phrase, _)| words.contains(phrase)).map(|(_, kind)| *kind)
+}
+
+/// The error in the first line of stderr that contains one of these phrases. Earlier phrases take precedence.
+pub fn error_by_line(stderr: &str, phrases: &[(&str, AgentErrorKind)]) -> Option<AgentError> {
+    phrases.iter().find_map(|(phrase, kind)| {
+        let line = stderr.lines().find(|line| line.contains(phrase))?;
+        Some(AgentError::new(*kind, line))
+    })
 }
 
 /// Phrases that are more specific than the status, or come without one.
@@ -80,7 +100,7 @@ fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
     }
     if says(&["rate limit", "too many requests", "exceeded your current quota", "quota exceeded", "resource_exhausted"])
     {
-        return Some(AgentErrorKind::Limited { seconds: retry_delay(words).map(rounded_up) });
+        return Some(AgentErrorKind::Limited { seconds: None });
     }
     if says(&["overloaded", "\"unavailable\""]) {
         return Some(AgentErrorKind::Overloaded);
@@ -102,13 +122,13 @@ fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
 }
 
 /// The HTTP status: `"code":503`, a leading `503 …`, or from the exit code.
-fn http_status(words: &str, code: Option<i32>) -> Option<u32> {
+fn http_status(words: &str, code: Option<i32>) -> Option<u16> {
     let after_code = words.split_once("\"code\":").map(|(_, rest)| rest);
     let first = words.split_once("[api error: ").map(|(_, rest)| rest);
     let number = |text: &str| text.trim_start().get(..3)?.parse().ok();
     let parsed = after_code.and_then(number).or_else(|| first.and_then(number));
     // Exit codes for signals are lower.
-    parsed.or_else(|| code.filter(|code| (144..256).contains(code)).map(|code| code as u32 + 256))
+    parsed.or_else(|| code.filter(|code| (144..256).contains(code)).map(|code| code as u16 + 256))
 }
 
 /// The longest delay in the text: `retry after 4s`, `retry in 1h30m`.
@@ -146,20 +166,12 @@ const PHRASES: [(&str, AgentErrorKind); 19] = [
 /// Classifies an error. `seconds` is the wait the provider asked for outside of the text.
 pub fn classify(status: Option<u16>, words: &str, seconds: Option<u64>) -> AgentErrorKind {
     let words = words.to_lowercase();
-    let known = PHRASES.iter().find(|(word, _)| words.contains(word)).map(|(_, kind)| *kind);
-    let asked = seconds.or_else(|| rate_limit_wait(&words).flatten());
-    match (known, status) {
-        (Some(kind), _) => kind,
-        (None, Some(429)) => AgentErrorKind::Limited { seconds: asked },
-        (None, Some(401 | 403)) => AgentErrorKind::NotLoggedIn,
-        (None, Some(402)) => AgentErrorKind::OutOfCredit,
-        (None, Some(404)) => AgentErrorKind::Model,
-        (None, Some(413)) => AgentErrorKind::PromptTooLong,
-        (None, Some(500..=599)) => AgentErrorKind::Overloaded,
-        (None, Some(_)) => AgentErrorKind::Other,
-        (None, None) if rate_limit_wait(&words).is_some() => AgentErrorKind::Limited { seconds: asked },
-        (None, None) => AgentErrorKind::Other,
-    }
+    let wait = rate_limit_wait(&words);
+    let kind = kind_of_phrase(&words, &PHRASES).or_else(|| match status {
+        Some(status) => kind_by_status(status),
+        None => wait.map(|_| AgentErrorKind::Limited { seconds: None }),
+    });
+    with_wait(kind.unwrap_or(AgentErrorKind::Other), seconds.or(wait.flatten()))
 }
 
 /// The wait in the text, if the text is about a rate limit.

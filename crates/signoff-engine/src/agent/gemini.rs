@@ -5,7 +5,6 @@
 
 mod stream;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -14,15 +13,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use signoff_core::agent_output::{ModelSpend, TokenCounts};
 
-use super::credentials::{self, GuardedVariable};
-use super::{AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint};
-use crate::agent::bounded::AnswerTokens;
-use crate::agent::{AgentExit, json_line};
+pub use stream::GeminiStream;
 
-pub struct GeminiAdapter;
+use super::credentials::{self, GuardedVariable};
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint};
+use crate::agent::bounded::AnswerTokens;
+use crate::agent::{AgentExit, flags_with_values, json_line};
 
 /// Directory of its sessions.
 const SESSIONS: &str = ".gemini/tmp";
+
+pub const SESSION_PATHS: [&str; 2] = [SESSIONS, ".gemini/projects.json"];
 
 /// Files with its logins.
 const LOGIN_FILES: [&str; 3] = ["oauth_creds.json", "google_accounts.json", "gemini-credentials.json"];
@@ -101,33 +102,19 @@ priority = 1
 denyMessage = "You may only read here."
 "#;
 
-impl AgentAdapter for GeminiAdapter {
-    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
-        let (program, mut arguments) = spec.program("gemini");
-        let rules = rules_path(spec);
-        let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
-        say(&["-e", "none"]);
-        match spec.access {
-            AccessMode::Write => say(&["--approval-mode", "yolo"]),
-            AccessMode::Read => say(&["--policy", &rules.display().to_string(), "--approval-mode", "plan"]),
-        }
-        say(&["--skip-trust", "-o", "stream-json"]);
-        for (flag, value) in [("-m", spec.model), ("--resume", spec.resume_session)] {
-            if let Some(value) = value {
-                say(&[flag, value]);
-            }
-        }
-        arguments.extend(spec.agent.args.iter().cloned());
-        CommandLine { program, arguments, environment: environment(spec), files: files(spec, rules) }
+pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
+    let (program, mut arguments) = spec.program("gemini");
+    let rules = rules_path(spec);
+    let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
+    say(&["-e", "none"]);
+    match spec.access {
+        AccessMode::Write => say(&["--approval-mode", "yolo"]),
+        AccessMode::Read => say(&["--policy", &rules.display().to_string(), "--approval-mode", "plan"]),
     }
-
-    fn session_paths(&self) -> &'static [&'static str] {
-        &[SESSIONS, ".gemini/projects.json"]
-    }
-
-    fn output_parser(&self) -> Box<dyn OutputParser> {
-        Box::new(stream::GeminiStream::default())
-    }
+    say(&["--skip-trust", "-o", "stream-json"]);
+    arguments.extend(flags_with_values([("-m", spec.model), ("--resume", spec.resume_session)]));
+    arguments.extend(spec.agent.args.iter().cloned());
+    CommandLine { program, arguments, environment: environment(spec), files: files(spec, rules) }
 }
 
 /// Path of the tool rules for a reader.
@@ -207,16 +194,24 @@ pub fn servers_config(reporting: &ReportEndpoint<'_>) -> Value {
     }})
 }
 
+/// The part of the user's settings that contains the login method, also in Qwen Code.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct GeminiSettings {
-    security: GeminiSecurity,
+pub struct LoginSettings {
+    pub auth: Option<Value>,
+}
+
+impl LoginSettings {
+    /// The user's choice.
+    pub fn chosen(&self) -> Option<&Value> {
+        self.auth.as_ref().filter(|auth| auth.get("selectedType").is_some())
+    }
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct GeminiSecurity {
-    auth: Option<Value>,
+struct GeminiSettings {
+    security: LoginSettings,
 }
 
 /// The login method: a key configured for this agent, then the user's choice, then an existing key, which
@@ -228,19 +223,16 @@ fn auth_settings(spec: &AgentSpec<'_>) -> Option<Value> {
         return by_key;
     }
     let chosen: GeminiSettings = credentials::read_settings(&spec.user_home.join(".gemini/settings.json"));
-    let chosen = chosen.security.auth.filter(|auth| auth.get("selectedType").is_some());
     let elsewhere = ["GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"].iter().any(|name| spec.has_variable(name));
     let has_key = spec.has_variable(key) || user_variables(spec).contains_key(key);
-    chosen.or_else(|| by_key.filter(|_| has_key && !elsewhere))
+    chosen.security.chosen().cloned().or_else(|| by_key.filter(|_| has_key && !elsewhere))
 }
 
 #[derive(Deserialize)]
-struct GeminiChatLine<'a> {
-    #[serde(borrow)]
-    id: Cow<'a, str>,
+struct GeminiChatLine {
+    id: String,
     timestamp: Timestamp,
-    #[serde(borrow, default)]
-    model: Option<Cow<'a, str>>,
+    model: Option<String>,
     tokens: GeminiChatTokens,
 }
 

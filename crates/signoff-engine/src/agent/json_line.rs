@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use signoff_core::agent_output::{AgentError, AgentSummary, OutputLine};
 use signoff_core::contract::Blocks;
 
-use super::truncate;
+use super::bounded::KeptOutput;
+use super::{AgentExit, AgentResult, OutputParser, truncate};
 
 /// Replaces invalid UTF-8 and unpaired surrogate escapes (`\ud83d` alone) with the replacement character.
 /// Either would make the whole line unparsable.
@@ -73,10 +75,50 @@ fn unicode_escape(line: &[u8], at: usize) -> Option<u16> {
     digits.iter().try_fold(0, digit)
 }
 
-/// Deserializes a field, with its default if the value has an unexpected form.
-pub fn loose<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(part: D) -> Result<T, D::Error> {
-    let raw = <&'de RawValue>::deserialize(part)?;
-    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+/// A field that has its default if the value has an unexpected form.
+#[derive(Debug, Default)]
+pub struct Loose<T>(pub T);
+
+impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Loose<T> {
+    fn deserialize<D: Deserializer<'de>>(part: D) -> Result<Self, D::Error> {
+        let raw = <&'de RawValue>::deserialize(part)?;
+        Ok(Self(serde_json::from_str(raw.get()).unwrap_or_default()))
+    }
+}
+
+/// Parses the JSON lines that one kind of agent prints.
+pub trait JsonStream: Default + Send {
+    /// Type of the agent's messages.
+    const MESSAGE_TYPE: &'static str;
+
+    /// Parses a line. Returns what to show of it, or `None` if it may be a message and cannot be parsed.
+    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>>;
+
+    /// Completes the output. Returns the error that the agent ended with.
+    fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError>;
+}
+
+/// The parser of an agent that prints JSON lines.
+#[derive(Default)]
+pub struct JsonParser<S> {
+    stream: S,
+    kept: KeptOutput,
+}
+
+impl<S: JsonStream> OutputParser for JsonParser<S> {
+    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
+        let line = sanitize(line);
+        self.stream.parse(&line, &mut self.kept).unwrap_or_else(|| {
+            record_unparsed(&line, S::MESSAGE_TYPE, &mut self.kept.message);
+            Vec::new()
+        })
+    }
+
+    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
+        let error = self.stream.finish(exit, &mut self.kept);
+        let KeptOutput { summary, message, .. } = std::mem::take(&mut self.kept);
+        AgentResult::new(message, AgentSummary { error, ..summary })
+    }
 }
 
 /// Maximum length of a line. Longer lines are skipped.
@@ -162,13 +204,12 @@ mod tests {
     fn a_malformed_field_keeps_the_others() {
         #[derive(Deserialize)]
         struct LenientLine {
-            #[serde(default, deserialize_with = "loose")]
-            cost: f64,
+            cost: Loose<f64>,
             kept: String,
         }
         for cost in ["null", "\"a\"", "{}", "[1]"] {
             let line: LenientLine = serde_json::from_str(&format!(r#"{{"cost":{cost},"kept":"x"}}"#)).unwrap();
-            assert_eq!((line.cost, line.kept.as_str()), (0.0, "x"), "{cost}");
+            assert_eq!((line.cost.0, line.kept.as_str()), (0.0, "x"), "{cost}");
         }
     }
 

@@ -1,42 +1,31 @@
 //! `kind = "opencode"`: `opencode run`, which prints a JSON line for each part of its answer.
 
-mod stream;
+use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputLine, TokenCounts};
 
+use super::bounded::{self, KeptOutput};
+use super::json_line::{JsonStream, Loose};
 use super::{
-    AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER, ReportEndpoint,
-    credentials,
+    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint, credentials, error_text,
+    first_line,
 };
 
-pub struct OpencodeAdapter;
+pub const SESSION_PATHS: [&str; 3] = [
+    ".local/share/opencode/opencode.db",
+    ".local/share/opencode/opencode.db-wal",
+    ".local/share/opencode/opencode.db-shm",
+];
 
-impl AgentAdapter for OpencodeAdapter {
-    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
-        let (program, first) = spec.program("opencode");
-        let config = spec.home.join("opencode.json");
-        let mut environment = environment(spec);
-        environment.push(("OPENCODE_CONFIG".to_owned(), Some(config.display().to_string())));
-        let config = AgentFile::Text { path: config, text: config_json(spec) };
-        CommandLine {
-            program,
-            arguments: first.into_iter().chain(arguments(spec)).chain(spec.agent.args.iter().cloned()).collect(),
-            environment,
-            files: login_files(spec).into_iter().chain([config]).collect(),
-        }
-    }
-
-    fn session_paths(&self) -> &'static [&'static str] {
-        &[
-            ".local/share/opencode/opencode.db",
-            ".local/share/opencode/opencode.db-wal",
-            ".local/share/opencode/opencode.db-shm",
-        ]
-    }
-
-    fn output_parser(&self) -> Box<dyn OutputParser> {
-        Box::new(stream::OpencodeStream::default())
-    }
+pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
+    let config = spec.home.join("opencode.json");
+    let mut environment = environment(spec);
+    environment.push(("OPENCODE_CONFIG".to_owned(), Some(config.display().to_string())));
+    let config = AgentFile::Text { path: config, text: config_json(spec) };
+    let files = login_files(spec).into_iter().chain([config]).collect();
+    CommandLine { environment, files, ..spec.command_line("opencode", arguments(spec)) }
 }
 
 fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
@@ -138,4 +127,260 @@ fn login_files(spec: &AgentSpec<'_>) -> [AgentFile; 2] {
         AgentFile::Link { path: spec.home.join(login), source: spec.user_home.join(login) },
         AgentFile::Copy { path: spec.home.join(models), source: spec.user_home.join(models) },
     ]
+}
+
+/// Parses the output of `opencode run --format json`. There is no final line: the run succeeded if its last step ended
+/// with `stop` and no line is an error.
+#[derive(Debug, Default)]
+pub struct OpencodeStream {
+    /// Why the last step ended. `None` while a step runs.
+    finish_reason: Option<String>,
+    steps: u32,
+    tokens: TokenCounts,
+    dollars: f64,
+    error: Option<AgentError>,
+}
+
+#[derive(Deserialize)]
+struct OpencodeLine {
+    #[serde(rename = "type")]
+    kind: OpencodeEvent,
+    #[serde(rename = "sessionID", default)]
+    session: String,
+    #[serde(default)]
+    part: OpencodePart,
+    #[serde(default)]
+    error: Loose<OpencodeFailure>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OpencodeEvent {
+    StepStart,
+    Text,
+    Reasoning,
+    ToolUse,
+    StepFinish,
+    Error,
+    #[serde(other)]
+    Unknown,
+}
+
+/// Fields of all kinds of lines.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OpencodePart {
+    text: Loose<Option<String>>,
+    tool: Loose<String>,
+    state: Loose<OpencodeToolState>,
+    reason: Loose<String>,
+    tokens: Loose<StepTokens>,
+    cost: Loose<f64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OpencodeToolState {
+    title: Loose<String>,
+    error: Loose<String>,
+    input: Loose<OpencodeToolInput>,
+}
+
+/// The arguments of a tool that are shown. For an unknown tool, its name. Models pass anything to tools.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OpencodeToolInput {
+    tool: Loose<String>,
+    error: Loose<String>,
+    command: Loose<String>,
+    #[serde(rename = "filePath")]
+    file: Loose<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct StepTokens {
+    /// Without cache reads and writes.
+    input: Loose<u64>,
+    /// Without reasoning.
+    output: Loose<u64>,
+    reasoning: Loose<u64>,
+    cache: Loose<OpencodeCacheTokens>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OpencodeCacheTokens {
+    read: Loose<u64>,
+    write: Loose<u64>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OpencodeFailure {
+    name: String,
+    data: OpencodeFailureData,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct OpencodeFailureData {
+    message: String,
+    status_code: Option<u16>,
+    response_headers: BTreeMap<String, Loose<String>>,
+    response_body: String,
+    metadata: OpencodeErrorMetadata,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct OpencodeErrorMetadata {
+    code: Loose<String>,
+}
+
+impl JsonStream for OpencodeStream {
+    /// Also the key of their text.
+    const MESSAGE_TYPE: &'static str = "text";
+
+    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let OpencodeLine { kind, session, part, error } = serde_json::from_slice(line).ok()?;
+        if matches!(kind, OpencodeEvent::Text) && part.text.0.is_none() {
+            return None;
+        }
+        let own = is_own(session, kept);
+        let shown = match kind {
+            OpencodeEvent::StepStart => {
+                self.steps += 1;
+                if own {
+                    self.finish_reason = None;
+                }
+                None
+            }
+            // The text of an unknown line counts, because it is addressed to us.
+            OpencodeEvent::Text | OpencodeEvent::Unknown => {
+                if let Some(text) = part.text.0.as_deref().filter(|_| own) {
+                    kept.message.add(text);
+                }
+                part.text.0.map(OutputLine::Text)
+            }
+            OpencodeEvent::Reasoning => None,
+            OpencodeEvent::ToolUse => {
+                if own {
+                    kept.message.clear();
+                }
+                Some(apply_tool(part.tool.0, part.state.0, kept))
+            }
+            OpencodeEvent::StepFinish => {
+                self.count(&part);
+                if own {
+                    // opencode prints no line for calls of unknown tools; only this reason shows that one happened.
+                    if part.reason.0 == "tool-calls" {
+                        kept.message.clear();
+                    }
+                    self.finish_reason = Some(part.reason.0);
+                }
+                None
+            }
+            OpencodeEvent::Error => Some(OutputLine::Error(self.apply_error(error.0))),
+        };
+        Some(shown.into_iter().collect())
+    }
+
+    fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError> {
+        kept.summary.spent = self.spent().into_iter().collect();
+        self.error.take().or_else(|| self.missing_end(exit))
+    }
+}
+
+/// Whether a line belongs to the main session and not to a sub-agent's.
+fn is_own(session: String, kept: &mut KeptOutput) -> bool {
+    match &kept.summary.session {
+        Some(own) => *own == session,
+        None => {
+            kept.summary.session = (!session.is_empty()).then_some(session);
+            true
+        }
+    }
+}
+
+fn apply_tool(tool: String, state: OpencodeToolState, kept: &mut KeptOutput) -> OutputLine {
+    let OpencodeToolState { title: Loose(title), error: Loose(error), input: Loose(input) } = state;
+    let OpencodeToolInput { tool: Loose(meant), error: Loose(wrong), command, file } = input;
+    if tool == "invalid" {
+        return if wrong.contains("unavailable tool") {
+            kept.deny(bounded::tool_call(&meant, String::new()))
+        } else {
+            OutputLine::Tool { name: meant, about: first_line(&wrong) }
+        };
+    }
+    let about = [title, command.0, file.0].iter().find(|text| !text.is_empty()).map(|text| first_line(text));
+    let about = about.unwrap_or_default();
+    if error.contains("rejected permission") || error.contains("specified a rule") {
+        return kept.deny(bounded::tool_call(&tool, about));
+    }
+    if error.is_empty() && tool.strip_prefix(REPORT_SERVER).is_some_and(|rest| rest.starts_with('_')) {
+        kept.summary.reached_report_server = Some(true);
+    }
+    OutputLine::Tool { name: tool, about }
+}
+
+impl OpencodeStream {
+    fn count(&mut self, step: &OpencodePart) {
+        let StepTokens { input, output, reasoning, cache: Loose(cache) } = &step.tokens.0;
+        self.tokens = self.tokens.plus(TokenCounts {
+            input: input.0.saturating_add(cache.read.0).saturating_add(cache.write.0),
+            cached: cache.read.0,
+            written: cache.write.0,
+            output: output.0.saturating_add(reasoning.0),
+        });
+        self.dollars += step.cost.0.max(0.0);
+    }
+
+    fn spent(&self) -> Option<ModelSpend> {
+        // The cost is 0 if opencode has no price.
+        let micro = (self.dollars * 1e6).round() as u64;
+        let cost_micro_usd = (micro > 0).then_some(micro);
+        let used = self.tokens != TokenCounts::default();
+        used.then_some(ModelSpend { model: None, tokens: self.tokens, cost_micro_usd })
+    }
+
+    fn apply_error(&mut self, OpencodeFailure { name, data }: OpencodeFailure) -> String {
+        let message = if data.message.is_empty() { name } else { first_line(&data.message) };
+        let message = if self.steps == 0 && message.starts_with("Unexpected server error") {
+            // The only known cause of this error is an unknown model.
+            format!("{message} (before its first step: `opencode models` lists the models that it knows)")
+        } else {
+            message
+        };
+        let kind = error_kind(&data, &message);
+        self.error.get_or_insert_with(|| AgentError::new(kind, message.clone()));
+        message
+    }
+
+    fn missing_end(&self, end: &AgentExit<'_>) -> Option<AgentError> {
+        match self.finish_reason.as_deref() {
+            Some("stop") => None,
+            Some("length") => Some(AgentError::new(AgentErrorKind::OwnLimit, "its last answer was cut at its longest")),
+            Some("tool-calls" | "") | None => Some(missing_result_error(end)),
+            Some(reason) => Some(AgentError::new(AgentErrorKind::Other, format!("its last step ended with {reason}"))),
+        }
+    }
+}
+
+/// The error of a process without a final step. Only stderr shows an unknown session.
+fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
+    let trouble = end.missing_result_error();
+    if trouble.message.contains("Session not found") {
+        return AgentError { kind: AgentErrorKind::SessionGone, ..trouble };
+    }
+    trouble
+}
+
+fn error_kind(data: &OpencodeFailureData, message: &str) -> AgentErrorKind {
+    let seconds = data.response_headers.get("retry-after").and_then(|word| word.0.trim().parse().ok());
+    // A broken connection has a code of its own.
+    let broken = !data.metadata.code.0.is_empty();
+    let kind = error_text::classify(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
+    let unknown = kind == AgentErrorKind::Other && data.status_code.is_none();
+    if broken && unknown { AgentErrorKind::Broken } else { kind }
 }

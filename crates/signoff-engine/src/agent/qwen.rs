@@ -5,23 +5,22 @@
 
 mod stream;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use signoff_core::agent_output::{ModelSpend, TokenCounts};
 
-use super::credentials::{self, GuardedVariable};
-use super::gemini::servers_config;
-use super::{AccessMode, AgentAdapter, AgentFile, AgentSpec, CommandLine, OutputParser, REPORT_SERVER};
-use crate::agent::{AgentExit, bounded, json_line};
+pub use stream::QwenStream;
 
-pub struct QwenAdapter;
+use super::credentials::{self, GuardedVariable};
+use super::gemini::{LoginSettings, servers_config};
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER};
+use crate::agent::json_line::Loose;
+use crate::agent::{AgentExit, bounded, flags_with_values, json_line};
+
+pub const SESSION_PATHS: [&str; 1] = [".qwen/projects"];
 
 /// Variables that are always set, to a neutral value. Qwen Code reads unset or empty variables from a
 /// `.qwen/.env` or `.env` of the repository.
@@ -65,37 +64,23 @@ const DENIED_TO_READERS: [&str; 22] = [
     "web_search",
 ];
 
-impl AgentAdapter for QwenAdapter {
-    fn command_line(&self, spec: &AgentSpec<'_>) -> CommandLine {
-        let (program, mut arguments) = spec.program("qwen");
-        let mode = match spec.access {
-            AccessMode::Write => "yolo",
-            AccessMode::Read => "plan",
-        };
-        let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
-        say(&["-o", "stream-json", "--approval-mode", mode]);
-        for (flag, value) in [("-m", spec.model), ("--resume", spec.resume_session)] {
-            if let Some(value) = value {
-                say(&[flag, value]);
-            }
-        }
-        arguments.extend(spec.agent.args.iter().cloned());
-        let user_settings: QwenUserSettings = credentials::read_settings(&spec.user_home.join(".qwen/settings.json"));
-        let environment = environment(spec, &user_settings);
-        CommandLine { program, arguments, environment, files: files(spec, &user_settings) }
-    }
-
-    fn session_paths(&self) -> &'static [&'static str] {
-        &[".qwen/projects"]
-    }
-
-    fn output_parser(&self) -> Box<dyn OutputParser> {
-        Box::new(stream::QwenStream::default())
+pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
+    let mode = match spec.access {
+        AccessMode::Write => "yolo",
+        AccessMode::Read => "plan",
+    };
+    let arguments = ["-o", "stream-json", "--approval-mode", mode].map(str::to_owned).into_iter();
+    let chosen = flags_with_values([("-m", spec.model), ("--resume", spec.resume_session)]);
+    let user_settings: QwenUserSettings = credentials::read_settings(&spec.user_home.join(".qwen/settings.json"));
+    CommandLine {
+        environment: environment(spec, &user_settings),
+        files: files(spec, &user_settings),
+        ..spec.command_line("qwen", arguments.chain(chosen))
     }
 }
 
 /// Its configuration directory in its home.
-fn config_dir(spec: &AgentSpec<'_>) -> PathBuf {
+fn config_dir(spec: &AgentSpec<'_>) -> std::path::PathBuf {
     spec.home.join(".qwen")
 }
 
@@ -169,15 +154,9 @@ fn settings(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Value {
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct QwenUserSettings {
-    security: QwenSecurity,
+    security: LoginSettings,
     model_providers: Option<Value>,
     env: Option<Value>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct QwenSecurity {
-    auth: Option<Value>,
 }
 
 impl QwenUserSettings {
@@ -189,8 +168,7 @@ impl QwenUserSettings {
             return by_key;
         }
         let has_key = spec.has_variable(key) || self.variables(spec).contains_key(key);
-        let chosen = self.security.auth.clone().filter(|auth| auth.get("selectedType").is_some());
-        chosen.or_else(|| by_key.filter(|_| has_key))
+        self.security.chosen().cloned().or_else(|| by_key.filter(|_| has_key))
     }
 
     /// The variables that Qwen Code would find in the user's home and settings.
@@ -208,26 +186,24 @@ impl QwenUserSettings {
 }
 
 #[derive(Deserialize)]
-struct QwenChatLine<'a> {
+struct QwenChatLine {
     timestamp: Timestamp,
-    #[serde(borrow, default)]
-    subtype: Option<Cow<'a, str>>,
-    #[serde(rename = "systemPayload", borrow, default)]
-    payload: Option<&'a RawValue>,
+    subtype: Option<String>,
+    #[serde(rename = "systemPayload", default)]
+    payload: Loose<Option<QwenPayload>>,
 }
 
 #[derive(Deserialize)]
-struct QwenPayload<'a> {
-    #[serde(rename = "uiEvent", borrow)]
-    event: QwenEvent<'a>,
+struct QwenPayload {
+    #[serde(rename = "uiEvent")]
+    event: QwenEvent,
 }
 
 #[derive(Deserialize)]
-struct QwenEvent<'a> {
-    #[serde(rename = "event.name", borrow)]
-    name: Cow<'a, str>,
-    #[serde(borrow, default)]
-    model: Option<Cow<'a, str>>,
+struct QwenEvent {
+    #[serde(rename = "event.name")]
+    name: String,
+    model: Option<String>,
     #[serde(default)]
     input_token_count: u64,
     #[serde(default)]
@@ -236,41 +212,26 @@ struct QwenEvent<'a> {
     cached_content_token_count: u64,
 }
 
-/// The usage of this attempt in a session. Empty if it is unknown.
+/// The usage of this attempt in a session, from `PROJECT/chats/SESSION.jsonl`. There is one project, named after its
+/// path. Empty if the usage is unknown.
 pub fn read_chat_usage(exit: &AgentExit<'_>, session: &str) -> Vec<ModelSpend> {
     let mut spent = Vec::new();
-    for path in session_files(&exit.home.join(".qwen/projects"), session) {
+    let mut files = json_line::jsonl_files(&exit.home.join(SESSION_PATHS[0]), 3);
+    files.retain(|path| path.file_stem().is_some_and(|name| name == session));
+    for path in files {
         json_line::for_each_line(&path, |line| {
-            if let Some((model, tokens)) = parse_answer(line, exit.started_at) {
-                bounded::add_tokens(&mut spent, model.as_deref(), tokens);
-            }
+            let Some(event) = parse_answer(line, exit.started_at) else { return };
+            let (input, cached) = (event.input_token_count, event.cached_content_token_count);
+            let tokens = TokenCounts { input, cached, written: 0, output: event.output_token_count };
+            bounded::add_tokens(&mut spent, event.model.as_deref(), tokens);
         });
     }
     spent
 }
 
-/// The files `PROJECT/chats/SESSION.jsonl`. There is one project, named after its path.
-fn session_files(projects: &Path, session: &str) -> Vec<PathBuf> {
-    if !session.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-') {
-        return Vec::new();
-    }
-    let below = fs::read_dir(projects).into_iter().flatten().flatten().take(16);
-    let files = below.map(|entry| entry.path().join("chats").join(format!("{session}.jsonl")));
-    files.filter(|path| json_line::is_plain_file(path)).collect()
-}
-
-/// The model and the tokens of an answer.
-fn parse_answer(line: &[u8], since: Timestamp) -> Option<(Option<Cow<'_, str>>, TokenCounts)> {
-    let line: QwenChatLine<'_> = serde_json::from_slice(line).ok()?;
-    if line.timestamp < since || line.subtype.as_deref() != Some("ui_telemetry") {
-        return None;
-    }
-    let QwenPayload { event } = serde_json::from_str(line.payload?.get()).ok()?;
-    let tokens = TokenCounts {
-        input: event.input_token_count,
-        cached: event.cached_content_token_count,
-        written: 0,
-        output: event.output_token_count,
-    };
-    (event.name == "qwen-code.api_response").then_some((event.model, tokens))
+/// The event of an answer.
+fn parse_answer(line: &[u8], since: Timestamp) -> Option<QwenEvent> {
+    let line: QwenChatLine = serde_json::from_slice(line).ok()?;
+    let QwenPayload { event } = line.payload.0.filter(|_| line.subtype.as_deref() == Some("ui_telemetry"))?;
+    (line.timestamp >= since && event.name == "qwen-code.api_response").then_some(event)
 }

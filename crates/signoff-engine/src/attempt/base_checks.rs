@@ -13,8 +13,7 @@ use signoff_core::hex::hex;
 use signoff_core::ids::Commit;
 use signoff_core::machine::JobKind;
 
-use super::check_results::{CheckRunResult, parse_check_results, read_check_results};
-use super::checks::{CheckTerms, check_list_launch};
+use super::checks::{CheckRunResult, CheckTerms, check_list_launch, parse_check_results, read_check_results};
 use super::finish::stdout;
 use super::{EngineContext, blocking, environment, make_directory};
 use crate::atomic_file::{self, WriteMode};
@@ -149,8 +148,7 @@ fn prepare(
     let path = ctx.layout.base_worktree();
     let worktree = ctx.repository.integration_worktree(&path, base)?;
     worktree.copy_files(ctx.settings.copied_into_worktrees())?;
-    let list: Vec<_> = list.iter().map(|check| (check.name.clone(), check.command.clone())).collect();
-    check_list_launch(ctx, dir, &path, &list, terms)
+    check_list_launch(ctx, dir, &path, list, terms)
 }
 
 /// The list of checks that ran in an attempt's directory.

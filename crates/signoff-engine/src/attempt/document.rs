@@ -16,7 +16,7 @@ use signoff_core::workflow::{Phase, PhaseKind, Role};
 
 use super::finish::{read_memo, read_start};
 use super::parse_output::message;
-use super::{AttemptEnd, EngineContext};
+use super::{AttemptEnd, EngineContext, first_named};
 use crate::atomic_file::{self, WriteMode};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -358,9 +358,7 @@ pub fn work_note(
 }
 
 fn other_files_note(kind: TaskDocument, changed: &[PathBuf]) -> Option<String> {
-    let named: Vec<String> = changed.iter().take(NAMED).map(|path| path.display().to_string()).collect();
-    let more = changed.len() - named.len();
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let (what, named) = (kind.name(), named.join(", "));
-    (!changed.is_empty()).then(|| format!("the {what} writer also changed other files, which are kept: {named}{more}"))
+    let names: Vec<String> = changed.iter().map(|path| path.display().to_string()).collect();
+    let (what, named) = (kind.name(), first_named(&names, NAMED));
+    (!names.is_empty()).then(|| format!("the {what} writer also changed other files, which are kept: {named}"))
 }

@@ -1,15 +1,15 @@
-//! Builds the environment of agents and checks.
+//! Builds the environment of agents and checks: the variables that they inherit from the user, those of the attempt, and
+//! an exception from proxies for the report server.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use signoff_core::ids::RunId;
 use signoff_core::machine::JobKind;
-use signoff_core::redact::Secrets;
-use signoff_core::settings::{AgentConfig, Settings};
+use signoff_core::redact::{Secrets, is_secret_name};
+use signoff_core::settings::{AgentConfig, AgentKind, Settings};
 
-use super::inherited_env::inherits;
-use super::proxy::bypass_proxies;
-use crate::agent::credentials::{is_credential, user_secrets};
+use crate::agent::credentials::{is_agent_variable, is_credential, matches_pattern, user_secrets};
 use crate::attempt_spec::AttemptSpec;
 use crate::process::{AttemptDir, variables};
 use crate::reports::ReportAccess;
@@ -30,10 +30,12 @@ pub fn for_attempt(
     credentials: &AttemptCredentials,
 ) -> Vec<(String, Option<String>)> {
     let access = credentials.access.as_ref();
-    let reviewer =
-        if let JobKind::Review { reviewer, .. } = &spec.job.kind { Some(reviewer.to_string()) } else { None };
+    let (reviewer, commit) = if let JobKind::Review { reviewer, commit, .. } = &spec.job.kind {
+        (Some(reviewer.to_string()), Some(commit.to_string()))
+    } else {
+        (None, None)
+    };
     let review_kind = reviewer.is_some().then(|| spec.review_kind().to_owned());
-    let commit = if let JobKind::Review { commit, .. } = &spec.job.kind { Some(commit.to_string()) } else { None };
     let task_id = spec.task_id.map(|task| task.to_string());
     let loop_id = spec.visible_loop().filter(|_| spec.task_id.is_some()).map(ToString::to_string);
     [
@@ -54,9 +56,9 @@ pub fn for_attempt(
         ("SIGNOFF_MODEL", spec.launch.model.clone()),
         ("SIGNOFF_USAGE_FILE", Some(dir.usage().display().to_string())),
     ]
-    .into_iter()
-    .chain(GIT.map(|name| (name, None)))
     .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .chain(unset_git())
     .collect()
 }
 
@@ -77,18 +79,19 @@ pub fn for_agent(
 /// The user's variables that an agent does not inherit. A channel's address allows posting to it, so an agent gets it
 /// only if its `pass` names it.
 fn withheld(agent: &AgentConfig, settings: &Settings) -> Vec<(String, Option<String>)> {
-    let names = variables().into_iter().map(|(name, _)| name);
     let channels = settings.channel_variables();
-    let tells = |name: &String| channels.contains(&name.as_str()) && !agent.pass.contains(name);
-    names.filter(|name| tells(name) || !inherits(agent, name)).map(|name| (name, None)).collect()
+    let tells = |name: &str| channels.contains(&name) && !agent.pass.iter().any(|passed| passed == name);
+    unset(|name| tells(name) || !inherits(agent, name))
 }
 
 /// The user's variables that checks do not inherit: keys of agents and addresses of channels.
 pub fn withheld_from_checks(settings: &Settings) -> Vec<(String, Option<String>)> {
-    let names = variables().into_iter().map(|(name, _)| name);
     let channels = settings.channel_variables();
-    let tells = |name: &String| channels.contains(&name.as_str());
-    names.filter(|name| tells(name) || is_credential(name)).map(|name| (name, None)).collect()
+    unset(|name| channels.contains(&name) || is_credential(name))
+}
+
+fn unset(is_withheld: impl Fn(&str) -> bool) -> Vec<(String, Option<String>)> {
+    variables().into_iter().filter(|(name, _)| is_withheld(name)).map(|(name, _)| (name, None)).collect()
 }
 
 /// The secret values of channels.
@@ -109,27 +112,33 @@ pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
     set.union(&Secrets::from_keys(channels.iter().map(String::as_str))).union(&user_secrets(person))
 }
 
-/// The variables of checks that run on a merge.
-pub fn for_landing(spec: &AttemptSpec, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+/// The variables of checks, which get no credentials.
+pub fn for_checks(spec: &AttemptSpec, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
     for_attempt(spec, dir, &AttemptCredentials::default())
 }
 
 /// The variables of checks for a run instead of a task.
 pub fn for_run(run: RunId) -> Vec<(String, Option<String>)> {
-    let known = [("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())];
-    let known = known.into_iter().map(|(name, value)| (name, Some(value)));
-    known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
+    without_git([("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())])
 }
 
 /// The variables of an agent check, which belongs to no run.
 pub fn for_agent_check(dir: &AttemptDir) -> Vec<(String, Option<String>)> {
-    let known = [
+    without_git([
         ("SIGNOFF_ROLE", "trial".to_owned()),
         ("SIGNOFF_USAGE_FILE", dir.usage().display().to_string()),
         ("TMPDIR", dir.temporary().display().to_string()),
-    ];
-    let known = known.into_iter().map(|(name, value)| (name, Some(value)));
-    known.chain(GIT.map(|name| (name, None))).map(|(name, value)| (name.to_owned(), value)).collect()
+    ])
+}
+
+/// These variables, without those of git.
+fn without_git<const N: usize>(set: [(&str, String); N]) -> Vec<(String, Option<String>)> {
+    let set = set.map(|(name, value)| (name.to_owned(), Some(value)));
+    set.into_iter().chain(unset_git()).collect()
+}
+
+fn unset_git() -> impl Iterator<Item = (String, Option<String>)> {
+    GIT.into_iter().map(|name| (name.to_owned(), None))
 }
 
 /// Git sets these when signoff is started from a hook. An agent's git would then work on the user's repository.
@@ -144,3 +153,206 @@ const GIT: [&str; 9] = [
     "GIT_NAMESPACE",
     "GIT_QUARANTINE_PATH",
 ];
+
+/// Variables that every agent inherits: user, locale, network, and the tools of projects.
+const OPEN: [&str; 7] = [
+    "PATH HOME USER LOGNAME USERNAME SHELL HOSTNAME TERM TERMINFO TERMINFO_DIRS COLORTERM NO_COLOR \
+     FORCE_COLOR CLICOLOR* TZ TZDIR LANG LANGUAGE LC_* TMPDIR TMP TEMP CI XDG_* EDITOR VISUAL",
+    // Signoff's own, except the address of the store.
+    "SIGNOFF_*",
+    // The network.
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY FTP_PROXY http_proxy https_proxy all_proxy no_proxy \
+     ftp_proxy SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE AWS_CA_BUNDLE",
+    // Git.
+    "GIT_AUTHOR_* GIT_COMMITTER_* GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM \
+     GIT_SSL_CAINFO GIT_TERMINAL_PROMPT",
+    // Compilers and linkers.
+    "CC CXX AR LD CFLAGS CXXFLAGS CPPFLAGS LDFLAGS CPATH LIBRARY_PATH LD_LIBRARY_PATH DYLD_* \
+     PKG_CONFIG* CMAKE_* CCACHE_* SCCACHE_* LLVM_* OPENSSL_*",
+    // Languages and their tools.
+    "CARGO_* RUST* NODE_* NPM_* npm_config_* NVM_* VOLTA_* FNM_* PNPM_* YARN_* BUN_* COREPACK_* \
+     DENO_* PYTHON* PYENV_* VIRTUAL_ENV CONDA_* PIP_* UV_* POETRY_* GO* CGO_* JAVA_* JDK_* MAVEN_* \
+     M2_HOME GRADLE_* KOTLIN_* ANDROID_* DOTNET_* NUGET_* RUBY* GEM_* BUNDLE_* RBENV_*",
+    // Tool managers.
+    "ASDF_* MISE_* NIX_* HOMEBREW_* SDKMAN_*",
+];
+
+/// Variables that match `OPEN` but are not inherited: the pipes of an outer cargo build, the address of the store, and
+/// Google's variables, which match the Go language's `GO*`.
+const CLOSED: [&str; 3] = ["CARGO_MAKEFLAGS", "SIGNOFF_STORE", "GOOGLE_*"];
+
+/// Whether an agent inherits a variable. `[agents.NAME] pass` can name any.
+pub fn inherits(agent: &AgentConfig, name: &str) -> bool {
+    if agent.pass.iter().any(|pattern| matches_pattern(pattern, name)) || is_agent_variable(agent, name) {
+        return true;
+    }
+    match agent.kind {
+        AgentKind::Command | AgentKind::Checks | AgentKind::Demo => !is_credential(name),
+        AgentKind::Claude
+        | AgentKind::Codex
+        | AgentKind::Gemini
+        | AgentKind::Opencode
+        | AgentKind::Qwen
+        | AgentKind::Copilot
+        | AgentKind::Acp => is_open(name),
+    }
+}
+
+/// The variables in `set` that an agent inherits.
+pub fn inherited(agent: &AgentConfig, set: &BTreeSet<String>) -> BTreeSet<String> {
+    set.iter().filter(|name| inherits(agent, name)).cloned().collect()
+}
+
+fn is_open(name: &str) -> bool {
+    let fits = |pattern: &&str| matches_pattern(pattern, name);
+    OPEN.iter().flat_map(|names| names.split(' ')).any(|pattern| fits(&pattern))
+        && !CLOSED.iter().any(fits)
+        && !is_secret_name(name)
+}
+
+/// Variables that name a proxy, and variables that list hosts to reach without it.
+const PROXIES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+const DIRECT: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+/// The host of the report server.
+const LOOPBACK: &str = "127.0.0.1";
+
+/// Adds this machine to `NO_PROXY` if the agent uses a proxy.
+fn bypass_proxies(environment: &mut Vec<(String, Option<String>)>) {
+    let more = no_proxy_variables(&variables(), environment);
+    environment.extend(more);
+}
+
+/// The `NO_PROXY` variables to add, given the inherited and the configured variables.
+fn no_proxy_variables(
+    inherited: &[(String, String)],
+    given: &[(String, Option<String>)],
+) -> Vec<(String, Option<String>)> {
+    let value = |name: &str| {
+        let given = given.iter().rev().find(|(one, _)| one == name);
+        let inherits = || inherited.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str());
+        given.map_or_else(inherits, |(_, value)| value.as_deref()).filter(|value| !value.is_empty())
+    };
+    if PROXIES.iter().all(|name| value(name).is_none()) {
+        return Vec::new();
+    }
+    let either = DIRECT.iter().find_map(|name| value(name));
+    let variable = |name: &str| (name.to_owned(), Some(with_this_machine(value(name).or(either))));
+    DIRECT.map(variable).into()
+}
+
+fn with_this_machine(direct: Option<&str>) -> String {
+    match direct {
+        None => LOOPBACK.to_owned(),
+        Some(all) if all.split(',').any(|one| matches!(one.trim(), "*" | LOOPBACK)) => all.to_owned(),
+        Some(some) => format!("{some},{LOOPBACK}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use signoff_core::settings::{self, Layer};
+
+    use super::*;
+
+    fn agent(table: &str) -> AgentConfig {
+        let text = format!("[agents.it]\n{table}\n");
+        let settings = settings::read(&[Layer::repository("signoff.toml", text)], &[], &[]).unwrap();
+        settings.agent("it").unwrap()
+    }
+
+    const ALL: [&str; 26] = [
+        "PATH",
+        "HOME",
+        "LC_ALL",
+        "XDG_CONFIG_HOME",
+        "https_proxy",
+        "NODE_EXTRA_CA_CERTS",
+        "CARGO_HOME",
+        "CARGO_REGISTRY_TOKEN",
+        "GOPATH",
+        "SIGNOFF_JOBS",
+        "SIGNOFF_STORE",
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_BASE_URL",
+        "CLAUDE_CONFIG_DIR",
+        "CLAUDECODE",
+        "OPENAI_API_KEY",
+        "CODEX_HOME",
+        "CODEX_SANDBOX",
+        "GEMINI_API_KEY",
+        "GOOGLE_CLOUD_PROJECT",
+        "GITHUB_TOKEN",
+        "DASHSCOPE_API_KEY",
+        "OPENROUTER_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "SSH_AUTH_SOCK",
+        "MY_TEAM",
+    ];
+
+    #[test]
+    fn each_kind_inherits_only_its_own_variables() {
+        let tables = [
+            "kind = \"claude\"",
+            "kind = \"codex\"",
+            "kind = \"gemini\"",
+            "kind = \"opencode\"",
+            "kind = \"qwen\"",
+            "kind = \"copilot\"",
+            "kind = \"acp\"\ncommand = [\"gemini\", \"--acp\"]",
+            "kind = \"acp\"\ncommand = [\"./mine\"]",
+            "kind = \"claude\"\npass = [\"MY_TEAM\", \"AWS_*\", \"CLAUDECODE\"]",
+            "kind = \"command\"\ncommand = [\"./mine\"]",
+            "kind = \"command\"\ncommand = [\"./mine\"]\npass = [\"OPENAI_API_KEY\"]",
+        ];
+        let open: Vec<_> = ALL.into_iter().filter(|name| is_open(name)).collect();
+        let mut shown = format!("every agent: {}\n", open.join(" "));
+        for table in tables {
+            let agent = agent(table);
+            let more: Vec<_> = ALL.into_iter().filter(|name| inherits(&agent, name) && !is_open(name)).collect();
+            shown += &format!("{}: {}\n", table.replace('\n', ", "), more.join(" "));
+        }
+        insta::assert_snapshot!(shown, @r#"
+        every agent: PATH HOME LC_ALL XDG_CONFIG_HOME https_proxy NODE_EXTRA_CA_CERTS CARGO_HOME GOPATH SIGNOFF_JOBS
+        kind = "claude": ANTHROPIC_API_KEY ANTHROPIC_BASE_URL CLAUDE_CONFIG_DIR
+        kind = "codex": OPENAI_API_KEY CODEX_HOME
+        kind = "gemini": GEMINI_API_KEY GOOGLE_CLOUD_PROJECT
+        kind = "opencode": ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY DASHSCOPE_API_KEY OPENROUTER_API_KEY
+        kind = "qwen": OPENAI_API_KEY DASHSCOPE_API_KEY
+        kind = "copilot": GITHUB_TOKEN
+        kind = "acp", command = ["gemini", "--acp"]: GEMINI_API_KEY GOOGLE_CLOUD_PROJECT
+        kind = "acp", command = ["./mine"]: 
+        kind = "claude", pass = ["MY_TEAM", "AWS_*", "CLAUDECODE"]: ANTHROPIC_API_KEY ANTHROPIC_BASE_URL CLAUDE_CONFIG_DIR CLAUDECODE AWS_SECRET_ACCESS_KEY MY_TEAM
+        kind = "command", command = ["./mine"]: CARGO_REGISTRY_TOKEN SIGNOFF_STORE ANTHROPIC_BASE_URL CLAUDE_CONFIG_DIR CLAUDECODE CODEX_HOME CODEX_SANDBOX GOOGLE_CLOUD_PROJECT GITHUB_TOKEN AWS_SECRET_ACCESS_KEY SSH_AUTH_SOCK MY_TEAM
+        kind = "command", command = ["./mine"], pass = ["OPENAI_API_KEY"]: CARGO_REGISTRY_TOKEN SIGNOFF_STORE ANTHROPIC_BASE_URL CLAUDE_CONFIG_DIR CLAUDECODE OPENAI_API_KEY CODEX_HOME CODEX_SANDBOX GOOGLE_CLOUD_PROJECT GITHUB_TOKEN AWS_SECRET_ACCESS_KEY SSH_AUTH_SOCK MY_TEAM
+        "#);
+    }
+
+    fn added_variables(inherited: &[(&str, &str)], given: &[(&str, Option<&str>)]) -> String {
+        let inherited: Vec<_> =
+            inherited.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let given: Vec<_> = given.iter().map(|(name, value)| ((*name).to_owned(), value.map(str::to_owned))).collect();
+        let added = no_proxy_variables(&inherited, &given).into_iter();
+        added.map(|(name, value)| format!("{name}={}", value.unwrap_or_default())).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn without_a_proxy_nothing_is_added() {
+        assert_eq!(added_variables(&[], &[]), "");
+        assert_eq!(added_variables(&[("NO_PROXY", "intern")], &[("HTTP_PROXY", Some(""))]), "");
+        assert_eq!(added_variables(&[("HTTP_PROXY", "http://proxy")], &[("HTTP_PROXY", None)]), "");
+    }
+
+    #[test]
+    fn loopback_is_added_to_no_proxy() {
+        let proxy = ("https_proxy", "http://proxy");
+        assert_eq!(added_variables(&[proxy], &[]), "NO_PROXY=127.0.0.1 no_proxy=127.0.0.1");
+        assert_eq!(added_variables(&[], &[("ALL_PROXY", Some("socks5://p"))]), "NO_PROXY=127.0.0.1 no_proxy=127.0.0.1");
+        let with_no_proxy = |direct| added_variables(&[proxy, ("no_proxy", direct)], &[]);
+        assert_eq!(with_no_proxy("intern"), "NO_PROXY=intern,127.0.0.1 no_proxy=intern,127.0.0.1");
+        assert_eq!(with_no_proxy("a, 127.0.0.1"), "NO_PROXY=a, 127.0.0.1 no_proxy=a, 127.0.0.1");
+        assert_eq!(with_no_proxy("*"), "NO_PROXY=* no_proxy=*");
+        let both = added_variables(&[proxy, ("no_proxy", "a")], &[("NO_PROXY", Some("b"))]);
+        assert_eq!(both, "NO_PROXY=b,127.0.0.1 no_proxy=a,127.0.0.1");
+    }
+}

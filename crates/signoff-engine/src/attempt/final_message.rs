@@ -54,8 +54,7 @@ pub fn planner_end(spec: &AttemptSpec, text: &[u8]) -> (AttemptEnd, Vec<LoopFact
     match parse_planner_answer(spec, text) {
         Ok(answer) => {
             let report = WorkReport::Complete { head: planner_head(spec, &answer) };
-            let ended = AttemptEnd::Event(Box::new(Event::WorkEnded { attempt, report }));
-            (ended, vec![LoopFact::Answered { attempt, answer }])
+            (AttemptEnd::work(spec, report), vec![LoopFact::Answered { attempt, answer }])
         }
         Err(violation) => (failed_end(spec, AttemptFailure::BadAnswer { message: violation.to_string() }), Vec::new()),
     }

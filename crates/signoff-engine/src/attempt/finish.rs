@@ -12,17 +12,14 @@ use signoff_core::task::TaskType;
 use signoff_core::wire::LoopFact;
 use signoff_core::workflow::Role;
 
-use super::check_results::{detected_checks_note, finish_checks};
+use super::checks::{detected_checks_note, finish_checks};
 use super::document::TaskDocument;
 use super::finish_review::{EndedReader, ReadOnlyJob, finish_review, undo_changes};
-use super::parse_output::{
-    AgentOutcome, agent_outcome, agent_summary, denied_tools_note, hung_note, message, parse_output,
-};
+use super::parse_output::{agent_summary, denied_tools_note, hung_note, message, parse_output, unsuccessful_end};
 use super::prepare::Memo;
-use super::pushes;
 use super::usage::{unpriced, usage};
 use super::{
-    AttemptEnd, EngineContext, document, final_message, plan_items, planner, research, reviewer_copy, sandbox,
+    AttemptEnd, EngineContext, document, final_message, launch, plan_items, research, reviewer_worktree, sandbox,
 };
 use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
@@ -50,29 +47,35 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     }
     // Read the pushes before `home::tidy` cleans the usage directory.
     let who = spec.launch.reviewer.as_ref().map_or(spec.launch.role.as_str(), |name| name.as_str());
-    let pushed = pushes::attempted_pushes_note(dir, who);
-    parse_output(ctx, spec, dir, ended)?;
+    let pushed = launch::attempted_pushes_note(dir, who);
+    parse_output(attempt)?;
     let mut notes: Vec<String> = ctx.worktree_damage(spec).map(str::to_owned).into_iter().collect();
     let taken = if writes(spec) { ctx.import_work(spec) } else { Ok(Vec::new()) };
     let taken = taken.map(|odd| notes.extend(odd));
     notes.extend(sandbox::sandbox_note(&spec.launch, dir));
     notes.extend(pushed);
-    notes.extend(hung_note(spec, dir, ended));
+    notes.extend(hung_note(attempt));
     notes.extend(unknown_prices(ctx, spec, dir));
-    if spec.is_planning() {
+    let result = if spec.is_planning() {
         // The planner's worktree is not used any more, so errors do not matter.
         ctx.worktree(spec).and_then(|worktree| Ok(worktree.sync_branch()?)).ok();
-        let (end, mut facts) = planner::finish(attempt, &mut notes)?;
+        let (end, mut facts) = research::finish_planner(attempt, &mut notes)?;
         facts.extend(session_fact(spec, dir));
-        return Ok(AttemptResult {
-            end,
-            usage: usage(ctx.pricing(spec), dir, ended),
-            notes,
-            facts,
-            stops_picking: false,
-        });
-    }
-    let end = match taken.and_then(|()| finish_job(attempt, &mut notes)) {
+        AttemptResult { facts, ..AttemptResult::new(end) }
+    } else {
+        finish_loop_job(attempt, taken, &mut notes)?
+    };
+    Ok(AttemptResult { usage: usage(ctx.pricing(spec), dir, ended), notes, ..result })
+}
+
+/// Finishes a job of a loop. `imported` is whether its commits could be imported.
+fn finish_loop_job(
+    attempt: EndedAttempt<'_>,
+    imported: Result<(), EngineError>,
+    notes: &mut Vec<String>,
+) -> Result<AttemptResult, EngineError> {
+    let EndedAttempt { ctx, spec, dir, ended } = attempt;
+    let end = match imported.and_then(|()| finish_job(attempt, notes)) {
         // A git error caused by the agent fails only this attempt.
         Err(EngineError::Git(error)) if error.may_be_caused_by_agent() => {
             if parallel_fixes::is_parallel(spec) {
@@ -84,18 +87,13 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     };
     notes.extend(plan_note(ctx, spec));
     notes.extend(document::work_note(ctx, spec, dir, &end)?);
-    let (end, mut facts) = plan_items::with_plan_items(ctx, spec, end, &mut notes)?;
+    let (end, mut facts) = plan_items::with_plan_items(ctx, spec, end, notes)?;
     facts.extend(session_fact(spec, dir));
     let said = message_text(dir);
     facts.extend(final_message::claims_fact(spec, &said, &end));
     facts.extend(document::document_only_base(ctx, spec, &end)?);
-    Ok(AttemptResult {
-        end,
-        usage: usage(ctx.pricing(spec), dir, ended),
-        notes,
-        facts,
-        stops_picking: final_message::stops_picking(spec, &said),
-    })
+    let stops_picking = final_message::stops_picking(spec, &said);
+    Ok(AttemptResult { facts, stops_picking, ..AttemptResult::new(end) })
 }
 
 /// Whether the agent may commit to the worktree.
@@ -136,7 +134,7 @@ fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<Atte
     let worktree = ctx.worktree(spec)?;
     match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
-            reviewer_copy::discard(ctx, spec, reviewer);
+            reviewer_worktree::discard(ctx, spec, reviewer);
             let (job, sandbox) = (ReadOnlyJob::Review, spec.launch.sandbox);
             let undone = undo_changes(ctx, &worktree, &EndedReader { name: reviewer, commit, job, sandbox }, notes)?;
             notes.extend(denied_tools_note(dir, reviewer.as_str()));
@@ -166,7 +164,7 @@ fn unusable(spec: &AttemptSpec, ended: &ProcessResult, error: &GitError) -> Atte
 
 /// The end of an attempt that failed.
 pub fn failed_end(spec: &AttemptSpec, failure: AttemptFailure) -> AttemptEnd {
-    AttemptEnd::Event(Box::new(Event::AttemptFailed { attempt: spec.job.attempt, failure }))
+    AttemptEnd::event(Event::AttemptFailed { attempt: spec.job.attempt, failure })
 }
 
 /// How a process failed; `None` if it succeeded or was stopped by signoff.
@@ -195,23 +193,21 @@ pub(super) fn is_stopped(exit: &ProcessExit) -> bool {
 
 /// Finishes a writer. Its work is committed even if the attempt failed, so that nothing is lost.
 fn finish_work(
-    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
+    attempt: EndedAttempt<'_>,
     worktree: &Worktree,
     notes: &mut Vec<String>,
 ) -> Result<AttemptEnd, EngineError> {
+    let EndedAttempt { ctx, spec, dir, .. } = attempt;
     // A sandboxed agent worked on a detached head.
     worktree.sync_branch()?;
-    let ended_badly = match agent_outcome(ctx, spec, dir, ended) {
-        AgentOutcome::Stopped => return Ok(AttemptEnd::Stopped),
-        closed @ (AgentOutcome::Success
-        | AgentOutcome::SessionGone
-        | AgentOutcome::RateLimited(_)
-        | AgentOutcome::Failed(_)) => closed.into_end(spec),
+    let ended_badly = match unsuccessful_end(attempt) {
+        Some(AttemptEnd::Stopped) => return Ok(AttemptEnd::Stopped),
+        end => end,
     };
     failpoint::pass("commit");
     let refused = if ended_badly.is_some() { None } else { document::ensure_written(spec, worktree, dir)? };
     let well = ended_badly.is_none() && refused.is_none();
-    let message = if well { success_message(spec) } else { unfinished_message(spec) };
+    let message = if well { success_message(spec) } else { commit_message::unfinished(&spec.task_spec.title) };
     // Commit the document even if its directory is ignored.
     let wanted = spec.required_document().filter(|_| well).map(PathBuf::from);
     let committed = match worktree.commit_all_with(&message, wanted.as_deref()) {
@@ -239,16 +235,12 @@ fn finish_work(
     let nothing = if is_plan(spec) { !keep_plan(ctx, spec, dir)? } else { nothing_done(ctx, spec, &head)? };
     let said = message_text(dir);
     if nothing && final_message::stops_picking(spec, &said) {
-        let report = WorkReport::NoWorkLeft { head };
-        return Ok(AttemptEnd::Event(Box::new(Event::WorkEnded { attempt: spec.job.attempt, report })));
+        return Ok(AttemptEnd::work(spec, WorkReport::NoWorkLeft { head }));
     }
     if nothing {
         return Ok(failed_end(spec, AttemptFailure::NothingDone));
     }
-    Ok(AttemptEnd::Event(Box::new(Event::WorkEnded {
-        attempt: spec.job.attempt,
-        report: final_message::work_report(spec, &said, head),
-    })))
+    Ok(AttemptEnd::work(spec, final_message::work_report(spec, &said, head)))
 }
 
 /// Keeps commits that a writer removed from the branch under a ref, and returns a note with the ref. An agent that
@@ -290,7 +282,7 @@ fn plan_note(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
 
 /// Stores the plan, which is the agent's final message. Returns false if the message is empty.
 fn keep_plan(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir) -> Result<bool, EngineError> {
-    let text = String::from_utf8_lossy(&message(dir)).into_owned();
+    let text = message_text(dir);
     let Some(id) = spec.task_id.filter(|_| !text.trim().is_empty()) else { return Ok(false) };
     let plans = ctx.layout.plans();
     artifact::write_plan(&plans, id, spec.started, &text).map_err(|error| EngineError::io("write", &plans, error))?;
@@ -304,35 +296,25 @@ fn nothing_done(ctx: &EngineContext, spec: &AttemptSpec, head: &Head) -> Result<
 }
 
 fn success_message(spec: &AttemptSpec) -> String {
+    let title = &spec.task_spec.title;
+    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     match &spec.job.kind {
         JobKind::Fix { .. } | JobKind::Work { role: Role::Fix, .. } => commit_message::feedback(spec.cycle()),
-        JobKind::Work { role: Role::Simplify, .. } => commit_message::simplify(&spec.task_spec.title),
-        JobKind::Work { .. } if spec.document().is_some() => document_message(spec),
-        JobKind::Work { .. } if spec.item().is_some() => item_message(spec),
-        JobKind::Work { .. }
-        | JobKind::Research { .. }
+        JobKind::Work { role: Role::Simplify, .. } => commit_message::simplify(title),
+        JobKind::Work { .. } => match (spec.document(), spec.item()) {
+            (Some(TaskDocument::Design), _) => commit_message::design(title),
+            (Some(TaskDocument::Plan), _) => commit_message::plan(title),
+            (None, Some((index, item))) => {
+                commit_message::item(title, small(index + 1), small(spec.items.len()), &item.title)
+            }
+            (None, None) => commit_message::initial(title),
+        },
+        JobKind::Research { .. }
         | JobKind::Review { .. }
         | JobKind::Check
         | JobKind::Combine { .. }
-        | JobKind::Land => commit_message::initial(&spec.task_spec.title),
+        | JobKind::Land => commit_message::initial(title),
     }
-}
-
-fn document_message(spec: &AttemptSpec) -> String {
-    match spec.document() {
-        Some(TaskDocument::Design) => commit_message::design(&spec.task_spec.title),
-        Some(TaskDocument::Plan) | None => commit_message::plan(&spec.task_spec.title),
-    }
-}
-
-fn item_message(spec: &AttemptSpec) -> String {
-    let small = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    let Some((index, item)) = spec.item() else { return commit_message::initial(&spec.task_spec.title) };
-    commit_message::item(&spec.task_spec.title, small(index + 1), small(spec.items.len()), &item.title)
-}
-
-fn unfinished_message(spec: &AttemptSpec) -> String {
-    commit_message::unfinished(&spec.task_spec.title)
 }
 
 /// The agent's final message.
@@ -363,7 +345,7 @@ pub fn writers_message(dir: &AttemptDir) -> Option<String> {
     if nonce.is_some() || reads || !dir.result().exists() {
         return None;
     }
-    Some(String::from_utf8_lossy(&message(dir)).into_owned())
+    Some(message_text(dir))
 }
 
 pub(super) fn read_memo(dir: &AttemptDir) -> Memo {

@@ -13,13 +13,13 @@ use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{AgentKind, AssignedReviewer};
 use signoff_core::untrusted_config;
 
-use super::check_results::parse_check_results;
+use super::checks::parse_check_results;
 use super::final_message::{ReviewerAnswer, parse_review};
 use super::finish::{EndedAttempt, failed_end, read_memo};
-use super::parse_output::{agent_outcome, agent_summary, message, message_others};
+use super::parse_output::{agent_summary, message, message_others, unsuccessful_end};
 use super::read_only_guard::UndoneChanges;
 use super::usage::usage;
-use super::{AttemptEnd, EngineContext, base_checks, reviewer_copy};
+use super::{AttemptEnd, EngineContext, base_checks, reviewer_worktree};
 use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -36,7 +36,7 @@ pub fn finish_review(
     notes: &mut Vec<String>,
 ) -> Result<AttemptEnd, EngineError> {
     let EndedAttempt { ctx, spec, dir, ended } = attempt;
-    if let Some(end) = agent_outcome(ctx, spec, dir, ended).into_end(spec) {
+    if let Some(end) = unsuccessful_end(attempt) {
         return Ok(end);
     }
     let Some(place) = spec.job_place() else { return Ok(AttemptEnd::Stopped) };
@@ -66,7 +66,7 @@ pub fn finish_review(
         Ok(review) => review,
         Err(failure) => return Ok(failed_end(spec, failure)),
     };
-    let copy = reviewer_copy::path(&spec.workspace.worktree, reviewer).display().to_string();
+    let copy = reviewer_worktree::path(&spec.workspace.worktree, reviewer).display().to_string();
     let review = review.with_normalized_files(&[copy.as_str()]);
     let review = review.with_normalized_files(&roots(ctx, spec).each_ref().map(String::as_str));
     let review = Review {
@@ -77,7 +77,7 @@ pub fn finish_review(
     };
     let review =
         untrusted_config::add_findings(reject_if_changed(ctx, spec, review, &undone), &steering, &with_secrets);
-    Ok(AttemptEnd::Event(Box::new(Event::ReviewArrived { attempt: spec.job.attempt, review: Box::new(review) })))
+    Ok(AttemptEnd::event(Event::ReviewArrived { attempt: spec.job.attempt, review: Box::new(review) }))
 }
 
 /// The error of a reviewer that can only answer with the tool, and did not find it. A fixer cannot repair that.

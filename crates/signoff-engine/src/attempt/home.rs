@@ -1,15 +1,15 @@
-//! Cleans up an agent's home directory after its attempt.
+//! An agent's home directory: session files are copied into it before an attempt, and it is cleaned up afterwards.
 //!
 //! A home contains copies of logins, caches and databases. Two kinds of files are kept until the loop is done, with
 //! secrets redacted: the session files that a later attempt can resume, and the files that usage is read from.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use signoff_core::redact::Secrets;
 
 use super::EngineContext;
-use crate::agent::{self, AgentAdapter};
+use crate::agent;
 use crate::atomic_file::{self, WriteMode};
 use crate::process::AttemptDir;
 use crate::remove_tree;
@@ -23,15 +23,12 @@ const DEEPEST: usize = 10;
 /// Removes everything from an attempt's home that `agent` does not need again. Safe to repeat.
 pub fn tidy(ctx: &EngineContext, agent: &str, dir: &AttemptDir) {
     let adapter = ctx.settings.agent(agent).and_then(|agent| agent::adapter_for(agent.kind));
-    let places = adapter.as_deref().map(places).unwrap_or_default();
+    let places = adapter.map(|one| [one.session_paths, one.usage_paths].concat()).unwrap_or_default();
+    let places: Vec<PathBuf> = places.iter().map(PathBuf::from).collect();
     let secrets = ctx.secrets_of(dir);
     remove_except(&dir.home(), &places, &secrets, DEEPEST);
     // The supervisor does this too, unless it was killed.
     dir.redact_usage(&secrets);
-}
-
-fn places(adapter: &dyn AgentAdapter) -> Vec<PathBuf> {
-    adapter.session_paths().iter().chain(adapter.usage_paths()).map(PathBuf::from).collect()
 }
 
 /// Removes everything from a directory except these places.
@@ -95,6 +92,32 @@ pub fn remove_homes(attempts: &Path) {
             remove(&home);
         }
     }
+}
+
+/// Maximum depth of session files. It also bounds the recursion if an agent creates very deep directories.
+const MAX_SESSION_DEPTH: usize = 8;
+
+/// Copies these paths from one home to another. Errors are ignored: an agent without its session reports that, and
+/// starts a new one.
+pub fn copy_session_files(places: &[&str], from: &Path, to: &Path) {
+    for place in places {
+        copy_tree(&from.join(place), &to.join(place), MAX_SESSION_DEPTH).ok();
+    }
+}
+
+/// Copies files and directories, and skips links.
+fn copy_tree(from: &Path, to: &Path, deep: usize) -> io::Result<()> {
+    let kind = fs::symlink_metadata(from)?.file_type();
+    if kind.is_dir() && deep > 0 {
+        fs::create_dir_all(to)?;
+        for entry in fs::read_dir(from)?.flatten() {
+            copy_tree(&entry.path(), &to.join(entry.file_name()), deep - 1).ok();
+        }
+    } else if kind.is_file() {
+        fs::create_dir_all(to.parent().unwrap_or(to))?;
+        fs::copy(from, to)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,17 +3,19 @@
 //! Both are rebuilt from the transcript whenever an attempt is finished, so a restarted process gets the same result.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::time::Duration;
 
+use serde::Deserialize;
 use signoff_core::agent_output::{AgentError, AgentErrorKind, AgentSummary, DeniedTool};
 use signoff_core::contract::MAX_BYTES;
 use signoff_core::machine::AttemptFailure;
-use signoff_core::rate_limit::RateLimited;
+use signoff_core::rate_limit::{self, ExitOutput, RateLimited};
 use signoff_core::view::AttemptStart;
 
-use super::finish::{exit_failure, failed_end, read_start};
-use super::{AttemptEnd, EngineContext, rate_limit};
+use super::finish::{EndedAttempt, exit_failure, failed_end, read_start};
+use super::{AttemptEnd, EngineContext, first_named};
 use crate::agent::{self, AgentAdapter, AgentExit, AgentResult, OutputParser, error_text};
 use crate::atomic_file::{AtomicFile, WriteMode};
 use crate::attempt_spec::AttemptSpec;
@@ -27,53 +29,25 @@ const LONGEST: u64 = 2 * MAX_BYTES as u64;
 /// How much of stderr and stdout is searched for errors, in bytes.
 const MAX_TAIL: u64 = 64 * 1024;
 
-/// How an agent ended.
-#[derive(Debug)]
-pub enum AgentOutcome {
-    Success,
-    Stopped,
-    SessionGone,
-    RateLimited(RateLimited),
-    Failed(AttemptFailure),
-}
-
-impl AgentOutcome {
-    /// The end of an attempt that did not succeed.
-    pub fn into_end(self, spec: &AttemptSpec) -> Option<AttemptEnd> {
-        match self {
-            Self::Success => None,
-            Self::Stopped => Some(AttemptEnd::Stopped),
-            Self::SessionGone => Some(AttemptEnd::SessionGone),
-            Self::RateLimited(refused) => Some(AttemptEnd::RateLimited(refused)),
-            Self::Failed(failure) => Some(failed_end(spec, failure)),
-        }
-    }
-}
-
 /// Parses the output of an agent with structured output.
-pub fn parse_output(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    dir: &AttemptDir,
-    ended: &ProcessResult,
-) -> Result<(), EngineError> {
-    let Some(agent) = adapter(ctx, spec).filter(|agent| !agent.is_plain()) else { return Ok(()) };
-    let account = parse_transcript(agent.as_ref(), dir, ended, spec.launch.resumes.is_some());
+pub fn parse_output(EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>) -> Result<(), EngineError> {
+    let Some(agent) = adapter(ctx, &spec.launch.agent) else { return Ok(()) };
+    let account = parse_transcript(&agent, dir, ended, spec.launch.resumes.is_some());
     keep(ctx, dir, account).map_err(|error| EngineError::io("keep what the agent said in", dir.path(), error))
 }
 
-fn adapter(ctx: &EngineContext, spec: &AttemptSpec) -> Option<Box<dyn AgentAdapter>> {
-    agent::adapter_for(ctx.settings.agent(&spec.launch.agent)?.kind)
+/// The adapter of an agent with structured output.
+fn adapter(ctx: &EngineContext, agent: &str) -> Option<AgentAdapter> {
+    agent::adapter_for(ctx.settings.agent(agent)?.kind).filter(|agent| !agent.is_plain)
 }
 
 /// Parses the output of an attempt whose end was not seen. Returns its session.
 pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &AttemptDir) -> Option<String> {
-    let kind = ctx.settings.agent(&launched.launch.agent)?.kind;
-    let agent = agent::adapter_for(kind).filter(|agent| !agent.is_plain())?;
+    let agent = adapter(ctx, &launched.launch.agent)?;
     let (home, ended_at) = (dir.home(), clock::now());
     let (started_at, resumed) = (launched.at, launched.launch.resumes.is_some());
     let closing = AgentExit { code: None, stderr: &[], home: &home, started_at, ended_at, resumed };
-    let account = read_listener(agent.as_ref(), dir).finish(&closing);
+    let account = read_listener(&agent, dir).finish(&closing);
     let session = account.summary.session.clone();
     // Only the usage is lost if this fails.
     keep(ctx, dir, account).ok();
@@ -82,16 +56,16 @@ pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &Att
 
 /// Parses the transcript.
 pub(crate) fn parse_transcript(
-    agent: &dyn AgentAdapter,
+    agent: &AgentAdapter,
     dir: &AttemptDir,
     ended: &ProcessResult,
     resumed: bool,
 ) -> AgentResult {
     let mut listener = read_listener(agent, dir);
     let code = if let ProcessExit::Code(code) = ended.exit { Some(code) } else { None };
-    let stdout = rate_limit::read_end(&dir.stdout(), MAX_TAIL);
+    let stdout = read_end(&dir.stdout(), MAX_TAIL);
     let is_complete = (stdout.len() as u64) < MAX_TAIL;
-    let stderr = error_text::error_output(rate_limit::read_end(&dir.stderr(), MAX_TAIL), &stdout, is_complete);
+    let stderr = error_text::error_output(read_end(&dir.stderr(), MAX_TAIL), &stdout, is_complete);
     listener.finish(&AgentExit {
         code,
         stderr: &stderr,
@@ -103,7 +77,7 @@ pub(crate) fn parse_transcript(
 }
 
 /// A listener that has read the agent's stdout.
-fn read_listener(agent: &dyn AgentAdapter, dir: &AttemptDir) -> Box<dyn OutputParser> {
+fn read_listener(agent: &AgentAdapter, dir: &AttemptDir) -> Box<dyn OutputParser> {
     let mut listener = agent.output_parser();
     let readable = dir.stdout().metadata().is_ok_and(|file| file.is_file());
     if let Some(file) = readable.then(|| File::open(dir.stdout()).ok()).flatten() {
@@ -171,17 +145,18 @@ pub fn message_others(dir: &AttemptDir) -> Vec<String> {
     serde_json::from_slice(&read_start(&dir.message_alternatives(), 8 * LONGEST)).unwrap_or_default()
 }
 
-/// How the agent ended: stopped by signoff, else as its summary says, else by its exit code.
-pub fn agent_outcome(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir, ended: &ProcessResult) -> AgentOutcome {
+/// The end of an agent that did not succeed: stopped by signoff, else as its summary says, else by its exit code.
+pub fn unsuccessful_end(attempt: EndedAttempt<'_>) -> Option<AttemptEnd> {
+    let EndedAttempt { spec, dir, ended, .. } = attempt;
+    let of_error = |summary: AgentSummary| summary.error.map(|error| end_of_error(spec, error));
     match (&ended.exit, agent_summary(dir)) {
-        (ProcessExit::Stopped | ProcessExit::Orphaned, _) => AgentOutcome::Stopped,
-        (ProcessExit::Code(_) | ProcessExit::Signal(_), Some(summary)) => {
-            summary.error.map_or(AgentOutcome::Success, |trouble| outcome_of_error(spec, trouble))
-        }
-        // Use the final message even if the process hung.
-        (ProcessExit::TimedOut | ProcessExit::Silent, Some(AgentSummary { error: trouble, .. })) => {
-            outcome_of_hung_agent(spec, trouble).unwrap_or_else(|| outcome_of_exit(ctx, spec, dir, ended))
-        }
+        (ProcessExit::Stopped | ProcessExit::Orphaned, _) => Some(AttemptEnd::Stopped),
+        (ProcessExit::Code(_) | ProcessExit::Signal(_), Some(summary)) => of_error(summary),
+        // Use the final message even if the process hung. Other errors may only show that it was cut off.
+        (ProcessExit::TimedOut | ProcessExit::Silent, Some(summary)) => match of_error(summary) {
+            Some(AttemptEnd::Event(_)) => end_of_exit(attempt),
+            end => end,
+        },
         (
             ProcessExit::Code(_)
             | ProcessExit::Signal(_)
@@ -190,42 +165,32 @@ pub fn agent_outcome(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir, 
             | ProcessExit::OutputLost { .. }
             | ProcessExit::NotStarted { .. },
             _,
-        ) => outcome_of_exit(ctx, spec, dir, ended),
-    }
-}
-
-/// The outcome of an agent that hung after its final message. Other errors may only show that it was cut off.
-fn outcome_of_hung_agent(spec: &AttemptSpec, trouble: Option<AgentError>) -> Option<AgentOutcome> {
-    match trouble.map_or(AgentOutcome::Success, |trouble| outcome_of_error(spec, trouble)) {
-        AgentOutcome::Failed(_) | AgentOutcome::Stopped => None,
-        said @ (AgentOutcome::Success | AgentOutcome::SessionGone | AgentOutcome::RateLimited(_)) => Some(said),
+        ) => end_of_exit(attempt),
     }
 }
 
 /// A note about an agent that finished but did not exit.
-pub fn hung_note(spec: &AttemptSpec, dir: &AttemptDir, ended: &ProcessResult) -> Option<String> {
+pub fn hung_note(EndedAttempt { spec, dir, ended, .. }: EndedAttempt<'_>) -> Option<String> {
     let hung = matches!(ended.exit, ProcessExit::TimedOut | ProcessExit::Silent);
     let said_all = || agent_summary(dir).is_some_and(|summary| summary.error.is_none());
     let agent = &spec.launch.agent;
     (hung && said_all()).then(|| format!("{agent} finished but did not exit; it was stopped, and its work counts"))
 }
 
-fn outcome_of_error(spec: &AttemptSpec, trouble: AgentError) -> AgentOutcome {
-    if trouble.kind == AgentErrorKind::SessionGone && spec.launch.resumes.is_some() {
-        return AgentOutcome::SessionGone;
+fn end_of_error(spec: &AttemptSpec, error: AgentError) -> AttemptEnd {
+    if error.kind == AgentErrorKind::SessionGone && spec.launch.resumes.is_some() {
+        return AttemptEnd::SessionGone;
     }
-    match RateLimited::from_error(trouble) {
-        Ok(refused) => AgentOutcome::RateLimited(refused),
-        Err(trouble) => AgentOutcome::Failed(AttemptFailure::Agent(trouble)),
+    match RateLimited::from_error(error) {
+        Ok(limited) => AttemptEnd::RateLimited(limited),
+        Err(error) => failed_end(spec, AttemptFailure::Agent(error)),
     }
 }
 
-fn outcome_of_exit(ctx: &EngineContext, spec: &AttemptSpec, dir: &AttemptDir, ended: &ProcessResult) -> AgentOutcome {
-    let Some(failure) = exit_failure(&ended.exit) else { return AgentOutcome::Success };
-    match rate_limit::rate_limited(ctx, spec, dir, ended) {
-        Some(refused) => AgentOutcome::RateLimited(refused),
-        None => AgentOutcome::Failed(failure),
-    }
+fn end_of_exit(attempt: EndedAttempt<'_>) -> Option<AttemptEnd> {
+    let failure = exit_failure(&attempt.ended.exit)?;
+    let limited = rate_limited(attempt).map(AttemptEnd::RateLimited);
+    Some(limited.unwrap_or_else(|| failed_end(attempt.spec, failure)))
 }
 
 /// Maximum number of denied tools in a note.
@@ -234,13 +199,51 @@ const NAMED: usize = 5;
 /// A note about tools that a reviewer tried to use and may not.
 pub fn denied_tools_note(dir: &AttemptDir, who: &str) -> Option<String> {
     let denied = agent_summary(dir)?.denied;
-    let named: Vec<String> = denied.iter().take(NAMED).map(denied_tool).collect();
-    let more = denied.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    (!denied.is_empty()).then(|| format!("{who} tried what a reader may not: {}{more}", named.join(", ")))
+    let tools: Vec<String> = denied.iter().map(denied_tool).collect();
+    (!tools.is_empty()).then(|| format!("{who} tried what a reader may not: {}", first_named(&tools, NAMED)))
 }
 
 fn denied_tool(DeniedTool { tool, about }: &DeniedTool) -> String {
     let about: String = about.chars().take(80).collect();
     if about.is_empty() { tool.clone() } else { format!("{tool} ({about})") }
+}
+
+/// How much of the end of the output is searched, in bytes.
+const MAX_RATE_LIMIT_TAIL: u64 = 16 * 1024;
+
+/// Detects a rate limit in the output of an agent without structured output, with the wait that it asked for.
+fn rate_limited(EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>) -> Option<RateLimited> {
+    let ProcessExit::Code(code) = ended.exit else { return None };
+    let kind = ctx.settings.agent(&spec.launch.agent)?.kind;
+    if !agent::adapter_for(kind)?.is_plain {
+        return None;
+    }
+    let (stdout, stderr) = (read_end(&dir.stdout(), MAX_RATE_LIMIT_TAIL), read_end(&dir.stderr(), MAX_RATE_LIMIT_TAIL));
+    let refused = rate_limit::detect(&ExitOutput { code, stdout: &stdout, stderr: &stderr })?;
+    Some(RateLimited { retry_after: retry_after(dir).or(refused.retry_after), why: refused.why })
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct RetryHint {
+    retry_after_seconds: Option<f64>,
+}
+
+/// The wait that the agent wrote to its usage file.
+fn retry_after(dir: &AttemptDir) -> Option<Duration> {
+    let hint: RetryHint = serde_json::from_slice(&read_start(&dir.usage(), 64 * 1024)).unwrap_or_default();
+    Duration::try_from_secs_f64(hint.retry_after_seconds?).ok()
+}
+
+/// The last `most` bytes of a regular file.
+pub fn read_end(path: &Path, most: u64) -> Vec<u8> {
+    let mut text = Vec::new();
+    let file = path.metadata().ok().filter(|file| file.is_file()).and_then(|_| File::open(path).ok());
+    if let Some(mut file) = file {
+        let length = file.metadata().map_or(0, |file| file.len());
+        if file.seek(SeekFrom::Start(length.saturating_sub(most))).is_ok() {
+            file.take(most).read_to_end(&mut text).ok();
+        }
+    }
+    text
 }

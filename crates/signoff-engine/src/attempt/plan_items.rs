@@ -1,5 +1,7 @@
-//! The items of a plan document. They are read when the plan is written, when it is reviewed (a fix may change it), and
-//! when the first item is started (a person or several fixers may have changed it without a review).
+//! The items of a plan document, and the documents that another program left on a branch.
+//!
+//! Items are read when the plan is written, when it is reviewed (a fix may change it), and when the first item is
+//! started (a person or several fixers may have changed it without a review).
 
 use std::path::Path;
 
@@ -7,14 +9,15 @@ use signoff_core::ids::{AttemptId, Commit};
 use signoff_core::machine::{AttemptFailure, Event, Job, JobKind, Policy, WorkReport};
 use signoff_core::source::planner::{PlannedTask, PlannerAnswer};
 use signoff_core::source::{self, TaskFile, TaskFormat};
+use signoff_core::task::slug;
 use signoff_core::wire::LoopFact;
 
-use super::document::{self, MOST_BYTES, TaskDocument};
+use super::document::{self, DIRECTORY, MOST_BYTES, TaskDocument};
 use super::finish::failed_end;
 use super::{AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
-use crate::git::CommittedFile;
+use crate::git::{CommittedFile, Repository};
 
 /// Maximum number of items in a plan.
 pub const MAX_ITEMS: usize = 200;
@@ -178,6 +181,54 @@ fn in_order(plan: &TaskFile) -> Vec<PlannedTask> {
             depends_on: task.depends_on.clone(),
         })
         .collect()
+}
+
+/// The design and the plan of an imported task, and the items of that plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ExistingDocuments {
+    pub design: Option<String>,
+    pub plan: Option<String>,
+    pub items: Vec<PlannedTask>,
+    /// Why the plan is implemented as a whole although it has items.
+    pub note: Option<String>,
+}
+
+/// Finds the documents of a task with this title at a commit.
+pub fn find_documents(repository: &Repository, commit: &Commit, title: &str) -> Result<ExistingDocuments, EngineError> {
+    let directory = DIRECTORY.join("/");
+    let names = repository.file_names(commit, &directory)?;
+    let pick = |kind: TaskDocument| -> Result<Option<String>, EngineError> {
+        let end = format!("-{}.md", kind.name());
+        let all: Vec<&str> = names.iter().filter_map(|name| name.strip_suffix(&end)).collect();
+        let own = all.iter().copied().filter(|name| matches_title(name, title)).collect::<Vec<_>>();
+        let paths = |names: &[&str]| names.iter().map(|name| format!("{directory}/{name}{end}")).collect();
+        let likely: Vec<String> = paths(if own.is_empty() { &all } else { &own });
+        match likely.len() {
+            0 | 1 => Ok(likely.into_iter().next()),
+            _ => Ok(repository.last_changed(commit, &directory, &likely)?),
+        }
+    };
+    let (design, plan) = (pick(TaskDocument::Design)?, pick(TaskDocument::Plan)?);
+    let text = match &plan {
+        Some(path) => repository.file_at(commit, path, MOST_BYTES)?,
+        None => None,
+    };
+    let read = match (&plan, text) {
+        (Some(path), Some(CommittedFile::Content(text))) => read(path, &text),
+        (_, _) => Ok(Vec::new()),
+    };
+    let (items, note) = match read {
+        Ok(items) => (items, None),
+        Err(message) => (Vec::new(), Some(message)),
+    };
+    Ok(ExistingDocuments { design, plan, items, note })
+}
+
+/// Whether `task-12-add-login` is the name of a task with this title and any number.
+fn matches_title(name: &str, title: &str) -> bool {
+    let numbered = name.strip_prefix("task-").unwrap_or(name);
+    let rest = numbered.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.trim_start_matches('-') == slug(title)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use signoff_core::machine::{JobKind, ReviewScope};
 use signoff_core::prompt::Depth;
 use signoff_core::report_token::ReportScope;
 use signoff_core::review::FailThreshold;
-use signoff_core::settings::{AgentKind, AssignedReviewer, AssignedWriter, JobPlace, ReviewWorkspace};
+use signoff_core::settings::{AgentKind, AssignedReviewer, AssignedWriter, ReviewWorkspace};
 use signoff_core::untrusted_config::files_with_secrets;
 use signoff_core::workflow::Role;
 
@@ -22,9 +22,9 @@ use super::prompt_sources::{
     author_output, custom_prompt, document_inputs, instructions, last_review, last_unparsed_answer, previous_message,
     restart_inputs, reviewer_prompt, unparsed_answers, workflow_prompt,
 };
-use super::sandbox::{SandboxWorkspace, sandboxed};
-use super::untrusted_files::find_untrusted_file;
-use super::{EngineContext, StartFailure, checks, directory, document, plan_items, research, reviewer_copy};
+use super::reviewer_worktree::find_untrusted_file;
+use super::sandbox::SandboxWorkspace;
+use super::{EngineContext, StartFailure, checks, document, plan_items, research, reviewer_worktree};
 use crate::agent::{self, AccessMode};
 use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::error::EngineError;
@@ -56,19 +56,18 @@ pub struct Memo {
     pub began: Option<Commit>,
 }
 
-pub type PreparedLaunch = Result<(ProcessLaunch, AttemptDir), StartFailure>;
-
-/// Writes all files that the supervisor needs. An unreadable prompt file fails the attempt, not the run.
-pub fn prepare(ctx: &EngineContext, spec: &AttemptSpec) -> Result<PreparedLaunch, EngineError> {
-    match prepare_unchecked(ctx, spec) {
-        Err(EngineError::Prompt(error)) => Ok(Err(StartFailure::Failed(error.to_string()))),
-        prepared => prepared,
-    }
+/// An attempt that is prepared.
+#[derive(Clone, Copy)]
+pub struct StartingAttempt<'a> {
+    pub ctx: &'a EngineContext,
+    pub spec: &'a AttemptSpec,
+    pub dir: &'a AttemptDir,
 }
 
-fn prepare_unchecked(ctx: &EngineContext, spec: &AttemptSpec) -> Result<PreparedLaunch, EngineError> {
-    let dir = directory(ctx, spec);
-    make_directory(&dir)?;
+/// Writes all files that the supervisor needs.
+pub fn prepare(attempt: StartingAttempt<'_>) -> Result<ProcessLaunch, StartFailure> {
+    let StartingAttempt { ctx, spec, dir } = attempt;
+    make_directory(dir)?;
     failpoint::pass("prepare");
     if parallel_fixes::is_parallel(spec) {
         parallel_fixes::create(ctx, spec)?;
@@ -76,21 +75,24 @@ fn prepare_unchecked(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Prepared
         ctx.worktree_with_files(spec)?;
     }
     let Some(place) = spec.job_place() else {
-        return Ok(Err(StartFailure::Failed("landing is not an agent's work".to_owned())));
+        return Err(StartFailure::new("landing is not an agent's work"));
     };
+    let (settings, turn) = (&ctx.settings, spec.turn());
     match &spec.job.kind {
         JobKind::Review { reviewer, scope, commit } => {
-            prepare_review(ctx, spec, place, ReviewJob { reviewer, scope: *scope, commit }, dir)
+            let assigned = settings.reviewer_in_turn(reviewer, place, turn).map_err(StartFailure::new)?;
+            prepare_review(attempt, &assigned, *scope, commit)
         }
-        JobKind::Check => checks::prepare_phase_checks(ctx, spec, dir),
-        JobKind::Research { role, number } => match ctx.settings.researcher_in_turn(*role, place, spec.turn()) {
-            Ok(assigned) => research::prepare(ctx, spec, assigned, *number, dir),
-            Err(error) => Ok(Err(StartFailure::Failed(error.to_string()))),
-        },
-        JobKind::Work { role, .. } | JobKind::Fix { role, .. } => prepare_work(ctx, spec, place, *role, dir),
-        JobKind::Combine { .. } | JobKind::Land => {
-            Ok(Err(StartFailure::Failed("this is not an agent's work".to_owned())))
+        JobKind::Check => checks::prepare_phase_checks(attempt),
+        JobKind::Research { role, number } => {
+            let assigned = settings.researcher_in_turn(*role, place, turn).map_err(StartFailure::new)?;
+            research::prepare(attempt, assigned, *number)
         }
+        JobKind::Work { role, .. } | JobKind::Fix { role, .. } => {
+            let assigned = settings.writer_in_turn(*role, place, turn).map_err(StartFailure::new)?;
+            prepare_work(attempt, assigned, *role)
+        }
+        JobKind::Combine { .. } | JobKind::Land => Err(StartFailure::new("this is not an agent's work")),
     }
 }
 
@@ -101,16 +103,11 @@ pub fn make_directory(dir: &AttemptDir) -> Result<(), EngineError> {
 }
 
 fn prepare_work(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    place: JobPlace<'_>,
+    attempt: StartingAttempt<'_>,
+    AssignedWriter { agent, model, timeout }: AssignedWriter,
     role: Role,
-    dir: AttemptDir,
-) -> Result<PreparedLaunch, EngineError> {
-    let AssignedWriter { agent, model, timeout } = match ctx.settings.writer_in_turn(role, place, spec.turn()) {
-        Ok(assigned) => assigned,
-        Err(error) => return Ok(Err(StartFailure::Failed(error.to_string()))),
-    };
+) -> Result<ProcessLaunch, StartFailure> {
+    let StartingAttempt { ctx, spec, dir } = attempt;
     let own = matches!(role, Role::Implement).then(|| spec.task_spec.prompt.clone()).flatten();
     let opening = match (workflow_prompt(ctx, spec, role.as_str())?, own) {
         (Some(text), _) | (None, Some(text)) => Some(text),
@@ -139,60 +136,49 @@ fn prepare_work(
     document::restore(ctx, spec, &worktree)?;
     let began = spec.document().map(|_| worktree.head()).transpose()?.map(|head| head.commit);
     let memo = Memo { document: document::stamp(spec, &worktree), began, ..Memo::default() };
-    write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt_inputs::writer(spec, &inputs)), &memo)?;
+    write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt_inputs::writer(spec, &inputs)), &memo)?;
     ctx.read_guards.writing(&worktree);
-    let credentials = AttemptCredentials { nonce: None, access: issue_access(ctx, planner_scope(spec, role), &dir)? };
-    let run = AgentRun { agent: &agent, model: model.as_deref(), access: AccessMode::Write, timeout, credentials };
-    match launch(ctx, spec, &dir, &run) {
-        Ok(launch) => {
-            let launch = sandboxed(ctx, launch, &dir, spec.launch.sandbox, &SandboxWorkspace::Worktree(&worktree))?;
-            Ok(Ok((launch, dir)))
-        }
-        Err(unstarted) => Ok(Err(unstarted)),
-    }
-}
-
-/// What a reviewer reviews.
-#[derive(Clone, Copy)]
-struct ReviewJob<'a> {
-    reviewer: &'a ReviewerName,
-    scope: ReviewScope,
-    commit: &'a Commit,
+    let access = issue_access(attempt, planner_scope(spec, role))?;
+    let run = AgentRun {
+        agent: &agent,
+        model: model.as_deref(),
+        access: AccessMode::Write,
+        timeout,
+        credentials: AttemptCredentials { nonce: None, access },
+        workspace: SandboxWorkspace::Worktree(&worktree),
+    };
+    launch(attempt, &run)
 }
 
 fn prepare_review(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    place: JobPlace<'_>,
-    ReviewJob { reviewer: name, scope, commit }: ReviewJob<'_>,
-    dir: AttemptDir,
-) -> Result<PreparedLaunch, EngineError> {
-    let assigned = match ctx.settings.reviewer_in_turn(name, place, spec.turn()) {
-        Ok(assigned) => assigned,
-        Err(error) => return Ok(Err(StartFailure::Failed(error.to_string()))),
-    };
+    attempt: StartingAttempt<'_>,
+    assigned: &AssignedReviewer,
+    scope: ReviewScope,
+    commit: &Commit,
+) -> Result<ProcessLaunch, StartFailure> {
+    let (StartingAttempt { ctx, spec, dir }, name) = (attempt, &assigned.name);
     if let Some(message) = plan_items::plan_error(ctx, spec, commit)? {
-        return Ok(Err(StartFailure::Failed(message)));
+        return Err(StartFailure::Failed(message));
     }
     let runs_checks = assigned.agent.kind == AgentKind::Checks;
-    let opening = if runs_checks { None } else { reviewer_prompt(ctx, spec, &assigned)? };
+    let opening = if runs_checks { None } else { reviewer_prompt(ctx, spec, assigned)? };
     let since = if scope == ReviewScope::Scoped { spec.reviewed() } else { None };
     let diff = ctx.read_guards.begin(&ctx.worktree(spec)?, since.unwrap_or(spec.base()), commit, name)?;
     if runs_checks {
-        return checks::prepare_reviewer_checks(ctx, spec, &assigned, commit, dir);
+        return checks::prepare_reviewer_checks(attempt, assigned, commit);
     }
     let nonce = fresh_nonce()?;
-    let ask = ask(spec, &assigned, commit, Some(nonce.clone()));
+    let ask = ask(spec, assigned, commit, Some(nonce.clone()));
     let (steering, with_secrets) = risky_files(ctx, spec, since, commit, &diff)?;
     if let Some(file) = steering.iter().find(|file| agent::executes_file(&assigned.agent, file)) {
-        return Ok(Err(StartFailure::Failed(would_run(&assigned, &format!("`{file}` of the work")))));
+        return Err(would_run(assigned, &format!("`{file}` of the work")));
     }
     // A copy contains only the commit.
     let workspace = assigned.workspace.unwrap_or_else(|| workspace_for(spec));
     let shares = workspace == ReviewWorkspace::Shared;
     if let Some(file) = shares.then(|| find_untrusted_file(ctx, spec, &assigned.agent)).transpose()?.flatten() {
         let file = format!("`{file}`, which is new in the worktree");
-        return Ok(Err(StartFailure::Failed(would_run(&assigned, &file))));
+        return Err(would_run(assigned, &file));
     }
     let digest = Some(diff.digest.clone());
     let memo = Memo { nonce: Some(nonce.clone()), diff_digest: digest, steering, with_secrets, ..Memo::default() };
@@ -205,37 +191,38 @@ fn prepare_review(
         ..if spec.judged_document().is_some() { document_inputs(ctx, spec)? } else { PromptInputs::default() }
     };
     let copy = match workspace {
-        ReviewWorkspace::Copy => Some(reviewer_copy::make(ctx, spec, name, commit)?),
+        ReviewWorkspace::Copy => Some(reviewer_worktree::make(ctx, spec, name, commit)?),
         ReviewWorkspace::Shared => None,
     };
-    let original_spec = spec;
-    let (spec, room) =
-        copy.as_ref().map_or((spec, SandboxWorkspace::None), |(spec, copy)| (spec, SandboxWorkspace::Worktree(copy)));
-    let prompt = prompt_inputs::reviewer(spec, &inputs, assigned.contract, &ask);
-    write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
     // In a copy the reviewer may write, to build and run tests.
-    let access = if copy.is_some() { AccessMode::Write } else { AccessMode::Read };
-    let credentials = AttemptCredentials {
-        nonce: Some(nonce),
-        access: issue_access(ctx, reviewer_scope(assigned.contract, ask), &dir)?,
+    let (in_copy, access, room) = match &copy {
+        Some((moved, copy)) => (moved, AccessMode::Write, SandboxWorkspace::Worktree(copy)),
+        None => (spec, AccessMode::Read, SandboxWorkspace::None),
     };
-    let AssignedReviewer { agent, model, timeout, .. } = &assigned;
-    let run = AgentRun { agent, model: model.as_deref(), access, timeout: *timeout, credentials };
-    match launch(ctx, spec, &dir, &run) {
-        Ok(launch) => Ok(Ok((sandboxed(ctx, launch, &dir, spec.launch.sandbox, &room)?, dir))),
-        Err(unstarted) => {
-            reviewer_copy::discard(ctx, original_spec, name);
-            Ok(Err(unstarted))
-        }
+    let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &ask);
+    write_prompt(ctx, dir, &prompt_inputs::resumed(in_copy, prompt), &memo)?;
+    let report_access = issue_access(attempt, reviewer_scope(assigned.contract, ask))?;
+    let run = AgentRun {
+        agent: &assigned.agent,
+        model: assigned.model.as_deref(),
+        access,
+        timeout: assigned.timeout,
+        credentials: AttemptCredentials { nonce: Some(nonce), access: report_access },
+        workspace: room,
+    };
+    let launched = launch(StartingAttempt { spec: in_copy, ..attempt }, &run);
+    if launched.is_err() {
+        reviewer_worktree::discard(ctx, spec, name);
     }
+    launched
 }
 
 /// Why a reviewer is not started: it would run a file that it should review.
-fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, what: &str) -> String {
-    format!(
+fn would_run(AssignedReviewer { name, agent, .. }: &AssignedReviewer, what: &str) -> StartFailure {
+    StartFailure::Failed(format!(
         "{} would run {what}: let another agent review it (`[reviewers.{name}] agent`), or take the file out",
         agent.name
-    )
+    ))
 }
 
 /// The files of the whole work, not only of the last fix, that agents would read as configuration, and those that
@@ -255,12 +242,11 @@ fn risky_files(
 
 /// Issues a report token, if the agent may report.
 fn issue_access(
-    ctx: &EngineContext,
-    grant: Option<ReportScope>,
-    dir: &AttemptDir,
+    StartingAttempt { ctx, dir, .. }: StartingAttempt<'_>,
+    scope: Option<ReportScope>,
 ) -> Result<Option<ReportAccess>, EngineError> {
-    let Some(grant) = grant else { return Ok(None) };
-    ctx.reports.issue(grant, dir).map_err(|error| EngineError::io("prepare", dir.path(), error))
+    let Some(scope) = scope else { return Ok(None) };
+    ctx.reports.issue(scope, dir).map_err(|error| EngineError::io("prepare", dir.path(), error))
 }
 
 /// The report scope of a reviewer whose contract allows the tool.

@@ -1,25 +1,28 @@
-//! Researchers: read-only agents whose reports are given to the agent of a phase.
+//! Agents that only answer: researchers, whose reports are given to the agent of a phase, and planners, whose answers
+//! are recorded.
 
 use std::fs;
 
 use signoff_core::ids::{AttemptId, ReviewerName};
-use signoff_core::machine::{AttemptFailure, Event, WorkReport};
+use signoff_core::machine::{AttemptFailure, WorkReport};
 use signoff_core::prompt::CHARACTER_CAP;
 use signoff_core::settings::AssignedWriter;
+use signoff_core::wire::LoopFact;
 
 use super::environment::AttemptCredentials;
+use super::final_message::planner_end;
 use super::finish::{EndedAttempt, failed_end, read_start};
-use super::finish_review::{EndedReader, ReadOnlyJob, undo_changes};
+use super::finish_review::{EndedReader, ReadOnlyJob, join_changes, undo_changes};
 use super::launch::{AgentRun, launch};
-use super::parse_output::{agent_outcome, message};
-use super::prepare::{Memo, PreparedLaunch, write_prompt};
+use super::parse_output::{message, unsuccessful_end};
+use super::prepare::{Memo, StartingAttempt, write_prompt};
 use super::prompt_sources::{custom_prompt, restart_inputs};
-use super::sandbox::{SandboxWorkspace, sandboxed};
-use super::{AttemptEnd, EngineContext};
+use super::sandbox::SandboxWorkspace;
+use super::{AttemptEnd, EngineContext, StartFailure};
 use crate::agent::AccessMode;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
-use crate::process::AttemptDir;
+use crate::process::{AttemptDir, ProcessLaunch};
 use crate::prompt_inputs::{self, PromptInputs};
 
 /// The file with a researcher's report.
@@ -27,25 +30,27 @@ const REPORT: &str = "report.md";
 
 /// Writes all files that the supervisor needs.
 pub fn prepare(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
+    attempt: StartingAttempt<'_>,
     AssignedWriter { agent, model, timeout }: AssignedWriter,
     number: usize,
-    dir: AttemptDir,
-) -> Result<PreparedLaunch, EngineError> {
+) -> Result<ProcessLaunch, StartFailure> {
+    let StartingAttempt { ctx, spec, dir } = attempt;
     let opening = custom_prompt(ctx, &["research"])?;
     let (head, base) = (&spec.machine.head.commit, &spec.workspace.base);
     ctx.read_guards.begin(&ctx.worktree(spec)?, base, head, &name(number))?;
     let inputs = PromptInputs { opening, ..restart_inputs(ctx, spec)? };
     let memo = Memo { reads: true, ..Memo::default() };
     let prompt = prompt_inputs::researcher(spec, &inputs, number);
-    write_prompt(ctx, &dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
-    let credentials = AttemptCredentials::default();
-    let run = AgentRun { agent: &agent, model: model.as_deref(), access: AccessMode::Read, timeout, credentials };
-    match launch(ctx, spec, &dir, &run) {
-        Ok(launch) => Ok(Ok((sandboxed(ctx, launch, &dir, spec.launch.sandbox, &SandboxWorkspace::None)?, dir))),
-        Err(unstarted) => Ok(Err(unstarted)),
-    }
+    write_prompt(ctx, dir, &prompt_inputs::resumed(spec, prompt), &memo)?;
+    let run = AgentRun {
+        agent: &agent,
+        model: model.as_deref(),
+        access: AccessMode::Read,
+        timeout,
+        credentials: AttemptCredentials::default(),
+        workspace: SandboxWorkspace::None,
+    };
+    launch(attempt, &run)
 }
 
 fn name(number: usize) -> ReviewerName {
@@ -53,15 +58,12 @@ fn name(number: usize) -> ReviewerName {
 }
 
 /// Stores the report, and undoes changes to files.
-pub fn finish(
-    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
-    number: usize,
-    notes: &mut Vec<String>,
-) -> Result<AttemptEnd, EngineError> {
+pub fn finish(attempt: EndedAttempt<'_>, number: usize, notes: &mut Vec<String>) -> Result<AttemptEnd, EngineError> {
+    let EndedAttempt { ctx, spec, dir, .. } = attempt;
     let head = &spec.machine.head;
     let (name, job, sandbox) = (&name(number), ReadOnlyJob::Research, spec.launch.sandbox);
     undo_changes(ctx, &ctx.worktree(spec)?, &EndedReader { name, commit: &head.commit, job, sandbox }, notes)?;
-    if let Some(end) = agent_outcome(ctx, spec, dir, ended).into_end(spec) {
+    if let Some(end) = unsuccessful_end(attempt) {
         return Ok(end);
     }
     let said = message(dir);
@@ -70,8 +72,7 @@ pub fn finish(
     }
     let path = dir.path().join(REPORT);
     fs::write(&path, said).map_err(|error| EngineError::io("write", &path, error))?;
-    let report = WorkReport::Complete { head: head.clone() };
-    Ok(AttemptEnd::Event(Box::new(Event::WorkEnded { attempt: spec.job.attempt, report })))
+    Ok(AttemptEnd::work(spec, WorkReport::Complete { head: head.clone() }))
 }
 
 /// The reports of the current phase's researchers, each up to the size that a prompt can show.
@@ -84,4 +85,29 @@ pub fn reports(ctx: &EngineContext, spec: &AttemptSpec) -> Vec<String> {
     came_back.sort_unstable();
     let texts = came_back.iter().map(read).filter(|text| !text.is_empty());
     texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
+}
+
+/// Turns a planner's end into an event, with its answer.
+pub fn finish_planner(
+    attempt: EndedAttempt<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(AttemptEnd, Vec<LoopFact>), EngineError> {
+    let EndedAttempt { ctx, spec, dir, .. } = attempt;
+    undo_planner_changes(ctx, spec, notes)?;
+    if let Some(end) = unsuccessful_end(attempt) {
+        return Ok((end, Vec::new()));
+    }
+    let text = ctx.reports.read_report(dir, &spec.launch.role, notes).unwrap_or_else(|| message(dir));
+    Ok(planner_end(spec, &text))
+}
+
+/// Undoes a planner's changes to files.
+fn undo_planner_changes(ctx: &EngineContext, spec: &AttemptSpec, notes: &mut Vec<String>) -> Result<(), EngineError> {
+    let who = ReviewerName::new(&*spec.launch.role);
+    let undone = ctx.read_guards.end(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
+    if !undone.changes.is_empty() {
+        let changes: Vec<_> = undone.changes.iter().collect();
+        notes.push(format!("{who} changed files while planning; undone: {}", join_changes(&changes)));
+    }
+    Ok(())
 }

@@ -9,7 +9,9 @@ use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{AgentKind, Network, Sandbox, Writable};
 use signoff_core::wire;
 
-use super::{EngineContext, rate_limit};
+use super::EngineContext;
+use super::parse_output::read_end;
+use super::prepare::StartingAttempt;
 use crate::confine::SandboxPolicy;
 use crate::detect::is_installed;
 use crate::error::EngineError;
@@ -119,13 +121,13 @@ impl EngineContext {
 
 /// Restricts a launch to its temporary directory, its home, its usage directory and its workspace.
 pub fn sandboxed(
-    ctx: &EngineContext,
+    StartingAttempt { ctx, spec, dir }: StartingAttempt<'_>,
     launch: ProcessLaunch,
-    dir: &AttemptDir,
-    hold: Option<SandboxBackend>,
     room: &SandboxWorkspace<'_>,
 ) -> Result<ProcessLaunch, EngineError> {
-    let Some(by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) = hold else { return Ok(launch) };
+    let Some(by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) = spec.launch.sandbox else {
+        return Ok(launch);
+    };
     let own = [dir.temporary(), dir.home(), dir.usage_directory()];
     for directory in &own {
         let private = DirBuilder::new().recursive(true).mode(0o700).create(directory);
@@ -189,7 +191,7 @@ pub fn sandbox_note(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     if !matches!(launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) {
         return None;
     }
-    let stderr = rate_limit::read_end(&dir.stderr(), MAX_STDERR);
+    let stderr = read_end(&dir.stderr(), MAX_STDERR);
     let stderr = String::from_utf8_lossy(&stderr);
     let is_refusal = |line: &&str| is_refusal(line);
     let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();

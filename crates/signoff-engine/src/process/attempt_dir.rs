@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use signoff_core::redact::Secrets;
 
-use super::process_table::ProcessIdentity;
+use super::system::ProcessIdentity;
 use super::{ProcessLaunch, ProcessResult};
 use crate::atomic_file::{self, WriteMode};
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use super::attempt_dir::SupervisorRecord;
-use super::process_table::{self, AttemptProcesses, ProcessIdentity};
-use super::{AttemptDir, ProcessResult, system};
+use super::system::{self, AttemptProcesses, ProcessIdentity};
+use super::{AttemptDir, ProcessResult};
 
 /// Time beyond the agent's grace period that a supervisor gets to end everything and write the result.
 const SUPERVISOR_MARGIN: Duration = Duration::from_secs(6);
@@ -79,7 +79,7 @@ fn kill_supervisor(dir: &AttemptDir) {
         return;
     };
     if supervisor.is_alive() {
-        for row in process_table::descendants(&process_table::read_all(), [supervisor.pid]) {
+        for row in system::descendants(&system::read_all(), [supervisor.pid]) {
             row.identity.send_signal(Signal::KILL);
         }
         supervisor.send_signal(Signal::KILL);
@@ -171,16 +171,16 @@ fn kill_remaining(record: Option<SupervisorRecord>, cookie: &Path) -> u32 {
 }
 
 fn remaining_processes(agent: Option<ProcessIdentity>, cookie: &Path) -> AttemptProcesses {
-    let rows = process_table::read_all();
-    let mut members = process_table::attempt_processes(&rows, cookie);
+    let rows = system::read_all();
+    let mut members = system::attempt_processes(&rows, cookie);
     members.rows.extend(rows.iter().filter(|row| Some(row.identity) == agent));
     let ancestors: Vec<i32> = members.rows.iter().map(|row| row.identity.pid).collect();
-    members.rows.extend(process_table::descendants(&rows, ancestors));
+    members.rows.extend(system::descendants(&rows, ancestors));
     let own = rustix::process::getpid().as_raw_nonzero().get();
     members.rows.retain(|row| !row.is_zombie && row.identity.pid != own);
     members
 }
 
 fn is_of_this_boot(record: &SupervisorRecord) -> bool {
-    record.boot == process_table::boot_id()
+    record.boot == system::boot_id()
 }

@@ -17,7 +17,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process_group};
 
-use super::{process_table, system};
+use super::system;
 
 /// A command to run.
 #[derive(Debug, Clone, Copy)]
@@ -282,7 +282,7 @@ fn kill_descendants() {
     let own = getpid().as_raw_nonzero().get();
     let deadline = system::deadline(system::now(), KILL_TIMEOUT);
     while system::now() < deadline {
-        let left = process_table::descendants(&process_table::read_all(), [own]);
+        let left = system::descendants(&system::read_all(), [own]);
         if left.is_empty() {
             break;
         }

@@ -15,8 +15,8 @@ use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
 
 use super::attempt_dir::{SupervisorRecord, SupervisorSpec};
-use super::process_table::{self, ProcessIdentity};
-use super::{ATTEMPT_VARIABLE, AttemptDir, ProcessExit, ProcessLaunch, ProcessResult, system};
+use super::system::{self, ProcessIdentity};
+use super::{ATTEMPT_VARIABLE, AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
 use monitor::{AgentMonitor, MonitorOutcome, MonitoredProcess};
 use output::LiveOutput;
 use output::TranscriptWriter;
@@ -105,7 +105,7 @@ fn wait_for_go() -> bool {
 fn register(dir: &AttemptDir, spec: &SupervisorSpec) -> io::Result<SupervisorRecord> {
     let pid = rustix::process::getpid().as_raw_nonzero().get();
     let supervisor = ProcessIdentity::from_pid(pid);
-    let boot = process_table::boot_id();
+    let boot = system::boot_id();
     let name = format!("{pid}-{}-{boot}", supervisor.map_or(0, |keeper| keeper.start));
     let link = create_link(&spec.live, &name, dir.path())?;
     let record = SupervisorRecord { boot, supervisor, agent: None, cookie: dir.path().to_owned(), link };

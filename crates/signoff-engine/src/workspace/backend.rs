@@ -76,7 +76,7 @@ impl Workspaces for GitWorkspaces {
     }
 
     fn remove_reviewer_copies(&self, worktree: &str) {
-        attempt::reviewer_copy::clear(&self.ctx, worktree);
+        attempt::reviewer_worktree::clear(&self.ctx, worktree);
     }
 
     fn head_of(&self, branch: &str) -> Result<Option<Head>, EngineError> {

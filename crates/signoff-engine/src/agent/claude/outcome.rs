@@ -1,13 +1,16 @@
 //! Parses Claude Code's `result` line, or the error output if there is none.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, AgentErrorKind};
 
-use super::usage::ClaudeBill;
+use super::usage::ClaudeUsage;
 use crate::agent::AgentExit;
+use crate::agent::error_text::{kind_by_status, kind_of_phrase};
+use crate::agent::json_line::Loose;
 
 /// The last error of the provider.
 #[derive(Debug, Default)]
@@ -20,17 +23,9 @@ pub struct ClaudeRefusal {
     pub resets_at: Option<i64>,
 }
 
-/// The parsed `result` line.
-#[derive(Debug)]
-pub struct ClaudeOutcome {
-    pub session: Option<String>,
-    pub denials: Vec<ClaudeDenial>,
-    pub bill: ClaudeBill,
-    line: ClaudeResultLine,
-}
-
+/// A `result` line. Fields besides the result itself may be missing or invalid.
 #[derive(Debug, Deserialize)]
-struct ClaudeResultLine {
+pub struct ClaudeOutcome {
     subtype: String,
     is_error: bool,
     result: Option<String>,
@@ -38,7 +33,16 @@ struct ClaudeResultLine {
     errors: Vec<String>,
     terminal_reason: Option<String>,
     api_error_status: Option<u16>,
-    session_id: Option<String>,
+    pub session_id: Option<String>,
+    #[serde(default)]
+    pub permission_denials: Loose<Vec<ClaudeDenial>>,
+    /// The usage by model since the previous result.
+    #[serde(default)]
+    pub model_usage_since_last_result: Loose<Option<BTreeMap<String, ClaudeUsage>>>,
+    #[serde(default)]
+    pub usage: Loose<Option<ClaudeUsage>>,
+    #[serde(default)]
+    pub total_cost_usd: Loose<Option<f64>>,
 }
 
 /// A denied tool call.
@@ -50,40 +54,13 @@ pub struct ClaudeDenial {
 }
 
 impl ClaudeOutcome {
-    /// Parses a `result` line. Fields besides the result itself may be missing or invalid.
-    pub fn parse(line: &[u8]) -> Option<Self> {
-        #[derive(Deserialize)]
-        struct ResultExtras<'a> {
-            #[serde(borrow)]
-            permission_denials: Option<&'a RawValue>,
-            #[serde(borrow)]
-            model_usage_since_last_result: Option<&'a RawValue>,
-            #[serde(borrow)]
-            usage: Option<&'a RawValue>,
-            #[serde(borrow)]
-            total_cost_usd: Option<&'a RawValue>,
-        }
-        let mut known: ClaudeResultLine = serde_json::from_slice(line).ok()?;
-        let extras: ResultExtras<'_> = serde_json::from_slice(line).ok()?;
-        Some(Self {
-            session: known.session_id.take(),
-            denials: parse_part(extras.permission_denials).unwrap_or_default(),
-            bill: ClaudeBill {
-                since_last: parse_part(extras.model_usage_since_last_result),
-                usage: parse_part(extras.usage),
-                total_cost_usd: parse_part(extras.total_cost_usd),
-            },
-            line: known,
-        })
-    }
-
     /// The final message, or `None` after an error.
     pub fn message(&self) -> Option<&str> {
-        self.line.result.as_deref().filter(|_| self.is_success())
+        self.result.as_deref().filter(|_| self.is_success())
     }
 
     fn is_success(&self) -> bool {
-        !self.line.is_error && self.line.subtype == "success"
+        !self.is_error && self.subtype == "success"
     }
 
     pub fn error(&self, refusal: &ClaudeRefusal, exit: &AgentExit<'_>) -> Option<AgentError> {
@@ -96,7 +73,7 @@ impl ClaudeOutcome {
 
     /// The error text, without diagnostics that are meant for Claude Code's developers.
     fn error_text(&self) -> String {
-        let ClaudeResultLine { result, errors, terminal_reason, .. } = &self.line;
+        let Self { result, errors, terminal_reason, .. } = self;
         let errors: Vec<&str> =
             errors.iter().map(String::as_str).filter(|error| !error.starts_with("[ede_diagnostic]")).collect();
         let said = result.clone().into_iter().chain([errors.join("; ")]).chain(terminal_reason.clone());
@@ -104,7 +81,7 @@ impl ClaudeOutcome {
     }
 
     fn error_kind(&self, words: &str, refusal: &ClaudeRefusal, exit: &AgentExit<'_>) -> AgentErrorKind {
-        match (self.line.subtype.as_str(), self.line.terminal_reason.as_deref()) {
+        match (self.subtype.as_str(), self.terminal_reason.as_deref()) {
             ("error_max_turns" | "error_max_budget_usd", _) => return AgentErrorKind::OwnLimit,
             (_, Some("prompt_too_long")) => return AgentErrorKind::PromptTooLong,
             _ => {}
@@ -119,22 +96,15 @@ impl ClaudeOutcome {
             Some("overloaded") => return AgentErrorKind::Overloaded,
             _ => {}
         }
-        match (self.line.api_error_status.or_else(|| parse_status(words)), refusal.error_name.as_deref()) {
-            (Some(401 | 403), _) => AgentErrorKind::NotLoggedIn,
-            (Some(402), _) => AgentErrorKind::OutOfCredit,
-            (Some(404), _) => AgentErrorKind::Model,
-            (Some(413), _) => AgentErrorKind::PromptTooLong,
-            (Some(429), _) => limited(),
-            (Some(500..=599), _) => AgentErrorKind::Overloaded,
+        let status = self.api_error_status.or_else(|| parse_status(words));
+        match (status.and_then(kind_by_status), refusal.error_name.as_deref()) {
+            (Some(AgentErrorKind::Limited { .. }), _) => limited(),
+            (Some(kind), _) => kind,
             // Without a status there was no response, or no readable one.
-            (None, Some("server_error" | "unknown")) => AgentErrorKind::Broken,
-            _ => kind_by_phrase(words).unwrap_or(AgentErrorKind::Other),
+            (None, Some("server_error" | "unknown")) if status.is_none() => AgentErrorKind::Broken,
+            (None, _) => kind_by_phrase(words).unwrap_or(AgentErrorKind::Other),
         }
     }
-}
-
-fn parse_part<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Option<T> {
-    serde_json::from_str(raw?.get()).ok()
 }
 
 impl ClaudeRefusal {
@@ -158,38 +128,33 @@ fn parse_status(words: &str) -> Option<u16> {
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The kind of an error that has only a text, as in older versions.
+/// The beginnings of errors in older versions, which have only a text.
+const BEGINNINGS: [(&str, AgentErrorKind); 5] = [
+    ("No conversation found with session ID", AgentErrorKind::SessionGone),
+    ("Invalid API key", AgentErrorKind::NotLoggedIn),
+    ("Not logged in", AgentErrorKind::NotLoggedIn),
+    ("Credit balance is too low", AgentErrorKind::OutOfCredit),
+    ("Prompt is too long", AgentErrorKind::PromptTooLong),
+];
+
 fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
-    let begins = |start: &str| words.starts_with(start);
-    if begins("No conversation found with session ID") {
-        Some(AgentErrorKind::SessionGone)
-    } else if begins("Invalid API key") || begins("Not logged in") {
-        Some(AgentErrorKind::NotLoggedIn)
-    } else if begins("Credit balance is too low") {
-        Some(AgentErrorKind::OutOfCredit)
-    } else if begins("Prompt is too long") || words.contains("context window limit") {
-        Some(AgentErrorKind::PromptTooLong)
-    } else if words.contains("model") && words.contains("not supported") {
-        Some(AgentErrorKind::Model)
-    } else {
-        None
-    }
+    let known = BEGINNINGS.iter().find(|(start, _)| words.starts_with(start)).map(|(_, kind)| *kind);
+    let too_long = || words.contains("context window limit").then_some(AgentErrorKind::PromptTooLong);
+    let no_model = || (words.contains("model") && words.contains("not supported")).then_some(AgentErrorKind::Model);
+    known.or_else(too_long).or_else(no_model)
 }
+
+/// Phrases in stderr about a process that did not start.
+const START_ERRORS: [(&str, AgentErrorKind); 5] = [
+    ("error: unknown option", AgentErrorKind::Version),
+    ("error: option", AgentErrorKind::Version),
+    ("No conversation found with session ID", AgentErrorKind::SessionGone),
+    ("stdin input exceeds", AgentErrorKind::PromptTooLong),
+    ("Invalid MCP configuration", AgentErrorKind::ReportServer),
+];
 
 /// The error of a process without a result. If it did not start, stderr contains the reason.
 pub fn missing_result_error(exit: &AgentExit<'_>) -> AgentError {
-    let stderr = String::from_utf8_lossy(exit.stderr);
-    let says = |words: &str| stderr.contains(words);
-    let kind = if says("error: unknown option") || says("error: option") {
-        AgentErrorKind::Version
-    } else if says("No conversation found with session ID") {
-        AgentErrorKind::SessionGone
-    } else if says("stdin input exceeds") {
-        AgentErrorKind::PromptTooLong
-    } else if says("Invalid MCP configuration") {
-        AgentErrorKind::ReportServer
-    } else {
-        AgentErrorKind::NoResult
-    };
-    AgentError { kind, ..exit.missing_result_error() }
+    let kind = kind_of_phrase(&String::from_utf8_lossy(exit.stderr), &START_ERRORS);
+    AgentError { kind: kind.unwrap_or(AgentErrorKind::NoResult), ..exit.missing_result_error() }
 }

@@ -1,32 +1,24 @@
 //! Parses Claude Code's output, one JSON object per line.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::agent_output::{AgentSummary, DeniedTool, OutputLine};
-use signoff_core::contract::Blocks;
+use signoff_core::agent_output::{AgentError, DeniedTool, OutputLine};
 
-use super::outcome::{self, ClaudeOutcome, ClaudeRefusal};
+use super::outcome::{self, ClaudeDenial, ClaudeOutcome, ClaudeRefusal};
 use super::usage::{self, ClaudeUsage, ClaudeUsageLedger};
-use crate::agent::bounded::{self, MAX_DENIED, OpenCalls};
-use crate::agent::json_line::{record_unparsed, sanitize};
-use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line};
-
-/// Type of the agent's messages.
-const MESSAGE_TYPE: &str = "assistant";
+use crate::agent::bounded::{self, KeptOutput, MAX_DENIED, summarize_arguments};
+use crate::agent::json_line::JsonStream;
+use crate::agent::{AgentExit, REPORT_SERVER, first_line};
 
 #[derive(Debug, Default)]
 pub struct ClaudeStream {
-    session: Option<String>,
-    found_reports: Option<bool>,
-    /// Tool calls by id.
-    calls: OpenCalls,
-    denied: Vec<(String, DeniedTool)>,
+    /// The ids of denied calls. A call is reported several times.
+    denied_calls: BTreeSet<String>,
     usage: ClaudeUsageLedger,
     refusal: ClaudeRefusal,
-    /// Text since the last tool use.
-    message: Blocks,
     /// The text of its `result` line, which repeats only the last block.
     last_block: String,
     /// The last result. The agent may continue after it.
@@ -108,85 +100,62 @@ struct ClaudeRateLimitInfo {
     window: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct ClaudeDeniedTool {
-    tool_name: String,
-    tool_use_id: String,
-}
+impl JsonStream for ClaudeStream {
+    const MESSAGE_TYPE: &'static str = "assistant";
 
-impl OutputParser for ClaudeStream {
-    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
-        let line = sanitize(line);
-        self.parse(&line).unwrap_or_else(|| {
-            record_unparsed(&line, MESSAGE_TYPE, &mut self.message);
-            Vec::new()
-        })
-    }
-
-    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
-        let trouble = match &self.result {
-            Some(result) => result.error(&self.refusal, exit),
-            None => Some(outcome::missing_result_error(exit)),
-        };
-        let mut message = std::mem::take(&mut self.message);
-        if !message.ends_with(&self.last_block) {
-            message.add(&self.last_block);
-        }
-        if self.result.is_none() {
-            usage::read_session_usage(exit, &mut self.usage);
-        }
-        let summary = AgentSummary {
-            session: self.session.take(),
-            spent: std::mem::take(&mut self.usage).into_usage(exit.resumed),
-            error: trouble,
-            denied: std::mem::take(&mut self.denied).into_iter().map(|(_, denied)| denied).collect(),
-            reached_report_server: self.found_reports,
-            unread_line: None,
-        };
-        AgentResult::new(message, summary)
-    }
-}
-
-impl ClaudeStream {
-    /// Parses a line. Returns `None` if it may be a message and cannot be parsed.
-    fn parse(&mut self, line: &[u8]) -> Option<Vec<OutputLine>> {
+    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
         let ClaudeLine { r#type, subtype } = serde_json::from_slice(line).ok()?;
-        match (r#type, subtype) {
-            (MESSAGE_TYPE, _) => self.apply_message(serde_json::from_slice(line).ok()?),
-            ("system" | "user" | "rate_limit_event", _) => {
-                Some(self.parse_event(line, r#type, subtype).unwrap_or_default())
+        match r#type {
+            Self::MESSAGE_TYPE => self.apply_message(serde_json::from_slice(line).ok()?, kept),
+            "system" | "user" | "rate_limit_event" => {
+                Some(self.parse_event(line, r#type, subtype, kept).unwrap_or_default())
             }
-            ("result", _) => Some(self.apply_result(line)),
+            "result" => Some(self.apply_result(line, kept)),
             _ => None,
         }
     }
 
-    /// Parses a line that is not a message.
-    fn parse_event(&mut self, line: &[u8], kind: &str, subtype: Option<&str>) -> Option<Vec<OutputLine>> {
-        match (kind, subtype) {
-            ("system", Some("init")) => self.apply_init(serde_json::from_slice(line).ok()?),
-            ("system", Some("api_retry")) => {
-                return Some(self.apply_retry(&serde_json::from_slice(line).ok()?));
-            }
-            ("system", Some("permission_denied")) => {
-                let ClaudeDeniedTool { tool_name, tool_use_id } = serde_json::from_slice(line).ok()?;
-                return Some(self.record_denial(tool_use_id, tool_name, None));
-            }
-            ("user", _) => return Some(self.apply_tool_results(serde_json::from_slice(line).ok()?)),
-            ("rate_limit_event", _) => {
-                return Some(self.apply_rate_limit(serde_json::from_slice(line).ok()?));
-            }
-            _ => {}
+    fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError> {
+        if !kept.message.ends_with(&self.last_block) {
+            kept.message.add(&self.last_block);
         }
-        None
+        if self.result.is_none() {
+            usage::read_session_usage(exit, &mut self.usage);
+        }
+        kept.summary.spent = std::mem::take(&mut self.usage).into_usage(exit.resumed);
+        match &self.result {
+            Some(result) => result.error(&self.refusal, exit),
+            None => Some(outcome::missing_result_error(exit)),
+        }
+    }
+}
+
+impl ClaudeStream {
+    /// Parses a line that is not a message.
+    fn parse_event(
+        &mut self,
+        line: &[u8],
+        kind: &str,
+        subtype: Option<&str>,
+        kept: &mut KeptOutput,
+    ) -> Option<Vec<OutputLine>> {
+        Some(match (kind, subtype) {
+            ("system", Some("init")) => self.apply_init(serde_json::from_slice(line).ok()?, kept),
+            ("system", Some("api_retry")) => self.apply_retry(&serde_json::from_slice(line).ok()?),
+            ("system", Some("permission_denied")) => self.record_denial(serde_json::from_slice(line).ok()?, kept),
+            ("user", _) => self.apply_tool_results(serde_json::from_slice(line).ok()?, kept),
+            ("rate_limit_event", _) => self.apply_rate_limit(serde_json::from_slice(line).ok()?),
+            _ => Vec::new(),
+        })
     }
 
-    fn apply_init(&mut self, init: ClaudeInit) {
+    fn apply_init(&mut self, init: ClaudeInit, kept: &mut KeptOutput) -> Vec<OutputLine> {
         let found = init.mcp_servers.iter().any(|one| one.name == REPORT_SERVER && one.status == "connected");
-        self.found_reports = Some(found || self.found_reports == Some(true));
-        self.session = Some(init.session_id);
+        kept.summary.reached_report_server = Some(found || kept.summary.reached_report_server == Some(true));
+        kept.summary.session = Some(init.session_id);
         self.usage.model = init.model;
         self.result = None;
+        Vec::new()
     }
 
     fn apply_retry(&mut self, retry: &ClaudeRetry) -> Vec<OutputLine> {
@@ -211,7 +180,7 @@ impl ClaudeStream {
     }
 
     /// Applies a message. Returns `None` if a text block has no text.
-    fn apply_message(&mut self, turn: ClaudeTurn<'_>) -> Option<Vec<OutputLine>> {
+    fn apply_message(&mut self, turn: ClaudeTurn<'_>, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
         let ClaudeTurn { message, parent_tool_use_id, error } = turn;
         if let (Some(id), Some(usage)) = (message.id, message.usage) {
             self.usage.record_message(&id, message.model.as_deref(), usage);
@@ -224,17 +193,17 @@ impl ClaudeStream {
                 (_, Some(text), _) if failed => said.push(OutputLine::Error(text)),
                 // Also in a block of another type, because it is addressed to us.
                 (_, Some(text), _) if parent_tool_use_id.is_none() => {
-                    self.message.add(&text);
+                    kept.message.add(&text);
                     said.push(OutputLine::Text(text));
                 }
                 ("text", None, _) => return None,
                 ("tool_use", _, Some(name)) => {
                     if parent_tool_use_id.is_none() {
-                        self.message.clear();
+                        kept.message.clear();
                     }
-                    let about = block.input.map(summarize_input).unwrap_or_default();
+                    let about = summarize_arguments(block.input);
                     if let Some(id) = block.id {
-                        self.calls.begin(&id, &bounded::tool_call(&name, about.clone()));
+                        kept.calls.begin(&id, bounded::tool_call(&name, about.clone()));
                     }
                     said.push(OutputLine::Tool { name, about });
                 }
@@ -245,72 +214,41 @@ impl ClaudeStream {
     }
 
     /// Applies tool results. Calls of unavailable tools are denied only here.
-    fn apply_tool_results(&mut self, turn: ClaudeTurn<'_>) -> Vec<OutputLine> {
+    fn apply_tool_results(&mut self, turn: ClaudeTurn<'_>, kept: &mut KeptOutput) -> Vec<OutputLine> {
         let mut said = Vec::new();
         for block in turn.message.content {
             let missing =
                 block.is_error && block.content.is_some_and(|answer| answer.get().contains("No such tool available"));
-            let Some(call) = block.tool_use_id else { continue };
-            if let Some(DeniedTool { tool, .. }) = self.calls.get(&call).filter(|_| missing) {
-                let tool = tool.clone();
-                said.extend(self.record_denial(call, tool, None));
+            let Some(tool_use_id) = block.tool_use_id.filter(|_| missing) else { continue };
+            if let Some(DeniedTool { tool, .. }) = kept.calls.get(&tool_use_id) {
+                let denial = ClaudeDenial { tool_name: tool.clone(), tool_use_id, tool_input: None };
+                said.extend(self.record_denial(denial, kept));
             }
         }
         said
     }
 
     /// Records a denied call once.
-    fn record_denial(&mut self, call: String, tool: String, input: Option<&RawValue>) -> Vec<OutputLine> {
-        let call = first_line(&call);
-        if self.denied.iter().any(|(known, _)| *known == call) || self.denied.len() == MAX_DENIED {
+    fn record_denial(&mut self, denial: ClaudeDenial, kept: &mut KeptOutput) -> Vec<OutputLine> {
+        let call = first_line(&denial.tool_use_id);
+        if self.denied_calls.len() == MAX_DENIED || self.denied_calls.contains(&call) {
             return Vec::new();
         }
-        let about = || input.map(summarize_input).unwrap_or_default();
-        let known = self.calls.get(&call).map(|call| call.about.clone());
-        let denied = bounded::tool_call(&tool, known.unwrap_or_else(about));
-        self.denied.push((call, denied.clone()));
-        vec![OutputLine::Denied(denied)]
+        let known = kept.calls.get(&call).map(|call| call.about.clone());
+        let about = known.unwrap_or_else(|| summarize_arguments(denial.tool_input.as_deref()));
+        self.denied_calls.insert(call);
+        vec![kept.deny(bounded::tool_call(&denial.tool_name, about))]
     }
 
-    fn apply_result(&mut self, line: &[u8]) -> Vec<OutputLine> {
+    fn apply_result(&mut self, line: &[u8], kept: &mut KeptOutput) -> Vec<OutputLine> {
         // The last result counts, even if it is empty or cannot be parsed.
-        (self.result, self.last_block) = (None, String::new());
-        let Some(mut result) = ClaudeOutcome::parse(line) else { return Vec::new() };
-        self.usage.record_bill(&result.bill);
-        self.session = result.session.take().or(self.session.take());
+        self.last_block.clear();
+        self.result = serde_json::from_slice(line).ok();
+        let Some(result) = &mut self.result else { return Vec::new() };
+        self.usage.record_bill(result);
+        kept.summary.session = result.session_id.take().or(kept.summary.session.take());
         result.message().unwrap_or_default().clone_into(&mut self.last_block);
-        let refused = std::mem::take(&mut result.denials);
-        self.result = Some(result);
-        let say =
-            |one: outcome::ClaudeDenial| self.record_denial(one.tool_use_id, one.tool_name, one.tool_input.as_deref());
-        refused.into_iter().flat_map(say).collect()
+        let denials = std::mem::take(&mut result.permission_denials.0);
+        denials.into_iter().flat_map(|denial| self.record_denial(denial, kept)).collect()
     }
-}
-
-/// Summarizes the arguments of a tool call.
-fn summarize_input(input: &RawValue) -> String {
-    #[derive(Deserialize, Default)]
-    #[serde(default)]
-    struct ClaudeToolInput {
-        command: Option<String>,
-        file_path: Option<String>,
-        notebook_path: Option<String>,
-        pattern: Option<String>,
-        path: Option<String>,
-        url: Option<String>,
-        query: Option<String>,
-        description: Option<String>,
-    }
-    let input: ClaudeToolInput = serde_json::from_str(input.get()).unwrap_or_default();
-    let known = [
-        input.command,
-        input.file_path,
-        input.notebook_path,
-        input.pattern,
-        input.path,
-        input.url,
-        input.query,
-        input.description,
-    ];
-    known.into_iter().flatten().next().map(|text| first_line(&text)).unwrap_or_default()
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use signoff_core::agent_output::{ModelSpend, TokenCounts};
 
 use super::SESSIONS;
+use super::outcome::ClaudeOutcome;
 use crate::agent::bounded::AnswerTokens;
 use crate::agent::{AgentExit, json_line};
 
@@ -28,27 +29,22 @@ pub struct ClaudeUsageLedger {
     from_files: AnswerTokens,
 }
 
-/// Token counts of one or several messages.
+/// Token counts of one or several messages, with the cost if they are those of a model.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
 pub struct ClaudeUsage {
+    #[serde(alias = "inputTokens")]
     input_tokens: u64,
+    #[serde(alias = "cacheCreationInputTokens")]
     cache_creation_input_tokens: u64,
+    #[serde(alias = "cacheReadInputTokens")]
     cache_read_input_tokens: u64,
-    output_tokens: u64,
-}
-
-/// Token counts and cost per model.
-#[derive(Debug, Clone, Copy, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-pub struct ClaudeModelUsage {
-    input_tokens: u64,
-    cache_creation_input_tokens: u64,
-    cache_read_input_tokens: u64,
+    #[serde(alias = "outputTokens")]
     output_tokens: u64,
     #[serde(rename = "costUSD")]
     cost_usd: Option<f64>,
     /// The prices behind `cost_usd`.
+    #[serde(rename = "costBasis")]
     cost_basis: Option<PriceBasis>,
 }
 
@@ -59,14 +55,6 @@ enum PriceBasis {
     Unknown,
     #[serde(other)]
     Known,
-}
-
-/// The usage in a result.
-#[derive(Debug, Default)]
-pub struct ClaudeBill {
-    pub since_last: Option<BTreeMap<String, ClaudeModelUsage>>,
-    pub usage: Option<ClaudeUsage>,
-    pub total_cost_usd: Option<f64>,
 }
 
 impl ClaudeUsageLedger {
@@ -86,28 +74,24 @@ impl ClaudeUsageLedger {
         }
     }
 
-    pub fn record_bill(&mut self, bill: &ClaudeBill) {
+    pub fn record_bill(&mut self, outcome: &ClaudeOutcome) {
         self.unbilled = AnswerTokens::default();
-        match (&bill.since_last, bill.usage) {
-            (Some(models), _) => {
-                for (model, usage) in models {
-                    let spent = self.by_model.entry(model.clone()).or_default();
-                    spent.model = Some(model.clone());
-                    spent.tokens = spent.tokens.plus(usage.tokens());
-                    let cost = usage.known_cost().map(micro_usd);
-                    spent.cost_micro_usd = add_options(spent.cost_micro_usd, cost);
-                }
+        if let Some(models) = &outcome.model_usage_since_last_result.0 {
+            for (model, usage) in models {
+                let spent = self.by_model.entry(model.clone()).or_default();
+                spent.model = Some(model.clone());
+                spent.tokens = spent.tokens.plus(usage.tokens());
+                let cost = usage.known_cost().map(micro_usd);
+                spent.cost_micro_usd = add_options(spent.cost_micro_usd, cost);
             }
-            (None, Some(usage)) => {
-                let before = self.totals.take().unwrap_or_default();
-                self.totals = Some(ModelSpend {
-                    model: self.model.clone(),
-                    tokens: before.tokens.plus(usage.tokens()),
-                    // A running total.
-                    cost_micro_usd: bill.total_cost_usd.map(micro_usd).or(before.cost_micro_usd),
-                });
-            }
-            (None, None) => {}
+        } else if let Some(usage) = outcome.usage.0 {
+            let before = self.totals.take().unwrap_or_default();
+            self.totals = Some(ModelSpend {
+                model: self.model.clone(),
+                tokens: before.tokens.plus(usage.tokens()),
+                // A running total.
+                cost_micro_usd: outcome.total_cost_usd.0.map(micro_usd).or(before.cost_micro_usd),
+            });
         }
     }
 
@@ -134,25 +118,17 @@ fn micro_usd(dollars: f64) -> u64 {
 }
 
 impl ClaudeUsage {
+    /// Claude Code counts cache reads and writes separately from other input.
     pub fn tokens(self) -> TokenCounts {
-        tokens(self.input_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens, self.output_tokens)
+        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
+        let input = self.input_tokens.saturating_add(cached).saturating_add(written);
+        TokenCounts { input, cached, written, output: self.output_tokens }
     }
-}
 
-impl ClaudeModelUsage {
     /// The cost, unless it was guessed.
     fn known_cost(self) -> Option<f64> {
         self.cost_usd.filter(|_| self.cost_basis != Some(PriceBasis::Unknown))
     }
-
-    fn tokens(self) -> TokenCounts {
-        tokens(self.input_tokens, self.cache_read_input_tokens, self.cache_creation_input_tokens, self.output_tokens)
-    }
-}
-
-/// Claude Code counts cache reads and writes separately from other input.
-fn tokens(fresh: u64, cached: u64, written: u64, output: u64) -> TokenCounts {
-    TokenCounts { input: fresh.saturating_add(cached).saturating_add(written), cached, written, output }
 }
 
 #[derive(Deserialize)]

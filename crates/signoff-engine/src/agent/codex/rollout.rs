@@ -3,8 +3,6 @@
 //!
 //! A resumed session continues in its file, so only entries newer than the start of the attempt count.
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -13,8 +11,7 @@ use serde_json::value::RawValue;
 use signoff_core::agent_output::{DeniedTool, ModelSpend};
 
 use super::CONFIG_DIR;
-use super::outcome::is_write_denied;
-use super::stream::CodexUsage;
+use super::stream::{CodexUsage, is_write_denied};
 use crate::agent::bounded::{self, OpenCalls};
 use crate::agent::{AgentExit, first_line, json_line};
 
@@ -27,18 +24,16 @@ pub struct Rollout {
     resets_at: Option<i64>,
 }
 
-/// Maximum number of files. Every sub-agent has one.
-const MAX_FILES: usize = 256;
-
 impl Rollout {
     pub fn read(exit: &AgentExit<'_>) -> Self {
         let mut rollout = Self::default();
-        for path in session_files(&exit.home.join(CONFIG_DIR).join("sessions")) {
-            let mut reading = RolloutReader { since: exit.started_at, ..RolloutReader::default() };
+        // The files are `sessions/YEAR/MONTH/DAY/NAME.jsonl`.
+        for path in json_line::jsonl_files(&exit.home.join(CONFIG_DIR).join("sessions"), 4) {
+            let mut file = RolloutFile { since: exit.started_at, ..RolloutFile::default() };
             json_line::for_each_line(&path, |line| {
-                reading.parse_line(line);
+                file.parse_line(line, &mut rollout);
             });
-            rollout.merge(reading);
+            rollout.resets_at = rollout.resets_at.max(file.resets_at);
         }
         rollout
     }
@@ -47,39 +42,14 @@ impl Rollout {
         let seconds = self.resets_at?.saturating_sub(exit.ended_at.as_second());
         u64::try_from(seconds).ok().map(Duration::from_secs)
     }
-
-    fn merge(&mut self, reader: RolloutReader) {
-        for ModelSpend { model, tokens, .. } in reader.spent {
-            bounded::add_tokens(&mut self.spent, model.as_deref(), tokens);
-        }
-        for denied in &reader.denied {
-            bounded::push_denied(&mut self.denied, denied);
-        }
-        self.resets_at = self.resets_at.max(reader.resets_at);
-    }
-}
-
-/// The files below `sessions/YEAR/MONTH/DAY`, sorted by name.
-fn session_files(sessions: &Path) -> Vec<PathBuf> {
-    let mut level = vec![sessions.to_owned()];
-    for _ in 0..4 {
-        let below = level.iter().filter_map(|path| fs::read_dir(path).ok()).flatten().flatten();
-        level = below.map(|entry| entry.path()).take(MAX_FILES).collect();
-    }
-    level.retain(|path| json_line::is_plain_file(path));
-    level.sort();
-    level
 }
 
 /// State of the parser for one file.
 #[derive(Default)]
-struct RolloutReader {
+struct RolloutFile {
     since: Timestamp,
     model: Option<String>,
-    spent: Vec<ModelSpend>,
-    /// Calls without a result yet.
     calls: OpenCalls,
-    denied: Vec<DeniedTool>,
     resets_at: Option<i64>,
 }
 
@@ -130,9 +100,9 @@ struct RateLimitWindow {
     resets_at: Option<i64>,
 }
 
-impl RolloutReader {
+impl RolloutFile {
     /// Parses a line. Returns `None` if it contains nothing of interest.
-    fn parse_line(&mut self, line: &[u8]) -> Option<()> {
+    fn parse_line(&mut self, line: &[u8], rollout: &mut Rollout) -> Option<()> {
         let RolloutLine { timestamp, r#type, payload } = serde_json::from_slice(line).ok()?;
         let payload = payload.get();
         if timestamp < self.since {
@@ -142,35 +112,33 @@ impl RolloutReader {
             "turn_context" => self.model = Some(serde_json::from_str::<RolloutContext>(payload).ok()?.model),
             "token_usage_record" => {
                 let RolloutUsage { usage } = serde_json::from_str(payload).ok()?;
-                bounded::add_tokens(&mut self.spent, self.model.as_deref(), usage.tokens());
+                bounded::add_tokens(&mut rollout.spent, self.model.as_deref(), usage.tokens());
             }
-            "response_item" => self.parse_item(serde_json::from_str(payload).ok()?)?,
+            "response_item" => self.parse_item(serde_json::from_str(payload).ok()?, rollout)?,
             "event_msg" => self.apply_rate_limits(serde_json::from_str::<RolloutEvent>(payload).ok()?.rate_limits?),
             _ => {}
         }
         Some(())
     }
 
-    fn parse_item(&mut self, item: RolloutItem<'_>) -> Option<()> {
+    fn parse_item(&mut self, item: RolloutItem<'_>, rollout: &mut Rollout) -> Option<()> {
         let call = item.call_id?;
         match item.r#type {
-            "function_call" => {
-                let about = first_line(&parse_command(&item.arguments?));
-                self.calls.begin(&call, &bounded::tool_call(&tool_name(item.name?), about));
-            }
-            "custom_tool_call" => {
-                let about = first_line(&patched_files(&item.input?));
-                self.calls.begin(&call, &bounded::tool_call(&tool_name(item.name?), about));
-            }
+            "function_call" => self.begin_call(&call, item.name?, &parse_command(&item.arguments?)),
+            "custom_tool_call" => self.begin_call(&call, item.name?, &patched_files(&item.input?)),
             "function_call_output" | "custom_tool_call_output" => {
                 let denied = self.calls.end(&call)?;
                 if is_denied(&denied.tool, item.output?.get()) {
-                    bounded::push_denied(&mut self.denied, &denied);
+                    bounded::push_denied(&mut rollout.denied, denied);
                 }
             }
             _ => {}
         }
         Some(())
+    }
+
+    fn begin_call(&mut self, id: &str, name: String, about: &str) {
+        self.calls.begin(id, bounded::tool_call(&tool_name(name), first_line(about)));
     }
 
     fn apply_rate_limits(&mut self, limits: RateLimits) {

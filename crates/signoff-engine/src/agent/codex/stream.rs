@@ -1,28 +1,23 @@
-//! Parses Codex's output, one JSON object per line.
+//! Parses Codex's output, one JSON object per line, and classifies how Codex ended.
 
-use std::borrow::Cow;
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::agent_output::{AgentSummary, DeniedTool, ModelSpend, OutputLine, TokenCounts};
-use signoff_core::contract::Blocks;
+use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputLine, TokenCounts};
+use signoff_core::rate_limit::{self, ExitOutput};
 
-use super::outcome;
 use super::rollout::Rollout;
-use crate::agent::bounded;
-use crate::agent::json_line::{loose, record_unparsed, sanitize};
-use crate::agent::{AgentExit, AgentResult, OutputParser, REPORT_SERVER, first_line};
+use crate::agent::bounded::{self, KeptOutput};
+use crate::agent::error_text::{self, kind_of_phrase, with_wait};
+use crate::agent::json_line::{JsonStream, Loose};
+use crate::agent::{AgentExit, REPORT_SERVER, first_line};
 
 /// Type of the agent's messages.
 const MESSAGE_TYPE: &str = "agent_message";
 
 #[derive(Debug, Default)]
 pub struct CodexStream {
-    session: Option<String>,
-    found_reports: Option<bool>,
-    denied: Vec<DeniedTool>,
-    /// Text since the last tool use.
-    message: Blocks,
     /// A message that is not completed yet.
     partial: String,
     /// Codex's own count, which covers the whole session after a resume.
@@ -40,16 +35,16 @@ enum CodexEnd {
 #[derive(Deserialize)]
 struct CodexLine<'a> {
     r#type: &'a str,
-    #[serde(default, deserialize_with = "loose")]
-    thread_id: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    message: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    error: Option<CodexErrorMessage>,
+    #[serde(default)]
+    thread_id: Loose<Option<String>>,
+    #[serde(default)]
+    message: Loose<Option<String>>,
+    #[serde(default)]
+    error: Loose<Option<CodexErrorMessage>>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "loose")]
-    usage: Option<CodexUsage>,
+    #[serde(default)]
+    usage: Loose<Option<CodexUsage>>,
 }
 
 #[derive(Deserialize)]
@@ -68,29 +63,21 @@ pub struct CodexUsage {
     output_tokens: u64,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct CodexItem<'a> {
     r#type: &'a str,
-    #[serde(borrow, default, deserialize_with = "loose")]
-    status: Option<Cow<'a, str>>,
-    #[serde(default, deserialize_with = "loose")]
-    text: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    message: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    command: Option<String>,
+    status: Loose<Option<String>>,
+    text: Loose<Option<String>>,
+    message: Loose<Option<String>>,
+    command: Loose<Option<String>>,
     #[serde(borrow)]
     aggregated_output: Option<&'a RawValue>,
-    #[serde(default, deserialize_with = "loose")]
-    changes: Vec<CodexFileChange>,
-    #[serde(default, deserialize_with = "loose")]
-    server: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    tool: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    query: Option<String>,
-    #[serde(default, deserialize_with = "loose")]
-    error: Option<CodexErrorMessage>,
+    changes: Loose<Vec<CodexFileChange>>,
+    server: Loose<Option<String>>,
+    tool: Loose<Option<String>>,
+    query: Loose<Option<String>>,
+    error: Loose<Option<CodexErrorMessage>>,
 }
 
 #[derive(Deserialize)]
@@ -98,149 +85,135 @@ struct CodexFileChange {
     path: String,
 }
 
-impl OutputParser for CodexStream {
-    fn parse_line(&mut self, line: &[u8]) -> Vec<OutputLine> {
-        let line = sanitize(line);
-        self.parse(&line).unwrap_or_else(|| {
-            record_unparsed(&line, MESSAGE_TYPE, &mut self.message);
-            Vec::new()
-        })
-    }
+impl JsonStream for CodexStream {
+    const MESSAGE_TYPE: &'static str = MESSAGE_TYPE;
 
-    fn finish(&mut self, exit: &AgentExit<'_>) -> AgentResult {
-        let rollout = Rollout::read(exit);
-        let trouble = match self.end.take() {
-            Some(CodexEnd::Success) => None,
-            Some(CodexEnd::Failure(words)) => Some(outcome::parse_error(&words, rollout.resets_in(exit))),
-            None => Some(outcome::missing_end_error(exit)),
-        };
-        if trouble.as_ref().is_some_and(outcome::is_about_reports) {
-            self.found_reports = Some(false);
-        }
-        let summary = AgentSummary {
-            session: self.session.take(),
-            spent: if rollout.spent.is_empty() && !exit.resumed { self.own_count() } else { rollout.spent },
-            // The stream omits some calls that Codex's own sandbox denies.
-            denied: if rollout.denied.is_empty() { std::mem::take(&mut self.denied) } else { rollout.denied },
-            reached_report_server: self.found_reports,
-            unread_line: None,
-            error: trouble,
-        };
-        self.complete_message("");
-        AgentResult::new(std::mem::take(&mut self.message), summary)
-    }
-}
-
-impl CodexStream {
-    /// Parses a line. Returns `None` if it may be a message and cannot be parsed.
-    fn parse(&mut self, line: &[u8]) -> Option<Vec<OutputLine>> {
+    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
         let line: CodexLine<'_> = serde_json::from_slice(line).ok()?;
         match line.r#type {
-            "thread.started" => self.session = line.thread_id,
+            "thread.started" => kept.summary.session = line.thread_id.0,
             "turn.started" => self.end = None,
             "turn.completed" => {
-                self.total = line.usage;
+                self.total = line.usage.0;
                 self.end = Some(CodexEnd::Success);
             }
             // The turn failed even if the reason cannot be parsed.
             "turn.failed" => {
-                let words = line.error.map(|error| error.message);
+                let words = line.error.0.map(|error| error.message);
                 self.end = Some(CodexEnd::Failure(words.unwrap_or_default()));
             }
             step @ ("item.started" | "item.updated" | "item.completed") => {
-                return self.apply_item(step, line.item?.get());
+                return self.apply_item(step, line.item?.get(), kept);
             }
             // The last error is repeated when the turn fails.
-            "error" => return Some(line.message.map(parse_error_line).into_iter().collect()),
+            "error" => return Some(line.message.0.map(parse_error_line).into_iter().collect()),
             _ => return None,
         }
         Some(Vec::new())
     }
 
-    fn apply_item(&mut self, step: &str, raw: &str) -> Option<Vec<OutputLine>> {
+    fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError> {
+        let rollout = Rollout::read(exit);
+        let error = match self.end.take() {
+            Some(CodexEnd::Success) => None,
+            Some(CodexEnd::Failure(words)) => Some(parse_error(&words, rollout.resets_in(exit))),
+            None => Some(missing_end_error(exit)),
+        };
+        if error.as_ref().is_some_and(|error| error.kind == AgentErrorKind::ReportServer) {
+            kept.summary.reached_report_server = Some(false);
+        }
+        kept.summary.spent = if rollout.spent.is_empty() && !exit.resumed { self.own_count() } else { rollout.spent };
+        // The stream omits some calls that Codex's own sandbox denies.
+        if !rollout.denied.is_empty() {
+            kept.summary.denied = rollout.denied;
+        }
+        self.complete_message("", kept);
+        error
+    }
+}
+
+impl CodexStream {
+    fn apply_item(&mut self, step: &str, raw: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
         #[derive(Deserialize)]
         struct CodexItemKind<'a> {
             r#type: &'a str,
         }
         let CodexItemKind { r#type } = serde_json::from_str(raw).ok()?;
         if is_tool_call(r#type, step) {
-            self.message.clear();
+            kept.message.clear();
             self.partial.clear();
         }
         let item: Option<CodexItem<'_>> = serde_json::from_str(raw).ok();
         match (r#type, step) {
-            (MESSAGE_TYPE, "item.completed") => self.apply_message(item?.text?),
-            (MESSAGE_TYPE, _) => self.apply_partial(item?.text?),
-            (_, "item.started") => Some(item.and_then(|item| self.item_started(item)).unwrap_or_default()),
-            (_, "item.completed") => Some(item.and_then(|item| self.item_completed(item)).unwrap_or_default()),
+            (MESSAGE_TYPE, "item.completed") => self.apply_message(item?.text.0?, kept),
+            (MESSAGE_TYPE, _) => self.apply_partial(item?.text.0?, kept),
+            (_, "item.started") => Some(item.and_then(item_started).unwrap_or_default()),
+            (_, "item.completed") => Some(item.and_then(|item| self.item_completed(item, kept)).unwrap_or_default()),
             _ => Some(Vec::new()),
         }
     }
 
-    fn apply_message(&mut self, text: String) -> Option<Vec<OutputLine>> {
-        self.complete_message(&text);
+    fn apply_message(&mut self, text: String, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        self.complete_message(&text, kept);
         Some(vec![OutputLine::Text(text)])
     }
 
     /// Stores a message that may be extended.
-    fn apply_partial(&mut self, text: String) -> Option<Vec<OutputLine>> {
+    fn apply_partial(&mut self, text: String, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
         if !text.starts_with(&self.partial) {
-            self.complete_message("");
+            self.complete_message("", kept);
         }
         self.partial = text;
         Some(Vec::new())
     }
 
     /// Adds a message. Keeps a partial message that it does not extend.
-    fn complete_message(&mut self, text: &str) {
+    fn complete_message(&mut self, text: &str, kept: &mut KeptOutput) {
         let partial = std::mem::take(&mut self.partial);
         if !text.starts_with(&partial) {
-            self.message.add(&partial);
+            kept.message.add(&partial);
         }
-        self.message.add(text);
+        kept.message.add(text);
     }
 
-    fn item_started(&mut self, item: CodexItem<'_>) -> Option<Vec<OutputLine>> {
-        let (name, about) = match item.r#type {
-            "command_execution" => ("shell".to_owned(), strip_shell(&item.command?)),
-            "file_change" => ("patch".to_owned(), paths(&item.changes)),
-            "mcp_tool_call" => (item.tool?, item.server?),
-            "web_search" => ("web_search".to_owned(), item.query.unwrap_or_default()),
-            _ => return None,
-        };
-        Some(vec![OutputLine::Tool { name, about: first_line(&about) }])
-    }
-
-    fn item_completed(&mut self, item: CodexItem<'_>) -> Option<Vec<OutputLine>> {
-        let failed = item.status.as_deref() == Some("failed");
+    fn item_completed(&mut self, item: CodexItem<'_>, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let failed = item.status.0.as_deref() == Some("failed");
         let denied = match item.r#type {
             "reasoning" | "todo_list" => return None,
-            "error" => return Some(vec![OutputLine::Error(item.message?)]),
+            "error" => return Some(vec![OutputLine::Error(item.message.0?)]),
             "mcp_tool_call" => {
-                if item.server.as_deref() == Some(REPORT_SERVER) && !failed {
-                    self.found_reports = Some(true);
+                if item.server.0.as_deref() == Some(REPORT_SERVER) && !failed {
+                    kept.summary.reached_report_server = Some(true);
                 }
-                item.error.filter(|error| error.message.contains("requires approval"))?;
-                bounded::tool_call(&item.tool?, first_line(&item.server?))
+                item.error.0.filter(|error| error.message.contains("requires approval"))?;
+                bounded::tool_call(&item.tool.0?, first_line(&item.server.0?))
             }
-            "command_execution" if failed && outcome::is_write_denied(item.aggregated_output?.get()) => {
-                DeniedTool { tool: "shell".to_owned(), about: first_line(&strip_shell(&item.command?)) }
+            "command_execution" if failed && is_write_denied(item.aggregated_output?.get()) => {
+                bounded::tool_call("shell", first_line(&strip_shell(&item.command.0?)))
             }
-            "file_change" if failed => {
-                DeniedTool { tool: "patch".to_owned(), about: first_line(&paths(&item.changes)) }
-            }
+            "file_change" if failed => bounded::tool_call("patch", first_line(&paths(&item.changes.0))),
             "command_execution" | "file_change" | "collab_tool_call" | "web_search" => return None,
             // The text of an unknown item counts, because it is addressed to us.
-            _ => return self.apply_message(item.text?),
+            _ => return self.apply_message(item.text.0?, kept),
         };
-        bounded::push_denied(&mut self.denied, &denied);
-        Some(vec![OutputLine::Denied(denied)])
+        Some(vec![kept.deny(denied)])
     }
 
     fn own_count(&self) -> Vec<ModelSpend> {
         let spent = |usage: CodexUsage| ModelSpend { tokens: usage.tokens(), ..ModelSpend::default() };
         self.total.map(spent).into_iter().collect()
     }
+}
+
+fn item_started(item: CodexItem<'_>) -> Option<Vec<OutputLine>> {
+    let (name, about) = match item.r#type {
+        "command_execution" => ("shell".to_owned(), strip_shell(&item.command.0?)),
+        "file_change" => ("patch".to_owned(), paths(&item.changes.0)),
+        "mcp_tool_call" => (item.tool.0?, item.server.0?),
+        "web_search" => ("web_search".to_owned(), item.query.0.unwrap_or_default()),
+        _ => return None,
+    };
+    Some(vec![OutputLine::Tool { name, about: first_line(&about) }])
 }
 
 impl CodexUsage {
@@ -281,4 +254,96 @@ fn strip_shell(words: &str) -> String {
 
 fn paths(changes: &[CodexFileChange]) -> String {
     changes.iter().map(|change| change.path.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// The error of a failed turn. `resets_in` is the time until the subscription's limit resets, if known.
+fn parse_error(words: &str, resets_in: Option<Duration>) -> AgentError {
+    let kind = kind_by_status(words).or_else(|| kind_by_phrase(words)).unwrap_or(AgentErrorKind::Other);
+    let wait = retry_delay(words).or(resets_in).map(|wait| wait.as_secs_f64().ceil() as u64);
+    AgentError::new(with_wait(kind, wait), words)
+}
+
+/// Parses `try again in 4.5s`.
+fn retry_delay(words: &str) -> Option<Duration> {
+    rate_limit::detect(&ExitOutput { code: 1, stdout: &[], stderr: words.as_bytes() })?.retry_after
+}
+
+/// Parses `unexpected status 401 Unauthorized: …` and `last status: 429 Too Many Requests`.
+fn kind_by_status(words: &str) -> Option<AgentErrorKind> {
+    let behind = words.split_once("status")?.1.trim_start_matches([':', ' ']);
+    let number = behind.split(|letter: char| !letter.is_ascii_digit()).next()?;
+    let kind = error_text::kind_by_status(number.parse().ok()?);
+    kind.filter(|kind| *kind != AgentErrorKind::Model || words.contains("model"))
+}
+
+/// Lower-case phrases of Codex. The first match counts.
+const PHRASES: [(&str, AgentErrorKind); 21] = [
+    ("no rollout found for thread", AgentErrorKind::SessionGone),
+    ("usage limit", AgentErrorKind::Limited { seconds: None }),
+    ("rate limit", AgentErrorKind::Limited { seconds: None }),
+    ("quota exceeded", AgentErrorKind::OutOfCredit),
+    ("exceeded your current quota", AgentErrorKind::OutOfCredit),
+    ("high demand", AgentErrorKind::Overloaded),
+    ("overloaded", AgentErrorKind::Overloaded),
+    ("at capacity", AgentErrorKind::Overloaded),
+    ("context window", AgentErrorKind::PromptTooLong),
+    ("input exceeds the maximum length", AgentErrorKind::PromptTooLong),
+    ("missing environment variable", AgentErrorKind::NotLoggedIn),
+    ("not logged in", AgentErrorKind::NotLoggedIn),
+    ("sign in again", AgentErrorKind::NotLoggedIn),
+    ("access token could not be refreshed", AgentErrorKind::NotLoggedIn),
+    ("stream disconnected", AgentErrorKind::Broken),
+    ("connection failed", AgentErrorKind::Broken),
+    ("required mcp servers failed", AgentErrorKind::ReportServer),
+    ("error: unexpected argument", AgentErrorKind::Version),
+    ("error: unrecognized subcommand", AgentErrorKind::Version),
+    ("error: invalid value", AgentErrorKind::Version),
+    ("unknown feature flag", AgentErrorKind::Version),
+];
+
+fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
+    let words = words.to_lowercase();
+    let unknown = ["does not exist", "not supported", "model_not_found"];
+    let model = || words.contains("model") && unknown.iter().any(|phrase| words.contains(phrase));
+    kind_of_phrase(&words, &PHRASES).or_else(|| model().then_some(AgentErrorKind::Model))
+}
+
+/// The error of a process whose turn did not end. If it did not start, stderr contains the reason.
+fn missing_end_error(exit: &AgentExit<'_>) -> AgentError {
+    let stderr = String::from_utf8_lossy(exit.stderr);
+    let said = stderr.lines().map(str::trim).rev().find_map(|line| Some((line, kind_by_phrase(line)?)));
+    match said {
+        Some((line, kind @ AgentErrorKind::ReportServer)) => AgentError::new(kind, report_server_error(line)),
+        Some((
+            line,
+            kind @ (AgentErrorKind::Version
+            | AgentErrorKind::PromptTooLong
+            | AgentErrorKind::NotLoggedIn
+            | AgentErrorKind::SessionGone),
+        )) => AgentError::new(kind, line),
+        Some(_) | None => exit.missing_result_error(),
+    }
+}
+
+/// The reason why it did not reach the report server, without internal details.
+fn report_server_error(line: &str) -> String {
+    const PREFIX: &str = "required MCP servers failed to initialize: ";
+    let why = line.rsplit_once(PREFIX).map_or(line, |(_, why)| why);
+    let why = why.rsplit_once("] error: ").map_or(why, |(_, why)| why);
+    format!("{PREFIX}{why}")
+}
+
+/// Messages of programs that were denied write access.
+const DENIED_PHRASES: [&str; 5] = [
+    "Permission denied",
+    "Read-only file system",
+    "Operation not permitted",
+    // Git, if it cannot create a temporary file.
+    "unable to create temporary",
+    "blocked by read-only sandbox",
+];
+
+/// Whether the output of a command shows that write access was denied.
+pub fn is_write_denied(output: &str) -> bool {
+    DENIED_PHRASES.iter().any(|words| output.contains(words))
 }

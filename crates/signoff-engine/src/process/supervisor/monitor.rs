@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use super::output::LiveOutput;
 use super::output::{CHUNK, TranscriptWriter, set_nonblocking};
 use super::{KILL, STOP};
-use crate::process::process_table::{self, ProcessIdentity};
-use crate::process::{ProcessExit, ProcessLimits, system};
+use crate::process::system::{self, ProcessIdentity};
+use crate::process::{ProcessExit, ProcessLimits};
 
 /// Time that an agent's remaining processes get to end by themselves, if the grace period is not shorter.
 const STRAY_GRACE: Duration = Duration::from_secs(2);
@@ -223,7 +223,7 @@ impl AgentMonitor {
         }
         let group = group.map_or(0, |group| group.as_raw_nonzero().get());
         let own = rustix::process::getpid().as_raw_nonzero().get();
-        for row in process_table::descendants(&process_table::read_all(), [own]) {
+        for row in system::descendants(&system::read_all(), [own]) {
             let is_stray = row.group != group;
             // The group's leader is bubblewrap.
             if is_stray || (spare_wrapper && row.identity.pid != group) {

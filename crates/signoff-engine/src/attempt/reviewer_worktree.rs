@@ -1,4 +1,7 @@
-//! Finds files in a worktree that a reviewer's agent would execute.
+//! The files of one reviewer: a temporary worktree to build and test in, and files that its agent would execute.
+//!
+//! A copy is named after the loop's worktree and the reviewer, which runs there once at a time. A copy that a killed
+//! process left has the same name and is replaced.
 //!
 //! A writer can hide files from the diff: ignored files are in no commit, but an agent that searches the disk still
 //! runs them. So for such agents these files must be identical to the base commit.
@@ -6,12 +9,61 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use signoff_core::ids::{Commit, ReviewerName};
 use signoff_core::settings::AgentConfig;
 
 use super::EngineContext;
 use crate::agent;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
+use crate::git::Worktree;
+
+/// The path of a reviewer's copy of a worktree.
+pub fn path(worktree: &str, reviewer: &ReviewerName) -> PathBuf {
+    let own = Path::new(worktree);
+    let mut name = own.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-copy-{reviewer}"));
+    own.with_file_name(name)
+}
+
+/// Creates the copy. Returns it with a spec that points to it.
+pub fn make(
+    ctx: &EngineContext,
+    spec: &AttemptSpec,
+    reviewer: &ReviewerName,
+    commit: &Commit,
+) -> Result<(AttemptSpec, Worktree), EngineError> {
+    let path = path(&spec.workspace.worktree, reviewer);
+    ctx.repository.remove_parallel_worktree(&path)?;
+    let copy = ctx.repository.parallel_worktree(&path, || Ok(commit.clone()))?;
+    copy.copy_files(ctx.settings.copied_into_worktrees())?;
+    let mut moved = spec.clone();
+    moved.workspace.worktree = copy.path().display().to_string();
+    Ok((moved, copy))
+}
+
+/// Removes all copies of a worktree that a killed process left.
+pub fn clear(ctx: &EngineContext, worktree: &str) {
+    let own = Path::new(worktree);
+    let begins = format!("{}-copy-", own.file_name().unwrap_or_default().to_string_lossy());
+    let is_copy = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&begins) && path.parent() == own.parent()
+    };
+    for copy in ctx.repository.worktree_paths().iter().filter(|path| is_copy(path)) {
+        // A copy that cannot be removed is replaced when it is needed.
+        ctx.repository.remove_parallel_worktree(copy).ok();
+    }
+}
+
+/// Removes a reviewer's copy.
+pub fn discard(ctx: &EngineContext, spec: &AttemptSpec, reviewer: &ReviewerName) {
+    let path = path(&spec.workspace.worktree, reviewer);
+    if path.symlink_metadata().is_ok() {
+        // A copy that cannot be removed is replaced when it is needed.
+        ctx.repository.remove_parallel_worktree(&path).ok();
+    }
+}
 
 /// Maximum number of files and directories to check.
 const MOST: usize = 1000;
