@@ -13,9 +13,8 @@ use crate::command::{
     improve, init, iterate, land, logs, mcp, merge, merge_reviews, notify, parse, replay, report, retry, review, run,
     serve, show, stats, status, tasks, watch, work, workflow,
 };
-use crate::console::{Console, ProgressStream, Verbosity, write_stderr};
-use crate::error::{CliError, CommandExit};
-use crate::host;
+use crate::console::{ProgressStream, Verbosity, write_stderr};
+use crate::{CliError, CommandExit, Console, host};
 
 /// Drive coding agents through implement, review, fix and re-review until the work is signed off.
 // The commands are listed by topic: start, work, inspect, decide, configure, convert files.

@@ -52,9 +52,7 @@ use signoff_core::view::RunState;
 use signoff_store::Store;
 use signoff_term::json::{AddReport, RunReport};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::project::ReadOnlyProject;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject};
 
 /// Prints a line about a task; with `--json` the task itself.
 fn print_task(project: &ReadOnlyProject, task: TaskId, text: &str, console: &Console) -> Result<CommandExit, CliError> {

@@ -8,8 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::{escaped_json, is_misleading};
 
-use crate::error::CliError;
-use crate::host;
+use crate::{CliError, host};
 
 /// Output that is held back while the screen owns the terminal, in order; `None` while there is no screen.
 static HELD_BACK: Mutex<Option<HeldBackOutput>> = Mutex::new(None);

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use signoff_core::view;
 use signoff_engine::remove_tree;
 
+use crate::CliError;
 use crate::console::read_at_most;
-use crate::error::CliError;
 
 /// Maximum size of an input file. The longest valid answer stays below it even if every byte is escaped.
 pub const FILE_LIMIT: usize = 100 * 1000 * 1000;

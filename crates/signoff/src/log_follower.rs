@@ -7,7 +7,7 @@ use signoff_core::ids::RunId;
 use signoff_core::wire::{QUEUE, RecordedFact};
 use signoff_store::{SqliteStore, Store};
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// Polls a store for new facts. It needs its own connection: writes on the same connection are not noticed.
 pub struct LogFollower {

@@ -15,6 +15,10 @@ mod settings;
 mod show;
 mod web_backend;
 
+use console::Console;
+use error::{CliError, CommandExit};
+use project::{Project, ReadOnlyProject};
+
 fn main() -> std::process::ExitCode {
     app::run(host::arguments())
 }

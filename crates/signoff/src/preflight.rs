@@ -19,10 +19,7 @@ use signoff_engine::dispatcher::ready;
 use signoff_engine::git::CheckoutHead;
 use signoff_store::Store as _;
 
-use crate::console::Console;
-use crate::error::CliError;
-use crate::host;
-use crate::project::Project;
+use crate::{CliError, Console, Project, host};
 
 /// Checks that these tasks can start.
 pub fn check_all(project: &Project, tasks: &[TaskId]) -> Result<(), CliError> {

@@ -18,9 +18,7 @@ use signoff_engine::process;
 use signoff_store::{SqliteOptions, SqliteStore, Store};
 
 use crate::command::iterate;
-use crate::error::CliError;
-use crate::host;
-use crate::settings;
+use crate::{CliError, host, settings};
 
 /// Maximum number of approved tasks that are looked up in the default branch, latest first.
 const MAX_LANDED_LOOKUPS: usize = 1000;

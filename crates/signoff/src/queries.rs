@@ -15,10 +15,7 @@ use signoff_engine::process::AttemptDir;
 use signoff_store::Store;
 use signoff_term::show::TaskReport;
 
-use crate::error::CliError;
-use crate::host;
-use crate::project::ReadOnlyProject;
-use crate::settings;
+use crate::{CliError, ReadOnlyProject, host, settings};
 
 /// Number of facts of a log that are in memory at once.
 const CHUNK: usize = 2000;

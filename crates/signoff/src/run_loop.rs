@@ -35,12 +35,10 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::console::{Console, ProgressStream, write_stderr};
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::Project;
+use crate::console::{ProgressStream, write_stderr};
 use crate::screen::{BackgroundWorker, DispatcherHandle, QueueWatcher, Screen, TerminationSignals, WorkHandler};
 use crate::show::RunRenderer;
+use crate::{CliError, CommandExit, Console, Project, host};
 use notifications::NotifyingRenderer;
 
 /// What a command wants to run.

@@ -37,8 +37,7 @@ use signoff_term::tui::{InboxHints, Theme, Tui, TuiData, TuiMode, TuiRequest};
 
 use self::drawing::DrawingThread;
 use self::signals::TerminalSignal;
-use crate::console::Console;
-use crate::host;
+use crate::{Console, host};
 
 /// Maximum number of events per message. A frame may be drawn between two messages.
 pub const MAX_TRANSITIONS: usize = 1000;

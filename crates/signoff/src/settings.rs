@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use signoff_core::settings::foreign::{self, ForeignFile, ForeignFormat};
 use signoff_core::settings::{self, ConfigError, Flag, Layer, SettingOrigin, SettingRow, Settings};
 
-use crate::console::Console;
-use crate::error::CliError;
 use crate::host::{self, replace::Replacement};
-use crate::project;
+use crate::{CliError, Console, project};
 
 /// The repository's configuration file, at its root.
 pub const FILE: &str = "signoff.toml";

@@ -13,7 +13,7 @@ use signoff_engine::executor::AttemptKey;
 use signoff_term::json;
 use signoff_term::line::Naming;
 
-use crate::console::Console;
+use crate::Console;
 use crate::screen::Screen;
 
 /// The renderer selected by the command line.

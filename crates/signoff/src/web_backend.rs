@@ -16,10 +16,11 @@ use std::sync::Mutex;
 use signoff_serve::page::{Home, ReportHead, RunPage, StatsPage, TaskPage, TranscriptPage};
 use signoff_serve::web::{self, ActionOutcome, ReportSubject, RequestError, RequestErrorKind, Watcher, WebAction};
 
-use crate::error::{CliError, CommandExit};
 use changes::ChangeWatcher;
 use diffs::DiffCache;
 use stats::StatsCache;
+
+use crate::{CliError, CommandExit};
 
 /// Serves the repository around the working directory. The store is opened for each request, so a store that is created
 /// or replaced later is picked up.

@@ -9,11 +9,8 @@ use signoff_engine::clock;
 use signoff_store::{NewTask, Store};
 use signoff_term::json::AddReport;
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::Project;
 use crate::run_loop::task_id;
+use crate::{CliError, CommandExit, Console, Project, host};
 
 /// Add a task to the queue
 ///

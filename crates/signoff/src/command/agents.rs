@@ -17,11 +17,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::{self, Receiver};
 
 use super::doctor;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
 use crate::host::{self, TemporaryDirectory};
 use crate::preflight::agents::{self, AgentStatus};
-use crate::{preflight, project, run_loop, settings};
+use crate::{CliError, CommandExit, Console, preflight, project, run_loop, settings};
 
 /// List the agents, and check whether they work
 ///

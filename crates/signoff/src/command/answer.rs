@@ -8,11 +8,7 @@ use signoff_term::json::{AnswerReport, VERSION};
 use signoff_term::line;
 
 use super::decide::{DecisionResult, decide};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::ReadOnlyProject;
-use crate::queries;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, host, queries};
 
 /// Answer an open question
 ///

@@ -9,11 +9,8 @@ use signoff_engine::tracker::Tracker;
 use signoff_store::Store;
 
 use super::decide::decide;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::ReadOnlyProject;
 use crate::run_loop::{self, task_id};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
 
 /// Cancel a task
 ///

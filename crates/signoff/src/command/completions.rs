@@ -3,8 +3,7 @@
 use clap::Command;
 use clap_complete::{Shell, generate};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
+use crate::{CliError, CommandExit, Console};
 
 /// Print a completion script for a shell
 #[derive(Debug, clap::Args)]

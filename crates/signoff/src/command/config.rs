@@ -3,9 +3,7 @@
 use signoff_core::settings::SettingRow;
 use signoff_term::json::ConfigReport;
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::{preflight, settings};
+use crate::{CliError, CommandExit, Console, preflight, settings};
 
 /// Show every setting, and where it comes from
 ///

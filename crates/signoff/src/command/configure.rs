@@ -11,11 +11,9 @@ use signoff_core::settings::foreign::{ForeignFormat, translate};
 use signoff_core::settings::questions::PHASES;
 use signoff_term::json::PhasesReport;
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::settings;
 use proposal::{ConfigTarget, Proposal};
+
+use crate::{CliError, CommandExit, Console, host, settings};
 
 /// Configure the review phases by answering questions, or set any key by name
 ///

@@ -16,11 +16,8 @@ use signoff_engine::workspace::parallel_fixes::{
 use signoff_engine::worktree_lock::WorktreeLock;
 use signoff_store::{Lease, Store};
 
-use crate::console::Console;
-use crate::error::CliError;
-use crate::host;
-use crate::project::ReadOnlyProject;
 use crate::run_loop::try_acquire;
+use crate::{CliError, Console, ReadOnlyProject, host};
 
 /// How a decision was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]

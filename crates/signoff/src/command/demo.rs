@@ -8,10 +8,7 @@ use signoff_engine::git::{Git, Repository};
 
 use super::add;
 use super::work::{self, WorkOptions};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::Project;
+use crate::{CliError, CommandExit, Console, Project, host};
 
 /// Run a demo on a small project, without a model
 ///

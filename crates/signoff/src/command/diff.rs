@@ -8,10 +8,9 @@ use signoff_engine::git::{GitDiff, GitError, NewWorktree, Repository};
 use signoff_store::Store;
 use signoff_term::json::{DiffReport, VERSION};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::project::{Project, not_started};
+use crate::project::not_started;
 use crate::run_loop::task_id;
+use crate::{CliError, CommandExit, Console, Project};
 
 /// Show what a task has changed
 ///

@@ -10,11 +10,8 @@ use signoff_store::{FindingRef, Store};
 use signoff_term::json::{DisputeReport, VERSION};
 
 use super::decide::{DecisionResult, decide};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::ReadOnlyProject;
 use crate::run_loop::task_id;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
 
 /// Mark a finding as wrong
 ///

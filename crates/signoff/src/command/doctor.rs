@@ -11,11 +11,8 @@ use signoff_engine::git::{CheckoutHead, Repository};
 use signoff_store::Store;
 use signoff_term::json::{DoctorCheck, DoctorReport};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::preflight;
-use crate::project::Project;
 use crate::run_loop::is_over;
+use crate::{CliError, CommandExit, Console, Project, preflight};
 
 /// Check the repository, agents, store and sandbox
 ///

@@ -8,11 +8,8 @@ use signoff_engine::git::{Git, Repository};
 use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::ReadOnlyProject;
 use crate::run_loop::{TaskOrRun, task_or_run};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
 
 /// Set the final verdict of a task, or of a run's final review, without a review
 ///

@@ -15,11 +15,10 @@ use signoff_core::wire::{Fact, QUEUE, RecordedFact};
 use signoff_store::Store;
 use signoff_term::json;
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
 use crate::host::replace::replace;
-use crate::project::{ReadOnlyProject, not_started};
+use crate::project::not_started;
 use crate::run_loop::task_id;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject};
 
 /// Export a task for other programs
 ///

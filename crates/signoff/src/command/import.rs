@@ -9,10 +9,7 @@ use signoff_core::task::{ImportedIteration, TaskSpec};
 use signoff_engine::attempt::{self, ExistingDocuments};
 
 use super::iterate;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::Project;
+use crate::{CliError, CommandExit, Console, Project, host};
 
 /// Maximum number of bytes read from stdin: one more than a state file may have.
 const LIMIT: usize = 1_000_001;

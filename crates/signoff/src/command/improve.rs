@@ -8,11 +8,9 @@ use signoff_store::Store;
 
 use super::add;
 use super::work::{self, WorkOptions};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::preflight;
-use crate::project::{Project, not_started};
+use crate::project::not_started;
 use crate::run_loop::task_id;
+use crate::{CliError, CommandExit, Console, Project, preflight};
 
 /// Improve a task's work by its last review
 ///

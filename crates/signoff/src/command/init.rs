@@ -9,12 +9,9 @@ use signoff_engine::agent_probe::{self, AgentLogin};
 use signoff_engine::detect::{self, DetectedChecks};
 use signoff_term::json::{InitReport, ProjectCheck, VERSION};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
 use crate::host::replace::replace_own_file;
 use crate::preflight::agents::{self, AgentStatus};
-use crate::settings;
-use crate::{host, project};
+use crate::{CliError, CommandExit, Console, host, project, settings};
 
 /// Find the agents of this machine and write signoff.toml
 ///

@@ -10,11 +10,8 @@ use signoff_engine::{clock, start_run};
 use signoff_store::Store;
 
 use super::add;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::project::Project;
 use crate::run_loop::{self, RunRequest};
-use crate::{preflight, settings};
+use crate::{CliError, CommandExit, Console, Project, preflight, settings};
 
 /// The preset that `signoff iterate` uses.
 pub const PRESET: &str = "phases";

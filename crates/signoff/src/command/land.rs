@@ -15,10 +15,8 @@ use signoff_term::status::waits_for_its_group;
 
 use super::landing::{self, LandedWork};
 use super::merge::landed_line;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::project::Project;
 use crate::run_loop::{TaskOrRun, task_or_run};
+use crate::{CliError, CommandExit, Console, Project};
 
 /// Land all approved work, or the named tasks and runs, on the default branch
 ///

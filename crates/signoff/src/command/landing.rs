@@ -22,11 +22,10 @@ use signoff_store::{Lease, Store};
 use signoff_term::status::status_line;
 
 use crate::command::decide::facts;
-use crate::console::{Console, write_stderr};
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::{Project, ReadOnlyProject, user_git};
+use crate::console::write_stderr;
+use crate::project::user_git;
 use crate::run_loop::{self, RunRequest};
+use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, host};
 
 /// Work that is in the default branch.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,12 +10,8 @@ use signoff_engine::executor::AttemptKey;
 use signoff_store::Store;
 
 use self::log_file::{LogFile, LogHeading};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::ReadOnlyProject;
-use crate::queries;
 use crate::run_loop::task_id;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, host, queries};
 
 /// Show the output of a task's agents
 ///

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use signoff_core::ids::TaskId;
 use signoff_serve::{ReadError, TaskReader, serve_stdio};
 
-use crate::error::{CliError, CommandExit};
-use crate::project::ReadOnlyProject;
+use crate::{CliError, CommandExit, ReadOnlyProject};
 
 /// Serve tasks and findings to your own MCP client, on stdin and stdout
 ///

@@ -10,11 +10,8 @@ use signoff_term::json::{LandedTask, MergeReport};
 use super::decide::decide;
 use super::edit::head_of;
 use super::landing::{self, Arrival, LandedWork};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::ReadOnlyProject;
 use crate::run_loop::task_id;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
 
 /// Land an approved task on the default branch
 ///

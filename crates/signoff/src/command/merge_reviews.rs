@@ -9,9 +9,7 @@ use signoff_core::merge::merge;
 use signoff_core::merge::render::{ReviewFormat, render};
 use signoff_core::review::{FailThreshold, Review, ReviewerKind};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
+use crate::{CliError, CommandExit, Console, host};
 
 const STDIN: &str = "-";
 

@@ -5,8 +5,7 @@ use signoff_core::contract::{self, Contract, MAX_BYTES, ParseReport, ReviewAnswe
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::review::{FailThreshold, ReviewerKind};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
+use crate::{CliError, CommandExit, Console};
 
 /// Parse a reviewer's answer from stdin into a normalized review
 ///

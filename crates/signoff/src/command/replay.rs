@@ -18,15 +18,12 @@ use signoff_term::tui::{DataRequest, ReplayControl, TuiData, TuiMode, TuiRequest
 use self::clock::{ReplayClock, Speed, speed};
 use self::replayed_run::ReplayedRun;
 use super::watch::{LOAD_INTERVAL, exit, reject_json, screen_error};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::ReadOnlyProject;
 use crate::run_loop::run_id;
 use crate::screen::{
     BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, StallDetector, TerminationSignals,
 };
 use crate::show::LineOutput;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
 
 /// Interval at which the clock of the replay advances.
 const TICK: Duration = Duration::from_millis(100);

@@ -10,9 +10,8 @@ use signoff_core::ids::{RunId, TaskId};
 use signoff_serve::page;
 use signoff_term::report::{junit, markdown, sarif};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
 use crate::host::replace::replace;
+use crate::{CliError, CommandExit, Console};
 pub use data::{ReportData, for_run, for_task};
 
 /// Write a report about a task or a run

@@ -9,12 +9,8 @@ use signoff_store::Store;
 use super::decide::{DecisionResult, decide};
 use super::run::resume;
 use super::work::{self, WorkOptions};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::preflight;
-use crate::project::{Project, ReadOnlyProject};
 use crate::run_loop::{TaskOrRun, task_or_run};
+use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, host, preflight};
 
 /// Retry a failed or stopped task, or the final review of a run
 ///

@@ -14,11 +14,8 @@ use signoff_engine::{artifact, clock, start_run};
 use signoff_store::Store;
 
 use super::{edit, improve};
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::preflight;
-use crate::project::{Project, ReadOnlyProject};
 use crate::run_loop::{self, RunRequest, RunResult, task_id};
+use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, preflight};
 
 /// Review a task's work or your checkout, without fixing anything
 ///

@@ -12,9 +12,7 @@ use signoff_core::policy::Effort;
 use signoff_core::source::{self, TaskFile, TaskFormat};
 
 use self::slots::SlotArgs;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
+use crate::{CliError, CommandExit, Console, host};
 
 /// Work the tasks of a plan file, a specification, a tracker or the queue
 ///

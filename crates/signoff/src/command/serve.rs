@@ -9,12 +9,9 @@ use signoff_serve::web::{ConnectionLimits, WebServer};
 use signoff_term::json::{ServeReport, VERSION};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::console::{Console, write_stderr};
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project;
-use crate::run_loop;
+use crate::console::write_stderr;
 use crate::web_backend::WebBackend;
+use crate::{CliError, CommandExit, Console, host, project, run_loop};
 
 /// The default port.
 const PORT: u16 = 7447;

@@ -5,11 +5,8 @@ use signoff_core::view::TaskRow;
 use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_term::show::{TaskReport, text};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::project::ReadOnlyProject;
-use crate::queries;
 use crate::run_loop::task_id;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, queries};
 
 /// Show a task: its cycles, findings, attempts, costs and files
 ///

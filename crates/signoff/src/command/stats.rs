@@ -8,11 +8,7 @@ use signoff_store::Store;
 use signoff_term::show::RunHistory;
 use signoff_term::stats::{Filter, StatsCollector, text};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
-use crate::project::ReadOnlyProject;
-use crate::queries;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, host, queries};
 
 /// Show statistics over all runs: reviews, stop reasons, reviewers, cost
 ///

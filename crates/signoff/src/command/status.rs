@@ -10,9 +10,7 @@ use signoff_term::inbox;
 use signoff_term::json::StatusReport;
 use signoff_term::status;
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::project::ReadOnlyProject;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject};
 
 /// List the tasks and the open questions
 ///

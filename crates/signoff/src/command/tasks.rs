@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use signoff_core::source::{self, TaskFile, TaskFormat};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
+use crate::{CliError, CommandExit, Console, host};
 
 /// Show the tasks of a plan file
 ///

@@ -15,14 +15,12 @@ use signoff_term::tui::{TuiMode, TuiRequest};
 use self::feed::Feed;
 pub use self::feed::check_run_exists;
 use super::replay::naming;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
 use crate::run_loop::run_id;
 use crate::screen::{
     BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, StallDetector, TerminationSignals,
 };
 use crate::show::LineOutput;
-use crate::{host, project};
+use crate::{CliError, CommandExit, Console, host, project};
 
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -12,11 +12,9 @@ use signoff_term::exit::InvocationSummary;
 use signoff_term::json::RunReport;
 use signoff_term::status::status_line;
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::preflight;
-use crate::project::{Project, blocks_dependents};
+use crate::project::blocks_dependents;
 use crate::run_loop::{self, RunRequest, notifications, task_id};
+use crate::{CliError, CommandExit, Console, Project, preflight};
 
 /// Work the tasks in the queue
 ///

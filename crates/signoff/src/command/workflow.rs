@@ -6,9 +6,7 @@ use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 use signoff_core::workflow::{self, PRESETS, Workflow};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::host;
+use crate::{CliError, CommandExit, Console, host};
 
 /// Show the presets, or check a custom workflow
 #[derive(Debug, clap::Args)]

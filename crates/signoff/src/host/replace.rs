@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use signoff_engine::failpoint;
 
-use crate::error::CliError;
+use crate::CliError;
 
 /// Replaces the contents of a file. Permissions are kept, and a symbolic link stays a link.
 pub fn replace(path: &Path, text: &str) -> Result<(), CliError> {

@@ -11,9 +11,8 @@ use signoff_engine::agent_probe::{
 use signoff_engine::layout::DIRECTORY;
 use signoff_term::agents::AgentRow;
 
-use crate::error::CliError;
 use crate::host::{self, TemporaryDirectory};
-use crate::settings;
+use crate::{CliError, settings};
 
 /// An agent and what is known about it without using the network.
 pub struct AgentStatus {

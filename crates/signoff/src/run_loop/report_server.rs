@@ -6,8 +6,7 @@ use signoff_core::report_token::{ReportArguments, ReportRefusal, ReportTool};
 use signoff_engine::reports::ReportRegistry;
 use signoff_serve::{McpServer, ReportSink};
 
-use crate::console::Console;
-use crate::host;
+use crate::{Console, host};
 
 /// Starts the server. Without it agents answer in their final message, as most do anyway.
 pub async fn start(reports: Arc<ReportRegistry>, console: &Console) -> Option<McpServer> {

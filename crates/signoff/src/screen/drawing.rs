@@ -15,8 +15,7 @@ use super::keys::{KeyInput, KeyReader};
 use super::signals::{TerminalSignal, TerminationSignals};
 use super::terminal::{self, RawTerminal, TerminalOwner};
 use super::{CloseReason, RequestHandler, ScreenMessage};
-use crate::console::Console;
-use crate::host;
+use crate::{Console, host};
 
 /// Minimum time between two frames.
 const FRAME: Duration = Duration::from_nanos(33_333_333);

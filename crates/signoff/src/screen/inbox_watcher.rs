@@ -9,9 +9,7 @@ use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_store::Store;
 use signoff_term::tui::InboxHints;
 
-use crate::error::CliError;
-use crate::host;
-use crate::project::ReadOnlyProject;
+use crate::{CliError, ReadOnlyProject, host};
 
 /// Interval for checking the leases and the database version.
 const LEASE_INTERVAL: SignedDuration = SignedDuration::from_millis(300);

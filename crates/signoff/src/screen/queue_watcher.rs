@@ -8,8 +8,7 @@ use signoff_core::view::{TaskRow, TaskStatus};
 use signoff_store::Store;
 
 use super::{InboxWatcher, ScreenSender};
-use crate::error::CliError;
-use crate::project::ReadOnlyProject;
+use crate::{CliError, ReadOnlyProject};
 
 /// Poll interval.
 const POLL_INTERVAL: Duration = Duration::from_millis(300);

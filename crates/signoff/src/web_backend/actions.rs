@@ -11,10 +11,8 @@ use signoff_term::line;
 use super::request_error;
 use crate::command::decide::DecisionResult;
 use crate::command::{add, answer, cancel, dispute, edit, retry};
-use crate::error::CliError;
-use crate::host;
-use crate::project::{Project, ReadOnlyProject, user_git, with_checks};
-use crate::{queries, settings};
+use crate::project::{user_git, with_checks};
+use crate::{CliError, Project, ReadOnlyProject, host, queries, settings};
 
 /// Performs an action.
 pub fn perform(action: WebAction) -> Result<ActionOutcome, RequestError> {

@@ -12,7 +12,7 @@ use signoff_store::{SqliteStore, Store};
 
 use super::affected;
 use super::store_id::StoreId;
-use crate::error::CliError;
+use crate::CliError;
 use crate::log_follower::LogFollower;
 
 /// The leases are checked on every 20th poll, because a killed process records nothing.

@@ -13,9 +13,7 @@ use signoff_serve::page::DiffText;
 use signoff_store::Store;
 
 use super::store_id::StoreId;
-use crate::error::CliError;
-use crate::host;
-use crate::project::ReadOnlyProject;
+use crate::{CliError, ReadOnlyProject, host};
 
 /// Maximum age of a cached diff: an agent writes files without recording a fact.
 const MAX_AGE: SignedDuration = SignedDuration::from_secs(2);

@@ -18,10 +18,7 @@ use signoff_term::show::{AttemptRow, TaskReport};
 use super::WebBackend;
 use crate::command::report;
 use crate::command::status::driven;
-use crate::error::CliError;
-use crate::host;
-use crate::project::ReadOnlyProject;
-use crate::{queries, settings};
+use crate::{CliError, ReadOnlyProject, host, queries, settings};
 
 /// The task page shows the last `EXCERPT_BYTES` bytes of the last `EXCERPTS` transcripts. A transcript page shows
 /// `TAIL` bytes.

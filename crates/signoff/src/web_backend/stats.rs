@@ -12,9 +12,7 @@ use signoff_term::stats::{ByReviewer, ByRole, Filter, StatsCollector, StatsRepor
 
 use super::WebBackend;
 use super::store_id::StoreId;
-use crate::error::CliError;
-use crate::project::ReadOnlyProject;
-use crate::queries;
+use crate::{CliError, ReadOnlyProject, queries};
 
 /// Cached statistics of each run.
 #[derive(Default)]

@@ -9,10 +9,8 @@ use signoff_core::settings::questions::PHASES;
 use signoff_core::settings::{ConfigError, SettingOrigin, Settings};
 use signoff_term::json::{ConfigureReport, VERSION};
 
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
 use crate::host::{self, replace::Replacement};
-use crate::{project, settings};
+use crate::{CliError, CommandExit, Console, project, settings};
 
 /// The new text of a file, checked to be a valid configuration.
 pub struct Proposal<'t> {

@@ -11,9 +11,8 @@ use signoff_core::settings::questions::retries;
 use signoff_core::settings::questions::{ConfigureDialogue, DialoguePrompt};
 
 use super::proposal::{ConfigTarget, Proposal};
-use crate::console::{Console, write_stderr};
-use crate::error::{CliError, CommandExit};
-use crate::settings;
+use crate::console::write_stderr;
+use crate::{CliError, CommandExit, Console, settings};
 
 const KEYS: &str = "↑↓ to move, Enter to choose, Esc to go back";
 

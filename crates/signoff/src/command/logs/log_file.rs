@@ -8,8 +8,7 @@ use signoff_core::ids::{AttemptId, TaskId};
 use signoff_core::wire::Launch;
 use signoff_term::json::{LogLine, VERSION};
 
-use crate::console::Console;
-use crate::error::CliError;
+use crate::{CliError, Console};
 
 /// Maximum number of bytes read at once.
 const MAX_READ: usize = 1 << 20;

@@ -6,8 +6,7 @@ use signoff_core::wire::RecordedFact;
 use signoff_store::Store;
 use signoff_term::show::{RunHistory, TaskReport};
 
-use crate::error::CliError;
-use crate::project::ReadOnlyProject;
+use crate::{CliError, ReadOnlyProject};
 
 /// A replayed run.
 pub struct ReplayedRun {

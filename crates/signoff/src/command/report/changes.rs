@@ -6,8 +6,9 @@ use signoff_core::view::TaskRow;
 use signoff_engine::git::{BranchTips, Git, Repository};
 use signoff_term::report::{Changes, MAX_COUNTED_TASKS, TaskSection};
 
+use crate::ReadOnlyProject;
 use crate::command::diff;
-use crate::project::{ReadOnlyProject, user_git};
+use crate::project::user_git;
 
 /// Counts changes with as few git processes as possible.
 pub struct ChangeCounter {

@@ -13,10 +13,8 @@ use signoff_term::show::RunHistory;
 use signoff_term::stats::ByRole;
 
 use super::changes::{self, ChangeCounter};
-use crate::error::CliError;
-use crate::host;
-use crate::project::ReadOnlyProject;
 use crate::queries::{TaskArtifacts, for_each_chunk, void_approval_note};
+use crate::{CliError, ReadOnlyProject, host};
 
 /// A report document and what the HTML page needs besides.
 pub struct ReportData {

@@ -11,11 +11,8 @@ use signoff_engine::{clock, start_run};
 use signoff_store::Store;
 
 use super::Args;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::preflight;
-use crate::project::Project;
 use crate::run_loop::{self, RunRequest};
+use crate::{CliError, CommandExit, Console, Project, preflight};
 
 /// The preset for the tasks of a plan.
 const PLAN_PRESET: &str = "plan";

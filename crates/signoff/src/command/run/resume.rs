@@ -12,11 +12,8 @@ use signoff_term::line;
 
 use super::Args;
 use crate::command::work;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::preflight;
-use crate::project::Project;
 use crate::run_loop::{self, RunRequest};
+use crate::{CliError, CommandExit, Console, Project, preflight};
 
 pub fn resume(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     if let Some((flag, hint)) = fixed_flag(args) {

@@ -22,11 +22,8 @@ use signoff_term::slots::SlotsReport;
 
 use super::Args;
 use crate::command::work;
-use crate::console::Console;
-use crate::error::{CliError, CommandExit};
-use crate::project::Project;
 use crate::run_loop::{self, RunRequest};
-use crate::{host, preflight};
+use crate::{CliError, CommandExit, Console, Project, host, preflight};
 
 /// The flags for slots, for all sources.
 #[derive(Debug, Clone, clap::Args)]

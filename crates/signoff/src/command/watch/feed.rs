@@ -17,13 +17,11 @@ use signoff_store::Store;
 use signoff_term::tui::InboxHints;
 
 use crate::command::status::driven;
-use crate::error::CliError;
-use crate::host;
 use crate::log_follower::LogFollower;
-use crate::project::ReadOnlyProject;
 use crate::queries::{self, AgentKinds};
 use crate::screen::{InboxWatcher, ScreenSender, is_queued};
 use crate::web_backend::StoreId;
+use crate::{CliError, ReadOnlyProject, host};
 
 /// Poll interval for the output of agents.
 const OUTPUT_INTERVAL: SignedDuration = SignedDuration::from_millis(300);

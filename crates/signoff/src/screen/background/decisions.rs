@@ -11,9 +11,7 @@ use signoff_term::tui::TaskDecision;
 use super::ScreenSender;
 use crate::command::decide::{DecisionResult, decide};
 use crate::command::{cancel, dispute, edit, retry};
-use crate::error::CliError;
-use crate::host;
-use crate::project::ReadOnlyProject;
+use crate::{CliError, ReadOnlyProject, host};
 
 /// A decision by the user.
 pub enum UserDecision {

@@ -13,9 +13,8 @@ use signoff_term::tui::{DataRequest, TuiData};
 
 use super::ScreenSender;
 use crate::command::diff::task_diff;
-use crate::error::CliError;
-use crate::project::{ReadOnlyProject, user_git};
-use crate::queries;
+use crate::project::user_git;
+use crate::{CliError, ReadOnlyProject, queries};
 
 /// Poll interval for the followed transcript. Requests wait at most this long, and repeated ones are handled once.
 const POLL_INTERVAL: Duration = Duration::from_millis(150);

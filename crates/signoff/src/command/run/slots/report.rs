@@ -13,8 +13,7 @@ use signoff_store::Store;
 use signoff_term::slots::{ReadyTask, SkippedTask, SlotsReport};
 
 use super::SlotRun;
-use crate::console::Console;
-use crate::error::CliError;
+use crate::{CliError, Console};
 
 /// Maximum number of tasks named in one line.
 const MAX_NAMED: usize = 8;
