@@ -1,5 +1,8 @@
 //! The errors of a store, one variant per way a caller can react.
 
+use std::io::{self, ErrorKind};
+
+use rusqlite::{ErrorCode, ffi};
 use signoff_core::ids::{RunId, TaskId};
 
 #[derive(Debug, thiserror::Error)]
@@ -39,4 +42,37 @@ pub enum StoreError {
     Unreadable { run: RunId, seq: u64, message: String },
     #[error("{0}")]
     Other(String),
+}
+
+const BUSY: [ErrorCode; 2] = [ErrorCode::DatabaseBusy, ErrorCode::DatabaseLocked];
+const DAMAGED: [ErrorCode; 2] = [ErrorCode::DatabaseCorrupt, ErrorCode::NotADatabase];
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let message = error.to_string();
+        let Some(failure) = error.sqlite_error() else {
+            return Self::Other(message);
+        };
+        // On a full disk, SQLite cannot grow the index of the write-ahead log.
+        let no_room = failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE;
+        if BUSY.contains(&failure.code) {
+            Self::Busy
+        } else if failure.code == ErrorCode::DiskFull || no_room {
+            Self::Full
+        } else if DAMAGED.contains(&failure.code) {
+            Self::Damaged(message)
+        } else {
+            Self::Other(message)
+        }
+    }
+}
+
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        if [ErrorKind::StorageFull, ErrorKind::QuotaExceeded].contains(&error.kind()) {
+            Self::Full
+        } else {
+            Self::Other(error.to_string())
+        }
+    }
 }

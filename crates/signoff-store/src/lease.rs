@@ -15,7 +15,8 @@ pub struct Lease {
 }
 
 impl Lease {
-    pub(crate) fn new(run: RunId, fence: u64, guard: impl Any + Send + Sync) -> Self {
+    /// A lease that is held until `guard` is dropped.
+    pub fn new(run: RunId, fence: u64, guard: impl Any + Send + Sync) -> Self {
         Self { run, fence, _guard: Box::new(guard) }
     }
 

@@ -6,7 +6,6 @@
 
 mod error;
 mod lease;
-mod memory;
 mod operations;
 mod projection;
 mod record;
@@ -24,8 +23,22 @@ use signoff_core::wire::{Fact, RecordedFact};
 
 pub use error::StoreError;
 pub use lease::Lease;
-pub use memory::MemoryStore;
 pub use sqlite::{SqliteOptions, SqliteStore};
+
+/// What a back end outside of this crate is made of: it implements [`backend::Transaction`], and its [`Store`] calls
+/// the operations.
+pub mod backend {
+    pub use crate::operations::{
+        NewFacts, Projectors, add_tasks, append, check, check_run_exists, load, new_run, next_fence, no_request,
+        rebuild, reserve, reset, withdraw, write_row,
+    };
+    pub use crate::projection::QuestionIds;
+    pub use crate::record::{
+        Cell, CellReader, FINDING_COLUMNS, KeyPart, QUESTION_COLUMNS, RUN_COLUMNS, RowWrite, TASK_COLUMNS, TableKey,
+        TableName, TableRow,
+    };
+    pub use crate::transaction::{Counter, Holder, StoreResult, TableRows, Transaction};
+}
 
 /// A task to add to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]

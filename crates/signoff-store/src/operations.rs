@@ -14,23 +14,23 @@ use crate::transaction::{Counter, Holder, TableRows, Transaction};
 use crate::{Lease, NewTask, RebuildStats, StoreError};
 
 /// The projectors of the runs that this process drives, each with the fence it was created under.
-pub(crate) type Projectors = BTreeMap<RunId, (u64, Projector)>;
+pub type Projectors = BTreeMap<RunId, (u64, Projector)>;
 
 /// Facts to append, and their time.
 #[derive(Clone, Copy)]
-pub(crate) struct NewFacts<'a> {
+pub struct NewFacts<'a> {
     pub at: Timestamp,
     pub facts: &'a [Fact],
 }
 
-pub(crate) fn reserve(tx: &mut dyn Transaction, count: usize) -> Result<Vec<TaskId>, StoreError> {
+pub fn reserve(tx: &mut dyn Transaction, count: usize) -> Result<Vec<TaskId>, StoreError> {
     let last = tx.counter(Counter::Task)?;
     let next = last.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
     tx.set_counter(Counter::Task, next)?;
     Ok((last..next).map(|number| TaskId(number + 1)).collect())
 }
 
-pub(crate) fn add_tasks(tx: &mut dyn Transaction, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError> {
+pub fn add_tasks(tx: &mut dyn Transaction, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError> {
     let ids = reserve(tx, tasks.len())?;
     check_tracked_claims(tx, tasks.iter().map(|task| &task.spec))?;
     let added = |task: &NewTask| TaskFact::Added {
@@ -43,7 +43,7 @@ pub(crate) fn add_tasks(tx: &mut dyn Transaction, at: Timestamp, tasks: &[NewTas
     Ok(ids)
 }
 
-pub(crate) fn withdraw(tx: &mut dyn Transaction, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError> {
+pub fn withdraw(tx: &mut dyn Transaction, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError> {
     match tx.holder(task)? {
         None => Err(StoreError::NoTask(task)),
         Some(Holder::Run(_)) => Err(StoreError::Taken(task)),
@@ -62,7 +62,8 @@ fn queue(tx: &mut dyn Transaction, at: Timestamp, facts: Vec<(TaskId, TaskFact)>
     Ok(())
 }
 
-pub(crate) fn new_run(tx: &mut dyn Transaction, at: Timestamp) -> Result<RunId, StoreError> {
+pub fn new_run(tx: &mut dyn Transaction, projectors: &mut Projectors, at: Timestamp) -> Result<RunId, StoreError> {
+    remove_finished(projectors);
     let run = RunId(tx.counter(Counter::Run)? + 1);
     tx.set_counter(Counter::Run, run.0)?;
     tx.new_run(run, at)?;
@@ -70,28 +71,44 @@ pub(crate) fn new_run(tx: &mut dyn Transaction, at: Timestamp) -> Result<RunId, 
 }
 
 /// Increments the fence for a new holder.
-pub(crate) fn next_fence(tx: &mut dyn Transaction, run: RunId) -> Result<u64, StoreError> {
+pub fn next_fence(tx: &mut dyn Transaction, projectors: &mut Projectors, run: RunId) -> Result<u64, StoreError> {
+    remove_finished(projectors);
     let fence = tx.fence(run)?.ok_or(StoreError::NoRun(run))? + 1;
     tx.set_fence(run, fence)?;
     Ok(fence)
 }
 
-/// Applies a run's log to `state`, and creates the projector of the run. The caller keeps it.
-pub(crate) fn replay(
+/// Removes the projectors of finished runs, to limit the memory of a process that drives many runs.
+fn remove_finished(projectors: &mut Projectors) {
+    projectors.retain(|_, (_, projector)| !projector.is_over());
+}
+
+/// The state of a run, from its log.
+pub fn load(
+    tx: &dyn Transaction,
+    projectors: &mut Projectors,
+    lease: &Lease,
+    observe: &mut dyn FnMut(&Transition),
+) -> Result<RunState, StoreError> {
+    let mut state = RunState::new(lease.run());
+    let projector = replay(tx, lease, &mut state, observe)?;
+    projectors.insert(lease.run(), (lease.fence(), projector));
+    Ok(state)
+}
+
+/// Applies a run's log to `state`, and creates the projector of the run.
+fn replay(
     tx: &dyn Transaction,
     lease: &Lease,
     state: &mut RunState,
     observe: &mut dyn FnMut(&Transition),
 ) -> Result<Projector, StoreError> {
     let run = lease.run();
-    // Specifications from the queue are in no log of the run.
-    let specs = std::mem::take(&mut state.specs);
-    *state = RunState::new(run);
-    state.specs = specs;
+    reset(state, run);
     let mut projector = Projector::new(run, tx.question_ids(run)?);
     // Questions without an id are in no table yet; a rebuild assigns their ids.
     let mut last_question = tx.last_question()?;
-    for recorded in tx.log(run)? {
+    for recorded in tx.log_after(run, 0)? {
         let transition = state.apply(recorded);
         projector.apply(&transition, &mut last_question);
         observe(&transition);
@@ -100,20 +117,28 @@ pub(crate) fn replay(
     Ok(projector)
 }
 
-/// Appends facts to a run's log. The caller keeps the returned projector if the transaction commits.
-pub(crate) fn append(
+/// Takes all facts back. Specifications from the queue are in no log of the run, so they stay.
+pub fn reset(state: &mut RunState, run: RunId) {
+    let specs = std::mem::take(&mut state.specs);
+    *state = RunState::new(run);
+    state.specs = specs;
+}
+
+/// Appends facts to a run's log.
+pub fn append(
     tx: &mut dyn Transaction,
     projectors: &mut Projectors,
     lease: &Lease,
     new: NewFacts<'_>,
     state: &mut RunState,
-) -> Result<(Vec<Transition>, Projector), StoreError> {
+) -> Result<Vec<Transition>, StoreError> {
     let run = lease.run();
     if tx.fence(run)? != Some(lease.fence()) {
         return Err(StoreError::Fenced(run));
     }
     check_claims(tx, run, new.facts)?;
     let last = tx.last_seq(run)?;
+    // After an append that failed, the projector is ahead of the log.
     let known = projectors.remove(&run);
     let known = known.filter(|(fence, projector)| *fence == lease.fence() && projector.seq() == last);
     let mut projector = match known {
@@ -132,26 +157,17 @@ pub(crate) fn append(
     for row in projector.changed_rows() {
         tx.put(&row)?;
     }
-    Ok((transitions, projector))
-}
-
-/// Keeps a projector for the next append.
-pub(crate) fn keep_projector(projectors: &mut Projectors, lease: &Lease, projector: Projector) {
-    projectors.insert(lease.run(), (lease.fence(), projector));
-}
-
-/// Removes the projectors of finished runs, to limit the memory of a process that drives many runs.
-pub(crate) fn remove_finished_projectors(projectors: &mut Projectors) {
-    projectors.retain(|_, (_, projector)| !projector.is_over());
+    projectors.insert(run, (lease.fence(), projector));
+    Ok(transitions)
 }
 
 /// Fails unless `run` is the queue or an existing run.
-pub(crate) fn check_run_exists(tx: &dyn Transaction, run: RunId) -> Result<(), StoreError> {
+pub fn check_run_exists(tx: &dyn Transaction, run: RunId) -> Result<(), StoreError> {
     let exists = run == QUEUE || tx.fence(run)?.is_some();
     exists.then_some(()).ok_or(StoreError::NoRun(run))
 }
 
-pub(crate) fn no_request(request: u64) -> StoreError {
+pub fn no_request(request: u64) -> StoreError {
     StoreError::Other(format!("there is no request {request}"))
 }
 
@@ -238,7 +254,7 @@ impl FullProjection {
     }
 }
 
-pub(crate) fn rebuild(tx: &mut dyn Transaction) -> Result<RebuildStats, StoreError> {
+pub fn rebuild(tx: &mut dyn Transaction) -> Result<RebuildStats, StoreError> {
     let mut fold = FullProjection::default();
     tx.for_each_fact(&mut |recorded| {
         fold.apply(recorded?);
@@ -253,7 +269,7 @@ pub(crate) fn rebuild(tx: &mut dyn Transaction) -> Result<RebuildStats, StoreErr
 }
 
 /// Finds errors in the log, and rows that differ from it.
-pub(crate) fn check(tx: &dyn Transaction) -> Result<Vec<String>, StoreError> {
+pub fn check(tx: &dyn Transaction) -> Result<Vec<String>, StoreError> {
     let mut problems = Vec::new();
     let mut fold = FullProjection::default();
     let mut last: BTreeMap<RunId, u64> = BTreeMap::new();
@@ -299,19 +315,18 @@ fn differences(table: TableName, expected: &TableRows, actual: &TableRows) -> Ve
 }
 
 /// Writes a row into in-memory tables.
-pub(crate) fn write_row(tables: &mut BTreeMap<TableName, TableRows>, row: &TableRow) {
-    let rows = tables.entry(row.table()).or_default();
-    let columns = row.columns().into_iter().map(|(name, cell)| (name.to_owned(), cell));
-    let key = row.key();
-    match row.write_mode() {
+pub fn write_row(tables: &mut BTreeMap<TableName, TableRows>, row: &TableRow) {
+    let rows = tables.entry(row.table).or_default();
+    let columns = row.columns.iter().map(|(name, cell)| ((*name).to_owned(), cell.clone()));
+    match row.mode {
         RowWrite::Put => {
-            rows.insert(key, columns.collect());
+            rows.insert(row.key.clone(), columns.collect());
         }
         RowWrite::Insert => {
-            rows.entry(key).or_insert_with(|| columns.collect());
+            rows.entry(row.key.clone()).or_insert_with(|| columns.collect());
         }
         RowWrite::Update => {
-            if let Some(there) = rows.get_mut(&key) {
+            if let Some(there) = rows.get_mut(&row.key) {
                 there.extend(columns);
             }
         }

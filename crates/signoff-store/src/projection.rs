@@ -7,6 +7,7 @@
 mod loop_tracker;
 mod rows;
 mod status;
+mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +15,20 @@ use jiff::Timestamp;
 use signoff_core::group::RunStage;
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::ledger::Round;
-use signoff_core::machine::{Event, Loop, OutcomeKind, Reason, Stage};
-use signoff_core::review::{Inconclusive, Review, Usage, Verdict, Violation, ViolationCode};
-use signoff_core::view::{QuestionView, RunState, Snapshot, TaskState, TaskStatus, Transition};
-use signoff_core::wire::{Fact, LoopFact, QUEUE, RunFact, TaskFact};
+use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::review::{Inconclusive, IntentSatisfied, Review, Usage, Verdict, Violation, ViolationCode};
+use signoff_core::view::{QuestionView, RunState, Snapshot, Transition};
+use signoff_core::wire::{Fact, LoopFact, RunFact};
 
-use crate::record::{QuestionRecord, ReviewRecord, TableKey, TableRow, TaskAdded, TaskAssigned, TaskProgress};
-use loop_tracker::LoopTracker;
+use crate::record::{TableKey, TableName, TableRow};
+use loop_tracker::{LoopTracker, QuestionRecord};
+pub(crate) use tasks::task_row;
 
 /// The ids that a run's questions already have.
-pub(crate) type QuestionIds = BTreeMap<(LoopId, QuestionId), u64>;
+pub type QuestionIds = BTreeMap<(LoopId, QuestionId), u64>;
 
-pub(crate) struct Projector {
+/// The state from which the rows of one run are computed.
+pub struct Projector {
     run: RunId,
     view: RunState,
     ended_at: Option<Timestamp>,
@@ -34,42 +37,56 @@ pub(crate) struct Projector {
     task_loops: BTreeMap<TaskId, LoopId>,
     question_ids: QuestionIds,
     /// The last written version of each row that can change.
-    written: BTreeMap<(u8, TableKey), TableRow>,
+    written: BTreeMap<(TableName, TableKey), TableRow>,
     /// Rows that are written once.
     new_rows: Vec<TableRow>,
     /// The loops whose rows must be recomputed.
     changed_loops: BTreeSet<LoopId>,
 }
 
-/// A review and its ledger round.
+/// A review that arrived.
 struct ReceivedReview {
-    record: ReviewRecord,
+    id: String,
+    run: RunId,
+    loop_id: LoopId,
+    /// `None` for checkpoint reviews.
+    task: Option<TaskId>,
+    at: Timestamp,
+    review: Box<Review>,
+    usage: Usage,
+    phase: String,
+    cycle: u32,
+    /// The ledger round of its findings.
     round: Round,
 }
 
-/// The row for a fact about a task, from the queue's log or a run's log.
-pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -> TableRow {
-    match fact {
-        TaskFact::Added { spec, auto_review, max_review_cycles } => TableRow::TaskAdded(TaskAdded {
-            id,
-            run: Some(run).filter(|run| *run != QUEUE),
-            title: spec.title.clone(),
-            kind: spec.kind,
-            auto_review: *auto_review,
-            max_review_cycles: *max_review_cycles,
-            depends_on: spec.depends_on.clone(),
-            continues: spec.continues,
-            tracked: spec.tracked.clone(),
-            at,
-        }),
-        TaskFact::Withdrawn { .. } => TableRow::TaskProgress(TaskProgress {
-            status: TaskStatus::Cancelled,
-            state: TaskState::Cancelled,
-            outcome: Some(OutcomeKind::Cancelled),
-            reason: Some(Reason::CancelledByPerson),
-            ended_at: Some(at),
-            ..TaskProgress::initial(id)
-        }),
+impl ReceivedReview {
+    fn row(&self) -> TableRow {
+        let review = &self.review;
+        let satisfied = match review.intent_satisfied {
+            IntentSatisfied::Yes => Some(true),
+            IntentSatisfied::No => Some(false),
+            IntentSatisfied::Unstated => None,
+        };
+        let columns = vec![
+            ("run_id", self.run.0.into()),
+            ("loop_id", self.loop_id.as_str().into()),
+            ("task_id", self.task.map(|task| task.0).into()),
+            ("passed", review.verdict.approves().into()),
+            ("interpreted_intent", review.interpreted_intent.as_deref().into()),
+            ("intent_satisfied", satisfied.into()),
+            ("reviewed_at", self.at.into()),
+            ("cost_usd", rows::dollars(self.usage).into()),
+            ("cost_is_estimated", self.usage.cost_is_estimated.into()),
+            ("reviewer", review.reviewer.as_str().into()),
+            ("verdict", review.verdict.as_str().into()),
+            ("pass", self.round.pass.into()),
+            ("phase", self.phase.as_str().into()),
+            ("cycle", self.cycle.into()),
+            ("commit_id", review.judged.commit.as_ref().map(|commit| commit.as_str()).into()),
+            ("summary", review.summary.as_str().into()),
+        ];
+        TableRow::put(TableName::LoopReviews, vec![self.id.as_str().into()], columns)
     }
 }
 
@@ -116,9 +133,15 @@ impl Projector {
                 let review = self.received_review(transition, loop_id, fact);
                 self.track_fact(at, loop_id, fact, last_question);
                 if let Some(review) = review {
-                    self.add_review(loop_id, review);
+                    // A review of the run itself belongs to no loop: only its findings are kept.
+                    self.new_rows.extend((!loop_id.is_run_level()).then(|| review.row()));
+                    if let Some(track) = self.loops.get_mut(loop_id) {
+                        track.add_review(&review);
+                    }
                 }
-                self.link_issues(loop_id);
+                if let (Some(track), Some(state)) = (self.loops.get_mut(loop_id), self.view.loop_state(loop_id)) {
+                    track.link_issues(&state.ledger);
+                }
                 // The row of the reviewed loop includes the cost of its checkpoint reviews.
                 self.changed_loops.extend(loop_id.checkpoint_target().map(|(of, _)| of));
             }
@@ -134,8 +157,7 @@ impl Projector {
             LoopFact::Added { task, branch, .. } => {
                 track.task = Some(*task);
                 self.task_loops.insert(*task, loop_id.clone());
-                let (run, loop_id, branch) = (self.run, loop_id.clone(), branch.clone());
-                self.new_rows.push(TableRow::TaskAssigned(TaskAssigned { id: *task, run, loop_id, branch }));
+                self.new_rows.push(tasks::assigned_row(self.run, loop_id, *task, branch));
             }
             LoopFact::Transitioned(event) => {
                 if let Some(state) = self.view.loop_state(loop_id) {
@@ -208,7 +230,8 @@ impl Projector {
             | LoopFact::Noted { .. } => return None,
         };
         let own = Some(review.usage).filter(|usage| *usage != Usage::default());
-        let record = ReviewRecord {
+        let of_checkpoint = matches!(fact, LoopFact::CheckpointReviewed { .. });
+        Some(ReceivedReview {
             id: format!("{}-{}", recorded.run, recorded.seq),
             run: self.run,
             loop_id: loop_id.clone(),
@@ -216,13 +239,10 @@ impl Projector {
             at: recorded.at,
             usage: own.or(used).unwrap_or_default(),
             review,
-            pass: round.pass,
             phase: self.phase(loop_id, state).unwrap_or_default(),
             cycle: round.cycle,
-        };
-        let of_checkpoint = matches!(fact, LoopFact::CheckpointReviewed { .. });
-        let round = if of_checkpoint { self.checkpoint_round(loop_id, state, round) } else { round };
-        Some(ReceivedReview { record, round })
+            round: if of_checkpoint { self.checkpoint_round(loop_id, state, round) } else { round },
+        })
     }
 
     /// The ledger round of a checkpoint review's findings: that of the gate that judges them.
@@ -255,21 +275,5 @@ impl Projector {
             Some(judge) => review.with_verdict_from_findings(judge.gate.fail_on),
             None => review,
         })
-    }
-
-    fn add_review(&mut self, loop_id: &LoopId, review: ReceivedReview) {
-        if let Some(track) = self.loops.get_mut(loop_id) {
-            track.add_review(&review);
-        }
-        // A review of the run itself belongs to no loop: only its findings are kept.
-        if !loop_id.is_run_level() {
-            self.new_rows.push(TableRow::Review(review.record));
-        }
-    }
-
-    fn link_issues(&mut self, loop_id: &LoopId) {
-        if let (Some(track), Some(state)) = (self.loops.get_mut(loop_id), self.view.loop_state(loop_id)) {
-            track.link_issues(&state.ledger);
-        }
     }
 }

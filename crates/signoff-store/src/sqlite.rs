@@ -1,7 +1,7 @@
 //! The SQLite back end: one database per repository, for any number of processes.
 
 mod connection;
-mod error_mapping;
+mod existing_ids;
 mod lease_file;
 mod query;
 mod transaction;
@@ -11,20 +11,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use rusqlite::Connection;
+use rusqlite::{OptionalExtension as _, Params, Row, params};
 use signoff_core::command::LoopCommand;
-use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, TaskRow, Transition};
-use signoff_core::wire::{Fact, RecordedFact};
+use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
 use crate::operations::{self, NewFacts, Projectors};
+use crate::record::{FINDING_COLUMNS, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS};
 use crate::transaction::Transaction as _;
 use crate::{
     Claims, CommandRequest, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError, StoredRun,
 };
 use connection::SqliteConnection;
 use lease_file::LeaseFiles;
+use query::{EVENT_COLUMNS, cells, parse_recorded, to_integer};
 use transaction::SqliteTransaction;
 
 /// The file name of the database.
@@ -59,11 +61,11 @@ impl SqliteStore {
 
     /// Opens the database if it exists. For read-only commands.
     pub fn open_existing(dir: &Path) -> Result<Option<Self>, StoreError> {
-        if Self::path(dir).try_exists().map_err(error_mapping::from_io)? { Self::open(dir).map(Some) } else { Ok(None) }
+        if Self::path(dir).try_exists()? { Self::open(dir).map(Some) } else { Ok(None) }
     }
 
     pub fn open_with_options(dir: &Path, options: SqliteOptions) -> Result<Self, StoreError> {
-        let leases = LeaseFiles::in_dir(dir);
+        let leases = LeaseFiles { store_dir: dir.to_owned() };
         let connection = SqliteConnection::open(Self::path(dir), options, &leases)?;
         let session = SqliteSession { connection, projectors: Projectors::new(), commits: 0 };
         Ok(Self { leases, session: Mutex::new(session) })
@@ -83,8 +85,43 @@ impl SqliteStore {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        self.session().connection.read(read)
+    fn read<T>(&self, read: impl FnOnce(&SqliteTransaction<'_>) -> Result<T, StoreError>) -> Result<T, StoreError> {
+        self.session().connection.read(|connection| read(&SqliteTransaction(connection)))
+    }
+
+    fn select<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl Fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.read(|tx| query::select(tx.0, sql, params, read))
+    }
+
+    /// The first row of a query.
+    fn first<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl Fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.select(sql, params, read)?.into_iter().next())
+    }
+
+    fn select_runs(&self, which: &str, params: impl Params) -> Result<Vec<StoredRun>, StoreError> {
+        self.select(&format!("SELECT {} FROM runs {which}", RUN_COLUMNS.join(", ")), params, |row| cells(row).run())
+    }
+
+    fn select_tasks(&self, which: &str, params: impl Params) -> Result<Vec<TaskRow>, StoreError> {
+        self.select(&format!("SELECT {} FROM tasks {which}", TASK_COLUMNS.join(", ")), params, |row| cells(row).task())
+    }
+
+    /// Facts of an existing run.
+    fn select_log(&self, run: RunId, which: &str, params: impl Params) -> Result<Vec<RecordedFact>, StoreError> {
+        self.read(|tx| {
+            operations::check_run_exists(tx, run)?;
+            query::select(tx.0, &format!("SELECT {EVENT_COLUMNS} FROM events {which}"), params, parse_recorded)
+        })
     }
 
     fn write<T>(
@@ -116,23 +153,16 @@ impl Store for SqliteStore {
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         // The run must not be visible before its lease is held.
         let (run, guard) = self.write(|tx, projectors| {
-            operations::remove_finished_projectors(projectors);
-            let run = operations::new_run(tx, at)?;
+            let run = operations::new_run(tx, projectors, at)?;
             Ok((run, self.leases.acquire(run)?))
         })?;
         Ok(Lease::new(run, 1, guard))
     }
 
     fn acquire(&self, run: RunId) -> Result<Lease, StoreError> {
-        self.read(|connection| {
-            let known = query::fence(connection, run)?;
-            known.map(drop).ok_or(StoreError::NoRun(run))
-        })?;
+        self.read(|tx| tx.fence(run)?.ok_or(StoreError::NoRun(run)))?;
         let guard = self.leases.acquire(run)?;
-        let fence = self.write(|tx, projectors| {
-            operations::remove_finished_projectors(projectors);
-            operations::next_fence(tx, run)
-        })?;
+        let fence = self.write(|tx, projectors| operations::next_fence(tx, projectors, run))?;
         Ok(Lease::new(run, fence, guard))
     }
 
@@ -141,11 +171,11 @@ impl Store for SqliteStore {
     }
 
     fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
-        let mut state = RunState::new(lease.run());
-        let projector =
-            self.read(|connection| operations::replay(&SqliteTransaction(connection), lease, &mut state, observe))?;
-        operations::keep_projector(&mut self.session().projectors, lease, projector);
-        Ok(state)
+        let session = &mut *self.session();
+        let projectors = &mut session.projectors;
+        session
+            .connection
+            .read(|connection| operations::load(&SqliteTransaction(connection), projectors, lease, observe))
     }
 
     fn append_to(
@@ -162,110 +192,154 @@ impl Store for SqliteStore {
         let appended = self.write(|tx, projectors| operations::append(tx, projectors, lease, new, state));
         if appended.is_err() && state.seq != seq {
             // Some facts were applied, and none is in the log.
-            let specs = std::mem::take(&mut state.specs);
-            *state = RunState::new(lease.run());
-            state.specs = specs;
+            operations::reset(state, lease.run());
         }
-        let (transitions, projector) = appended?;
-        operations::keep_projector(&mut self.session().projectors, lease, projector);
-        Ok(transitions)
+        appended
     }
 
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
-        self.read(|connection| {
-            operations::check_run_exists(&SqliteTransaction(connection), run)?;
-            SqliteTransaction(connection).log_after(run, seq)
-        })
+        self.log_page(run, seq, usize::MAX)
     }
 
     fn log_page(&self, run: RunId, seq: u64, most: usize) -> Result<Vec<RecordedFact>, StoreError> {
-        self.read(|connection| {
-            operations::check_run_exists(&SqliteTransaction(connection), run)?;
-            query::log_page(connection, run, seq, most)
-        })
+        let most = to_integer(most as u64);
+        let which = "WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?";
+        self.select_log(run, which, [to_integer(run.0), to_integer(seq), most])
     }
 
     fn loop_log(&self, run: RunId, loop_id: &LoopId) -> Result<Vec<RecordedFact>, StoreError> {
-        self.read(|connection| {
-            operations::check_run_exists(&SqliteTransaction(connection), run)?;
-            query::loop_log(connection, run, loop_id)
-        })
+        // Two index lookups, merged. With OR, SQLite would scan the whole run.
+        let which = format!(
+            "WHERE run_id = ?1 AND loop_id IS NULL UNION ALL \
+             SELECT {EVENT_COLUMNS} FROM events WHERE run_id = ?1 AND loop_id = ?2 ORDER BY seq"
+        );
+        self.select_log(run, &which, params![to_integer(run.0), loop_id.as_str()])
     }
 
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {
-        self.read(|connection| SqliteTransaction(connection).last_seq(run))
+        self.read(|tx| tx.last_seq(run))
     }
 
     fn runs(&self) -> Result<Vec<StoredRun>, StoreError> {
-        self.read(query::runs)
+        self.select_runs("ORDER BY id", [])
     }
 
     fn open_runs(&self) -> Result<Vec<StoredRun>, StoreError> {
-        self.read(query::open_runs)
+        self.select_runs("WHERE open ORDER BY id", [])
     }
 
     fn run(&self, run: RunId) -> Result<Option<StoredRun>, StoreError> {
-        self.read(|connection| query::run(connection, run))
+        Ok(self.select_runs("WHERE id = ?", [to_integer(run.0)])?.pop())
     }
 
     fn failed_runs(&self) -> Result<Vec<StoredRun>, StoreError> {
-        self.read(query::failed_runs)
+        self.select_runs("WHERE status = 'failed' AND group_count IS NOT NULL ORDER BY id", [])
     }
 
     fn last_run(&self) -> Result<Option<StoredRun>, StoreError> {
-        self.read(query::last_run)
+        Ok(self.select_runs("ORDER BY id DESC LIMIT 1", [])?.pop())
     }
 
     fn tasks(&self) -> Result<Vec<TaskRow>, StoreError> {
-        self.read(query::tasks)
+        self.select_tasks("ORDER BY id", [])
     }
 
     fn task(&self, task: TaskId) -> Result<Option<TaskRow>, StoreError> {
-        self.read(|connection| query::task(connection, task))
+        Ok(self.select_tasks("WHERE id = ?", [to_integer(task.0)])?.pop())
     }
 
     fn task_spec(&self, task: TaskId) -> Result<Option<TaskSpec>, StoreError> {
-        self.read(|connection| query::task_spec(connection, task))
+        let sql = format!(
+            "SELECT {EVENT_COLUMNS} FROM events WHERE task_id = ? AND kind = 'task.added' ORDER BY position LIMIT 1"
+        );
+        let added = self.first(&sql, [to_integer(task.0)], parse_recorded)?;
+        Ok(added.and_then(|recorded| match recorded.fact {
+            Fact::Task(_, TaskFact::Added { spec, .. }) => Some(*spec),
+            Fact::Task(_, TaskFact::Withdrawn { .. }) | Fact::Run(_) | Fact::Loop(..) => None,
+        }))
     }
 
     fn queued(&self, after: TaskId, most: usize) -> Result<Vec<(TaskId, Vec<TaskId>)>, StoreError> {
-        self.read(|connection| query::queued(connection, after, most))
+        let sql = "SELECT id, depends_on FROM tasks
+                   WHERE run_id IS NULL AND status = 'pending' AND id > ? ORDER BY id LIMIT ?";
+        self.select(sql, [to_integer(after.0), to_integer(most as u64)], |row| {
+            let mut cells = cells(row);
+            Ok((TaskId(cells.number()?), cells.list()?.into_iter().map(TaskId).collect()))
+        })
     }
 
     fn claims(&self, tracker: &str) -> Result<Claims, StoreError> {
-        self.read(|connection| SqliteTransaction(connection).claims(tracker, None))
+        self.read(|tx| tx.claims(tracker, None))
     }
 
     fn loop_for_task(&self, task: TaskId) -> Result<Option<(RunId, LoopId)>, StoreError> {
-        self.read(|connection| query::loop_for_task(connection, task))
+        let sql = "SELECT run_id, loop_id FROM tasks WHERE id = ? AND run_id NOTNULL AND loop_id NOTNULL";
+        self.first(sql, [to_integer(task.0)], |row| {
+            let mut cells = cells(row);
+            Ok((RunId(cells.number()?), LoopId::new(cells.text()?)))
+        })
     }
 
     fn questions(&self) -> Result<Vec<QuestionRow>, StoreError> {
-        self.read(query::questions)
+        let columns = QUESTION_COLUMNS.join(", ");
+        let sql = format!("SELECT {columns} FROM questions WHERE closed_at IS NULL ORDER BY id");
+        self.select(&sql, [], |row| cells(row).question())
     }
 
     fn question(&self, number: u64) -> Result<Option<QuestionRef>, StoreError> {
-        self.read(|connection| query::question(connection, number))
+        let sql = "SELECT run_id, loop_id, number, closed_at IS NULL FROM questions WHERE id = ?";
+        self.first(sql, [to_integer(number)], |row| {
+            let mut cells = cells(row);
+            Ok(QuestionRef {
+                run: RunId(cells.number()?),
+                loop_id: LoopId::new(cells.text()?),
+                question: QuestionId(cells.number()?),
+                open: cells.number()? != 0,
+            })
+        })
     }
 
     fn findings(&self, prefix: &str) -> Result<Vec<FindingRef>, StoreError> {
-        self.read(|connection| query::findings(connection, prefix))
+        let sql = format!(
+            "SELECT {} FROM findings WHERE id >= ?1 AND substr(id, 1, length(?1)) = ?1 ORDER BY id, run_id, loop_id",
+            FINDING_COLUMNS.join(", ")
+        );
+        self.select(&sql, [prefix], |row| cells(row).finding())
     }
 
     fn post_request(&self, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<u64, StoreError> {
-        self.write(|tx, _| tx.post_request(run, loop_id, command))
+        let command = serde_json::to_string(command).map_err(|error| StoreError::Other(error.to_string()))?;
+        self.write(|tx, _| {
+            tx.fence(run)?.ok_or(StoreError::NoRun(run))?;
+            let sql = "INSERT INTO requests (run_id, loop_id, command) VALUES (?, ?, ?)";
+            tx.execute(sql, params![to_integer(run.0), loop_id.as_str(), command])?;
+            Ok(tx.0.last_insert_rowid().unsigned_abs())
+        })
     }
 
     fn pending_requests(&self, run: RunId) -> Result<Vec<CommandRequest>, StoreError> {
-        self.read(|connection| query::pending_requests(connection, run))
+        let sql = "SELECT id, loop_id, command FROM requests WHERE run_id = ? AND settled = 0 ORDER BY id";
+        self.select(sql, [to_integer(run.0)], |row| {
+            let mut cells = cells(row);
+            let (id, loop_id, command) = (cells.number()?, LoopId::new(cells.text()?), cells.text()?);
+            let command: LoopCommand = serde_json::from_str(&command)
+                .map_err(|error| StoreError::Damaged(format!("request {id} cannot be read: {error}")))?;
+            Ok(CommandRequest { id, loop_id, command })
+        })
     }
 
     fn answer_request(&self, request: u64, refusal: Option<&str>) -> Result<(), StoreError> {
-        self.write(|tx, _| tx.answer_request(request, refusal))
+        let sql = "UPDATE requests SET settled = 1, refusal = ? WHERE id = ?";
+        let answered = self.write(|tx, _| tx.execute(sql, params![refusal, to_integer(request)]))?;
+        (answered > 0).then_some(()).ok_or_else(|| operations::no_request(request))
     }
 
     fn request_answer(&self, request: u64) -> Result<Option<Result<(), String>>, StoreError> {
-        self.read(|connection| query::request_answer(connection, request))
+        let sql = "SELECT settled, refusal FROM requests WHERE id = ?";
+        let read = |row: &Row<'_>| Ok((row.get::<_, bool>(0)?, row.get::<_, Option<String>>(1)?));
+        let found = self.read(|tx| Ok(tx.0.query_row(sql, [to_integer(request)], read).optional()?))?;
+        let (settled, refusal) = found.ok_or_else(|| operations::no_request(request))?;
+        Ok(settled.then(|| refusal.map_or(Ok(()), Err)))
     }
 
     fn version(&self) -> Result<u64, StoreError> {
@@ -277,11 +351,12 @@ impl Store for SqliteStore {
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
-        self.read(|connection| {
+        self.read(|tx| {
             // Other processes may write meanwhile; compare the log and the tables in one snapshot.
-            let snapshot = connection.unchecked_transaction().map_err(error_mapping::from_sqlite)?;
+            let transaction = tx.0.unchecked_transaction()?;
+            let snapshot = SqliteTransaction(&transaction);
             let mut problems = Vec::new();
-            for found in [query::integrity(&snapshot), operations::check(&SqliteTransaction(&snapshot))] {
+            for found in [snapshot.integrity(), operations::check(&snapshot)] {
                 match found {
                     Ok(lines) => problems.extend(lines),
                     Err(StoreError::Damaged(message)) => problems.push(message),

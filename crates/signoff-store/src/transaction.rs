@@ -10,12 +10,13 @@ use crate::projection::QuestionIds;
 use crate::record::{Cell, TableKey, TableName, TableRow};
 use crate::{Claims, StoreError};
 
-type StoreResult<T> = Result<T, StoreError>;
+/// The result of an access to the store.
+pub type StoreResult<T> = Result<T, StoreError>;
 
 /// Counters for unique ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub(crate) enum Counter {
+pub enum Counter {
     Task,
     Run,
 }
@@ -28,7 +29,7 @@ impl Counter {
 
 /// The owner of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Holder {
+pub enum Holder {
     Queued,
     Run(RunId),
     /// The task was cancelled.
@@ -36,9 +37,9 @@ pub(crate) enum Holder {
 }
 
 /// The rows of one table by key, each with its other columns.
-pub(crate) type TableRows = BTreeMap<TableKey, BTreeMap<String, Cell>>;
+pub type TableRows = BTreeMap<TableKey, BTreeMap<String, Cell>>;
 
-pub(crate) trait Transaction {
+pub trait Transaction {
     /// The last id that was assigned.
     fn counter(&self, counter: Counter) -> StoreResult<u64>;
     fn set_counter(&mut self, counter: Counter, value: u64) -> StoreResult<()>;
@@ -49,9 +50,6 @@ pub(crate) trait Transaction {
     fn set_fence(&mut self, run: RunId, fence: u64) -> StoreResult<()>;
 
     fn last_seq(&self, run: RunId) -> StoreResult<u64>;
-    fn log(&self, run: RunId) -> StoreResult<Vec<RecordedFact>> {
-        self.log_after(run, 0)
-    }
     fn log_after(&self, run: RunId, seq: u64) -> StoreResult<Vec<RecordedFact>>;
     /// Calls `take` with every fact of every log in write order. Unreadable facts are passed as errors.
     fn for_each_fact(&self, take: &mut dyn FnMut(StoreResult<RecordedFact>) -> StoreResult<()>) -> StoreResult<()>;

@@ -9,6 +9,8 @@ pub mod console_example;
 pub mod fake_agent;
 pub mod git_template;
 pub mod mcp;
+#[cfg(feature = "store")]
+mod memory_store;
 pub mod model;
 mod output;
 pub mod processes;
@@ -21,6 +23,8 @@ pub mod terminal;
 mod test_env;
 pub mod web_client;
 
+#[cfg(feature = "store")]
+pub use memory_store::MemoryStore;
 pub use output::ProgramOutput;
 pub use project::{CheckoutSnapshot, TestProject};
 pub use test_env::TestEnv;

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use signoff_core::ids::{FindingId, QuestionId, ReviewerName, TaskId};
-use signoff_core::ledger::{Ledger, LedgerEntry, Round};
-use signoff_core::machine::{Event, Loop, Stage};
+use signoff_core::ids::{FindingId, LoopId, QuestionId, ReviewerName, RunId, TaskId};
+use signoff_core::ledger::{FindingState, Ledger, LedgerEntry, Round};
+use signoff_core::machine::{Choice, Event, Loop, Stage};
 use signoff_core::review::{Finding, Note, Severity};
 use signoff_core::similarity::fingerprint;
 
 use super::ReceivedReview;
-use crate::record::{IssueRecord, QuestionRecord, ReviewRecord};
+use super::rows::finding_columns;
+use crate::record::{TableName, TableRow};
 
 /// The type of issues that are minor notes.
 const NOTE_TYPE: &str = "note";
@@ -68,38 +69,28 @@ impl LoopTracker {
         state.open_question().filter(|number| self.questions.iter().all(|record| record.number != *number))
     }
 
-    pub fn add_review(&mut self, review: &ReceivedReview) {
-        let record = &review.record;
-        self.last_review = Some(record.id.clone());
-        for (index, finding) in record.review.findings.iter().enumerate() {
-            let (reviewer, round) = (record.review.reviewer.clone(), review.round.clone());
-            self.unlinked.push(UnlinkedIssue { issue: self.issues.len(), reviewer, round });
-            self.issues.push(IssueRecord {
-                id: format!("{}-{}", record.id, index + 1),
-                run: record.run,
-                loop_id: record.loop_id.clone(),
-                review: record.id.clone(),
-                task: record.task,
-                finding: finding.clone(),
-                entry: None,
-            });
-        }
-        self.add_notes(record);
-    }
-
-    /// Adds the minor notes as issues. They are not in the ledger and have no state.
-    fn add_notes(&mut self, record: &ReviewRecord) {
-        let first = record.review.findings.len() + 1;
-        for (number, note) in (first..).zip(&record.review.minor) {
+    pub fn add_review(&mut self, received: &ReceivedReview) {
+        let review = &received.review;
+        self.last_review = Some(received.id.clone());
+        let first = self.issues.len();
+        let unlinked = |issue| {
+            let (reviewer, round) = (review.reviewer.clone(), received.round.clone());
+            UnlinkedIssue { issue, reviewer, round }
+        };
+        self.unlinked.extend((first..first + review.findings.len()).map(unlinked));
+        // The minor notes are issues too. They are not in the ledger and have no state.
+        let notes = review.minor.iter().map(|note| {
             let Note { file, line, description } = note.clone();
-            let finding = Finding::new(&record.review.reviewer, NOTE_TYPE, Severity::Minor, description);
+            Finding { file, line, ..Finding::new(&review.reviewer, NOTE_TYPE, Severity::Minor, description) }
+        });
+        for (number, finding) in (1..).zip(review.findings.iter().cloned().chain(notes)) {
             self.issues.push(IssueRecord {
-                id: format!("{}-{number}", record.id),
-                run: record.run,
-                loop_id: record.loop_id.clone(),
-                review: record.id.clone(),
-                task: record.task,
-                finding: Finding { file, line, ..finding },
+                id: format!("{}-{number}", received.id),
+                run: received.run,
+                loop_id: received.loop_id.clone(),
+                review: received.id.clone(),
+                task: received.task,
+                finding,
                 entry: None,
             });
         }
@@ -143,6 +134,70 @@ impl LoopTracker {
                 *state = entry.state;
             }
         }
+    }
+}
+
+/// A finding as one review reported it.
+pub(super) struct IssueRecord {
+    id: String,
+    run: RunId,
+    loop_id: LoopId,
+    review: String,
+    task: Option<TaskId>,
+    finding: Finding,
+    /// Its ledger entry and the state of that entry.
+    entry: Option<(FindingId, FindingState)>,
+}
+
+impl IssueRecord {
+    pub fn row(&self) -> TableRow {
+        let of_loop = !self.loop_id.is_run_level();
+        let own = || Some(self.finding.id.as_str()).filter(|id| !id.is_empty());
+        let id = self.entry.as_ref().map(|(id, _)| id.as_str()).or_else(own);
+        let mut columns = vec![
+            ("run_id", self.run.0.into()),
+            ("loop_id", of_loop.then_some(self.loop_id.as_str()).into()),
+            ("loop_review_id", of_loop.then_some(self.review.as_str()).into()),
+            ("task_id", self.task.map(|task| task.0).into()),
+            ("state", self.entry.as_ref().map(|(_, state)| state.as_str()).into()),
+            ("finding_id", id.into()),
+        ];
+        columns.extend(finding_columns(&self.finding));
+        TableRow::put(TableName::ReviewIssues, vec![self.id.as_str().into()], columns)
+    }
+}
+
+pub(super) struct QuestionRecord {
+    /// The id that users see.
+    pub id: u64,
+    pub run: RunId,
+    pub loop_id: LoopId,
+    /// The number within the loop.
+    pub number: QuestionId,
+    pub task: Option<TaskId>,
+    pub text: String,
+    pub choices: Vec<Choice>,
+    pub asked_at: Timestamp,
+    pub closed_at: Option<Timestamp>,
+    pub answer: Option<(Choice, String)>,
+}
+
+impl QuestionRecord {
+    pub fn row(&self) -> TableRow {
+        let choices: Vec<_> = self.choices.iter().map(|choice| choice.as_str()).collect();
+        let columns = vec![
+            ("run_id", self.run.0.into()),
+            ("loop_id", self.loop_id.as_str().into()),
+            ("number", self.number.0.into()),
+            ("task_id", self.task.map(|task| task.0).into()),
+            ("text", self.text.as_str().into()),
+            ("choices", serde_json::json!(choices).to_string().into()),
+            ("asked_at", self.asked_at.into()),
+            ("closed_at", self.closed_at.into()),
+            ("answer", self.answer.as_ref().map(|(choice, _)| choice.as_str()).into()),
+            ("answered_by", self.answer.as_ref().map(|(_, by)| by.as_str()).into()),
+        ];
+        TableRow::put(TableName::Questions, vec![self.id.into()], columns)
     }
 }
 

@@ -3,25 +3,27 @@
 use std::collections::BTreeSet;
 
 use signoff_core::group::{RunOutcome, RunStage};
-use signoff_core::ids::{LoopId, TaskId};
+use signoff_core::ids::LoopId;
 use signoff_core::ledger::LedgerEntry;
-use signoff_core::machine::{Effect, Loop, outstanding};
-use signoff_core::view::{LoopRow, RunStatus, is_run_branch};
+use signoff_core::machine::{Effect, OutcomeKind, Reason, outstanding};
+use signoff_core::review::{Finding, Usage};
+use signoff_core::view::{LoopRow, RunStatus};
 
-use super::{LoopTracker, Projector, status};
-use crate::record::{FindingRecord, LoopRecord, RunRecord, TableRow, TaskProgress};
+use super::loop_tracker::{IssueRecord, LoopTracker, QuestionRecord};
+use super::{Projector, status};
+use crate::record::{Column, TableName, TableRow};
 
 impl Projector {
     /// The rows that are new or changed since the last call, in write order.
     pub fn changed_rows(&mut self) -> Vec<TableRow> {
         let mut rows = std::mem::take(&mut self.new_rows);
-        let mut now = vec![TableRow::Run(self.run_row())];
+        let mut now = vec![self.run_row()];
         for loop_id in self.take_changed_loops() {
             self.update_issue_states(&loop_id);
             now.extend(self.loop_rows(&loop_id));
         }
         for row in now {
-            let key = (row.write_order(), row.key());
+            let key = (row.table, row.key.clone());
             if self.written.get(&key) != Some(&row) {
                 self.written.insert(key, row.clone());
                 rows.push(row);
@@ -59,22 +61,28 @@ impl Projector {
         }
     }
 
-    fn run_row(&self) -> RunRecord {
+    fn run_row(&self) -> TableRow {
+        let stage = self.view.stage();
+        let status = if self.is_reopened() { RunStatus::Running } else { RunStatus::for_stage(stage) };
         let groups = self.view.groups().map(|groups| groups as u64);
-        RunRecord {
-            id: self.run,
-            preset: self.view.preset().unwrap_or_default().to_owned(),
-            status: if self.is_reopened() { RunStatus::Running } else { RunStatus::for_stage(self.view.stage()) },
-            open: self.is_open(),
-            started_at: self.view.started_at,
-            ended_at: self.ended_at,
-            usage: self.view.usage(),
-            stage: self.view.stage().as_str(),
-            group: groups.and(self.view.stage().group()).map(|group| group as u64 + 1),
-            groups,
-            branch: self.view.branch(),
-            specification: self.view.specification().map(str::to_owned),
-        }
+        let usage = self.view.usage();
+        let columns = vec![
+            ("preset", self.view.preset().unwrap_or_default().into()),
+            ("status", status.as_str().into()),
+            ("open", self.is_open().into()),
+            ("started_at", self.view.started_at.into()),
+            ("ended_at", self.ended_at.into()),
+            ("cost_usd", dollars(usage).into()),
+            ("cost_is_estimated", usage.cost_is_estimated.into()),
+            ("input_tokens", usage.input_tokens.into()),
+            ("output_tokens", usage.output_tokens.into()),
+            ("stage", stage.as_str().into()),
+            ("group_number", groups.and(stage.group()).map(|group| group as u64 + 1).into()),
+            ("group_count", groups.into()),
+            ("branch", self.view.branch().into()),
+            ("specification", self.view.specification().into()),
+        ];
+        TableRow::put(TableName::Runs, vec![self.run.0.into()], columns)
     }
 
     /// A run is open until it ends, and again when a user reopens one of its loops.
@@ -111,83 +119,83 @@ impl Projector {
         };
         let mut rows = Vec::new();
         if let Some(task) = track.task.filter(|task| self.task_loops.get(task) == Some(loop_id)) {
-            rows.push(TableRow::TaskProgress(self.task_progress(task, &view, track)));
+            rows.push(self.progress_row(task, &view, track));
         }
         if !loop_id.is_run_level() {
-            rows.extend(self.loop_row(view, track).map(TableRow::Loop));
+            rows.extend(self.loop_row(&view, track));
         }
         // The issues of a checkpoint review belong to the reviewed loop.
         if loop_id.checkpoint_target().is_none() {
-            rows.extend(track.issues.iter().cloned().map(TableRow::Issue));
+            rows.extend(track.issues.iter().map(IssueRecord::row));
         }
         rows.extend(self.findings(loop_id, track));
-        rows.extend(track.questions.iter().cloned().map(TableRow::Question));
+        rows.extend(track.questions.iter().map(QuestionRecord::row));
         rows
     }
 
-    fn loop_row(&self, view: LoopRow, track: &LoopTracker) -> Option<LoopRecord> {
+    fn loop_row(&self, view: &LoopRow, track: &LoopTracker) -> Option<TableRow> {
         let state = self.view.loop_state(&view.id)?;
-        Some(LoopRecord {
-            run: self.run,
-            task: view.task,
-            status: status::loop_status(state),
-            review_status: status::review_status(state),
-            last_review: track.last_review.clone(),
-            title: view.title,
-            branch: view.branch,
-            worktree: view.worktree,
-            phase: view.phase,
-            pass: view.pass,
-            cycle: view.cycle,
-            iteration: view.iteration,
-            last_checkpoint: state.tally.last_checkpoint,
-            fixes: view.fixes,
-            head: state.head.commit.as_str().to_owned(),
-            outcome: view.outcome,
-            reason: view.reason,
-            usage: view.usage,
-            started_at: track.started_at,
-            ended_at: track.ended_at,
-            id: view.id,
-        })
+        let columns = vec![
+            ("task_id", view.task.map(|task| task.0).into()),
+            ("status", status::loop_status(state).into()),
+            ("iteration", view.iteration.into()),
+            ("last_checkpoint_review_at", state.tally.last_checkpoint.into()),
+            ("review_status", status::review_status(state).into()),
+            ("last_review_id", track.last_review.as_deref().into()),
+            ("revision_attempts", view.fixes.into()),
+            ("worktree_path", non_empty(&view.worktree).into()),
+            ("title", view.title.as_str().into()),
+            ("branch", non_empty(&view.branch).into()),
+            ("phase", view.phase.as_str().into()),
+            ("pass", view.pass.into()),
+            ("cycle", view.cycle.into()),
+            ("head_commit", non_empty(state.head.commit.as_str()).into()),
+            ("outcome", view.outcome.map(OutcomeKind::as_str).into()),
+            ("reason", view.reason.map(Reason::code).into()),
+            ("cost_usd", dollars(view.usage).into()),
+            ("cost_is_estimated", view.usage.cost_is_estimated.into()),
+            ("started_at", track.started_at.into()),
+            ("ended_at", track.ended_at.into()),
+        ];
+        Some(TableRow::put(TableName::Loops, vec![self.run.0.into(), view.id.as_str().into()], columns))
     }
 
+    /// The ledger entries of a loop.
     fn findings(&self, loop_id: &LoopId, track: &LoopTracker) -> Vec<TableRow> {
         let Some(state) = self.view.loop_state(loop_id) else { return Vec::new() };
         // The reviewed loop decides the findings of its checkpoint reviews.
         let reviewed_loop = loop_id.checkpoint_target().and_then(|(of, _)| self.view.loop_state(&of));
-        let decided = |entry: &LedgerEntry| {
-            let reported = reviewed_loop.and_then(|of| of.ledger.reported_as(&entry.finding.id));
-            reported.map_or(entry.state, |there| there.state)
-        };
         let row = |entry: &LedgerEntry| {
-            TableRow::Finding(FindingRecord {
-                run: self.run,
-                loop_id: loop_id.clone(),
-                id: entry.finding.id.clone(),
-                task: track.task,
-                state: decided(entry),
-                finding: entry.finding.clone(),
-            })
+            let reported = reviewed_loop.and_then(|of| of.ledger.reported_as(&entry.finding.id));
+            let decided = reported.map_or(entry.state, |there| there.state);
+            let mut columns =
+                vec![("task_id", track.task.map(|task| task.0).into()), ("state", decided.as_str().into())];
+            columns.extend(finding_columns(&entry.finding));
+            let key = vec![entry.finding.id.as_str().into(), self.run.0.into(), loop_id.as_str().into()];
+            TableRow::put(TableName::Findings, key, columns)
         };
         state.ledger.entries().iter().map(row).collect()
     }
 }
 
-impl Projector {
-    fn task_progress(&self, id: TaskId, view: &LoopRow, track: &LoopTracker) -> TaskProgress {
-        let state = self.view.loop_state(&view.id);
-        let approved = state.and_then(Loop::approved_commit).map(|commit| commit.as_str().to_owned());
-        let landed = self.view.loops.get(&view.id).and_then(|state| state.current_landing()).map(ToString::to_string);
-        let on_run = self.view.lands_on_run(&view.id);
-        let shared = approved.clone().filter(|_| is_run_branch(&view.branch));
-        TaskProgress {
-            landed_commit: landed.clone().filter(|_| !on_run),
-            run_commit: landed.filter(|_| on_run).or(shared),
-            approved_commit: approved,
-            started_at: track.started_at,
-            ended_at: track.ended_at,
-            ..TaskProgress::for_loop(id, view)
-        }
-    }
+/// The columns that issues and findings share.
+pub(super) fn finding_columns(finding: &Finding) -> [Column; 6] {
+    [
+        ("file", finding.file.as_deref().into()),
+        ("line", finding.line.into()),
+        ("type", finding.kind.as_str().into()),
+        ("severity", finding.severity.as_str().into()),
+        ("description", finding.description.as_str().into()),
+        ("suggestion", finding.suggestion.as_deref().into()),
+    ]
+}
+
+/// The cost in dollars.
+pub(super) fn dollars(usage: Usage) -> f64 {
+    usage.cost_micro_usd as f64 / 1_000_000.0
+}
+
+/// The text, or `None` if it is empty.
+pub(super) fn non_empty(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
 }

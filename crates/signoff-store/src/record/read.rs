@@ -2,12 +2,14 @@
 
 use jiff::Timestamp;
 use signoff_core::ids::{FindingId, LoopId, RunId, TaskId};
-use signoff_core::view::{QuestionRow, RunStatus};
+use signoff_core::machine::{FinalVerdict, OutcomeKind, Reason};
+use signoff_core::task::TaskType;
+use signoff_core::view::{QuestionRow, RunStatus, TaskRow, TaskState, TaskStatus};
 
 use super::Cell;
 use crate::{FindingRef, StoreError, StoredRun};
 
-pub(crate) const RUN_COLUMNS: [&str; 12] = [
+pub const RUN_COLUMNS: [&str; 12] = [
     "id",
     "preset",
     "status",
@@ -21,11 +23,46 @@ pub(crate) const RUN_COLUMNS: [&str; 12] = [
     "branch",
     "specification",
 ];
-pub(crate) const QUESTION_COLUMNS: [&str; 5] = ["id", "run_id", "task_id", "text", "choices"];
-pub(crate) const FINDING_COLUMNS: [&str; 4] = ["id", "run_id", "loop_id", "task_id"];
+pub const QUESTION_COLUMNS: [&str; 5] = ["id", "run_id", "task_id", "text", "choices"];
+pub const FINDING_COLUMNS: [&str; 4] = ["id", "run_id", "loop_id", "task_id"];
+
+/// The columns of a task, in the order in which they are read.
+pub const TASK_COLUMNS: [&str; 31] = [
+    "id",
+    "run_id",
+    "title",
+    "type",
+    "status",
+    "state",
+    "outcome",
+    "final_verdict",
+    "reason",
+    "auto_review",
+    "review_cycle",
+    "max_review_cycles",
+    "branch",
+    "approved_commit",
+    "landed_commit",
+    "run_commit",
+    "base",
+    "worktree",
+    "phase",
+    "iteration",
+    "open_findings",
+    "cost_usd",
+    "cost_is_estimated",
+    "input_tokens",
+    "output_tokens",
+    "depends_on",
+    "continues",
+    "tracker_id",
+    "added_at",
+    "started_at",
+    "ended_at",
+];
 
 /// Reads the cells of one row in order.
-pub(crate) struct CellReader<F> {
+pub struct CellReader<F> {
     next: F,
 }
 
@@ -51,6 +88,45 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
         })
     }
 
+    pub fn task(mut self) -> Result<TaskRow, StoreError> {
+        Ok(TaskRow {
+            id: self.number()?,
+            run_id: self.maybe_number()?,
+            title: self.text()?,
+            kind: self.keyword(TaskType::parse)?,
+            status: self.keyword(TaskStatus::parse)?,
+            state: self.keyword(TaskState::parse)?,
+            outcome: self.maybe_keyword(OutcomeKind::parse)?,
+            final_verdict: self.maybe_keyword(FinalVerdict::parse)?,
+            reason: self.known_keyword(Reason::parse)?,
+            auto_review: self.number()? != 0,
+            review_cycle: self.small_number()?,
+            max_review_cycles: self.maybe_number()?.map(to_u32).transpose()?,
+            branch: self.maybe_text()?,
+            approved_commit: self.maybe_text()?,
+            landed_commit: self.maybe_text()?,
+            run_commit: self.maybe_text()?,
+            base: self.maybe_text()?,
+            worktree: self.maybe_text()?,
+            phase: self.maybe_text()?,
+            iteration: self.small_number()?,
+            open_findings: self.small_number()?,
+            cost_usd: self.real()?,
+            cost_is_estimated: self.number()? != 0,
+            input_tokens: self.number()?,
+            output_tokens: self.number()?,
+            depends_on: self.list()?,
+            continues: self.maybe_number()?,
+            tracker_id: self.maybe_text()?,
+            parent: None,
+            added_at: self.text()?,
+            started_at: self.maybe_text()?,
+            ended_at: self.maybe_text()?,
+            wait: None,
+            progress: None,
+        }
+        .with_current_state())
+    }
     pub fn question(mut self) -> Result<QuestionRow, StoreError> {
         Ok(QuestionRow {
             id: format!("q{}", self.number()?),
@@ -131,7 +207,7 @@ impl<F: FnMut() -> Result<Cell, StoreError>> CellReader<F> {
     }
 }
 
-pub(super) fn to_u32(number: u64) -> Result<u32, StoreError> {
+fn to_u32(number: u64) -> Result<u32, StoreError> {
     u32::try_from(number).map_err(|_| unexpected_cell("a small number", number))
 }
 

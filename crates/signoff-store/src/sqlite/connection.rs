@@ -6,10 +6,10 @@ use std::time::Duration;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use super::SqliteOptions;
+use super::existing_ids::ExistingIds;
 use super::lease_file::LeaseFiles;
-use super::query::ExistingIds;
 use super::transaction::SqliteTransaction;
-use super::{SqliteOptions, error_mapping};
 use crate::transaction::{Counter, Transaction as _};
 use crate::{StoreError, operations};
 
@@ -36,10 +36,10 @@ pub(super) struct SqliteConnection {
 impl SqliteConnection {
     pub fn open(path: PathBuf, options: SqliteOptions, leases: &LeaseFiles) -> Result<Self, StoreError> {
         if let Some(dir) = path.parent() {
-            std::fs::create_dir_all(dir).map_err(error_mapping::from_io)?;
+            std::fs::create_dir_all(dir)?;
         }
         let mut this = Self { path, options, connection: None, file_id: None, reconnects: 0 };
-        let mut connection = this.connect(OpenFlags::SQLITE_OPEN_CREATE).map_err(error_mapping::from_sqlite)?;
+        let mut connection = this.connect(OpenFlags::SQLITE_OPEN_CREATE)?;
         migrate(&mut connection, leases)?;
         this.connection = Some(connection);
         this.file_id = file_at(&this.path);
@@ -66,7 +66,7 @@ impl SqliteConnection {
     fn connection(&mut self) -> Result<&mut Connection, StoreError> {
         if self.connection.is_none() {
             // Do not recreate a database that was removed.
-            self.connection = Some(self.connect(OpenFlags::empty()).map_err(error_mapping::from_sqlite)?);
+            self.connection = Some(self.connect(OpenFlags::empty())?);
             self.reconnects += 1;
         }
         self.connection.as_mut().ok_or(StoreError::Busy)
@@ -93,9 +93,7 @@ impl SqliteConnection {
 
     /// A number that changes whenever another connection writes.
     pub fn version(&mut self) -> Result<u64, StoreError> {
-        let sql = "PRAGMA data_version";
-        let changes =
-            self.connection()?.query_row(sql, [], |row| row.get::<_, u32>(0)).map_err(error_mapping::from_sqlite)?;
+        let changes = self.connection()?.query_row("PRAGMA data_version", [], |row| row.get::<_, u32>(0))?;
         Ok(self.reconnects << 32 | u64::from(changes))
     }
 }
@@ -125,10 +123,9 @@ fn transact<T>(
     write: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     // Take the write lock at once, so that reads stay valid until the commit.
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error_mapping::from_sqlite)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let value = write(&transaction)?;
-    transaction.commit().map_err(error_mapping::from_sqlite)?;
+    transaction.commit()?;
     Ok(value)
 }
 
@@ -185,22 +182,20 @@ fn migrate(connection: &mut Connection, leases: &LeaseFiles) -> Result<(), Store
     }
     // SQLite itself does not serialize two processes that create the database at the same time.
     let _lock = leases.lock_schema()?;
-    let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
-    mode.map_err(error_mapping::from_sqlite)?;
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error_mapping::from_sqlite)?;
+    connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
     let missing = MIGRATIONS.get(found as usize..).unwrap_or_default();
-    missing.iter().try_for_each(|sql| transaction.execute_batch(sql)).map_err(error_mapping::from_sqlite)?;
+    missing.iter().try_for_each(|sql| transaction.execute_batch(sql))?;
     if found > 0 && found < LAST_COLUMN_MIGRATION {
         // New columns are empty until the tables are rebuilt.
         operations::rebuild(&mut SqliteTransaction(&transaction))?;
     }
     if found == 0 {
-        skip_existing_ids(&mut SqliteTransaction(&transaction), ExistingIds::scan(leases.store_dir()))?;
+        skip_existing_ids(&mut SqliteTransaction(&transaction), ExistingIds::scan(&leases.store_dir))?;
     }
-    transaction.pragma_update(None, "user_version", LATEST_VERSION.max(found)).map_err(error_mapping::from_sqlite)?;
-    transaction.commit().map_err(error_mapping::from_sqlite)
+    transaction.pragma_update(None, "user_version", LATEST_VERSION.max(found))?;
+    Ok(transaction.commit()?)
 }
 
 /// Sets the counters of a new database past the ids that already exist on disk.
@@ -214,8 +209,7 @@ fn skip_existing_ids(tx: &mut SqliteTransaction<'_>, existing: ExistingIds) -> R
 }
 
 fn version(connection: &Connection) -> Result<u32, StoreError> {
-    let found = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0));
+    let found = connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))?;
     // signoff never writes a negative version.
-    u32::try_from(found.map_err(error_mapping::from_sqlite)?)
-        .map_err(|_| StoreError::Damaged("not a signoff database".into()))
+    u32::try_from(found).map_err(|_| StoreError::Damaged("not a signoff database".into()))
 }

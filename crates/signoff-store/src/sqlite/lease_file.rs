@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use signoff_core::ids::RunId;
 
-use super::error_mapping;
 use crate::StoreError;
 
 pub(super) struct LeaseFiles {
-    store_dir: PathBuf,
-    dir: PathBuf,
+    /// The directory of the database.
+    pub store_dir: PathBuf,
 }
 
 /// A locked file, unlocked on drop. Closing the file is not enough while a child process has it open.
@@ -24,22 +23,13 @@ impl Drop for LockedFile {
 }
 
 impl LeaseFiles {
-    pub fn in_dir(dir: &Path) -> Self {
-        Self { store_dir: dir.to_owned(), dir: dir.join("leases") }
-    }
-
-    /// The directory of the database.
-    pub fn store_dir(&self) -> &Path {
-        &self.store_dir
-    }
-
     pub fn acquire(&self, run: RunId) -> Result<LockedFile, StoreError> {
         let _gate = self.lock_gate()?;
         lock(open(&self.file(run))?, run)
     }
 
     pub fn is_held(&self, run: RunId) -> Result<bool, StoreError> {
-        if !self.file(run).try_exists().map_err(error_mapping::from_io)? {
+        if !self.file(run).try_exists()? {
             return Ok(false);
         }
         let gate = self.lock_gate()?;
@@ -63,14 +53,18 @@ impl LeaseFiles {
     }
 
     fn lock_named(&self, name: &str) -> Result<LockedFile, StoreError> {
-        fs::create_dir_all(&self.dir).map_err(error_mapping::from_io)?;
-        let file = open(&self.dir.join(name))?;
-        file.lock().map_err(error_mapping::from_io)?;
+        fs::create_dir_all(self.path(""))?;
+        let file = open(&self.path(name))?;
+        file.lock()?;
         Ok(LockedFile(file))
     }
 
     fn file(&self, run: RunId) -> PathBuf {
-        self.dir.join(format!("run-{run}"))
+        self.path(&format!("run-{run}"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.store_dir.join("leases").join(name)
     }
 }
 
@@ -78,11 +72,10 @@ fn lock(file: File, run: RunId) -> Result<LockedFile, StoreError> {
     match file.try_lock() {
         Ok(()) => Ok(LockedFile(file)),
         Err(TryLockError::WouldBlock) => Err(StoreError::Held(run)),
-        Err(TryLockError::Error(error)) => Err(error_mapping::from_io(error)),
+        Err(TryLockError::Error(error)) => Err(error.into()),
     }
 }
 
 fn open(path: &Path) -> Result<File, StoreError> {
-    let file = File::options().create(true).truncate(false).write(true).open(path);
-    file.map_err(error_mapping::from_io)
+    Ok(File::options().create(true).truncate(false).write(true).open(path)?)
 }

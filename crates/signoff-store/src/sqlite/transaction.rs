@@ -1,98 +1,46 @@
 //! The log and the tables in SQLite, within one transaction.
 
 use jiff::Timestamp;
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{Connection, ToSql, params, params_from_iter};
-use serde_json::json;
-use signoff_core::command::LoopCommand;
+use rusqlite::{Connection, Params, params, params_from_iter};
 use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::view::TaskStatus;
-use signoff_core::wire::{RecordedFact, from_json, to_json};
+use signoff_core::wire::{RecordedFact, to_json};
 
-use super::query::{cell, cells, select, to_integer};
-use super::{error_mapping, query};
+use super::query::{EVENT_COLUMNS, cell, cells, parse_recorded, select, to_integer};
 use crate::projection::QuestionIds;
 use crate::record::{Cell, KeyPart, RowWrite, TableName, TableRow};
 use crate::transaction::{Counter, Holder, TableRows, Transaction};
-use crate::{Claims, StoreError, operations};
-
-pub(super) const EVENT_COLUMNS: &str = "run_id, seq, at, version, kind, loop_id, task_id, body";
+use crate::{Claims, StoreError};
 
 /// The database within a transaction.
 pub(super) struct SqliteTransaction<'a>(pub &'a Connection);
 
-impl ToSql for Cell {
-    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(match self {
-            Self::Null => ToSqlOutput::Owned(Value::Null),
-            Self::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
-            Self::Real(number) => ToSqlOutput::Owned(Value::Real(*number)),
-            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
-        })
-    }
-}
-
-/// Parses a row of the log.
-pub(super) fn parse_recorded(row: &rusqlite::Row<'_>) -> Result<RecordedFact, StoreError> {
-    let mut place = cells(row);
-    let (run, seq) = (place.number()?, place.number()?);
-    let unreadable =
-        |message: String| StoreError::Unreadable { run: RunId(run), seq, message: message.replace('\n', " ") };
-    let text = |index: usize, name: &str| {
-        row.get::<_, Option<String>>(index).map_err(|error| unreadable(format!("`{name}`: {error}")))
-    };
-    let body = text(7, "body")?.unwrap_or_default();
-    let body: serde_json::Value =
-        serde_json::from_str(&body).map_err(|error| unreadable(format!("`body`: {error}")))?;
-    let version: i64 = row.get(3).map_err(|error| unreadable(error.to_string()))?;
-    let task: Option<i64> = row.get(6).map_err(|error| unreadable(error.to_string()))?;
-    let mut form = json!({
-        "version": version,
-        "run_id": run,
-        "seq": seq,
-        "at": text(2, "at")?,
-        "kind": text(4, "kind")?,
-        "loop_id": text(5, "loop_id")?,
-        "task_id": task,
-    });
-    // Move the body instead of copying it: logs are long.
-    form["body"] = body;
-    from_json(&form).map_err(|error| unreadable(error.to_string()))
-}
-
 impl SqliteTransaction<'_> {
-    fn execute(&self, sql: &str, params: impl rusqlite::Params) -> Result<usize, StoreError> {
-        let mut statement = self.0.prepare_cached(sql).map_err(error_mapping::from_sqlite)?;
-        statement.execute(params).map_err(error_mapping::from_sqlite)
+    /// Executes a statement. Returns the number of changed rows.
+    pub fn execute(&self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
+        Ok(self.0.prepare_cached(sql)?.execute(params)?)
     }
 
-    fn query_number(&self, sql: &str, params: impl rusqlite::Params) -> Result<u64, StoreError> {
-        let found = select(self.0, sql, params, |row| cells(row).number())?;
-        Ok(found.into_iter().next().unwrap_or(0))
+    fn number(&self, sql: &str, params: impl Params) -> Result<Option<u64>, StoreError> {
+        Ok(select(self.0, sql, params, |row| cells(row).number())?.pop())
     }
 
-    pub fn post_request(&mut self, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<u64, StoreError> {
-        if self.fence(run)?.is_none() {
-            return Err(StoreError::NoRun(run));
-        }
-        let command = serde_json::to_string(command).map_err(|error| StoreError::Other(error.to_string()))?;
-        let sql = "INSERT INTO requests (run_id, loop_id, command) VALUES (?, ?, ?)";
-        self.execute(sql, params![to_integer(run.0), loop_id.as_str(), command])?;
-        Ok(self.0.last_insert_rowid().unsigned_abs())
-    }
-
-    pub fn answer_request(&mut self, request: u64, refusal: Option<&str>) -> Result<(), StoreError> {
-        let sql = "UPDATE requests SET settled = 1, refusal = ? WHERE id = ?";
-        match self.execute(sql, params![refusal, to_integer(request)])? {
-            0 => Err(operations::no_request(request)),
-            _ => Ok(()),
-        }
+    /// The results of SQLite's own integrity checks.
+    pub fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        let mut problems = select(self.0, "PRAGMA integrity_check", [], |row| cells(row).text())?;
+        problems.retain(|line| line != "ok");
+        let sql = "SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check";
+        problems.extend(select(self.0, sql, [], |row| {
+            let mut cells = cells(row);
+            Ok(format!("table {} names rows that {} does not have", cells.text()?, cells.text()?))
+        })?);
+        Ok(problems)
     }
 }
 
 impl Transaction for SqliteTransaction<'_> {
     fn counter(&self, counter: Counter) -> Result<u64, StoreError> {
-        self.query_number("SELECT value FROM counters WHERE name = ?", [counter.name()])
+        Ok(self.number("SELECT value FROM counters WHERE name = ?", [counter.name()])?.unwrap_or(0))
     }
 
     fn set_counter(&mut self, counter: Counter, value: u64) -> Result<(), StoreError> {
@@ -102,7 +50,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn fence(&self, run: RunId) -> Result<Option<u64>, StoreError> {
-        query::fence(self.0, run)
+        self.number("SELECT fence FROM leases WHERE run_id = ?", [to_integer(run.0)])
     }
 
     fn new_run(&mut self, run: RunId, at: Timestamp) -> Result<(), StoreError> {
@@ -116,7 +64,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn last_seq(&self, run: RunId) -> Result<u64, StoreError> {
-        self.query_number("SELECT COALESCE(MAX(seq), 0) FROM events WHERE run_id = ?", [to_integer(run.0)])
+        Ok(self.number("SELECT COALESCE(MAX(seq), 0) FROM events WHERE run_id = ?", [to_integer(run.0)])?.unwrap_or(0))
     }
 
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
@@ -129,9 +77,9 @@ impl Transaction for SqliteTransaction<'_> {
         visit: &mut dyn FnMut(Result<RecordedFact, StoreError>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let sql = format!("SELECT {EVENT_COLUMNS} FROM events ORDER BY position");
-        let mut statement = self.0.prepare_cached(&sql).map_err(error_mapping::from_sqlite)?;
-        let mut rows = statement.query([]).map_err(error_mapping::from_sqlite)?;
-        while let Some(row) = rows.next().map_err(error_mapping::from_sqlite)? {
+        let mut statement = self.0.prepare_cached(&sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
             visit(parse_recorded(row))?;
         }
         Ok(())
@@ -190,15 +138,13 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn last_question(&self) -> Result<u64, StoreError> {
-        self.query_number("SELECT COALESCE(MAX(id), 0) FROM questions", [])
+        Ok(self.number("SELECT COALESCE(MAX(id), 0) FROM questions", [])?.unwrap_or(0))
     }
 
     fn put(&mut self, row: &TableRow) -> Result<(), StoreError> {
-        let columns = row.columns();
-        let sql = statement(row, &columns.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-        let values = columns.into_iter().map(|(_, cell)| cell);
-        let values = values.chain(row.key().into_iter().map(Cell::from));
-        self.execute(&sql, params_from_iter(values)).map(drop)
+        let key: Vec<_> = row.key.iter().cloned().map(Cell::from).collect();
+        let values = row.columns.iter().map(|(_, cell)| cell).chain(&key);
+        self.execute(&statement(row), params_from_iter(values)).map(drop)
     }
 
     fn clear(&mut self) -> Result<(), StoreError> {
@@ -215,7 +161,7 @@ impl Transaction for SqliteTransaction<'_> {
             let mut key = vec![KeyPart::Number(0); table.key().len()];
             let mut columns = std::collections::BTreeMap::new();
             for (index, name) in row.as_ref().column_names().enumerate() {
-                let value = cell(row.get_ref(index).map_err(error_mapping::from_sqlite)?)?;
+                let value = cell(row.get_ref(index)?)?;
                 match table.key().iter().position(|part| *part == name) {
                     Some(place) => key[place] = key_part(value),
                     None => drop(columns.insert(name.to_owned(), value)),
@@ -236,21 +182,22 @@ fn key_part(cell: Cell) -> KeyPart {
 }
 
 /// The SQL that writes a row: its columns first, its key last.
-fn statement(row: &TableRow, columns: &[&str]) -> String {
-    let (table, key) = (row.table().name(), row.table().key());
+fn statement(row: &TableRow) -> String {
+    let (table, key) = (row.table.name(), row.table.key());
+    let columns: Vec<_> = row.columns.iter().map(|(name, _)| *name).collect();
     let all: Vec<_> = columns.iter().chain(key).copied().collect();
     let insert = || format!("INSERT INTO {table} ({}) VALUES ({})", all.join(", "), vec!["?"; all.len()].join(", "));
     let each = |form: &dyn Fn(&str) -> String, names: &[&str], between: &str| {
         names.iter().map(|name| form(name)).collect::<Vec<_>>().join(between)
     };
-    match row.write_mode() {
+    match row.mode {
         RowWrite::Insert => format!("{} ON CONFLICT DO NOTHING", insert()),
         RowWrite::Put => {
-            let set = each(&|name| format!("{name} = excluded.{name}"), columns, ", ");
+            let set = each(&|name| format!("{name} = excluded.{name}"), &columns, ", ");
             format!("{} ON CONFLICT ({}) DO UPDATE SET {set}", insert(), key.join(", "))
         }
         RowWrite::Update => {
-            let set = each(&|name| format!("{name} = ?"), columns, ", ");
+            let set = each(&|name| format!("{name} = ?"), &columns, ", ");
             format!("UPDATE {table} SET {set} WHERE {}", each(&|name| format!("{name} = ?"), key, " AND "))
         }
     }

@@ -1,6 +1,7 @@
 //! Factories that open one store several times, as several processes would.
 
-use signoff_store::{MemoryStore, SqliteStore, Store};
+use signoff_store::{SqliteStore, Store};
+use signoff_testkit::MemoryStore;
 use tempfile::TempDir;
 
 pub trait StoreFactory: Sync {

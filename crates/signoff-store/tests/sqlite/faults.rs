@@ -164,7 +164,7 @@ fn an_unknown_value_in_a_cell_is_an_error_with_a_hint() {
     fixture.sql().execute_batch("UPDATE tasks SET status = 'dancing'").expect("changed");
     insta::assert_snapshot!(
         complaint(store.tasks()),
-        @r#"the database is damaged: a table holds "dancing" instead of a known word: rebuild the tables"#
+        @r#"the database is damaged: a table holds "dancing" instead of a known word; `signoff doctor --rebuild` rebuilds the tables"#
     );
 }
 

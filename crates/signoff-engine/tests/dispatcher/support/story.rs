@@ -32,7 +32,8 @@ use signoff_engine::reports::ReportRegistry;
 use signoff_engine::tracker::TrackerOptions;
 use signoff_engine::workspace::{GitWorkspaces, Workspaces};
 use signoff_engine::{clock, start_run};
-use signoff_store::{Lease, MemoryStore, NewTask, Store};
+use signoff_store::{Lease, NewTask, Store};
+use signoff_testkit::MemoryStore;
 use signoff_testkit::agent_script::AgentScript;
 use tempfile::TempDir;
 

@@ -7,13 +7,11 @@ use signoff_core::ids::{LoopId, QuestionId, RunId, TaskId};
 use signoff_core::view::{QuestionRow, TaskRow, TaskStatus};
 use signoff_core::wire::RecordedFact;
 
-use crate::projection::QuestionIds;
-use crate::record::{
-    Cell, CellReader, FINDING_COLUMNS, KeyPart, QUESTION_COLUMNS, RUN_COLUMNS, TASK_COLUMNS, TableKey, TableName,
-    TableRow,
+use signoff_store::backend::{
+    self, Cell, CellReader, Counter, FINDING_COLUMNS, Holder, KeyPart, QUESTION_COLUMNS, QuestionIds, RUN_COLUMNS,
+    TASK_COLUMNS, TableKey, TableName, TableRow, TableRows, Transaction,
 };
-use crate::transaction::{Counter, Holder, TableRows, Transaction};
-use crate::{Claims, FindingRef, QuestionRef, StoreError, StoredRun, operations};
+use signoff_store::{Claims, FindingRef, QuestionRef, StoreError, StoredRun};
 
 #[derive(Default)]
 pub(super) struct MemoryTables {
@@ -205,7 +203,7 @@ impl Transaction for MemoryTables {
     }
 
     fn put(&mut self, row: &TableRow) -> Result<(), StoreError> {
-        operations::write_row(&mut self.tables, row);
+        backend::write_row(&mut self.tables, row);
         Ok(())
     }
 

@@ -12,9 +12,8 @@ use signoff_core::task::TaskSpec;
 use signoff_core::view::{QuestionRow, RunState, RunStatus, TaskRow, Transition};
 use signoff_core::wire::{Fact, RecordedFact, TaskFact};
 
-use crate::operations::{self, NewFacts, Projectors};
-use crate::transaction::{Holder, Transaction};
-use crate::{
+use signoff_store::backend::{self, Holder, NewFacts, Projectors, Transaction as _};
+use signoff_store::{
     Claims, CommandRequest, FindingRef, Lease, NewTask, QuestionRef, RebuildStats, Store, StoreError, StoredRun,
 };
 use tables::MemoryTables;
@@ -79,27 +78,26 @@ impl MemoryStore {
     }
 
     fn lease(&self, run: RunId, fence: u64) -> Lease {
-        Lease::new(run, fence, LeaseGuard { inner: Arc::clone(&self.inner), run, fence })
+        Lease::new(run, fence, LeaseGuard { inner: self.inner.clone(), run, fence })
     }
 }
 
 impl Store for MemoryStore {
     fn add_tasks(&self, at: Timestamp, tasks: &[NewTask]) -> Result<Vec<TaskId>, StoreError> {
-        self.write(|inner| operations::add_tasks(&mut inner.tables, at, tasks))
+        self.write(|inner| backend::add_tasks(&mut inner.tables, at, tasks))
     }
 
     fn withdraw(&self, at: Timestamp, task: TaskId, by: &str) -> Result<(), StoreError> {
-        self.write(|inner| operations::withdraw(&mut inner.tables, at, task, by))
+        self.write(|inner| backend::withdraw(&mut inner.tables, at, task, by))
     }
 
     fn reserve_tasks(&self, count: usize) -> Result<Vec<TaskId>, StoreError> {
-        self.write(|inner| operations::reserve(&mut inner.tables, count))
+        self.write(|inner| backend::reserve(&mut inner.tables, count))
     }
 
     fn open_run(&self, at: Timestamp) -> Result<Lease, StoreError> {
         let run = self.write(|inner| {
-            operations::remove_finished_projectors(&mut inner.projectors);
-            let run = operations::new_run(&mut inner.tables, at)?;
+            let run = backend::new_run(&mut inner.tables, &mut inner.projectors, at)?;
             inner.held.insert(run, 1);
             Ok(run)
         })?;
@@ -111,8 +109,7 @@ impl Store for MemoryStore {
             if inner.held.contains_key(&run) {
                 return Err(StoreError::Held(run));
             }
-            operations::remove_finished_projectors(&mut inner.projectors);
-            let fence = operations::next_fence(&mut inner.tables, run)?;
+            let fence = backend::next_fence(&mut inner.tables, &mut inner.projectors, run)?;
             inner.held.insert(run, fence);
             Ok(fence)
         })?;
@@ -124,11 +121,8 @@ impl Store for MemoryStore {
     }
 
     fn load(&self, lease: &Lease, observe: &mut dyn FnMut(&Transition)) -> Result<RunState, StoreError> {
-        let mut state = RunState::new(lease.run());
         let inner = &mut *lock(&self.inner);
-        let projector = operations::replay(&inner.tables, lease, &mut state, observe)?;
-        operations::keep_projector(&mut inner.projectors, lease, projector);
-        Ok(state)
+        backend::load(&inner.tables, &mut inner.projectors, lease, observe)
     }
 
     fn append_to(
@@ -142,17 +136,12 @@ impl Store for MemoryStore {
             return Ok(Vec::new());
         }
         let new = NewFacts { at, facts };
-        self.write(|inner| {
-            let appended = operations::append(&mut inner.tables, &mut inner.projectors, lease, new, state);
-            let (transitions, projector) = appended?;
-            operations::keep_projector(&mut inner.projectors, lease, projector);
-            Ok(transitions)
-        })
+        self.write(|inner| backend::append(&mut inner.tables, &mut inner.projectors, lease, new, state))
     }
 
     fn log_after(&self, run: RunId, seq: u64) -> Result<Vec<RecordedFact>, StoreError> {
         let inner = lock(&self.inner);
-        operations::check_run_exists(&inner.tables, run)?;
+        backend::check_run_exists(&inner.tables, run)?;
         inner.tables.log_after(run, seq)
     }
 
@@ -274,7 +263,7 @@ impl Store for MemoryStore {
         self.write(|inner| {
             let index = usize::try_from(request).unwrap_or(0).checked_sub(1);
             let posted = index.and_then(|index| inner.requests.get_mut(index));
-            let posted = posted.ok_or_else(|| operations::no_request(request))?;
+            let posted = posted.ok_or_else(|| backend::no_request(request))?;
             posted.answer = Some(refusal.map_or(Ok(()), |why| Err(why.to_owned())));
             Ok(())
         })
@@ -284,7 +273,7 @@ impl Store for MemoryStore {
         let inner = lock(&self.inner);
         let index = usize::try_from(request).unwrap_or(0).checked_sub(1);
         let posted = index.and_then(|index| inner.requests.get(index));
-        Ok(posted.ok_or_else(|| operations::no_request(request))?.answer.clone())
+        Ok(posted.ok_or_else(|| backend::no_request(request))?.answer.clone())
     }
 
     fn version(&self) -> Result<u64, StoreError> {
@@ -292,10 +281,10 @@ impl Store for MemoryStore {
     }
 
     fn rebuild(&self) -> Result<RebuildStats, StoreError> {
-        self.write(|inner| operations::rebuild(&mut inner.tables))
+        self.write(|inner| backend::rebuild(&mut inner.tables))
     }
 
     fn check(&self) -> Result<Vec<String>, StoreError> {
-        operations::check(&lock(&self.inner).tables)
+        backend::check(&lock(&self.inner).tables)
     }
 }

@@ -1,0 +1,109 @@
+//! Rows of tasks. Three kinds of facts write to them: adding, assigning to a loop, and progress of the loop.
+
+use jiff::Timestamp;
+use signoff_core::ids::{LoopId, RunId, TaskId};
+use signoff_core::machine::{FinalVerdict, Loop, OutcomeKind, Reason};
+use signoff_core::view::{LoopRow, TaskRow, TaskState, TaskStatus, is_run_branch};
+use signoff_core::wire::{QUEUE, TaskFact};
+
+use super::rows::non_empty;
+use super::{LoopTracker, Projector};
+use crate::record::{Cell, Column, RowWrite, TableName, TableRow};
+
+fn row(id: TaskId, mode: RowWrite, columns: Vec<Column>) -> TableRow {
+    TableRow { table: TableName::Tasks, mode, key: vec![id.0.into()], columns }
+}
+
+/// The row for a fact about a task, from the queue's log or a run's log.
+pub(crate) fn task_row(run: RunId, at: Timestamp, id: TaskId, fact: &TaskFact) -> TableRow {
+    let (spec, auto_review, max_review_cycles) = match fact {
+        TaskFact::Added { spec, auto_review, max_review_cycles } => (spec, *auto_review, *max_review_cycles),
+        TaskFact::Withdrawn { .. } => {
+            let withdrawn = TaskRow {
+                state: TaskState::Cancelled,
+                outcome: Some(OutcomeKind::Cancelled),
+                reason: Some(Reason::CancelledByPerson),
+                ended_at: Some(at.to_string()),
+                ..TaskRow::new(id.0, "", TaskStatus::Cancelled)
+            };
+            return row(id, RowWrite::Update, progress_columns(&withdrawn));
+        }
+    };
+    let depends_on: Vec<_> = spec.depends_on.iter().map(|task| task.0).collect();
+    let tracked = spec.tracked.as_ref();
+    let mut columns = vec![
+        ("run_id", Some(run.0).filter(|_| run != QUEUE).into()),
+        ("loop_id", Cell::Null),
+        ("branch", Cell::Null),
+        ("title", spec.title.as_str().into()),
+        ("type", spec.kind.as_str().into()),
+        ("auto_review", auto_review.into()),
+        ("max_review_cycles", max_review_cycles.into()),
+        ("depends_on", serde_json::json!(depends_on).to_string().into()),
+        ("continues", spec.continues.map(|task| task.0).into()),
+        ("tracker", tracked.map(|tracked| tracked.tracker.as_str()).into()),
+        ("tracker_id", tracked.map(|tracked| tracked.id.as_str()).into()),
+        ("added_at", at.into()),
+    ];
+    columns.extend(progress_columns(&TaskRow::new(id.0, &spec.title, TaskStatus::Pending)));
+    row(id, RowWrite::Insert, columns)
+}
+
+/// The columns that are set when a loop starts a task.
+pub(super) fn assigned_row(run: RunId, loop_id: &LoopId, id: TaskId, branch: &str) -> TableRow {
+    let columns =
+        vec![("run_id", run.0.into()), ("loop_id", loop_id.as_str().into()), ("branch", non_empty(branch).into())];
+    row(id, RowWrite::Update, columns)
+}
+
+/// The columns that change while a task is worked on.
+fn progress_columns(task: &TaskRow) -> Vec<Column> {
+    vec![
+        ("status", task.status.as_str().into()),
+        ("state", task.state.as_str().into()),
+        ("outcome", task.outcome.map(OutcomeKind::as_str).into()),
+        ("final_verdict", task.final_verdict.map(FinalVerdict::as_str).into()),
+        ("reason", task.reason.map(Reason::code).into()),
+        ("review_cycle", task.review_cycle.into()),
+        ("base", task.base.as_deref().into()),
+        ("approved_commit", task.approved_commit.as_deref().into()),
+        ("landed_commit", task.landed_commit.as_deref().into()),
+        ("run_commit", task.run_commit.as_deref().into()),
+        ("worktree", task.worktree.as_deref().and_then(non_empty).into()),
+        ("phase", task.phase.as_deref().and_then(non_empty).into()),
+        ("iteration", task.iteration.into()),
+        ("open_findings", task.open_findings.into()),
+        ("cost_usd", task.cost_usd.into()),
+        ("cost_is_estimated", task.cost_is_estimated.into()),
+        ("input_tokens", task.input_tokens.into()),
+        ("output_tokens", task.output_tokens.into()),
+        ("started_at", task.started_at.as_deref().into()),
+        ("ended_at", task.ended_at.as_deref().into()),
+    ]
+}
+
+impl Projector {
+    /// The progress of the loop that works on the task.
+    pub(super) fn progress_row(&self, id: TaskId, view: &LoopRow, track: &LoopTracker) -> TableRow {
+        let state = self.view.loop_state(&view.id);
+        let approved = state.and_then(Loop::approved_commit).map(|commit| commit.as_str().to_owned());
+        let landed = self.view.loops.get(&view.id).and_then(|state| state.current_landing()).map(ToString::to_string);
+        let on_run = self.view.lands_on_run(&view.id);
+        let shared = approved.clone().filter(|_| is_run_branch(&view.branch));
+        let progress = TaskRow {
+            state: view.state,
+            base: view.base.as_ref().map(|commit| commit.as_str().to_owned()),
+            worktree: Some(view.worktree.clone()),
+            landed_commit: landed.clone().filter(|_| !on_run),
+            run_commit: landed.filter(|_| on_run).or(shared),
+            approved_commit: approved,
+            started_at: track.started_at.map(|at| at.to_string()),
+            ended_at: track.ended_at.map(|at| at.to_string()),
+            ..TaskRow::new(id.0, "", view.status).with_progress(view.clone())
+        };
+        let mut columns = progress_columns(&progress);
+        // The limit of the loop's gate.
+        columns.push(("max_review_cycles", view.max_cycles.into()));
+        row(id, RowWrite::Update, columns)
+    }
+}
