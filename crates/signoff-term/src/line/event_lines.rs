@@ -187,9 +187,8 @@ pub fn unclear_review(step: &LoopTransition, review: &Review, goes_on: bool) -> 
 
 /// `; trying again` if the agent that failed is started again.
 fn retry_suffix(step: &LoopTransition, goes_on: bool) -> &'static str {
-    let out = |stage: &Stage| stage.slots().len();
-    let called = out(&step.before.stage) == out(&step.after.stage);
-    if called && goes_on { "; trying again" } else { "" }
+    let is_called = step.before.slots().len() == step.after.slots().len();
+    if is_called && goes_on { "; trying again" } else { "" }
 }
 
 /// Whether the fixer of this gate is the planner of a run.
