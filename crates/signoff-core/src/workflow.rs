@@ -10,6 +10,7 @@ pub(crate) mod resolve;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use keys::GateKeys;
@@ -52,7 +53,7 @@ fn shipped(text: &str) -> Option<Workflow> {
 }
 
 /// When an attempt's task is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Completion {
     /// The agent ended well.
@@ -63,7 +64,7 @@ pub enum Completion {
 }
 
 /// When signed-off work leaves its worktree.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Landing {
     /// It stays on its branch until a person merges it.
@@ -76,7 +77,7 @@ pub enum Landing {
 }
 
 /// How the tasks of a run stand to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrangement {
     /// Independent, up to `jobs` at once.
@@ -91,23 +92,9 @@ pub enum Arrangement {
 }
 
 /// Who does the work of an agent phase.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Default,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[derive(strum::EnumString, strum::IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum Role {
     #[default]
@@ -134,7 +121,7 @@ pub struct WorkflowReviewer {
 }
 
 /// One step of a workflow.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct Phase {
     pub name: String,
     #[serde(flatten)]
@@ -184,6 +171,12 @@ pub enum PhaseKind {
     Check(GatePolicy),
 }
 
+impl Default for PhaseKind {
+    fn default() -> Self {
+        Self::Agent { role: Role::default(), timeout: None, researchers: 0 }
+    }
+}
+
 /// A gate's policy with where a restart goes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct GatePolicy {
@@ -197,20 +190,7 @@ pub struct GatePolicy {
 impl Phase {
     /// A phase about which nothing more is said.
     pub fn new(name: &str, kind: PhaseKind) -> Self {
-        Self {
-            name: name.to_owned(),
-            kind,
-            per_item: false,
-            once: false,
-            mode: None,
-            number: None,
-            called: None,
-            agent: None,
-            tool: None,
-            model: None,
-            prefers: None,
-            parallel_model: None,
-        }
+        Self { name: name.to_owned(), kind, ..Self::default() }
     }
 
     /// The policy of a gate or check.
@@ -231,10 +211,7 @@ impl Phase {
 
     /// Whether reviewers judge here; a check asks none.
     pub fn is_gate(&self) -> bool {
-        match self.kind {
-            PhaseKind::Gate(_) => true,
-            PhaseKind::Agent { .. } | PhaseKind::Check(_) => false,
-        }
+        matches!(self.kind, PhaseKind::Gate(_))
     }
 
     /// Whether an agent works here.
@@ -284,12 +261,9 @@ pub struct Workflow {
 impl Workflow {
     /// Sets custom prompts for writers or reviewers.
     pub fn set_prompts(&mut self, developer: Option<&str>, reviewer: Option<&str>) {
-        let of = |roles: &[&str], path: Option<&str>| -> Vec<(String, String)> {
-            let pair = |path: &str| roles.iter().map(|role| ((*role).to_owned(), path.to_owned())).collect();
-            path.map(pair).unwrap_or_default()
-        };
-        self.prompts.extend(of(&["implement", "fix"], developer));
-        self.prompts.extend(of(&["review"], reviewer));
+        for (role, path) in [("implement", developer), ("fix", developer), ("review", reviewer)] {
+            self.prompts.extend(path.map(|path| (role.to_owned(), path.to_owned())));
+        }
     }
 
     /// Sets the bound, depth and checkpoint interval that belong to an effort.
@@ -306,6 +280,11 @@ impl Workflow {
     /// The phases of the run and of its tasks.
     pub fn all_phases(&self) -> impl Iterator<Item = &Phase> {
         self.before.iter().chain(&self.phases).chain(&self.after)
+    }
+
+    /// The policies of a task's gates.
+    pub(crate) fn gates_mut(&mut self) -> impl Iterator<Item = &mut GatePolicy> {
+        self.phases.iter_mut().filter(|phase| phase.is_gate()).filter_map(Phase::policy_mut)
     }
 
     pub(crate) fn all_phases_mut(&mut self) -> impl Iterator<Item = &mut Phase> {

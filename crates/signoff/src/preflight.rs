@@ -174,11 +174,11 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
             PhaseKind::Agent { role, researchers, .. } => {
                 check_prompts(project, &[role.as_str()])?;
                 check_prompts(project, if *researchers > 0 { &["research"] } else { &[] })?;
-                check_agent(project, &project.settings.writer(*role, place)?.agent)?;
+                check_agent(project, &project.settings.writer_in_turn(*role, place, 0)?.agent)?;
             }
             PhaseKind::Gate(judge) => {
                 for name in &judge.gate.reviewers {
-                    let reviewer = project.settings.reviewer(name, place)?;
+                    let reviewer = project.settings.reviewer_in_turn(name, place, 0)?;
                     match project.settings.reviewer_prompt(name) {
                         Some((path, origin)) => check_prompt(project, path, &origin.to_string())?,
                         None => check_prompts(project, &[name.as_str()])?,
@@ -192,12 +192,12 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
                     }
                 }
                 check_prompts(project, &["review", "fix"])?;
-                check_agent(project, &project.settings.writer(Role::Fix, place)?.agent)?;
+                check_agent(project, &project.settings.writer_in_turn(Role::Fix, place, 0)?.agent)?;
             }
             // Checks that are not configured are detected in the work itself, so it is no error to have none here.
             PhaseKind::Check(_) => {
                 check_prompts(project, &["fix"])?;
-                check_agent(project, &project.settings.writer(Role::Fix, place)?.agent)?;
+                check_agent(project, &project.settings.writer_in_turn(Role::Fix, place, 0)?.agent)?;
             }
         }
     }

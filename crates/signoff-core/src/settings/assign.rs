@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::file::AgentTable;
 use super::reader::{did_you_mean, either};
-use super::values::{ReviewWorkspace, Text};
+use super::values::{Minutes, ReviewWorkspace, Text};
 use super::{AgentKind, ConfigError, SettingOrigin, Settings};
 use crate::contract::Contract;
 use crate::ids::ReviewerName;
@@ -112,12 +112,7 @@ impl Settings {
         self.file.limits.agents_per_provider.map(|bound| bound.0)
     }
 
-    /// The agent of a role.
-    pub fn writer(&self, role: Role, place: JobPlace<'_>) -> Result<AssignedWriter, ConfigError> {
-        self.writer_in_turn(role, place, 0)
-    }
-
-    /// The agent of a role, or its fallback number `turn`.
+    /// The agent of a role: in turn 0 its own, later its fallbacks.
     pub fn writer_in_turn(&self, role: Role, place: JobPlace<'_>, turn: usize) -> Result<AssignedWriter, ConfigError> {
         self.assigned(role, place, turn, None)
     }
@@ -158,12 +153,7 @@ impl Settings {
         Ok(AssignedWriter { agent, model, timeout })
     }
 
-    /// The agent of a reviewer of a gate.
-    pub fn reviewer(&self, name: &ReviewerName, place: JobPlace<'_>) -> Result<AssignedReviewer, ConfigError> {
-        self.reviewer_in_turn(name, place, 0)
-    }
-
-    /// The agent of a reviewer, or its fallback number `turn`.
+    /// The agent of a reviewer: in turn 0 its own, later its fallbacks.
     pub fn reviewer_in_turn(
         &self,
         name: &ReviewerName,
@@ -362,7 +352,7 @@ impl Settings {
             "review_timeout" => kind.review_timeout_minutes,
             _ => kind.improve_timeout_minutes,
         };
-        minutes.map(|minutes| TimeSpan::minutes(minutes.0.into()))
+        minutes.map(Minutes::span)
     }
 
     /// Whether a person set a time of a phase, rather than the preset.

@@ -2,9 +2,9 @@
 
 mod document;
 
-use document::{EditedDocument, shown};
+use document::{EditedDocument, leaves, shown};
 use serde::Serialize;
-use toml_edit::{Document, Item, Key, Value};
+use toml_edit::{Document, Key, Value};
 
 use super::foreign::{ForeignFormat, translate};
 use super::values::without_password;
@@ -195,24 +195,12 @@ fn typed_value(text: &str) -> Result<Value, String> {
 pub fn imported(layer: &Layer) -> Vec<KeyChange> {
     let Ok(document) = Document::parse(layer.text()) else { return Vec::new() };
     let mut changes = Vec::new();
-    gather(document.as_item(), &mut Vec::new(), layer, &mut changes);
-    changes
-}
-
-fn gather(item: &Item, key: &mut Vec<String>, layer: &Layer, changes: &mut Vec<KeyChange>) {
-    if let Item::Value(value) = item
-        && !value.is_inline_table()
-    {
+    leaves(document.as_item(), &mut Vec::new(), &mut |key, value| {
         let offset = value.span().map_or(0, |span| span.start);
         let origin = layer.origin(layer.text().get(..offset).unwrap_or_default().matches('\n').count() + 1);
         let note = Some(origin.to_string());
         let text = value.span().and_then(|span| layer.text().get(span)).unwrap_or_default();
-        changes.extend(text.parse().ok().map(|value| KeyChange { key: key.clone(), value, note }));
-        return;
-    }
-    for (name, inside) in item.as_table_like().into_iter().flat_map(|table| table.iter()) {
-        key.push(name.to_owned());
-        gather(inside, key, layer, changes);
-        key.pop();
-    }
+        changes.extend(text.parse().ok().map(|value| KeyChange { key: key.to_vec(), value, note }));
+    });
+    changes
 }

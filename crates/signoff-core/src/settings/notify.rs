@@ -240,20 +240,15 @@ impl ChannelTable {
             let message = format!("the channel `{name}` has no `kind`: expected bell, desktop, webhook or command");
             return Err(("", message));
         };
-        let of_webhooks = [
-            ("url", self.url.is_some()),
-            ("url_env", self.url_env.is_some()),
-            ("format", self.format.is_some()),
-            ("headers", !self.headers.is_empty()),
+        let keys = [
+            ("url", ChannelKind::Webhook, self.url.is_some()),
+            ("url_env", ChannelKind::Webhook, self.url_env.is_some()),
+            ("format", ChannelKind::Webhook, self.format.is_some()),
+            ("headers", ChannelKind::Webhook, !self.headers.is_empty()),
+            ("command", ChannelKind::Command, self.command.is_some()),
         ];
-        let of_commands = [("command", self.command.is_some())];
-        let misplaced = match kind {
-            ChannelKind::Bell | ChannelKind::Desktop => [&of_webhooks[..], &of_commands].concat(),
-            ChannelKind::Webhook => of_commands.to_vec(),
-            ChannelKind::Command => of_webhooks.to_vec(),
-        };
         let of_kind = format!("the channel `{name}` is of kind \"{}\"", kind.as_str());
-        if let Some((key, _)) = misplaced.into_iter().find(|(_, set)| *set) {
+        if let Some((key, ..)) = keys.into_iter().find(|(_, owner, is_set)| *is_set && *owner != kind) {
             return Err((key, format!("{of_kind}: expected no `{key}` in it")));
         }
         let multiline = self.headers.iter().find(|(_, value)| value.0.contains(char::is_control));

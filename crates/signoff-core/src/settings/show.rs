@@ -304,11 +304,13 @@ impl Settings {
     /// The agent of a phase, and where it is named. None: there is no agent, or several and none of them is chosen.
     fn doer(&self, place: JobPlace<'_>) -> Option<(String, SettingOrigin)> {
         let (name, own, role) = match &place.phase.kind {
-            PhaseKind::Agent { role, .. } => (self.writer(*role, place).ok()?.agent.name, None, role.as_str()),
+            PhaseKind::Agent { role, .. } => {
+                (self.writer_in_turn(*role, place, 0).ok()?.agent.name, None, role.as_str())
+            }
             PhaseKind::Gate(policy) => {
                 let reviewer = policy.gate.reviewers.first()?;
                 let own = self.tree.get(&["reviewers", reviewer.as_str(), "agent"]);
-                (self.reviewer(reviewer, place).ok()?.agent.name, own, "review")
+                (self.reviewer_in_turn(reviewer, place, 0).ok()?.agent.name, own, "review")
             }
             PhaseKind::Check(_) => return None,
         };

@@ -97,14 +97,7 @@ impl Settings {
 }
 
 fn span(minutes: Option<Minutes>) -> Option<TimeSpan> {
-    minutes.map(|minutes| TimeSpan::minutes(minutes.0.into()))
-}
-
-fn gate(phase: &Phase) -> Option<&GatePolicy> {
-    match &phase.kind {
-        PhaseKind::Gate(policy) => Some(policy),
-        PhaseKind::Agent { .. } | PhaseKind::Check(_) => None,
-    }
+    minutes.map(Minutes::span)
 }
 
 /// The bound of a task type is for the one gate; its times are for all phases they fit.
@@ -113,17 +106,13 @@ fn apply_type(workflow: &mut Workflow, kind: &TaskTypeTable) {
         policy.gate.bound = Bound::MaxCycles(cycles.0);
     }
     for phase in &mut workflow.phases {
-        match &mut phase.kind {
-            PhaseKind::Agent { role: Role::Implement, timeout, .. } => {
-                *timeout = span(kind.timeout_minutes).or(*timeout);
-            }
-            PhaseKind::Gate(policy) => {
-                let gate = &mut policy.gate;
-                gate.review_timeout = span(kind.review_timeout_minutes).or(gate.review_timeout);
-                gate.fix_timeout = span(kind.improve_timeout_minutes).or(gate.fix_timeout);
-            }
-            PhaseKind::Agent { .. } | PhaseKind::Check(_) => {}
+        if let PhaseKind::Agent { role: Role::Implement, timeout, .. } = &mut phase.kind {
+            *timeout = span(kind.timeout_minutes).or(*timeout);
         }
+    }
+    for GatePolicy { gate, .. } in workflow.gates_mut() {
+        gate.review_timeout = span(kind.review_timeout_minutes).or(gate.review_timeout);
+        gate.fix_timeout = span(kind.improve_timeout_minutes).or(gate.fix_timeout);
     }
 }
 
@@ -132,11 +121,7 @@ fn apply_request(mut workflow: Workflow, effort: Option<Effort>, words: &GateKey
     if let Some(effort) = effort {
         workflow = workflow.with_effort(effort);
     }
-    for phase in &mut workflow.phases {
-        if let PhaseKind::Gate(policy) = &mut phase.kind {
-            words.apply_to(&mut policy.gate);
-        }
-    }
+    workflow.gates_mut().for_each(|policy| words.apply_to(&mut policy.gate));
     workflow
 }
 
@@ -145,11 +130,7 @@ fn switch(workflow: &mut Workflow, asked: Option<bool>, kind: &TaskTypeTable) {
     if let Some(policy) = the_gate(workflow) {
         policy.gate.enabled = asked.or(kind.auto_review).unwrap_or(policy.gate.enabled);
     } else if asked == Some(false) {
-        for phase in &mut workflow.phases {
-            if let PhaseKind::Gate(policy) = &mut phase.kind {
-                policy.gate.enabled = false;
-            }
-        }
+        workflow.gates_mut().for_each(|policy| policy.gate.enabled = false);
     }
 }
 
@@ -159,7 +140,7 @@ fn improving(mut workflow: Workflow, asked: Option<bool>, kind: &TaskTypeTable) 
     for policy in gates.iter_mut().filter_map(Phase::policy_mut) {
         policy.gate.enabled = asked.unwrap_or(policy.gate.enabled);
     }
-    let fixing = gates.iter().find_map(|phase| gate(phase)?.gate.fix_timeout);
+    let fixing = gates.iter().find_map(|phase| phase.policy()?.gate.fix_timeout);
     let timeout = span(kind.timeout_minutes).or(fixing);
     workflow.phases = vec![agent("improve", Role::Fix, timeout)];
     workflow.phases.append(&mut gates);
@@ -214,7 +195,7 @@ fn agent(name: &str, role: Role, timeout: Option<TimeSpan>) -> Phase {
 fn gates_of_work(workflow: &Workflow) -> Vec<Phase> {
     let implements = |phase: &Phase| agent_timeout(phase).is_some_and(|(role, _)| role == Role::Implement);
     let start = workflow.phases.iter().position(implements).unwrap_or(0);
-    let judging = workflow.phases.iter().skip(start).filter(|phase| gate(phase).is_some());
+    let judging = workflow.phases.iter().skip(start).filter(|phase| phase.is_gate());
     let (off, mut gates): (Vec<_>, Vec<_>) = judging.cloned().partition(Phase::is_off);
     if gates.is_empty() {
         gates = off;

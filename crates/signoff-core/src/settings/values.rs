@@ -62,6 +62,12 @@ whole!(
     Guard, 0 to 4_294_967_295_u32, ", 0 to switch it off"
 );
 
+impl Minutes {
+    pub fn span(self) -> TimeSpan {
+        TimeSpan::minutes(self.0.into())
+    }
+}
+
 /// Tokens, or minutes of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(transparent)]

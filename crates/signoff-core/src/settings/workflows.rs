@@ -224,10 +224,7 @@ fn apply_gate(keys: &GateKeys, phase: &mut Phase) {
 
 /// The gate of a workflow that has only one.
 pub(super) fn the_gate(workflow: &mut Workflow) -> Option<&mut GatePolicy> {
-    let mut gates = workflow.phases.iter_mut().filter_map(|phase| match &mut phase.kind {
-        PhaseKind::Gate(policy) => Some(policy),
-        PhaseKind::Agent { .. } | PhaseKind::Check(_) => None,
-    });
+    let mut gates = workflow.gates_mut();
     gates.next().filter(|_| gates.next().is_none())
 }
 

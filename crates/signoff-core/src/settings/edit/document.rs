@@ -44,7 +44,8 @@ impl EditedDocument {
 
     pub fn set(&mut self, change: &KeyChange, is_set: &dyn Fn(&[String]) -> bool) -> Result<(), String> {
         let Some((name, path)) = change.key.split_last() else { return Err("the key is empty".to_owned()) };
-        let known = deepest(&self.document, path);
+        let known = path.iter().try_fold(self.document.as_item(), |item, name| item.as_table_like()?.get(name));
+        let is_new = known.is_none();
         let place = table_at(self.document.as_item_mut(), path)?;
         let Some(table) = place.as_table_like_mut() else { return Ok(()) };
         let names: Vec<_> = path.iter().map(String::as_str).collect();
@@ -83,7 +84,7 @@ impl EditedDocument {
         if old.as_ref().map(shown).as_ref() != Some(&shown(&value)) {
             self.changed.push(ChangedKey::new(&change.key, old.as_ref(), Some(&value)));
         }
-        settle(&mut self.document, path, known);
+        settle(&mut self.document, path, is_new);
         Ok(())
     }
 
@@ -112,7 +113,8 @@ impl EditedDocument {
         }
         let Some(removed) = item.as_table_like_mut().and_then(|table| table.remove(last)) else { return };
         let mut key: Vec<String> = path.iter().map(|name| (*name).to_owned()).collect();
-        leaves(&removed, &mut key, &mut self.changed);
+        let changed = &mut self.changed;
+        leaves(&removed, &mut key, &mut |key, value| changed.push(ChangedKey::new(key, Some(value), None)));
         if let Some((position, comments)) = kept {
             give(&mut self.document, position, &comments);
         }
@@ -187,41 +189,28 @@ pub fn shown(value: &Value) -> String {
     bare(value.clone()).to_string().trim().to_owned()
 }
 
-/// Everything that stands in what was removed.
-fn leaves(item: &Item, key: &mut Vec<String>, changed: &mut Vec<ChangedKey>) {
+/// Visits every value below a key.
+pub fn leaves(item: &Item, key: &mut Vec<String>, visit: &mut dyn FnMut(&[String], &Value)) {
     if let Item::Value(value) = item
         && !value.is_inline_table()
     {
-        changed.push(ChangedKey::new(key, Some(value), None));
-        return;
+        return visit(key, value);
     }
     let tables = item.as_table_like().into_iter().flat_map(|table| table.iter());
     for (name, inside) in tables {
         key.push(name.to_owned());
-        leaves(inside, key, changed);
+        leaves(inside, key, visit);
         key.pop();
     }
 }
 
-/// How many of these tables are there already.
-fn deepest(document: &DocumentMut, path: &[String]) -> usize {
-    let mut item = document.as_item();
-    for (depth, name) in path.iter().enumerate() {
-        match item.as_table_like().and_then(|table| table.get(name)) {
-            Some(inside) => item = inside,
-            None => return depth,
-        }
-    }
-    path.len()
-}
-
 /// Gives a table that was made just now its place between the others.
-fn settle(document: &mut DocumentMut, path: &[String], known: usize) {
+fn settle(document: &mut DocumentMut, path: &[String], is_new: bool) {
     let names: Vec<&str> = path.iter().map(String::as_str).collect();
-    if known == path.len() {
-        if path.is_empty() {
-            below_the_heading(document);
-        }
+    if path.is_empty() {
+        below_the_heading(document);
+    }
+    if !is_new {
         return;
     }
     let Some(before) = position_before(document, &names) else { return };
