@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// What a finding can request. `Verb` is any other verb, by its stem.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RequestedAction {
+pub(in crate::merge) enum RequestedAction {
     /// Something exists.
     Presence,
     /// Something is enabled or allowed.
