@@ -127,7 +127,7 @@ pub fn parse(contract: Contract, answer: ReviewAnswer<'_>, ask: &ReviewRequest) 
             | Contract::Prefix
             | Contract::Severity,
             Some(_) | None,
-        ) => message::read(answer.text, |message| {
+        ) => message::read(answer.text, &|message| {
             candidates::check_nonces(message, ask)?;
             objection::check_objections(review(contract, message, ask)?, message, ask)
         }),

@@ -281,6 +281,11 @@ pub(super) fn parse_nonce_comment(line: &str) -> Option<Binding> {
     words.next().is_none().then_some(binding)
 }
 
+/// The lines of a text that are not nonce comments.
+pub(super) fn lines_without_nonce(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n').filter(|line| parse_nonce_comment(line).is_none())
+}
+
 /// The binding of an answer at `start..end` from comment lines next to it, with only blank lines between. Prefers a
 /// binding with the right nonce, and among those one that names another commit.
 pub(super) fn adjacent_binding(message: &FinalMessage<'_>, start: usize, end: usize, ask: &ReviewRequest) -> Binding {

@@ -20,10 +20,7 @@ pub(super) fn check_objections(
     message: &FinalMessage<'_>,
     ask: &ReviewRequest,
 ) -> Result<Review, Violation> {
-    if !review.verdict.approves() {
-        return Ok(review);
-    }
-    objection(message, ask).map_or(Ok(review), Err)
+    if review.verdict.approves() { objection(message, ask).map_or(Ok(review), Err) } else { Ok(review) }
 }
 
 /// Checks an approval against a text that need not be an answer itself.
@@ -42,28 +39,25 @@ pub(super) fn check_objections_to_report(
     ask: &ReviewRequest,
 ) -> Result<Review, Violation> {
     let review = check_objections_in_text(review, text, ask)?;
+    if !review.verdict.approves() {
+        return Ok(review);
+    }
     let text = String::from_utf8_lossy(text);
     let message = FinalMessage::new(&text);
-    if review.verdict.approves() {
-        candidates::check_nonces(&message, ask)?;
-    }
-    match retraction::first_after(&message, 0).filter(|_| review.verdict.approves()) {
-        Some(offset) => Err(retraction::violation(offset)),
-        None => Ok(review),
-    }
+    candidates::check_nonces(&message, ask)?;
+    retraction::first_after(&message, 0).map_or(Ok(review), |offset| Err(retraction::violation(offset)))
 }
 
 fn objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation> {
-    let entries = reader::read(message, 0).0.into_iter().filter(ReviewEntry::is_resolved);
+    let entries = reader::read(message).into_iter().filter(ReviewEntry::is_resolved);
     let unresolved = blanked(message.text(), entries.map(|entry| entry.range));
     let message = &FinalMessage::new(&unresolved);
     let candidates = match candidates(message, ask) {
         Ok(candidates) => candidates,
         Err(violation) => return Some(violation),
     };
-    if let Err(violation) =
-        candidates::check_candidates(candidates.iter().filter(|one| is_outside_code(message, one)), ask)
-    {
+    let outside_code = candidates.iter().filter(|one| is_outside_code(message, one));
+    if let Err(violation) = candidates::check_candidates(outside_code, ask) {
         return Some(violation);
     }
     // If the approval is fenced or the refusal has the nonce, a fenced refusal is not an example.
@@ -131,7 +125,7 @@ fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation
     let prose = prose(message);
     let prose = FinalMessage::new(&prose);
     let blocks = |entry: &ReviewEntry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
-    let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
+    let finding = reader::read(&prose).iter().any(blocks).then_some(0);
     let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
     let finding = finding.or_else(|| first_labelled(&prose, ask));
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));

@@ -12,8 +12,8 @@ use super::item::{
 };
 use super::markdown_structure::{ListItem, MarkupKind};
 use super::message::{FinalMessage, lines_from};
-use super::{inline_severity, location, markdown, wording};
-use crate::review::Severity;
+use super::{ReviewRequest, inline_severity, location, markdown, wording};
+use crate::review::{Review, Severity, Verdict};
 
 /// One statement of a review.
 #[derive(Debug)]
@@ -58,14 +58,38 @@ enum EntryOrigin {
     Heading,
 }
 
-/// Reads all entries after `from`. Also returns where the first one begins.
-pub(super) fn read(message: &FinalMessage<'_>, from: usize) -> (Vec<ReviewEntry>, usize) {
-    entries(MarkdownReader::new(message, from))
+/// Adds the entries after `from` to a review: findings of this kind, and notes. In a request for changes, paragraphs
+/// may be findings too. Returns where the first entry begins.
+pub(super) fn add_entries(
+    review: &mut Review,
+    message: &FinalMessage<'_>,
+    from: usize,
+    kind: &str,
+    ask: &ReviewRequest,
+) -> usize {
+    let requested = review.verdict == Verdict::ChangesRequested;
+    let paragraphs = if requested { ParagraphRule::All } else { ParagraphRule::None };
+    let (entries, start) = entries(MarkdownReader { paragraphs, ..MarkdownReader::new(message, from) });
+    let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_aside());
+    let (approves, has_notes) = (review.verdict.approves(), review.verdict == Verdict::ApprovedWithMinor);
+    for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
+        let (stated, placed) = (entry.item.severity.is_some(), entry.item.place.is_some());
+        if entry.is_resolved() || (entry.is_aside() && !(approves && stated)) {
+            continue;
+        }
+        if stated || requested || (placed && !approves) {
+            review.findings.push(entry.item.finding(kind, ask));
+        } else if approves && (placed || entry.under_notes || has_notes) {
+            // Without a severity, an item with a location is a note.
+            review.minor.push(entry.item.note());
+        }
+    }
+    start
 }
 
-/// Reads a review that requests changes: paragraphs may be findings too.
-pub(super) fn read_request(message: &FinalMessage<'_>, from: usize) -> (Vec<ReviewEntry>, usize) {
-    entries(MarkdownReader { paragraphs: ParagraphRule::All, ..MarkdownReader::new(message, from) })
+/// Reads all entries.
+pub(super) fn read(message: &FinalMessage<'_>) -> Vec<ReviewEntry> {
+    entries(MarkdownReader::new(message, 0)).0
 }
 
 /// Reads paragraphs only if they are the first one below a severity heading.
@@ -73,6 +97,7 @@ pub(super) fn read_labelled(message: &FinalMessage<'_>) -> Vec<ReviewEntry> {
     entries(MarkdownReader { paragraphs: ParagraphRule::BelowLabels, ..MarkdownReader::new(message, 0) }).0
 }
 
+/// The entries, and where the first one begins.
 fn entries(mut reader: MarkdownReader<'_, '_>) -> (Vec<ReviewEntry>, usize) {
     let (message, from) = (reader.message, reader.done);
     for item in message.structure().items().filter(|item| item.range.start >= from) {
