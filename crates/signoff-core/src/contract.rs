@@ -5,7 +5,9 @@
 //! count and whether they agree, so the rules about nonces, commits, quoting and contradiction are implemented once
 //! for all contracts.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use crate::ids::{Commit, LoopId, Nonce, ReviewerName};
 use crate::review::{FailThreshold, Review, ReviewerKind, Violation, ViolationCode};
@@ -38,20 +40,11 @@ pub(crate) use json_value::{missing, optional, optional_text, wrong_type};
 pub use message::{Blocks, MAX_BYTES, SplitAnswer};
 pub use report::{ParseReport, ReportError};
 
+/// The result of parsing an answer or a part of it.
+type Parsed<T> = Result<T, Violation>;
+
 /// The answer formats.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Contract {

@@ -4,18 +4,18 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ReviewRequest;
 use super::candidates::{
-    self, AnswerCandidate, CandidateKind, MAX_CANDIDATES, ObjectionSet, clip, lines_without_nonce, too_many,
+    self, AnswerCandidate, CandidateKind, Candidates, MAX_CANDIDATES, ObjectionSet, clip, lines_without_nonce, too_many,
 };
 use super::message::{FinalMessage, MessageLine, lines_from, trimmed};
+use super::{Parsed, ReviewRequest};
 use super::{reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or \
      `**Verdict: NEEDS_DISCUSSION**` outside quotes and code";
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     if !message.text().contains("Verdict") {
         return Ok(Vec::new());
     }
@@ -51,7 +51,7 @@ fn denial(message: &FinalMessage<'_>, verdicts: &[AnswerCandidate], ask: &Review
     let is_denial = |line: &MessageLine<'_>| {
         let offset = line.text_start();
         let is_verdict = || verdicts.binary_search_by_key(&offset, |verdict| verdict.offset).is_ok();
-        denies(line.text) && !is_verdict() && message.structure().markup_at(offset).is_none()
+        denies(line.text) && !is_verdict() && message.markup_at(offset).is_none()
     };
     let offset = lines_from(message.text(), 0).find(is_denial)?.text_start();
     // A refusal needs no nonce. It counts like the approval.

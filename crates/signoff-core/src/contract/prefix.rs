@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::ReviewRequest;
-use super::candidates::{self, AnswerCandidate, CandidateKind, lines_without_nonce, parse_nonce_comment};
+use super::candidates::{self, AnswerCandidate, CandidateKind, Candidates, lines_without_nonce, parse_nonce_comment};
 use super::message::{FinalMessage, MessageLine, lines_from};
 use super::xml::{verdict_word, words};
+use super::{Parsed, ReviewRequest};
 use super::{inline_severity, reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
@@ -13,7 +13,7 @@ pub(super) const NOTHING: &str = "the message does not start with APPROVED:, APP
 
 const WORDS: [&str; 3] = ["APPROVED", "APPROVED_WITH_MINOR", "ISSUES"];
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let text = message.text();
     let start = answer_start(text);
     let Some(word) = word_at(&text[start..]) else { return Ok(Vec::new()) };
@@ -63,7 +63,7 @@ fn emphasised_word(line: &str) -> Option<&'static str> {
 fn contradiction(message: &FinalMessage<'_>, from: usize, word: &str) -> Option<(usize, &'static str)> {
     lines_from(message.text(), from).find_map(|line| {
         let other = emphasised_word(line.text).filter(|other| *other != word)?;
-        message.structure().markup_at(line.text_start()).is_none().then_some((line.text_start(), other))
+        message.markup_at(line.text_start()).is_none().then_some((line.text_start(), other))
     })
 }
 
@@ -76,10 +76,10 @@ pub(super) fn issues_line(message: &FinalMessage<'_>) -> Option<usize> {
         emphasised_word(line.text) == Some("ISSUES") && (is_named || message.structure().has_item_at(below))
     };
     let mut offsets = lines_from(text, 0).filter(names_issue).map(|line| line.text_start());
-    offsets.find(|offset| message.structure().markup_at(*offset).is_none())
+    offsets.find(|offset| message.markup_at(*offset).is_none())
 }
 
-fn review(message: &FinalMessage<'_>, start: usize, word: &str, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review(message: &FinalMessage<'_>, start: usize, word: &str, ask: &ReviewRequest) -> Parsed<Review> {
     let verdict = verdict_word(word, ask.kind).ok_or_else(|| {
         let text = format!("the verdict must be {}, not {word}", words(ask.kind));
         Violation::new(ViolationCode::UnknownVerdict, start, text)

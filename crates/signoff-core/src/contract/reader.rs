@@ -207,7 +207,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         self.numbering.look_ahead(&text[to..]);
         for one in lines_from(&text[..to], from) {
             let (begin, at, line) = (one.start, one.text_start(), one.text);
-            let markup = self.message.structure().markup_at(at);
+            let markup = self.message.markup_at(at);
             if line.trim().is_empty() || markup == Some(MarkupKind::Comment) {
                 let whole = line.ends_with('\n') && (begin == 0 || text[..begin].ends_with('\n'));
                 self.blank += usize::from(whole && line.trim().is_empty());
@@ -259,12 +259,13 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
             self.flush();
             self.first.get_or_insert(at);
             (self.aside, self.under_notes, self.title) = (AsideScope::No, false, None);
-            self.begin_label(style(line), severity);
+            (self.label, self.below_label) = (Some((style(line), severity)), true);
         } else if (self.open.is_some() || self.title.is_some()) && is_field(line) {
             self.open_title();
             self.field(line);
         } else if is_heading(line) && inline_severity::tag(line).is_none() && !self.starts_paragraph(at, line) {
-            if self.takes_detail(line) {
+            // A heading such as `**Fix:**` may name a detail of the open finding.
+            if self.takes_body() && wording::names_detail(line) {
                 return self.append(line);
             }
             self.lead(at, line);
@@ -289,7 +290,8 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         }
         if style(line) == LabelStyle::Bold && !is_aside {
             self.flush();
-            self.set_title(at, line);
+            // Its severity or location may follow in a field.
+            self.title = ReviewItem::parse(self.message, at, line).map(|item| (at..at + line.len(), item));
         }
         if is_aside {
             self.aside = AsideScope::Lead;
@@ -334,7 +336,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
     fn severity_line(&mut self, at: usize, line: &str) -> bool {
         let Some((severity, range)) = inline_severity::tag(line) else { return false };
         let opens = line.starts_with("**") || !line[..range.start].contains(char::is_alphanumeric);
-        if !opens || self.message.structure().markup_at(at + range.start).is_some() {
+        if !opens || self.message.markup_at(at + range.start).is_some() {
             return false;
         }
         let Some(item) = ReviewItem::parse(self.message, at, line) else { return false };
@@ -376,7 +378,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         let titled = self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Heading);
         if is_field(bare) && self.open.is_some() && (inner || titled) {
             bare.lines().for_each(|line| self.field(line));
-        } else if titled && wording::is_detail(bare) {
+        } else if titled && wording::names_detail(bare) && !is_heading(bare) {
             self.detail(item, &own);
         } else if !(inner && self.add_nested(item, &own)) {
             if item.depth == 0 {

@@ -86,7 +86,7 @@ fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
     let mut in_target = false;
     for (at, c) in message.text()[sentence.clone()].char_indices() {
         let at = sentence.start + at;
-        let markup = message.structure().markup_at(at);
+        let markup = message.markup_at(at);
         in_target = markup == Some(MarkupKind::Link) && (in_target || message.text()[at..].starts_with("]("));
         let is_said = match markup {
             None | Some(MarkupKind::Html) => true,

@@ -8,8 +8,9 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::ReviewRequest;
-use super::candidates::{self, AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, ObjectionSet, too_many};
+use super::candidates::{
+    self, AnswerCandidate, Binding, CandidateKind, Candidates, MAX_CANDIDATES, ObjectionSet, too_many,
+};
 use super::item::{self, ReviewItem};
 use super::json::{self, JsonText};
 use super::json_value::{self, missing, optional_text, required_text, wrong_type};
@@ -17,6 +18,7 @@ use super::location::{self, LocationMention};
 use super::message::{FinalMessage, is_alone, lines_from, trimmed};
 use super::reader::{self, ReviewEntry};
 use super::wording::{is_listed, without_number, words};
+use super::{Parsed, ReviewRequest};
 use super::{inline_severity, retraction, wording};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
@@ -28,7 +30,7 @@ const CLEAN: [&str; 4] = ["NO ISSUES", "No issues.", "No issues found.", "Plan l
 /// The kind of a finding without a stated kind.
 const KIND: &str = "issue";
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let mut found: Vec<AnswerCandidate> = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
     let mut objections = ObjectionSet::default();
@@ -44,7 +46,7 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Res
         }
     }
     let lines = line_candidates(message, &taken, ask)?;
-    found.extend(lines.into_iter().filter(|line| !repeats_json(line, &found, ask)).collect::<Vec<_>>());
+    found.extend(lines.into_iter().filter(|line| !repeats_json(line, &found, ask)).collect::<Candidates>());
     found.extend(objections.first);
     retraction::add_retractions(&mut found, message, ask);
     found.sort_by_key(|candidate| candidate.offset);
@@ -143,7 +145,7 @@ fn json_candidate(
 }
 
 /// Whether a complete text has the shape of an answer, but neither a severity nor an empty list.
-fn is_data(value: &Result<Value, Violation>) -> bool {
+fn is_data(value: &Parsed<Value>) -> bool {
     let Ok(value) = value else { return false };
     match value.as_object() {
         Some(object) => object.get("issues").and_then(Value::as_array).is_none(),
@@ -151,7 +153,7 @@ fn is_data(value: &Result<Value, Violation>) -> bool {
     }
 }
 
-fn states_severity(value: &Result<Value, Violation>) -> bool {
+fn states_severity(value: &Parsed<Value>) -> bool {
     let values = value.as_ref().ok().and_then(Value::as_array);
     values.into_iter().flatten().filter_map(Value::as_object).any(json_value::states_severity)
 }
@@ -182,7 +184,7 @@ fn beside_fence(message: &FinalMessage<'_>, range: &Range<usize>, ask: &ReviewRe
     direct
 }
 
-fn review_of(value: &Value, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review_of(value: &Value, offset: usize, ask: &ReviewRequest) -> Parsed<Review> {
     let listed = match value.as_object() {
         Some(object) => object.get("issues").ok_or_else(|| missing("issues", "an array", offset))?,
         None => value,
@@ -206,7 +208,7 @@ fn denies(value: &Value) -> bool {
     json_value::denial(object, "issues").is_some() || !object.get("verdict").is_none_or(|word| word == "pass")
 }
 
-fn finding(value: &Value, offset: usize, ask: &ReviewRequest) -> Result<Finding, Violation> {
+fn finding(value: &Value, offset: usize, ask: &ReviewRequest) -> Parsed<Finding> {
     let issue = value.as_object().ok_or_else(|| wrong_type("issues", "an array of objects", value, offset))?;
     let message = required_text(issue, "message", offset)?;
     let (file, line) = optional_text(issue, "location", offset)?.map_or((None, None), location::parse_location);
@@ -225,11 +227,7 @@ fn review(findings: Vec<Finding>, ask: &ReviewRequest) -> Review {
 }
 
 /// The finding lines, which form one answer, and each line that says that there are none.
-fn line_candidates(
-    message: &FinalMessage<'_>,
-    taken: &[Range<usize>],
-    ask: &ReviewRequest,
-) -> Result<Vec<AnswerCandidate>, Violation> {
+fn line_candidates(message: &FinalMessage<'_>, taken: &[Range<usize>], ask: &ReviewRequest) -> Parsed<Candidates> {
     let mut lines = SeverityLines::default();
     let text = message.text();
     let is_free = |ranges: &[Range<usize>], line: &Range<usize>| {
@@ -308,13 +306,16 @@ impl SeverityLines {
         }
         if CLEAN.contains(&text) && message.structure().is_plain(&line) {
             let binding = candidates::adjacent_binding(message, line.start, line.end, ask);
-            let contradicted = is_over_finding(message, &line).then(|| contradicted_by_list(line.start));
+            let contradicted = is_over_finding(message, &line).then(|| {
+                let text = "the answer says that there are no issues, and a list of places follows";
+                Violation::new(ViolationCode::Disagreement, line.start, text)
+            });
             let answer = contradicted.map_or_else(|| Ok(Rc::new(review(Vec::new(), ask))), Err);
             let clean = AnswerCandidate { offset: line.start, binding, kind: CandidateKind::Remark, answer };
             self.clean.extend((!below_label).then_some(clean));
         } else if let Some((_, stated)) = inline_severity::severity(text)
-            && message.structure().markup_at(line.start).is_none()
-            && message.structure().markup_at(line.start + stated.start).is_none()
+            && message.markup_at(line.start).is_none()
+            && message.markup_at(line.start + stated.start).is_none()
         {
             self.read_severity(message, line, &stated, ask);
         }
@@ -366,12 +367,9 @@ impl SeverityLines {
             let blocks = self.unplaced.iter().any(|(_, finding)| ask.fail_on.is_reached_by(finding.severity));
             let kind = if blocks { CandidateKind::Denial } else { CandidateKind::Doubt };
             let binding = found.first().map(|clean| clean.binding.clone()).unwrap_or_default();
-            found.push(AnswerCandidate {
-                offset: *offset,
-                binding,
-                kind,
-                answer: Err(severity_without_location(*offset)),
-            });
+            let message = "a line states a severity without a `file:line`, which contradicts an approval";
+            let answer = Err(Violation::new(ViolationCode::Disagreement, *offset, message));
+            found.push(AnswerCandidate { offset: *offset, binding, kind, answer });
         }
         found
     }
@@ -393,16 +391,6 @@ fn is_over_finding(message: &FinalMessage<'_>, line: &Range<usize>) -> bool {
     message.structure().has_item_at(below)
         && location::find(next).is_some_and(leads)
         && inline_severity::severity(next).is_none()
-}
-
-fn contradicted_by_list(offset: usize) -> Violation {
-    let message = "the answer says that there are no issues, and a list of places follows";
-    Violation::new(ViolationCode::Disagreement, offset, message)
-}
-
-fn severity_without_location(offset: usize) -> Violation {
-    let message = "a line states a severity without a `file:line`, which contradicts an approval";
-    Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
 /// Whether only a number and the word `severity` come before a stated severity.
