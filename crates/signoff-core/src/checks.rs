@@ -274,12 +274,11 @@ pub fn review_against_base(
         return (review, sorted);
     }
     let verdict = if sorted.new.is_empty() { Verdict::ApprovedWithMinor } else { review.verdict };
-    let minor = sorted.on_base.iter().map(note_of_base).chain(review.minor).collect();
+    let note = |finding: &Finding| {
+        let description = format!("fails on the base too: {}", finding.description);
+        Note { file: finding.file.clone(), line: finding.line, description }
+    };
+    let minor = sorted.on_base.iter().map(note).chain(review.minor).collect();
     let findings = sorted.new.clone();
     (Review { verdict, findings, minor, ..review }, sorted)
-}
-
-fn note_of_base(finding: &Finding) -> Note {
-    let description = format!("fails on the base too: {}", finding.description);
-    Note { file: finding.file.clone(), line: finding.line, description }
 }

@@ -168,13 +168,12 @@ fn report_json(tool: ReportTool, calls: &[ReportArguments]) -> Value {
 
 /// Checks that a named task is the one under review. Checkpoint reviewers may omit it.
 fn check_task(ask: &ReviewRequest, arguments: &ReportArguments) -> Result<(), ReportRefusal> {
-    let (Some(granted), Some(Value::String(said))) = (&ask.task, arguments.get("taskId")) else {
-        return Ok(());
-    };
-    if said == granted {
-        return Ok(());
+    match (&ask.task, arguments.get("taskId").and_then(Value::as_str)) {
+        (Some(granted), Some(said)) if said != granted => {
+            Err(ReportRefusal::WrongTask { said: clip(said), granted: granted.clone() })
+        }
+        (Some(_) | None, _) => Ok(()),
     }
-    Err(ReportRefusal::WrongTask { said: clip(said), granted: granted.clone() })
 }
 
 fn refusal_for(

@@ -39,7 +39,7 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Par
             return Err(too_many(json.range.start));
         }
         if let Some(shape) = JsonShape::classify(&json) {
-            found.extend(json_candidate(&json, shape, message, ask));
+            found.extend(shape.candidate(&json, message, ask));
             insert_range(&mut taken, json.range);
         } else {
             objections.insert(json.objection(message), ask);
@@ -59,6 +59,12 @@ fn insert_range(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
         Some(last) if range.start < last.end => last.end = last.end.max(range.end),
         Some(_) | None => taken.push(range),
     }
+}
+
+/// Whether a range touches none of ordered, disjoint ranges.
+fn is_free(one: &Range<usize>, taken: &[Range<usize>]) -> bool {
+    let next = taken.partition_point(|range| range.end <= one.start);
+    taken.get(next).is_none_or(|range| one.end <= range.start)
 }
 
 /// Whether the findings in lines repeat those in JSON.
@@ -97,51 +103,46 @@ impl JsonShape {
         let stray = (json.seen.has("severity") || states).then_some(Self::Stray);
         if json.seen.has("issues") || json.is_too_deep_object() { Some(Self::Issues) } else { stray }
     }
-}
 
-fn json_candidate(
-    json: &JsonText,
-    shape: JsonShape,
-    message: &FinalMessage<'_>,
-    ask: &ReviewRequest,
-) -> Option<AnswerCandidate> {
-    let offset = json.range.start;
-    let alone = is_alone(message.text(), &json.range);
-    let said = json.candidate_kind(message)?;
-    let fenced = json.is_fenced(message);
-    let kind = match shape {
-        // A partial answer in a fence is more likely sample data. A verdict takes precedence.
-        JsonShape::Issues if said == CandidateKind::Plain && fenced && is_data(&json.value) => CandidateKind::Remark,
-        JsonShape::Issues => said,
-        JsonShape::Foreign if said.is_quoted_or_fragment() => return None,
-        JsonShape::Foreign if !fenced => CandidateKind::Denial,
-        JsonShape::Foreign if !states_severity(&json.value) => return None,
-        JsonShape::Foreign => CandidateKind::Remark,
-        // `[]` is common in code and prose. It is an answer only if it is alone on its line.
-        JsonShape::Empty if !alone || said.is_quoted_or_fragment() => return None,
-        JsonShape::Empty => CandidateKind::Remark,
-        JsonShape::Stray if said.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error.is_none() => {
-            return None;
+    fn candidate(self, json: &JsonText, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<AnswerCandidate> {
+        let offset = json.range.start;
+        let alone = is_alone(message.text(), &json.range);
+        let said = json.candidate_kind(message)?;
+        let fenced = json.is_fenced(message);
+        let kind = match self {
+            // A partial answer in a fence is more likely sample data. A verdict takes precedence.
+            Self::Issues if said == CandidateKind::Plain && fenced && is_data(&json.value) => CandidateKind::Remark,
+            Self::Issues => said,
+            Self::Foreign if said.is_quoted_or_fragment() => return None,
+            Self::Foreign if !fenced => CandidateKind::Denial,
+            Self::Foreign if !states_severity(&json.value) => return None,
+            Self::Foreign => CandidateKind::Remark,
+            // `[]` is common in code and prose. It is an answer only if it is alone on its line.
+            Self::Empty if !alone || said.is_quoted_or_fragment() => return None,
+            Self::Empty => CandidateKind::Remark,
+            Self::Stray if said.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error.is_none() => {
+                return None;
+            }
+            Self::Stray if fenced => CandidateKind::Remark,
+            Self::Stray => CandidateKind::Denial,
+        };
+        let mut binding = json.binding();
+        if binding.nonce.is_none() && alone {
+            let beside = beside_fence(message, &json.range, ask);
+            binding = Binding { nonce: beside.nonce, commit: binding.commit.or(beside.commit) };
         }
-        JsonShape::Stray if fenced => CandidateKind::Remark,
-        JsonShape::Stray => CandidateKind::Denial,
-    };
-    let mut binding = json.binding();
-    if binding.nonce.is_none() && alone {
-        let beside = beside_fence(message, &json.range, ask);
-        binding = Binding { nonce: beside.nonce, commit: binding.commit.or(beside.commit) };
+        let answer = match self {
+            Self::Stray => Err(stray(json)),
+            Self::Foreign => {
+                let message = "a list of objects without `severity` and `message` is not a list of issues";
+                Err(Violation::new(ViolationCode::Malformed, offset, message))
+            }
+            Self::Issues | Self::Empty => {
+                json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
+            }
+        };
+        Some(AnswerCandidate { offset, binding, kind, answer })
     }
-    let answer = match shape {
-        JsonShape::Stray => Err(stray(json)),
-        JsonShape::Foreign => {
-            let message = "a list of objects without `severity` and `message` is not a list of issues";
-            Err(Violation::new(ViolationCode::Malformed, offset, message))
-        }
-        JsonShape::Issues | JsonShape::Empty => {
-            json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
-        }
-    };
-    Some(AnswerCandidate { offset, binding, kind, answer })
 }
 
 /// Whether a complete text has the shape of an answer, but neither a severity nor an empty list.
@@ -230,18 +231,13 @@ fn review(findings: Vec<Finding>, ask: &ReviewRequest) -> Review {
 fn line_candidates(message: &FinalMessage<'_>, taken: &[Range<usize>], ask: &ReviewRequest) -> Parsed<Candidates> {
     let mut lines = SeverityLines::default();
     let text = message.text();
-    let is_free = |ranges: &[Range<usize>], line: &Range<usize>| {
-        let next = ranges.partition_point(|range| range.end <= line.start);
-        ranges.get(next).is_none_or(|range| line.end <= range.start)
-    };
     // Lines with JSON answers are read as JSON.
-    let listed = lines.read_listed(message, |item| is_free(taken, item), ask);
-    lines.listed.clone_from(&listed);
+    lines.read_listed(message, taken, ask);
     for line in lines_from(text, 0) {
         // A line that begins with a severity is separate, even if Markdown adds it to the item above.
-        if !is_free(&listed, &line.range()) && !inline_severity::begins_with_severity(line.text) {
+        if !is_free(&line.range(), &lines.listed) && !inline_severity::begins_with_severity(line.text) {
             lines.below_label = false;
-        } else if is_free(taken, &line.range()) {
+        } else if is_free(&line.range(), taken) {
             lines.read_line(message, trimmed(text, line.range()), ask);
         }
         if lines.clean.len() > MAX_CANDIDATES {
@@ -266,27 +262,20 @@ struct SeverityLines {
 }
 
 impl SeverityLines {
-    /// Reads the list items below severity headings, with or without a location. Returns their ranges.
-    fn read_listed(
-        &mut self,
-        message: &FinalMessage<'_>,
-        is_free: impl Fn(&Range<usize>) -> bool,
-        ask: &ReviewRequest,
-    ) -> Vec<Range<usize>> {
-        let mut ranges = Vec::new();
+    /// Reads the list items below severity headings, with or without a location, outside the `taken` ranges.
+    fn read_listed(&mut self, message: &FinalMessage<'_>, taken: &[Range<usize>], ask: &ReviewRequest) {
         // Lists are findings of this contract only below severity headings.
         if !message.text().lines().any(|line| item::heading_severity(line.trim()).is_some()) {
-            return ranges;
+            return;
         }
         for entry in reader::read_labelled(message).into_iter().filter(ReviewEntry::is_announced) {
             let start = entry.range.start;
-            if is_free(&(start..start + 1)) && !entry.is_aside() {
+            if is_free(&(start..start + 1), taken) && !entry.is_aside() {
                 let range = trimmed(message.text(), entry.range.clone());
                 self.add_finding(message, &range, entry.item.finding(KIND, ask), ask);
-                insert_range(&mut ranges, entry.range);
+                insert_range(&mut self.listed, entry.range);
             }
         }
-        ranges
     }
 
     fn add_finding(&mut self, message: &FinalMessage<'_>, range: &Range<usize>, finding: Finding, ask: &ReviewRequest) {
@@ -348,8 +337,7 @@ impl SeverityLines {
         let text = message.text();
         let below = text.len() - text[line.end..].trim_start().len();
         let next = &text[message.line_at(below)];
-        let listed = self.listed.partition_point(|range| range.end <= below);
-        let is_listed = || self.listed.get(listed).is_some_and(|range| range.contains(&below));
+        let is_listed = || !is_free(&(below..below + 1), &self.listed);
         item::heading_severity(&text[line.clone()]).is_some()
             && (message.structure().has_item_at(below) || inline_severity::says_nothing(next) || is_listed())
     }

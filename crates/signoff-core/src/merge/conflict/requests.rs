@@ -118,7 +118,9 @@ fn verbs(clause: &[String], may_order: bool) -> impl Iterator<Item = RequestMatc
         }
         let start = clause[..at].iter().rposition(|word| !words::leads(word)).map_or(0, |index| index + 1);
         let run = &clause[start..at];
-        let is_order = start == 0 && may_order && run.first().is_none_or(|word| words::opens_order(word));
+        let is_order = start == 0
+            && may_order
+            && run.first().is_none_or(|word| words::has_role(word, words::DEMAND | words::OPENING));
         let is_demand = run.iter().any(|word| words::demands(word));
         if !(is_order || is_demand) || !has_fitting_form(word, run) {
             return None;
@@ -135,7 +137,8 @@ fn verbs(clause: &[String], may_order: bool) -> impl Iterator<Item = RequestMatc
 /// `removing` and `removes` do not.
 fn has_fitting_form(word: &str, run: &[String]) -> bool {
     if word.ends_with("ing") {
-        run.iter().any(|word| words::takes_gerund(word))
+        // "Consider removing".
+        run.iter().any(|word| matches!(word.as_str(), "consider" | "avoid" | "stop" | "suggest" | "recommend"))
     } else if word.ends_with("ed") {
         run.iter().any(|word| word == "be")
     } else {
@@ -259,7 +262,7 @@ impl ClauseSplitter {
             (Some("instead"), "of") | (Some("rather"), "than") => self.begin(ClauseStart::InsteadOf),
             (_, "with" | "by") if words.iter().any(|word| word == "replace") => self.begin(ClauseStart::With),
             (_, "and" | "or" | "but" | "then") => self.begin(ClauseStart::Continuation),
-            (_, joint) if words::subordinates(joint) => self.begin(ClauseStart::Aside),
+            (_, joint) if words::has_role(joint, words::SUBORDINATION) => self.begin(ClauseStart::Aside),
             (_, _) if words.len() == WORDS => self.begin(ClauseStart::Aside),
             (_, _) => words.push(word),
         }
