@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::ExitCode;
 
 use serde::Deserialize;
-use signoff_core::similarity::alike;
+use signoff_core::similarity::Signature;
 
 #[derive(Deserialize)]
 struct Pair {
@@ -47,7 +47,7 @@ fn measure(path: &str) -> Result<Count, String> {
             continue;
         }
         let pair: Pair = serde_json::from_str(&line).map_err(|error| format!("{path}:{}: {error}", index + 1))?;
-        let seat = match (alike(&pair.a, &pair.b), pair.same) {
+        let seat = match (Signature::new(&pair.a).alike(&Signature::new(&pair.b)), pair.same) {
             (true, true) => &mut count.both,
             (true, false) => &mut count.only_rule,
             (false, true) => &mut count.only_label,

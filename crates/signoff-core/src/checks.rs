@@ -10,7 +10,6 @@ mod output;
 mod python;
 mod remark;
 mod rust;
-mod sarif;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -102,14 +101,11 @@ fn read(source: &ReviewerName, ran: &[CheckRun]) -> (Vec<Finding>, Vec<Note>) {
         let mut sorted = SortedRemarks::new(ran, output::remarks(&plain));
         if !ran.passed() && !sorted.explains(ran) {
             tails.push((findings.len(), tail(&plain)));
-            findings.push(finding(
-                source,
-                ran,
-                Severity::Critical,
-                &Remark::new(RemarkLevel::Error, None, &ran.describe()),
-            ));
+            findings.push(finding(source, ran, Severity::Critical, &Remark::unplaced(&ran.describe())));
         }
-        sorted.keep(|remark| reported.insert((remark.place.clone(), remark.message.clone())));
+        let mut is_new = |remark: &Remark| reported.insert((remark.place.clone(), remark.message.clone()));
+        sorted.blocking.retain(|(_, remark)| is_new(remark));
+        sorted.harmless.retain(is_new);
         findings.extend(sorted.findings(source, ran));
         notes.extend(sorted.notes(ran));
     }
@@ -132,16 +128,16 @@ impl SortedRemarks {
     fn new(ran: &CheckRun, remarks: Vec<Remark>) -> Self {
         let mut sorted = Self { blocking: Vec::new(), harmless: Vec::new() };
         for remark in remarks {
-            match (ran.passed(), remark.level) {
-                (false, RemarkLevel::Error | RemarkLevel::Unstated) => {
-                    sorted.blocking.push((Severity::Critical, remark))
-                }
-                (false, RemarkLevel::Warning) => sorted.blocking.push((Severity::Important, remark)),
-                (false, RemarkLevel::Note) | (true, RemarkLevel::Error | RemarkLevel::Warning) => {
-                    sorted.harmless.push(remark)
-                }
+            let severity = match (ran.passed(), remark.level) {
+                (false, RemarkLevel::Error | RemarkLevel::Unstated) => Some(Severity::Critical),
+                (false, RemarkLevel::Warning) => Some(Severity::Important),
+                (false, RemarkLevel::Note) | (true, RemarkLevel::Error | RemarkLevel::Warning) => None,
                 // A command that passed may print locations for any reason.
-                (true, RemarkLevel::Unstated | RemarkLevel::Note) => {}
+                (true, RemarkLevel::Unstated | RemarkLevel::Note) => continue,
+            };
+            match severity {
+                Some(severity) => sorted.blocking.push((severity, remark)),
+                None => sorted.harmless.push(remark),
             }
         }
         // Worst first, so that the limit does not drop errors in favour of warnings.
@@ -154,17 +150,12 @@ impl SortedRemarks {
         ran.code.is_some() && self.blocking.first().is_some_and(|(severity, _)| *severity == Severity::Critical)
     }
 
-    fn keep(&mut self, mut is_kept: impl FnMut(&Remark) -> bool) {
-        self.blocking.retain(|(_, remark)| is_kept(remark));
-        self.harmless.retain(is_kept);
-    }
-
     fn findings(&self, source: &ReviewerName, ran: &CheckRun) -> Vec<Finding> {
         let shown = self.blocking.iter().take(MAX_PER_COMMAND);
         let mut findings: Vec<_> = shown.map(|(severity, remark)| finding(source, ran, *severity, remark)).collect();
         if let Some((severity, _)) = self.blocking.get(MAX_PER_COMMAND) {
             let more = format!("`{}` reports {} more like these.", ran.name, self.blocking.len() - MAX_PER_COMMAND);
-            findings.push(finding(source, ran, *severity, &Remark::new(RemarkLevel::Error, None, &more)));
+            findings.push(finding(source, ran, *severity, &Remark::unplaced(&more)));
         }
         findings
     }
@@ -283,12 +274,11 @@ pub fn review_against_base(
         return (review, sorted);
     }
     let verdict = if sorted.new.is_empty() { Verdict::ApprovedWithMinor } else { review.verdict };
-    let minor = sorted.on_base.iter().map(note_of_base).chain(review.minor).collect();
+    let note = |finding: &Finding| {
+        let description = format!("fails on the base too: {}", finding.description);
+        Note { file: finding.file.clone(), line: finding.line, description }
+    };
+    let minor = sorted.on_base.iter().map(note).chain(review.minor).collect();
     let findings = sorted.new.clone();
     (Review { verdict, findings, minor, ..review }, sorted)
-}
-
-fn note_of_base(finding: &Finding) -> Note {
-    let description = format!("fails on the base too: {}", finding.description);
-    Note { file: finding.file.clone(), line: finding.line, description }
 }

@@ -5,7 +5,14 @@
 //! count and whether they agree, so the rules about nonces, commits, quoting and contradiction are implemented once
 //! for all contracts.
 
+use std::sync::LazyLock;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use quick_xml::escape::escape;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr};
 
 use crate::ids::{Commit, LoopId, Nonce, ReviewerName};
 use crate::review::{FailThreshold, Review, ReviewerKind, Violation, ViolationCode};
@@ -13,7 +20,6 @@ use message::FinalMessage;
 
 mod candidates;
 mod inline_severity;
-mod instructions;
 mod item;
 mod json;
 mod json_value;
@@ -33,25 +39,15 @@ mod xml;
 mod xml_tree;
 
 pub(crate) use candidates::clip;
-pub use instructions::instructions;
 pub(crate) use json_value::{missing, optional, optional_text, wrong_type};
 pub use message::{Blocks, MAX_BYTES, SplitAnswer};
 pub use report::{ParseReport, ReportError};
 
+/// The result of parsing an answer or a part of it.
+type Parsed<T> = Result<T, Violation>;
+
 /// The answer formats.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::EnumString,
-    strum::IntoStaticStr,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema, EnumString, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
 pub enum Contract {
@@ -127,7 +123,7 @@ pub fn parse(contract: Contract, answer: ReviewAnswer<'_>, ask: &ReviewRequest) 
             | Contract::Prefix
             | Contract::Severity,
             Some(_) | None,
-        ) => message::read(answer.text, |message| {
+        ) => message::read(answer.text, &|message| {
             candidates::check_nonces(message, ask)?;
             objection::check_objections(review(contract, message, ask)?, message, ask)
         }),
@@ -227,6 +223,60 @@ fn truncate(text: &mut String) {
         text.push_str(TRUNCATION_NOTE);
         text.shrink_to_fit();
     }
+}
+
+/// Name and text of each template.
+const TEMPLATES: [(&str, &str); 9] = [
+    ("markdown", include_str!("contract/text/markdown.md")),
+    ("json", include_str!("contract/text/json.md")),
+    ("xml_spec", include_str!("contract/text/xml_spec.md")),
+    ("xml_code", include_str!("contract/text/xml_code.md")),
+    ("prefix", include_str!("contract/text/prefix.md")),
+    ("severity", include_str!("contract/text/severity.md")),
+    ("tool_loop", include_str!("contract/text/tool_loop.md")),
+    ("tool_run", include_str!("contract/text/tool_run.md")),
+    ("auto", include_str!("contract/text/auto.md")),
+];
+
+static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut environment = Environment::new();
+    environment.set_syntax(SyntaxConfig::builder().keep_trailing_newline(true).build().unwrap_or_default());
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.add_filter("quoted", |text: &str| serde_json::Value::from(text).to_string());
+    environment.add_filter("escaped", |text: &str| escape(text).into_owned());
+    for (name, source) in TEMPLATES {
+        let added = environment.add_template(name, source);
+        debug_assert!(added.is_ok(), "template {name}: {added:?}");
+    }
+    environment
+});
+
+/// Returns the instructions that ask a reviewer for this contract. Templates are part of the program, so an error is a bug in it: a test panics,
+/// and a released program hands the error to the reviewer, whose answer then contains no verdict.
+pub fn instructions(contract: Contract, ask: &ReviewRequest) -> String {
+    let name = match contract {
+        Contract::Xml if ask.kind == ReviewerKind::Spec => "xml_spec",
+        Contract::Xml => "xml_code",
+        Contract::Tool if ask.loop_id.is_some() => "tool_loop",
+        Contract::Tool => "tool_run",
+        Contract::Markdown | Contract::Json | Contract::Prefix | Contract::Severity | Contract::Auto => {
+            contract.as_str()
+        }
+    };
+    let is_auto = contract == Contract::Auto;
+    let values = context! {
+        nonce => ask.nonce.as_ref().map(|nonce| nonce.as_str()),
+        commit => ask.commit.as_ref().map(|commit| commit.as_str()),
+        loop_id => ask.loop_id.as_ref().map(|loop_id| loop_id.as_str()),
+        task => ask.task.as_deref(),
+        has_minor => ask.kind != ReviewerKind::Spec,
+        tool => is_auto.then(|| instructions(Contract::Tool, ask)),
+        markdown => is_auto.then(|| instructions(Contract::Markdown, ask)),
+    };
+    let rendered = ENVIRONMENT.get_template(name).and_then(|template| template.render(values));
+    debug_assert!(rendered.is_ok(), "template {name}: {rendered:?}");
+    rendered.unwrap_or_else(|error| format!("The instructions could not be rendered: {error}. Stop and report this."))
 }
 
 #[cfg(test)]

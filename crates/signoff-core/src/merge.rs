@@ -4,7 +4,6 @@
 //! the severity bar.
 
 mod conflict;
-mod duplicates;
 mod issues;
 pub mod render;
 
@@ -16,8 +15,7 @@ use crate::ids::{FindingId, ReviewerName};
 use crate::review::{Confidence, FailThreshold, Finding, Note, Review, ReviewerKind, Severity, Verdict};
 use crate::similarity;
 pub(crate) use conflict::are_opposed;
-pub(crate) use duplicates::group;
-pub(crate) use issues::RaisedFinding;
+pub(crate) use issues::{RaisedFinding, group};
 
 /// The merged verdict. The first variant that applies wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
@@ -36,6 +34,10 @@ pub enum Overall {
 impl Overall {
     pub fn as_str(self) -> &'static str {
         self.into()
+    }
+
+    fn is_conclusive(self) -> bool {
+        !matches!(self, Self::Inconclusive | Self::NeedsDiscussion)
     }
 
     fn from_reviews(reviews: &[Review]) -> Self {
@@ -86,8 +88,7 @@ impl MergeAction {
     }
 
     fn new(overall: Overall, reviews: &[Review], bar: FailThreshold) -> Self {
-        let is_conclusive = !matches!(overall, Overall::Inconclusive | Overall::NeedsDiscussion);
-        if !is_conclusive || reviews.iter().any(|review| blocks(review, bar)) {
+        if !overall.is_conclusive() || reviews.iter().any(|review| blocks(review, bar)) {
             Self::FixAndRereview
         } else if reviews.iter().any(has_remarks) {
             Self::ProceedWithNotes
@@ -175,8 +176,7 @@ impl MergedReview {
     /// The action, if it follows from the reviews alone. Returns `None` for an inconclusive panel or one that needs
     /// discussion: the policy or a person decides.
     pub fn advice(&self) -> Option<MergeAction> {
-        let is_conclusive = !matches!(self.overall, Overall::Inconclusive | Overall::NeedsDiscussion);
-        is_conclusive.then_some(self.action)
+        self.overall.is_conclusive().then_some(self.action)
     }
 
     /// The issues that fail a gate with this bar, most urgent first.
@@ -195,7 +195,7 @@ impl Serialize for MergedReview {
 pub fn merge(reviews: &[Review], bar: FailThreshold) -> MergedReview {
     let overall = Overall::from_reviews(reviews);
     let raised = issues::in_order(reviews);
-    let (mut issues, groups) = issues::arrange(&raised, duplicates::join_duplicates(&raised));
+    let (mut issues, groups) = issues::arrange(&raised, issues::join_duplicates(&raised));
     make_ids_unique(&mut issues);
     let conflicts = conflict::find_conflicts(&issues, &groups);
     MergedReview {

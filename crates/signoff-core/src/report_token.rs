@@ -95,7 +95,7 @@ impl ReportScope {
         match self {
             Self::Review { ask, calls } => {
                 let read = checked.and_then(|()| read_review(ask, granted, arguments));
-                record_report(ReviewCall { ask, calls, tool: granted, arguments }, read)
+                record_report(ask, calls, granted, arguments, read)
             }
             Self::Tasks { written } => checked.and_then(|()| write_task(written, arguments)),
             Self::Groups { known, added } => checked.and_then(|()| add_group(known, added, arguments)),
@@ -112,19 +112,16 @@ fn read_review(ask: &ReviewRequest, tool: ReportTool, arguments: &ReportArgument
         .map_err(|violation| refusal_for(ask, tool, arguments, violation))
 }
 
-/// A call that reports a review, and the calls before it.
-struct ReviewCall<'a> {
-    ask: &'a ReviewRequest,
-    calls: &'a [ReportArguments],
-    tool: ReportTool,
-    arguments: &'a ReportArguments,
-}
-
 /// Accepts a readable report. An unreadable one is refused, so that the reviewer can correct it. A later call counts
 /// only if it is stricter. A report that objects to the work counts even if it is unreadable, and after a first
 /// report also if it names another tool, loop, task or commit.
-fn record_report(call: ReviewCall<'_>, read: Result<Review, ReportRefusal>) -> Result<AcceptedCall, ReportRefusal> {
-    let ReviewCall { ask, calls, tool, arguments } = call;
+fn record_report(
+    ask: &ReviewRequest,
+    calls: &[ReportArguments],
+    tool: ReportTool,
+    arguments: &ReportArguments,
+    read: Result<Review, ReportRefusal>,
+) -> Result<AcceptedCall, ReportRefusal> {
     let reply = match read {
         Ok(review) if review.verdict.approves() && !calls.is_empty() => return Err(ReportRefusal::AlreadyReported),
         Ok(_) if calls.is_empty() => Ok(RECORDED.to_owned()),
@@ -171,13 +168,12 @@ fn report_json(tool: ReportTool, calls: &[ReportArguments]) -> Value {
 
 /// Checks that a named task is the one under review. Checkpoint reviewers may omit it.
 fn check_task(ask: &ReviewRequest, arguments: &ReportArguments) -> Result<(), ReportRefusal> {
-    let (Some(granted), Some(Value::String(said))) = (&ask.task, arguments.get("taskId")) else {
-        return Ok(());
-    };
-    if said == granted {
-        return Ok(());
+    match (&ask.task, arguments.get("taskId").and_then(Value::as_str)) {
+        (Some(granted), Some(said)) if said != granted => {
+            Err(ReportRefusal::WrongTask { said: clip(said), granted: granted.clone() })
+        }
+        (Some(_) | None, _) => Ok(()),
     }
-    Err(ReportRefusal::WrongTask { said: clip(said), granted: granted.clone() })
 }
 
 fn refusal_for(

@@ -35,11 +35,6 @@ const FIRST_WEIGHT: u32 = 1_000_000;
 /// Number of letters in a run.
 const RUN: usize = 5;
 
-/// Whether two descriptions describe the same issue, by their words alone.
-pub fn alike(a: &str, b: &str) -> bool {
-    Signature::new(a).alike(&Signature::new(b))
-}
-
 /// A preprocessed text. Computed once and compared often.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature {

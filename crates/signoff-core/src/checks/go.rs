@@ -1,6 +1,6 @@
 //! Parses `go test`: failing tests with the locations they log, and panics with their frames.
 
-use super::remark::{Remark, RemarkLevel, RemarkList, clipped, leading, read_located};
+use super::remark::{Remark, clipped, leading, read_located};
 
 #[derive(Debug, Default)]
 pub(super) struct Go {
@@ -18,12 +18,11 @@ struct GoTest {
 }
 
 impl Go {
-    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         if let Some(name) = failed(line) {
-            let outer = self.test.as_ref().is_some_and(|test| is_part(name, &test.name));
-            if outer {
-                self.test = None;
-            }
+            // A test fails with its subtest.
+            let rest = |test: &GoTest| name.strip_prefix(test.name.as_str());
+            self.test.take_if(|test| rest(test).is_some_and(|rest| rest.starts_with('/')));
             self.end(found);
             self.panic = None;
             self.test = Some(GoTest { name: name.to_owned(), placed: false, message_follows: false });
@@ -37,18 +36,18 @@ impl Go {
             || self.end_of_test(line, found)
     }
 
-    pub(super) fn end(&mut self, found: &mut RemarkList) {
+    pub(super) fn end(&mut self, found: &mut Vec<Remark>) {
         if let Some(GoTest { name, placed: false, .. }) = self.test.take() {
-            found.push(Remark::new(RemarkLevel::Error, None, &format!("{name} failed")));
+            found.push(Remark::unplaced(&format!("{name} failed")));
         }
     }
 
     /// Parses `    calc_test.go:8: got 3, want 4` below the test.
-    fn logged(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    fn logged(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         let Some(test) = &mut self.test else { return false };
         let Some(line) = line.strip_prefix(' ').map(str::trim) else { return false };
         if let Some(error) = line.strip_prefix("Error:").filter(|_| test.message_follows) {
-            if let Some(last) = found.remarks.last_mut() {
+            if let Some(last) = found.last_mut() {
                 last.message = clipped(&format!("{}: {}", test.name, error.trim()));
             }
             test.message_follows = false;
@@ -72,7 +71,7 @@ impl Go {
     }
 
     /// Parses a frame: `\t/home/ada/calc/calc.go:4 +0x1d`. Uses the first one outside Go's standard library.
-    fn frame(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    fn frame(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         let Some((place, rest)) = line.strip_prefix('\t').and_then(leading) else { return false };
         if !rest.is_empty() && !rest.starts_with(" +0x") {
             return false;
@@ -90,21 +89,17 @@ impl Go {
     }
 
     /// `FAIL` and similar lines end the lines of a test.
-    fn end_of_test(&mut self, line: &str, found: &mut RemarkList) -> bool {
-        let over = self.panic.is_none() && (line.starts_with("FAIL") || line.starts_with("--- "));
-        if over && self.test.is_some() {
+    fn end_of_test(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
+        let ends = self.panic.is_none() && (line.starts_with("FAIL") || line.starts_with("--- "));
+        let is_over = ends && self.test.is_some();
+        if is_over {
             self.end(found);
-            return true;
         }
-        false
+        is_over
     }
 }
 
 /// Parses `--- FAIL: TestAdd (0.00s)`, which is indented for a subtest.
 fn failed(line: &str) -> Option<&str> {
     line.trim_start().strip_prefix("--- FAIL: ")?.split_whitespace().next()
-}
-
-fn is_part(name: &str, of: &str) -> bool {
-    name.strip_prefix(of).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -1,6 +1,6 @@
 //! Parses tools of JavaScript: errors and stack frames, TAP, tsc, and eslint (also stylelint).
 
-use super::remark::{Remark, RemarkLevel, RemarkList, SourceLocation, clipped, is_path, leading, number};
+use super::remark::{Remark, RemarkLevel, SourceLocation, clipped, is_path, leading, number, report};
 
 #[derive(Debug, Default)]
 pub(super) struct JavaScript {
@@ -10,7 +10,7 @@ pub(super) struct JavaScript {
 }
 
 impl JavaScript {
-    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         let line = line.trim();
         if let Some(place) = stack_frame(line) {
             if let Some(said) = self.said.take_if(|_| !place.is_foreign()) {
@@ -74,11 +74,11 @@ enum TapStage {
 }
 
 impl Tap {
-    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         let line = line.trim();
         if let Some(name) = failed_test(line) {
             self.end(found);
-            let remark = Remark::new(RemarkLevel::Error, None, name);
+            let remark = Remark::unplaced(name);
             self.failure = Some(TapFailure { remark, stage: TapStage::Named });
             return true;
         }
@@ -94,10 +94,10 @@ impl Tap {
 
     /// Reports the failure, unless it is a suite that failed because of its subtests, which are reported
     /// themselves.
-    pub(super) fn end(&mut self, found: &mut RemarkList) {
+    pub(super) fn end(&mut self, found: &mut Vec<Remark>) {
         let remark = self.failure.take().map(|failure| failure.remark);
         let own = |remark: &Remark| !remark.message.ends_with(" failed") || !remark.message.contains(" subtest");
-        found.remarks.extend(remark.filter(own));
+        found.extend(remark.filter(own));
     }
 }
 
@@ -106,15 +106,12 @@ impl TapFailure {
         if let Some(place) = line.strip_prefix("location: ").and_then(|at| leading(at.trim_matches('\''))) {
             self.remark.place = Some(place.0);
         }
+        let ends_error = KEYS_AFTER_ERROR.iter().any(|key| line.starts_with(key));
         if let Some(error) = line.strip_prefix("error: ") {
             let below = error.starts_with(['|', '>']);
             self.stage = if below { TapStage::ErrorBelow } else { TapStage::InBlock };
-            if !below {
-                self.append_message(error.trim_matches('\''));
-            }
-        } else if KEYS_AFTER_ERROR.iter().any(|key| line.starts_with(key)) {
-            self.stage = TapStage::InBlock;
-        } else if self.stage == TapStage::ErrorBelow {
+            self.append_message(if below { "" } else { error.trim_matches('\'') });
+        } else if self.stage == TapStage::ErrorBelow && !ends_error {
             self.append_message(line);
         } else {
             self.stage = TapStage::InBlock;
@@ -136,15 +133,9 @@ fn failed_test(line: &str) -> Option<&str> {
     (!expected).then(|| name.trim_start_matches([' ', '-']))
 }
 
-pub(super) fn read_compiler_error(line: &str, found: &mut RemarkList) -> bool {
-    let remark = compiler_error(line.trim_start());
-    let taken = remark.is_some();
-    found.remarks.extend(remark);
-    taken
-}
-
-fn compiler_error(line: &str) -> Option<Remark> {
-    let (head, said) = line.split_once("): ")?;
+/// Parses `src/a.ts(3,5): error TS2322: message`.
+pub(super) fn compiler_error(line: &str) -> Option<Remark> {
+    let (head, said) = line.trim_start().split_once("): ")?;
     let (file, place) = head.rsplit_once('(')?;
     let (at, column) = number(place)?;
     let plain = column.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
@@ -157,25 +148,16 @@ pub(super) struct Eslint {
     file: Option<String>,
 }
 
-const LEVELS: [(&str, RemarkLevel); 6] = [
-    ("error", RemarkLevel::Error),
-    ("warning", RemarkLevel::Warning),
-    ("✖", RemarkLevel::Error),
-    ("×", RemarkLevel::Error),
-    ("⚠", RemarkLevel::Warning),
-    ("‼", RemarkLevel::Warning),
-];
+const LEVELS: [([&str; 3], RemarkLevel); 2] =
+    [(["error", "✖", "×"], RemarkLevel::Error), (["warning", "⚠", "‼"], RemarkLevel::Warning)];
 
 impl Eslint {
-    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         if !line.starts_with(' ') {
             self.file = is_path(line).then(|| line.to_owned());
             return self.file.is_some();
         }
-        let remark = self.file.as_deref().and_then(|file| linted(file, line.trim()));
-        let taken = remark.is_some();
-        found.remarks.extend(remark);
-        taken
+        report(self.file.as_deref().and_then(|file| linted(file, line.trim())), found)
     }
 }
 
@@ -184,8 +166,8 @@ fn linted(file: &str, item: &str) -> Option<Remark> {
     let (line, rest) = number(item)?;
     let (_, rest) = number(rest.strip_prefix(':')?)?;
     let rest = rest.trim_start();
-    let (word, level) = LEVELS.into_iter().find(|(word, _)| rest.starts_with(word))?;
-    let said = rest[word.len()..].trim_start();
+    let after = |marks: [&str; 3]| marks.into_iter().find_map(|mark| rest.strip_prefix(mark));
+    let (said, level) = LEVELS.into_iter().find_map(|(marks, level)| Some((after(marks)?.trim_start(), level)))?;
     let message = match said.rsplit_once("  ") {
         Some((message, rule)) => format!("{} ({rule})", message.trim_end()),
         None => said.to_owned(),

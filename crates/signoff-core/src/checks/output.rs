@@ -1,12 +1,16 @@
 //! Reads the output of a command line by line with the parsers of all tools, after removing colours and the working
-//! directory.
+//! directory. A document in SARIF 2.1.0 may be the whole output, or start at one of its lines.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 
 use super::go::Go;
+use super::javascript;
 use super::javascript::{Eslint, JavaScript, Tap};
 use super::python::{Pytest, Traceback};
-use super::remark::{Remark, RemarkList};
+use super::remark::{self, Remark, RemarkLevel, SourceLocation, report};
 use super::rust::{Libtest, Rust};
-use super::{javascript, remark, sarif};
 
 /// The parsers, with their state.
 #[derive(Default)]
@@ -23,7 +27,7 @@ struct Readers {
 
 impl Readers {
     /// Offers a line to each parser in turn until one accepts it. The least specific parsers come last.
-    fn read(&mut self, line: &str, found: &mut RemarkList) {
+    fn read(&mut self, line: &str, found: &mut Vec<Remark>) {
         let _taken = self.rust.read(line, found)
             || self.libtest.read(line, found)
             || self.pytest.read(line, found)
@@ -32,13 +36,13 @@ impl Readers {
             || self.go.read(line, found)
             || self.tap.read(line, found)
             || self.javascript.read(line, found)
-            || javascript::read_compiler_error(line, found)
+            || report(javascript::compiler_error(line), found)
             || remark::read_located(line, found)
-            || remark::read_script(line, found);
+            || report(remark::shell(line).or_else(|| remark::perl(line)), found);
     }
 
     /// Finishes remarks that were incomplete at the end of the output.
-    fn end(&mut self, found: &mut RemarkList) {
+    fn end(&mut self, found: &mut Vec<Remark>) {
         self.libtest.end(found);
         self.pytest.end(found);
         self.go.end(found);
@@ -48,16 +52,116 @@ impl Readers {
 
 /// All remarks in an output, in order. Accepts any output and takes linear time.
 pub(super) fn remarks(output: &str) -> Vec<Remark> {
-    let mut found = RemarkList::default();
+    let mut found = Vec::new();
     let mut readers = Readers::default();
-    for piece in sarif::pieces(output) {
-        match piece {
-            sarif::OutputPiece::Document(document) => document.read(&mut found),
-            sarif::OutputPiece::Text(text) => text.lines().for_each(|line| readers.read(line, &mut found)),
-        }
+    for (text, document) in pieces(output) {
+        text.lines().for_each(|line| readers.read(line, &mut found));
+        found.extend(document.iter().flat_map(sarif_remarks));
     }
     readers.end(&mut found);
-    found.remarks
+    found
+}
+
+/// Maximum number of texts that look like the start of a document but are not. Each one is parsed as far as
+/// possible.
+const FALSE_STARTS: usize = 16;
+
+/// Splits an output into texts, each with the SARIF document that follows it.
+fn pieces(output: &str) -> Vec<(&str, Option<Value>)> {
+    let mut pieces = Vec::new();
+    let (mut text_from, mut at, mut false_starts) = (0, 0, 0);
+    if !output.contains("\"runs\"") {
+        at = output.len();
+    }
+    while at < output.len() && false_starts < FALSE_STARTS {
+        let rest = &output[at..];
+        let line_end = rest.find('\n').map_or(output.len(), |end| at + end + 1);
+        if !rest.trim_start_matches([' ', '\t']).starts_with('{') {
+            at = line_end;
+            continue;
+        }
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(document)) if is_sarif(&document) => {
+                pieces.push((&output[text_from..at], Some(document)));
+                at += values.byte_offset();
+                text_from = at;
+            }
+            Some(Ok(_)) => at = line_end.max(at + values.byte_offset()),
+            Some(Err(_)) | None => {
+                false_starts += 1;
+                at = line_end;
+            }
+        }
+    }
+    pieces.push((&output[text_from..], None));
+    pieces
+}
+
+/// The value at a JSON pointer, if it is a text.
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer)?.as_str()
+}
+
+/// The elements at a JSON pointer; none if there is no list.
+fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Whether a document is SARIF of which all results can be read. Otherwise it is shown as text, so that none of them is
+/// lost.
+fn is_sarif(document: &Value) -> bool {
+    let is_result_list =
+        |results: &Value| results.is_null() || results.as_array().is_some_and(|all| all.iter().all(Value::is_object));
+    let is_run = |run: &Value| run.is_object() && is_result_list(&run["results"]);
+    document["runs"].as_array().is_some_and(|runs| runs.iter().all(is_run))
+        && text(document, "/version").is_some_and(|version| version.starts_with("2."))
+}
+
+fn sarif_remarks(document: &Value) -> Vec<Remark> {
+    let of_run = |run| {
+        let rules = list(run, "/tool/driver/rules").iter();
+        let level = |rule| Some((text(rule, "/id")?, text(rule, "/defaultConfiguration/level")?));
+        let levels = rules.filter_map(level).collect();
+        let results = list(run, "/results").iter().filter(|result| counts(result));
+        results.map(|result| sarif_remark(result, &levels)).collect::<Vec<_>>()
+    };
+    list(document, "/runs").iter().flat_map(of_run).collect()
+}
+
+/// Whether a result is a failure of this version that is not suppressed.
+fn counts(result: &Value) -> bool {
+    let fails = text(result, "/kind").is_none_or(|kind| matches!(kind, "fail" | "review" | "open"));
+    fails && list(result, "/suppressions").is_empty() && text(result, "/baselineState") != Some("absent")
+}
+
+/// The remark of a result. `levels` are those of the rules, by id.
+fn sarif_remark(result: &Value, levels: &BTreeMap<&str, &str>) -> Remark {
+    let said = text(result, "/message/text").or_else(|| text(result, "/message/markdown")).unwrap_or_default();
+    let rule = text(result, "/ruleId");
+    let message = rule.map_or_else(|| said.to_owned(), |rule| format!("{said} ({rule})"));
+    let level = match text(result, "/level").or_else(|| levels.get(rule?).copied()) {
+        Some("error") => RemarkLevel::Error,
+        Some("note" | "none") => RemarkLevel::Note,
+        _ => RemarkLevel::Warning,
+    };
+    let place = text(result, "/locations/0/physicalLocation/artifactLocation/uri").map(|uri| {
+        let line = result.pointer("/locations/0/physicalLocation/region/startLine").and_then(Value::as_u64);
+        SourceLocation::new(&decoded(uri), line.and_then(|line| u32::try_from(line).ok()))
+    });
+    Remark::new(level, place, &message)
+}
+
+/// Decodes the `%20` escapes of a path.
+fn decoded(uri: &str) -> String {
+    let mut parts = uri.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let byte = part.get(..2).and_then(|code| u8::from_str_radix(code, 16).ok());
+        bytes.push(byte.unwrap_or(b'%'));
+        bytes.extend(part.bytes().skip(if byte.is_some() { 2 } else { 0 }));
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| uri.to_owned())
 }
 
 /// Removes escape sequences. Of a line that was overwritten several times, keeps the last version.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-use super::remark::{Remark, RemarkLevel, RemarkList, SourceLocation, is_path, leading, number};
+use super::remark::{Remark, SourceLocation, is_path, leading, number};
 
 #[derive(Debug, Default)]
 pub(super) struct Pytest {
@@ -25,7 +25,7 @@ struct PytestCase {
 }
 
 impl Pytest {
-    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         if let Some(name) = heading(line) {
             self.end(found);
             self.test = Some(PytestCase { name: name.to_owned(), ..PytestCase::default() });
@@ -39,15 +39,15 @@ impl Pytest {
     }
 
     /// Reports a test that has a message but no location.
-    pub(super) fn end(&mut self, found: &mut RemarkList) {
+    pub(super) fn end(&mut self, found: &mut Vec<Remark>) {
         if let Some(PytestCase { name, said: Some(said), .. }) = self.test.take() {
-            found.push(Remark::new(RemarkLevel::Error, None, &format!("{name}: {said}")));
+            found.push(Remark::unplaced(&format!("{name}: {said}")));
             self.reported.insert(said);
         }
     }
 
     /// Parses `E       assert 3 == 4`.
-    fn explanation(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    fn explanation(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         let (Some(test), Some(said)) = (&mut self.test, line.strip_prefix("E  ")) else { return false };
         if let Some(place) = parse_frame(said) {
             test.above = Some(place);
@@ -67,7 +67,7 @@ impl Pytest {
     }
 
     /// Parses `tests/test_calc.py:5: AssertionError`, or `tests/test_calc.py:5: in test_add` above the source.
-    fn location(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    fn location(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         let Some((place, rest)) = leading(line) else { return false };
         let Some(exception) = rest.strip_prefix(':').map(str::trim) else { return false };
         let Some(test) = &mut self.test else {
@@ -89,7 +89,7 @@ impl Pytest {
     }
 
     /// Parses `FAILED tests/test_calc.py::test_add - assert 3 == 4`.
-    fn summary(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    fn summary(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         let rest = ["FAILED ", "ERROR "].into_iter().find_map(|word| line.strip_prefix(word));
         let Some(rest) = rest else { return false };
         let (node, said) = rest.split_once(" - ").unwrap_or((rest, ""));
@@ -136,7 +136,7 @@ pub(super) struct Traceback {
 }
 
 impl Traceback {
-    pub(super) fn read(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    pub(super) fn read(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         if let Some(frame) = parse_frame(line) {
             let better = self.frame.as_ref().is_none_or(|known| known.is_foreign() || !frame.is_foreign());
             if better {
@@ -164,7 +164,7 @@ impl Traceback {
     }
 
     /// Parses the exception: the first line after the frames that is not indented, unlike source lines and marks.
-    fn exception(&mut self, line: &str, found: &mut RemarkList) -> bool {
+    fn exception(&mut self, line: &str, found: &mut Vec<Remark>) -> bool {
         if self.frame.is_none() || line.starts_with([' ', '\t']) || line.is_empty() {
             return false;
         }

@@ -11,24 +11,11 @@ pub(super) enum RemarkLevel {
     Note,
 }
 
-/// The severity words of tools, before a message. If one is a prefix of another, the longer one comes first.
-const WORDS: [(&str, RemarkLevel); 16] = [
-    ("fatal error", RemarkLevel::Error),
-    ("internal compiler error", RemarkLevel::Error),
-    ("syntax error", RemarkLevel::Error),
-    ("error", RemarkLevel::Error),
-    ("fatal", RemarkLevel::Error),
-    ("panic", RemarkLevel::Error),
-    ("warning", RemarkLevel::Warning),
-    ("warn", RemarkLevel::Warning),
-    ("style", RemarkLevel::Note),
-    ("note", RemarkLevel::Note),
-    ("remark", RemarkLevel::Note),
-    ("info", RemarkLevel::Note),
-    ("information", RemarkLevel::Note),
-    ("help", RemarkLevel::Note),
-    ("hint", RemarkLevel::Note),
-    ("suggestion", RemarkLevel::Note),
+/// The severity words of tools, before a message.
+const WORDS: [(RemarkLevel, &str); 3] = [
+    (RemarkLevel::Error, "fatal error|internal compiler error|syntax error|error|fatal|panic"),
+    (RemarkLevel::Warning, "warning|warn"),
+    (RemarkLevel::Note, "style|note|remark|info|information|help|hint|suggestion"),
 ];
 
 impl RemarkLevel {
@@ -36,7 +23,8 @@ impl RemarkLevel {
     /// severity word stays in the message.
     pub(super) fn parse(text: &str) -> (Self, &str) {
         let text = text.trim_start_matches([':', ' ', '-']).trim_start();
-        WORDS.iter().find_map(|(word, level)| Some((*level, after(text, word)?))).unwrap_or((Self::Unstated, text))
+        let said = |words: &str| words.split('|').find_map(|word| after(text, word));
+        WORDS.iter().find_map(|(level, words)| Some((*level, said(words)?))).unwrap_or((Self::Unstated, text))
     }
 }
 
@@ -72,24 +60,21 @@ impl Remark {
         Self::new(RemarkLevel::Error, Some(place), message)
     }
 
+    /// An error without a location.
+    pub(super) fn unplaced(message: &str) -> Self {
+        Self::new(RemarkLevel::Error, None, message)
+    }
+
     pub(super) fn location(&self) -> (Option<String>, Option<u32>) {
-        match &self.place {
-            None => (None, None),
-            Some(place) => (Some(place.file.clone()), place.line),
-        }
+        self.place.clone().map_or((None, None), |place| (Some(place.file), place.line))
     }
 }
 
-/// The remarks found so far.
-#[derive(Debug, Default)]
-pub(super) struct RemarkList {
-    pub remarks: Vec<Remark>,
-}
-
-impl RemarkList {
-    pub(super) fn push(&mut self, remark: Remark) {
-        self.remarks.push(remark);
-    }
+/// Adds a remark if there is one. Returns whether there is.
+pub(super) fn report(remark: Option<Remark>, found: &mut Vec<Remark>) -> bool {
+    let is_found = remark.is_some();
+    found.extend(remark);
+    is_found
 }
 
 /// Maximum characters of a message. A minified file can be one line of a megabyte.
@@ -174,7 +159,7 @@ pub(super) fn is_path(word: &str) -> bool {
 }
 
 /// Parses a line that begins with a location, as compilers, linters and most other tools print it.
-pub(super) fn read_located(line: &str, found: &mut RemarkList) -> bool {
+pub(super) fn read_located(line: &str, found: &mut Vec<Remark>) -> bool {
     let Some((place, rest)) = leading(line.trim_start()) else { return false };
     if !rest.starts_with([':', ' ']) {
         return false;
@@ -186,15 +171,8 @@ pub(super) fn read_located(line: &str, found: &mut RemarkList) -> bool {
     true
 }
 
-pub(super) fn read_script(line: &str, found: &mut RemarkList) -> bool {
-    let remark = shell(line).or_else(|| perl(line));
-    let taken = remark.is_some();
-    found.remarks.extend(remark);
-    taken
-}
-
 /// Parses `script: 3: message` of dash and `script: line 3: message` of bash.
-fn shell(line: &str) -> Option<Remark> {
+pub(super) fn shell(line: &str) -> Option<Remark> {
     let (file, rest) = line.split_once(": ")?;
     let (at, rest) = number(rest.strip_prefix("line ").unwrap_or(rest))?;
     let message = rest.strip_prefix(": ").filter(|_| is_path(file))?;
@@ -202,7 +180,7 @@ fn shell(line: &str) -> Option<Remark> {
 }
 
 /// Parses `message at script line 3.`, optionally followed by `, near "…"`.
-fn perl(line: &str) -> Option<Remark> {
+pub(super) fn perl(line: &str) -> Option<Remark> {
     let (head, rest) = line.rsplit_once(" line ")?;
     let (message, file) = head.rsplit_once(" at ")?;
     let (at, rest) = number(rest)?;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::markdown_structure::MarkupKind;
 use super::message::FinalMessage;
-use super::{ReviewRequest, truncate_texts};
+use super::{Parsed, ReviewRequest, truncate_texts};
 use crate::review::{Review, Violation, ViolationCode};
 use crate::similarity;
 
@@ -41,7 +41,7 @@ fn mismatch(offset: usize) -> Violation {
 }
 
 /// Returns a violation if a nonce comment outside quotes names another review.
-pub(super) fn check_nonces(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<(), Violation> {
+pub(super) fn check_nonces(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<()> {
     const MARK: &str = "signoff:";
     let text = message.text();
     if expected_nonce(ask).is_none() || !text.contains(MARK) {
@@ -52,7 +52,7 @@ pub(super) fn check_nonces(message: &FinalMessage<'_>, ask: &ReviewRequest) -> R
         let Some(end) = text[at..].find("-->").map(|end| at + end + "-->".len()) else { break };
         from = end;
         let wrong = parse_nonce_comment(&text[at..end]).is_some_and(|binding| binding.mismatches(ask));
-        let said = || matches!(message.structure().markup_at(at), None | Some(MarkupKind::Html | MarkupKind::Comment));
+        let said = || matches!(message.markup_at(at), None | Some(MarkupKind::Html | MarkupKind::Comment));
         if wrong && said() {
             return Err(mismatch(at));
         }
@@ -61,7 +61,7 @@ pub(super) fn check_nonces(message: &FinalMessage<'_>, ask: &ReviewRequest) -> R
 }
 
 /// Returns a violation if the answer is bound to another commit than the one under review.
-pub(super) fn check_commit(binding: &Binding, ask: &ReviewRequest, offset: usize) -> Result<(), Violation> {
+pub(super) fn check_commit(binding: &Binding, ask: &ReviewRequest, offset: usize) -> Parsed<()> {
     let (Some(said), Some(asked)) = (&binding.commit, &ask.commit) else { return Ok(()) };
     if same_commit(said, asked.as_str()) {
         return Ok(());
@@ -119,8 +119,10 @@ pub(super) struct AnswerCandidate {
     pub binding: Binding,
     pub kind: CandidateKind,
     /// Shared: the same verdict stated twice gives the same review.
-    pub answer: Result<Rc<Review>, Violation>,
+    pub answer: Parsed<Rc<Review>>,
 }
+
+pub(super) type Candidates = Vec<AnswerCandidate>;
 
 impl AnswerCandidate {
     /// Whether its review approves. `None` if it is broken.
@@ -148,10 +150,7 @@ impl ObjectionSet {
 
 /// Keeps only the candidates with the right nonce if there are any. If the nonce is required, all others are
 /// dropped. An answer with the nonce of another review is a violation.
-pub(super) fn filter_by_nonce(
-    mut candidates: Vec<AnswerCandidate>,
-    ask: &ReviewRequest,
-) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn filter_by_nonce(mut candidates: Candidates, ask: &ReviewRequest) -> Parsed<Candidates> {
     check_candidates(&candidates, ask)?;
     if candidates.iter().any(|candidate| candidate.binding.has_nonce_of(ask)) {
         candidates.retain(|candidate| candidate.binding.has_nonce_of(ask));
@@ -161,7 +160,7 @@ pub(super) fn filter_by_nonce(
     } else if ask.require_nonce && !candidates.is_empty() {
         let violation = nonce_missing(&candidates);
         // The nonce protects approvals. A refusal counts without it.
-        candidates.retain(refuses);
+        candidates.retain(|one| one.approves() == Some(false) && one.kind.is_answer());
         return if candidates.is_empty() { Err(violation) } else { Ok(candidates) };
     }
     Ok(candidates)
@@ -171,14 +170,9 @@ pub(super) fn filter_by_nonce(
 pub(super) fn check_candidates<'c>(
     candidates: impl IntoIterator<Item = &'c AnswerCandidate>,
     ask: &ReviewRequest,
-) -> Result<(), Violation> {
+) -> Parsed<()> {
     let mut answers = candidates.into_iter().filter(|one| one.kind.is_answer());
-    let wrong = answers.find(|one| one.binding.mismatches(ask));
-    wrong.map_or(Ok(()), |one| Err(mismatch(one.offset)))
-}
-
-fn refuses(candidate: &AnswerCandidate) -> bool {
-    candidate.approves() == Some(false) && candidate.kind.is_answer()
+    answers.find(|one| one.binding.mismatches(ask)).map_or(Ok(()), |one| Err(mismatch(one.offset)))
 }
 
 /// The violation of the first answer that broke before its nonce, or else `NonceMissing`.
@@ -196,11 +190,7 @@ fn nonce_missing(candidates: &[AnswerCandidate]) -> Violation {
 
 /// Requires all answers to be complete, bound to this commit and equal. An approval also requires that there is no
 /// objection.
-pub(super) fn resolve(
-    candidates: Vec<AnswerCandidate>,
-    ask: &ReviewRequest,
-    nothing: &str,
-) -> Result<Review, Violation> {
+pub(super) fn resolve(candidates: Candidates, ask: &ReviewRequest, nothing: &str) -> Parsed<Review> {
     let (objections, answers): (Vec<_>, Vec<_>) =
         candidates.into_iter().partition(|candidate| candidate.kind.is_objection());
     let objection = objections.into_iter().find_map(|candidate| candidate.answer.err());
@@ -220,11 +210,7 @@ pub(super) fn no_answer(objection: Option<Violation>, nothing: &str) -> Violatio
     broken.unwrap_or_else(|| Violation::new(ViolationCode::NoVerdict, 0, nothing))
 }
 
-fn require_agreement(
-    candidates: Vec<AnswerCandidate>,
-    ask: &ReviewRequest,
-    nothing: &str,
-) -> Result<Review, Violation> {
+fn require_agreement(candidates: Candidates, ask: &ReviewRequest, nothing: &str) -> Parsed<Review> {
     let said = candidates.iter().any(|candidate| !candidate.kind.is_quoted_or_fragment());
     if let (Some(first), false) = (candidates.first(), said) {
         let message = "the only answer is quoted text; state it as the answer itself";
@@ -281,6 +267,11 @@ pub(super) fn parse_nonce_comment(line: &str) -> Option<Binding> {
     words.next().is_none().then_some(binding)
 }
 
+/// The lines of a text that are not nonce comments.
+pub(super) fn lines_without_nonce(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n').filter(|line| parse_nonce_comment(line).is_none())
+}
+
 /// The binding of an answer at `start..end` from comment lines next to it, with only blank lines between. Prefers a
 /// binding with the right nonce, and among those one that names another commit.
 pub(super) fn adjacent_binding(message: &FinalMessage<'_>, start: usize, end: usize, ask: &ReviewRequest) -> Binding {
@@ -304,7 +295,7 @@ const NO_KNOWN_FORMAT: &str = "the message is not an answer in any known format"
 
 /// Selects the review from the candidates of each text contract, the most expressive contract first. The nonce applies
 /// across all of them. An approval is returned only if no other contract contradicts it.
-pub(super) fn select_across(by_contract: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Review, Violation> {
+pub(super) fn select_across(by_contract: Vec<Candidates>, ask: &ReviewRequest) -> Parsed<Review> {
     let by_contract = filter_all_by_nonce(by_contract, ask)?;
     let broken = first_violation(&by_contract, CandidateKind::is_objection);
     let denial = first_violation(&by_contract, |kind| kind == CandidateKind::Denial);
@@ -321,7 +312,7 @@ fn first_violation(by_contract: &[Vec<AnswerCandidate>], counts: impl Fn(Candida
 }
 
 /// Combines the reviews of the contracts that found an answer. Returns `None` if none did.
-fn combine(by_contract: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Result<Option<Review>, Violation> {
+fn combine(by_contract: Vec<Candidates>, ask: &ReviewRequest) -> Parsed<Option<Review>> {
     let answers = |candidates: &Vec<AnswerCandidate>| candidates.iter().any(|one| !one.kind.is_objection());
     let results = by_contract.into_iter().filter(answers).map(|candidates| resolve(candidates, ask, NO_KNOWN_FORMAT));
     let mut approval: Option<Review> = None;
@@ -343,16 +334,10 @@ fn combine(by_contract: Vec<Vec<AnswerCandidate>>, ask: &ReviewRequest) -> Resul
 }
 
 /// Applies the nonce to all contracts at once, and drops remarks if there is a verdict.
-fn filter_all_by_nonce(
-    mut by_contract: Vec<Vec<AnswerCandidate>>,
-    ask: &ReviewRequest,
-) -> Result<Vec<Vec<AnswerCandidate>>, Violation> {
+fn filter_all_by_nonce(mut by_contract: Vec<Candidates>, ask: &ReviewRequest) -> Parsed<Vec<Candidates>> {
     check_candidates(by_contract.iter().flatten(), ask)?;
-    let bound = by_contract.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(ask));
-    if bound {
-        by_contract
-            .iter_mut()
-            .for_each(|candidates| candidates.retain(|candidate| candidate.binding.has_nonce_of(ask)));
+    if by_contract.iter().flatten().any(|candidate| candidate.binding.has_nonce_of(ask)) {
+        by_contract.iter_mut().for_each(|candidates| candidates.retain(|one| one.binding.has_nonce_of(ask)));
     }
     if by_contract.iter().flatten().any(|candidate| candidate.kind == CandidateKind::Plain) {
         by_contract.iter_mut().for_each(|candidates| candidates.retain(|one| one.kind != CandidateKind::Remark));

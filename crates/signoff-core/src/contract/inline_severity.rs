@@ -11,10 +11,10 @@ const KINDS: &str = "over-engineering missing-error-handling pattern-violation d
     missing_requirement extra_feature misunderstanding bug security architecture error_handling testing";
 
 /// Words for severities outside our scale. An unknown severity counts as critical.
-const UNKNOWN: [&str; 8] = ["blocker", "blockers", "blocking", "major", "severe", "fatal", "urgent", "showstopper"];
+const UNKNOWN: &str = "blocker blockers blocking major severe fatal urgent showstopper";
 
 /// Words for optional remarks.
-const REMARKS: [&str; 6] = ["nit", "nits", "nitpick", "nitpicks", "suggestion", "suggestions"];
+const REMARKS: &str = "nit nits nitpick nitpicks suggestion suggestions";
 
 /// Nouns allowed between a severity and its colon: `Critical issue:`, `(high severity)`.
 const NOUNS: &str = "severity priority risk issue issues bug bugs problem problems finding findings concern";
@@ -59,8 +59,7 @@ fn first(text: &str, states: fn(&SeverityWord<'_>) -> bool) -> Option<(Severity,
         if let Some(severity) = severity_word(word).or_else(|| priority(text, &range)) {
             let end = noun_end(text, range.end);
             let found = SeverityWord { text, range: range.clone(), previous, leads, end };
-            let denied = is_listed(previous, DENIALS);
-            if !denied && states(&found) {
+            if !is_listed(previous, DENIALS) && states(&found) {
                 return Some((severity, range.start..end));
             }
         }
@@ -86,9 +85,8 @@ pub(super) fn severity_word(word: &str) -> Option<Severity> {
     if word.len() > LONGEST {
         return None;
     }
-    let is = |known: &str| known.eq_ignore_ascii_case(word);
-    let unknown = UNKNOWN.iter().any(|one| is(one)).then_some(Severity::Critical);
-    let remark = REMARKS.iter().any(|one| is(one)).then_some(Severity::Minor);
+    let unknown = is_listed(word, UNKNOWN).then_some(Severity::Critical);
+    let remark = is_listed(word, REMARKS).then_some(Severity::Minor);
     Severity::parse(word).or(unknown).or(remark)
 }
 

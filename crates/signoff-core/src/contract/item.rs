@@ -23,9 +23,7 @@ impl ReviewItem {
     pub fn parse(message: &FinalMessage<'_>, offset: usize, text: &str) -> Option<Self> {
         let place = location::find(text);
         let at = offset + place.as_ref().map_or(0, |place| place.range.start);
-        if text.trim().is_empty()
-            || matches!(message.structure().markup_at(at), Some(MarkupKind::Struck | MarkupKind::Comment))
-        {
+        if text.trim().is_empty() || matches!(message.markup_at(at), Some(MarkupKind::Struck | MarkupKind::Comment)) {
             return None;
         }
         // Without a location, a word in capitals states no severity: "no CRITICAL issues are left".

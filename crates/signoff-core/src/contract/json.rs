@@ -6,17 +6,19 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::ReviewRequest;
-use super::candidates::{AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, ObjectionSet, clip, too_many};
+use super::candidates::{
+    AnswerCandidate, Binding, CandidateKind, Candidates, MAX_CANDIDATES, ObjectionSet, clip, too_many,
+};
 use super::json_value::{self, JsonObject, KeyScan, ParsedJson, required_text};
 use super::markdown_structure::MarkupKind;
 use super::message::FinalMessage;
+use super::{Parsed, ReviewRequest};
 use super::{objection, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no JSON object with a `verdict` key";
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let mut found = Vec::new();
     let mut objections = ObjectionSet::default();
     for json in scan(message.text()) {
@@ -54,7 +56,7 @@ fn is_data(json: &JsonText) -> bool {
     object.is_some_and(|object| !object.contains_key("followUpPrompt")) && !verdict
 }
 
-fn review(object: &JsonObject, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review(object: &JsonObject, offset: usize, ask: &ReviewRequest) -> Parsed<Review> {
     let word = required_text(object, "verdict", offset)?;
     let follow_up = required_text(object, "followUpPrompt", offset)?;
     let verdict = match word {
@@ -82,7 +84,7 @@ fn review(object: &JsonObject, offset: usize, ask: &ReviewRequest) -> Result<Rev
 }
 
 /// The finding of a `drift` verdict: its follow-up prompt, which the fixer gets.
-fn drift(follow_up: &str, offset: usize, ask: &ReviewRequest) -> Result<Finding, Violation> {
+fn drift(follow_up: &str, offset: usize, ask: &ReviewRequest) -> Parsed<Finding> {
     if follow_up.trim().is_empty() {
         let message = "`drift` with an empty `followUpPrompt`: say what has to be fixed";
         return Err(Violation::new(ViolationCode::IssuesWithoutIssue, offset, message));
@@ -94,7 +96,7 @@ fn drift(follow_up: &str, offset: usize, ask: &ReviewRequest) -> Result<Finding,
 #[derive(Debug)]
 pub(super) struct JsonText {
     pub range: Range<usize>,
-    pub value: Result<Value, Violation>,
+    pub value: Parsed<Value>,
     pub seen: KeyScan,
     /// The error of the broken JSON text around it, if there is one.
     pub enclosing_error: Option<ViolationCode>,
@@ -132,7 +134,7 @@ impl JsonText {
     }
 
     pub fn is_fenced(&self, message: &FinalMessage<'_>) -> bool {
-        message.structure().markup_at(self.range.start) == Some(MarkupKind::Code)
+        message.markup_at(self.range.start) == Some(MarkupKind::Code)
     }
 
     /// Whether it is an object nested so deep that its keys were not read. It may be the answer.
@@ -142,7 +144,7 @@ impl JsonText {
     }
 
     /// The value, or a violation if a key in it is duplicated.
-    pub fn unambiguous(&self) -> Result<&Value, Violation> {
+    pub fn unambiguous(&self) -> Parsed<&Value> {
         let value = self.value.as_ref().map_err(Clone::clone)?;
         self.seen.check_duplicate(self.range.start).map(|()| value)
     }

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use super::Parsed;
 use super::candidates::clip;
 use super::wording::is_listed;
 use crate::review::{Severity, Violation, ViolationCode};
@@ -49,20 +50,16 @@ pub(crate) fn optional<'o, T>(
     expected: &str,
     offset: usize,
     read: impl Fn(&'o Value) -> Option<T>,
-) -> Result<Option<T>, Violation> {
+) -> Parsed<Option<T>> {
     let value = object.get(key).filter(|value| !value.is_null());
     value.map(|value| read(value).ok_or_else(|| wrong_type(key, expected, value, offset))).transpose()
 }
 
-pub(crate) fn optional_text<'o>(
-    object: &'o JsonObject,
-    key: &str,
-    offset: usize,
-) -> Result<Option<&'o str>, Violation> {
+pub(crate) fn optional_text<'o>(object: &'o JsonObject, key: &str, offset: usize) -> Parsed<Option<&'o str>> {
     optional(object, key, "a string", offset, Value::as_str)
 }
 
-pub(super) fn required_text<'o>(object: &'o JsonObject, key: &str, offset: usize) -> Result<&'o str, Violation> {
+pub(super) fn required_text<'o>(object: &'o JsonObject, key: &str, offset: usize) -> Parsed<&'o str> {
     let value = object.get(key).ok_or_else(|| missing(key, "a string", offset))?;
     value.as_str().ok_or_else(|| wrong_type(key, "a string", value, offset))
 }
@@ -154,7 +151,7 @@ impl KeyScan {
     }
 
     /// Returns a violation if a key is duplicated in one object.
-    pub fn check_duplicate(&self, offset: usize) -> Result<(), Violation> {
+    pub fn check_duplicate(&self, offset: usize) -> Parsed<()> {
         let Some(key) = &self.duplicate else { return Ok(()) };
         let message = format!("the key `{}` appears twice in one object", clip(key));
         Err(Violation::new(ViolationCode::DuplicateKey, offset, message))

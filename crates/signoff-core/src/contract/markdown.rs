@@ -4,18 +4,18 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::ReviewRequest;
 use super::candidates::{
-    self, AnswerCandidate, CandidateKind, MAX_CANDIDATES, ObjectionSet, clip, parse_nonce_comment, too_many,
+    self, AnswerCandidate, CandidateKind, Candidates, MAX_CANDIDATES, ObjectionSet, clip, lines_without_nonce, too_many,
 };
 use super::message::{FinalMessage, MessageLine, lines_from, trimmed};
+use super::{Parsed, ReviewRequest};
 use super::{reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no line `**Verdict: APPROVED**`, `**Verdict: CHANGES_REQUESTED**` or \
      `**Verdict: NEEDS_DISCUSSION**` outside quotes and code";
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     if !message.text().contains("Verdict") {
         return Ok(Vec::new());
     }
@@ -51,7 +51,7 @@ fn denial(message: &FinalMessage<'_>, verdicts: &[AnswerCandidate], ask: &Review
     let is_denial = |line: &MessageLine<'_>| {
         let offset = line.text_start();
         let is_verdict = || verdicts.binary_search_by_key(&offset, |verdict| verdict.offset).is_ok();
-        denies(line.text) && !is_verdict() && message.structure().markup_at(offset).is_none()
+        denies(line.text) && !is_verdict() && message.markup_at(offset).is_none()
     };
     let offset = lines_from(message.text(), 0).find(is_denial)?.text_start();
     // A refusal needs no nonce. It counts like the approval.
@@ -108,31 +108,13 @@ fn review_once(
 fn review(verdict: Verdict, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Review {
     let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict);
     review.summary = body(message);
-    let requested = review.verdict == Verdict::ChangesRequested;
-    let entries = if requested { reader::read_request(message, 0).0 } else { reader::read(message, 0).0 };
-    let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_aside());
-    for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
-        let stated = entry.item.severity.is_some();
-        let placed = entry.item.place.is_some();
-        if review.verdict.approves() && (entry.is_resolved() || (entry.is_aside() && !stated)) {
-            continue;
-        }
-        if review.verdict.approves() && !stated {
-            // Without a severity, an item with a location is a note.
-            review.minor.extend((placed || entry.under_notes).then(|| entry.item.note()));
-        } else if review.verdict.approves() || (!entry.is_aside() && (requested || stated || placed)) {
-            review.findings.push(entry.item.finding("changes", ask));
-        }
-    }
-    if requested && review.findings.is_empty() {
-        review.findings.push(body_finding(&review.summary, ask));
+    reader::add_entries(&mut review, message, 0, KIND, ask);
+    if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
+        let body = review.summary.as_str();
+        let description = if body.is_empty() { "Changes requested, without a reason." } else { body };
+        review.findings.push(Finding::new(&ask.reviewer, KIND, Severity::Critical, description));
     }
     review
-}
-
-fn body_finding(body: &str, ask: &ReviewRequest) -> Finding {
-    let description = if body.is_empty() { "Changes requested, without a reason." } else { body };
-    Finding::new(&ask.reviewer, "changes", Severity::Critical, description)
 }
 
 /// The message without its verdict and nonce lines.
@@ -141,17 +123,11 @@ fn body(message: &FinalMessage<'_>) -> String {
     let mut body = String::with_capacity(text.len());
     let mut from = 0;
     for VerdictLine { range, .. } in verdict_lines(message).filter(VerdictLine::is_answer) {
-        push_lines(&mut body, &text[from..range.start]);
+        body.extend(lines_without_nonce(&text[from..range.start]));
         from = range.end;
     }
-    push_lines(&mut body, &text[from..]);
+    body.extend(lines_without_nonce(&text[from..]));
     body.trim().to_owned()
-}
-
-fn push_lines(body: &mut String, text: &str) {
-    for line in text.split_inclusive('\n').filter(|line| parse_nonce_comment(line).is_none()) {
-        body.push_str(line);
-    }
 }
 
 /// An unquoted line that states a verdict: `**Verdict: APPROVED**`, `**Verdict:** APPROVED`, `**Verdict:** **APPROVED**`,
@@ -187,6 +163,9 @@ const WORDS: [(&str, Verdict); 3] = [
 
 /// Marks allowed after the word, at most one.
 const MARKS: [&str; 4] = [".", "✅", "✔", "👍"];
+
+/// The kind of a finding without a stated kind.
+const KIND: &str = "changes";
 
 const BOLD: &str = "**Verdict:";
 const MARK: &str = "**";

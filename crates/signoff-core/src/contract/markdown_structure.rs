@@ -9,7 +9,7 @@ use super::xml_tree;
 
 mod quotation;
 
-use quotation::{HtmlQuotation, Hunks, QuotingTag};
+use quotation::{Hunks, QuotingTag};
 
 /// The kind of markup that makes a piece of text quoted rather than the reviewer's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) struct MarkdownStructure {
     definitions: Vec<Range<usize>>,
     hunks: Hunks,
     /// The content of HTML elements that quote, strike or format as code, across blocks.
-    quotations: Vec<HtmlQuotation>,
+    quotations: Vec<MarkupSpan>,
     /// Complete review elements. Only the XML contract reads their content.
     elements: Vec<Range<usize>>,
     bold: Vec<Range<usize>>,
@@ -136,12 +136,7 @@ impl MarkdownStructure {
     /// Whether the text is quoted by something that Markdown does not know: a bare diff hunk, a review element or
     /// an HTML element.
     fn is_quoted_outside_markdown(&self, offset: usize) -> bool {
-        self.hunks.covers(offset) || self.is_in_element(offset) || self.quotation(offset).is_some()
-    }
-
-    fn quotation(&self, offset: usize) -> Option<&HtmlQuotation> {
-        let after = self.quotations.partition_point(|one| one.range.start <= offset);
-        self.quotations.get(after.checked_sub(1)?).filter(|one| offset < one.range.end)
+        self.hunks.covers(offset) || self.is_in_element(offset) || covering_span(&self.quotations, offset).is_some()
     }
 
     fn is_in_element(&self, offset: usize) -> bool {
@@ -159,20 +154,20 @@ impl MarkdownStructure {
         if self.is_in_element(offset) {
             return Some(MarkupKind::Element);
         }
-        let quoted = self.quotation(offset).map(|one| one.kind);
-        quoted.or_else(|| self.span(offset).map(|span| span.kind))
+        let quoted = covering_span(&self.quotations, offset).map(|one| one.kind);
+        quoted.or_else(|| covering_span(&self.spans, offset).map(|span| span.kind))
     }
 
     /// The markup that quotes the text on both sides of `offset`, if both are part of the same markup.
     pub fn markup_across(&self, offset: usize) -> Option<MarkupKind> {
         let within = |range: &Range<usize>| range.start < offset && offset < range.end;
-        let quotation = self.quotation(offset).filter(|one| within(&one.range)).map(|one| one.kind);
+        let span_of = |spans| covering_span(spans, offset).filter(|span| within(&span.range)).map(|span| span.kind);
         let comment = covering(&self.comments, offset).is_some_and(within).then_some(MarkupKind::Comment);
         let element = covering(&self.elements, offset).is_some_and(within).then_some(MarkupKind::Element);
         let hunk = self.hunks.covers(offset).then_some(MarkupKind::Diff);
         let definition = covering(&self.definitions, offset).is_some_and(within).then_some(MarkupKind::Link);
-        let span = || self.span(offset).filter(|span| within(&span.range)).map(|span| span.kind);
-        quotation.or(hunk).or(comment).or(element).or(definition).or_else(span)
+        let quotation = span_of(&self.quotations);
+        quotation.or(hunk).or(comment).or(element).or(definition).or_else(|| span_of(&self.spans))
     }
 
     /// Whether a machine-readable answer is quoted. `end` is `None` if the answer is truncated. A fence or HTML
@@ -184,7 +179,7 @@ impl MarkdownStructure {
         match self.markup_at(start) {
             None | Some(MarkupKind::Html) => false,
             Some(MarkupKind::Code) => {
-                let content = self.span(start).and_then(|span| span.content.clone());
+                let content = covering_span(&self.spans, start).and_then(|span| span.content.clone());
                 !content.is_some_and(|content| is_whole_content(text, trimmed(text, content), start, end))
             }
             Some(
@@ -197,11 +192,6 @@ impl MarkdownStructure {
                 | MarkupKind::Element,
             ) => true,
         }
-    }
-
-    fn span(&self, offset: usize) -> Option<&MarkupSpan> {
-        let after = self.spans.partition_point(|span| span.range.start <= offset);
-        self.spans.get(after.checked_sub(1)?).filter(|span| offset < span.range.end)
     }
 }
 
@@ -226,6 +216,11 @@ fn follows_diff_marker(text: &str, start: usize) -> bool {
     at_line_start && (marker == Some('+') || (marker == Some('-') && !spaced))
 }
 
+fn covering_span(spans: &[MarkupSpan], offset: usize) -> Option<&MarkupSpan> {
+    let after = spans.partition_point(|span| span.range.start <= offset);
+    spans.get(after.checked_sub(1)?).filter(|span| offset < span.range.end)
+}
+
 fn covering(ranges: &[Range<usize>], offset: usize) -> Option<&Range<usize>> {
     let after = ranges.partition_point(|range| range.start <= offset);
     ranges.get(after.checked_sub(1)?).filter(|range| offset < range.end)
@@ -235,6 +230,8 @@ fn covering(ranges: &[Range<usize>], offset: usize) -> Option<&Range<usize>> {
 struct StructureBuilder<'t> {
     text: &'t str,
     structure: MarkdownStructure,
+    /// For each open element, whether it quotes its content.
+    open: Vec<bool>,
     /// Number of open elements that quote their content.
     markup_depth: usize,
     /// The open list items, and whether a nested block has ended the item's own text.
@@ -266,7 +263,9 @@ impl StructureBuilder<'_> {
         if is_block(tag) {
             self.end_item_text(range.start);
         }
-        if let Some(markup) = markup_of(tag) {
+        let markup = markup_of(tag);
+        self.open.push(markup.is_some());
+        if let Some(markup) = markup {
             if markup == MarkupKind::Html && self.markup_depth == 0 {
                 self.comments_in(range.clone());
                 self.tags.extend(quotation::tags_in(self.text, range.clone()));
@@ -283,8 +282,8 @@ impl StructureBuilder<'_> {
     }
 
     fn end(&mut self, tag: TagEnd) {
-        if ends_markup(tag) {
-            self.markup_depth = self.markup_depth.saturating_sub(1);
+        if self.open.pop() == Some(true) {
+            self.markup_depth -= 1;
         } else if matches!(tag, TagEnd::Item) && self.markup_depth == 0 {
             self.open_items.pop();
         }
@@ -345,16 +344,4 @@ fn markup_of(tag: &Tag<'_>) -> Option<MarkupKind> {
         (matches!(tag, Tag::Link { .. } | Tag::Image { .. }), MarkupKind::Link),
     ];
     kinds.into_iter().find_map(|(is, markup)| is.then_some(markup))
-}
-
-fn ends_markup(tag: TagEnd) -> bool {
-    matches!(
-        tag,
-        TagEnd::CodeBlock
-            | TagEnd::BlockQuote(_)
-            | TagEnd::HtmlBlock
-            | TagEnd::Strikethrough
-            | TagEnd::Link
-            | TagEnd::Image
-    )
 }

@@ -8,6 +8,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
+use super::Parsed;
 use super::json;
 use super::markdown_structure::{MarkdownStructure, MarkupKind};
 use crate::review::{Review, Violation, ViolationCode};
@@ -36,6 +37,11 @@ impl<'a> FinalMessage<'a> {
         self.structure.get_or_init(|| MarkdownStructure::parse(self.text))
     }
 
+    /// The markup that quotes the text at `offset`, if any.
+    pub fn markup_at(&self, offset: usize) -> Option<MarkupKind> {
+        self.structure().markup_at(offset)
+    }
+
     /// Whether `offset` lies inside a JSON text, and therefore inside one of its strings.
     pub fn is_inside_json(&self, offset: usize) -> bool {
         let texts = self
@@ -53,11 +59,11 @@ impl<'a> FinalMessage<'a> {
     }
 }
 
+/// Reads the review of a decoded message.
+type MessageReader<'r> = &'r dyn Fn(&FinalMessage<'_>) -> Parsed<Review>;
+
 /// Decodes the bytes of a message and passes it to the contract. Offsets count from the first byte.
-pub(super) fn read(
-    bytes: &[u8],
-    contract: impl Fn(&FinalMessage<'_>) -> Result<Review, Violation>,
-) -> Result<Review, Violation> {
+pub(super) fn read(bytes: &[u8], contract: MessageReader<'_>) -> Parsed<Review> {
     match decode(bytes) {
         Ok(text) => read_text(text, contract),
         Err(violation) if violation.code == ViolationCode::NotUtf8 => read_invalid_utf8(bytes, contract, violation),
@@ -65,10 +71,7 @@ pub(super) fn read(
     }
 }
 
-fn read_text(
-    text: &str,
-    contract: impl Fn(&FinalMessage<'_>) -> Result<Review, Violation>,
-) -> Result<Review, Violation> {
+fn read_text(text: &str, contract: MessageReader<'_>) -> Parsed<Review> {
     let unmarked = text.strip_prefix('\u{feff}').unwrap_or(text);
     if unmarked.trim().is_empty() {
         return Err(Violation::new(ViolationCode::Empty, 0, "the answer is empty"));
@@ -78,7 +81,7 @@ fn read_text(
         .map_err(|violation| Violation { offset: violation.offset + mark, ..violation })
 }
 
-pub(super) fn check_size(bytes: &[u8]) -> Result<(), Violation> {
+pub(super) fn check_size(bytes: &[u8]) -> Parsed<()> {
     if bytes.len() <= MAX_BYTES {
         return Ok(());
     }
@@ -88,15 +91,10 @@ pub(super) fn check_size(bytes: &[u8]) -> Result<(), Violation> {
 
 /// Parses a text with one invalid UTF-8 byte, which is replaced by U+FFFD. The verdict must be the same without
 /// that byte, and the byte must not be on a line with words of a verdict.
-fn read_invalid_utf8(
-    bytes: &[u8],
-    contract: impl Fn(&FinalMessage<'_>) -> Result<Review, Violation>,
-    violation: Violation,
-) -> Result<Review, Violation> {
+fn read_invalid_utf8(bytes: &[u8], contract: MessageReader<'_>, violation: Violation) -> Parsed<Review> {
     let at = violation.offset;
     // The message ends in the middle of a character, so it was truncated.
-    let is_cut_off = str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none());
-    if is_cut_off {
+    if str::from_utf8(bytes).is_err_and(|error| error.error_len().is_none()) {
         return Err(violation);
     }
     let (Ok(before), Ok(after)) = (str::from_utf8(&bytes[..at]), str::from_utf8(&bytes[at + 1..])) else {
@@ -108,14 +106,14 @@ fn read_invalid_utf8(
         return Err(violation);
     }
     let original = |offset: usize| if offset > at { offset.saturating_sub(2).max(at) } else { offset };
-    let shown = read_text(&format!("{before}\u{fffd}{after}"), &contract)
+    let shown = read_text(&format!("{before}\u{fffd}{after}"), contract)
         .map_err(|error| Violation { offset: original(error.offset), ..error })?;
-    let bare = read_text(&format!("{before}{after}"), &contract);
+    let bare = read_text(&format!("{before}{after}"), contract);
     if bare.is_ok_and(|bare| bare.verdict == shown.verdict) { Ok(shown) } else { Err(violation) }
 }
 
 /// Decodes an answer within the size limit.
-pub(super) fn decode(bytes: &[u8]) -> Result<&str, Violation> {
+pub(super) fn decode(bytes: &[u8]) -> Parsed<&str> {
     check_size(bytes)?;
     std::str::from_utf8(bytes)
         .map_err(|error| Violation::new(ViolationCode::NotUtf8, error.valid_up_to(), "the answer is not UTF-8 text"))

@@ -3,31 +3,24 @@
 
 use std::ops::Range;
 
-use super::candidates::{AnswerCandidate, CandidateKind};
+use super::candidates::{AnswerCandidate, CandidateKind, Candidates};
 use super::markdown_structure::MarkupKind;
 use super::message::{self, FinalMessage, lines_from};
 use super::reader::{self, ReviewEntry};
 use super::wording::{is_listed, without_number};
 use super::{
-    ReviewRequest, candidates, inline_severity, item, json, location, markdown, prefix, retraction, severity, wording,
-    xml, xml_tree,
+    Parsed, ReviewRequest, candidates, inline_severity, item, json, location, markdown, prefix, retraction, severity,
+    wording, xml, xml_tree,
 };
 use crate::review::{Review, Severity, Violation, ViolationCode};
 
 /// Returns the review. An approval is a violation if anything in the message objects.
-pub(super) fn check_objections(
-    review: Review,
-    message: &FinalMessage<'_>,
-    ask: &ReviewRequest,
-) -> Result<Review, Violation> {
-    if !review.verdict.approves() {
-        return Ok(review);
-    }
-    objection(message, ask).map_or(Ok(review), Err)
+pub(super) fn check_objections(review: Review, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Review> {
+    if review.verdict.approves() { objection(message, ask).map_or(Ok(review), Err) } else { Ok(review) }
 }
 
 /// Checks an approval against a text that need not be an answer itself.
-pub(super) fn check_objections_in_text(review: Review, text: &[u8], ask: &ReviewRequest) -> Result<Review, Violation> {
+pub(super) fn check_objections_in_text(review: Review, text: &[u8], ask: &ReviewRequest) -> Parsed<Review> {
     if !review.verdict.approves() {
         return Ok(review);
     }
@@ -36,38 +29,31 @@ pub(super) fn check_objections_in_text(review: Review, text: &[u8], ask: &Review
 }
 
 /// Returns the review of a tool report. An approval is a violation if the text beside it objects or withdraws it.
-pub(super) fn check_objections_to_report(
-    review: Review,
-    text: &[u8],
-    ask: &ReviewRequest,
-) -> Result<Review, Violation> {
+pub(super) fn check_objections_to_report(review: Review, text: &[u8], ask: &ReviewRequest) -> Parsed<Review> {
     let review = check_objections_in_text(review, text, ask)?;
+    if !review.verdict.approves() {
+        return Ok(review);
+    }
     let text = String::from_utf8_lossy(text);
     let message = FinalMessage::new(&text);
-    if review.verdict.approves() {
-        candidates::check_nonces(&message, ask)?;
-    }
-    match retraction::first_after(&message, 0).filter(|_| review.verdict.approves()) {
-        Some(offset) => Err(retraction::violation(offset)),
-        None => Ok(review),
-    }
+    candidates::check_nonces(&message, ask)?;
+    retraction::first_after(&message, 0).map_or(Ok(review), |offset| Err(retraction::violation(offset)))
 }
 
 fn objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation> {
-    let entries = reader::read(message, 0).0.into_iter().filter(ReviewEntry::is_resolved);
+    let entries = reader::read(message).into_iter().filter(ReviewEntry::is_resolved);
     let unresolved = blanked(message.text(), entries.map(|entry| entry.range));
     let message = &FinalMessage::new(&unresolved);
     let candidates = match candidates(message, ask) {
         Ok(candidates) => candidates,
         Err(violation) => return Some(violation),
     };
-    if let Err(violation) =
-        candidates::check_candidates(candidates.iter().filter(|one| is_outside_code(message, one)), ask)
-    {
+    let outside_code = candidates.iter().filter(|one| is_outside_code(message, one));
+    if let Err(violation) = candidates::check_candidates(outside_code, ask) {
         return Some(violation);
     }
     // If the approval is fenced or the refusal has the nonce, a fenced refusal is not an example.
-    let is_fenced = |one: &AnswerCandidate| message.structure().markup_at(one.offset) == Some(MarkupKind::Code);
+    let is_fenced = |one: &AnswerCandidate| message.markup_at(one.offset) == Some(MarkupKind::Code);
     let fenced = candidates.iter().any(|one| one.kind.is_answer() && one.approves() == Some(true) && is_fenced(one));
     let counts = |one: &AnswerCandidate| {
         is_outside_code(message, one) || (is_fenced(one) && (fenced || one.binding.has_nonce_of(ask)))
@@ -77,7 +63,7 @@ fn objection(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violatio
 }
 
 /// The candidates of every format. [`in_prose`] reads severities without a location.
-fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let is_object = |one: &AnswerCandidate| message.text()[one.offset..].starts_with('{');
     let mut found = severity::candidates(message, ask)?;
     found.retain(|one| one.kind != CandidateKind::Denial || is_object(one));
@@ -100,29 +86,26 @@ fn refuses(candidate: &AnswerCandidate) -> bool {
     match candidate.kind {
         CandidateKind::Plain | CandidateKind::Fragment => match &candidate.answer {
             Ok(review) => !review.verdict.approves(),
-            Err(violation) => is_refusal(violation.code),
+            Err(violation) => REFUSALS.contains(&violation.code),
         },
         CandidateKind::Denial => true,
         CandidateKind::Remark | CandidateKind::Quoted | CandidateKind::Doubt => false,
     }
 }
 
-/// Whether an answer with this violation still refuses.
-fn is_refusal(code: ViolationCode) -> bool {
-    matches!(
-        code,
-        ViolationCode::UnknownVerdict
-            | ViolationCode::IssuesWithoutIssue
-            | ViolationCode::Disagreement
-            | ViolationCode::Malformed
-            | ViolationCode::Truncated
-            | ViolationCode::MissingKey
-    )
-}
+/// The violations with which an answer still refuses.
+const REFUSALS: [ViolationCode; 6] = [
+    ViolationCode::UnknownVerdict,
+    ViolationCode::IssuesWithoutIssue,
+    ViolationCode::Disagreement,
+    ViolationCode::Malformed,
+    ViolationCode::Truncated,
+    ViolationCode::MissingKey,
+];
 
 /// Whether it is outside code and outside the strings of a JSON text.
 fn is_outside_code(message: &FinalMessage<'_>, candidate: &AnswerCandidate) -> bool {
-    let markup = message.structure().markup_at(candidate.offset);
+    let markup = message.markup_at(candidate.offset);
     !matches!(markup, Some(MarkupKind::Code | MarkupKind::Diff)) && !message.is_inside_json(candidate.offset)
 }
 
@@ -131,7 +114,7 @@ fn in_prose(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<Violation
     let prose = prose(message);
     let prose = FinalMessage::new(&prose);
     let blocks = |entry: &ReviewEntry| entry.item.severity.is_some_and(|severity| ask.fail_on.is_reached_by(severity));
-    let finding = reader::read(&prose, 0).0.iter().any(blocks).then_some(0);
+    let finding = reader::read(&prose).iter().any(blocks).then_some(0);
     let finding = finding.or_else(|| paragraph_below_label(&prose, ask));
     let finding = finding.or_else(|| first_labelled(&prose, ask));
     let refusal = || prefix::issues_line(&prose).or_else(|| retraction::first_anywhere(&prose));
@@ -143,7 +126,7 @@ fn paragraph_below_label(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Optio
     let mut below_label = false;
     for line in lines_from(prose.text(), 0) {
         let (at, bare) = (line.text_start(), line.text.trim());
-        if bare.is_empty() || prose.structure().markup_at(at).is_some() {
+        if bare.is_empty() || prose.markup_at(at).is_some() {
             continue;
         }
         let is_text = !item::is_heading(bare) && !prose.structure().has_item_at(at);
@@ -196,7 +179,7 @@ fn blank_tags(bytes: &mut [u8], message: &FinalMessage<'_>) {
         let Some(end) = text[from..].find(['<', '>']).map(|at| from + at).filter(|_| is_tag) else {
             continue;
         };
-        if text[end..].starts_with('>') && message.structure().markup_at(start) == Some(MarkupKind::Html) {
+        if text[end..].starts_with('>') && message.markup_at(start) == Some(MarkupKind::Html) {
             bytes[start..end].fill(b' ');
             bytes[end] = b'\n';
         }
@@ -215,17 +198,17 @@ fn first_labelled(prose: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<usize
         let line = LabelledLine::new(one.text.trim());
         let is_row = line.text.starts_with('|');
         graded &= is_row;
-        let is_header = is_row && is_delimiter(&text[one.range().end..]);
-        let is_said = |part: usize| prose.structure().markup_at(at + part).is_none();
+        let below = text[one.range().end..].split('\n').next().unwrap_or_default().trim();
+        let is_header = is_row && is_delimiter(below);
+        let is_said = |part: usize| prose.markup_at(at + part).is_none();
         let blocks = !is_header && is_said(0) && line.blocks(graded, is_said, ask);
         graded |= is_row && line.parts.iter().any(|part| names_severity(&line.text[part.clone()]));
         blocks.then_some(at)
     })
 }
 
-/// Whether the next line is the delimiter row of a table: `|---|:--|`.
-fn is_delimiter(rest: &str) -> bool {
-    let line = rest.split('\n').next().unwrap_or_default().trim();
+/// Whether a line is the delimiter row of a table: `|---|:--|`.
+fn is_delimiter(line: &str) -> bool {
     line.contains("--") && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' '))
 }
 
@@ -330,7 +313,7 @@ impl LabelledLine {
         let denies = |part: &str| {
             inline_severity::says_nothing(part)
                 || wording::is_aside(part)
-                || wording::is_done_word(without_number(part))
+                || is_listed(without_number(part), wording::DONE)
         };
         let counted = |label: &SeverityLabel| {
             let next = self.part(label.part + 1).and_then(|part| part.split(',').next());

@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use super::ReviewRequest;
-use super::candidates::{self, AnswerCandidate, CandidateKind, parse_nonce_comment};
+use super::candidates::{self, AnswerCandidate, CandidateKind, Candidates, lines_without_nonce, parse_nonce_comment};
 use super::message::{FinalMessage, MessageLine, lines_from};
 use super::xml::{verdict_word, words};
+use super::{Parsed, ReviewRequest};
 use super::{inline_severity, reader, retraction};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
@@ -13,7 +13,7 @@ pub(super) const NOTHING: &str = "the message does not start with APPROVED:, APP
 
 const WORDS: [&str; 3] = ["APPROVED", "APPROVED_WITH_MINOR", "ISSUES"];
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let text = message.text();
     let start = answer_start(text);
     let Some(word) = word_at(&text[start..]) else { return Ok(Vec::new()) };
@@ -63,7 +63,7 @@ fn emphasised_word(line: &str) -> Option<&'static str> {
 fn contradiction(message: &FinalMessage<'_>, from: usize, word: &str) -> Option<(usize, &'static str)> {
     lines_from(message.text(), from).find_map(|line| {
         let other = emphasised_word(line.text).filter(|other| *other != word)?;
-        message.structure().markup_at(line.text_start()).is_none().then_some((line.text_start(), other))
+        message.markup_at(line.text_start()).is_none().then_some((line.text_start(), other))
     })
 }
 
@@ -76,18 +76,18 @@ pub(super) fn issues_line(message: &FinalMessage<'_>) -> Option<usize> {
         emphasised_word(line.text) == Some("ISSUES") && (is_named || message.structure().has_item_at(below))
     };
     let mut offsets = lines_from(text, 0).filter(names_issue).map(|line| line.text_start());
-    offsets.find(|offset| message.structure().markup_at(*offset).is_none())
+    offsets.find(|offset| message.markup_at(*offset).is_none())
 }
 
-fn review(message: &FinalMessage<'_>, start: usize, word: &str, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review(message: &FinalMessage<'_>, start: usize, word: &str, ask: &ReviewRequest) -> Parsed<Review> {
     let verdict = verdict_word(word, ask.kind).ok_or_else(|| {
         let text = format!("the verdict must be {}, not {word}", words(ask.kind));
         Violation::new(ViolationCode::UnknownVerdict, start, text)
     })?;
     let said = start + word.len() + 1;
     let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict);
-    let summary_end = read_items(&mut review, message, said, ask);
-    review.summary = without_comments(&message.text()[said..summary_end]);
+    let summary_end = reader::add_entries(&mut review, message, said, "issue", ask);
+    review.summary = lines_without_nonce(&message.text()[said..summary_end]).collect::<String>().trim().to_owned();
     if review.verdict == Verdict::ChangesRequested && review.findings.is_empty() {
         if review.summary.is_empty() {
             let text = "ISSUES: without any issue";
@@ -96,30 +96,4 @@ fn review(message: &FinalMessage<'_>, start: usize, word: &str, ask: &ReviewRequ
         review.findings.push(Finding::new(&ask.reviewer, "issue", Severity::Critical, review.summary.clone()));
     }
     Ok(review)
-}
-
-/// Adds the items after `from` to the review. Returns the end of the text before them.
-fn read_items(review: &mut Review, message: &FinalMessage<'_>, from: usize, ask: &ReviewRequest) -> usize {
-    let requested = review.verdict == Verdict::ChangesRequested;
-    let (entries, end) = if requested { reader::read_request(message, from) } else { reader::read(message, from) };
-    let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_aside());
-    for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
-        let stated = entry.item.severity.is_some();
-        let listed = review.verdict == Verdict::ApprovedWithMinor;
-        let approves = review.verdict.approves();
-        if entry.is_resolved() || (entry.is_aside() && !(approves && stated)) {
-            continue;
-        }
-        if stated || !approves {
-            review.findings.push(entry.item.finding("issue", ask));
-        } else if entry.item.place.is_some() || entry.under_notes || listed {
-            review.minor.push(entry.item.note());
-        }
-    }
-    end
-}
-
-fn without_comments(text: &str) -> String {
-    let lines = text.split_inclusive('\n').filter(|line| parse_nonce_comment(line).is_none());
-    lines.collect::<String>().trim().to_owned()
 }

@@ -12,8 +12,8 @@ use super::item::{
 };
 use super::markdown_structure::{ListItem, MarkupKind};
 use super::message::{FinalMessage, lines_from};
-use super::{inline_severity, location, markdown, wording};
-use crate::review::Severity;
+use super::{ReviewRequest, inline_severity, location, markdown, wording};
+use crate::review::{Review, Severity, Verdict};
 
 /// One statement of a review.
 #[derive(Debug)]
@@ -58,14 +58,38 @@ enum EntryOrigin {
     Heading,
 }
 
-/// Reads all entries after `from`. Also returns where the first one begins.
-pub(super) fn read(message: &FinalMessage<'_>, from: usize) -> (Vec<ReviewEntry>, usize) {
-    entries(MarkdownReader::new(message, from))
+/// Adds the entries after `from` to a review: findings of this kind, and notes. In a request for changes, paragraphs
+/// may be findings too. Returns where the first entry begins.
+pub(super) fn add_entries(
+    review: &mut Review,
+    message: &FinalMessage<'_>,
+    from: usize,
+    kind: &str,
+    ask: &ReviewRequest,
+) -> usize {
+    let requested = review.verdict == Verdict::ChangesRequested;
+    let paragraphs = if requested { ParagraphRule::All } else { ParagraphRule::None };
+    let (entries, start) = entries(MarkdownReader { paragraphs, ..MarkdownReader::new(message, from) });
+    let is_listed = entries.iter().any(|entry| !entry.only_mentions_location() && !entry.is_aside());
+    let (approves, has_notes) = (review.verdict.approves(), review.verdict == Verdict::ApprovedWithMinor);
+    for entry in entries.into_iter().filter(|entry| is_listed || !entry.only_mentions_location()) {
+        let (stated, placed) = (entry.item.severity.is_some(), entry.item.place.is_some());
+        if entry.is_resolved() || (entry.is_aside() && !(approves && stated)) {
+            continue;
+        }
+        if stated || requested || (placed && !approves) {
+            review.findings.push(entry.item.finding(kind, ask));
+        } else if approves && (placed || entry.under_notes || has_notes) {
+            // Without a severity, an item with a location is a note.
+            review.minor.push(entry.item.note());
+        }
+    }
+    start
 }
 
-/// Reads a review that requests changes: paragraphs may be findings too.
-pub(super) fn read_request(message: &FinalMessage<'_>, from: usize) -> (Vec<ReviewEntry>, usize) {
-    entries(MarkdownReader { paragraphs: ParagraphRule::All, ..MarkdownReader::new(message, from) })
+/// Reads all entries.
+pub(super) fn read(message: &FinalMessage<'_>) -> Vec<ReviewEntry> {
+    entries(MarkdownReader::new(message, 0)).0
 }
 
 /// Reads paragraphs only if they are the first one below a severity heading.
@@ -73,6 +97,7 @@ pub(super) fn read_labelled(message: &FinalMessage<'_>) -> Vec<ReviewEntry> {
     entries(MarkdownReader { paragraphs: ParagraphRule::BelowLabels, ..MarkdownReader::new(message, 0) }).0
 }
 
+/// The entries, and where the first one begins.
 fn entries(mut reader: MarkdownReader<'_, '_>) -> (Vec<ReviewEntry>, usize) {
     let (message, from) = (reader.message, reader.done);
     for item in message.structure().items().filter(|item| item.range.start >= from) {
@@ -182,7 +207,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         self.numbering.look_ahead(&text[to..]);
         for one in lines_from(&text[..to], from) {
             let (begin, at, line) = (one.start, one.text_start(), one.text);
-            let markup = self.message.structure().markup_at(at);
+            let markup = self.message.markup_at(at);
             if line.trim().is_empty() || markup == Some(MarkupKind::Comment) {
                 let whole = line.ends_with('\n') && (begin == 0 || text[..begin].ends_with('\n'));
                 self.blank += usize::from(whole && line.trim().is_empty());
@@ -234,12 +259,13 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
             self.flush();
             self.first.get_or_insert(at);
             (self.aside, self.under_notes, self.title) = (AsideScope::No, false, None);
-            self.begin_label(style(line), severity);
+            (self.label, self.below_label) = (Some((style(line), severity)), true);
         } else if (self.open.is_some() || self.title.is_some()) && is_field(line) {
             self.open_title();
             self.field(line);
         } else if is_heading(line) && inline_severity::tag(line).is_none() && !self.starts_paragraph(at, line) {
-            if self.takes_detail(line) {
+            // A heading such as `**Fix:**` may name a detail of the open finding.
+            if self.takes_body() && wording::names_detail(line) {
                 return self.append(line);
             }
             self.lead(at, line);
@@ -264,7 +290,8 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         }
         if style(line) == LabelStyle::Bold && !is_aside {
             self.flush();
-            self.set_title(at, line);
+            // Its severity or location may follow in a field.
+            self.title = ReviewItem::parse(self.message, at, line).map(|item| (at..at + line.len(), item));
         }
         if is_aside {
             self.aside = AsideScope::Lead;
@@ -309,7 +336,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
     fn severity_line(&mut self, at: usize, line: &str) -> bool {
         let Some((severity, range)) = inline_severity::tag(line) else { return false };
         let opens = line.starts_with("**") || !line[..range.start].contains(char::is_alphanumeric);
-        if !opens || self.message.structure().markup_at(at + range.start).is_some() {
+        if !opens || self.message.markup_at(at + range.start).is_some() {
             return false;
         }
         let Some(item) = ReviewItem::parse(self.message, at, line) else { return false };
@@ -351,7 +378,7 @@ impl<'r, 'm> MarkdownReader<'r, 'm> {
         let titled = self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Heading);
         if is_field(bare) && self.open.is_some() && (inner || titled) {
             bare.lines().for_each(|line| self.field(line));
-        } else if titled && wording::is_detail(bare) {
+        } else if titled && wording::names_detail(bare) && !is_heading(bare) {
             self.detail(item, &own);
         } else if !(inner && self.add_nested(item, &own)) {
             if item.depth == 0 {

@@ -1,6 +1,7 @@
 //! The JSON output of `signoff parse`: one review, or the violation instead of it.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::ReviewRequest;
 use crate::ids::ReviewerName;
@@ -13,7 +14,7 @@ const VERSION: u32 = 1;
 
 /// The result of parsing one answer. `parse` prints it and `merge-reviews` reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "ReviewJson", into = "Outgoing")]
+#[serde(try_from = "ReviewJson", into = "Value")]
 pub struct ParseReport {
     review: Review,
     violation: Option<Violation>,
@@ -53,22 +54,14 @@ impl ParseReport {
     }
 }
 
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Outgoing {
-    Violated { version: u32, reviewer: ReviewerName, role: ReviewerKind, verdict: &'static str, violation: Violation },
-    Read(Box<ReviewJson>),
-}
-
-/// A review as JSON. Of an incoming one, only the fields that a merge needs are required.
-#[derive(Serialize, Deserialize)]
+/// A review as JSON, to be read. Only the fields that a merge needs are required.
+#[derive(Deserialize)]
 #[serde(expecting = "a review as a JSON object")]
 struct ReviewJson {
     version: u32,
     reviewer: Option<ReviewerName>,
     role: Option<ReviewerKind>,
     verdict: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     violation: Option<Violation>,
     #[serde(default)]
     confidence: Confidence,
@@ -85,28 +78,32 @@ struct ReviewJson {
     intent_satisfied: Option<bool>,
 }
 
-impl From<ParseReport> for Outgoing {
+impl From<ParseReport> for Value {
     fn from(ParseReport { review, violation }: ParseReport) -> Self {
-        let (version, verdict) = (VERSION, review.verdict.as_str());
+        let verdict = review.verdict.as_str();
         if let Some(violation) = violation {
-            let Review { reviewer, kind: role, .. } = review;
-            return Self::Violated { version, reviewer, role, verdict, violation };
+            return json!({
+                "version": VERSION,
+                "reviewer": review.reviewer,
+                "role": review.kind,
+                "verdict": verdict,
+                "violation": violation,
+            });
         }
-        Self::Read(Box::new(ReviewJson {
-            version,
-            reviewer: Some(review.reviewer),
-            role: Some(review.kind),
-            verdict: verdict.to_owned(),
-            violation: None,
-            confidence: review.confidence,
-            findings: Some(review.findings),
-            minor: review.minor,
-            checked: review.checked,
-            summary: review.summary,
-            follow_up_prompt: review.follow_up_prompt,
-            interpreted_intent: review.interpreted_intent,
-            intent_satisfied: review.intent_satisfied.to_option(),
-        }))
+        json!({
+            "version": VERSION,
+            "reviewer": review.reviewer,
+            "role": review.kind,
+            "verdict": verdict,
+            "confidence": review.confidence,
+            "findings": review.findings,
+            "minor": review.minor,
+            "checked": review.checked,
+            "summary": review.summary,
+            "follow_up_prompt": review.follow_up_prompt,
+            "interpreted_intent": review.interpreted_intent,
+            "intent_satisfied": review.intent_satisfied.to_option(),
+        })
     }
 }
 

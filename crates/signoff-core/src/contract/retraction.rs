@@ -4,6 +4,7 @@
 //! positive costs a retry, never a wrong approval.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use super::candidates::{AnswerCandidate, CandidateKind};
 use super::markdown_structure::MarkupKind;
@@ -12,38 +13,18 @@ use super::{ReviewRequest, wording};
 use crate::review::{Violation, ViolationCode};
 
 /// Phrases that contradict an approval anywhere in the text, one in each line. A phrase is a sequence of words: `a|b`
-/// is one of several, `a*` a word with this prefix, `~` up to four [`FILLERS`], `%` up to 16 words that do not settle
-/// a finding, `^` the start of the sentence, `$` its end, and a capital letter one of the [`LISTS`].
+/// is one of several, `a*` a word with this prefix, `~` up to four fillers, `%` up to 16 words that do not settle
+/// a finding, `^` the start of the sentence, `$` its end, and a capital letter one of the `LISTS`.
 const CONTRADICTIONS: &str = include_str!("text/contradictions.txt");
 
 /// Phrases that withdraw an approval before them. The last ones are about findings that remain, and prefixes that
 /// negate themselves: `APPROVED: NO`.
 const WITHDRAWALS: &str = include_str!("text/withdrawals.txt");
 
-/// Lists of words by the capital letter that stands for them in a phrase.
-const LISTS: [(&str, &str); 13] = [
-    ("I", "i we im id ill ive"),
-    ("S", "i we im id this it change changes work diff patch commit branch pr"),
-    ("C", "change changes work diff patch commit branch pr"),
-    ("A", "approval approve approved verdict signoff sign-off lgtm"),
-    ("H", "status assessment conclusion result outcome"),
-    (
-        "K",
-        "fixed resolved addressed verified gone closed done solved refuted withdrawn deferred minor low nit optional",
-    ),
-    ("L", "merge merged merging land landed ship shipped release deploy"),
-    ("N", "not never cannot cant dont wont shouldnt mustnt isnt no couldnt wouldnt nothing none"),
-    ("P", "previous previously earlier last prior old former first round before"),
-    ("R", "reject* fail failed fails denied deny blocked nack veto* disapprov* declin*"),
-    ("T", "changes_requested request_changes needs_discussion needs_work not_approved"),
-    ("V", "verdict decision recommendation"),
-    ("W", "retract* withdraw* withdrew revok* rescind* recant* overturn* unapprov* revers* cancel*"),
-];
-
-/// Words that do not change a phrase: "I must *therefore* reject it", "*the* approval *is hereby* withdrawn".
-const FILLERS: &str = "a above actually again am an and any are as be been but can could do earlier final first \
-    further had has have having hereby i initial is it just like longer more must my need now of off on one overall \
-    please previous prior reason should so some sorry still that the therefore this to want was were will would";
+/// Lists of words by the capital letter that stands for them in a phrase, one in each line. `F` are words that do not
+/// change a phrase: "I must *therefore* reject it", "*the* approval *is hereby* withdrawn".
+static LISTS: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| include_str!("text/word_lists.txt").lines().filter_map(|line| line.split_once(' ')).collect());
 
 /// The first approval with the right nonce and the first without it, unless they are quoted.
 pub(super) fn approvals<'c>(
@@ -105,7 +86,7 @@ fn own_text(message: &FinalMessage<'_>, sentence: Range<usize>) -> String {
     let mut in_target = false;
     for (at, c) in message.text()[sentence.clone()].char_indices() {
         let at = sentence.start + at;
-        let markup = message.structure().markup_at(at);
+        let markup = message.markup_at(at);
         in_target = markup == Some(MarkupKind::Link) && (in_target || message.text()[at..].starts_with("]("));
         let is_said = match markup {
             None | Some(MarkupKind::Html) => true,
@@ -212,7 +193,7 @@ fn matches_from(words: &[String], at: usize, phrase: &[&str]) -> bool {
     match phrase.split_first() {
         None => true,
         Some((&"~", rest)) => {
-            let fillers = words[at..].iter().take(MOST).take_while(|word| is_in(word, FILLERS));
+            let fillers = words[at..].iter().take(MOST).take_while(|word| is_one_of(word, "F"));
             (at..=at + fillers.count()).any(|next| matches_from(words, next, rest))
         }
         Some((&"%", rest)) => {
@@ -255,7 +236,7 @@ fn is_cancelled(words: &[String], at: usize, phrase: &[&str]) -> bool {
 
 /// Whether the last significant word before `at` is a negation: "is *no* longer open".
 fn is_negated(words: &[String], at: usize) -> bool {
-    let before = words[..at].iter().rev().find(|word| !is_in(word, FILLERS));
+    let before = words[..at].iter().rev().find(|word| !is_one_of(word, "F"));
     before.is_some_and(|word| is_one_of(word, "N"))
 }
 

@@ -8,8 +8,9 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use super::ReviewRequest;
-use super::candidates::{self, AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, ObjectionSet, too_many};
+use super::candidates::{
+    self, AnswerCandidate, Binding, CandidateKind, Candidates, MAX_CANDIDATES, ObjectionSet, too_many,
+};
 use super::item::{self, ReviewItem};
 use super::json::{self, JsonText};
 use super::json_value::{self, missing, optional_text, required_text, wrong_type};
@@ -17,6 +18,7 @@ use super::location::{self, LocationMention};
 use super::message::{FinalMessage, is_alone, lines_from, trimmed};
 use super::reader::{self, ReviewEntry};
 use super::wording::{is_listed, without_number, words};
+use super::{Parsed, ReviewRequest};
 use super::{inline_severity, retraction, wording};
 use crate::review::{Finding, Review, Severity, Verdict, Violation, ViolationCode};
 
@@ -28,7 +30,7 @@ const CLEAN: [&str; 4] = ["NO ISSUES", "No issues.", "No issues found.", "Plan l
 /// The kind of a finding without a stated kind.
 const KIND: &str = "issue";
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let mut found: Vec<AnswerCandidate> = Vec::new();
     let mut taken: Vec<Range<usize>> = Vec::new();
     let mut objections = ObjectionSet::default();
@@ -37,14 +39,14 @@ pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Res
             return Err(too_many(json.range.start));
         }
         if let Some(shape) = JsonShape::classify(&json) {
-            found.extend(json_candidate(&json, shape, message, ask));
+            found.extend(shape.candidate(&json, message, ask));
             insert_range(&mut taken, json.range);
         } else {
             objections.insert(json.objection(message), ask);
         }
     }
     let lines = line_candidates(message, &taken, ask)?;
-    found.extend(lines.into_iter().filter(|line| !repeats_json(line, &found, ask)).collect::<Vec<_>>());
+    found.extend(lines.into_iter().filter(|line| !repeats_json(line, &found, ask)).collect::<Candidates>());
     found.extend(objections.first);
     retraction::add_retractions(&mut found, message, ask);
     found.sort_by_key(|candidate| candidate.offset);
@@ -57,6 +59,12 @@ fn insert_range(taken: &mut Vec<Range<usize>>, range: Range<usize>) {
         Some(last) if range.start < last.end => last.end = last.end.max(range.end),
         Some(_) | None => taken.push(range),
     }
+}
+
+/// Whether a range touches none of ordered, disjoint ranges.
+fn is_free(one: &Range<usize>, taken: &[Range<usize>]) -> bool {
+    let next = taken.partition_point(|range| range.end <= one.start);
+    taken.get(next).is_none_or(|range| one.end <= range.start)
 }
 
 /// Whether the findings in lines repeat those in JSON.
@@ -95,55 +103,50 @@ impl JsonShape {
         let stray = (json.seen.has("severity") || states).then_some(Self::Stray);
         if json.seen.has("issues") || json.is_too_deep_object() { Some(Self::Issues) } else { stray }
     }
-}
 
-fn json_candidate(
-    json: &JsonText,
-    shape: JsonShape,
-    message: &FinalMessage<'_>,
-    ask: &ReviewRequest,
-) -> Option<AnswerCandidate> {
-    let offset = json.range.start;
-    let alone = is_alone(message.text(), &json.range);
-    let said = json.candidate_kind(message)?;
-    let fenced = json.is_fenced(message);
-    let kind = match shape {
-        // A partial answer in a fence is more likely sample data. A verdict takes precedence.
-        JsonShape::Issues if said == CandidateKind::Plain && fenced && is_data(&json.value) => CandidateKind::Remark,
-        JsonShape::Issues => said,
-        JsonShape::Foreign if said.is_quoted_or_fragment() => return None,
-        JsonShape::Foreign if !fenced => CandidateKind::Denial,
-        JsonShape::Foreign if !states_severity(&json.value) => return None,
-        JsonShape::Foreign => CandidateKind::Remark,
-        // `[]` is common in code and prose. It is an answer only if it is alone on its line.
-        JsonShape::Empty if !alone || said.is_quoted_or_fragment() => return None,
-        JsonShape::Empty => CandidateKind::Remark,
-        JsonShape::Stray if said.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error.is_none() => {
-            return None;
+    fn candidate(self, json: &JsonText, message: &FinalMessage<'_>, ask: &ReviewRequest) -> Option<AnswerCandidate> {
+        let offset = json.range.start;
+        let alone = is_alone(message.text(), &json.range);
+        let said = json.candidate_kind(message)?;
+        let fenced = json.is_fenced(message);
+        let kind = match self {
+            // A partial answer in a fence is more likely sample data. A verdict takes precedence.
+            Self::Issues if said == CandidateKind::Plain && fenced && is_data(&json.value) => CandidateKind::Remark,
+            Self::Issues => said,
+            Self::Foreign if said.is_quoted_or_fragment() => return None,
+            Self::Foreign if !fenced => CandidateKind::Denial,
+            Self::Foreign if !states_severity(&json.value) => return None,
+            Self::Foreign => CandidateKind::Remark,
+            // `[]` is common in code and prose. It is an answer only if it is alone on its line.
+            Self::Empty if !alone || said.is_quoted_or_fragment() => return None,
+            Self::Empty => CandidateKind::Remark,
+            Self::Stray if said.is_quoted_or_fragment() && json.value.is_ok() && json.enclosing_error.is_none() => {
+                return None;
+            }
+            Self::Stray if fenced => CandidateKind::Remark,
+            Self::Stray => CandidateKind::Denial,
+        };
+        let mut binding = json.binding();
+        if binding.nonce.is_none() && alone {
+            let beside = beside_fence(message, &json.range, ask);
+            binding = Binding { nonce: beside.nonce, commit: binding.commit.or(beside.commit) };
         }
-        JsonShape::Stray if fenced => CandidateKind::Remark,
-        JsonShape::Stray => CandidateKind::Denial,
-    };
-    let mut binding = json.binding();
-    if binding.nonce.is_none() && alone {
-        let beside = beside_fence(message, &json.range, ask);
-        binding = Binding { nonce: beside.nonce, commit: binding.commit.or(beside.commit) };
+        let answer = match self {
+            Self::Stray => Err(stray(json)),
+            Self::Foreign => {
+                let message = "a list of objects without `severity` and `message` is not a list of issues";
+                Err(Violation::new(ViolationCode::Malformed, offset, message))
+            }
+            Self::Issues | Self::Empty => {
+                json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
+            }
+        };
+        Some(AnswerCandidate { offset, binding, kind, answer })
     }
-    let answer = match shape {
-        JsonShape::Stray => Err(stray(json)),
-        JsonShape::Foreign => {
-            let message = "a list of objects without `severity` and `message` is not a list of issues";
-            Err(Violation::new(ViolationCode::Malformed, offset, message))
-        }
-        JsonShape::Issues | JsonShape::Empty => {
-            json.unambiguous().and_then(|value| review_of(value, offset, ask)).map(Rc::new)
-        }
-    };
-    Some(AnswerCandidate { offset, binding, kind, answer })
 }
 
 /// Whether a complete text has the shape of an answer, but neither a severity nor an empty list.
-fn is_data(value: &Result<Value, Violation>) -> bool {
+fn is_data(value: &Parsed<Value>) -> bool {
     let Ok(value) = value else { return false };
     match value.as_object() {
         Some(object) => object.get("issues").and_then(Value::as_array).is_none(),
@@ -151,7 +154,7 @@ fn is_data(value: &Result<Value, Violation>) -> bool {
     }
 }
 
-fn states_severity(value: &Result<Value, Violation>) -> bool {
+fn states_severity(value: &Parsed<Value>) -> bool {
     let values = value.as_ref().ok().and_then(Value::as_array);
     values.into_iter().flatten().filter_map(Value::as_object).any(json_value::states_severity)
 }
@@ -182,7 +185,7 @@ fn beside_fence(message: &FinalMessage<'_>, range: &Range<usize>, ask: &ReviewRe
     direct
 }
 
-fn review_of(value: &Value, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review_of(value: &Value, offset: usize, ask: &ReviewRequest) -> Parsed<Review> {
     let listed = match value.as_object() {
         Some(object) => object.get("issues").ok_or_else(|| missing("issues", "an array", offset))?,
         None => value,
@@ -206,7 +209,7 @@ fn denies(value: &Value) -> bool {
     json_value::denial(object, "issues").is_some() || !object.get("verdict").is_none_or(|word| word == "pass")
 }
 
-fn finding(value: &Value, offset: usize, ask: &ReviewRequest) -> Result<Finding, Violation> {
+fn finding(value: &Value, offset: usize, ask: &ReviewRequest) -> Parsed<Finding> {
     let issue = value.as_object().ok_or_else(|| wrong_type("issues", "an array of objects", value, offset))?;
     let message = required_text(issue, "message", offset)?;
     let (file, line) = optional_text(issue, "location", offset)?.map_or((None, None), location::parse_location);
@@ -225,25 +228,16 @@ fn review(findings: Vec<Finding>, ask: &ReviewRequest) -> Review {
 }
 
 /// The finding lines, which form one answer, and each line that says that there are none.
-fn line_candidates(
-    message: &FinalMessage<'_>,
-    taken: &[Range<usize>],
-    ask: &ReviewRequest,
-) -> Result<Vec<AnswerCandidate>, Violation> {
+fn line_candidates(message: &FinalMessage<'_>, taken: &[Range<usize>], ask: &ReviewRequest) -> Parsed<Candidates> {
     let mut lines = SeverityLines::default();
     let text = message.text();
-    let is_free = |ranges: &[Range<usize>], line: &Range<usize>| {
-        let next = ranges.partition_point(|range| range.end <= line.start);
-        ranges.get(next).is_none_or(|range| line.end <= range.start)
-    };
     // Lines with JSON answers are read as JSON.
-    let listed = lines.read_listed(message, |item| is_free(taken, item), ask);
-    lines.listed.clone_from(&listed);
+    lines.read_listed(message, taken, ask);
     for line in lines_from(text, 0) {
         // A line that begins with a severity is separate, even if Markdown adds it to the item above.
-        if !is_free(&listed, &line.range()) && !inline_severity::begins_with_severity(line.text) {
+        if !is_free(&line.range(), &lines.listed) && !inline_severity::begins_with_severity(line.text) {
             lines.below_label = false;
-        } else if is_free(taken, &line.range()) {
+        } else if is_free(&line.range(), taken) {
             lines.read_line(message, trimmed(text, line.range()), ask);
         }
         if lines.clean.len() > MAX_CANDIDATES {
@@ -268,27 +262,20 @@ struct SeverityLines {
 }
 
 impl SeverityLines {
-    /// Reads the list items below severity headings, with or without a location. Returns their ranges.
-    fn read_listed(
-        &mut self,
-        message: &FinalMessage<'_>,
-        is_free: impl Fn(&Range<usize>) -> bool,
-        ask: &ReviewRequest,
-    ) -> Vec<Range<usize>> {
-        let mut ranges = Vec::new();
+    /// Reads the list items below severity headings, with or without a location, outside the `taken` ranges.
+    fn read_listed(&mut self, message: &FinalMessage<'_>, taken: &[Range<usize>], ask: &ReviewRequest) {
         // Lists are findings of this contract only below severity headings.
         if !message.text().lines().any(|line| item::heading_severity(line.trim()).is_some()) {
-            return ranges;
+            return;
         }
         for entry in reader::read_labelled(message).into_iter().filter(ReviewEntry::is_announced) {
             let start = entry.range.start;
-            if is_free(&(start..start + 1)) && !entry.is_aside() {
+            if is_free(&(start..start + 1), taken) && !entry.is_aside() {
                 let range = trimmed(message.text(), entry.range.clone());
                 self.add_finding(message, &range, entry.item.finding(KIND, ask), ask);
-                insert_range(&mut ranges, entry.range);
+                insert_range(&mut self.listed, entry.range);
             }
         }
-        ranges
     }
 
     fn add_finding(&mut self, message: &FinalMessage<'_>, range: &Range<usize>, finding: Finding, ask: &ReviewRequest) {
@@ -308,13 +295,16 @@ impl SeverityLines {
         }
         if CLEAN.contains(&text) && message.structure().is_plain(&line) {
             let binding = candidates::adjacent_binding(message, line.start, line.end, ask);
-            let contradicted = is_over_finding(message, &line).then(|| contradicted_by_list(line.start));
+            let contradicted = is_over_finding(message, &line).then(|| {
+                let text = "the answer says that there are no issues, and a list of places follows";
+                Violation::new(ViolationCode::Disagreement, line.start, text)
+            });
             let answer = contradicted.map_or_else(|| Ok(Rc::new(review(Vec::new(), ask))), Err);
             let clean = AnswerCandidate { offset: line.start, binding, kind: CandidateKind::Remark, answer };
             self.clean.extend((!below_label).then_some(clean));
         } else if let Some((_, stated)) = inline_severity::severity(text)
-            && message.structure().markup_at(line.start).is_none()
-            && message.structure().markup_at(line.start + stated.start).is_none()
+            && message.markup_at(line.start).is_none()
+            && message.markup_at(line.start + stated.start).is_none()
         {
             self.read_severity(message, line, &stated, ask);
         }
@@ -347,8 +337,7 @@ impl SeverityLines {
         let text = message.text();
         let below = text.len() - text[line.end..].trim_start().len();
         let next = &text[message.line_at(below)];
-        let listed = self.listed.partition_point(|range| range.end <= below);
-        let is_listed = || self.listed.get(listed).is_some_and(|range| range.contains(&below));
+        let is_listed = || !is_free(&(below..below + 1), &self.listed);
         item::heading_severity(&text[line.clone()]).is_some()
             && (message.structure().has_item_at(below) || inline_severity::says_nothing(next) || is_listed())
     }
@@ -366,12 +355,9 @@ impl SeverityLines {
             let blocks = self.unplaced.iter().any(|(_, finding)| ask.fail_on.is_reached_by(finding.severity));
             let kind = if blocks { CandidateKind::Denial } else { CandidateKind::Doubt };
             let binding = found.first().map(|clean| clean.binding.clone()).unwrap_or_default();
-            found.push(AnswerCandidate {
-                offset: *offset,
-                binding,
-                kind,
-                answer: Err(severity_without_location(*offset)),
-            });
+            let message = "a line states a severity without a `file:line`, which contradicts an approval";
+            let answer = Err(Violation::new(ViolationCode::Disagreement, *offset, message));
+            found.push(AnswerCandidate { offset: *offset, binding, kind, answer });
         }
         found
     }
@@ -393,16 +379,6 @@ fn is_over_finding(message: &FinalMessage<'_>, line: &Range<usize>) -> bool {
     message.structure().has_item_at(below)
         && location::find(next).is_some_and(leads)
         && inline_severity::severity(next).is_none()
-}
-
-fn contradicted_by_list(offset: usize) -> Violation {
-    let message = "the answer says that there are no issues, and a list of places follows";
-    Violation::new(ViolationCode::Disagreement, offset, message)
-}
-
-fn severity_without_location(offset: usize) -> Violation {
-    let message = "a line states a severity without a `file:line`, which contradicts an approval";
-    Violation::new(ViolationCode::Disagreement, offset, message)
 }
 
 /// Whether only a number and the word `severity` come before a stated severity.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::candidates::{self, Binding, clip};
 use super::json_value::{self, JsonObject, missing, optional, optional_text, wrong_type};
 use super::message::decode;
-use super::{ReviewRequest, objection};
+use super::{Parsed, ReviewRequest, objection};
 use crate::review::{Finding, IntentSatisfied, Note, Review, Severity, Verdict, Violation, ViolationCode};
 
 /// The kind of a finding about the intent of the task as a whole.
@@ -15,14 +15,14 @@ const INTENT: &str = "spec-intent-mismatch";
 
 /// Parses all calls of the tool, in order. The strictest one counts: a refusal outranks every approval, and an
 /// approval requires that it is the only call.
-pub(super) fn parse(calls: Option<&[u8]>, ask: &ReviewRequest) -> Result<Review, Violation> {
+pub(super) fn parse(calls: Option<&[u8]>, ask: &ReviewRequest) -> Parsed<Review> {
     let Some(bytes) = calls else {
         return Err(Violation::new(ViolationCode::Empty, 0, "the reviewer did not report its result"));
     };
     let text = decode(bytes)?;
     let calls = objects(text.strip_prefix('\u{feff}').unwrap_or(text));
     let mut reviews: Vec<_> = calls.into_iter().map(|call| call.and_then(|call| review(&call, ask))).collect();
-    let refuses = |review: &Result<Review, Violation>| review.as_ref().is_ok_and(|review| !review.verdict.approves());
+    let refuses = |review: &Parsed<Review>| review.as_ref().is_ok_and(|review| !review.verdict.approves());
     if reviews.iter().any(refuses) {
         let refusals = reviews.into_iter().filter(refuses).flatten();
         return refusals
@@ -54,7 +54,7 @@ fn multiple_calls() -> Violation {
 }
 
 /// The argument objects, up to the first one that cannot be parsed.
-fn objects(text: &str) -> Vec<Result<JsonObject, Violation>> {
+fn objects(text: &str) -> Vec<Parsed<JsonObject>> {
     let mut found = Vec::new();
     let mut start = 0;
     while found.is_empty() || !text[start..].trim().is_empty() {
@@ -73,7 +73,7 @@ fn objects(text: &str) -> Vec<Result<JsonObject, Violation>> {
 const MAX_CALLS: usize = crate::report_token::MAX_REPORTS;
 
 /// The first argument object of a text, and where it ends.
-fn object(text: &str) -> (Result<JsonObject, Violation>, usize) {
+fn object(text: &str) -> (Parsed<JsonObject>, usize) {
     if text.trim().is_empty() {
         let message = "the argument object is empty";
         return (Err(Violation::new(ViolationCode::Empty, 0, message)), text.len());
@@ -86,7 +86,7 @@ fn object(text: &str) -> (Result<JsonObject, Violation>, usize) {
     (value.and_then(|value| parsed.seen.check_duplicate(0).map(|()| value)).and_then(as_object), length)
 }
 
-fn as_object(value: Value) -> Result<JsonObject, Violation> {
+fn as_object(value: Value) -> Parsed<JsonObject> {
     if let Value::Object(object) = value {
         return Ok(object);
     }
@@ -95,7 +95,7 @@ fn as_object(value: Value) -> Result<JsonObject, Violation> {
 }
 
 /// Requires a loop review to name its loop, and a named commit to be the one under review.
-fn check_binding(report: &JsonObject, ask: &ReviewRequest) -> Result<(), Violation> {
+fn check_binding(report: &JsonObject, ask: &ReviewRequest) -> Parsed<()> {
     let said = optional_text(report, "loopId", 0)?;
     optional_text(report, "taskId", 0)?;
     if let Some(asked) = &ask.loop_id {
@@ -109,7 +109,7 @@ fn check_binding(report: &JsonObject, ask: &ReviewRequest) -> Result<(), Violati
     candidates::check_commit(&Binding { nonce: None, commit }, ask, 0)
 }
 
-fn review(report: &JsonObject, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review(report: &JsonObject, ask: &ReviewRequest) -> Parsed<Review> {
     check_binding(report, ask)?;
     let passed = boolean(report, "passed")?.ok_or_else(|| missing("passed", "true or false", 0))?;
     let intent = optional_text(report, "interpretedIntent", 0)?.map(str::trim).filter(|text| !text.is_empty());
@@ -159,16 +159,16 @@ fn note(issue: Finding) -> Note {
     Note { file: issue.file, line: issue.line, description: issue.description }
 }
 
-fn boolean(object: &JsonObject, key: &str) -> Result<Option<bool>, Violation> {
+fn boolean(object: &JsonObject, key: &str) -> Parsed<Option<bool>> {
     optional(object, key, "true or false", 0, Value::as_bool)
 }
 
-fn issues(report: &JsonObject, ask: &ReviewRequest) -> Result<Vec<Finding>, Violation> {
+fn issues(report: &JsonObject, ask: &ReviewRequest) -> Parsed<Vec<Finding>> {
     let issues = optional(report, "issues", "an array of objects", 0, Value::as_array)?;
     issues.into_iter().flatten().enumerate().map(|(at, one)| issue(at, one, ask)).collect()
 }
 
-fn issue(at: usize, value: &Value, ask: &ReviewRequest) -> Result<Finding, Violation> {
+fn issue(at: usize, value: &Value, ask: &ReviewRequest) -> Parsed<Finding> {
     let issue = value.as_object().ok_or_else(|| wrong_type(&format!("issues[{at}]"), "an object", value, 0))?;
     let within =
         |violation: Violation| Violation { message: format!("issues[{at}]: {}", violation.message), ..violation };
@@ -182,7 +182,7 @@ fn issue(at: usize, value: &Value, ask: &ReviewRequest) -> Result<Finding, Viola
 }
 
 /// The line of an issue. A fraction or a negative number is not a line, but the issue still counts.
-fn line(issue: &JsonObject) -> Result<Option<u32>, Violation> {
+fn line(issue: &JsonObject) -> Parsed<Option<u32>> {
     let number = optional(issue, "line", "a number", 0, Value::as_f64)?;
     let is_line = |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
     Ok(number.filter(is_line).map(|number| number as u32))

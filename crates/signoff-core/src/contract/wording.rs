@@ -1,7 +1,7 @@
 //! Recognizes what the words of a heading or a line say: praise, notes, a detail, that there is nothing, that a finding
 //! is done. A list of words is one text whose entries are separated by blanks.
 
-use super::{inline_severity, item};
+use super::inline_severity;
 
 /// The words of a text: runs of letters and digits.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
@@ -58,11 +58,6 @@ pub(super) fn is_aside(line: &str) -> bool {
     let about_resolved = has_listed(line, "resolved addressed");
     let beside = |word: &str| is_listed(word, BESIDE_ASIDE) || (about_resolved && is_listed(word, FOUND));
     has_listed(line, ASIDE) && words(line).all(|word| is_listed(word, ASIDE) || beside(word))
-}
-
-/// Whether a text is only a word for a resolved finding.
-pub(super) fn is_done_word(text: &str) -> bool {
-    is_listed(text, DONE)
 }
 
 /// Whether a heading introduces required changes: `Must fix before merge`, `Required changes`, `P1 issues`.
@@ -162,11 +157,6 @@ pub(super) fn is_notes_heading(line: &str) -> bool {
     !names_problem(line) && has_listed(line, NOTES)
 }
 
-/// Whether an item is a detail of the finding in the title above it.
-pub(super) fn is_detail(text: &str) -> bool {
-    names_detail(text) && !item::is_heading(text)
-}
-
 /// Whether a text begins with the name of a detail: `**Fix:**`.
 pub(super) fn names_detail(text: &str) -> bool {
     const LONGEST: usize = 40;
@@ -202,12 +192,7 @@ pub(super) fn says_done(text: &str) -> bool {
             is_listed(word, "fixed resolved addressed") && before && after
         })
     };
-    text.split(['.', ',', ';', ':', '!', '(', ')', '—', '–']).any(is_done) && !says_undone(text)
-}
-
-/// Whether a text has a word that negates that something is done.
-fn says_undone(text: &str) -> bool {
-    has_listed(text, UNDONE)
+    text.split(['.', ',', ';', ':', '!', '(', ')', '—', '–']).any(is_done) && !has_listed(text, UNDONE)
 }
 
 /// Whether a finding is marked as fixed at its start or end: `[Critical] a.rs:1 … — fixed`, `Fixed: [Critical] …`.
@@ -215,18 +200,15 @@ fn says_undone(text: &str) -> bool {
 pub(super) fn is_marked_done(text: &str) -> bool {
     let (first, rest) = text.trim().split_once('\n').unwrap_or((text.trim(), ""));
     let bare = first.trim_end_matches(|c: char| !c.is_alphanumeric());
-    let (finding, mark) = match bare.rfind(is_separator).max(bare.rfind(" - ")) {
+    let separators = ['—', '–', ':', '|', '→', '✅', '✔', '(', '['];
+    let (finding, mark) = match bare.rfind(separators).max(bare.rfind(" - ")) {
         Some(at) if says_only_done(&bare[at..]) => bare.split_at(at),
         Some(_) | None => match leading_mark(first) {
             Some(end) => (&first[end..], &first[..end]),
             None => return false,
         },
     };
-    says_only_done(mark) && !has_listed(finding, DOUBTS) && !says_undone(rest)
-}
-
-fn is_separator(c: char) -> bool {
-    matches!(c, '—' | '–' | ':' | '|' | '→' | '✅' | '✔' | '(' | '[')
+    says_only_done(mark) && !has_listed(finding, DOUBTS) && !has_listed(rest, UNDONE)
 }
 
 /// The end of the mark at the start of a text: `Fixed:`, `(Fixed)`, `RESOLVED `.

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::ReviewRequest;
-use super::candidates::{AnswerCandidate, Binding, CandidateKind, MAX_CANDIDATES, clip, too_many};
+use super::candidates::{AnswerCandidate, Binding, CandidateKind, Candidates, MAX_CANDIDATES, clip, too_many};
 use super::message::FinalMessage;
 use super::xml_tree::{self, Element, ISSUES, ParsedXml};
+use super::{Parsed, ReviewRequest};
 use super::{objection, prefix, retraction};
-use crate::review::{Confidence, Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
+use crate::review::{Finding, Note, Review, ReviewerKind, Severity, Verdict, Violation, ViolationCode};
 
 pub(super) const NOTHING: &str = "there is no review element, and the message does not start with APPROVED: or ISSUES:";
 
@@ -18,10 +18,7 @@ pub(super) fn root(kind: ReviewerKind) -> &'static str {
 
 /// The XML answers, or the prefix answer if there are none. A broken XML answer is a violation and does not trigger
 /// the fallback.
-pub(super) fn candidates_or_prefix(
-    message: &FinalMessage<'_>,
-    ask: &ReviewRequest,
-) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates_or_prefix(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let mut found = candidates(message, ask)?;
     let fallback = prefix::candidates(message, ask)?;
     if found.is_empty() {
@@ -37,7 +34,7 @@ pub(super) fn candidates_or_prefix(
     Ok(found)
 }
 
-pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Result<Vec<AnswerCandidate>, Violation> {
+pub(super) fn candidates(message: &FinalMessage<'_>, ask: &ReviewRequest) -> Parsed<Candidates> {
     let mut found = Vec::new();
     for (start, parsed) in xml_tree::scan(message.text()) {
         if found.len() >= MAX_CANDIDATES {
@@ -68,13 +65,14 @@ fn candidate(
     Some(AnswerCandidate { offset: start, binding, kind, answer })
 }
 
-fn review(element: &Element, offset: usize, ask: &ReviewRequest) -> Result<Review, Violation> {
+fn review(element: &Element, offset: usize, ask: &ReviewRequest) -> Parsed<Review> {
     if element.name != root(ask.kind) {
         let message = format!("a <{}> was asked for, not a <{}>", root(ask.kind), clip(&element.name));
         return Err(Violation::new(ViolationCode::Malformed, offset, message));
     }
     let mut review = Review::new(ask.reviewer.clone(), ask.kind, verdict(element, offset, ask.kind)?);
-    review.confidence = confidence(element);
+    let confidence = element.child_text("confidence").unwrap_or_default();
+    review.confidence = confidence.to_ascii_lowercase().parse().unwrap_or_default();
     review.findings = element.descendants("issue").into_iter().map(|issue| finding(issue, ask)).collect();
     review.minor = element.descendants("note").into_iter().map(note).collect();
     review.checked = element
@@ -103,7 +101,7 @@ fn review(element: &Element, offset: usize, ask: &ReviewRequest) -> Result<Revie
 }
 
 /// Returns a violation if an approval contains an issue or a verdict in an unexpected place.
-fn check_unexpected(element: &Element, review: &Review, offset: usize) -> Result<(), Violation> {
+fn check_unexpected(element: &Element, review: &Review, offset: usize) -> Parsed<()> {
     if review.verdict.approves()
         && let Some(what) = unlisted_issue(element)
     {
@@ -172,7 +170,7 @@ fn says_none(text: &str) -> bool {
     NONE.contains(&said.as_str())
 }
 
-fn verdict(element: &Element, offset: usize, kind: ReviewerKind) -> Result<Verdict, Violation> {
+fn verdict(element: &Element, offset: usize, kind: ReviewerKind) -> Parsed<Verdict> {
     let mut verdicts = element.children("verdict");
     let missing = || Violation::new(ViolationCode::MissingKey, offset, "the <verdict> is missing");
     let first = verdicts.next().ok_or_else(missing)?;
@@ -199,15 +197,6 @@ pub(super) fn verdict_word(word: &str, kind: ReviewerKind) -> Option<Verdict> {
 
 pub(super) fn words(kind: ReviewerKind) -> &'static str {
     if kind == ReviewerKind::Spec { "APPROVED or ISSUES" } else { "APPROVED, APPROVED_WITH_MINOR or ISSUES" }
-}
-
-fn confidence(element: &Element) -> Confidence {
-    match element.child_text("confidence").unwrap_or_default().to_ascii_lowercase().as_str() {
-        "high" => Confidence::High,
-        "medium" => Confidence::Medium,
-        "low" => Confidence::Low,
-        _ => Confidence::Unstated,
-    }
 }
 
 fn finding(issue: &Element, ask: &ReviewRequest) -> Finding {

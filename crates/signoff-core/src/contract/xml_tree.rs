@@ -5,6 +5,7 @@ use std::ops::Range;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::{Reader, XmlVersion, escape};
 
+use super::Parsed;
 use crate::review::{Violation, ViolationCode};
 
 /// Maximum nesting depth.
@@ -72,7 +73,7 @@ impl Element {
 
 /// The result of parsing an element from the start of a text.
 pub(super) struct ParsedXml {
-    pub root: Result<Element, Violation>,
+    pub root: Parsed<Element>,
     /// The attributes of the root, also if the rest is broken.
     pub attributes: Vec<(String, String)>,
     /// Number of bytes read.
@@ -152,7 +153,7 @@ struct XmlBuilder<'t> {
 }
 
 impl XmlBuilder<'_> {
-    fn run(&mut self) -> Result<Element, Violation> {
+    fn run(&mut self) -> Parsed<Element> {
         loop {
             let event = self.reader.read_event().map_err(|error| self.syntax(&error))?;
             if let Some(root) = self.handle(event)? {
@@ -161,7 +162,7 @@ impl XmlBuilder<'_> {
         }
     }
 
-    fn handle(&mut self, event: Event<'_>) -> Result<Option<Element>, Violation> {
+    fn handle(&mut self, event: Event<'_>) -> Parsed<Option<Element>> {
         match event {
             Event::Start(start) => {
                 self.start(&start)?;
@@ -187,7 +188,7 @@ impl XmlBuilder<'_> {
         }
     }
 
-    fn start(&mut self, start: &BytesStart<'_>) -> Result<(), Violation> {
+    fn start(&mut self, start: &BytesStart<'_>) -> Parsed<()> {
         if self.open.len() >= MAX_DEPTH {
             return Err(self.broken(ViolationCode::TooDeep, "its elements are nested too deep"));
         }
@@ -203,7 +204,7 @@ impl XmlBuilder<'_> {
         Ok(())
     }
 
-    fn attributes_of(&self, start: &BytesStart<'_>) -> Result<Vec<(String, String)>, Violation> {
+    fn attributes_of(&self, start: &BytesStart<'_>) -> Parsed<Vec<(String, String)>> {
         let mut attributes = Vec::new();
         for attribute in start.attributes() {
             let attribute = attribute.map_err(|error| self.broken(ViolationCode::Malformed, &error.to_string()))?;
@@ -245,7 +246,7 @@ impl XmlBuilder<'_> {
     }
 
     /// Resolves the five predefined entities and character references. No other entities are expanded.
-    fn resolve_entity(&self, reference: &BytesRef<'_>) -> Result<String, Violation> {
+    fn resolve_entity(&self, reference: &BytesRef<'_>) -> Parsed<String> {
         if let Some(character) = reference.resolve_char_ref().map_err(|error| self.syntax(&error))? {
             return Ok(character.to_string());
         }

@@ -3,14 +3,12 @@
 //! Conflicts are reported, not resolved. `docs/adr/0003-detecting-conflicting-findings.md` describes the rule, with examples
 //! and counterexamples.
 
-mod clauses;
 mod requests;
 mod words;
 
 use super::{FindingConflict, IssueGroup, MergedIssue};
 use crate::review::Finding;
-use requests::ChangeRequest;
-pub(super) use requests::ChangeRequests;
+pub(super) use requests::{ChangeRequest, change_requests};
 
 /// Maximum neighbours, by line, that each issue of a group is compared with. Larger groups can miss a conflict, but
 /// merging thousands of issues stays fast.
@@ -21,15 +19,14 @@ const NAMED: usize = 6;
 
 /// The conflicts within the groups, in the order of the issues.
 pub(super) fn find_conflicts(issues: &[MergedIssue], groups: &[IssueGroup]) -> Vec<FindingConflict> {
-    let mut conflicts: Vec<FindingConflict> =
-        groups.iter().flat_map(|group| conflicts_in_group(issues, group)).collect();
+    let mut conflicts: Vec<_> = groups.iter().flat_map(|group| conflicts_in_group(issues, group)).collect();
     conflicts.sort_by_key(|conflict| (conflict.a, conflict.b));
     conflicts
 }
 
 fn conflicts_in_group(issues: &[MergedIssue], group: &IssueGroup) -> Vec<FindingConflict> {
-    let mut requests: Vec<(usize, ChangeRequests)> =
-        group.issues.iter().map(|&index| (index, ChangeRequests::from_finding(&issues[index].finding))).collect();
+    let mut requests: Vec<(usize, Vec<ChangeRequest>)> =
+        group.issues.iter().map(|&index| (index, change_requests(&issues[index].finding))).collect();
     requests.sort_by_key(|(index, _)| (issues[*index].finding.line, *index));
     let mut conflicts = Vec::new();
     for (position, (a, request)) in requests.iter().enumerate() {
@@ -54,11 +51,11 @@ fn have_different_reviewers(a: &MergedIssue, b: &MergedIssue) -> bool {
 
 /// Whether one finding requests what the other forbids.
 pub(crate) fn are_opposed(a: &Finding, b: &Finding) -> bool {
-    opposition(&ChangeRequests::from_finding(a), &ChangeRequests::from_finding(b)).is_some()
+    opposition(&change_requests(a), &change_requests(b)).is_some()
 }
 
 /// Describes what two findings disagree about, if they do.
-pub(super) fn opposition(a: &ChangeRequests, b: &ChangeRequests) -> Option<String> {
+pub(super) fn opposition(a: &[ChangeRequest], b: &[ChangeRequest]) -> Option<String> {
     a.iter().find_map(|one| b.iter().find_map(|other| opposite(one, other)))
 }
 
@@ -99,8 +96,7 @@ mod tests {
     }
 
     fn about(a: &str, b: &str) -> Option<String> {
-        let (a, b) =
-            (ChangeRequests::from_finding(&finding("bug", a)), ChangeRequests::from_finding(&finding("bug", b)));
+        let (a, b) = (change_requests(&finding("bug", a)), change_requests(&finding("bug", b)));
         let there = opposition(&a, &b);
         assert_eq!(there.is_some(), opposition(&b, &a).is_some(), "opposition has no direction");
         there
@@ -190,8 +186,8 @@ mod tests {
 
     #[test]
     fn the_kind_of_a_finding_is_part_of_its_request() {
-        let missing = ChangeRequests::from_finding(&finding("missing_requirement", "Retry with backoff"));
-        let extra = ChangeRequests::from_finding(&finding("over-engineering", "Retry with backoff for one local call"));
+        let missing = change_requests(&finding("missing_requirement", "Retry with backoff"));
+        let extra = change_requests(&finding("over-engineering", "Retry with backoff for one local call"));
         insta::assert_snapshot!(opposition(&missing, &extra).unwrap_or_default(), @"missing_requirement against over-engineering: retry backoff");
     }
 }

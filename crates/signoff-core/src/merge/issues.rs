@@ -1,12 +1,27 @@
-//! Sorts the findings of all reviewers, groups those at nearby locations and turns them into issues.
+//! Sorts the findings of all reviewers, joins those that several reviewers raised, groups those at nearby locations
+//! and turns them into issues.
+//!
+//! Two findings are duplicates when
+//! - different reviewers raised them (two findings of one reviewer are never duplicates),
+//! - they have the same location: the same file with lines at most five apart, or neither has a line in the same
+//!   file, or neither has a file. A finding with a line and one without have different locations; otherwise the one
+//!   without would join findings from all over the file,
+//! - their descriptions are alike by [`crate::similarity`], and
+//! - they do not request opposite changes: "add the check" and "remove the check" have similar words.
+//!
+//! Similarity is not transitive, so each finding is compared with the lead of a known finding: the most urgent
+//! statement, first in the merged order. At most [`LIMIT`] leads are compared, the nearest first, so that a
+//! reviewer with thousands of findings on one line does not slow down the merge.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use super::duplicates::Statements;
+use super::conflict::{ChangeRequest, change_requests, opposition};
 use super::{IssueGroup, MergedIssue};
-use crate::ids::{FindingId, ReviewerName};
+use crate::ids::ReviewerName;
 use crate::review::{Finding, Review, ReviewerKind, Severity};
+use crate::similarity::Signature;
 
 /// One finding of one reviewer.
 pub(crate) struct RaisedFinding<'a> {
@@ -17,14 +32,6 @@ pub(crate) struct RaisedFinding<'a> {
     /// The normalised file name, to compare locations.
     pub path: Option<Cow<'a, str>>,
 }
-
-/// The sort key of a finding, most urgent first. It covers all fields, so that the order of the reviews has no
-/// influence.
-pub(super) type FindingSortKey<'a> = (
-    (u8, Option<&'a str>, Option<u32>, &'a str),
-    (u8, &'a ReviewerName, ReviewerKind, &'a str),
-    (Severity, Option<&'a str>, Option<&'a str>, Option<&'a str>, &'a FindingId),
-);
 
 impl<'a> RaisedFinding<'a> {
     pub fn new(reviewer: &'a ReviewerName, kind: ReviewerKind, finding: &'a Finding) -> Self {
@@ -37,7 +44,8 @@ impl<'a> RaisedFinding<'a> {
         }
     }
 
-    pub(super) fn key(&self) -> FindingSortKey<'_> {
+    /// The sort key, most urgent first. It covers all fields, so that the order of the reviews has no influence.
+    fn key(&self) -> impl Ord {
         let finding = self.finding;
         let Finding { requirement, suggestion, .. } = finding;
         (
@@ -50,12 +58,9 @@ impl<'a> RaisedFinding<'a> {
 
 /// All findings of all reviews, sorted by priority, file and line, then by all other fields.
 pub(super) fn in_order(reviews: &[Review]) -> Vec<RaisedFinding<'_>> {
-    let mut raised: Vec<RaisedFinding<'_>> = reviews
-        .iter()
-        .flat_map(|review| {
-            review.findings.iter().map(|finding| RaisedFinding::new(&review.reviewer, review.kind, finding))
-        })
-        .collect();
+    let findings = reviews.iter().flat_map(|review| review.findings.iter().map(move |finding| (review, finding)));
+    let mut raised: Vec<RaisedFinding<'_>> =
+        findings.map(|(review, finding)| RaisedFinding::new(&review.reviewer, review.kind, finding)).collect();
     raised.sort_by(|a, b| a.key().cmp(&b.key()));
     raised
 }
@@ -77,8 +82,107 @@ fn normalize_path(file: &str) -> Cow<'_, str> {
     path
 }
 
+/// Maximum number of known findings that one finding is compared with.
+const LIMIT: usize = 64;
+
+/// Indexes of the statements of one finding. The first one is the lead.
+type Statements = Vec<usize>;
+
+/// Joins the statements of each finding, in the order of their leads.
+pub(super) fn join_duplicates(raised: &[RaisedFinding<'_>]) -> Vec<Statements> {
+    let mut known = KnownFindings {
+        raised,
+        requests: raised.iter().map(|_| OnceCell::new()).collect(),
+        signatures: raised.iter().map(|_| OnceCell::new()).collect(),
+        findings: Vec::new(),
+        by_place: BTreeMap::new(),
+        by_words: BTreeMap::new(),
+    };
+    for index in 0..raised.len() {
+        match known.find_duplicate(index) {
+            Some(finding) => known.findings[finding].push(index),
+            None => known.add(index),
+        }
+    }
+    known.findings
+}
+
+/// The number of the merged finding that each statement belongs to, in the given order.
+pub(crate) fn group(said: Vec<RaisedFinding<'_>>) -> Vec<usize> {
+    let mut groups = vec![0; said.len()];
+    let mut raised: Vec<(usize, RaisedFinding<'_>)> = said.into_iter().enumerate().collect();
+    raised.sort_by(|(_, a), (_, b)| a.key().cmp(&b.key()));
+    let (positions, raised): (Vec<usize>, Vec<RaisedFinding<'_>>) = raised.into_iter().unzip();
+    for (number, statements) in join_duplicates(&raised).into_iter().enumerate() {
+        for statement in statements {
+            groups[positions[statement]] = number;
+        }
+    }
+    groups
+}
+
+type FileLine<'a> = (Option<&'a str>, Option<u32>);
+
+/// The findings so far, indexed by the location of their lead.
+struct KnownFindings<'a> {
+    raised: &'a [RaisedFinding<'a>],
+    /// The requests and words of each finding, computed on first use.
+    requests: Vec<OnceCell<Vec<ChangeRequest>>>,
+    signatures: Vec<OnceCell<Signature>>,
+    findings: Vec<Statements>,
+    by_place: BTreeMap<FileLine<'a>, Vec<usize>>,
+    /// Finds verbatim repetitions even at a location with more findings than the limit.
+    by_words: BTreeMap<(FileLine<'a>, &'a str), Vec<usize>>,
+}
+
+impl<'a> KnownFindings<'a> {
+    fn add(&mut self, index: usize) {
+        let raised: &'a RaisedFinding<'a> = &self.raised[index];
+        let place = (raised.path.as_deref(), raised.finding.line);
+        let finding = self.findings.len();
+        self.findings.push(vec![index]);
+        self.by_place.entry(place).or_default().push(finding);
+        self.by_words.entry((place, &raised.finding.description)).or_default().push(finding);
+    }
+
+    fn find_duplicate(&self, index: usize) -> Option<usize> {
+        let raised = &self.raised[index];
+        let (path, line) = (raised.path.as_deref(), raised.finding.line);
+        let verbatim = self.by_words.get(&((path, line), &raised.finding.description)).into_iter().flatten();
+        let nearby = lines_around(line).filter_map(|line| self.by_place.get(&(path, line))).flatten();
+        verbatim
+            .take(LIMIT)
+            .chain(nearby.take(LIMIT))
+            .copied()
+            .find(|&finding| self.is_duplicate_of(index, &self.findings[finding]))
+    }
+
+    fn is_duplicate_of(&self, index: usize, statements: &Statements) -> bool {
+        let (raised, lead) = (&self.raised[index], statements[0]);
+        statements.iter().all(|&said| self.raised[said].reviewer != raised.reviewer)
+            && self.signature(lead).alike(self.signature(index))
+            && opposition(self.requests(lead), self.requests(index)).is_none()
+    }
+
+    fn signature(&self, index: usize) -> &Signature {
+        self.signatures[index].get_or_init(|| Signature::new(&self.raised[index].finding.description))
+    }
+
+    fn requests(&self, index: usize) -> &[ChangeRequest] {
+        self.requests[index].get_or_init(|| change_requests(self.raised[index].finding))
+    }
+}
+
+/// The line itself, then those around it, nearest first. A missing line gives only itself.
+fn lines_around(line: Option<u32>) -> impl Iterator<Item = Option<u32>> {
+    let around = line.into_iter().flat_map(|line| {
+        (1..=MAX_LINE_DISTANCE).flat_map(move |by| [line.checked_sub(by), line.checked_add(by)]).flatten().map(Some)
+    });
+    std::iter::once(line).chain(around)
+}
+
 /// Maximum distance in lines between two related findings.
-pub(super) const MAX_LINE_DISTANCE: u32 = 5;
+const MAX_LINE_DISTANCE: u32 = 5;
 
 /// Converts the statements to issues, sorted by priority, file and line. A group is placed at its most urgent
 /// member.
@@ -94,10 +198,6 @@ pub(super) fn arrange(raised: &[RaisedFinding<'_>], said: Vec<Statements>) -> (V
     }
     order.extend(at_place.into_values());
     order.sort_by_key(|together| together[0][0]);
-    number(raised, order)
-}
-
-fn number(raised: &[RaisedFinding<'_>], order: Vec<Vec<Statements>>) -> (Vec<MergedIssue>, Vec<IssueGroup>) {
     let (mut issues, mut groups) = (Vec::new(), Vec::new());
     for together in order {
         let group = (together.len() > 1).then_some(groups.len());

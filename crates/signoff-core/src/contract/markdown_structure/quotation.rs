@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::{MarkupKind, covering};
+use super::{MarkupKind, MarkupSpan, covering};
 use crate::contract::message::{MessageLine, lines_from};
 
 /// A tag of an element that quotes its content.
@@ -13,13 +13,6 @@ pub(super) struct QuotingTag {
     /// Index into `SHOWING`.
     element: usize,
     closes: bool,
-}
-
-/// The content of a quoting element.
-#[derive(Debug, Clone)]
-pub(super) struct HtmlQuotation {
-    pub range: Range<usize>,
-    pub kind: MarkupKind,
 }
 
 /// `details` is not in the list: its content is the reviewer's own text.
@@ -57,12 +50,13 @@ pub(super) fn tags_in(text: &str, range: Range<usize>) -> impl Iterator<Item = Q
 
 /// Pairs the tags. An element that is never closed extends to the end of the text, unless its name is in capitals:
 /// `Vec<S>` opens nothing.
-pub(super) fn quotations(tags: impl Iterator<Item = QuotingTag>, text: &str) -> Vec<HtmlQuotation> {
+pub(super) fn quotations(tags: impl Iterator<Item = QuotingTag>, text: &str) -> Vec<MarkupSpan> {
     let tags: Vec<QuotingTag> = tags.collect();
     let mut closing = [None; QUOTING_ELEMENTS.len()];
     for (index, tag) in tags.iter().enumerate().filter(|(_, tag)| tag.closes) {
         closing[tag.element] = Some(index);
     }
+    let quotation = |element: usize, range| MarkupSpan { range, kind: QUOTING_ELEMENTS[element].1, content: None };
     let mut found = Vec::new();
     let mut open: Option<(usize, usize, usize)> = None;
     for (index, tag) in tags.iter().enumerate() {
@@ -76,15 +70,13 @@ pub(super) fn quotations(tags: impl Iterator<Item = QuotingTag>, text: &str) -> 
             Some((element, start, depth)) if element != tag.element => Some((element, start, depth)),
             Some((element, start, depth)) if !tag.closes => Some((element, start, depth + 1)),
             Some((element, start, 1)) => {
-                found.push(HtmlQuotation { range: start..tag.range.start, kind: QUOTING_ELEMENTS[element].1 });
+                found.push(quotation(element, start..tag.range.start));
                 None
             }
             Some((element, start, depth)) => Some((element, start, depth - 1)),
         };
     }
-    if let Some((element, start, _)) = open {
-        found.push(HtmlQuotation { range: start..text.len(), kind: QUOTING_ELEMENTS[element].1 });
-    }
+    found.extend(open.map(|(element, start, _)| quotation(element, start..text.len())));
     found
 }
 

@@ -7,7 +7,6 @@ use crate::contract::candidates::parse_nonce_comment;
 use crate::contract::item::{OwnText, ReviewItem, heading_severity, is_heading};
 use crate::contract::markdown_structure::{ListItem, MarkupKind};
 use crate::contract::{inline_severity, location, markdown, wording};
-use crate::review::Severity;
 
 /// The position in the outermost list, for paragraphs that follow an item without indentation.
 #[derive(Debug, Default)]
@@ -46,12 +45,6 @@ fn number_of(text: &str) -> Option<u32> {
 }
 
 impl MarkdownReader<'_, '_> {
-    /// Remembers the title of a finding whose severity or location may follow in a field.
-    pub(super) fn set_title(&mut self, at: usize, line: &str) {
-        let item = ReviewItem::parse(self.message, at, line);
-        self.title = item.map(|item| (at..at + line.len(), item));
-    }
-
     /// Turns the title above into a finding, because one of its fields follows.
     pub(super) fn open_title(&mut self) {
         if self.open.is_none()
@@ -62,7 +55,7 @@ impl MarkdownReader<'_, '_> {
     }
 
     /// Whether the next line of text belongs to the open finding.
-    fn takes_body(&self) -> bool {
+    pub(super) fn takes_body(&self) -> bool {
         let is_new = self.blank > 0;
         let says =
             |open: &&ReviewEntry| open.item.place.is_some() || !inline_severity::says_nothing(&open.item.description);
@@ -84,19 +77,13 @@ impl MarkdownReader<'_, '_> {
         self.paragraphs == ParagraphRule::All && is_text && !is_lead && !self.paragraph_at(at).is_empty()
     }
 
-    /// Whether a heading names a detail of the open finding: `**Fix:**`.
-    pub(super) fn takes_detail(&self, line: &str) -> bool {
-        self.takes_body() && wording::names_detail(line)
-    }
-
     /// Adds code and quotations below the title of a finding.
     pub(super) fn quoted_line(&mut self, at: usize, line: &str, markup: MarkupKind) {
         match markup {
-            MarkupKind::Code | MarkupKind::Diff | MarkupKind::Quote => {
-                if self.takes_body() {
-                    self.append(line.trim_end());
-                }
+            MarkupKind::Code | MarkupKind::Diff | MarkupKind::Quote if self.takes_body() => {
+                self.append(line.trim_end())
             }
+            MarkupKind::Code | MarkupKind::Diff | MarkupKind::Quote => {}
             MarkupKind::InlineCode | MarkupKind::Link => self.body(at, line.trim()),
             MarkupKind::Html | MarkupKind::Comment | MarkupKind::Struck | MarkupKind::Element => {}
         }
@@ -106,7 +93,7 @@ impl MarkdownReader<'_, '_> {
     pub(super) fn quoted_item(&mut self, item: &ListItem, own: &OwnText<'_>) -> Option<ReviewItem> {
         let text = &self.message.text()[own.offset..item.end];
         let at = own.offset + (text.len() - text.trim_start().len());
-        let markup = self.message.structure().markup_at(at);
+        let markup = self.message.markup_at(at);
         let is_block = matches!(markup, Some(MarkupKind::Code | MarkupKind::Diff | MarkupKind::Quote));
         if self.paragraphs != ParagraphRule::All || !own.text.trim().is_empty() || !is_block {
             return None;
@@ -121,20 +108,18 @@ impl MarkdownReader<'_, '_> {
 
     /// Reads a line of a paragraph, which continues the open finding or may be a finding itself.
     pub(super) fn body(&mut self, at: usize, line: &str) {
+        // A table row below another row that is a finding.
+        let is_next_row =
+            || line.starts_with('|') && self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Line);
         if is_rule(line) {
             if self.open.as_ref().is_some_and(|open| open.origin != EntryOrigin::Item) {
                 self.flush();
             }
-        } else if self.takes_body() && !self.is_next_row(line) {
+        } else if self.takes_body() && !is_next_row() {
             self.append_body(line);
         } else {
             self.paragraph(at);
         }
-    }
-
-    /// Whether the line is a table row below another row that is a finding.
-    fn is_next_row(&self, line: &str) -> bool {
-        line.starts_with('|') && self.open.as_ref().is_some_and(|open| open.origin == EntryOrigin::Line)
     }
 
     fn append_body(&mut self, line: &str) {
@@ -200,12 +185,6 @@ impl MarkdownReader<'_, '_> {
             end += line.len();
         }
         at..at + text[at..end].trim_end().len()
-    }
-
-    /// Starts the section of a severity heading.
-    pub(super) fn begin_label(&mut self, style: LabelStyle, severity: Severity) {
-        self.label = Some((style, severity));
-        self.below_label = true;
     }
 }
 

@@ -1,9 +1,8 @@
-//! Extracts what a finding requests from its words.
+//! Extracts what a finding requests from its words: the clauses of the text, and the requests in each clause.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::clauses::{Clause, ClauseStart, split_clauses};
 use super::words::{self, RequestedAction};
 use crate::review::Finding;
 
@@ -20,20 +19,11 @@ pub(in crate::merge) struct ChangeRequest {
     pub said: String,
 }
 
-/// All requests of one finding.
-pub(in crate::merge) struct ChangeRequests(Vec<ChangeRequest>);
-
-impl ChangeRequests {
-    /// Reads the description and the suggestion, clause by clause.
-    pub fn from_finding(finding: &Finding) -> Self {
-        let mut requests = read(&finding.description, words::wanted_by_kind(&finding.kind), &finding.kind);
-        requests.extend(read(finding.suggestion.as_deref().unwrap_or_default(), None, ""));
-        Self(requests)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &ChangeRequest> {
-        self.0.iter()
-    }
+/// All requests of one finding. Reads the description and the suggestion, clause by clause.
+pub(in crate::merge) fn change_requests(finding: &Finding) -> Vec<ChangeRequest> {
+    let mut requests = read(&finding.description, words::wanted_by_kind(&finding.kind), &finding.kind);
+    requests.extend(read(finding.suggestion.as_deref().unwrap_or_default(), None, ""));
+    requests
 }
 
 /// The requests of one text. If the words state none, the kind of the finding may.
@@ -128,7 +118,9 @@ fn verbs(clause: &[String], may_order: bool) -> impl Iterator<Item = RequestMatc
         }
         let start = clause[..at].iter().rposition(|word| !words::leads(word)).map_or(0, |index| index + 1);
         let run = &clause[start..at];
-        let is_order = start == 0 && may_order && run.first().is_none_or(|word| words::opens_order(word));
+        let is_order = start == 0
+            && may_order
+            && run.first().is_none_or(|word| words::has_role(word, words::DEMAND | words::OPENING));
         let is_demand = run.iter().any(|word| words::demands(word));
         if !(is_order || is_demand) || !has_fitting_form(word, run) {
             return None;
@@ -145,7 +137,8 @@ fn verbs(clause: &[String], may_order: bool) -> impl Iterator<Item = RequestMatc
 /// `removing` and `removes` do not.
 fn has_fitting_form(word: &str, run: &[String]) -> bool {
     if word.ends_with("ing") {
-        run.iter().any(|word| words::takes_gerund(word))
+        // "Consider removing".
+        run.iter().any(|word| matches!(word.as_str(), "consider" | "avoid" | "stop" | "suggest" | "recommend"))
     } else if word.ends_with("ed") {
         run.iter().any(|word| word == "be")
     } else {
@@ -193,4 +186,85 @@ fn out_of_scope(clause: &[String]) -> Option<RequestMatch> {
         Some(at..at + phrase.len())
     })?;
     Some(RequestMatch { position, ..RequestMatch::whole_clause(false, "out of scope") })
+}
+
+/// Maximum characters of a text, words of a clause and characters of a word.
+const TEXT: usize = 4000;
+const WORDS: usize = 48;
+const LETTERS: usize = 40;
+
+/// How a clause begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ClauseStart {
+    Sentence,
+    /// After a comma, or after `and`, `or`, `but`, `then`.
+    Continuation,
+    /// A condition or a reason: after `if`, `because`, `which` and similar words.
+    Aside,
+    /// The rejected alternative: after `instead of`, `rather than`.
+    InsteadOf,
+    /// The replacement: after `replace … with`.
+    With,
+}
+
+/// One clause, as words in lower case.
+struct Clause {
+    start: ClauseStart,
+    words: Vec<String>,
+}
+
+/// Splits a text at punctuation and at the words that join clauses. Some clauses are empty.
+fn split_clauses(text: &str) -> Vec<Clause> {
+    let mut cut =
+        ClauseSplitter { done: Vec::new(), current: Clause { start: ClauseStart::Sentence, words: Vec::new() } };
+    let end = text.char_indices().nth(TEXT).map_or(text.len(), |(end, _)| end);
+    for line in text[..end].lines() {
+        for piece in line.split_whitespace() {
+            if !piece.contains(char::is_alphanumeric) {
+                // A dash or a bullet.
+                cut.begin(ClauseStart::Sentence);
+            }
+            words_of(piece).for_each(|word| cut.push_word(word));
+            if piece.ends_with(['.', ';', ':', '!', '?']) {
+                cut.begin(ClauseStart::Sentence);
+            } else if piece.ends_with([',', ')']) {
+                cut.begin(ClauseStart::Continuation);
+            }
+        }
+        cut.begin(ClauseStart::Sentence);
+    }
+    cut.done
+}
+
+fn words_of(piece: &str) -> impl Iterator<Item = String> {
+    let one_spelling = |word: &str| {
+        let letters = word.chars().take(LETTERS).map(|c| if c == '’' { '\'' } else { c });
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let words = piece.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '\'' | '’')));
+    words.map(|word| word.trim_matches('\'')).filter(|word| !word.is_empty()).map(one_spelling)
+}
+
+struct ClauseSplitter {
+    done: Vec<Clause>,
+    current: Clause,
+}
+
+impl ClauseSplitter {
+    fn begin(&mut self, start: ClauseStart) {
+        self.done.push(std::mem::replace(&mut self.current, Clause { start, words: Vec::new() }));
+    }
+
+    /// Adds a word to the current clause, or begins the next one with it.
+    fn push_word(&mut self, word: String) {
+        let words = &mut self.current.words;
+        match (words.last().map(String::as_str), word.as_str()) {
+            (Some("instead"), "of") | (Some("rather"), "than") => self.begin(ClauseStart::InsteadOf),
+            (_, "with" | "by") if words.iter().any(|word| word == "replace") => self.begin(ClauseStart::With),
+            (_, "and" | "or" | "but" | "then") => self.begin(ClauseStart::Continuation),
+            (_, joint) if words::has_role(joint, words::SUBORDINATION) => self.begin(ClauseStart::Aside),
+            (_, _) if words.len() == WORDS => self.begin(ClauseStart::Aside),
+            (_, _) => words.push(word),
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 /// What a finding can request. `Verb` is any other verb, by its stem.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RequestedAction {
+pub(in crate::merge) enum RequestedAction {
     /// Something exists.
     Presence,
     /// Something is enabled or allowed.
@@ -63,10 +63,13 @@ type WordRole = u16;
 const ABSENT: WordRole = 1;
 const SUPERFLUOUS: WordRole = 1 << 1;
 const NEGATION: WordRole = 1 << 2;
-const DEMAND: WordRole = 1 << 3;
+pub(super) const DEMAND: WordRole = 1 << 3;
 const FILLER: WordRole = 1 << 4;
-const OPENING: WordRole = 1 << 5;
-const SUBORDINATION: WordRole = 1 << 6;
+/// An imperative may begin with it before its verb: "please remove", "never log". "Not" is excluded, because "not
+/// closed" describes and requests the opposite.
+pub(super) const OPENING: WordRole = 1 << 5;
+/// It begins a condition or a reason.
+pub(super) const SUBORDINATION: WordRole = 1 << 6;
 const EMPTY: WordRole = 1 << 7;
 
 const ROLES: [(WordRole, &str); 8] = [
@@ -102,7 +105,7 @@ static ROLES_BY_WORD: LazyLock<HashMap<&str, WordRole>> = LazyLock::new(|| {
     roles
 });
 
-fn has_role(word: &str, roles: WordRole) -> bool {
+pub(super) fn has_role(word: &str, roles: WordRole) -> bool {
     ROLES_BY_WORD.get(word).is_some_and(|role| role & roles != 0)
 }
 
@@ -133,22 +136,6 @@ pub(super) fn demands(word: &str) -> bool {
 /// Whether a word may come between a demand and its verb.
 pub(super) fn leads(word: &str) -> bool {
     has_role(word, DEMAND | NEGATION | FILLER)
-}
-
-/// Whether an imperative may begin with this word before its verb: "please remove", "never log". "Not" is excluded,
-/// because "not closed" describes and requests the opposite.
-pub(super) fn opens_order(word: &str) -> bool {
-    has_role(word, DEMAND | OPENING)
-}
-
-/// Whether a word makes a following `-ing` form a demand: "consider removing".
-pub(super) fn takes_gerund(word: &str) -> bool {
-    matches!(word, "consider" | "avoid" | "stop" | "suggest" | "recommend")
-}
-
-/// Whether a word begins a condition or a reason.
-pub(super) fn subordinates(word: &str) -> bool {
-    has_role(word, SUBORDINATION)
 }
 
 /// Whether a word says nothing about the subject of a finding.
