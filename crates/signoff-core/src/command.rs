@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AttemptId, FindingId, QuestionId, ReviewerName};
 use crate::ledger::{DecidedBy, FindingDecision, FindingState};
-use crate::machine::{Choice, Event, FinalVerdict, Head, Loop, Outcome, OutcomeKind, Policy, RetryAction, Stage, step};
+use crate::machine::{Choice, Event, FinalVerdict, Head, Loop, OutcomeKind, Policy, RetryAction, Stage, step};
 use crate::review::{Finding, Severity};
 use crate::similarity;
 
@@ -127,13 +127,10 @@ fn changes_state(this: &Loop, event: &Event, policy: &Policy) -> bool {
 fn retry(this: &Loop, by: String) -> Result<Event, CommandRefusal> {
     let Stage::Done(ending) = &this.stage else { return Err(CommandRefusal::NotEnded) };
     if ending.retry == RetryAction::Nothing {
-        return Err(CommandRefusal::NothingToRetry { outcome: outcome_name(&ending.outcome) });
+        let outcome = ending.outcome.kind().map_or("completed", OutcomeKind::as_str);
+        return Err(CommandRefusal::NothingToRetry { outcome });
     }
     Ok(Event::PersonRetried { by })
-}
-
-fn outcome_name(outcome: &Outcome) -> &'static str {
-    outcome.kind().map_or("completed", OutcomeKind::as_str)
 }
 
 fn dispute(this: &Loop, finding: FindingId, by: String, reason: String) -> Result<Event, CommandRefusal> {

@@ -3,17 +3,14 @@
 //! It sees a loop only as a `LoopStatus`, which is derived from the loop's own state, so the two state machines
 //! cannot disagree. As for loops, effects follow from the difference between two states.
 
-mod loop_status;
 mod transitions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-pub use loop_status::{CheckpointRound, LoopStatus};
-
 use crate::ids::LoopId;
-use crate::machine::Outcome;
+use crate::machine::{Loop, Outcome, PauseReason, Stage};
 use crate::settings::TaskFlags;
 use crate::workflow::{Arrangement, Landing, Workflow};
 
@@ -164,6 +161,109 @@ impl RunOutcome {
     }
 }
 
+/// The status of a loop, as far as its run needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopStatus {
+    Queued,
+    Active,
+    /// The next attempt waits for a checkpoint review.
+    AtCheckpoint,
+    /// Waits for a person; other loops continue.
+    Waiting,
+    /// Signed off; waits for its group.
+    Ready,
+    Landing,
+    Ended(Outcome),
+}
+
+impl LoopStatus {
+    /// Derives the status from the loop's state. It is never stored separately.
+    pub fn for_loop(this: &Loop) -> Self {
+        match &this.stage {
+            Stage::Queued => Self::Queued,
+            Stage::Waiting { .. } => Self::Waiting,
+            Stage::AwaitingLanding { .. } if this.checkpoint.is_some() => Self::Active,
+            Stage::AwaitingLanding { .. } => Self::Ready,
+            Stage::Landing { .. } => Self::Landing,
+            Stage::Done(ending) => Self::Ended(ending.outcome.clone()),
+            Stage::Working { .. }
+            | Stage::Researching { .. }
+            | Stage::Checking { .. }
+            | Stage::Reviewing(_)
+            | Stage::Fixing { .. }
+            | Stage::Combining { .. } => {
+                let is_due = this.pause_reasons().contains(&PauseReason::Checkpoint);
+                if is_due { Self::AtCheckpoint } else { Self::Active }
+            }
+        }
+    }
+
+    /// Whether the loop occupies one of the run's jobs.
+    pub fn is_active(&self) -> bool {
+        matches!(self, Self::Active | Self::AtCheckpoint)
+    }
+
+    /// How the loop ended, if it has.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        if let Self::Ended(outcome) = self { Some(outcome) } else { None }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.outcome().is_some()
+    }
+
+    /// Whether the group no longer waits for this loop: signed off, completed, or cancelled by a person.
+    pub fn is_resolved(&self) -> bool {
+        let passed = |outcome: &Outcome| outcome.is_completed() || *outcome == Outcome::Cancelled;
+        matches!(self, Self::Ready | Self::Landing) || self.outcome().is_some_and(passed)
+    }
+
+    /// Whether the loop ended in a way that only a person can resolve.
+    pub fn blocks(&self) -> bool {
+        self.has_ended() && !self.is_resolved()
+    }
+}
+
+/// The current checkpoint round: when one loop is due, all active loops are reviewed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct CheckpointRound {
+    /// The loops whose review is pending.
+    #[serde(rename = "out")]
+    pending: BTreeSet<LoopId>,
+    /// All loops of the round, so that the effect stays the same while reviews arrive.
+    #[serde(rename = "round")]
+    loops: Vec<LoopId>,
+}
+
+impl CheckpointRound {
+    /// Starts a round over all active loops, unless one is under way.
+    pub fn start(&mut self, loops: &BTreeMap<LoopId, LoopStatus>) {
+        if self.pending.is_empty() {
+            let active = loops.iter().filter(|(_, standing)| standing.is_active());
+            self.loops = active.map(|(loop_id, _)| loop_id.clone()).collect();
+            self.pending = self.loops.iter().cloned().collect();
+        }
+    }
+
+    /// A loop's review arrived, or the loop ended without one.
+    pub fn reviewed(&mut self, loop_id: &LoopId) {
+        self.pending.remove(loop_id);
+        if self.pending.is_empty() {
+            self.loops.clear();
+        }
+    }
+
+    pub fn waits_for(&self, loop_id: &LoopId) -> bool {
+        self.pending.contains(loop_id)
+    }
+
+    /// The loops of the current round.
+    pub fn loops(&self) -> &[LoopId] {
+        &self.loops
+    }
+}
+
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -278,7 +378,8 @@ pub fn outstanding(this: &Run) -> Vec<RunEffect> {
     effects.extend(this.starting.iter().cloned().map(|loop_id| RunEffect::Start { loop_id }));
     effects.extend((this.picks > 0).then_some(RunEffect::Pick { wanted: this.picks }));
     effects.extend(this.landing.iter().cloned().map(|loop_id| RunEffect::GrantLanding { loop_id }));
-    effects.extend(this.checkpoint.effect());
+    let round = &this.checkpoint;
+    effects.extend((!round.pending.is_empty()).then(|| RunEffect::ReviewCheckpoint { loops: round.loops.clone() }));
     effects
 }
 
@@ -308,10 +409,7 @@ impl RunStage {
 
     /// The index of the group that is worked or blocked.
     pub fn group(&self) -> Option<usize> {
-        match self {
-            Self::Working { group } | Self::Blocked { group, .. } => Some(*group),
-            Self::Queued | Self::Preparing | Self::Reviewing | Self::Landing(_) | Self::Done(_) => None,
-        }
+        if let Self::Working { group } | Self::Blocked { group, .. } = self { Some(*group) } else { None }
     }
 }
 

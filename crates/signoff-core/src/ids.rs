@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-macro_rules! text_id {
-    ($(#[$doc:meta])* $name:ident) => {
+macro_rules! text_ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -32,11 +32,11 @@ macro_rules! text_id {
                 Self(text.to_owned())
             }
         }
-    };
+    )*};
 }
 
-macro_rules! number_id {
-    ($(#[$doc:meta])* $name:ident, $prefix:literal) => {
+macro_rules! number_ids {
+    ($($(#[$doc:meta])* $name:ident, $prefix:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -47,53 +47,36 @@ macro_rules! number_id {
                 write!(f, concat!($prefix, "{}"), self.0)
             }
         }
-    };
+    )*};
 }
 
-text_id!(
+text_ids! {
     /// A loop: one task going through its workflow, in one worktree on one branch.
-    LoopId
-);
-text_id!(
+    LoopId;
     /// A reviewer's configured name: `spec`, `code`, `security`, …
-    ReviewerName
-);
-text_id!(
+    ReviewerName;
     /// A commit, as git prints it.
-    Commit
-);
-text_id!(
+    Commit;
     /// The content hash of a tree. Equal hashes mean equal files.
-    Tree
-);
-text_id!(
+    Tree;
     /// A token that the reviewer must repeat, so that its answer cannot be planted beforehand.
-    Nonce
-);
-text_id!(
+    Nonce;
     /// A finding's fingerprint. It does not depend on the line number, so it survives moved code.
-    FindingId
-);
-text_id!(
+    FindingId;
     /// A file stored next to the event log: a raw answer, a transcript, a diff.
-    Artifact
-);
-number_id!(
+    Artifact;
+}
+
+number_ids! {
     /// A task, with the number that users see.
-    TaskId, ""
-);
-number_id!(
+    TaskId, "";
     /// A run: one invocation over a set of tasks.
-    RunId, ""
-);
-number_id!(
+    RunId, "";
     /// One start of one agent process, counted per loop. A lost attempt is never resumed under the same id.
-    AttemptId, "a"
-);
-number_id!(
+    AttemptId, "a";
     /// An open question to a person, counted per loop.
-    QuestionId, "q"
-);
+    QuestionId, "q";
+}
 
 /// Ids of loops that belong to no task.
 const PLANNING: &str = "plan";

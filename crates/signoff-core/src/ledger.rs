@@ -185,17 +185,6 @@ impl Ledger {
         self.record_with_unlisted(round, reviews, &BTreeSet::new())
     }
 
-    /// Like [`Ledger::record`], but keeps the `unlisted` findings open: the reviewers' prompts did not list them, so
-    /// an approval says nothing about them.
-    pub fn record_with_unlisted(
-        &mut self,
-        round: &Round,
-        reviews: &[Review],
-        unlisted: &BTreeSet<FindingId>,
-    ) -> RoundChange {
-        round::record(self, round, reviews, unlisted)
-    }
-
     /// Applies a decision about one finding. Returns false if there is no such finding.
     pub fn decide(&mut self, id: &FindingId, decision: FindingDecision) -> bool {
         let Some(entry) = self.entries.iter_mut().find(|entry| &entry.finding.id == id) else {

@@ -4,13 +4,12 @@
 //! state before with the state after. So the effects of a step and the work to resume after a crash are the same by
 //! construction.
 
-mod checkpoint;
 mod event;
 mod fix;
 mod gate;
-mod inherited;
 mod land;
 mod outcome;
+mod outside_findings;
 mod person;
 mod phases;
 mod rate_limits;
@@ -103,10 +102,10 @@ fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
     match event {
         Event::BaseSet { .. } if this.is_done() => {}
         Event::BaseSet { tree } => this.base = Some(tree),
-        Event::FindingsInherited { left } => inherited::inherit(this, left, policy),
+        Event::FindingsInherited { left } => outside_findings::inherit(this, left, policy),
         Event::Started { head } => work::start(this, head, policy),
         Event::ItemsPlanned { .. } if this.is_done() => {}
-        Event::Imported { head, at, left } => inherited::import(this, head, at, left, policy),
+        Event::Imported { head, at, left } => outside_findings::import(this, head, at, left, policy),
         Event::ItemsPlanned { count } => this.items = count.max(1),
         Event::WorkEnded { attempt, report } => work::ended(this, attempt, report, policy),
         Event::FindingsClaimed { attempt, commit, claims } => fix::claimed(this, attempt, &commit, claims, policy),
@@ -122,10 +121,14 @@ fn apply_event(this: &mut Loop, event: Event, policy: &Policy) {
         }
         Event::BudgetReached => this.pause_agents(PauseReason::Budget),
         Event::BudgetRefused { attempt } => this.pause(attempt, PauseReason::Budget),
-        Event::Resumed { hold: PauseReason::Checkpoint } => checkpoint::ended(this, Vec::new(), None, policy),
+        Event::Resumed { hold: PauseReason::Checkpoint } => {
+            outside_findings::checkpoint_ended(this, Vec::new(), None, policy)
+        }
         Event::Resumed { hold } => this.resume_paused(&hold),
-        Event::CheckpointBegan { number } => checkpoint::began(this, number),
-        Event::CheckpointEnded { findings, number } => checkpoint::ended(this, findings, number, policy),
+        Event::CheckpointBegan { number } => outside_findings::checkpoint_began(this, number),
+        Event::CheckpointEnded { findings, number } => {
+            outside_findings::checkpoint_ended(this, findings, number, policy)
+        }
         Event::LandingGranted => land::granted(this, policy),
         Event::HeadMoved { head } => land::head_moved(this, head, policy),
         Event::PersonAnswered { question, choice, .. } => person::answered(this, question, choice, policy),

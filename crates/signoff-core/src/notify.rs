@@ -6,29 +6,39 @@
 //! before a run was resumed, only what still applies is reported; the sender knows what was delivered and does not
 //! repeat it.
 
-mod cap;
-mod message;
-
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use cap::{BindingCap, CapOwner};
-pub use message::{MessageQuestion, NotificationMessage, VERSION};
-
 use crate::group::{RunOutcome, RunStage};
 use crate::ids::{LoopId, RunId};
 use crate::machine::Reason;
-use crate::policy::Caps;
+pub use crate::policy::{BindingCap, CapOwner};
+use crate::policy::{Caps, binding_cap};
 use crate::review::Usage;
 use crate::view::inbox::{LoopNeeds, ended_by_person};
 use crate::view::{LoopRow, RunOverview, RunState, Snapshot, Transition};
 use crate::wire::{Fact, LoopFact, RecordedFact, RunFact};
 
 /// The kind of a notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::EnumString,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum NotificationKind {
     /// A run is finished.
     Done,
@@ -44,16 +54,11 @@ impl NotificationKind {
     pub const ALL: [Self; 4] = [Self::Done, Self::Stuck, Self::Question, Self::Budget];
 
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Stuck => "stuck",
-            Self::Question => "question",
-            Self::Budget => "budget",
-        }
+        self.into()
     }
 
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|occasion| occasion.as_str() == word)
+        word.parse().ok()
     }
 }
 
@@ -195,7 +200,7 @@ impl NotificationWatcher {
 
     /// The cap that pauses a loop with this usage of its own.
     fn cap(&self, own: Usage) -> Option<BindingCap> {
-        cap::nearest(own, &self.task_caps, self.view.usage(), &self.run_caps)
+        binding_cap(own, &self.task_caps, self.view.usage(), &self.run_caps)
     }
 
     fn run_moved(&self, blockers: &[LoopId], was_over: bool) -> Vec<NotificationTopic> {
@@ -223,16 +228,10 @@ impl NotificationWatcher {
     fn done(&self, mark: LogPosition) -> Option<Notification> {
         let rows = self.view.rows();
         let only = if let [only] = rows.as_slice() { Some(only) } else { None };
-        let worth = match self.view.stage() {
-            RunStage::Done(RunOutcome::Approved | RunOutcome::Attention) => true,
-            RunStage::Done(RunOutcome::Failed) => rows.len() > 1,
-            RunStage::Done(RunOutcome::Cancelled)
-            | RunStage::Queued
-            | RunStage::Preparing
-            | RunStage::Working { .. }
-            | RunStage::Blocked { .. }
-            | RunStage::Reviewing
-            | RunStage::Landing(_) => false,
+        let worth = match self.view.stage().outcome() {
+            Some(RunOutcome::Approved | RunOutcome::Attention) => true,
+            Some(RunOutcome::Failed) => rows.len() > 1,
+            Some(RunOutcome::Cancelled) | None => false,
         };
         let called_off = only.is_some_and(|row| row.reason.is_some_and(Reason::is_of_person));
         worth.then(|| self.build(NotificationKind::Done, only.cloned(), mark)).filter(|_| !called_off)
@@ -262,4 +261,52 @@ impl NotificationWatcher {
             overview: Box::new(self.view.overview()),
         }
     }
+}
+
+/// The version of the JSON shape. It changes when a key is removed or changes its meaning.
+pub const VERSION: u32 = 1;
+
+/// The JSON that a webhook receives as its body and a command on its stdin.
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct NotificationMessage {
+    #[schemars(extend("const" = 1))]
+    pub version: u32,
+    pub event: NotificationKind,
+    /// The name of the repository's directory.
+    pub project: String,
+    pub run_id: u64,
+    /// The task it is about; null if it is about a run of several tasks, or about a loop without a task.
+    pub task_id: Option<u64>,
+    /// What happened, on one line.
+    pub title: String,
+    /// The title with the reason.
+    pub text: String,
+    /// The open question; null if there is none.
+    pub question: Option<MessageQuestion>,
+    /// `approved`, `accepted`, `completed_with_issues`, `exhausted`, `discussion`,
+    /// `nothing_to_review`, `failed`, `stuck`, of a task; of a run
+    /// `approved`, `attention`, `failed`.
+    pub outcome: Option<String>,
+    /// `APPROVED`, `CHANGES_REQUESTED`, `MAX_CYCLES_REACHED`, `NEEDS_DISCUSSION`.
+    pub final_verdict: Option<String>,
+    /// Why it ended or is paused: a code of the documented list.
+    pub reason: Option<String>,
+    /// The cost so far.
+    pub cost_usd: f64,
+    /// The branch that holds the work.
+    pub branch: Option<String>,
+    /// The command to type next.
+    pub next: Option<String>,
+    /// When it was recorded, UTC.
+    pub at: String,
+}
+
+/// A question to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct MessageQuestion {
+    /// `q1`, `q2`, …: unique in the repository.
+    pub id: String,
+    pub text: String,
+    /// The possible answers.
+    pub choices: Vec<String>,
 }

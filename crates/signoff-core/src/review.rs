@@ -47,15 +47,6 @@ impl Severity {
         self.into()
     }
 
-    /// The name in the severity contract: `HIGH`, `MEDIUM`, `LOW`.
-    pub fn level_name(self) -> &'static str {
-        match self {
-            Self::Critical => "HIGH",
-            Self::Important => "MEDIUM",
-            Self::Minor => "LOW",
-        }
-    }
-
     /// The name in headings.
     pub fn title(self) -> &'static str {
         match self {
@@ -384,15 +375,24 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Usage {
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        self.combined(other, u64::saturating_add)
+    }
+
     /// The larger value of each field. Usage never decreases.
     pub fn fieldwise_max(self, other: Self) -> Self {
+        self.combined(other, u64::max)
+    }
+
+    fn combined(self, other: Self, by: fn(u64, u64) -> u64) -> Self {
         Self {
-            cost_micro_usd: self.cost_micro_usd.max(other.cost_micro_usd),
+            cost_micro_usd: by(self.cost_micro_usd, other.cost_micro_usd),
             cost_is_estimated: self.cost_is_estimated || other.cost_is_estimated,
-            cached_tokens: self.cached_tokens.max(other.cached_tokens),
-            input_tokens: self.input_tokens.max(other.input_tokens),
-            output_tokens: self.output_tokens.max(other.output_tokens),
-            duration_ms: self.duration_ms.max(other.duration_ms),
+            input_tokens: by(self.input_tokens, other.input_tokens),
+            cached_tokens: by(self.cached_tokens, other.cached_tokens),
+            output_tokens: by(self.output_tokens, other.output_tokens),
+            duration_ms: by(self.duration_ms, other.duration_ms),
         }
     }
 }

@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// The sandbox an attempt runs in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum SandboxBackend {
     /// No sandbox: changes outside the allowed paths are detected and undone afterwards.
     #[serde(rename = "nobody")]
+    #[strum(serialize = "nobody")]
     None,
     Bubblewrap,
     Landlock,
@@ -16,10 +18,6 @@ pub enum SandboxBackend {
 impl SandboxBackend {
     /// The name used in JSON.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "nobody",
-            Self::Bubblewrap => "bubblewrap",
-            Self::Landlock => "landlock",
-        }
+        self.into()
     }
 }

@@ -3,16 +3,14 @@
 //! `export()` computes it from a log, [`read()`] parses and checks a file, [`resume()`] continues a loop from one.
 
 mod export;
-mod read;
-mod resume;
+mod import;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use export::{UnnumberedPhases, export};
-pub use read::{StateError, read};
-pub use resume::{resume, uncertain_phases};
+pub use import::{StateError, read, resume, uncertain_phases};
 
 use crate::merge::render::plain_text::escaped_json;
 use crate::review::{Finding, Severity};
@@ -32,17 +30,17 @@ pub struct IterationState {
     /// The full text of the task.
     pub task: String,
     pub mode: IterationMode,
-    #[serde(deserialize_with = "read::iteration_bound")]
+    #[serde(deserialize_with = "import::iteration_bound")]
     #[schemars(range(min = 1, max = 1000))]
     pub max_iterations: u32,
-    #[serde(deserialize_with = "read::iteration_number")]
+    #[serde(deserialize_with = "import::iteration_number")]
     #[schemars(range(min = 1))]
     pub current_iteration: u32,
-    #[serde(deserialize_with = "read::phase_number")]
+    #[serde(deserialize_with = "import::phase_number")]
     #[schemars(range(min = 1, max = 9))]
     pub current_phase: u32,
     /// UTC, to the second.
-    #[serde(deserialize_with = "read::time")]
+    #[serde(deserialize_with = "import::time")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started_at: Timestamp,
     /// One for each pass, the current one last.
@@ -70,11 +68,11 @@ impl IterationMode {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Iteration {
-    #[serde(deserialize_with = "read::iteration_number")]
+    #[serde(deserialize_with = "import::iteration_number")]
     #[schemars(range(min = 1))]
     pub iteration: u32,
     /// UTC, to the second.
-    #[serde(deserialize_with = "read::time")]
+    #[serde(deserialize_with = "import::time")]
     #[schemars(with = "String", extend("format" = "date-time"))]
     pub started_at: Timestamp,
     pub phases: PhaseStates,
@@ -114,7 +112,7 @@ pub struct ReviewPhase {
     pub status: PhaseStatus,
     /// Fixes made here in this iteration. For a phase that restarts instead, the restarts it caused so far, including
     /// earlier iterations.
-    #[serde(default, deserialize_with = "read::retry_count")]
+    #[serde(default, deserialize_with = "import::retry_count")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub retry_count: u32,
     /// The findings of the last review that had any, worst first.
@@ -127,7 +125,7 @@ pub struct ReviewPhase {
 #[serde(rename_all = "camelCase")]
 pub struct CheckPhase {
     pub status: PhaseStatus,
-    #[serde(default, deserialize_with = "read::retry_count")]
+    #[serde(default, deserialize_with = "import::retry_count")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub retry_count: u32,
 }
@@ -165,10 +163,7 @@ impl PhaseStatus {
 
     /// Whether the phase is done.
     pub fn is_over(self) -> bool {
-        match self {
-            Self::Completed | Self::Skipped => true,
-            Self::Pending | Self::InProgress | Self::Failed => false,
-        }
+        matches!(self, Self::Completed | Self::Skipped)
     }
 }
 

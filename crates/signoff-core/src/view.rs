@@ -9,7 +9,6 @@ mod row;
 mod run_row;
 mod task_row;
 mod task_state;
-mod transition;
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -18,12 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-pub use loop_state::{AttemptStart, LoopState, ReviewRound, Workspace};
+pub use loop_state::{AttemptStart, LoopState, LoopTransition, ReviewRound, Snapshot, Transition, Workspace};
 pub use row::{LoopRow, PhaseProgress, QuestionView, RateLimitWait};
 pub use run_row::{Blocker, RunOverview, RunRow, RunStatus, RunTaskCounts};
 pub use task_row::{QuestionRow, TaskRow, is_run_branch, void_approvals};
 pub use task_state::{Badge, TaskState, TaskStatus};
-pub use transition::{LoopTransition, Snapshot, Transition};
 
 use crate::group::{self, Run, RunEvent, RunOutcome, RunPolicy, RunStage};
 use crate::ids::{AttemptId, Commit, LoopId, RunId, TaskId};
@@ -103,9 +101,7 @@ impl RunState {
 
     /// Computes the state of a run after its log, which may be empty.
     pub fn from_run_log(run: RunId, log: &[RecordedFact]) -> Self {
-        let mut state = Self::new(run);
-        log.iter().for_each(|recorded| state.replay(recorded));
-        state
+        if log.is_empty() { Self::new(run) } else { Self::from_log(log) }
     }
 
     /// Applies one event.
@@ -140,19 +136,14 @@ impl RunState {
                 if let (LoopFact::PolicySet { .. }, Some(state)) = (fact, &state) {
                     self.last_policy.clone_from(&state.policy);
                 }
-                self.set_loop(loop_id, state);
+                match state {
+                    Some(state) => drop(self.loops.insert(loop_id.clone(), state)),
+                    None => drop(self.loops.remove(loop_id)),
+                }
             }
         }
         self.info = transition.after.run.clone();
         self.question_count = transition.after.question_count;
-    }
-
-    fn set_loop(&mut self, loop_id: &LoopId, state: Option<Arc<LoopState>>) {
-        match (self.loops.get_mut(loop_id), state) {
-            (Some(place), Some(state)) => *place = state,
-            (None, Some(state)) => drop(self.loops.insert(loop_id.clone(), state)),
-            (_, None) => drop(self.loops.remove(loop_id)),
-        }
     }
 
     fn snapshot(&self, event: &RecordedFact) -> Snapshot {
@@ -342,19 +333,5 @@ impl RunState {
     pub fn has_final_review(&self) -> bool {
         let is_off = self.machine.stage == RunStage::Done(RunOutcome::Cancelled);
         !is_off && self.shares_a_branch() && self.run_policy().is_some_and(|policy| policy.has_final_review)
-    }
-}
-
-impl Usage {
-    #[must_use]
-    pub fn plus(self, other: Self) -> Self {
-        Self {
-            cost_micro_usd: self.cost_micro_usd.saturating_add(other.cost_micro_usd),
-            cost_is_estimated: self.cost_is_estimated || other.cost_is_estimated,
-            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
-            cached_tokens: self.cached_tokens.saturating_add(other.cached_tokens),
-            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
-            duration_ms: self.duration_ms.saturating_add(other.duration_ms),
-        }
     }
 }

@@ -409,7 +409,7 @@ const WORDS: [(&str, &str); 3] = [("Minor", "LOW"), ("Important", "MEDIUM"), ("C
 impl GeneratedFinding {
     /// Returns `None` for a finding without a location. Every generated finding has one.
     fn from_finding(finding: &signoff_core::review::Finding) -> Option<Self> {
-        let severity = WORDS.iter().position(|(_, level)| *level == finding.severity.level_name())?;
+        let severity = WORDS.iter().position(|(title, _)| *title == finding.severity.title())?;
         let (file, line) = (finding.file.clone()?, finding.line?);
         Some(Self { file, line, text: finding.description.clone(), severity })
     }

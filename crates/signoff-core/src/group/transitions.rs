@@ -59,17 +59,12 @@ fn start(this: &mut Run, policy: &RunPolicy) {
 
 /// The outcome of a run whose planning or final review failed.
 fn aborted_outcome(outcome: &Outcome) -> RunOutcome {
-    match outcome {
-        Outcome::Cancelled => RunOutcome::Cancelled,
-        Outcome::NothingToReview => RunOutcome::Attention,
-        Outcome::Approved { .. }
-        | Outcome::Accepted { .. }
-        | Outcome::Unreviewed
-        | Outcome::CompletedWithIssues
-        | Outcome::Exhausted
-        | Outcome::Discussion
-        | Outcome::Failed
-        | Outcome::Stuck => RunOutcome::Failed,
+    if *outcome == Outcome::Cancelled {
+        RunOutcome::Cancelled
+    } else if *outcome == Outcome::NothingToReview {
+        RunOutcome::Attention
+    } else {
+        RunOutcome::Failed
     }
 }
 
@@ -242,7 +237,9 @@ fn cancel(this: &mut Run) {
 pub fn settle(this: &mut Run, policy: &RunPolicy) {
     while let RunStage::Working { group } | RunStage::Blocked { group, .. } = this.stage {
         let open = open_loops(this, group, policy);
-        this.checkpoint.start_if_due(&this.loops);
+        if this.loops.values().any(|standing| *standing == LoopStatus::AtCheckpoint) {
+            this.checkpoint.start(&this.loops);
+        }
         start_loops(this, &open, policy);
         request_tasks(this, policy);
         grant_landing(this, &open, policy);

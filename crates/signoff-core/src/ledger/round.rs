@@ -22,30 +22,30 @@ struct ReviewerReport {
 /// The reports of each entry in this round, by reviewer name.
 type ReportsByEntry = BTreeMap<usize, Vec<(ReviewerName, Finding)>>;
 
-pub(super) fn record(
-    ledger: &mut Ledger,
-    round: &Round,
-    reviews: &[Review],
-    unlisted: &BTreeSet<FindingId>,
-) -> RoundChange {
-    let seats = seats(reviews);
-    let before: Vec<FindingState> = ledger.entries.iter().map(|entry| entry.state).collect();
-    let reports = place_findings(ledger, &seats);
-    let entries = &mut ledger.entries;
-    for (index, reports) in &reports {
-        if let Some(entry) = entries.get_mut(*index) {
-            entry.report(round, reports);
-        }
-    }
-    for (_, entry) in entries.iter_mut().enumerate().filter(|(index, _)| !reports.contains_key(index)) {
-        if !unlisted.contains(&entry.finding.id) {
-            match entry.repeated_in_notes(&seats) {
-                Some(repeated) => entry.report(round, &[repeated]),
-                None => entry.apply_silence(round, &seats),
+impl Ledger {
+    /// Like [`Ledger::record`], but keeps the `unlisted` findings open: the reviewers' prompts did not list them, so
+    /// an approval says nothing about them.
+    pub fn record_with_unlisted(
+        &mut self,
+        round: &Round,
+        reviews: &[Review],
+        unlisted: &BTreeSet<FindingId>,
+    ) -> RoundChange {
+        let seats = seats(reviews);
+        let before: Vec<FindingState> = self.entries.iter().map(|entry| entry.state).collect();
+        let reports = place_findings(self, &seats);
+        for (index, entry) in self.entries.iter_mut().enumerate() {
+            if let Some(reports) = reports.get(&index) {
+                entry.report(round, reports);
+            } else if !unlisted.contains(&entry.finding.id) {
+                match entry.repeated_in_notes(&seats) {
+                    Some(repeated) => entry.report(round, &[repeated]),
+                    None => entry.apply_silence(round, &seats),
+                }
             }
         }
+        change(&self.entries, &before, &reports)
     }
-    change(entries, &before, &reports)
 }
 
 /// Groups the reviews by reviewer. The order of findings does not depend on the input order.

@@ -154,30 +154,18 @@ fn landing_findings(this: &Loop, policy: &Policy) -> Vec<FindingId> {
 
 /// A foreign commit was added: an approval of the commit before is void.
 pub fn head_moved(this: &mut Loop, head: Head, policy: &Policy) {
-    if head.commit == this.head.commit {
+    if head.commit == this.head.commit || this.is_done() {
         return;
     }
-    match &this.stage {
-        Stage::Reviewing(panel) => {
-            let scope = panel.scope;
-            this.head = head;
-            review_again(this, policy, |this| gate::open_round(this, scope, policy));
-        }
-        Stage::AwaitingLanding { .. } | Stage::Landing { .. } => {
-            this.head = head;
-            review_again(this, policy, |this| {
-                back_to_last_gate(this, policy);
-                phases::enter(this, policy);
-            });
-        }
-        Stage::Queued
-        | Stage::Working { .. }
-        | Stage::Researching { .. }
-        | Stage::Checking { .. }
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. }
-        | Stage::Waiting { .. } => this.head = head,
-        Stage::Done(_) => {}
+    this.head = head;
+    if let Stage::Reviewing(panel) = &this.stage {
+        let scope = panel.scope;
+        review_again(this, policy, |this| gate::open_round(this, scope, policy));
+    } else if let Stage::AwaitingLanding { .. } | Stage::Landing { .. } = this.stage {
+        review_again(this, policy, |this| {
+            back_to_last_gate(this, policy);
+            phases::enter(this, policy);
+        });
     }
 }
 

@@ -283,21 +283,14 @@ impl Loop {
     /// The outcome and reason of a loop that ended or is signed off and waits to land; none while a checkpoint review
     /// is under way.
     fn result(&self) -> Option<(&Outcome, Option<Reason>)> {
-        match &self.stage {
-            Stage::Done(ending) => Some((&ending.outcome, ending.reason)),
-            Stage::AwaitingLanding { .. } if self.checkpoint.is_some() => None,
-            Stage::AwaitingLanding { outcome, reason } | Stage::Landing { outcome, reason, .. } => {
-                Some((outcome, *reason))
-            }
-            Stage::Queued
-            | Stage::Working { .. }
-            | Stage::Researching { .. }
-            | Stage::Checking { .. }
-            | Stage::Reviewing(_)
-            | Stage::Fixing { .. }
-            | Stage::Combining { .. }
-            | Stage::Waiting { .. } => None,
-        }
+        let (Stage::Done(Ending { outcome, reason, .. })
+        | Stage::AwaitingLanding { outcome, reason }
+        | Stage::Landing { outcome, reason, .. }) = &self.stage
+        else {
+            return None;
+        };
+        let is_under_review = matches!(self.stage, Stage::AwaitingLanding { .. }) && self.checkpoint.is_some();
+        (!is_under_review).then_some((outcome, *reason))
     }
 
     /// Whether the loop is signed off and only has to land.

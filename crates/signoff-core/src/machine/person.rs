@@ -166,21 +166,13 @@ pub fn edited(this: &mut Loop, verdict: FinalVerdict, by: String, head: Option<H
 /// What `retry` does after a person refused the work. Signed-off work is fixed and reviewed again, as its approval is
 /// void.
 fn retry_after_refusal(this: &Loop, policy: &Policy) -> RetryAction {
-    let has_gate = last_gate(this, policy).is_some();
-    match &this.stage {
-        Stage::Done(ending) if ending.outcome.is_approval() && !this.landed && has_gate => RetryAction::Fix,
-        Stage::Done(ending) => ending.retry.clone(),
-        Stage::AwaitingLanding { .. } | Stage::Landing { .. } if has_gate => RetryAction::Fix,
-        Stage::AwaitingLanding { .. } | Stage::Landing { .. } => RetryAction::Nothing,
-        Stage::Queued
-        | Stage::Working { .. }
-        | Stage::Researching { .. }
-        | Stage::Checking { .. }
-        | Stage::Reviewing(_)
-        | Stage::Fixing { .. }
-        | Stage::Combining { .. }
-        | Stage::Waiting { .. } => phases::resume_action(this),
+    let when_void = if last_gate(this, policy).is_some() { RetryAction::Fix } else { RetryAction::Nothing };
+    if let Stage::Done(ending) = &this.stage {
+        let is_void = ending.outcome.is_approval() && !this.landed && when_void == RetryAction::Fix;
+        return if is_void { when_void } else { ending.retry.clone() };
     }
+    let is_signed_off = matches!(this.stage, Stage::AwaitingLanding { .. } | Stage::Landing { .. });
+    if is_signed_off { when_void } else { phases::resume_action(this) }
 }
 
 /// Records why a person refuses the work, as findings for the reviewers of the last gate.

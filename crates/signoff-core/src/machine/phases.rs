@@ -2,7 +2,7 @@
 
 use super::outcome::{Ending, Outcome, Reason, RetryAction};
 use super::state::{GateEnd, GateRecord, Loop, Panel, Question, QuestionTopic, Stage};
-use super::{Choice, Policy, checkpoint, gate, land, work};
+use super::{Choice, Policy, gate, land, outside_findings, work};
 use crate::policy::{ExhaustedAs, OnExhausted, OnFailure};
 use crate::workflow::{GatePolicy, PhaseKind};
 
@@ -54,7 +54,7 @@ pub fn record_gate_end(this: &mut Loop, end: GateEnd) {
 
 /// All phases are done: determines the outcome and lands or ends the loop.
 pub fn sign_off(this: &mut Loop, policy: &Policy) {
-    if checkpoint::reopen(this, policy) {
+    if outside_findings::reopen(this, policy) {
         return;
     }
     let is_judged = policy.workflow.phases.iter().any(|phase| phase.policy().is_some() && !phase.is_off());

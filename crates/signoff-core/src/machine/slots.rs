@@ -73,6 +73,10 @@ impl PanelSeat {
     pub(super) fn slot(&self) -> Option<&AttemptSlot> {
         if let Self::Assigned { slot, .. } = self { Some(slot) } else { None }
     }
+
+    pub(crate) fn attempt(&self) -> Option<AttemptId> {
+        self.slot()?.attempt()
+    }
 }
 
 impl Fix {

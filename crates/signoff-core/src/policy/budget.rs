@@ -52,33 +52,93 @@ struct AttemptAccount {
     used: Reservation,
 }
 
+/// The cap that pauses a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BindingCap {
+    pub owner: CapOwner,
+    /// The limited resource.
+    pub kind: CapReached,
+    /// In millionths of a dollar, tokens or milliseconds, like the cap.
+    pub used: u64,
+    pub limit: u64,
+}
+
+/// Whether a cap applies to a task or to the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapOwner {
+    /// Each task.
+    Task,
+    /// The run as a whole.
+    Run,
+}
+
+/// An amount and its cap.
+#[derive(Debug, Clone, Copy)]
+struct CapUsage {
+    kind: CapReached,
+    used: u64,
+    cap: Option<u64>,
+}
+
+impl CapUsage {
+    /// The remaining amount. Without a cap it is unlimited.
+    fn left(self) -> u64 {
+        self.cap.map_or(u64::MAX, |cap| cap.saturating_sub(self.used))
+    }
+
+    /// The remaining part of the cap, in millionths.
+    fn remaining_millionths(self) -> Option<u64> {
+        let cap = self.cap?;
+        let part = u128::from(self.left()) * 1_000_000 / u128::from(cap.max(1));
+        Some(u64::try_from(part).unwrap_or(u64::MAX))
+    }
+}
+
+/// Finds the cap that pauses a loop: that of its task or that of the run. The log does not record it, so it is derived
+/// from the usage: the resource with the smallest remaining part. Its cap is the task's if no less remains of the
+/// run's.
+pub fn binding_cap(task: Usage, task_caps: &Caps, run: Usage, run_caps: &Caps) -> Option<BindingCap> {
+    let (task, run) = (Reservation::from(task).usages(task_caps), Reservation::from(run).usages(run_caps));
+    let parts = task.into_iter().zip(run).filter_map(|(own, whole)| {
+        let part = own.remaining_millionths().into_iter().chain(whole.remaining_millionths()).min()?;
+        Some((part, own, whole))
+    });
+    let (_, own, whole) = parts.min_by_key(|(part, ..)| *part)?;
+    let of_task = own.cap.is_some() && own.left() <= whole.left();
+    let (owner, binding) = if of_task { (CapOwner::Task, own) } else { (CapOwner::Run, whole) };
+    Some(BindingCap { owner, kind: binding.kind, used: binding.used, limit: binding.cap? })
+}
+
 impl Reservation {
     fn plus(self, other: Self) -> Self {
-        Self {
-            cost_micro_usd: self.cost_micro_usd.saturating_add(other.cost_micro_usd),
-            tokens: self.tokens.saturating_add(other.tokens),
-            duration_ms: self.duration_ms.saturating_add(other.duration_ms),
-        }
+        self.combined(other, u64::saturating_add)
     }
 
     fn fieldwise_max(self, other: Self) -> Self {
+        self.combined(other, u64::max)
+    }
+
+    fn combined(self, other: Self, by: fn(u64, u64) -> u64) -> Self {
         Self {
-            cost_micro_usd: self.cost_micro_usd.max(other.cost_micro_usd),
-            tokens: self.tokens.max(other.tokens),
-            duration_ms: self.duration_ms.max(other.duration_ms),
+            cost_micro_usd: by(self.cost_micro_usd, other.cost_micro_usd),
+            tokens: by(self.tokens, other.tokens),
+            duration_ms: by(self.duration_ms, other.duration_ms),
         }
+    }
+
+    fn usages(self, caps: &Caps) -> [CapUsage; 3] {
+        let minutes = caps.max_minutes.map(|minutes| minutes.saturating_mul(60_000));
+        [
+            CapUsage { kind: CapReached::Cost, used: self.cost_micro_usd, cap: caps.max_cost_micro_usd },
+            CapUsage { kind: CapReached::Tokens, used: self.tokens, cap: caps.max_tokens },
+            CapUsage { kind: CapReached::Minutes, used: self.duration_ms, cap: minutes },
+        ]
     }
 
     /// The first cap that an amount passes, as `passes(amount, cap)` says.
     fn first_cap(self, caps: &Caps, passes: fn(&u64, &u64) -> bool) -> Option<CapReached> {
-        let minutes = caps.max_minutes.map(|minutes| minutes.saturating_mul(60_000));
-        let amounts = [
-            (self.cost_micro_usd, caps.max_cost_micro_usd, CapReached::Cost),
-            (self.tokens, caps.max_tokens, CapReached::Tokens),
-            (self.duration_ms, minutes, CapReached::Minutes),
-        ];
-        let passed = |(amount, cap, _): &(u64, Option<u64>, CapReached)| cap.is_some_and(|cap| passes(amount, &cap));
-        amounts.into_iter().find(passed).map(|(_, _, reached)| reached)
+        let passed = |usage: &CapUsage| usage.cap.is_some_and(|cap| passes(&usage.used, &cap));
+        self.usages(caps).into_iter().find(passed).map(|usage| usage.kind)
     }
 }
 
@@ -192,5 +252,29 @@ mod tests {
             }
             prop_assert!(budget.used().cost_micro_usd <= 500_000);
         }
+    }
+
+    fn dollar_caps(dollars: Option<u64>, tokens: Option<u64>) -> Caps {
+        let max_cost_micro_usd = dollars.map(|dollars| dollars * 1_000_000);
+        Caps { max_cost_micro_usd, max_tokens: tokens, ..Caps::default() }
+    }
+
+    fn spent_cents(cents: u64) -> Usage {
+        Usage { cost_micro_usd: cents * 10_000, ..Usage::default() }
+    }
+
+    #[test]
+    fn the_cap_with_less_left_is_reported() {
+        let of_task = |own: (u64, Caps), whole: (u64, Caps)| {
+            let nearest = binding_cap(spent_cents(own.0), &own.1, spent_cents(whole.0), &whole.1);
+            nearest.is_some_and(|cap| cap.owner == CapOwner::Task)
+        };
+        let (none, one, ten) = (Caps::default(), dollar_caps(Some(1), None), dollar_caps(Some(10), None));
+        assert!(of_task((100, one), (100, none)), "only tasks have one");
+        assert!(!of_task((100, none), (1000, ten)), "only the run has one");
+        assert!(of_task((80, one), (700, ten)), "20 cents against three dollars");
+        assert!(!of_task((10, one), (1000, ten)), "90 cents against nothing");
+        assert!(of_task((100, one), (100, dollar_caps(Some(10), Some(9)))), "tokens are not the matter");
+        assert!(!of_task((100, none), (100, none)), "unknown: once is enough");
     }
 }

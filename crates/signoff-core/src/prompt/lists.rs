@@ -4,7 +4,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::ledger::{FindingState, LedgerEntry};
+use crate::ledger::LedgerEntry;
 use crate::prompt::template::{CHARACTER_CAP, fenced, one_line, one_short_line};
 use crate::review::Finding;
 use crate::view::TaskStatus;
@@ -115,7 +115,7 @@ fn settled_line(entry: &LedgerEntry) -> String {
     format!(
         "- {} {} {}: {}{}\n",
         one_line(finding.id.as_str()),
-        state(entry.state),
+        entry.state.words(),
         place(finding),
         one_short_line(&finding.description, SHORT_LINE),
         because.unwrap_or_default(),
@@ -129,16 +129,6 @@ fn claim_line(entry: &LedgerEntry) -> Option<String> {
         text => format!(": {text}"),
     };
     Some(format!("- {} {}{evidence}\n", one_line(entry.finding.id.as_str()), claim.kind.as_str()))
-}
-
-fn state(state: FindingState) -> &'static str {
-    match state {
-        FindingState::Open => "open",
-        FindingState::Fixed => "fixed",
-        FindingState::Refuted => "refuted",
-        FindingState::Deferred => "deferred",
-        FindingState::OutOfScope => "out of scope",
-    }
 }
 
 /// Maximum length of a title, in characters.

@@ -82,17 +82,16 @@ pub const CHARACTER_CAP: usize = 50_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capped<'a> {
     pub shown: &'a str,
-    pub shown_characters: usize,
     pub cut_characters: usize,
 }
 
 /// The first [`CHARACTER_CAP`] characters, never half of one.
 pub fn cap(text: &str) -> Capped<'_> {
     match text.char_indices().nth(CHARACTER_CAP) {
-        None => Capped { shown: text, shown_characters: text.chars().count(), cut_characters: 0 },
+        None => Capped { shown: text, cut_characters: 0 },
         Some((end, _)) => {
             let (shown, cut) = text.split_at(end);
-            Capped { shown, shown_characters: CHARACTER_CAP, cut_characters: cut.chars().count() }
+            Capped { shown, cut_characters: cut.chars().count() }
         }
     }
 }
@@ -136,10 +135,8 @@ fn swallows_what_follows(text: &str) -> bool {
 
 impl Capped<'_> {
     fn note(&self) -> Option<String> {
-        let Self { shown_characters, cut_characters, .. } = self;
-        (*cut_characters > 0).then(|| {
-            format!("(Cut: these are the first {shown_characters} characters, {cut_characters} more are not shown.)")
-        })
+        let cut = self.cut_characters;
+        (cut > 0).then(|| format!("(Cut: these are the first {CHARACTER_CAP} characters, {cut} more are not shown.)"))
     }
 }
 
@@ -232,7 +229,7 @@ mod tests {
     #[test]
     fn a_text_at_the_cap_is_whole() {
         let text = "ß".repeat(CHARACTER_CAP);
-        assert_eq!(cap(&text), Capped { shown: &text, shown_characters: CHARACTER_CAP, cut_characters: 0 });
+        assert_eq!(cap(&text), Capped { shown: &text, cut_characters: 0 });
     }
 
     #[test]
@@ -290,7 +287,7 @@ mod tests {
             let all = text.chars().count();
             let capped = cap(&text);
             prop_assert_eq!(capped.shown.chars().count(), all.min(CHARACTER_CAP));
-            prop_assert_eq!(capped.shown_characters + capped.cut_characters, all);
+            prop_assert_eq!(capped.shown.chars().count() + capped.cut_characters, all);
             prop_assert!(text.starts_with(capped.shown));
         }
 

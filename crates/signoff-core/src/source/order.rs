@@ -34,17 +34,9 @@ impl TaskFile {
 
 /// Whether a task remains to be done. Ignores parents.
 fn is_open(format: TaskFormat, task: &SourceTask) -> bool {
-    match task.state {
-        SourceState::Open => !task.optional,
-        // In a tracker the issue is claimed. In a file it is left over from an interrupted run.
-        SourceState::InProgress => !task.optional && format != TaskFormat::Beads,
-        SourceState::Blocked
-        | SourceState::Deferred
-        | SourceState::Review
-        | SourceState::Cancelled
-        | SourceState::NotWork
-        | SourceState::Done => false,
-    }
+    // In a tracker an issue in progress is claimed. In a file it is left over from an interrupted run.
+    let is_left_over = task.state == SourceState::InProgress && format != TaskFormat::Beads;
+    !task.optional && (task.state == SourceState::Open || is_left_over)
 }
 
 /// One task after the other, in the given order of indices.

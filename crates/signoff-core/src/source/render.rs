@@ -55,29 +55,21 @@ fn others(out: &mut String, file: &TaskFile) {
 fn task_line(task: &SourceTask) -> String {
     let mut text = format!("  [{}] {}  {}", sign(task.state), plain(&task.id), plain(&task.title));
     let mut notes = Vec::new();
-    match task.state {
-        SourceState::Open | SourceState::Done => {}
-        SourceState::InProgress
-        | SourceState::Blocked
-        | SourceState::Deferred
-        | SourceState::Review
-        | SourceState::Cancelled
-        | SourceState::NotWork => notes.push(task.state.as_str().replace('_', " ")),
+    if !matches!(task.state, SourceState::Open | SourceState::Done) {
+        notes.push(task.state.as_str().replace('_', " "));
     }
     notes.extend(task.optional.then(|| "optional".to_owned()));
     notes.extend((!task.files.is_empty()).then(|| counted(task.files.len(), "file")));
-    notes.extend((!task.steps.is_empty()).then(|| steps(task)));
+    notes.extend((!task.steps.is_empty()).then(|| {
+        let done = task.steps.iter().filter(|step| step.done).count();
+        format!("{done}/{}", counted(task.steps.len(), "step"))
+    }));
     notes.extend((!task.depends_on.is_empty()).then(|| format!("after {}", plain(&some(&task.depends_on)))));
     if !notes.is_empty() {
         // Writing into a String cannot fail.
         let _ = write!(text, " ({})", notes.join(", "));
     }
     text
-}
-
-fn steps(task: &SourceTask) -> String {
-    let done = task.steps.iter().filter(|step| step.done).count();
-    format!("{done}/{}", counted(task.steps.len(), "step"))
 }
 
 fn some(ids: &[String]) -> String {

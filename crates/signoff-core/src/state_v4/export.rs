@@ -7,7 +7,7 @@ use super::{
     truncate_to_seconds,
 };
 use crate::ids::LoopId;
-use crate::machine::{Ending, Event, GateEnd, Loop, Outcome, Policy, Position, Stage};
+use crate::machine::{Event, GateEnd, Loop, Outcome, Policy, Position, Stage};
 use crate::policy::OnFailure;
 use crate::review::FailThreshold;
 use crate::task::TaskSpec;
@@ -123,10 +123,8 @@ impl ExportState {
         let Some(iteration) = self.iteration(was.pass) else { return };
         for number in 1..FINAL_PHASE {
             if let Some(status) = iteration.phases.status_mut(number).filter(|_| number >= cause) {
-                *status = match number == cause {
-                    true => PhaseStatus::Failed,
-                    false => upcoming_status(workflow, number),
-                };
+                let is_cause = number == cause;
+                *status = if is_cause { PhaseStatus::Failed } else { upcoming_status(workflow, number) };
             }
         }
         let counted = restarts(workflow, cause).then(|| iteration.phases.retries_mut(cause)).flatten();
@@ -161,18 +159,19 @@ impl ExportState {
     /// Updates the status of each phase of the current iteration.
     fn update_statuses(&mut self, workflow: &Workflow) {
         for number in 1..=FINAL_PHASE {
-            let status = match number {
-                FINAL_PHASE => Some(self.phase9.status),
-                _ => self.iterations.last().and_then(|iteration| iteration.phases.status(number)),
-            };
-            let now = self.status(number, status.unwrap_or_default(), workflow);
-            let place = match number {
-                FINAL_PHASE => Some(&mut self.phase9.status),
-                _ => self.iterations.last_mut().and_then(|iteration| iteration.phases.status_mut(number)),
-            };
-            if let Some(status) = place {
+            let before = self.status_mut(number).copied().unwrap_or_default();
+            let now = self.status(number, before, workflow);
+            if let Some(status) = self.status_mut(number) {
                 *status = now;
             }
+        }
+    }
+
+    /// The status of a phase in the current iteration.
+    fn status_mut(&mut self, number: u32) -> Option<&mut PhaseStatus> {
+        match number {
+            FINAL_PHASE => Some(&mut self.phase9.status),
+            _ => self.iterations.last_mut()?.phases.status_mut(number),
         }
     }
 
@@ -183,7 +182,11 @@ impl ExportState {
         if through || number < here {
             self.passed_status(number, before, workflow)
         } else if number == here {
-            ending.map_or(PhaseStatus::InProgress, end_status)
+            match ending {
+                None => PhaseStatus::InProgress,
+                Some(ending) if ending.outcome.is_completed() => PhaseStatus::Completed,
+                Some(_) => PhaseStatus::Failed,
+            }
         } else if ending.is_some_and(|ending| matches!(ending.outcome, Outcome::Accepted { .. })) {
             PhaseStatus::Skipped
         } else {
@@ -194,25 +197,15 @@ impl ExportState {
     /// The status of a phase before the current one.
     fn passed_status(&self, number: u32, before: PhaseStatus, workflow: &Workflow) -> PhaseStatus {
         let own = self.state.gates.iter().filter(|record| workflow.number(record.phase) == number);
-        let unseen = own.map(|record| &record.end).any(|end| match end {
+        let is_unseen = own.map(|record| &record.end).any(|end| match end {
             GateEnd::ReviewersMissing | GateEnd::Unchecked => true,
             GateEnd::Approved { .. } | GateEnd::Noted { .. } => false,
         });
-        match before {
-            PhaseStatus::Skipped => PhaseStatus::Skipped,
-            PhaseStatus::Completed => {
-                if unseen {
-                    PhaseStatus::Skipped
-                } else {
-                    PhaseStatus::Completed
-                }
-            }
-            PhaseStatus::Pending | PhaseStatus::InProgress | PhaseStatus::Failed
-                if unseen || is_skipped(workflow, number) =>
-            {
-                PhaseStatus::Skipped
-            }
-            PhaseStatus::Pending | PhaseStatus::InProgress | PhaseStatus::Failed => PhaseStatus::Completed,
+        let is_off = before != PhaseStatus::Completed && is_skipped(workflow, number);
+        if before == PhaseStatus::Skipped || is_unseen || is_off {
+            PhaseStatus::Skipped
+        } else {
+            PhaseStatus::Completed
         }
     }
 
@@ -227,7 +220,11 @@ impl ExportState {
             return Ok(taken_over.state.clone());
         }
         if !self.begun {
-            self.set_initial_statuses(workflow);
+            for number in 1..=FINAL_PHASE {
+                if let Some(status) = self.status_mut(number) {
+                    *status = upcoming_status(workflow, number);
+                }
+            }
         }
         let task = spec.taken_over.as_ref().map_or(&spec.description, |taken_over| &taken_over.state.task);
         let mut state = IterationState {
@@ -247,29 +244,12 @@ impl ExportState {
         }
         Ok(state)
     }
-
-    /// Sets the statuses of a loop that has not started.
-    fn set_initial_statuses(&mut self, workflow: &Workflow) {
-        self.phase9.status = upcoming_status(workflow, FINAL_PHASE);
-        for phases in self.iterations.iter_mut().map(|iteration| &mut iteration.phases) {
-            for number in 1..FINAL_PHASE {
-                if let Some(status) = phases.status_mut(number) {
-                    *status = upcoming_status(workflow, number);
-                }
-            }
-        }
-    }
 }
 
 impl Iteration {
     fn new(iteration: u32, at: Timestamp) -> Self {
         Self { iteration, started_at: truncate_to_seconds(at), phases: PhaseStates::default() }
     }
-}
-
-/// The status of the phase at which a loop ended.
-fn end_status(ending: &Ending) -> PhaseStatus {
-    if ending.outcome.is_completed() { PhaseStatus::Completed } else { PhaseStatus::Failed }
 }
 
 fn upcoming_status(workflow: &Workflow, number: u32) -> PhaseStatus {

@@ -1,18 +1,19 @@
-//! The state of one loop, computed from its events.
+//! The state of one loop, computed from its events, and the transition that one event makes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use jiff::Timestamp;
 
-use crate::ids::{AttemptId, Commit, QuestionId, ReviewerName, TaskId};
+use super::RunInfo;
+use crate::ids::{AttemptId, Commit, LoopId, QuestionId, ReviewerName, TaskId};
 use crate::machine::{
-    self, AttemptFailure, Event, Job, JobKind, LandingReport, Loop, LoopCounters, Panel, PanelSeat, Policy, Stage,
+    self, AttemptFailure, Event, Fix, Job, JobKind, LandingReport, Loop, LoopCounters, Panel, Policy, Stage,
 };
 use crate::review::{Finding, Inconclusive, Review, ReviewerKind, Usage, Verdict};
 use crate::session::Sessions;
 use crate::source::planner::{PlannedTask, PlannerAnswer};
-use crate::wire::{Launch, LoopFact};
+use crate::wire::{Fact, Launch, LoopFact, RecordedFact};
 
 /// The state of one loop.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -209,28 +210,16 @@ impl LoopState {
 
     /// Why the last answer was rejected, if the last attempt failed that way.
     pub fn rejected_answer(&self) -> Option<String> {
-        match &self.last_failure {
-            Some(AttemptFailure::BadAnswer { message }) => Some(message.clone()),
-            Some(_) | None => None,
-        }
+        if let Some(AttemptFailure::BadAnswer { message }) = &self.last_failure { Some(message.clone()) } else { None }
     }
 
     /// Like `rejected_answer`, only for an agent that retries the same job.
     pub fn rejected_answer_of_retry(&self) -> Option<String> {
-        let again = match &self.machine.stage {
-            Stage::Working { failures, .. } => *failures > 0,
-            // With several fixes it is unknown which of them failed last.
-            Stage::Fixing { fixes, .. } => matches!(fixes.as_slice(), [one] if one.failures > 0),
-            Stage::Queued
-            | Stage::Researching { .. }
-            | Stage::Checking { .. }
-            | Stage::Reviewing(_)
-            | Stage::Combining { .. }
-            | Stage::AwaitingLanding { .. }
-            | Stage::Landing { .. }
-            | Stage::Waiting { .. }
-            | Stage::Done(_) => false,
-        };
+        // With several fixes it is unknown which of them failed last.
+        let is_retried = |fixes: &[Fix]| matches!(fixes, [one] if one.failures > 0);
+        let stage = &self.machine.stage;
+        let again = matches!(stage, Stage::Working { failures, .. } if *failures > 0)
+            || matches!(stage, Stage::Fixing { fixes, .. } if is_retried(fixes));
         self.rejected_answer().filter(|_| again)
     }
 
@@ -239,14 +228,8 @@ impl LoopState {
         let JobKind::Review { reviewer, commit, .. } = &job.kind else { return None };
         let last = self.last_round.as_ref().filter(|round| round.commit == *commit);
         let earlier = || last?.reviews.iter().find(|review| review.reviewer == *reviewer);
-        match &self.round.get(reviewer).or_else(earlier)?.verdict {
-            Verdict::Inconclusive(Inconclusive::Missing(_))
-            | Verdict::Approved
-            | Verdict::ApprovedWithMinor
-            | Verdict::ChangesRequested
-            | Verdict::NeedsDiscussion => None,
-            Verdict::Inconclusive(why) => Some(why.clone()),
-        }
+        let Verdict::Inconclusive(why) = &self.round.get(reviewer).or_else(earlier)?.verdict else { return None };
+        (!matches!(why, Inconclusive::Missing(_))).then(|| why.clone())
     }
 
     /// Collects the finished researchers of a phase, whose reports the phase's agent gets.
@@ -303,8 +286,7 @@ fn review_in_event(event: &Event, state: &Loop, policy: &Policy) -> Option<Revie
     let (Event::AttemptFailed { failure, .. }, Stage::Reviewing(panel)) = (event, &state.stage) else {
         return None;
     };
-    let is_it = |seat: &PanelSeat| matches!(seat, PanelSeat::Assigned { slot, .. } if slot.attempt() == Some(attempt));
-    let (name, _) = panel.seats.iter().find(|(_, seat)| is_it(seat))?;
+    let (name, _) = panel.seats.iter().find(|(_, seat)| seat.attempt() == Some(attempt))?;
     let kind = policy.workflow.reviewers.get(name).map_or(ReviewerKind::General, |reviewer| reviewer.kind);
     Some(Review::inconclusive(name.clone(), kind, Inconclusive::Missing(failure.to_string())))
 }
@@ -321,4 +303,67 @@ fn activity_key(this: &Loop) -> impl PartialEq + use<> {
     let LoopCounters { cycle, iteration, reviews, .. } = this.tally;
     let outcome = if let Stage::Done(ending) = &this.stage { ending.outcome.kind() } else { None };
     (std::mem::discriminant(&this.stage), outcome, this.at, (cycle, iteration, reviews))
+}
+
+/// One applied event, with the state of its run and of its loop before and after it.
+///
+/// The snapshots share their content with the run's state, so a transition is cheap to clone and to send to another
+/// thread.
+#[derive(Debug, Clone)]
+pub struct Transition {
+    pub before: Snapshot,
+    pub event: Arc<RecordedFact>,
+    pub after: Snapshot,
+}
+
+/// The parts of a run's state that one event can change.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    pub run: Arc<RunInfo>,
+    /// The loop of the event; none for events of the run and of tasks, and before the loop exists.
+    pub loop_state: Option<Arc<LoopState>>,
+    pub(super) question_count: u64,
+}
+
+/// An event of a loop's state machine, with the state of the machine before and after it.
+#[derive(Debug, Clone, Copy)]
+pub struct LoopTransition<'a> {
+    pub before: &'a Loop,
+    pub event: &'a Event,
+    pub after: &'a Loop,
+    pub policy: &'a Policy,
+    /// How the attempt that this event ends was started.
+    pub launch: Option<&'a Launch>,
+}
+
+/// The state machine of a loop without events.
+static NEW_LOOP: LazyLock<Loop> = LazyLock::new(Loop::default);
+
+impl Transition {
+    /// The loop of the event.
+    pub fn loop_id(&self) -> Option<&LoopId> {
+        if let Fact::Loop(loop_id, _) = &self.event.fact { Some(loop_id) } else { None }
+    }
+
+    /// The transition of the loop's state machine; none for events that do not reach it.
+    pub fn loop_transition(&self) -> Option<LoopTransition<'_>> {
+        let Fact::Loop(_, LoopFact::Transitioned(event)) = &self.event.fact else { return None };
+        let after = self.after.loop_state.as_deref()?;
+        let started = event.ends_attempt().and_then(|attempt| after.attempt_starts.get(&attempt));
+        Some(LoopTransition {
+            before: self.before.loop_state.as_deref().map_or(&*NEW_LOOP, |before| &before.machine),
+            event,
+            after: &after.machine,
+            policy: self.after.policy()?,
+            launch: started.map(|start| &start.launch),
+        })
+    }
+}
+
+impl Snapshot {
+    /// The policy of the loop: its own, or the run's.
+    pub fn policy(&self) -> Option<&Policy> {
+        let own = self.loop_state.as_ref().and_then(|state| state.policy.as_deref());
+        own.or(self.run.policies.as_ref().map(|policies| &policies.workflow))
+    }
 }

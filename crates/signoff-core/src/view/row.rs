@@ -105,16 +105,14 @@ impl RunState {
     fn with_title(&self, row: LoopRow) -> LoopRow {
         let tracked = row.task.and_then(|task| self.specs.get(&task)?.tracked.as_ref());
         let tracker_id = tracked.map(|tracked| tracked.id.clone());
-        let row = LoopRow { tracker_id, ..row };
         let title = if row.id == LoopId::planning() {
-            let of = self.specification().map(|name| format!(" {name}"));
-            format!("Planning{}", of.unwrap_or_default())
+            self.specification().map_or_else(|| "Planning".to_owned(), |name| format!("Planning {name}"))
         } else if row.id == LoopId::final_review() {
             "Final review".to_owned()
         } else {
-            return row;
+            row.title
         };
-        LoopRow { title, ..row }
+        LoopRow { title, tracker_id, ..row }
     }
 
     /// The rows of all loops, in order of their ids. A checkpoint's loop is part of the row of the loop it reviews.

@@ -101,14 +101,7 @@ fn starts(task: &SourceTask) -> bool {
 
 /// Whether it is neither done nor to be done. An optional task that is left out blocks nothing.
 fn never_done(task: &SourceTask) -> bool {
-    match task.state {
-        SourceState::Open | SourceState::InProgress | SourceState::Done => false,
-        SourceState::Blocked
-        | SourceState::Deferred
-        | SourceState::Review
-        | SourceState::Cancelled
-        | SourceState::NotWork => !task.optional,
-    }
+    !(task.optional || starts(task) || task.state == SourceState::Done)
 }
 
 /// Which tasks are parents that close with their children.
@@ -154,12 +147,18 @@ fn edges(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Vec<usize>
         }
         for id in &task.depends_on {
             match places.get(id.as_str()) {
-                Some(other) if *other == index => return Err(depends_on_itself(source, task)),
+                Some(other) if *other == index => {
+                    let message = format!("{id} depends on itself; expected another task");
+                    return Err(source.error(task.line, message));
+                }
                 Some(other) if file.tasks[*other].state == SourceState::Done && !parent[*other] => {}
                 Some(other) if task.state != SourceState::Done => before[entry].push(*other),
                 Some(_) => {}
                 None if task.state == SourceState::Done => unknown.push((task.line, task.id.clone(), id.clone())),
-                None => return Err(depends_on_nothing(source, task, id)),
+                None => {
+                    let expected = "which is not in this file; expected the id of one of its tasks";
+                    return Err(source.error(task.line, format!("{} depends on {id}, {expected}", task.id)));
+                }
             }
         }
     }
@@ -167,16 +166,6 @@ fn edges(source: &SourceInput<'_>, file: &mut TaskFile) -> Result<Vec<Vec<usize>
         file.warn(line, format!("{task} is done and depends on {id}, which is not in this file"));
     }
     Ok(before)
-}
-
-fn depends_on_itself(source: &SourceInput<'_>, task: &SourceTask) -> SourceError {
-    source.error(task.line, format!("{0} depends on itself; expected another task", task.id))
-}
-
-fn depends_on_nothing(source: &SourceInput<'_>, task: &SourceTask, id: &str) -> SourceError {
-    let message =
-        format!("{} depends on {id}, which is not in this file; expected the id of one of its tasks", task.id);
-    source.error(task.line, message)
 }
 
 /// For each node, the nodes that wait for it.

@@ -1,0 +1,229 @@
+//! Findings that come from outside the loop's own gates: from checkpoint reviews, from earlier tasks on its branch, and
+//! from another program that the loop continues. They go into the ledger, where the gates judge them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::gate::CHECKS;
+use super::land::LANDING;
+use super::outcome::{Ending, Outcome, RetryAction};
+use super::state::{AttemptSlot, GateEnd, GateRecord, Head, Loop, Panel, PauseReason, Position, Stage};
+use super::{EarlierFindings, ImportedProgress, Policy, gate, land, phases};
+use crate::ids::{FindingId, ReviewerName};
+use crate::ledger::{FindingState, Ledger, LedgerEntry, Round};
+use crate::policy::Gate;
+use crate::review::{Finding, Review, ReviewerKind, Verdict};
+use crate::workflow::{Phase, PhaseKind};
+
+/// Starts a checkpoint review of a loop at work.
+pub fn checkpoint_began(this: &mut Loop, number: u32) {
+    if !matches!(this.stage, Stage::Queued | Stage::AwaitingLanding { .. } | Stage::Landing { .. } | Stage::Done(_)) {
+        this.checkpoint = Some(number);
+    }
+}
+
+/// Ends a checkpoint review: its findings go into the ledger and to the next attempt. Paused attempts start, and a
+/// loop that was signed off meanwhile lands or goes back to its gate.
+pub fn checkpoint_ended(this: &mut Loop, findings: Vec<Finding>, number: Option<u32>, policy: &Policy) {
+    this.checkpoint = None;
+    let findings = match number {
+        Some(number) => record(this, number, findings, policy),
+        None => findings,
+    };
+    if this.is_done() {
+        return;
+    }
+    this.tally.last_checkpoint = this.tally.iteration;
+    this.next_notes.extend(findings);
+    let waiting = this.slots().into_iter().filter(|slot| **slot == AttemptSlot::Held(PauseReason::Checkpoint)).count();
+    if waiting > 0 {
+        this.tally.iteration += u32::try_from(waiting).unwrap_or(u32::MAX);
+        this.notes = std::mem::take(&mut this.next_notes);
+        this.resume_paused(&PauseReason::Checkpoint);
+    }
+    land_or_send_back(this, policy);
+}
+
+/// Sends a signed-off loop back to its gate if a checkpoint finding blocks it, else lets it land. A person's approval
+/// is not sent back.
+fn land_or_send_back(this: &mut Loop, policy: &Policy) {
+    let (Stage::AwaitingLanding { outcome, .. } | Stage::Landing { outcome, .. }) = &this.stage else {
+        return;
+    };
+    if !matches!(outcome, Outcome::Accepted { .. }) && send_back(this, policy) {
+        return;
+    }
+    if let Stage::AwaitingLanding { outcome, reason } = &this.stage {
+        let (outcome, reason) = (outcome.clone(), *reason);
+        land::conclude(this, outcome, reason, policy);
+    }
+}
+
+/// Records findings as reported by the gate's reviewers. Returns the open ones.
+fn record(this: &mut Loop, number: u32, findings: Vec<Finding>, policy: &Policy) -> Vec<Finding> {
+    let Some(phase) = policy.workflow.first_gate_index() else { return findings };
+    let cycle = this.cycles.get(&phase).copied().unwrap_or(0);
+    let round = Round { checkpoint: Some(number), ..this.round_at(phase, cycle) };
+    let mut by_reviewer: BTreeMap<ReviewerName, Vec<Finding>> = BTreeMap::new();
+    for finding in findings {
+        let reviewer = finding.sources.first().or_else(|| gate::first_reviewer(phase, policy));
+        if let Some(reviewer) = reviewer.cloned() {
+            by_reviewer.entry(reviewer).or_default().push(finding);
+        }
+    }
+    let review = |(reviewer, findings)| Review {
+        findings,
+        ..Review::new(reviewer, ReviewerKind::General, Verdict::ChangesRequested)
+    };
+    let reviews: Vec<Review> = by_reviewer.into_iter().map(review).collect();
+    this.ledger.record(&round, &reviews);
+    let open = |entry: &&LedgerEntry| entry.state == FindingState::Open && entry.seen.contains(&round);
+    let open: Vec<Finding> = this.ledger.entries().iter().filter(open).map(|entry| entry.finding.clone()).collect();
+    if let Some(panel) = panel_mut(&mut this.stage) {
+        panel.unlisted.extend(open.iter().map(|finding| finding.id.clone()).collect::<BTreeSet<FindingId>>());
+    }
+    open
+}
+
+/// The panel at work, or the one whose answers are kept for later.
+fn panel_mut(stage: &mut Stage) -> Option<&mut Panel> {
+    if let Stage::Waiting { asked, .. } | Stage::Done(Ending { retry: RetryAction::Resume(asked), .. }) = stage {
+        return panel_mut(asked);
+    }
+    if let Stage::Reviewing(panel) = stage { Some(panel) } else { None }
+}
+
+/// Sends a loop that has finished all phases back to its gate if a checkpoint finding came after that gate. If the gate
+/// itself went on with open findings, the loop is not sent back. Returns whether it was.
+pub fn reopen(this: &mut Loop, policy: &Policy) -> bool {
+    let Some(gate) = policy.workflow.first_gate_index() else { return false };
+    let noted = |record: &GateRecord| {
+        record.phase == gate && matches!(record.end, GateEnd::Noted { .. } | GateEnd::ReviewersMissing)
+    };
+    !this.gates.iter().any(noted) && send_back(this, policy)
+}
+
+/// Sends a loop back to the gate that judges checkpoint findings if an open one blocks that gate. Returns whether
+/// it did.
+fn send_back(this: &mut Loop, policy: &Policy) -> bool {
+    let Some((gate, phase)) = policy.workflow.first_gate_index().and_then(|at| Some((at, policy.phase(at)?))) else {
+        return false;
+    };
+    let Some(bar) = phase.policy().map(|judge| judge.gate.fail_on) else { return false };
+    let of_checkpoint = |round: &Round| round.checkpoint.is_some() && round.phase == gate;
+    if !this.ledger.open(bar).any(|entry| entry.seen.iter().any(of_checkpoint)) {
+        return false;
+    }
+    this.at.phase = gate;
+    this.at.item = if phase.per_item { this.items.saturating_sub(1) } else { 0 };
+    let (at, item) = (this.at.phase, this.at.item);
+    this.gates.retain(|record| record.phase < at || (record.phase == at && record.item != item));
+    let judges = |phase: &Phase| phase.policy().is_some() && !phase.is_off();
+    // If the loop just passed this gate, keep its count of fixes, so that the gate's limit still applies.
+    if policy.workflow.phases.iter().rposition(judges) != Some(gate) {
+        gate::reset_counters(this);
+    }
+    gate::not_passed(this, Vec::new(), policy);
+    true
+}
+
+/// Starts the loop with the findings that earlier tasks on its branch left open or disputed. The gates judge them
+/// like their own.
+pub fn inherit(this: &mut Loop, left: Ledger, policy: &Policy) {
+    if this.stage == Stage::Queued {
+        let at = this.at;
+        this.ledger.inherit(left, |entry| place_finding(entry, at, policy));
+    }
+}
+
+/// Assigns a finding to the gate of a reviewer that reported it, else to the first gate. A reviewer of that gate must
+/// be able to close it.
+fn place_finding(entry: &mut LedgerEntry, at: Position, policy: &Policy) {
+    let sources = &entry.finding.sources;
+    let phase = match sources.iter().all(|source| source.as_str() == LANDING) {
+        true => policy.workflow.phases.len(),
+        false => gate_of(sources, policy).unwrap_or(0),
+    };
+    if let Some(gate) = gate_at(phase, policy)
+        && !sources.iter().any(|source| gate.reviewers.contains(source))
+        && let Some(reviewer) = gate.reviewers.first()
+    {
+        entry.finding.sources.push(reviewer.clone());
+    }
+    for round in &mut entry.seen {
+        let Round { commit, task, .. } = round.clone();
+        *round = Round { pass: at.pass, phase, item: None, cycle: 0, commit, checkpoint: None, task };
+    }
+}
+
+fn gate_of(sources: &[ReviewerName], policy: &Policy) -> Option<usize> {
+    let phases = &policy.workflow.phases;
+    let checks = sources.iter().any(|source| source.as_str() == CHECKS);
+    let check = phases.iter().position(|phase| matches!(phase.kind, PhaseKind::Check(_)) && !phase.is_off());
+    let sits = |index: &usize| {
+        let gate = gate_at(*index, policy);
+        gate.is_some_and(|gate| sources.iter().any(|source| gate.reviewers.contains(source)))
+    };
+    check
+        .filter(|_| checks)
+        .or_else(|| (0..phases.len()).find(sits))
+        .or_else(|| policy.workflow.first_gate_index())
+        .or_else(|| phases.iter().position(|phase| phase.is_gate()))
+}
+
+fn gate_at(phase: usize, policy: &Policy) -> Option<&Gate> {
+    if let PhaseKind::Gate(judge) = &policy.phase(phase)?.kind { Some(&judge.gate) } else { None }
+}
+
+/// Imports a loop in the middle of its workflow, with its counters and open findings.
+pub fn import(this: &mut Loop, head: Head, at: Position, left: ImportedProgress, policy: &Policy) {
+    if this.stage != Stage::Queued {
+        return;
+    }
+    (this.head, this.at, this.gates) = (head, at, left.gates);
+    for earlier in left.earlier {
+        import_earlier(this, earlier, policy);
+    }
+    phases::enter(this, policy);
+    // Findings of a gate that is disabled here do not apply to the next one.
+    if this.at == at {
+        import_gate(this, left.fixes, left.findings, policy);
+    }
+}
+
+/// Continues a gate or check that another program started, with its counters and findings.
+fn import_gate(this: &mut Loop, fixes: u32, findings: Vec<Finding>, policy: &Policy) {
+    if let Stage::Reviewing(_) | Stage::Checking { .. } = this.stage {
+        this.tally.fixes = fixes;
+        // Each fix followed a review.
+        this.tally.cycle = this.tally.cycle.saturating_add(fixes);
+        this.cycles.insert(this.at.phase, this.tally.cycle);
+    }
+    if let Some(reviewer) = phases::panel(this).and_then(|panel| panel.seats.keys().next().cloned()) {
+        let here = EarlierFindings { pass: this.at.pass, phase: this.at.phase, findings };
+        record_imported(this, here, reviewer, policy);
+    }
+}
+
+/// Imports open findings of another gate, or of this one in an earlier pass. The reviewers of that gate close them.
+fn import_earlier(this: &mut Loop, earlier: EarlierFindings, policy: &Policy) {
+    let reviewer = match policy.phase(earlier.phase).map(|phase| &phase.kind) {
+        Some(PhaseKind::Gate(judge)) => judge.gate.reviewers.first().cloned(),
+        Some(PhaseKind::Check(_)) => Some(CHECKS.into()),
+        Some(PhaseKind::Agent { .. }) | None => None,
+    };
+    if let Some(reviewer) = reviewer {
+        record_imported(this, earlier, reviewer, policy);
+    }
+}
+
+fn record_imported(this: &mut Loop, earlier: EarlierFindings, reviewer: ReviewerName, policy: &Policy) {
+    let EarlierFindings { pass, phase, findings } = earlier;
+    let verdict = Verdict::ChangesRequested;
+    this.tally.has_readable |= !findings.is_empty();
+    let review = Review { findings, ..Review::new(reviewer, ReviewerKind::General, verdict) };
+    // These findings predate the first review here.
+    let here = gate::round(this, policy);
+    let item = here.item.filter(|_| (pass, phase) == (here.pass, here.phase));
+    let round = Round { pass, phase, item, cycle: 0, ..here };
+    this.ledger.record(&round, &[review]);
+}
