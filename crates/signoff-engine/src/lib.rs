@@ -30,4 +30,3 @@ pub mod start_run;
 pub mod tracker;
 pub mod transcript;
 pub mod workspace;
-pub mod worktree_lock;

@@ -163,12 +163,14 @@ fn task_names(spec: &AttemptSpec) -> TaskNames {
     }
 }
 
-fn others(spec: &AttemptSpec) -> Vec<OtherLoop<'_>> {
-    spec.siblings.iter().map(other_loop).collect()
-}
-
-fn other_loop(one: &SiblingLoop) -> OtherLoop<'_> {
-    OtherLoop { name: &one.name, status: one.status, title: &one.title, iteration: one.iteration }
+fn others<'a>(spec: &'a AttemptSpec) -> Vec<OtherLoop<'a>> {
+    let other = |one: &'a SiblingLoop| OtherLoop {
+        name: &one.name,
+        status: one.status,
+        title: &one.title,
+        iteration: one.iteration,
+    };
+    spec.siblings.iter().map(other).collect()
 }
 
 fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> String {
@@ -204,7 +206,7 @@ fn fix(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> Stri
         .filter(|(one, other)| !shared || is_own(one) || is_own(other))
         .collect();
     let only_files = if workspace::parallel_fixes::is_parallel(spec) { files(findings) } else { Vec::new() };
-    let left_out = inputs.diff.as_deref().map(left_out).unwrap_or_default();
+    let left_out = inputs.diff.as_deref().map(GitDiff::omitted).unwrap_or_default();
     let is_first = matches!(spec.job.kind, JobKind::Fix { part: 0, .. });
     let rest = if shared && is_first { rest(spec) } else { None };
     let results = results(spec, findings).filter(|_| !shared);
@@ -300,10 +302,6 @@ fn settled(spec: &AttemptSpec) -> Vec<&LedgerEntry> {
     spec.machine.ledger.entries().iter().filter(is_settled).collect()
 }
 
-fn left_out(diff: &GitDiff) -> Vec<OmittedFileBrief<'_>> {
-    diff.omitted()
-}
-
 fn context<'a>(spec: &'a AttemptSpec, diff: &'a GitDiff, left_out: &'a [OmittedFileBrief<'a>]) -> DiffContext<'a> {
     DiffContext { base: Some(spec.base().as_str()), stat: &diff.stat, diff: &diff.patch, left_out }
 }
@@ -314,7 +312,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, a
     let (done, later) = other_items(spec);
     let empty = GitDiff::default();
     let diff = inputs.diff.as_deref().unwrap_or(&empty);
-    let left_out = left_out(diff);
+    let left_out = diff.omitted();
     let work = Work {
         task: task_brief(spec, &called),
         worktree: &spec.workspace.worktree,

@@ -123,13 +123,9 @@ pub(super) fn write_atomic(path: &Path, text: &[u8]) -> Result<(), GitError> {
     replace_file(path, text, WriteMode::Plain)
 }
 
-/// Like `write_atomic`, and syncs the file to disk.
-pub(super) fn write_durable(path: &Path, text: &[u8]) -> Result<(), GitError> {
-    replace_file(path, text, WriteMode::Durable)
-}
-
-fn replace_file(path: &Path, text: &[u8], care: WriteMode) -> Result<(), GitError> {
-    let draft = AtomicFile::write(path, text, care).map_err(GitError::at(path))?;
+/// Like `write_atomic`, in another mode.
+pub(super) fn replace_file(path: &Path, text: &[u8], mode: WriteMode) -> Result<(), GitError> {
+    let draft = AtomicFile::write(path, text, mode).map_err(GitError::at(path))?;
     failpoint::pass("marked");
     if is_directory(path) {
         remove_if_exists(path)?;

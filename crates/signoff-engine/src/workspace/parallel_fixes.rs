@@ -88,35 +88,21 @@ fn ref_prefix(run: RunId, loop_id: &LoopId) -> String {
     format!("{run}/{loop_id}")
 }
 
-/// A worktree for a parallel fix.
-#[derive(Debug, Clone)]
-pub struct ParallelWorktree {
-    path: PathBuf,
-}
-
-impl ParallelWorktree {
-    /// All such worktrees beside a loop's worktree, by their names: on disk, or registered in git only.
-    pub fn beside(repository: &Repository, own: &Path) -> Vec<Self> {
-        let (Some(parent), Some(name)) = (own.parent(), own.file_name().and_then(OsStr::to_str)) else {
-            return Vec::new();
-        };
-        let prefix = format!("{name}{FIX_INFIX}");
-        let one = |path: PathBuf| {
-            let number = path.file_name().and_then(OsStr::to_str)?.strip_prefix(&prefix)?;
-            let is_one = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-            is_one.then_some(Self { path })
-        };
-        let there = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
-        let home = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
-        let is_gone = |path: &PathBuf| path.parent() == Some(home.as_path()) && !path.exists();
-        let gone = repository.worktree_paths().into_iter().filter(is_gone);
-        there.chain(gone).filter_map(one).collect()
-    }
-
-    /// Removes the worktree. Errors are ignored.
-    pub fn remove(&self, repository: &Repository) {
-        repository.remove_parallel_worktree(&self.path).ok();
-    }
+/// All worktrees for parallel fixes beside a loop's worktree, by their names: on disk, or registered in git only.
+pub fn parallel_worktrees(repository: &Repository, own: &Path) -> Vec<PathBuf> {
+    let (Some(parent), Some(name)) = (own.parent(), own.file_name().and_then(OsStr::to_str)) else {
+        return Vec::new();
+    };
+    let prefix = format!("{name}{FIX_INFIX}");
+    let is_fix = |path: &PathBuf| {
+        let number = path.file_name().and_then(OsStr::to_str).and_then(|name| name.strip_prefix(&prefix));
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+    };
+    let there = fs::read_dir(parent).into_iter().flatten().flatten().map(|entry| entry.path());
+    let home = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+    let is_gone = |path: &PathBuf| path.parent() == Some(home.as_path()) && !path.exists();
+    let gone = repository.worktree_paths().into_iter().filter(is_gone);
+    there.chain(gone).filter(is_fix).collect()
 }
 
 /// Whether fixers may have run in parallel. A deleted worktree leaves only refs.
@@ -126,8 +112,8 @@ pub fn allows_parallel_fixes(policy: &Policy) -> bool {
 
 /// Removes all worktrees and refs for parallel fixes of a loop. Their commits are on its branch, or are made again.
 pub fn forget_all(repository: &Repository, run: RunId, loop_id: &LoopId, own: &Path) {
-    for one in ParallelWorktree::beside(repository, own) {
-        one.remove(repository);
+    for worktree in parallel_worktrees(repository, own) {
+        repository.remove_parallel_worktree(&worktree).ok();
     }
     repository.delete_parallel_refs(&ref_prefix(run, loop_id)).ok();
 }
