@@ -26,6 +26,7 @@ use crate::error::EngineError;
 use crate::executor::{AttemptResult, AttemptSink};
 use crate::failpoint;
 use crate::git::{GitError, Uncommitted};
+use crate::workspace;
 
 pub use land_commit::{LandingLock, LandingProgress, LandingResult, LatestLandings, ProgressCallback};
 pub use review_coverage::{ApprovedRange, LandingCandidate, LandingRecords, check};
@@ -148,8 +149,7 @@ fn tip(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Head, EngineError> {
         return Ok(spec.machine.head.clone());
     }
     ctx.revive_branch(spec)?;
-    let tip = ctx.repository.head_of(&spec.branch)?;
-    Ok(tip.ok_or_else(|| GitError::BranchGone(spec.branch.clone()))?)
+    Ok(ctx.repository.existing_head(&spec.branch)?)
 }
 
 fn sent_back(spec: &AttemptSpec, head: Head, findings: Vec<Finding>) -> AttemptResult {
@@ -206,8 +206,7 @@ fn reject(ctx: &EngineContext, spec: &AttemptSpec, rejection: &RejectedLanding) 
     rejection.write(ctx, spec)?;
     failpoint::pass("sent_back");
     if !ctx.repository.advance_branch(&spec.branch, &spec.machine.head.commit, &rejection.head.commit)? {
-        let gone = || GitError::BranchGone(spec.branch.clone());
-        let head: Head = ctx.repository.head_of(&spec.branch)?.ok_or_else(gone)?;
+        let head = ctx.repository.existing_head(&spec.branch)?;
         return Ok(event_result(Event::HeadMoved { head }));
     }
     failpoint::pass("given_back");
@@ -221,10 +220,7 @@ fn finish_rejection(
     rejection: &RejectedLanding,
 ) -> Result<AttemptResult, EngineError> {
     let place = &spec.workspace;
-    if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
-        worktree.check_out_branch(&rejection.head.commit)?;
-        ctx.read_guards.writing(&worktree);
-    }
+    workspace::follow_branch(ctx, place, &rejection.head.commit)?;
     // From now on the diff for reviewers starts at the target's tip.
     let placed = LoopFact::WorkspaceCreated { base: rejection.onto.clone(), worktree: place.worktree.clone() };
     let base = Event::BaseSet { tree: ctx.repository.tree_of(&rejection.onto)? };

@@ -10,7 +10,6 @@ pub mod attempt_spec;
 pub mod builtin;
 mod check_off;
 pub mod clock;
-mod combine;
 pub mod confine;
 pub mod custom_prompts;
 pub mod detect;

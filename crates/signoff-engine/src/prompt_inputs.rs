@@ -295,10 +295,8 @@ fn earlier_cycles(spec: &AttemptSpec) -> Vec<EarlierCycle> {
 }
 
 fn settled(spec: &AttemptSpec) -> Vec<&LedgerEntry> {
-    let is_settled = |entry: &&LedgerEntry| match entry.state {
-        FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => true,
-        FindingState::Open | FindingState::Fixed => false,
-    };
+    let states = [FindingState::Refuted, FindingState::Deferred, FindingState::OutOfScope];
+    let is_settled = |entry: &&LedgerEntry| states.contains(&entry.state);
     spec.machine.ledger.entries().iter().filter(is_settled).collect()
 }
 
@@ -426,14 +424,6 @@ fn noted(spec: &AttemptSpec) -> Vec<&Finding> {
 }
 
 fn extent(spec: &AttemptSpec) -> Extent {
-    match spec.job.kind {
-        JobKind::Review { scope: ReviewScope::Scoped, .. } => Extent::Scoped,
-        JobKind::Review { .. }
-        | JobKind::Work { .. }
-        | JobKind::Research { .. }
-        | JobKind::Check
-        | JobKind::Fix { .. }
-        | JobKind::Combine { .. }
-        | JobKind::Land => Extent::Full,
-    }
+    let is_scoped = matches!(spec.job.kind, JobKind::Review { scope: ReviewScope::Scoped, .. });
+    if is_scoped { Extent::Scoped } else { Extent::Full }
 }

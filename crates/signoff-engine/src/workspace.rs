@@ -388,6 +388,15 @@ fn end(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError>
     recorded_commit(ctx, task)
 }
 
+/// Updates the files of a loop's worktree to a commit that its branch was moved to.
+pub fn follow_branch(ctx: &EngineContext, place: &Workspace, commit: &Commit) -> Result<(), EngineError> {
+    if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
+        worktree.check_out_branch(commit)?;
+        ctx.read_guards.writing(&worktree);
+    }
+    Ok(())
+}
+
 /// The lock of a worktree, released on drop: an improvement, a review and a retry of one task share a worktree, and
 /// only one may run.
 #[derive(Debug)]

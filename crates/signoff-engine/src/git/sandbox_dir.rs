@@ -207,11 +207,10 @@ impl Worktree {
         let message = "signoff: taken back";
         match agent_head {
             HeadFile::Commit(commit) if commit != here => {
-                let asked = ["update-ref", "--no-deref", "-m", message, "HEAD", commit.as_str()];
-                self.isolated_git(asked)?.execute()
+                self.isolated_git("update-ref --no-deref -m")?.args([message, "HEAD", commit.as_str()]).execute()
             }
             // An invalid branch name is ignored.
-            HeadFile::Ref(name) => self.isolated_git(["symbolic-ref", "-m", message, "HEAD", name])?.run().map(drop),
+            HeadFile::Ref(name) => self.isolated_git("symbolic-ref -m")?.args([message, "HEAD", name]).run().map(drop),
             HeadFile::Commit(_) | HeadFile::Invalid => Ok(()),
         }
     }
@@ -333,16 +332,18 @@ impl Worktree {
             self.pack(ids, from, place, &pack.path)?;
             self.unpack(&pack.path)?;
         }
-        let asked = ["rev-list", "--objects", "--quiet", "--single-worktree", "--indexed-objects"];
-        let command = self.repository.isolated_git_at(place, asked)?.args(ids);
+        let command =
+            self.repository.isolated_git_at(place, "rev-list --objects --quiet --single-worktree --indexed-objects")?;
+        let command = command.args(ids);
         command.args(["--not", from.as_str(), "--"]).execute()
     }
 
     fn pack(&self, ids: &[&str], from: &Commit, place: GitPlace<'_>, pack: &Path) -> Result<(), GitError> {
         let mut file = File::create_new(pack).map_err(GitError::at(pack))?;
         let wanted: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let asked = ["pack-objects", "--revs", "--indexed-objects", "--local", "--stdout", "-q"];
-        let command = self.repository.isolated_git_at(place, asked)?.input(format!("{wanted}^{from}\n"));
+        let command =
+            self.repository.isolated_git_at(place, "pack-objects --revs --indexed-objects --local --stdout -q")?;
+        let command = command.input(format!("{wanted}^{from}\n"));
         let command = command.env("GIT_OBJECT_DIRECTORY", self.sandbox_common_dir().join("objects"));
         command.stream(|printed| io::copy(printed, &mut file).map(drop))
     }
@@ -352,8 +353,7 @@ impl Worktree {
         let read = File::open(pack).and_then(|mut file| file.read_exact(&mut head));
         read.map_err(GitError::at(pack))?;
         let count = head.get(OBJECT_COUNT).and_then(|count| count.try_into().ok()).map_or(0, u32::from_be_bytes);
-        let asked: &[&str] =
-            if count < KEEP_PACK_FROM { &["unpack-objects", "-q"] } else { &["index-pack", "--stdin", "--fix-thin"] };
+        let asked = if count < KEEP_PACK_FROM { "unpack-objects -q" } else { "index-pack --stdin --fix-thin" };
         self.isolated_git(asked)?.input_file(pack).execute()
     }
 

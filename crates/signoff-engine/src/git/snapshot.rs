@@ -96,7 +96,7 @@ impl Worktree {
         self.check_exists()?;
         let files = self.repository.scratch()?;
         let place = self.place().with_index(&files);
-        self.repository.isolated_git_at(place, ["read-tree", head.as_str()])?.execute()?;
+        self.repository.isolated_git_at(place, "read-tree")?.args([head.as_str()]).execute()?;
         Ok(self.build_snapshot(head.clone(), self.branch.clone(), files, None))
     }
 
@@ -259,7 +259,7 @@ impl Worktree {
         changes.extend(moved.map(|to| WorktreeChange::MovedBranch { from: snapshot.head.clone(), to }));
         match &snapshot.branch {
             Some(branch) => self.move_branch(branch, &snapshot.head)?,
-            None => self.isolated_git(["update-ref", "--no-deref", "HEAD", snapshot.head.as_str()])?.execute()?,
+            None => self.isolated_git("update-ref --no-deref HEAD")?.args([snapshot.head.as_str()]).execute()?,
         }
         Ok(changes)
     }
@@ -302,8 +302,9 @@ impl Worktree {
         if tracked.is_empty() {
             return Ok(());
         }
-        let asked = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
-        self.repository.isolated_git_at(self.snapshot_place(snapshot), asked)?.input(tracked).execute()
+        let command =
+            self.repository.isolated_git_at(self.snapshot_place(snapshot), "checkout-index -f -u -q -z --stdin")?;
+        command.input(tracked).execute()
     }
 
     /// Restores the index without reporting it, because even read-only commands refresh it.

@@ -57,9 +57,10 @@ impl Repository {
     /// Runs `git status`. Does not write to the worktree's own index; a temporary index is refreshed, so that
     /// the next status need not read all files.
     pub(super) fn status(&self, place: GitPlace<'_>) -> Result<GitStatus, GitError> {
-        let asked = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
         let freshen = if place.index.is_some() { "1" } else { "0" };
-        let command = self.isolated_git_at(place, asked)?.env("GIT_OPTIONAL_LOCKS", freshen);
+        let command =
+            self.isolated_git_at(place, "status --porcelain=v2 --branch -z --untracked-files=all --no-renames")?;
+        let command = command.env("GIT_OPTIONAL_LOCKS", freshen);
         // Otherwise git would start another git in each submodule, which would use the submodule's configuration.
         let printed = command.args(["--ignore-submodules=dirty"]).read()?;
         Ok(GitStatus::parse(&printed))
@@ -162,13 +163,13 @@ impl Operation {
     }
 
     /// Arguments of the git command that abandons the operation and keeps files, index and `HEAD`.
-    pub(super) fn quit_args(self) -> [&'static str; 2] {
+    pub(super) fn quit_args(self) -> &'static str {
         match self {
-            Self::Merge => ["merge", "--quit"],
-            Self::CherryPick => ["cherry-pick", "--quit"],
-            Self::Revert => ["revert", "--quit"],
-            Self::Rebase => ["rebase", "--quit"],
-            Self::Bisect => ["bisect", "reset"],
+            Self::Merge => "merge --quit",
+            Self::CherryPick => "cherry-pick --quit",
+            Self::Revert => "revert --quit",
+            Self::Rebase => "rebase --quit",
+            Self::Bisect => "bisect reset",
         }
     }
 }
@@ -229,8 +230,7 @@ impl Repository {
     }
 
     fn checkout_paths(&self) -> Result<BTreeSet<PathBuf>, GitError> {
-        let asked = ["ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard"];
-        let files = self.isolated_git(asked)?.read_paths()?;
+        let files = self.isolated_git("ls-files -z --full-name --cached --others --exclude-standard")?.read_paths()?;
         Ok(files.iter().flat_map(|file| file.ancestors()).map(Path::to_owned).collect())
     }
 

@@ -17,7 +17,7 @@ use crate::attempt::{self, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{GitConflict, GitError, LandTarget, Merge, MoveOutcome, Replay, Repository};
+use crate::git::{GitConflict, GitError, LandTarget, Merge, MoveOutcome, Repository};
 use crate::process::{StopHandle, StopRequest};
 
 /// How often to retry if another process moves the target.
@@ -113,12 +113,10 @@ pub async fn land_commit(
         let (target, merge) = attempt::blocking(move || merge(&merging.0, &merging.1)).await?;
         let onto = target.tip.commit.clone();
         let head = match merge {
-            Replay::Different(head) => return Ok(LandingResult::Different { onto, head }),
-            Replay::Merged(Merge::Contained) => return Ok(LandingResult::Landed { commit: onto, now: false }),
-            Replay::Merged(Merge::Conflicting { head, files }) => {
-                return Ok(LandingResult::Conflicting { onto, head, files });
-            }
-            Replay::Merged(Merge::Clean(head)) => head,
+            Merge::Clean(head) => head,
+            Merge::Different(head) => return Ok(LandingResult::Different { onto, head }),
+            Merge::Contained => return Ok(LandingResult::Landed { commit: onto, now: false }),
+            Merge::Conflicting { head, files } => return Ok(LandingResult::Conflicting { onto, head, files }),
         };
         failpoint::pass("merged");
         let checked = CheckedMerge { head: &head, onto: &onto, earlier_runs: attempt };
@@ -139,7 +137,7 @@ pub async fn land_commit(
     Err(GitError::KeepsMoving(request.target.clone()).into())
 }
 
-fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, Replay), EngineError> {
+fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, Merge), EngineError> {
     let target = match (ctx.repository.land_target(&request.target)?, &request.begins) {
         (Some(target), _) => target,
         (None, Some(begins)) => {
@@ -151,12 +149,12 @@ fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, R
     };
     let (tip, commit, message) = (&target.tip, &request.commit, &request.message);
     let merge = match ctx.settings.landing() {
-        LandingMethod::Merge => Replay::Merged(ctx.repository.merge_onto(tip, commit, message)?),
+        LandingMethod::Merge => ctx.repository.merge_onto(tip, commit, message)?,
         LandingMethod::Rebase => ctx.repository.replay_onto(tip, commit, message)?,
     };
     let merge = match merge {
-        Replay::Merged(Merge::Clean(head)) if may_revert(ctx, request, &tip.commit)? => Replay::Different(head),
-        merge @ (Replay::Merged(_) | Replay::Different(_)) => merge,
+        Merge::Clean(head) if may_revert(ctx, request, &tip.commit)? => Merge::Different(head),
+        merge @ (Merge::Clean(_) | Merge::Different(_) | Merge::Contained | Merge::Conflicting { .. }) => merge,
     };
     Ok((target, merge))
 }

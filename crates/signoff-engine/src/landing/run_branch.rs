@@ -148,7 +148,7 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
     let to = match repository.merge_onto(&target.tip, landed, &format!("Keep what had landed on {branch}"))? {
         Merge::Contained => return Ok(None),
         Merge::Clean(_) if repository.is_ancestor(tip.as_str(), landed.as_str())? => landed.clone(),
-        Merge::Clean(head) => head.commit,
+        Merge::Clean(head) | Merge::Different(head) => head.commit,
         Merge::Conflicting { .. } => {
             return Err(EngineError::NotLanded {
                 message: format!(

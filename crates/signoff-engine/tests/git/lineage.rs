@@ -14,7 +14,7 @@ fn merged(repository: &Repository, onto: &Worktree, commit: &Commit) -> Commit {
     let onto = onto.head().expect("a head");
     match repository.merge_onto(&onto, commit, "Merge it").expect("a merge") {
         Merge::Clean(head) => head.commit,
-        merge @ (Merge::Contained | Merge::Conflicting { .. }) => panic!("{merge:?}"),
+        merge @ (Merge::Contained | Merge::Different(_) | Merge::Conflicting { .. }) => panic!("{merge:?}"),
     }
 }
 
