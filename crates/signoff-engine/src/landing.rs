@@ -176,9 +176,8 @@ fn finish_landing(
             Ok(AttemptResult { notes, ..event_result(Event::LandingEnded { attempt, report }) })
         }
         LandingResult::Conflicting { onto, head, files } => {
-            let merge = ConflictingMerge { target, onto, head, files };
-            let rejection = RejectedLanding::from_conflict(&ctx.repository, &spec.machine.head.commit, merge)?;
-            reject(ctx, spec, &rejection)
+            let merge = ConflictingMerge { own: &spec.machine.head.commit, target, onto, head, files };
+            reject(ctx, spec, &RejectedLanding::from_conflict(&ctx.repository, merge)?)
         }
         LandingResult::Different { onto, head } => reject(ctx, spec, &RejectedLanding::for_rereview(onto, head)),
         LandingResult::ChecksFailed { onto, head, findings } => {
@@ -247,6 +246,10 @@ fn clean_up(ctx: &EngineContext, spec: &AttemptSpec) -> Vec<String> {
         }
         Ok(()) | Err(_) => Vec::new(),
     }
+}
+
+fn not_landed(message: impl Into<String>, hint: impl Into<String>) -> EngineError {
+    EngineError::NotLanded { message: message.into(), hint: hint.into() }
 }
 
 /// An abbreviated commit id.

@@ -17,7 +17,7 @@ use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::workflow::{Completion, Role};
 
 use crate::attempt::DocumentKind as Written;
-use crate::attempt_spec::{AttemptSpec, RunPart, SiblingLoop};
+use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::git::GitDiff;
 use crate::workspace;
 
@@ -163,14 +163,11 @@ fn task_names(spec: &AttemptSpec) -> TaskNames {
     }
 }
 
-fn others<'a>(spec: &'a AttemptSpec) -> Vec<OtherLoop<'a>> {
-    let other = |one: &'a SiblingLoop| OtherLoop {
-        name: &one.name,
-        status: one.status,
-        title: &one.title,
-        iteration: one.iteration,
-    };
-    spec.siblings.iter().map(other).collect()
+fn others(spec: &AttemptSpec) -> Vec<OtherLoop<'_>> {
+    let others = spec.siblings.iter();
+    others
+        .map(|one| OtherLoop { name: &one.name, status: one.status, title: &one.title, iteration: one.iteration })
+        .collect()
 }
 
 fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> String {

@@ -3,7 +3,7 @@
 //! Ignored files, our own files and files copied from the checkout are left out.
 
 use std::ffi::OsString;
-use std::fs::{self, File, FileTimes, Metadata};
+use std::fs::{self, File, FileTimes};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
@@ -338,10 +338,7 @@ impl Worktree {
         self.check_exists()?;
         let mut copied = Vec::new();
         for name in names.iter().map(Path::new) {
-            if let Some(found) = self.copy_source(name)? {
-                // Recorded first, so that every copy is known to be a possible secret.
-                self.record_copied(name)?;
-                self.copy_file(name, &found)?;
+            if self.copy_file(name)? {
                 copied.push(name.to_owned());
             }
         }
@@ -364,29 +361,25 @@ impl Worktree {
         Ok(())
     }
 
-    /// The source of a copy, if it exists and the destination does not.
-    fn copy_source(&self, name: &Path) -> Result<Option<Metadata>, GitError> {
-        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
-        if !is_relative_inside(name)
-            || has_linked_parent(self.repository.checkout(), name)
-            || has_linked_parent(self.path(), name)
-        {
+    /// Copies a file if it exists and its destination does not. Returns whether it was copied.
+    fn copy_file(&self, name: &Path) -> Result<bool, GitError> {
+        let [from_top, to_top] = [self.repository.checkout(), self.path()];
+        if !is_relative_inside(name) || has_linked_parent(from_top, name) || has_linked_parent(to_top, name) {
             return Err(GitError::OutsideWorktree(name.to_owned()));
         }
+        let (from, to) = (from_top.join(name), to_top.join(name));
         let found = fs::symlink_metadata(&from).ok().filter(|found| !found.is_dir());
-        Ok(found.filter(|_| fs::symlink_metadata(&to).is_err()))
-    }
-
-    fn copy_file(&self, name: &Path, found: &Metadata) -> Result<(), GitError> {
-        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
+        let Some(found) = found.filter(|_| fs::symlink_metadata(&to).is_err()) else { return Ok(false) };
+        // Recorded first, so that every copy is known to be a possible secret.
+        self.record_copied(name)?;
         if let Some(directory) = to.parent() {
             fs::create_dir_all(directory).map_err(GitError::at(directory))?;
         }
-        if found.is_symlink() {
-            fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(GitError::at(&to))
-        } else {
-            fs::copy(&from, &to).map(drop).map_err(GitError::at(&to))
-        }
+        let copied = match found.is_symlink() {
+            true => fs::read_link(&from).and_then(|target| symlink(target, &to)),
+            false => fs::copy(&from, &to).map(drop),
+        };
+        copied.map_err(GitError::at(&to)).map(|()| true)
     }
 
     fn record_copied(&self, name: &Path) -> Result<(), GitError> {

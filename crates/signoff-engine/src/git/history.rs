@@ -107,7 +107,11 @@ impl Repository {
 
     /// All ancestors of these commits that a branch does not contain. Ignores commits that the repository does
     /// not have.
-    pub fn commits_beyond(&self, branch: &str, tips: &[Commit]) -> Result<Lineage, GitError> {
+    pub fn commits_beyond<'a>(
+        &self,
+        branch: &str,
+        tips: impl IntoIterator<Item = &'a Commit>,
+    ) -> Result<Lineage, GitError> {
         let input = format!("{}^refs/heads/{branch}\n", id_lines(tips));
         let mut lineage = Lineage::default();
         let command = self.isolated_git("rev-list --topo-order --reverse --parents --ignore-missing --stdin")?;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
@@ -22,9 +23,10 @@ fn parallel_ref(name: &str) -> String {
 }
 
 /// The parallel fixes that could be combined.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CombinedFixes {
     /// Numbers of the fixes that are included.
+    #[serde(rename = "kept")]
     pub included: Vec<usize>,
     pub head: Head,
 }

@@ -28,6 +28,8 @@ const SOURCE: &str = "landing";
 
 /// A merge of a loop's work with its target that has conflicts.
 pub struct ConflictingMerge<'a> {
+    /// The commit to land.
+    pub own: &'a Commit,
     pub target: &'a str,
     /// The tip of the target.
     pub onto: Commit,
@@ -50,19 +52,13 @@ pub struct RejectedLanding {
 
 impl RejectedLanding {
     /// Rejects work that conflicts with the target.
-    pub fn from_conflict(
-        repository: &Repository,
-        own: &Commit,
-        merge: ConflictingMerge<'_>,
-    ) -> Result<Self, EngineError> {
-        let ConflictingMerge { target, onto, head, files } = merge;
-        let marks = vec![own.to_string(), onto.to_string()];
-        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        let lines = repository.conflict_marker_lines(&head.commit, &marks, &paths)?;
-        let sides = Sides { own, onto: &onto, target };
-        let findings = files.iter().map(|file| sides.finding(file, lines.get(&file.path).copied())).collect();
+    pub fn from_conflict(repository: &Repository, merge: ConflictingMerge<'_>) -> Result<Self, EngineError> {
+        let marks = vec![merge.own.to_string(), merge.onto.to_string()];
+        let paths: Vec<PathBuf> = merge.files.iter().map(|file| file.path.clone()).collect();
+        let lines = repository.conflict_marker_lines(&merge.head.commit, &marks, &paths)?;
+        let findings = merge.files.iter().map(|file| merge.finding(file, lines.get(&file.path).copied())).collect();
         let files = paths.into_iter().map(PathBuf::into_os_string).collect();
-        Ok(Self { onto, head, findings, marks, files })
+        Ok(Self { onto: merge.onto, head: merge.head, findings, marks, files })
     }
 
     /// Rejects work that fails checks, alone or together with what landed since its base.
@@ -78,7 +74,7 @@ impl RejectedLanding {
             finding
         };
         let findings = findings.into_iter().map(together).collect();
-        Self { onto, head, findings, marks: Vec::new(), files: Vec::new() }
+        Self { findings, ..Self::for_rereview(onto, head) }
     }
 
     /// Sends work back to its reviewers: it has no findings, but its current form is not approved.
@@ -123,16 +119,9 @@ fn path(ctx: &EngineContext, spec: &AttemptSpec) -> PathBuf {
     ctx.layout.attempts(spec.run, &spec.loop_id).join("sent_back.json")
 }
 
-/// The two sides of a conflict.
-struct Sides<'a> {
-    own: &'a Commit,
-    onto: &'a Commit,
-    target: &'a str,
-}
-
-impl Sides<'_> {
+impl ConflictingMerge<'_> {
     fn finding(&self, file: &GitConflict, line: Option<u32>) -> Finding {
-        let Self { own, onto, target } = self;
+        let Self { own, onto, target, .. } = self;
         let what = file.message.replace(own.as_str(), "this task").replace(onto.as_str(), target);
         let what = if what.is_empty() { "both sides changed it".to_owned() } else { what };
         let landed = format!("it cannot be merged with what landed on {target} before ({})", short(onto));

@@ -174,8 +174,8 @@ const TRIES: usize = 5;
 #[derive(Debug, Serialize, Deserialize)]
 struct CombinePlan {
     parts: Vec<(usize, Commit)>,
-    kept: Vec<usize>,
-    head: Head,
+    #[serde(flatten)]
+    fixes: CombinedFixes,
 }
 
 /// Combines the fixes of a loop and reports which could not be kept.
@@ -222,14 +222,15 @@ fn combine_parts(
     let file = plan_path(ctx, spec);
     for _ in 0..TRIES {
         let tip = tip(ctx, spec)?;
-        let CombinedFixes { included: kept, head } = ctx.repository.combine_fixes(from, &tip, parts, &message)?;
-        let plan = CombinePlan { parts: parts.to_vec(), kept: kept.clone(), head: head.clone() };
+        let fixes = ctx.repository.combine_fixes(from, &tip, parts, &message)?;
+        let plan = CombinePlan { parts: parts.to_vec(), fixes };
         atomic_file::write_json(&file, &plan).map_err(|error| EngineError::io("write", &file, error))?;
         failpoint::pass("put_together");
-        if head == tip || ctx.repository.advance_branch(&spec.branch, &tip.commit, &head.commit)? {
+        let head = &plan.fixes.head;
+        if *head == tip || ctx.repository.advance_branch(&spec.branch, &tip.commit, &head.commit)? {
             failpoint::pass("moved");
             super::follow_branch(ctx, &spec.workspace, &head.commit)?;
-            return Ok(CombinedFixes { included: kept, head });
+            return Ok(plan.fixes);
         }
     }
     Err(GitError::KeepsMoving(spec.branch.clone()).into())
@@ -247,12 +248,12 @@ fn finished_before(
     };
     ctx.revive_branch(spec)?;
     let tip = ctx.repository.existing_head(&spec.branch)?;
-    if tip == plan.head {
+    if tip == plan.fixes.head {
         super::follow_branch(ctx, &spec.workspace, &tip.commit)?;
-    } else if !ctx.repository.is_ancestor(plan.head.commit.as_str(), tip.commit.as_str())? {
+    } else if !ctx.repository.is_ancestor(plan.fixes.head.commit.as_str(), tip.commit.as_str())? {
         return Ok(None);
     }
-    Ok(Some(CombinedFixes { included: plan.kept, head: tip }))
+    Ok(Some(CombinedFixes { head: tip, ..plan.fixes }))
 }
 
 /// A note if the branch got other commits while fixers worked in parallel.

@@ -25,7 +25,7 @@ fn ancestors_are_listed_parents_first() {
     let (first, second) = (commit(&one, "a.txt", "a\n"), commit(&one, "b.txt", "b\n"));
     let beside = commit(&two, "c.txt", "c\n");
     let both = merged(&repository, &two, &second);
-    let lineage = repository.commits_beyond("main", std::slice::from_ref(&both)).unwrap();
+    let lineage = repository.commits_beyond("main", [&both]).unwrap();
     let all = lineage.up_to(&both);
     assert_eq!((all.len(), all.last()), (4, Some(&both)));
     assert_eq!(lineage.between(&first, &second), [&second]);
@@ -34,7 +34,7 @@ fn ancestors_are_listed_parents_first() {
     assert_eq!(lineage.parents(&both), [beside.clone(), second]);
     assert!(!lineage.contains(&fixture.head()), "the branch has it");
     let unknown = Commit::new("0123456789012345678901234567890123456789");
-    assert!(repository.commits_beyond("main", &[fixture.head(), unknown]).unwrap().is_empty());
+    assert!(repository.commits_beyond("main", [&fixture.head(), &unknown]).unwrap().is_empty());
 }
 
 #[test]
