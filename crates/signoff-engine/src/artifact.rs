@@ -44,10 +44,6 @@ impl ArtifactName {
         Self(format!("{}-run-{run}-{}-{number}", clock::day(started), safe(name)))
     }
 
-    pub fn from_stem(stem: impl Into<String>) -> Self {
-        Self(stem.into())
-    }
-
     fn merged(&self, reviews: &Path) -> PathBuf {
         reviews.join(format!("{}.md", self.0))
     }
@@ -275,7 +271,7 @@ mod tests {
     fn an_artifact_of_an_unreadable_review_holds_the_answer() {
         let place = tempfile::tempdir().unwrap();
         let reviews = place.path().join(".signoff/reviews");
-        let name = ArtifactName::from_stem("20260129-task-2-review-1");
+        let name = ArtifactName("20260129-task-2-review-1".to_owned());
         let reviewer = ReviewerName::new("code");
         let said = "I cannot say.\n\n```\n**Verdict: APPROVED**\n";
         let raw = Some(write_raw(&reviews, &name, &reviewer, said.as_bytes()).unwrap());

@@ -89,12 +89,16 @@ impl Worktree {
     /// Removes cached file metadata from the index, so that git compares every file. Returns `false` if the index
     /// needs more than that.
     fn clear_index_stat(&self) -> Result<bool, GitError> {
-        let own = self.git_dir.join("index");
-        let bytes = content(&own).unwrap_or_default();
-        match index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes) {
-            Some(bare) => write_atomic(&own, &bare).map(|()| true),
+        match self.index_without_stat()? {
+            Some(bare) => write_atomic(&self.git_dir.join("index"), &bare).map(|()| true),
             None => Ok(false),
         }
+    }
+
+    /// The index without cached file metadata. `None` if only git can rewrite it.
+    pub(super) fn index_without_stat(&self) -> Result<Option<Vec<u8>>, GitError> {
+        let bytes = content(&self.git_dir.join("index")).unwrap_or_default();
+        Ok(index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes))
     }
 
     /// Clears the flags that make git skip a file.

@@ -58,10 +58,6 @@ impl GitDiff {
         self.omitted.iter().map(|file| OmittedFileBrief { path: &file.path, why: file.reason }).collect()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.files == 0
-    }
-
     /// Adds files that git did not read.
     fn add_large_files(&mut self, large: Vec<(PathBuf, u64)>) {
         for (path, bytes) in large {

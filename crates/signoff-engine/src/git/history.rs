@@ -27,11 +27,10 @@ pub struct CommitInfo {
 /// A plain file in a commit, up to a size limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommittedFile {
+    /// The whole file.
     Content(Vec<u8>),
     /// The file exceeds the limit.
-    TooLarge {
-        bytes: u64,
-    },
+    TooLarge { bytes: u64 },
 }
 
 impl Lineage {
@@ -68,10 +67,6 @@ impl Lineage {
 
     pub fn contains(&self, commit: &Commit) -> bool {
         self.parents.contains_key(commit)
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
     }
 
     pub fn parents(&self, commit: &Commit) -> &[Commit] {

@@ -228,13 +228,15 @@ impl Worktree {
 
 /// Removes links and stale locks that our git would follow from a git directory. Returns a note about them.
 fn clean_git_dir(git_dir: &Path) -> Result<Option<String>, GitError> {
-    let mut special_files = Vec::new();
+    let mut named = Vec::new();
     if is_directory(git_dir) {
         remove_special_files(git_dir, |path| {
-            special_files.push(path.strip_prefix(git_dir).unwrap_or(path).to_owned());
+            let path = path.strip_prefix(git_dir).unwrap_or(path);
+            named.push(format!("{:?}", path.display().to_string()));
         })?;
     }
-    Ok(removed_note(&special_files))
+    let note = || format!("links or pipes were put into its git directory; taken away: {}", name_some(&named));
+    Ok((!named.is_empty()).then(note))
 }
 
 /// Copies the state of unfinished operations and the parts of a split index from one git directory to another.
@@ -267,13 +269,6 @@ fn remove_all_but(directory: &Path, kept: &str) -> Result<(), GitError> {
         }
     }
     Ok(())
-}
-
-/// A note about entries that were not plain files.
-fn removed_note(special_files: &[PathBuf]) -> Option<String> {
-    let named: Vec<String> = special_files.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
-    let some = || format!("links or pipes were put into its git directory; taken away: {}", name_some(&named));
-    (!named.is_empty()).then(some)
 }
 
 /// From this number of objects on they stay in one pack, as in `git fetch`.
@@ -315,7 +310,7 @@ impl Worktree {
             return Ok(false);
         }
         remove_if_exists(&objects.join("info"))?;
-        let has_objects = remove_special_files(objects, |_| {})?;
+        let has_objects = !remove_special_files(objects, |_| {})?.is_empty();
         if has_objects {
             let info = objects.join("info");
             fs::create_dir(&info).map_err(GitError::at(&info))?;
@@ -360,18 +355,9 @@ impl Worktree {
     /// Imports Git LFS files, which are named after the hash of their content.
     fn import_lfs_objects(&self, lfs: &Path) -> Result<(), GitError> {
         let objects = lfs.join("objects");
-        if !is_directory(lfs) || !is_directory(&objects) || !remove_special_files(&objects, |_| {})? {
-            return Ok(());
-        }
-        let mut found = vec![objects.clone()];
-        while let Some(directory) = found.pop() {
-            for entry in fs::read_dir(&directory).map_err(GitError::at(&directory))?.flatten() {
-                let path = entry.path();
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    found.push(path);
-                } else {
-                    self.import_lfs_file(&path)?;
-                }
+        if is_directory(lfs) && is_directory(&objects) {
+            for file in remove_special_files(&objects, |_| {})? {
+                self.import_lfs_file(&file)?;
             }
         }
         Ok(())

@@ -35,11 +35,11 @@ pub(super) struct StatusEntry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatusKind {
-    Tracked {
-        staged: bool,
-        file: FileState,
-    },
+    /// In the index or in `HEAD`.
+    Tracked { staged: bool, file: FileState },
+    /// With a merge conflict.
     Unmerged,
+    /// A new file.
     Untracked,
     /// A repository inside the worktree.
     Nested,
@@ -204,9 +204,40 @@ type FileTrace = Option<(u64, Option<SystemTime>)>;
 #[derive(Debug)]
 pub(super) struct CachedCheckoutState {
     state: CheckoutState,
-    /// All files that are not ignored, and the directories that contain them.
+    /// Of all files that are not ignored, and the directories that contain them.
+    fingerprint: FilesFingerprint,
+}
+
+/// Paths in a worktree, with a hash that changes with any of them, with `HEAD`, with its branch and with the index.
+#[derive(Debug)]
+pub(super) struct FilesFingerprint {
     paths: BTreeSet<PathBuf>,
-    fingerprint: u64,
+    hash: u64,
+}
+
+impl FilesFingerprint {
+    pub(super) fn new(repository: &Repository, place: GitPlace<'_>, paths: BTreeSet<PathBuf>) -> Self {
+        let hash = Self::hash(repository, place, &paths);
+        Self { paths, hash }
+    }
+
+    pub(super) fn is_current(&self, repository: &Repository, place: GitPlace<'_>) -> bool {
+        Self::hash(repository, place, &self.paths) == self.hash
+    }
+
+    fn hash(repository: &Repository, place: GitPlace<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let head = fs::read_to_string(place.git_dir.join("HEAD")).unwrap_or_default();
+        let branch = head.trim_end().strip_prefix("ref: ").map(|name| repository.common().join(name));
+        branch.and_then(|branch| fs::read(branch).ok()).hash(&mut hasher);
+        head.hash(&mut hasher);
+        let refs = ["packed-refs", "reftable/tables.list"].map(|name| repository.common().join(name));
+        let own = refs.into_iter().chain([place.git_dir.join("index")]);
+        for path in own.chain(paths.iter().map(|path| place.work_tree.join(path))) {
+            FileStamp::read(&path).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
 }
 
 impl Repository {
@@ -216,37 +247,16 @@ impl Repository {
     /// and the checkout rarely changes.
     pub fn checkout_state(&self) -> Result<CheckoutState, GitError> {
         let mut cached = self.inner.cached_state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) =
-            cached.as_ref().filter(|last| last.fingerprint == self.fingerprint(self.checkout_place(), &last.paths))
-        {
+        if let Some(last) = cached.as_ref().filter(|last| last.fingerprint.is_current(self, self.checkout_place())) {
             return Ok(last.state.clone());
         }
-        let paths = self.checkout_paths()?;
-        // Computed first, so that a change during the scan shows up in the next call.
-        let footprint = self.fingerprint(self.checkout_place(), &paths);
-        let state = self.read_checkout_state()?;
-        *cached = Some(CachedCheckoutState { state: state.clone(), paths, fingerprint: footprint });
-        Ok(state)
-    }
-
-    fn checkout_paths(&self) -> Result<BTreeSet<PathBuf>, GitError> {
         let files = self.isolated_git("ls-files -z --full-name --cached --others --exclude-standard")?.read_paths()?;
-        Ok(files.iter().flat_map(|file| file.ancestors()).map(Path::to_owned).collect())
-    }
-
-    /// A hash that changes with any of these files, with `HEAD`, with its branch and with the index.
-    pub(super) fn fingerprint(&self, place: GitPlace<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        let head = fs::read_to_string(place.git_dir.join("HEAD")).unwrap_or_default();
-        let branch = head.trim_end().strip_prefix("ref: ").map(|name| self.common().join(name));
-        branch.and_then(|branch| fs::read(branch).ok()).hash(&mut hasher);
-        head.hash(&mut hasher);
-        let refs = ["packed-refs", "reftable/tables.list"].map(|name| self.common().join(name));
-        let own = refs.into_iter().chain([place.git_dir.join("index")]);
-        for path in own.chain(paths.iter().map(|path| place.work_tree.join(path))) {
-            FileStamp::read(&path).hash(&mut hasher);
-        }
-        hasher.finish()
+        let paths = files.iter().flat_map(|file| file.ancestors()).map(Path::to_owned).collect();
+        // Computed first, so that a change during the scan shows up in the next call.
+        let fingerprint = FilesFingerprint::new(self, self.checkout_place(), paths);
+        let state = self.read_checkout_state()?;
+        *cached = Some(CachedCheckoutState { state: state.clone(), fingerprint });
+        Ok(state)
     }
 
     fn read_checkout_state(&self) -> Result<CheckoutState, GitError> {

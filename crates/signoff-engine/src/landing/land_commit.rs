@@ -56,28 +56,16 @@ pub type ProgressCallback<'a> = &'a (dyn Fn(LandingProgress) + Send + Sync);
 #[derive(Debug)]
 pub enum LandingResult {
     /// The target contains the work as of this commit; `now` if it did not before.
-    Landed {
-        commit: Commit,
-        now: bool,
-    },
-    Conflicting {
-        onto: Commit,
-        head: Head,
-        files: Vec<GitConflict>,
-    },
+    Landed { commit: Commit, now: bool },
+    /// It has conflicts with the target.
+    Conflicting { onto: Commit, head: Head, files: Vec<GitConflict> },
     /// On top of the target the work changes something other than what was approved.
-    Different {
-        onto: Commit,
-        head: Head,
-    },
+    Different { onto: Commit, head: Head },
     /// The checks fail on the merge.
-    ChecksFailed {
-        onto: Commit,
-        head: Head,
-        findings: Vec<Finding>,
-    },
+    ChecksFailed { onto: Commit, head: Head, findings: Vec<Finding> },
     /// The checks could not be run.
     ChecksNotRun(AttemptFailure),
+    /// The wait or the checks were stopped.
     Stopped,
 }
 
@@ -138,15 +126,12 @@ pub async fn land_commit(
 }
 
 fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, Merge), EngineError> {
-    let target = match (ctx.repository.land_target(&request.target)?, &request.begins) {
-        (Some(target), _) => target,
-        (None, Some(begins)) => {
-            ctx.repository.create_target(&request.target, begins)?;
-            let made = ctx.repository.land_target(&request.target)?;
-            made.ok_or_else(|| GitError::BranchGone(request.target.clone()))?
-        }
-        (None, None) => return Err(GitError::BranchGone(request.target.clone()).into()),
-    };
+    let mut target = ctx.repository.land_target(&request.target)?;
+    if let (None, Some(begins)) = (&target, &request.begins) {
+        ctx.repository.create_target(&request.target, begins)?;
+        target = ctx.repository.land_target(&request.target)?;
+    }
+    let target = target.ok_or_else(|| GitError::BranchGone(request.target.clone()))?;
     let (tip, commit, message) = (&target.tip, &request.commit, &request.message);
     let merge = match ctx.settings.landing() {
         LandingMethod::Merge => ctx.repository.merge_onto(tip, commit, message)?,

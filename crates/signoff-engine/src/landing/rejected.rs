@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,10 +13,8 @@ use signoff_core::review::{Finding, Severity};
 
 use super::land_commit::{LandingProgress, LandingRequest, LandingResult, ProgressCallback};
 use super::short;
-use crate::atomic_file;
 use crate::attempt::base_checks::{self, BaseCheckRequest, BaseCheckResult};
 use crate::attempt::{self, CheckTerms, EngineContext};
-use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitConflict, Repository};
@@ -83,12 +80,12 @@ impl RejectedLanding {
     }
 
     /// The findings about files that still contain conflict markers.
-    pub fn unresolved(&self, ctx: &EngineContext, commit: &Commit) -> Result<Vec<Finding>, EngineError> {
+    pub fn unresolved(&self, repository: &Repository, commit: &Commit) -> Result<Vec<Finding>, EngineError> {
         if self.files.is_empty() {
             return Ok(Vec::new());
         }
         let files: Vec<PathBuf> = self.files.iter().map(PathBuf::from).collect();
-        let lines = ctx.repository.conflict_marker_lines(commit, &self.marks, &files)?;
+        let lines = repository.conflict_marker_lines(commit, &self.marks, &files)?;
         // Findings contain file names as lossy text.
         let lines: BTreeMap<String, u32> =
             lines.iter().map(|(path, line)| (path.to_string_lossy().into_owned(), *line)).collect();
@@ -99,24 +96,6 @@ impl RejectedLanding {
         };
         Ok(self.findings.iter().filter_map(still).collect())
     }
-
-    /// The last rejection of a loop.
-    pub fn read(ctx: &EngineContext, spec: &AttemptSpec) -> Option<Self> {
-        atomic_file::read_json(&path(ctx, spec))
-    }
-
-    pub fn write(&self, ctx: &EngineContext, spec: &AttemptSpec) -> Result<(), EngineError> {
-        let path = path(ctx, spec);
-        atomic_file::write_json(&path, self).map_err(|error| EngineError::io("write", &path, error))
-    }
-
-    pub fn remove(ctx: &EngineContext, spec: &AttemptSpec) {
-        fs::remove_file(path(ctx, spec)).ok();
-    }
-}
-
-fn path(ctx: &EngineContext, spec: &AttemptSpec) -> PathBuf {
-    ctx.layout.attempts(spec.run, &spec.loop_id).join("sent_back.json")
 }
 
 impl ConflictingMerge<'_> {

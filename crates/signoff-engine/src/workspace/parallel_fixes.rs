@@ -146,15 +146,10 @@ impl ParallelNeed {
         match stage {
             Stage::Fixing { order: FixOrder::AtOnce, .. } | Stage::Combining { .. } => Self::All,
             Stage::Waiting { asked, .. } => Self::for_stage(asked),
-            Stage::Done(ending) => match &ending.retry {
-                RetryAction::Resume(stage) if Self::for_stage(stage) == Self::All => Self::Commits,
-                RetryAction::Resume(_)
-                | RetryAction::Nothing
-                | RetryAction::Fix
-                | RetryAction::Work
-                | RetryAction::Restart
-                | RetryAction::Land { .. } => Self::Nothing,
-            },
+            Stage::Done(ending) => {
+                let RetryAction::Resume(stage) = &ending.retry else { return Self::Nothing };
+                if Self::for_stage(stage) == Self::All { Self::Commits } else { Self::Nothing }
+            }
             Stage::Queued
             | Stage::Working { .. }
             | Stage::Researching { .. }
