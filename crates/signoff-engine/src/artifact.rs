@@ -44,10 +44,6 @@ impl ArtifactName {
         Self(format!("{}-run-{run}-{}-{number}", clock::day(started), safe(name)))
     }
 
-    pub fn from_stem(stem: impl Into<String>) -> Self {
-        Self(stem.into())
-    }
-
     fn merged(&self, reviews: &Path) -> PathBuf {
         reviews.join(format!("{}.md", self.0))
     }
@@ -184,21 +180,12 @@ pub fn write_plan(plans: &Path, task: TaskId, started: Timestamp, text: &str) ->
 
 /// The merged reviews of a task in the order they were written; or its plans, if `reviews` is the plans directory.
 pub fn reviews_of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
-    let mut found: Vec<((Option<u64>, u64), PathBuf)> = Vec::new();
-    let mark = format!("-task-{task}-");
-    for entry in fs::read_dir(reviews).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.contains(&mark) && name.ends_with(".md") {
-            found.push(((number(&name), earlier(&name)), entry.path()));
-        }
-    }
-    found.sort();
-    found.into_iter().map(|(_, path)| path).collect()
+    reviews_by_task(reviews).remove(&task).unwrap_or_default()
 }
 
-/// Like `reviews_of_task` for all tasks, reading the directory once.
+/// Like `reviews_of_task` for all tasks.
 pub fn reviews_by_task(reviews: &Path) -> BTreeMap<TaskId, Vec<PathBuf>> {
-    let mut found: Vec<(TaskId, (Option<u64>, u64), PathBuf)> = Vec::new();
+    let mut found: Vec<(TaskId, (Option<u32>, u32), PathBuf)> = Vec::new();
     for entry in fs::read_dir(reviews).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let task = name.split_once("-task-").and_then(|(_, rest)| rest.split_once('-'));
@@ -221,29 +208,31 @@ fn gate_reviews_of_task(reviews: &Path, task: TaskId) -> Vec<PathBuf> {
 pub fn latest(reviews: &Path, tasks: &[TaskId]) -> Option<(String, u32)> {
     let written = |path: &PathBuf| fs::metadata(path).and_then(|file| file.modified()).ok();
     let all = tasks.iter().flat_map(|task| gate_reviews_of_task(reviews, *task));
-    let last = all.max_by_key(|path| written(path))?;
-    let name = last.file_name()?.to_string_lossy().into_owned();
-    let number = number(&name).and_then(|number| u32::try_from(number).ok())?;
-    Some((name, number))
+    file_and_number(&all.max_by_key(|path| written(path))?)
 }
 
 /// The number of a task's last merged review; 0 if there is none.
 pub fn last_number(reviews: &Path, task: TaskId) -> u32 {
     let last = gate_reviews_of_task(reviews, task).pop();
-    let name = last.and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    name.as_deref().and_then(number).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+    last.and_then(|path| file_and_number(&path)).map_or(0, |(_, number)| number)
 }
 
-fn number(name: &str) -> Option<u64> {
+fn file_and_number(path: &Path) -> Option<(String, u32)> {
+    let name = path.file_name()?.to_string_lossy().into_owned();
+    let number = number(&name)?;
+    Some((name, number))
+}
+
+fn number(name: &str) -> Option<u32> {
     let stem = name.strip_suffix(".md")?;
     let stem = stem.split_once(".earlier-").map_or(stem, |(stem, _)| stem);
     stem.rsplit_once('-')?.1.parse().ok()
 }
 
 /// Sort key within one review number: replaced files in the order of their numbers, the current file last.
-fn earlier(name: &str) -> u64 {
+fn earlier(name: &str) -> u32 {
     let earlier = name.strip_suffix(".md").and_then(|stem| stem.split_once(".earlier-"));
-    earlier.and_then(|(_, number)| number.parse().ok()).unwrap_or(u64::MAX)
+    earlier.and_then(|(_, number)| number.parse().ok()).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -282,7 +271,7 @@ mod tests {
     fn an_artifact_of_an_unreadable_review_holds_the_answer() {
         let place = tempfile::tempdir().unwrap();
         let reviews = place.path().join(".signoff/reviews");
-        let name = ArtifactName::from_stem("20260129-task-2-review-1");
+        let name = ArtifactName("20260129-task-2-review-1".to_owned());
         let reviewer = ReviewerName::new("code");
         let said = "I cannot say.\n\n```\n**Verdict: APPROVED**\n";
         let raw = Some(write_raw(&reviews, &name, &reviewer, said.as_bytes()).unwrap());

@@ -80,23 +80,11 @@ fn check_off_all<'a>(
 ) -> Result<(Vec<&'a PlanOrigin>, UncheckedEntries), EngineError> {
     let (mut changed, mut missed) = (Vec::new(), UncheckedEntries::default());
     for origin in origins {
-        match check_off(top, origin)? {
-            CheckOffResult::Changed => changed.push(origin),
-            CheckOffResult::Unchanged => {}
-            CheckOffResult::NotFound => missed.changed += 1,
-            CheckOffResult::Linked => missed.linked += 1,
+        if check_off(top, origin, &mut missed)? {
+            changed.push(origin);
         }
     }
     Ok((changed, missed))
-}
-
-enum CheckOffResult {
-    Changed,
-    Unchanged,
-    /// Its line is missing or ambiguous.
-    NotFound,
-    /// Writing through a link could change any file.
-    Linked,
 }
 
 /// Whether a file, or a directory on its path, is a link.
@@ -105,28 +93,32 @@ fn is_linked(top: &Path, file: &Path) -> bool {
     ways.into_iter().any(|way| top.join(way).is_symlink())
 }
 
-fn check_off(top: &Path, origin: &PlanOrigin) -> Result<CheckOffResult, EngineError> {
+/// Checks off an entry in its file. Returns whether the file changed.
+fn check_off(top: &Path, origin: &PlanOrigin, missed: &mut UncheckedEntries) -> Result<bool, EngineError> {
     let inside = Path::new(&origin.file).components().all(|part| matches!(part, Component::Normal(_)));
     let path = top.join(&origin.file);
     if inside && is_linked(top, Path::new(&origin.file)) {
-        return Ok(CheckOffResult::Linked);
+        // Writing through a link could change any file.
+        missed.linked += 1;
+        return Ok(false);
     }
     // Files outside of the repository, and files that git does not track, are not in the branch.
     if !inside || !path.is_file() {
-        return Ok(CheckOffResult::Unchanged);
+        return Ok(false);
     }
     let before = fs::read(&path).map_err(|error| EngineError::io("read", &path, error))?;
     let mut after = before.clone();
-    let mut missed = false;
+    let mut is_missing = false;
     for mark in &origin.marks {
         match source::tick(&after, mark) {
             Ok(ticked) => after = ticked,
-            Err(_) => missed = true,
+            Err(_) => is_missing = true,
         }
     }
     if after != before {
         fs::write(&path, after).map_err(|error| EngineError::io("write", &path, error))?;
-        return Ok(CheckOffResult::Changed);
+        return Ok(true);
     }
-    Ok(if missed { CheckOffResult::NotFound } else { CheckOffResult::Unchanged })
+    missed.changed += usize::from(is_missing);
+    Ok(false)
 }

@@ -44,7 +44,7 @@ const MAX_READ: u64 = 1 << 20;
 ///
 /// Ignores unreadable files. Opens only plain files, because agents write these files too.
 pub fn detect_checks(root: &Path, is_installed: impl Fn(&str) -> bool) -> DetectedChecks {
-    detect(&DirectoryFiles(root), is_installed)
+    detect(&ProjectFiles::in_directory(root), is_installed)
 }
 
 /// Like `detect_checks`, for a commit, independent of any worktree.
@@ -53,78 +53,61 @@ pub fn detect_checks_at(
     commit: &Commit,
     is_installed: impl Fn(&str) -> bool,
 ) -> Result<DetectedChecks, GitError> {
-    Ok(detect(&CommitFiles::read(repository, commit)?, is_installed))
+    Ok(detect(&ProjectFiles::in_commit(repository, commit)?, is_installed))
 }
 
 /// The files of a project that show how it is checked.
-trait ProjectFiles {
-    /// The beginning of a plain file, or an empty string.
-    fn text(&self, file: &str) -> String;
-    fn is_file(&self, file: &str) -> bool;
-    /// Names of the plain files in a directory. The empty string is the project's top directory.
-    fn names(&self, directory: &str) -> Vec<String>;
-}
-
-/// A project on disk.
-struct DirectoryFiles<'a>(&'a Path);
-
-impl ProjectFiles for DirectoryFiles<'_> {
-    fn text(&self, file: &str) -> String {
-        let (path, mut bytes) = (self.0.join(file), Vec::new());
-        if fs::metadata(&path).is_ok_and(|data| data.is_file())
-            && let Ok(file) = File::open(path)
-        {
-            // The part that was read before an error is used.
-            let _ = file.take(MAX_READ).read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    }
-
-    fn is_file(&self, file: &str) -> bool {
-        self.0.join(file).is_file()
-    }
-
-    fn names(&self, directory: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.0.join(directory)).into_iter().flatten().flatten();
-        let plain = entries.filter(|entry| entry.file_type().is_ok_and(|found| found.is_file()));
-        plain.filter_map(|entry| entry.file_name().into_string().ok()).collect()
-    }
-}
-
-/// A project in a commit.
 #[derive(Default)]
-struct CommitFiles {
+struct ProjectFiles {
+    /// The plain files in the top directory and in the test directories.
     files: BTreeSet<String>,
-    texts: BTreeMap<String, String>,
+    /// The beginnings of some of them.
+    texts: BTreeMap<&'static str, String>,
 }
 
-impl CommitFiles {
-    fn read(repository: &Repository, commit: &Commit) -> Result<Self, GitError> {
-        let mut snapshot = Self { files: repository.plain_files(commit, &[])?, ..Self::default() };
-        snapshot.files.extend(repository.plain_files(commit, &TEST_DIRECTORIES)?);
-        for file in READ_FILES.into_iter().filter(|file| snapshot.files.contains(*file)) {
+impl ProjectFiles {
+    fn in_directory(root: &Path) -> Self {
+        let mut project = Self::default();
+        for directory in TEST_DIRECTORIES.into_iter().chain([""]) {
+            let entries = fs::read_dir(root.join(directory)).into_iter().flatten().flatten();
+            let names = entries.filter(|entry| entry.path().is_file());
+            let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+            project.files.extend(names.map(|name| format!("{directory}{name}")));
+        }
+        for file in READ_FILES.into_iter().filter(|file| project.files.contains(*file)) {
+            let mut bytes = Vec::new();
+            // The part that was read before an error is used.
+            let read = File::open(root.join(file)).map(|file| file.take(MAX_READ).read_to_end(&mut bytes));
+            drop(read);
+            project.texts.insert(file, String::from_utf8_lossy(&bytes).into_owned());
+        }
+        project
+    }
+
+    fn in_commit(repository: &Repository, commit: &Commit) -> Result<Self, GitError> {
+        let mut project = Self { files: repository.plain_files(commit, &[])?, ..Self::default() };
+        project.files.extend(repository.plain_files(commit, &TEST_DIRECTORIES)?);
+        for file in READ_FILES.into_iter().filter(|file| project.files.contains(*file)) {
             if let Some(CommittedFile::Content(content)) = repository.file_at(commit, file, MAX_READ)? {
-                let text = String::from_utf8_lossy(&content).into_owned();
-                snapshot.texts.insert(file.to_owned(), text);
+                project.texts.insert(file, String::from_utf8_lossy(&content).into_owned());
             }
         }
-        Ok(snapshot)
+        Ok(project)
     }
-}
 
-impl ProjectFiles for CommitFiles {
-    fn text(&self, file: &str) -> String {
-        self.texts.get(file).cloned().unwrap_or_default()
+    /// The beginning of a plain file, or an empty string.
+    fn text(&self, file: &str) -> &str {
+        self.texts.get(file).map_or("", String::as_str)
     }
 
     fn is_file(&self, file: &str) -> bool {
         self.files.contains(file)
     }
 
-    fn names(&self, directory: &str) -> Vec<String> {
-        let below = if directory.is_empty() { String::new() } else { format!("{directory}/") };
-        let names = self.files.iter().filter_map(|file| file.strip_prefix(&below));
-        names.filter(|name| !name.contains('/')).map(str::to_owned).collect()
+    /// Names of the plain files in a directory. The empty string is the project's top directory.
+    fn names(&self, directory: &str) -> impl Iterator<Item = &str> {
+        let names = self.files.iter().filter_map(move |file| file.strip_prefix(directory));
+        names.filter(|name| !name.contains('/'))
     }
 }
 
@@ -135,7 +118,7 @@ const TEST_DIRECTORIES: [&str; 2] = ["tests/", "test/"];
 const READ_FILES: [&str; 7] =
     ["GNUmakefile", "makefile", "Makefile", "package.json", "pyproject.toml", "setup.cfg", "tox.ini"];
 
-fn detect(root: &dyn ProjectFiles, is_there: impl Fn(&str) -> bool) -> DetectedChecks {
+fn detect(root: &ProjectFiles, is_there: impl Fn(&str) -> bool) -> DetectedChecks {
     let mut found = DetectedChecks::default();
     let usable = |wanted: Vec<CheckCandidate>, found: &mut DetectedChecks| -> Vec<CheckCandidate> {
         let (usable, missing): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|one| is_there(one.tool));
@@ -184,7 +167,7 @@ fn candidate(kind: &'static str, file: &'static str, tool: &'static str, command
 }
 
 /// The targets of a Makefile. If there are both `test` and `check`, one usually runs the other.
-fn makefile(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
+fn makefile(root: &ProjectFiles) -> Vec<CheckCandidate> {
     let names = ["GNUmakefile", "makefile", "Makefile"];
     let texts = names.map(|name| (name, root.text(name)));
     let Some((file, text)) = texts.into_iter().find(|(_, text)| !text.is_empty()) else {
@@ -203,56 +186,44 @@ fn is_rule(line: &str, target: &str) -> bool {
     !line.starts_with([' ', '\t', '#']) && !is_variable && targets.split_whitespace().any(|word| word == target)
 }
 
-fn cargo(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
-    let file = "Cargo.toml";
-    let there = root.is_file(file);
-    there.then(|| candidate("test", file, "cargo", "cargo test")).into_iter().collect()
+fn cargo(root: &ProjectFiles) -> Vec<CheckCandidate> {
+    let there = root.is_file("Cargo.toml");
+    there.then(|| candidate("test", "Cargo.toml", "cargo", "cargo test")).into_iter().collect()
 }
 
-fn node(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
+fn node(root: &ProjectFiles) -> Vec<CheckCandidate> {
     let file = "package.json";
-    let package: serde_json::Value = serde_json::from_str(&root.text(file)).unwrap_or_default();
-    let script = |name: &str| package["scripts"][name].as_str().filter(|script| !is_placeholder(script));
+    let package: serde_json::Value = serde_json::from_str(root.text(file)).unwrap_or_default();
+    // The test script written by `npm init` always fails.
+    let is_real = |script: &str| !script.contains("no test specified");
+    let has_script = |name: &&str| package["scripts"][*name].as_str().is_some_and(is_real);
     let tools = [("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun")];
     let tool = tools.into_iter().find(|(lock, _)| root.is_file(lock)).map_or("npm", |(_, tool)| tool);
-    let names = ["test", "lint"].into_iter().filter(|name| script(name).is_some());
+    let names = ["test", "lint"].into_iter().filter(has_script);
     names.map(|name| candidate(name, file, tool, format!("{tool} run {name}"))).collect()
 }
 
-/// The test script written by `npm init` always fails.
-fn is_placeholder(script: &str) -> bool {
-    script.contains("no test specified")
-}
-
 /// Settings of pytest, or tests that pytest would find by their names.
-fn python(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
+fn python(root: &ProjectFiles) -> Vec<CheckCandidate> {
     let settings = [("pyproject.toml", "[tool.pytest"), ("setup.cfg", "[tool:pytest]"), ("tox.ini", "[pytest]")];
     let has_settings =
         |(file, section): &(&str, &str)| root.text(file).lines().any(|line| line.trim_start().starts_with(section));
     let own = ["pytest.ini", "conftest.py", "tests/conftest.py"];
-    let places = [("a test in Python", ""), ("tests/", "tests"), ("test/", "test")];
+    let places = [("a test in Python", ""), ("tests/", "tests/"), ("test/", "test/")];
     let source = settings.into_iter().find(has_settings).map(|(file, _)| file);
     let source = source.or_else(|| own.into_iter().find(|file| root.is_file(file)));
-    let source =
-        source.or_else(|| places.into_iter().find(|(_, place)| has_tests(&root.names(place))).map(|(name, _)| name));
+    // Pytest finds tests by their names. Subdirectories may contain anything.
+    let is_test =
+        |name: &str| name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"));
+    let has_tests = |(_, place): &(&str, &str)| root.names(place).any(is_test);
+    let source = source.or_else(|| places.into_iter().find(has_tests).map(|(name, _)| name));
     source.map(|file| candidate("test", file, "pytest", "pytest")).into_iter().collect()
 }
 
-/// Whether pytest would find tests directly in a directory. Subdirectories may contain anything.
-fn has_tests(names: &[String]) -> bool {
-    let is_test = |name: &String| {
-        name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
-    };
-    names.iter().any(is_test)
-}
-
-fn go(root: &dyn ProjectFiles) -> Vec<CheckCandidate> {
-    let file = "go.mod";
-    if root.is_file(file) {
-        vec![candidate("test", file, "go", "go test ./..."), candidate("lint", file, "go", "go vet ./...")]
-    } else {
-        Vec::new()
-    }
+fn go(root: &ProjectFiles) -> Vec<CheckCandidate> {
+    let checks = [("test", "go test ./..."), ("lint", "go vet ./...")];
+    let checks = checks.into_iter().filter(|_| root.is_file("go.mod"));
+    checks.map(|(kind, command)| candidate(kind, "go.mod", "go", command)).collect()
 }
 
 #[cfg(test)]

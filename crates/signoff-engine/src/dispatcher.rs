@@ -44,7 +44,7 @@ use crate::check_off::{self, UncheckedEntries};
 use crate::error::EngineError;
 use crate::executor::Backends;
 use crate::process::StopHandle;
-use crate::worktree_lock::WorktreeLock;
+use crate::workspace::WorktreeLock;
 use pick::PickStart;
 use tracker_sync::TrackerState;
 

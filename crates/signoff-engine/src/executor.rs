@@ -17,7 +17,7 @@ use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
 use crate::layout::Layout;
 use crate::process::{ProcessResult, StopHandle};
-use crate::workspace::{GitWorkspaces, Workspaces};
+use crate::workspace::Workspaces;
 use signoff_core::view::{AttemptStart, RunState};
 
 pub use local::LocalExecutor;
@@ -56,10 +56,7 @@ pub struct Backends {
 impl Backends {
     /// Supervised processes and git worktrees on this machine.
     pub fn local(ctx: &Arc<EngineContext>) -> Self {
-        Self {
-            executor: Arc::new(LocalExecutor::new(ctx.clone())),
-            workspaces: Arc::new(GitWorkspaces::new(ctx.clone())),
-        }
+        Self { executor: Arc::new(LocalExecutor::new(ctx.clone())), workspaces: ctx.clone() }
     }
 }
 

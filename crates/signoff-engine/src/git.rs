@@ -32,7 +32,7 @@ pub use diff::{GitDiff, OmittedFile};
 pub use error::GitError;
 pub use history::{CommitInfo, CommittedFile, Lineage};
 pub use land_checkout::{LandTarget, MoveOutcome};
-pub use merge::{CommitPatch, GitConflict, Merge, PatchDigest, Replay};
+pub use merge::{CommitPatch, GitConflict, Merge, PatchDigest};
 pub use repository::{CheckoutHead, Repository};
 pub use snapshot::{CommittedFiles, FileChange, WorktreeChange, WorktreeSnapshot};
 pub use status::{CheckoutState, Operation};

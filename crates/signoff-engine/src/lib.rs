@@ -15,7 +15,6 @@ pub mod builtin {
 }
 mod check_off;
 pub mod clock;
-mod combine;
 pub mod confine;
 pub mod custom_prompts;
 pub mod detect;
@@ -35,4 +34,3 @@ pub mod start_run;
 pub mod tracker;
 pub mod transcript;
 pub mod workspace;
-pub mod worktree_lock;

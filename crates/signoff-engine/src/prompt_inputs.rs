@@ -17,7 +17,7 @@ use signoff_core::source::planner::PlannerAnswer;
 use signoff_core::workflow::{Completion, Role};
 
 use crate::attempt::DocumentKind as Written;
-use crate::attempt_spec::{AttemptSpec, RunPart, SiblingLoop};
+use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::git::GitDiff;
 use crate::workspace;
 
@@ -164,11 +164,10 @@ fn task_names(spec: &AttemptSpec) -> TaskNames {
 }
 
 fn others(spec: &AttemptSpec) -> Vec<OtherLoop<'_>> {
-    spec.siblings.iter().map(other_loop).collect()
-}
-
-fn other_loop(one: &SiblingLoop) -> OtherLoop<'_> {
-    OtherLoop { name: &one.name, status: one.status, title: &one.title, iteration: one.iteration }
+    let others = spec.siblings.iter();
+    others
+        .map(|one| OtherLoop { name: &one.name, status: one.status, title: &one.title, iteration: one.iteration })
+        .collect()
 }
 
 fn implement(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> String {
@@ -204,7 +203,7 @@ fn fix(spec: &AttemptSpec, inputs: &PromptInputs, findings: &[&Finding]) -> Stri
         .filter(|(one, other)| !shared || is_own(one) || is_own(other))
         .collect();
     let only_files = if workspace::parallel_fixes::is_parallel(spec) { files(findings) } else { Vec::new() };
-    let left_out = inputs.diff.as_deref().map(left_out).unwrap_or_default();
+    let left_out = inputs.diff.as_deref().map(GitDiff::omitted).unwrap_or_default();
     let is_first = matches!(spec.job.kind, JobKind::Fix { part: 0, .. });
     let rest = if shared && is_first { rest(spec) } else { None };
     let results = results(spec, findings).filter(|_| !shared);
@@ -293,15 +292,9 @@ fn earlier_cycles(spec: &AttemptSpec) -> Vec<EarlierCycle> {
 }
 
 fn settled(spec: &AttemptSpec) -> Vec<&LedgerEntry> {
-    let is_settled = |entry: &&LedgerEntry| match entry.state {
-        FindingState::Refuted | FindingState::Deferred | FindingState::OutOfScope => true,
-        FindingState::Open | FindingState::Fixed => false,
-    };
+    let states = [FindingState::Refuted, FindingState::Deferred, FindingState::OutOfScope];
+    let is_settled = |entry: &&LedgerEntry| states.contains(&entry.state);
     spec.machine.ledger.entries().iter().filter(is_settled).collect()
-}
-
-fn left_out(diff: &GitDiff) -> Vec<OmittedFileBrief<'_>> {
-    diff.omitted()
 }
 
 fn context<'a>(spec: &'a AttemptSpec, diff: &'a GitDiff, left_out: &'a [OmittedFileBrief<'a>]) -> DiffContext<'a> {
@@ -314,7 +307,7 @@ pub fn reviewer(spec: &AttemptSpec, inputs: &PromptInputs, contract: Contract, a
     let (done, later) = other_items(spec);
     let empty = GitDiff::default();
     let diff = inputs.diff.as_deref().unwrap_or(&empty);
-    let left_out = left_out(diff);
+    let left_out = diff.omitted();
     let work = Work {
         task: task_brief(spec, &called),
         worktree: &spec.workspace.worktree,
@@ -428,14 +421,6 @@ fn noted(spec: &AttemptSpec) -> Vec<&Finding> {
 }
 
 fn extent(spec: &AttemptSpec) -> Extent {
-    match spec.job.kind {
-        JobKind::Review { scope: ReviewScope::Scoped, .. } => Extent::Scoped,
-        JobKind::Review { .. }
-        | JobKind::Work { .. }
-        | JobKind::Research { .. }
-        | JobKind::Check
-        | JobKind::Fix { .. }
-        | JobKind::Combine { .. }
-        | JobKind::Land => Extent::Full,
-    }
+    let is_scoped = matches!(spec.job.kind, JobKind::Review { scope: ReviewScope::Scoped, .. });
+    if is_scoped { Extent::Scoped } else { Extent::Full }
 }

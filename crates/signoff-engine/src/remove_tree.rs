@@ -149,7 +149,7 @@ fn grant_access<P: rustix::path::Arg>(at: BorrowedFd<'_>, name: P) -> rustix::io
 }
 
 #[cfg(not(target_os = "linux"))]
-fn let_in<P: rustix::path::Arg>(at: BorrowedFd<'_>, name: P) -> rustix::io::Result<()> {
+fn grant_access<P: rustix::path::Arg>(at: BorrowedFd<'_>, name: P) -> rustix::io::Result<()> {
     rustix::fs::chmodat(at, name, Mode::RWXU, AtFlags::SYMLINK_NOFOLLOW)
 }
 

@@ -111,8 +111,7 @@ impl Tracker {
             }
             TaskSource::Program { .. } | TaskSource::Queue => {
                 let arguments = ["ready", "--json"];
-                let CommandOutput { stdout, .. } = self.succeed(&arguments)?;
-                let command = self.command(&arguments);
+                let (stdout, command) = (self.succeed(&arguments)?.stdout, self.command(&arguments));
                 let nonsense =
                     |message| TrackerError::Unparsable { command: command.clone(), message, said: said(&stdout) };
                 // A file may be incomplete while it is being written; an answer must be complete.
@@ -138,18 +137,17 @@ impl Tracker {
         let claimed = TrackerIssue::read(&answer.stdout, id).filter(|_| answer.status.success());
         let other = issue.as_ref().and_then(|issue| self.other_assignee(issue, claimed.as_ref()));
         let ours = || ClaimResult::Ours(issue.as_ref().map(TrackerIssue::blockers).unwrap_or_default());
-        match (answer.status.success(), other) {
-            (true, None) => Ok(ours()),
-            (true, Some(other)) => Ok(ClaimResult::Unavailable(format!(
+        let in_progress = issue.as_ref().is_some_and(TrackerIssue::is_in_progress);
+        Ok(match (answer.status.success(), other) {
+            (true, None) => ours(),
+            (true, Some(other)) => ClaimResult::Unavailable(format!(
                 "{other} has it; if that is you, say so in BD_ACTOR and open {id} again"
-            ))),
-            (false, Some(other)) => Ok(ClaimResult::Unavailable(format!("{other} has it"))),
-            (false, None) if again && issue.as_ref().is_some_and(TrackerIssue::is_in_progress) => Ok(ours()),
-            (false, None) if issue.as_ref().is_some_and(TrackerIssue::is_in_progress) => {
-                Ok(ClaimResult::Unavailable("it is in progress".to_owned()))
-            }
-            (false, None) => Err(self.failed(&arguments, &answer)),
-        }
+            )),
+            (false, Some(other)) => ClaimResult::Unavailable(format!("{other} has it")),
+            (false, None) if again && in_progress => ours(),
+            (false, None) if in_progress => ClaimResult::Unavailable("it is in progress".to_owned()),
+            (false, None) => return Err(self.failed(&arguments, &answer)),
+        })
     }
 
     /// The assignee of a task, if it is another user. A tracker knows the user by account name, by git author name, or
@@ -173,13 +171,11 @@ impl Tracker {
         if !self.supply.closes_tasks() || !self.show(id)?.is_some_and(|issue| issue.is_in_progress()) {
             return Ok(None);
         }
-        match self.claim(id, true)? {
-            ClaimResult::Unavailable(why) => Ok(Some(why)),
-            ClaimResult::Ours(_) => {
-                self.succeed(&["update", id, "--status", "open", "--assignee", ""])?;
-                Ok(None)
-            }
+        if let ClaimResult::Unavailable(why) = self.claim(id, true)? {
+            return Ok(Some(why));
         }
+        self.succeed(&["update", id, "--status", "open", "--assignee", ""])?;
+        Ok(None)
     }
 
     /// Closes a task. Does nothing if it is closed already.
@@ -255,15 +251,9 @@ impl Tracker {
 
 /// The list of issues in an answer, with or without a wrapper object. `null` counts as empty.
 fn listed(answer: &Value) -> Option<Value> {
-    let list = match answer {
-        Value::Object(members) => members.get("data").or_else(|| members.get("issues"))?,
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => answer,
-    };
-    match list {
-        Value::Null => Some(json!([])),
-        Value::Array(_) => Some(list.clone()),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => None,
-    }
+    let wrapped = || ["data", "issues"].iter().find_map(|key| answer.get(key));
+    let list = if answer.is_object() { wrapped()? } else { answer };
+    if list.is_null() { Some(json!([])) } else { list.is_array().then(|| list.clone()) }
 }
 
 /// Maximum number of output characters in an error message.
@@ -333,8 +323,7 @@ impl TrackerIssue {
         let list = match answer {
             Value::Array(list) => list,
             Value::Object(mut members) => {
-                let inner = ["data", "issues", "issue"].iter().find_map(|key| members.remove(*key));
-                match inner {
+                match ["data", "issues", "issue"].iter().find_map(|key| members.remove(*key)) {
                     Some(Value::Array(list)) => list,
                     Some(other) => vec![other],
                     None => vec![Value::Object(members)],

@@ -1,29 +1,30 @@
-//! Creates the workspace of a loop: its worktree and branch, from a recorded base.
+//! Creates the workspace of a loop: its worktree and branch, and the commit it starts at.
 
 mod backend;
 pub mod parallel_fixes;
-mod start;
 
-pub use backend::{GitWorkspaces, Workspaces};
+pub use backend::Workspaces;
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use signoff_core::ids::{Commit, LoopId, RunId, TaskId};
-use signoff_core::machine::{Loop, Outcome, Stage};
+use signoff_core::machine::{Head, Outcome, Stage};
 use signoff_core::prompt::commit_message;
 use signoff_core::task::{PlanOrigin, TaskSpec};
-use signoff_core::view::{LoopState, RunState, Workspace};
+use signoff_core::view::{LoopState, RunState, TaskRow, Workspace};
 use signoff_core::workflow::{Arrangement, Landing};
 use signoff_store::{Store, StoreError};
 
+use crate::atomic_file;
 use crate::attempt::EngineContext;
 use crate::check_off;
-use crate::dispatcher::PreparedWorkspace;
+use crate::dispatcher::{PreparedWorkspace, is_satisfied};
 use crate::error::EngineError;
 use crate::git::{GitError, NewWorktree};
 use crate::landing;
-use start::StartPoint;
+use crate::layout::Layout;
 
 /// A request for the workspace of a loop.
 #[derive(Debug, Clone)]
@@ -72,25 +73,17 @@ impl WorkspaceRequest {
 /// The last task that was cancelled after the last finished one. Its work on the branch is not approved; work of
 /// earlier cancelled tasks is removed already.
 fn last_cancelled(run_state: &RunState) -> Option<(TaskId, Commit)> {
-    let ended = |loop_state: &LoopState| {
+    let ended = run_state.loops.values().filter_map(|loop_state| {
         let Stage::Done(ending) = &loop_state.machine.stage else { return None };
-        Some((loop_state.task?, ending.outcome.clone()))
-    };
-    let through = run_state
-        .loops
-        .values()
-        .filter_map(|loop_state| ended(loop_state))
-        .filter(|(_, outcome)| outcome.is_completed());
-    let last = through.map(|(task, _)| task).max();
-    let off = run_state.loops.values().filter_map(|loop_state| {
-        let (task, outcome) = ended(loop_state)?;
-        (outcome == Outcome::Cancelled && Some(task) > last).then_some((task, loop_state.workspace.clone()?.base))
+        Some((loop_state.task?, &ending.outcome, loop_state.workspace.as_ref()))
     });
-    off.max()
+    let last = ended.clone().filter(|(_, outcome, _)| outcome.is_completed()).map(|(task, ..)| task).max();
+    let off = ended.filter(|(task, outcome, _)| **outcome == Outcome::Cancelled && Some(*task) > last);
+    off.filter_map(|(task, _, workspace)| Some((task, workspace?.base.clone()))).max()
 }
 
 /// The path of a loop's worktree.
-fn path(ctx: &EngineContext, store: &dyn Store, request: &WorkspaceRequest) -> PathBuf {
+fn path(ctx: &EngineContext, request: &WorkspaceRequest) -> PathBuf {
     if request.loop_id == LoopId::final_review() {
         return ctx.layout.run_worktree(request.run);
     }
@@ -101,70 +94,48 @@ fn path(ctx: &EngineContext, store: &dyn Store, request: &WorkspaceRequest) -> P
     if request.is_chain {
         return ctx.layout.run_worktree(request.run);
     }
-    let before = request.spec.continues.and_then(|before| store.task(before).ok().flatten());
+    let before = request.spec.continues.and_then(|before| ctx.store.task(before).ok().flatten());
     before.and_then(|row| row.worktree).map_or_else(|| ctx.layout.task_worktree(task), PathBuf::from)
 }
 
 /// Creates the workspace, or finds it if a killed process created it.
-fn create(
-    ctx: &EngineContext,
-    store: &dyn Store,
-    request: &WorkspaceRequest,
-) -> Result<PreparedWorkspace, EngineError> {
-    let placed = create_without_base(ctx, store, request)?;
+fn create(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError> {
+    let mut placed = create_without_base(ctx, request)?;
     // The planning loop reviews no diff, so it needs no base tree.
-    if request.loop_id == LoopId::planning() {
-        return Ok(placed);
+    if request.loop_id != LoopId::planning() {
+        let base = &placed.workspace.base;
+        let is_at_base = placed.head.commit == *base;
+        placed.base_tree = Some(if is_at_base { placed.head.tree.clone() } else { ctx.repository.tree_of(base)? });
     }
-    let is_at_base = placed.head.commit == placed.workspace.base;
-    let base_tree =
-        if is_at_base { placed.head.tree.clone() } else { ctx.repository.tree_of(&placed.workspace.base)? };
-    Ok(PreparedWorkspace { base_tree: Some(base_tree), ..placed })
+    Ok(placed)
 }
 
-fn create_without_base(
-    ctx: &EngineContext,
-    store: &dyn Store,
-    request: &WorkspaceRequest,
-) -> Result<PreparedWorkspace, EngineError> {
+fn create_without_base(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError> {
     if request.loop_id.is_run_level() {
         return for_run_part(ctx, request);
     }
     let Some(task) = request.task_id else { return for_checkout(ctx, request) };
     if let Some(taken_over) = &request.spec.taken_over {
-        return for_imported_task(ctx, request, task, &taken_over.commit);
+        // The branch starts with the work of another program; the diff starts where that work started.
+        let path = if request.is_chain { ctx.layout.run_worktree(request.run) } else { ctx.layout.task_worktree(task) };
+        let placed = attach_new(ctx, &path, &request.branch, &taken_over.commit)?;
+        return Ok(with_base(placed, ctx.repository.base_of(&taken_over.commit)?));
     }
     if request.is_chain {
-        return for_chain_task(ctx, store, request);
+        return for_chain_task(ctx, request);
     }
     if let Some(before) = request.spec.continues {
-        return for_continued_task(ctx, store, request, before);
+        return for_continued_task(ctx, request, before);
     }
-    let StartPoint { commit: start, note } = start::start_point(ctx, store, request)?;
-    let placed = attach(ctx, &ctx.layout.task_worktree(task), &request.branch, &start)?;
-    // A killed process leaves the branch at its start. Other commits do not belong to this task.
-    if placed.head.commit != start && ctx.repository.has_work(&request.branch)? {
-        return Err(GitError::BranchTaken { branch: request.branch.clone(), by: None }.into());
-    }
+    let StartPoint { commit: start, note } = start_point(ctx, request)?;
+    let placed = attach_new(ctx, &ctx.layout.task_worktree(task), &request.branch, &start)?;
     let base = fork_point(ctx, &start, &placed.head.commit)?;
-    Ok(PreparedWorkspace { workspace: Workspace { base, ..placed.workspace }, note, ..placed })
+    Ok(PreparedWorkspace { note, ..with_base(placed, base) })
 }
 
-/// The branch starts with the work of another program; the diff starts where that work started.
-fn for_imported_task(
-    ctx: &EngineContext,
-    request: &WorkspaceRequest,
-    task: TaskId,
-    start: &Commit,
-) -> Result<PreparedWorkspace, EngineError> {
-    let run = || ctx.layout.run_worktree(request.run);
-    let path = if request.is_chain { run() } else { ctx.layout.task_worktree(task) };
-    let placed = attach(ctx, &path, &request.branch, start)?;
-    if placed.head.commit != *start && ctx.repository.has_work(&request.branch)? {
-        return Err(GitError::BranchTaken { branch: request.branch.clone(), by: None }.into());
-    }
-    let base = ctx.repository.base_of(start)?;
-    Ok(PreparedWorkspace { workspace: Workspace { base, ..placed.workspace }, ..placed })
+fn with_base(mut placed: PreparedWorkspace, base: Commit) -> PreparedWorkspace {
+    placed.workspace.base = base;
+    placed
 }
 
 /// The workspace of a part of a run: the run's own branch, or a temporary copy.
@@ -178,7 +149,7 @@ fn for_run_part(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Prepa
         let tip = repository.ensure_branch(&branch, || repository.base())?;
         let base = repository.branch_base(&branch)?.unwrap_or_else(|| tip.clone());
         let placed = attach(ctx, &ctx.layout.run_worktree(request.run), &branch, &tip)?;
-        return Ok(PreparedWorkspace { workspace: Workspace { base, ..placed.workspace }, note, ..placed });
+        return Ok(PreparedWorkspace { note, ..with_base(placed, base) });
     }
     let path = ctx.layout.part_worktree(request.run, &request.loop_id);
     // A killed process may have created it.
@@ -188,54 +159,57 @@ fn for_run_part(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<Prepa
     })?;
     let head = worktree.head()?;
     let base = request.reviewed_workspace.as_ref().map_or_else(|| head.commit.clone(), |place| place.base.clone());
-    Ok(PreparedWorkspace { workspace: Workspace { base, worktree: shown(&path) }, head, base_tree: None, note: None })
+    Ok(prepared(&path, base, head))
 }
 
 /// The commit of a task that its reviewers or a person approved. Later commits are not reviewed.
 pub fn approved(store: &dyn Store, task: TaskId) -> Result<Option<Commit>, StoreError> {
+    Ok(recorded_loop(store, task)?.and_then(|loop_state| loop_state.machine.approved_commit().cloned()))
+}
+
+/// The recorded state of the loop that works on a task.
+fn recorded_loop(store: &dyn Store, task: TaskId) -> Result<Option<Arc<LoopState>>, StoreError> {
     let Some((run, loop_id)) = store.loop_for_task(task)? else { return Ok(None) };
-    let run_state = RunState::from_run_log(run, &store.log(run)?);
-    let state = run_state.loops.get(&loop_id).map(|loop_state| &loop_state.machine);
-    Ok(state.and_then(Loop::approved_commit).cloned())
+    Ok(RunState::from_run_log(run, &store.log(run)?).loops.remove(&loop_id))
+}
+
+/// The last recorded commit of a task, if git still has it.
+fn recorded_commit(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError> {
+    let placed = recorded_loop(&*ctx.store, task)?.filter(|loop_state| loop_state.workspace.is_some());
+    Ok(placed.and_then(|loop_state| ctx.repository.resolve(loop_state.machine.head.commit.as_str()).ok()))
 }
 
 /// The workspace of a task that continues on an existing branch.
 fn for_continued_task(
     ctx: &EngineContext,
-    store: &dyn Store,
     request: &WorkspaceRequest,
     before: TaskId,
 ) -> Result<PreparedWorkspace, EngineError> {
-    let row = store.task(before)?;
+    let row = ctx.store.task(before)?;
     let known = row.as_ref().and_then(|row| Some((row.base.clone()?, row.worktree.clone()?)));
     let Some((base, worktree)) = known else {
         let message = format!("task {before} was never started: there is nothing to go on with");
         return Err(EngineError::Log { run: request.run, message });
     };
     let base = Commit::new(base);
-    revive_branch(ctx, store, &request.branch, &base)?;
-    let placed = attach(ctx, Path::new(&worktree), &request.branch, &base)?;
-    Ok(PreparedWorkspace { workspace: Workspace { base, ..placed.workspace }, ..placed })
+    revive_branch(ctx, &request.branch, &base)?;
+    Ok(with_base(attach(ctx, Path::new(&worktree), &request.branch, &base)?, base))
 }
 
 /// Recreates a deleted branch at its last recorded commit, so that no work is lost.
-fn revive_branch(ctx: &EngineContext, store: &dyn Store, branch: &str, base: &Commit) -> Result<(), EngineError> {
+fn revive_branch(ctx: &EngineContext, branch: &str, base: &Commit) -> Result<(), EngineError> {
     if ctx.repository.has_branch(branch)? {
         return Ok(());
     }
-    let last = last_commit(ctx, store, branch)?;
-    let last = last.ok_or_else(|| GitError::BranchGone(branch.to_owned()))?;
+    let last = last_commit(ctx, branch)?.ok_or_else(|| GitError::BranchGone(branch.to_owned()))?;
     Ok(ctx.repository.restore_branch(branch, &last, base)?)
 }
 
 /// The last recorded commit of a branch that git still has.
-fn last_commit(ctx: &EngineContext, store: &dyn Store, branch: &str) -> Result<Option<Commit>, EngineError> {
+fn last_commit(ctx: &EngineContext, branch: &str) -> Result<Option<Commit>, EngineError> {
     let mut last: Option<Commit> = None;
-    for row in store.tasks()?.into_iter().filter(|row| row.branch.as_deref() == Some(branch)) {
-        let Some((run, loop_id)) = store.loop_for_task(TaskId(row.id))? else { continue };
-        let run_state = RunState::from_run_log(run, &store.log(run)?);
-        let placed = run_state.loops.get(&loop_id).filter(|loop_state| loop_state.workspace.is_some());
-        let head = placed.and_then(|loop_state| ctx.repository.resolve(loop_state.machine.head.commit.as_str()).ok());
+    for row in ctx.store.tasks()?.into_iter().filter(|row| row.branch.as_deref() == Some(branch)) {
+        let head = recorded_commit(ctx, TaskId(row.id))?;
         // The tasks of a branch may run in any order.
         last = match (last, head) {
             (Some(last), Some(head)) if !ctx.repository.is_ancestor(last.as_str(), head.as_str())? => Some(last),
@@ -246,15 +220,11 @@ fn last_commit(ctx: &EngineContext, store: &dyn Store, branch: &str) -> Result<O
 }
 
 /// The workspace of the next task of a chain, which starts where the previous one ended.
-fn for_chain_task(
-    ctx: &EngineContext,
-    store: &dyn Store,
-    request: &WorkspaceRequest,
-) -> Result<PreparedWorkspace, EngineError> {
+fn for_chain_task(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError> {
     let start = ctx.repository.base()?;
     let path = ctx.layout.run_worktree(request.run);
     if !request.finished.is_empty() {
-        revive_branch(ctx, store, &request.branch, &start)?;
+        revive_branch(ctx, &request.branch, &start)?;
     }
     let placed = attach(ctx, &path, &request.branch, &start)?;
     let note = set_aside(ctx, request, &placed)?;
@@ -287,22 +257,38 @@ fn attach(ctx: &EngineContext, path: &Path, branch: &str, start: &Commit) -> Res
     let worktree = ctx.repository.add_worktree(&NewWorktree { path, branch, start })?;
     worktree.copy_files(ctx.settings.copied_into_worktrees())?;
     let head = worktree.head()?;
-    let place = Workspace { base: head.commit.clone(), worktree: shown(path) };
-    Ok(PreparedWorkspace { workspace: place, head, base_tree: None, note: None })
+    Ok(prepared(path, head.commit.clone(), head))
+}
+
+/// Like `attach`, for a new branch. A killed process leaves it at its start; other commits do not belong to the task.
+fn attach_new(
+    ctx: &EngineContext,
+    path: &Path,
+    branch: &str,
+    start: &Commit,
+) -> Result<PreparedWorkspace, EngineError> {
+    let placed = attach(ctx, path, branch, start)?;
+    if placed.head.commit != *start && ctx.repository.has_work(branch)? {
+        return Err(GitError::BranchTaken { branch: branch.to_owned(), by: None }.into());
+    }
+    Ok(placed)
+}
+
+fn prepared(path: &Path, base: Commit, head: Head) -> PreparedWorkspace {
+    let workspace = Workspace { base, worktree: path.display().to_string() };
+    PreparedWorkspace { workspace, head, base_tree: None, note: None }
 }
 
 /// A temporary copy of the checkout, including uncommitted changes.
 fn for_checkout(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError> {
     let commit = ctx.repository.snapshot_commit()?;
-    let path: PathBuf = ctx.layout.review_worktree(request.run);
+    let path = ctx.layout.review_worktree(request.run);
     let worktree = ctx.repository.add_detached(&path, &commit)?;
     let base = match &ctx.base {
         Some(base) => ctx.repository.resolve(base)?,
         None => ctx.repository.base()?,
     };
-    let base = fork_point(ctx, &base, &commit)?;
-    let place = Workspace { base, worktree: shown(&path) };
-    Ok(PreparedWorkspace { workspace: place, head: worktree.head()?, base_tree: None, note: None })
+    Ok(prepared(&path, fork_point(ctx, &base, &commit)?, worktree.head()?))
 }
 
 /// The merge base of two commits; `one` if they have none.
@@ -314,6 +300,120 @@ fn fork_point(ctx: &EngineContext, one: &Commit, other: &Commit) -> Result<Commi
     Ok(parted.unwrap_or_else(|| one.clone()))
 }
 
-fn shown(path: &Path) -> String {
-    path.display().to_string()
+/// The final commit of a task that another task depends on.
+#[derive(Clone)]
+struct DependencyEnd {
+    task: TaskId,
+    commit: Commit,
+}
+
+/// Where a task starts, and a note for the user.
+struct StartPoint {
+    commit: Commit,
+    note: Option<String>,
+}
+
+/// The start of a task: the end of its dependencies, the branch that it will land on, or the user's current branch.
+fn start_point(ctx: &EngineContext, request: &WorkspaceRequest) -> Result<StartPoint, EngineError> {
+    let mut needed = Vec::new();
+    for task in &request.spec.depends_on {
+        needed.extend(end(ctx, *task)?.map(|commit| DependencyEnd { task: *task, commit }));
+    }
+    if !request.lands {
+        return match latest(ctx, &needed)?.or(needed.last()) {
+            Some(end) => start_at(ctx, end, &needed),
+            None => Ok(StartPoint { commit: ctx.repository.base()?, note: None }),
+        };
+    }
+    let tip = ctx.repository.ensure_branch(&request.run.branch(), || ctx.repository.base())?;
+    // Landing merges the work of other runs into this one.
+    let missing = missing(ctx, &needed, &tip)?;
+    let Some(first) = missing.first() else { return Ok(StartPoint { commit: tip, note: None }) };
+    start_at(ctx, latest(ctx, &missing)?.unwrap_or(first), &needed)
+}
+
+/// Starts at one dependency, with a note if it does not contain the others.
+fn start_at(ctx: &EngineContext, end: &DependencyEnd, needed: &[DependencyEnd]) -> Result<StartPoint, EngineError> {
+    let absent = missing(ctx, needed, &end.commit)?;
+    let tasks: Vec<String> = absent.iter().map(|end| end.task.to_string()).collect();
+    let note = (!tasks.is_empty()).then(|| {
+        let without = tasks.join(", ");
+        format!("no commit holds all that it depends on: it begins after task {}, without task {without}", end.task)
+    });
+    Ok(StartPoint { commit: end.commit.clone(), note })
+}
+
+/// The dependencies that a commit does not contain.
+fn missing(ctx: &EngineContext, needed: &[DependencyEnd], tip: &Commit) -> Result<Vec<DependencyEnd>, EngineError> {
+    let mut missing = Vec::new();
+    for end in needed {
+        if !contains(ctx, tip, &end.commit)? {
+            missing.push(end.clone());
+        }
+    }
+    Ok(missing)
+}
+
+/// The dependency that contains all others.
+fn latest<'a>(ctx: &EngineContext, ends: &'a [DependencyEnd]) -> Result<Option<&'a DependencyEnd>, EngineError> {
+    'ends: for end in ends {
+        for other in ends {
+            if !contains(ctx, &end.commit, &other.commit)? {
+                continue 'ends;
+            }
+        }
+        return Ok(Some(end));
+    }
+    Ok(None)
+}
+
+fn contains(ctx: &EngineContext, commit: &Commit, part: &Commit) -> Result<bool, EngineError> {
+    Ok(commit == part || ctx.repository.is_ancestor(part.as_str(), commit.as_str())?)
+}
+
+/// The final commit of a task. Failed tasks have none.
+fn end(ctx: &EngineContext, task: TaskId) -> Result<Option<Commit>, EngineError> {
+    if let Some(commit) = approved(&*ctx.store, task)? {
+        return Ok(Some(commit));
+    }
+    let Some(row) = ctx.store.task(task)?.filter(is_satisfied) else { return Ok(None) };
+    let Some(branch) = row.branch else { return Ok(None) };
+    let on_it = |row: &TaskRow| row.branch.as_deref() == Some(&branch) && row.base.is_some();
+    // Otherwise a later task continued on the branch, and failed or is not done.
+    if ctx.store.tasks()?.iter().filter(|row| on_it(row)).all(is_satisfied)
+        && let Some(head) = ctx.repository.head_of(&branch)?
+    {
+        return Ok(Some(head.commit));
+    }
+    recorded_commit(ctx, task)
+}
+
+/// Updates the files of a loop's worktree to a commit that its branch was moved to.
+pub fn follow_branch(ctx: &EngineContext, place: &Workspace, commit: &Commit) -> Result<(), EngineError> {
+    if let Ok(worktree) = ctx.repository.worktree(Path::new(&place.worktree)) {
+        worktree.check_out_branch(commit)?;
+        ctx.read_guards.writing(&worktree);
+    }
+    Ok(())
+}
+
+/// The lock of a worktree, released on drop: an improvement, a review and a retry of one task share a worktree, and
+/// only one may run.
+#[derive(Debug)]
+pub struct WorktreeLock {
+    _lock: File,
+}
+
+impl WorktreeLock {
+    /// Locks a worktree, or fails if it is in use.
+    pub fn acquire(layout: &Layout, worktree: &Path) -> Result<Self, EngineError> {
+        let path = layout.worktree_lock(worktree);
+        let failed = |error| EngineError::io("lock", &path, error);
+        let lock = atomic_file::open_lock(&path).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(EngineError::Occupied { worktree: worktree.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::landing::{self, LandingProgress};
 use crate::process::{self, AttemptDir, CrashOutcome, ProcessResult};
-use crate::{combine, workspace};
+use crate::workspace;
 use signoff_core::view::{AttemptStart, RunState};
 
 /// Runs agents under supervisors, and landings and merges of fixes in this process.
@@ -30,7 +30,7 @@ impl Executor for LocalExecutor {
         let (ctx, spec) = (self.ctx.clone(), with_own_worktree(spec));
         match spec.job.kind {
             JobKind::Land => tokio::spawn(landing::run_landing(ctx, spec, sink)),
-            JobKind::Combine { .. } => tokio::spawn(combine::run_combine(ctx, spec, sink)),
+            JobKind::Combine { .. } => tokio::spawn(workspace::parallel_fixes::run_combine(ctx, spec, sink)),
             JobKind::Work { .. }
             | JobKind::Research { .. }
             | JobKind::Review { .. }

@@ -53,7 +53,8 @@ impl Repository {
 
     pub(super) fn branches(&self) -> Result<Branches, GitError> {
         let format = "--format=%(HEAD)%00%(refname)%00%(objectname)%00%(symref)%00%(tree)";
-        let printed = self.isolated_git(["for-each-ref", format, REMOTE_HEAD])?.args(self.candidates()?).read_text()?;
+        let command = self.isolated_git("for-each-ref")?;
+        let printed = command.args([format, REMOTE_HEAD]).args(self.candidates()?).read_text()?;
         let refs: Vec<[&str; 5]> = nul_records(&printed).collect();
         for [_, _, commit, _, tree] in refs.iter().filter(|[.., tree]| !tree.is_empty()) {
             self.inner.trees.insert(&Head { commit: Commit::new(*commit), tree: Tree::new(*tree) });
@@ -138,6 +139,11 @@ impl Repository {
         BranchTips::from_common_dir(self.common()).commit_from_files(branch).map(Commit::new)
     }
 
+    /// Like [`Self::head_of`], for a branch that must exist.
+    pub fn existing_head(&self, branch: &str) -> Result<Head, GitError> {
+        self.head_of(branch)?.ok_or_else(|| GitError::BranchGone(branch.to_owned()))
+    }
+
     /// The commit that a branch of ours started from.
     pub fn branch_base(&self, branch: &str) -> Result<Option<Commit>, GitError> {
         Ok(self.branch_refs(branch)?.base)
@@ -156,7 +162,7 @@ impl Repository {
     pub(super) fn branch_refs(&self, branch: &str) -> Result<BranchRefs, GitError> {
         let (tip, base) = ref_names(branch);
         let format = "--format=%(refname)%00%(objectname)%00%(tree)%00%(worktreepath)";
-        let printed = self.isolated_git(["for-each-ref", format, &tip, &base])?.read_text()?;
+        let printed = self.isolated_git("for-each-ref")?.args([format, &tip, &base]).read_text()?;
         let mut refs = BranchRefs::default();
         for [name, commit, tree, worktree] in nul_records(&printed) {
             if name == tip {
@@ -194,26 +200,8 @@ impl Repository {
         })
     }
 
-    /// Deletes a branch that signoff created. Its commits are lost unless another ref holds them.
-    pub fn delete_branch(&self, branch: &str) -> Result<(), GitError> {
-        self.with_lock(|| {
-            let known = self.branch_refs(branch)?;
-            match (known.tip, known.base, known.used_by) {
-                (None, None, _) => Ok(()),
-                (Some(_), None, by) | (_, _, by @ Some(_)) => {
-                    Err(GitError::BranchTaken { branch: branch.to_owned(), by })
-                }
-                (tip, Some(start), None) => {
-                    let (name, base) = ref_names(branch);
-                    let tip = tip.map(|tip| format!("delete {name}\0{}\0", tip.commit));
-                    self.update_refs(format!("{}delete {base}\0{start}\0", tip.unwrap_or_default()))
-                }
-            }
-        })
-    }
-
     pub(super) fn update_refs(&self, transaction: String) -> Result<(), GitError> {
-        self.isolated_git(["update-ref", "-z", "--stdin"])?.input(transaction).execute()
+        self.isolated_git("update-ref -z --stdin")?.input(transaction).execute()
     }
 }
 
@@ -286,8 +274,8 @@ fn common_dir(root: &Path) -> PathBuf {
 
 fn list_branches(root: &Path, git: &Git) -> Option<String> {
     let repository = Repository::discover(git, root).ok()?;
-    let asked = ["for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/signoff"];
-    repository.isolated_git(asked).ok()?.read_text().ok()
+    let command = repository.isolated_git("for-each-ref").ok()?;
+    command.args(["--format=%(objectname) %(refname)", "refs/heads/signoff"]).read_text().ok()
 }
 
 /// Parses lines of id and ref name.

@@ -3,17 +3,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Write};
-use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::GitError;
@@ -30,9 +28,6 @@ const PROCESS_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 /// Time to wait for an index lock. A live git holds one for a shorter time.
 pub(super) const INDEX_LOCK_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Bytes that fit into any pipe, even if the other end does not read.
-const PIPE_CAPACITY: usize = 4096;
 
 /// Interval between two looks at a lock.
 const LOCK_POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -259,33 +254,43 @@ impl GitCommand<'_> {
     /// Passes stdout to `reader` while the command runs.
     pub(super) fn stream(
         mut self,
-        mut reader: impl FnMut(&mut BufReader<GitPipes>) -> io::Result<()>,
+        mut reader: impl FnMut(&mut BufReader<ChildStdout>) -> io::Result<()>,
     ) -> Result<(), GitError> {
         self.run_once(|stdout, _| reader(stdout))?.success().map(drop)
     }
 
     fn run_once(
         &mut self,
-        reader: impl FnOnce(&mut BufReader<GitPipes>, &mut Vec<u8>) -> io::Result<()>,
+        reader: impl FnOnce(&mut BufReader<ChildStdout>, &mut Vec<u8>) -> io::Result<()>,
     ) -> Result<GitOutput, GitError> {
         let mut child = self.spawn()?;
-        let input = self.input.as_slice();
-        let stdin = child.stdin.take();
-        let printed = GitPipes::new(&mut child, now() + self.git.process_timeout);
-        let mut stdout = Vec::new();
-        let (read, stderr, timed_out) = thread::scope(|scope| {
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (stdin, Some(stdout), Some(mut stderr)) = pipes else {
+            return Err(GitError::at(Path::new("git"))(io::ErrorKind::BrokenPipe.into()));
+        };
+        // The process is not reaped before it has ended, so its id stays valid.
+        let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let (input, limit) = (self.input.as_slice(), self.git.process_timeout);
+        let (ended, wait_for_end) = mpsc::channel::<()>();
+        let (read, stdout, stderr, timed_out) = thread::scope(|scope| {
             // A git that ends without reading its input has printed the reason on stderr.
-            match stdin {
-                Some(mut stdin) if input.len() > PIPE_CAPACITY => {
-                    scope.spawn(move || stdin.write_all(input));
-                }
-                Some(mut stdin) => drop(stdin.write_all(input)),
-                None => {}
-            }
-            let mut printed = BufReader::new(printed);
-            let read = reader(&mut printed, &mut stdout);
-            let (stderr, timed_out) = printed.into_inner().finish();
-            (read, stderr, timed_out)
+            stdin.map(|mut stdin| scope.spawn(move || stdin.write_all(input)));
+            let errors = scope.spawn(move || {
+                let mut errors = Vec::new();
+                stderr.read_to_end(&mut errors).ok();
+                errors
+            });
+            let killer = scope.spawn(move || {
+                let timed_out = wait_for_end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+                group.filter(|_| timed_out).map(|group| kill_process_group(group, Signal::KILL));
+                timed_out
+            });
+            let mut kept = Vec::new();
+            // Closes stdout, so that git does not block when the reader failed.
+            let read = reader(&mut BufReader::new(stdout), &mut kept);
+            let errors = errors.join().unwrap_or_default();
+            drop(ended);
+            (read, kept, errors, killer.join().unwrap_or_default())
         });
         let status = child.wait().map_err(GitError::at(Path::new("git")))?;
         if timed_out {
@@ -352,85 +357,7 @@ impl GitOutput {
         if self.status.success() {
             return None;
         }
-        let error = GitError::from_stderr(String::new(), &self.stderr);
-        if let GitError::Locked { file } = error { Some(file) } else { None }
-    }
-}
-
-/// Output pipes of a git process. Reading stdout also reads stderr, so that neither pipe fills up.
-#[derive(Debug)]
-pub(super) struct GitPipes {
-    stdout: Option<ChildStdout>,
-    stderr: Option<ChildStderr>,
-    stderr_bytes: Vec<u8>,
-    group: Option<Pid>,
-    deadline: Instant,
-    timed_out: bool,
-}
-
-impl GitPipes {
-    pub(super) fn new(child: &mut Child, deadline: Instant) -> Self {
-        Self {
-            stdout: child.stdout.take(),
-            stderr: child.stderr.take(),
-            stderr_bytes: Vec::new(),
-            group: i32::try_from(child.id()).ok().and_then(Pid::from_raw),
-            deadline,
-            timed_out: false,
-        }
-    }
-
-    /// Reads stderr to the end, and returns it with whether git was killed. Closes stdout, so that git does not
-    /// block when the reader failed.
-    pub(super) fn finish(mut self) -> (Vec<u8>, bool) {
-        self.stdout = None;
-        while self.stderr.is_some() && self.poll_pipes().is_ok() {}
-        (self.stderr_bytes, self.timed_out)
-    }
-
-    /// Waits until a pipe is readable and reads stderr. Returns whether stdout is readable.
-    fn poll_pipes(&mut self) -> io::Result<bool> {
-        let left = self.deadline.saturating_duration_since(now());
-        if left.is_zero() {
-            // The process was not reaped yet, so its id is still valid.
-            self.group.map(|group| kill_process_group(group, Signal::KILL));
-            self.timed_out = true;
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        let pipes = [self.stdout.as_ref().map(AsFd::as_fd), self.stderr.as_ref().map(AsFd::as_fd)];
-        let mut fds: Vec<PollFd<'_>> =
-            pipes.into_iter().flatten().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
-        match poll(&mut fds, Timespec::try_from(left).ok().as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let speaks = |fd: Option<&PollFd<'_>>| fd.is_some_and(|fd| !fd.revents().is_empty());
-        let is_stdout_ready = self.stdout.is_some() && speaks(fds.first());
-        if self.stderr.is_some() && speaks(fds.last()) {
-            self.read_stderr()?;
-        }
-        Ok(is_stdout_ready)
-    }
-
-    fn read_stderr(&mut self) -> io::Result<()> {
-        let mut buffer = [0; 4096];
-        let Some(stderr) = &mut self.stderr else { return Ok(()) };
-        match stderr.read(&mut buffer)? {
-            0 => self.stderr = None,
-            read => self.stderr_bytes.extend(buffer.iter().take(read)),
-        }
-        Ok(())
-    }
-}
-
-impl Read for GitPipes {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.stdout.is_some() {
-            let ready = self.poll_pipes()?;
-            if let Some(stdout) = self.stdout.as_mut().filter(|_| ready) {
-                return stdout.read(buffer);
-            }
-        }
-        Ok(0)
+        let GitError::Locked { file } = GitError::from_stderr(String::new(), &self.stderr) else { return None };
+        Some(file)
     }
 }

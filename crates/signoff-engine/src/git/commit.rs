@@ -3,7 +3,7 @@
 //! Ignored files, our own files and files copied from the checkout are left out.
 
 use std::ffi::OsString;
-use std::fs::{self, File, FileTimes, Metadata};
+use std::fs::{self, File, FileTimes};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
@@ -49,7 +49,7 @@ impl Worktree {
         self.refresh_index()?;
         self.sync_to_branch()?;
         if let Some(file) = extra_file {
-            self.isolated_git(["add", "--force", "--"])?.args([pathspec("top,literal", file)]).execute()?;
+            self.isolated_git("add --force --")?.args([pathspec("top,literal", file)]).execute()?;
         }
         let status = self.repository.status(self.place())?;
         let kept_out = ExcludedPaths::for_worktree(&self.git_dir);
@@ -76,30 +76,34 @@ impl Worktree {
         let own = self.git_dir.join("index");
         // Git reads only a plain file. An index that git cannot read either is created again.
         if content(&own).is_some() {
-            let simplest = ["update-index", "--no-split-index", "--index-version", "2"];
+            let simplest = "update-index --no-split-index --index-version 2";
             self.clear_skip_flags().and_then(|()| self.isolated_git(simplest)?.execute()).ok();
             if self.clear_index_stat()? {
                 return Ok(());
             }
         }
         remove_if_exists(&own)?;
-        self.isolated_git(["read-tree", "HEAD"])?.execute()
+        self.isolated_git("read-tree HEAD")?.execute()
     }
 
     /// Removes cached file metadata from the index, so that git compares every file. Returns `false` if the index
     /// needs more than that.
     fn clear_index_stat(&self) -> Result<bool, GitError> {
-        let own = self.git_dir.join("index");
-        let bytes = content(&own).unwrap_or_default();
-        match index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes) {
-            Some(bare) => write_atomic(&own, &bare).map(|()| true),
+        match self.index_without_stat()? {
+            Some(bare) => write_atomic(&self.git_dir.join("index"), &bare).map(|()| true),
             None => Ok(false),
         }
     }
 
+    /// The index without cached file metadata. `None` if only git can rewrite it.
+    pub(super) fn index_without_stat(&self) -> Result<Option<Vec<u8>>, GitError> {
+        let bytes = content(&self.git_dir.join("index")).unwrap_or_default();
+        Ok(index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes))
+    }
+
     /// Clears the flags that make git skip a file.
     fn clear_skip_flags(&self) -> Result<(), GitError> {
-        let listed = self.isolated_git(["ls-files", "-v", "-z"])?.read()?;
+        let listed = self.isolated_git("ls-files -v -z")?.read()?;
         let is_hidden = |line: &&[u8]| line.first().is_some_and(|tag| tag.is_ascii_lowercase() || *tag == b'S');
         let hidden: Vec<&[u8]> = listed.split(|byte| *byte == 0).filter(is_hidden).collect();
         if hidden.is_empty() {
@@ -108,7 +112,7 @@ impl Worktree {
         let paths: Vec<u8> =
             hidden.iter().flat_map(|line| line.get(2..).unwrap_or_default().iter().chain(&[0])).copied().collect();
         for flag in ["--no-assume-unchanged", "--no-skip-worktree"] {
-            self.isolated_git(["update-index", flag, "-z", "--stdin"])?.input(paths.clone()).execute()?;
+            self.isolated_git("update-index")?.args([flag, "-z", "--stdin"]).input(paths.clone()).execute()?;
         }
         Ok(())
     }
@@ -126,14 +130,13 @@ impl Worktree {
     /// Commits, and returns whether there was a difference. A status may show one although the content is the
     /// same. With `all`, tracked files need not be staged.
     fn commit_staged(&self, message: &str, all: bool) -> Result<bool, GitError> {
-        let asked = ["commit", "-q", "--no-verify", "--no-gpg-sign", "--allow-empty-message"];
         // Not through a pipe: if this process is killed while git reads the message, git would commit a part of it.
-        let command = self.isolated_git(asked)?.args(["--cleanup=verbatim"]);
+        let command =
+            self.isolated_git("commit -q --no-verify --no-gpg-sign --allow-empty-message --cleanup=verbatim")?;
         let command = if all { command.args(["--all"]) } else { command };
         let ended = command.args(["-m".to_owned(), format!("{}\n", message.trim_end())]).run()?;
         if ended.code() == Some(1) {
-            let asked = ["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"];
-            let nothing = self.isolated_git(asked)?.run()?.into_bool()?;
+            let nothing = self.isolated_git("diff --cached --quiet --no-ext-diff HEAD")?.run()?.into_bool()?;
             return if nothing { Ok(false) } else { Err(ended.into_error()) };
         }
         ended.success().map(|_| true)
@@ -164,9 +167,9 @@ impl Repository {
         let place = here.with_index(&scratch);
         let status = self.status(place)?;
         self.stage(place, &status, &ExcludedPaths::for_worktree(here.git_dir))?;
-        let tree = self.isolated_git_at(place, ["write-tree"])?.read_line()?;
+        let tree = self.isolated_git_at(place, "write-tree")?.read_line()?;
         let parent = status.head.iter().flat_map(|head| ["-p", head.as_str()]);
-        let command = self.isolated_git_at(place, ["commit-tree", "--no-gpg-sign", &tree])?.args(parent);
+        let command = self.isolated_git_at(place, "commit-tree --no-gpg-sign")?.args([&tree]).args(parent);
         Ok(Commit::new(command.input("Snapshot of a checkout\n").read_line()?))
     }
 }
@@ -250,7 +253,7 @@ impl Repository {
         let left_out = excluded.paths.iter().filter(listed).chain(&known).map(PathBuf::as_path);
         let left_out = left_out.chain(nested.iter().copied());
         let left_out: Vec<OsString> = left_out.map(|path| pathspec("exclude,top,literal", path)).collect();
-        self.isolated_git_at(place, ["add", "-A", "--", "."])?.args(left_out).execute()?;
+        self.isolated_git_at(place, "add -A -- .")?.args(left_out).execute()?;
         let moved =
             |entry: &&StatusEntry| matches!(entry.kind, StatusKind::Tracked { .. }) && known.contains(&entry.path);
         let moved = status.entries.iter().filter(moved).filter(|entry| !excluded.contains(&entry.path));
@@ -269,7 +272,7 @@ impl Repository {
         if let Some(known) = index::submodules(&bytes, self.isolated_dir()?.id_bytes) {
             return Ok(known);
         }
-        let listed = self.isolated_git_at(place, ["ls-files", "--stage", "--full-name", "-z"])?.read()?;
+        let listed = self.isolated_git_at(place, "ls-files --stage --full-name -z")?.read()?;
         let known = listed.split(|&byte| byte == 0).filter(|entry| entry.starts_with(b"160000 "));
         Ok(known.filter_map(|entry| entry.splitn(2, |&byte| byte == b'\t').nth(1)).map(path).collect())
     }
@@ -282,7 +285,7 @@ impl Repository {
         if paths.is_empty() {
             return Ok(());
         }
-        self.isolated_git_at(place, ["reset", "-q", "--"])?.args(paths).execute()
+        self.isolated_git_at(place, "reset -q --")?.args(paths).execute()
     }
 
     /// Stages the files of repositories that an agent created inside the worktree.
@@ -302,15 +305,14 @@ impl Repository {
         if files.is_empty() {
             return Ok(());
         }
-        let asked = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-        self.isolated_git_at(place, asked)?.input(files).execute()
+        self.isolated_git_at(place, "update-index --add --remove --replace -z --stdin")?.input(files).execute()
     }
 
     fn list_nested(&self, place: GitPlace<'_>, nested: &Path, files: &mut Vec<u8>) -> Result<(), GitError> {
         let empty = self.scratch()?;
         let inside = place.work_tree.join(nested);
         let within = GitPlace { work_tree: &inside, ..place.with_index(&empty) };
-        let listed = self.isolated_git_at(within, ["ls-files", "--others", "--exclude-standard", "-z"])?.read()?;
+        let listed = self.isolated_git_at(within, "ls-files --others --exclude-standard -z")?.read()?;
         for name in split_nul(&listed) {
             let file = nested.join(path(name));
             match name.strip_suffix(b"/") {
@@ -340,10 +342,7 @@ impl Worktree {
         self.check_exists()?;
         let mut copied = Vec::new();
         for name in names.iter().map(Path::new) {
-            if let Some(found) = self.copy_source(name)? {
-                // Recorded first, so that every copy is known to be a possible secret.
-                self.record_copied(name)?;
-                self.copy_file(name, &found)?;
+            if self.copy_file(name)? {
                 copied.push(name.to_owned());
             }
         }
@@ -358,8 +357,7 @@ impl Worktree {
         };
         for name in names.iter().map(Path::new).filter(is_copy) {
             // A file that the branch contains is not a copy, and is committed like any other.
-            let asked = ["ls-tree", "-z", "--name-only", "--full-tree", "HEAD", "--"];
-            let listed = self.isolated_git(asked)?.args([name]).read()?;
+            let listed = self.isolated_git("ls-tree -z --name-only --full-tree HEAD --")?.args([name]).read()?;
             if listed.is_empty() && !ExcludedPaths::for_worktree(&self.git_dir).contains(name) {
                 self.record_copied(name)?;
             }
@@ -367,29 +365,25 @@ impl Worktree {
         Ok(())
     }
 
-    /// The source of a copy, if it exists and the destination does not.
-    fn copy_source(&self, name: &Path) -> Result<Option<Metadata>, GitError> {
-        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
-        if !is_relative_inside(name)
-            || has_linked_parent(self.repository.checkout(), name)
-            || has_linked_parent(self.path(), name)
-        {
+    /// Copies a file if it exists and its destination does not. Returns whether it was copied.
+    fn copy_file(&self, name: &Path) -> Result<bool, GitError> {
+        let [from_top, to_top] = [self.repository.checkout(), self.path()];
+        if !is_relative_inside(name) || has_linked_parent(from_top, name) || has_linked_parent(to_top, name) {
             return Err(GitError::OutsideWorktree(name.to_owned()));
         }
+        let (from, to) = (from_top.join(name), to_top.join(name));
         let found = fs::symlink_metadata(&from).ok().filter(|found| !found.is_dir());
-        Ok(found.filter(|_| fs::symlink_metadata(&to).is_err()))
-    }
-
-    fn copy_file(&self, name: &Path, found: &Metadata) -> Result<(), GitError> {
-        let (from, to) = (self.repository.checkout().join(name), self.path().join(name));
+        let Some(found) = found.filter(|_| fs::symlink_metadata(&to).is_err()) else { return Ok(false) };
+        // Recorded first, so that every copy is known to be a possible secret.
+        self.record_copied(name)?;
         if let Some(directory) = to.parent() {
             fs::create_dir_all(directory).map_err(GitError::at(directory))?;
         }
-        if found.is_symlink() {
-            fs::read_link(&from).and_then(|target| symlink(target, &to)).map_err(GitError::at(&to))
-        } else {
-            fs::copy(&from, &to).map(drop).map_err(GitError::at(&to))
-        }
+        let copied = match found.is_symlink() {
+            true => fs::read_link(&from).and_then(|target| symlink(target, &to)),
+            false => fs::copy(&from, &to).map(drop),
+        };
+        copied.map_err(GitError::at(&to)).map(|()| true)
     }
 
     fn record_copied(&self, name: &Path) -> Result<(), GitError> {

@@ -58,10 +58,6 @@ impl GitDiff {
         self.omitted.iter().map(|file| OmittedFileBrief { path: &file.path, why: file.reason }).collect()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.files == 0
-    }
-
     /// Adds files that git did not read.
     fn add_large_files(&mut self, large: Vec<(PathBuf, u64)>) {
         for (path, bytes) in large {
@@ -82,13 +78,23 @@ impl Worktree {
     pub fn diff(&self, base: &Commit) -> Result<GitDiff, GitError> {
         self.check_exists()?;
         let status = self.repository.status(self.place())?;
-        let kept_out = ExcludedPaths::for_worktree(&self.git_dir);
-        if !kept_out.has_changes(&status) {
+        self.diff_of(base, &status, &ExcludedPaths::for_worktree(&self.git_dir), None)
+    }
+
+    /// The diff of committed and other changes. New objects are written to `objects`, if given.
+    fn diff_of(
+        &self,
+        base: &Commit,
+        status: &GitStatus,
+        excluded: &ExcludedPaths,
+        objects: Option<&Path>,
+    ) -> Result<GitDiff, GitError> {
+        if !excluded.has_changes(status) {
             return self.print_diff(self.place(), &[base.as_str(), "HEAD"], base);
         }
         let scratch = self.repository.scratch_index(&self.git_dir)?;
-        let place = self.place().with_index(&scratch);
-        self.repository.stage(place, &status, &kept_out)?;
+        let place = GitPlace { objects, ..self.place().with_index(&scratch) };
+        self.repository.stage(place, status, excluded)?;
         self.print_diff(place, &["--cached", base.as_str()], base)
     }
 
@@ -99,16 +105,9 @@ impl Worktree {
         let status = self.repository.status(self.place())?;
         let large = self.too_large(&status);
         let kept_out = ExcludedPaths::for_worktree(&self.git_dir).with(large.iter().map(|(path, _)| path.clone()));
-        let mut diff = if kept_out.has_changes(&status) {
-            let scratch = self.repository.scratch_index(&self.git_dir)?;
-            let objects = self.repository.scratch()?;
-            fs::create_dir(&objects.path).map_err(GitError::at(&objects.path))?;
-            let place = GitPlace { objects: Some(&objects.path), ..self.place().with_index(&scratch) };
-            self.repository.stage(place, &status, &kept_out)?;
-            self.print_diff(place, &["--cached", base.as_str()], base)?
-        } else {
-            self.print_diff(self.place(), &[base.as_str(), "HEAD"], base)?
-        };
+        let objects = self.repository.scratch()?;
+        fs::create_dir(&objects.path).map_err(GitError::at(&objects.path))?;
+        let mut diff = self.diff_of(base, &status, &kept_out, Some(&objects.path))?;
         diff.add_large_files(large);
         Ok(diff)
     }
@@ -156,9 +155,9 @@ impl Repository {
     }
 
     fn print_diff(&self, place: GitPlace<'_>, what: &[&str], base: &Commit) -> Result<GitDiff, GitError> {
-        let asked = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "-M", "-z", "--no-abbrev"];
         let shown = ["--raw", "--stat=160,120", "--stat-graph-width=20", "--patch", "--ignore-submodules=none"];
-        let command = self.isolated_git_at(place, asked)?.args(shown).args(what).args(["--"]);
+        let command = self.isolated_git_at(place, "diff --no-ext-diff --no-textconv --no-color -M -z --no-abbrev")?;
+        let command = command.args(shown).args(what).args(["--"]);
         let mut diff = GitDiff::default();
         // Uses the attributes of the base, so that an agent cannot declare its own files binary.
         command.env("GIT_ATTR_SOURCE", base.as_str()).stream(|printed| {

@@ -60,10 +60,10 @@ pub(super) fn remove_empty_parents(top: &Path, path: &Path) {
 }
 
 /// Removes everything below a directory that is neither a plain file nor a directory, and all git locks,
-/// because their holders have ended. Calls `odd` for each removed entry that is no lock. Returns whether a
-/// plain file is left.
-pub(super) fn remove_special_files(top: &Path, mut on_removed: impl FnMut(&Path)) -> Result<bool, GitError> {
-    let mut any = false;
+/// because their holders have ended. Calls `on_removed` for each removed entry that is no lock. Returns the plain
+/// files that are left.
+pub(super) fn remove_special_files(top: &Path, mut on_removed: impl FnMut(&Path)) -> Result<Vec<PathBuf>, GitError> {
+    let mut left = Vec::new();
     let mut found = vec![(top.to_owned(), 0)];
     while let Some((directory, depth)) = found.pop() {
         restore_access(&directory)?;
@@ -74,7 +74,7 @@ pub(super) fn remove_special_files(top: &Path, mut on_removed: impl FnMut(&Path)
                 found.push((path, depth + 1));
             } else if kind.is_file() && path.extension().is_none_or(|end| end != "lock") {
                 restore_read_access(&entry).map_err(GitError::at(&path))?;
-                any = true;
+                left.push(path);
             } else {
                 if !kind.is_file() {
                     on_removed(&path);
@@ -83,7 +83,7 @@ pub(super) fn remove_special_files(top: &Path, mut on_removed: impl FnMut(&Path)
             }
         }
     }
-    Ok(any)
+    Ok(left)
 }
 
 /// The path of a worktree as git spells it. Creates its parent directories.
@@ -123,13 +123,9 @@ pub(super) fn write_atomic(path: &Path, text: &[u8]) -> Result<(), GitError> {
     replace_file(path, text, WriteMode::Plain)
 }
 
-/// Like `write_atomic`, and syncs the file to disk.
-pub(super) fn write_durable(path: &Path, text: &[u8]) -> Result<(), GitError> {
-    replace_file(path, text, WriteMode::Durable)
-}
-
-fn replace_file(path: &Path, text: &[u8], care: WriteMode) -> Result<(), GitError> {
-    let draft = AtomicFile::write(path, text, care).map_err(GitError::at(path))?;
+/// Like `write_atomic`, in another mode.
+pub(super) fn replace_file(path: &Path, text: &[u8], mode: WriteMode) -> Result<(), GitError> {
+    let draft = AtomicFile::write(path, text, mode).map_err(GitError::at(path))?;
     failpoint::pass("marked");
     if is_directory(path) {
         remove_if_exists(path)?;

@@ -61,10 +61,13 @@ impl Worktree {
     /// The commit the worktree is at, with its tree.
     pub fn head(&self) -> Result<Head, GitError> {
         self.check_exists()?;
-        if let Some(known) = self.cached_head() {
-            return Ok(known);
+        // Files and the cache often show it without a git process.
+        if let Some(commit) = self.branch_file_commit()
+            && let Some(tree) = self.repository.inner.trees.get(&commit)
+        {
+            return Ok(Head { commit, tree });
         }
-        let printed = self.isolated_git(["rev-parse", "HEAD^{commit}", "HEAD^{tree}"])?.read_line()?;
+        let printed = self.isolated_git("rev-parse")?.args(["HEAD^{commit}", "HEAD^{tree}"]).read_line()?;
         let (commit, tree) = printed.split_once('\n').unwrap_or((&printed, ""));
         let head = Head { commit: Commit::new(commit), tree: Tree::new(tree) };
         self.repository.inner.trees.insert(&head);
@@ -79,13 +82,6 @@ impl Worktree {
             Some((commit, tree)) => Ok(Head { commit, tree }),
             None => self.head(),
         }
-    }
-
-    /// The head without a git process: if the branch has a file of its own and its commit is in the cache.
-    fn cached_head(&self) -> Option<Head> {
-        let commit = self.branch_file_commit()?;
-        let tree = self.repository.inner.trees.get(&commit)?;
-        Some(Head { commit, tree })
     }
 
     /// The commit of the branch that `HEAD` names, as far as ref files contain it.
@@ -120,7 +116,7 @@ impl Worktree {
         self.restore_git_file()?;
         self.clear_stale_lock()?;
         let name = format!("refs/heads/{branch}");
-        self.isolated_git(["symbolic-ref", "HEAD", &name])?.execute()?;
+        self.isolated_git("symbolic-ref HEAD")?.args([&name]).execute()?;
         self.reset_to(commit.as_str())
     }
 
@@ -138,8 +134,8 @@ impl Worktree {
         if was == tip || !self.repository.is_ancestor(was.as_str(), tip.as_str()).unwrap_or(false) {
             return Ok(());
         }
-        self.isolated_git(["update-index", "-q", "--refresh"])?.run()?;
-        self.isolated_git(["read-tree", "-m", "-u", was.as_str(), tip.as_str()])?.run().map(drop)
+        self.isolated_git("update-index -q --refresh")?.run()?;
+        self.isolated_git("read-tree -m -u")?.args([was.as_str(), tip.as_str()]).run().map(drop)
     }
 
     /// The commit of the last `HEAD` update in this worktree, from its reflog.
@@ -175,8 +171,8 @@ impl Worktree {
     /// Moves the branch to a commit and attaches `HEAD` to it. Files and index stay.
     pub(super) fn move_branch(&self, branch: &str, commit: &Commit) -> Result<(), GitError> {
         let name = format!("refs/heads/{branch}");
-        self.isolated_git(["update-ref", "-m", "signoff: brought back", &name, commit.as_str()])?.execute()?;
-        self.isolated_git(["symbolic-ref", "HEAD", &name])?.execute()
+        self.isolated_git("update-ref -m")?.args(["signoff: brought back", &name, commit.as_str()]).execute()?;
+        self.isolated_git("symbolic-ref HEAD")?.args([&name]).execute()
     }
 
     /// Resets branch and files to `to`. Everything after it stays on the branch `aside`, including uncommitted
@@ -185,7 +181,7 @@ impl Worktree {
         let head = self.commit_all(message)?.head;
         let Some(branch) = self.branch().filter(|_| head.commit != *to) else { return Ok(false) };
         let name = format!("refs/heads/{parked_branch}");
-        self.isolated_git(["update-ref", "-m", "signoff: set aside", &name, head.commit.as_str()])?.execute()?;
+        self.isolated_git("update-ref -m")?.args(["signoff: set aside", &name, head.commit.as_str()]).execute()?;
         self.move_branch(branch, to)?;
         self.reset_to("HEAD")?;
         Ok(true)

@@ -27,11 +27,10 @@ pub struct CommitInfo {
 /// A plain file in a commit, up to a size limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommittedFile {
+    /// The whole file.
     Content(Vec<u8>),
     /// The file exceeds the limit.
-    TooLarge {
-        bytes: u64,
-    },
+    TooLarge { bytes: u64 },
 }
 
 impl Lineage {
@@ -70,10 +69,6 @@ impl Lineage {
         self.parents.contains_key(commit)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.order.is_empty()
-    }
-
     pub fn parents(&self, commit: &Commit) -> &[Commit] {
         self.parents.get(commit).map_or(&[], Vec::as_slice)
     }
@@ -87,7 +82,7 @@ impl Repository {
         flags: &[&str],
         paths: &[impl AsRef<OsStr>],
     ) -> Result<Vec<TreeEntry>, GitError> {
-        let command = self.isolated_git(["ls-tree", "-z", "--full-tree"])?.args(flags).args([commit, "--"]);
+        let command = self.isolated_git("ls-tree -z --full-tree")?.args(flags).args([commit, "--"]);
         let printed = command.args(paths).read()?;
         Ok(split_nul(&printed).filter_map(TreeEntry::parse).collect())
     }
@@ -101,17 +96,21 @@ impl Repository {
     /// Subject lines of the commits after `base` up to `head`, newest first.
     pub fn log_subjects(&self, base: &Commit, head: &Commit) -> Result<Vec<String>, GitError> {
         let range = format!("{base}..{head}");
-        let asked = ["log", "-z", "--format=%s", "--no-show-signature", "--end-of-options", &range, "--"];
-        Ok(self.isolated_git(asked)?.read_text()?.split_terminator('\0').map(str::to_owned).collect())
+        let command = self.isolated_git("log -z --format=%s --no-show-signature --end-of-options")?;
+        Ok(command.args([range.as_str(), "--"]).read_text()?.split_terminator('\0').map(str::to_owned).collect())
     }
 
     /// All ancestors of these commits that a branch does not contain. Ignores commits that the repository does
     /// not have.
-    pub fn commits_beyond(&self, branch: &str, tips: &[Commit]) -> Result<Lineage, GitError> {
-        let asked = ["rev-list", "--topo-order", "--reverse", "--parents", "--ignore-missing", "--stdin"];
+    pub fn commits_beyond<'a>(
+        &self,
+        branch: &str,
+        tips: impl IntoIterator<Item = &'a Commit>,
+    ) -> Result<Lineage, GitError> {
         let input = format!("{}^refs/heads/{branch}\n", id_lines(tips));
         let mut lineage = Lineage::default();
-        for line in self.isolated_git(asked)?.input(input).read_text()?.lines() {
+        let command = self.isolated_git("rev-list --topo-order --reverse --parents --ignore-missing --stdin")?;
+        for line in command.input(input).read_text()?.lines() {
             let mut ids = line.split(' ').map(Commit::new);
             let Some(commit) = ids.next() else { continue };
             lineage.order.push(commit.clone());
@@ -123,8 +122,8 @@ impl Repository {
     /// The commits reachable from `tip` but from none of the others, oldest first, without merges.
     pub fn commits_excluding(&self, others: &[Commit], tip: &Commit) -> Result<Vec<Commit>, GitError> {
         let others = others.iter().map(|other| format!("^{other}"));
-        let asked = ["rev-list", "--topo-order", "--reverse", "--no-merges", tip.as_str()];
-        Ok(self.isolated_git(asked)?.args(others).args(["--"]).read_text()?.lines().map(Commit::new).collect())
+        let command = self.isolated_git("rev-list --topo-order --reverse --no-merges")?.args([tip.as_str()]);
+        Ok(command.args(others).args(["--"]).read_text()?.lines().map(Commit::new).collect())
     }
 
     /// Those of these commits that a branch does not contain.
@@ -138,12 +137,12 @@ impl Repository {
             return Ok(BTreeSet::new());
         }
         let input = format!("{}^{revision}\n", id_lines(commits));
-        let ended = self.isolated_git(["rev-list", "--stdin"])?.input(input.clone()).run()?;
+        let ended = self.isolated_git("rev-list --stdin")?.input(input.clone()).run()?;
         let (listed, gone) = match ended.code() {
             Some(0) => (ended.stdout, BTreeSet::new()),
             // Git names only the first missing commit.
             Some(_) | None => {
-                let listed = self.isolated_git(["rev-list", "--ignore-missing", "--stdin"])?.input(input).read()?;
+                let listed = self.isolated_git("rev-list --ignore-missing --stdin")?.input(input).read()?;
                 (listed, self.missing_commits(commits)?)
             }
         };
@@ -154,7 +153,7 @@ impl Repository {
 
     /// Those of these commits that the repository does not have.
     pub fn missing_commits(&self, commits: &[Commit]) -> Result<BTreeSet<Commit>, GitError> {
-        let printed = self.isolated_git(["cat-file", "--batch-check"])?.input(id_lines(commits)).read_text()?;
+        let printed = self.isolated_git("cat-file --batch-check")?.input(id_lines(commits)).read_text()?;
         Ok(printed.lines().filter_map(|line| line.strip_suffix(" missing")).map(Commit::new).collect())
     }
 
@@ -167,8 +166,8 @@ impl Repository {
         if asked.is_empty() {
             return Ok(HashMap::new());
         }
-        let command = ["log", "-z", "--no-walk=unsorted", "--no-show-signature", "--format=%H %T %s", "--stdin"];
-        let printed = self.isolated_git(command)?.input(asked).read_text()?;
+        let command = self.isolated_git("log -z --no-walk=unsorted --no-show-signature --stdin")?;
+        let printed = command.args(["--format=%H %T %s"]).input(asked).read_text()?;
         let one = |record: &str| {
             let mut words = record.splitn(3, ' ');
             let (commit, tree) = (Commit::new(words.next()?), Tree::new(words.next()?));
@@ -196,8 +195,8 @@ impl Repository {
 
     /// The files that differ between two commits or trees.
     pub fn changed_files(&self, from: &str, to: &str) -> Result<BTreeSet<PathBuf>, GitError> {
-        let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to];
-        Ok(self.isolated_git(asked)?.read_paths()?.into_iter().collect())
+        let command = self.isolated_git("diff-tree -r -z --name-only --no-renames")?;
+        Ok(command.args([from, to]).read_paths()?.into_iter().collect())
     }
 
     /// Whether the tree of a merge of two parents is exactly the one git creates, without a conflict.
@@ -217,7 +216,7 @@ impl Repository {
         if entry.bytes > max_bytes {
             return Ok(Some(CommittedFile::TooLarge { bytes: entry.bytes }));
         }
-        let content = self.isolated_git(["cat-file", "blob", &entry.id])?.read()?;
+        let content = self.isolated_git("cat-file blob")?.args([&entry.id]).read()?;
         Ok(Some(CommittedFile::Content(content)))
     }
 
@@ -245,9 +244,9 @@ impl Repository {
 
     /// The one of these files that changed last in the history of a commit.
     pub fn last_changed(&self, commit: &Commit, directory: &str, files: &[String]) -> Result<Option<String>, GitError> {
-        let show = ["log", "-z", "--format=", "--name-only", "--no-renames", "--no-show-signature"];
         let about = ["--end-of-options", commit.as_str(), "--", directory];
-        let listed = self.isolated_git(show)?.args(about).read()?;
+        let command = self.isolated_git("log -z --format= --name-only --no-renames --no-show-signature")?;
+        let listed = command.args(about).read()?;
         let names = listed.split(|byte| matches!(*byte, 0 | b'\n')).map(String::from_utf8_lossy);
         let last = names.into_iter().find(|name| files.iter().any(|file| *file == **name));
         Ok(last.map(|name| name.into_owned()).or_else(|| files.last().cloned()))
@@ -267,7 +266,7 @@ impl Repository {
             return Ok(Some(new.clone()));
         }
         let there = files.iter().map(|file| worktree.join(file));
-        let hashed = self.isolated_git(["hash-object", "--no-filters", "--"])?.args(there).read_text()?;
+        let hashed = self.isolated_git("hash-object --no-filters --")?.args(there).read_text()?;
         let hashed: Vec<&str> = hashed.lines().collect();
         if hashed.len() != files.len() {
             return Ok(Some(first.clone()));

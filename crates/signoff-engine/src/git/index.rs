@@ -26,42 +26,35 @@ const HEADER_BYTES: usize = 12;
 /// The index without cached file metadata, so that git compares every file. `None` if an entry has a flag that
 /// hides its file, or if only git can rewrite the index. Object ids have `id` bytes.
 pub(super) fn without_stat(index: &[u8], id_bytes: usize) -> Option<Vec<u8>> {
+    let parsed = IndexEntries::parse(index, id_bytes)?;
+    if parsed.entries.iter().any(|entry| entry.is_hidden) {
+        return None;
+    }
     let mut out = index.get(..HEADER_BYTES)?.to_vec();
-    let mut hidden = false;
-    for_each_entry(index, id_bytes, |entry, hides| {
-        hidden |= hides;
-        let kept = entry.iter().enumerate();
+    for entry in parsed.entries {
+        let kept = entry.bytes.iter().enumerate();
         out.extend(kept.map(|(at, byte)| if at >= STAT_BYTES || MODE_RANGE.contains(&at) { *byte } else { 0 }));
-    })?;
+    }
     // Zeros mean that the checksum was not computed.
     out.resize(out.len() + id_bytes, 0);
-    (!hidden).then_some(out)
+    Some(out)
 }
 
 /// The paths of all files. `None` if only git can read the index.
-pub(super) fn file_paths(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
-    filter_paths(index, id, |_| true)
+pub(super) fn file_paths(index: &[u8], id_bytes: usize) -> Option<Vec<PathBuf>> {
+    Some(IndexEntries::parse(index, id_bytes)?.entries.iter().map(|entry| path(entry.name)).collect())
 }
 
 /// The paths of all submodules. `None` if only git can read the index.
-pub(super) fn submodules(index: &[u8], id: usize) -> Option<Vec<PathBuf>> {
-    filter_paths(index, id, |entry| entry.get(MODE_RANGE) == Some(&SUBMODULE_MODE.to_be_bytes()))
-}
-
-fn filter_paths(index: &[u8], id: usize, is_one: impl Fn(&[u8]) -> bool) -> Option<Vec<PathBuf>> {
-    let mut names = Vec::new();
-    for_each_entry(index, id, |entry, _| {
-        if is_one(entry) {
-            let name = name_offset(entry, id).and_then(|at| entry.get(at..)).unwrap_or_default();
-            names.extend(name.split(|byte| *byte == 0).next().map(path));
-        }
-    })?;
-    Some(names)
+pub(super) fn submodules(index: &[u8], id_bytes: usize) -> Option<Vec<PathBuf>> {
+    let entries = IndexEntries::parse(index, id_bytes)?.entries.into_iter();
+    let links = entries.filter(|entry| entry.bytes.get(MODE_RANGE) == Some(&SUBMODULE_MODE.to_be_bytes()));
+    Some(links.map(|entry| path(entry.name)).collect())
 }
 
 /// The id of the tree the entries were last written as, if none has changed since.
 pub(super) fn root_tree(index: &[u8], id: usize) -> Option<String> {
-    let mut rest = for_each_entry(index, id, |_, _| {})?;
+    let mut rest = IndexEntries::parse(index, id)?.extensions;
     while let Some((name, after)) = rest.split_at_checked(4) {
         let (size, body) = read_u32(after)?;
         let (own, next) = body.split_at_checked(usize::try_from(size).ok()?)?;
@@ -84,42 +77,52 @@ fn parse_root_tree(trees: &[u8], id: usize) -> Option<String> {
     Some(hex(id))
 }
 
-/// Calls `each` for every entry, with whether its file is hidden. Returns the bytes after the entries.
-fn for_each_entry(index: &[u8], id: usize, mut each: impl FnMut(&[u8], bool)) -> Option<&[u8]> {
-    let (entries, _checksum) = index.split_at_checked(index.len().checked_sub(id)?)?;
-    let rest = entries.strip_prefix(b"DIRC")?;
-    let (version, rest) = read_u32(rest)?;
-    let (count, mut rest) = read_u32(rest)?;
-    if !matches!(version, 2 | 3) {
-        return None;
-    }
-    for _ in 0..count {
-        let (hides, length) = parse_entry(rest, id)?;
-        let (own, after) = rest.split_at_checked(length)?;
-        each(own, hides);
-        rest = after;
-    }
-    has_only_optional_extensions(rest).then_some(rest)
+/// A parsed index.
+struct IndexEntries<'a> {
+    entries: Vec<IndexEntry<'a>>,
+    extensions: &'a [u8],
 }
 
-/// Whether the first entry is hidden, and its length.
-fn parse_entry(bytes: &[u8], id: usize) -> Option<(bool, usize)> {
-    let flags = read_u16(bytes.get(STAT_BYTES + id..)?)?;
-    let extended = flags & EXTENDED != 0;
-    let more = if extended { read_u16(bytes.get(STAT_BYTES + id + 2..)?)? } else { 0 };
-    let name = name_offset(bytes, id)?;
-    let end = name + bytes.get(name..)?.iter().position(|byte| *byte == 0)?;
-    // The name ends with one to eight zeros, up to a multiple of eight.
-    let padded = (end / 8 + 1) * 8;
-    let zeros = bytes.get(end..padded)?.iter().all(|byte| *byte == 0);
-    let hides = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
-    zeros.then_some((hides, padded))
+struct IndexEntry<'a> {
+    bytes: &'a [u8],
+    name: &'a [u8],
+    /// Whether a flag hides its file.
+    is_hidden: bool,
 }
 
-/// Offset of an entry's name.
-fn name_offset(entry: &[u8], id: usize) -> Option<usize> {
-    let flags = read_u16(entry.get(STAT_BYTES + id..)?)?;
-    Some(STAT_BYTES + id + if flags & EXTENDED != 0 { 4 } else { 2 })
+impl<'a> IndexEntries<'a> {
+    /// Parses an index whose object ids have `id` bytes.
+    fn parse(index: &'a [u8], id: usize) -> Option<Self> {
+        let (content, _checksum) = index.split_at_checked(index.len().checked_sub(id)?)?;
+        let (version, rest) = read_u32(content.strip_prefix(b"DIRC")?)?;
+        let (count, mut rest) = read_u32(rest)?;
+        if !matches!(version, 2 | 3) {
+            return None;
+        }
+        let mut entries = Vec::new();
+        for _ in 0..count {
+            let entry = IndexEntry::parse(rest, id)?;
+            rest = rest.get(entry.bytes.len()..)?;
+            entries.push(entry);
+        }
+        has_only_optional_extensions(rest).then_some(Self { entries, extensions: rest })
+    }
+}
+
+impl<'a> IndexEntry<'a> {
+    /// Parses the first entry.
+    fn parse(bytes: &'a [u8], id: usize) -> Option<Self> {
+        let flags = read_u16(bytes.get(STAT_BYTES + id..)?)?;
+        let extended = flags & EXTENDED != 0;
+        let more = if extended { read_u16(bytes.get(STAT_BYTES + id + 2..)?)? } else { 0 };
+        let start = STAT_BYTES + id + if extended { 4 } else { 2 };
+        let end = start + bytes.get(start..)?.iter().position(|byte| *byte == 0)?;
+        // The name ends with one to eight zeros, up to a multiple of eight.
+        let padded = (end / 8 + 1) * 8;
+        let zeros = bytes.get(end..padded)?.iter().all(|byte| *byte == 0);
+        let is_hidden = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
+        zeros.then_some(Self { bytes: bytes.get(..padded)?, name: bytes.get(start..end)?, is_hidden })
+    }
 }
 
 /// Git may ignore extensions with an upper-case name; others change the meaning of the entries.

@@ -8,13 +8,11 @@
 //! are plain values that name no command.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-use signoff_core::hex::hex;
 
 use super::{Git, GitError};
 use crate::remove_tree;
@@ -101,11 +99,17 @@ impl IsolatedGitDir {
         let home = common.join("signoff");
         fs::create_dir_all(&home).map_err(GitError::at(&home))?;
         remove_stale(&home);
-        let (directory, alive) = create_dir(&home, common, &read)?;
+        // Without randomness the name is only easier to guess. Creating an existing directory fails.
+        let name = format!("{:016x}", getrandom::u64().unwrap_or_default());
+        // The directory is not locked yet; under this name no other process removes it.
+        let building = home.join(format!("building-{name}"));
+        let alive = fill(&building, common, &read).map_err(GitError::at(&building))?;
+        let directory = home.join(format!("sealed-{name}"));
+        fs::rename(&building, &directory).map_err(GitError::at(&directory))?;
         let default_branch = read.remove("init.defaultbranch");
         let is_long = read.get("extensions.objectformat").is_some_and(|format| format == "sha256");
         let id_bytes = if is_long { 32 } else { 20 };
-        let environment = environment(&directory, &common.join("objects"), &settings(read));
+        let environment = environment(&directory, &common.join("objects"), read);
         Ok(Self { directory, environment, default_branch, id_bytes, next_scratch: AtomicU64::default(), _alive: alive })
     }
 
@@ -144,27 +148,26 @@ fn read_settings(git: &Git, checkout: &Path) -> Result<BTreeMap<String, String>,
     Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
 }
 
-fn settings(read: BTreeMap<String, String>) -> Vec<(String, String)> {
+fn environment(directory: &Path, objects: &Path, read: BTreeMap<String, String>) -> Vec<(OsString, OsString)> {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    let carried = read.into_iter().filter(|(name, _)| COPIED_SETTINGS.contains(&name.as_str()));
-    DEFAULT_IDENTITY.map(owned).into_iter().chain(carried).chain(FIXED_SETTINGS.map(owned)).collect()
-}
-
-fn environment(directory: &Path, objects: &Path, settings: &[(String, String)]) -> Vec<(OsString, OsString)> {
-    let owned = |(name, value): (&str, &OsStr)| (OsString::from(name), value.to_owned());
-    let count = OsString::from(settings.len().to_string());
+    let copied = read.into_iter().filter(|(name, _)| COPIED_SETTINGS.contains(&name.as_str()));
+    let settings = DEFAULT_IDENTITY.map(owned).into_iter().chain(copied).chain(FIXED_SETTINGS.map(owned));
+    let mut environment: Vec<(OsString, OsString)> = Vec::new();
+    let mut count = 0;
+    for (name, value) in settings {
+        environment.push((format!("GIT_CONFIG_KEY_{count}").into(), name.into()));
+        environment.push((format!("GIT_CONFIG_VALUE_{count}").into(), value.into()));
+        count += 1;
+    }
     let places = [
-        ("GIT_COMMON_DIR", directory.as_os_str()),
-        ("GIT_OBJECT_DIRECTORY", objects.as_os_str()),
-        ("GIT_CONFIG_GLOBAL", OsStr::new("/dev/null")),
-        ("GIT_CONFIG_NOSYSTEM", OsStr::new("1")),
-        ("GIT_CONFIG_COUNT", &count),
+        ("GIT_COMMON_DIR", directory.into()),
+        ("GIT_OBJECT_DIRECTORY", objects.into()),
+        ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
+        ("GIT_CONFIG_NOSYSTEM", "1".into()),
+        ("GIT_CONFIG_COUNT", count.to_string().into()),
     ];
-    let pair = |(number, (name, value)): (usize, &(String, String))| {
-        [(format!("GIT_CONFIG_KEY_{number}"), name), (format!("GIT_CONFIG_VALUE_{number}"), value)]
-            .map(|(variable, text)| (OsString::from(variable), OsString::from(text)))
-    };
-    places.map(owned).into_iter().chain(settings.iter().enumerate().flat_map(pair)).collect()
+    environment.extend(places.map(|(name, value): (&str, OsString)| (name.into(), value)));
+    environment
 }
 
 /// Removes directories that killed processes left behind. A directory in use is locked by its owner.
@@ -176,16 +179,6 @@ fn remove_stale(home: &Path) {
             remove_tree::remove(&entry.path()).ok();
         }
     }
-}
-
-fn create_dir(home: &Path, common: &Path, read: &BTreeMap<String, String>) -> Result<(PathBuf, File), GitError> {
-    let name = random_name();
-    // The directory is not locked yet; under this name no other process removes it.
-    let building = home.join(format!("building-{name}"));
-    let alive = fill(&building, common, read).map_err(GitError::at(&building))?;
-    let directory = home.join(format!("sealed-{name}"));
-    fs::rename(&building, &directory).map_err(GitError::at(&directory))?;
-    Ok((directory, alive))
 }
 
 fn fill(directory: &Path, common: &Path, read: &BTreeMap<String, String>) -> std::io::Result<File> {
@@ -204,23 +197,13 @@ fn fill(directory: &Path, common: &Path, read: &BTreeMap<String, String>) -> std
     let exclude = common.join("info/exclude");
     let lines = if exclude.is_file() { fs::read(&exclude)? } else { Vec::new() };
     fs::write(directory.join("info/exclude"), lines)?;
-    fs::write(directory.join("config"), format_config(read))?;
+    let config: String = FORMAT_SETTINGS.iter().filter_map(|name| format_line(name, read.get(*name)?)).collect();
+    fs::write(directory.join("config"), config)?;
     Ok(alive)
-}
-
-fn format_config(read: &BTreeMap<String, String>) -> String {
-    FORMAT_SETTINGS.iter().filter_map(|name| format_line(name, read.get(*name)?)).collect()
 }
 
 /// Writes one format setting. Valid values are single words; others are dropped.
 fn format_line(name: &str, value: &str) -> Option<String> {
     let (section, key) = name.split_once('.')?;
     value.chars().all(char::is_alphanumeric).then(|| format!("[{section}]\n\t{key} = {value}\n"))
-}
-
-fn random_name() -> String {
-    let mut bytes = [0; 8];
-    // Without randomness the name is only easier to guess. Creating an existing directory fails.
-    getrandom::fill(&mut bytes).ok();
-    hex(&bytes)
 }

@@ -16,13 +16,14 @@ use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
 use super::command::wait;
-use super::disk::{is_not_directory, parent_directories, remove_if_exists, write_durable};
+use super::disk::{is_not_directory, parent_directories, remove_if_exists, replace_file};
 use super::error::name_some;
 use super::head::HeadFile;
 use super::isolated_dir::ScratchPath;
 use super::repository::{GitPlace, pathspec};
 use super::status::{GitStatus, StatusKind};
 use super::{Git, GitError, Operation, Repository};
+use crate::atomic_file::WriteMode;
 use crate::failpoint;
 
 /// A branch that work lands on.
@@ -111,8 +112,8 @@ impl Repository {
     /// Moves a branch if it is still at `from`. Returns `false` if it has moved.
     pub fn advance_branch(&self, branch: &str, from: &Commit, to: &Commit) -> Result<bool, GitError> {
         let transaction = format!("update refs/heads/{branch}\0{to}\0{from}\0");
-        let asked = ["update-ref", "-m", "signoff: landed", "-z", "--stdin"];
-        let ended = self.isolated_git(asked)?.input(transaction).run()?;
+        let command = self.isolated_git("update-ref -m")?;
+        let ended = command.args(["signoff: landed", "-z", "--stdin"]).input(transaction).run()?;
         let stderr = ended.stderr();
         let moved = stderr.contains("but expected") || stderr.contains("unable to resolve reference");
         if moved { Ok(false) } else { ended.success().map(|_| true) }
@@ -147,7 +148,7 @@ impl Repository {
     fn update_checked_out(&self, place: GitPlace<'_>, update: &CheckoutUpdate) -> Result<MoveOutcome, GitError> {
         let note = self.update_record_path();
         let text = serde_json::to_vec(update).map_err(|error| GitError::at(&note)(error.into()))?;
-        write_durable(&note, &text)?;
+        replace_file(&note, &text, WriteMode::Durable)?;
         let ready = match self.lock_checkout(place, update) {
             Ok(Some(ready)) if self.advance_branch(&update.branch, &update.from, &update.to)? => ready,
             not_moved => {
@@ -218,26 +219,26 @@ impl Repository {
 
     /// Fails if an untracked file, ignored or not, would be overwritten.
     fn check_nothing_overwritten(&self, place: GitPlace<'_>, update: &CheckoutUpdate) -> Result<(), GitError> {
-        let asked = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
         let (from, to) = (update.from.as_str(), update.to.as_str());
-        let added = self.isolated_git_at(place, asked)?.args([from, to]).read_paths()?;
+        let command = self.isolated_git_at(place, "diff-tree -r -z --name-only --no-renames --diff-filter=A")?;
+        let added = command.args([from, to]).read_paths()?;
         let found: BTreeSet<&Path> = added.iter().filter_map(|file| blocking_path(place.work_tree, file)).collect();
         for file in found {
             // A directory that becomes a file may contain untracked files, which would be lost.
-            let asked = self.isolated_git_at(place, ["ls-files", "--others", "-z", "--"])?;
+            let asked = self.isolated_git_at(place, "ls-files --others -z --")?;
             if !asked.args([pathspec("top,literal", file)]).read()?.is_empty() {
                 let (checkout, file) = (place.work_tree.to_owned(), file.to_owned());
                 return Err(GitError::WouldOverwrite { checkout, file });
             }
         }
         // Makes git treat files with only a newer time as unchanged.
-        self.isolated_git_at(place, ["update-index", "-q", "--refresh"])?.run()?;
+        self.isolated_git_at(place, "update-index -q --refresh")?.run()?;
         self.read_tree_two_way(place, update, &["-u", "-n"])
     }
 
     fn read_tree_two_way(&self, place: GitPlace<'_>, update: &CheckoutUpdate, flags: &[&str]) -> Result<(), GitError> {
         let (from, to) = (update.from.as_str(), update.to.as_str());
-        self.isolated_git_at(place, ["read-tree", "-m"])?.args(flags).args([from, to]).execute()
+        self.isolated_git_at(place, "read-tree -m")?.args(flags).args([from, to]).execute()
     }
 
     pub(super) fn update_record_path(&self) -> PathBuf {

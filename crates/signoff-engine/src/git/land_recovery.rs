@@ -83,7 +83,7 @@ impl Repository {
 
     /// Whether the checkout is at the landed commit. Otherwise the branch did not move, or the user moved it again.
     fn is_at_landed_commit(&self, place: GitPlace<'_>, forward: &CheckoutUpdate) -> Result<bool, GitError> {
-        let head = self.isolated_git_at(place, ["rev-parse", "-q", "--verify", "HEAD"])?.run()?;
+        let head = self.isolated_git_at(place, "rev-parse -q --verify HEAD")?.run()?;
         Ok(head.stdout.trim_ascii_end() == forward.to.as_str().as_bytes())
     }
 
@@ -114,8 +114,8 @@ impl Repository {
     }
 
     fn landed_files(&self, place: GitPlace<'_>, forward: &CheckoutUpdate) -> Result<Vec<LandedFile>, GitError> {
-        let asked = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames"];
-        let printed = self.isolated_git_at(place, asked)?.args([forward.from.as_str(), forward.to.as_str()]).read()?;
+        let command = self.isolated_git_at(place, "diff-tree -r -z --raw --no-abbrev --no-renames")?;
+        let printed = command.args([forward.from.as_str(), forward.to.as_str()]).read()?;
         let fields: Vec<&[u8]> = printed.split(|&byte| byte == 0).collect();
         let changed = |pair: &[&[u8]]| {
             let [about, name] = pair else { return None };
@@ -163,7 +163,7 @@ impl Repository {
 
     /// The entries of an index. An entry with a conflict counts as changed by the user.
     fn staged(&self, place: GitPlace<'_>) -> Result<BTreeMap<PathBuf, Blob>, GitError> {
-        let printed = self.isolated_git_at(place, ["ls-files", "-s", "-z"])?.read()?;
+        let printed = self.isolated_git_at(place, "ls-files -s -z")?.read()?;
         let entry = |line: &[u8]| {
             let tab = line.iter().position(|&byte| byte == b'\t')?;
             let (about, name) = (line.get(..tab)?, line.get(tab + 1..)?);
@@ -183,9 +183,9 @@ impl Repository {
         let scratch = place.with_index(&index);
         self.update_index(scratch, files.filter(|(_, blob)| blob.is_some()))?;
         // Its exit code is ignored; `diff-files` lists the names.
-        self.isolated_git_at(scratch, ["update-index", "-q", "--refresh"])?.run()?;
-        let asked = ["diff-files", "-z", "--name-only", "--ignore-submodules=all"];
-        Ok(self.isolated_git_at(scratch, asked)?.read_paths()?.into_iter().collect())
+        self.isolated_git_at(scratch, "update-index -q --refresh")?.run()?;
+        let command = self.isolated_git_at(scratch, "diff-files -z --name-only --ignore-submodules=all")?;
+        Ok(command.read_paths()?.into_iter().collect())
     }
 
     /// Adds files to an index, or removes them from it.
@@ -199,8 +199,8 @@ impl Repository {
         let lines = gone.into_iter().chain(there).flat_map(|(file, blob)| {
             [blob.unwrap_or(&nothing).as_slice(), b"\t", file.as_os_str().as_bytes(), b"\0"].concat()
         });
-        let asked = ["update-index", "--add", "--replace", "-z", "--index-info"];
-        self.isolated_git_at(place, asked)?.input(lines.collect::<Vec<u8>>()).execute()
+        let command = self.isolated_git_at(place, "update-index --add --replace -z --index-info")?;
+        command.input(lines.collect::<Vec<u8>>()).execute()
     }
 
     /// Writes files to disk from an index. Does not overwrite anything else at their paths.
@@ -228,8 +228,7 @@ impl Repository {
                 plan.left.insert(&file.path);
             }
         }
-        let asked = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
-        self.isolated_git_at(place, asked)?.input(names).execute()
+        self.isolated_git_at(place, "checkout-index -f -u -q -z --stdin")?.input(names).execute()
     }
 
     /// Records the files that were reported to the user. Once one of them changes, the user has dealt with them.

@@ -17,13 +17,15 @@ use super::branch::is_id;
 use super::repository::{id_lines, path, pathspec};
 use super::{GitError, Repository};
 
-/// The result of merging a branch and its target.
+/// The result of merging a branch and its target, or of rebasing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merge {
     /// The target already contains everything.
     Contained,
     /// A commit on top of the target's tip.
     Clean(Head),
+    /// The rebased commits apply, but their changes differ from the approved ones.
+    Different(Head),
     /// A commit on top of the branch whose tree contains the conflict markers.
     Conflicting { head: Head, files: Vec<GitConflict> },
 }
@@ -45,8 +47,8 @@ impl Repository {
         files: &[PathBuf],
     ) -> Result<BTreeMap<PathBuf, u32>, GitError> {
         let words = marks.iter().flat_map(|mark| [format!("-e<<<<<<< {mark}"), format!("-e>>>>>>> {mark}")]);
-        let asked = ["grep", "-z", "-n", "-a", "-F", "--full-name", "--no-color"];
-        let command = self.isolated_git(asked)?.args(words).args([commit.as_str(), "--"]);
+        let command = self.isolated_git("grep -z -n -a -F --full-name --no-color")?;
+        let command = command.args(words).args([commit.as_str(), "--"]);
         let ended = command.args(files.iter().map(|file| pathspec("top,literal", file))).run()?;
         let found = parse_first_lines(&ended.stdout, commit);
         ended.into_bool().map(|_| found)
@@ -76,7 +78,7 @@ impl Repository {
     ) -> Result<MergeTreeOutput, GitError> {
         let empty_tree = if self.isolated_dir()?.id_bytes == 20 { EMPTY_TREE } else { EMPTY_TREE_SHA256 };
         let base = base.map(|base| format!("--merge-base={base}"));
-        let command = self.isolated_git(["merge-tree", "--write-tree", "-z", "--name-only", "--messages"])?.args(base);
+        let command = self.isolated_git("merge-tree --write-tree -z --name-only --messages")?.args(base);
         // An agent may have written merge attributes, so none are used.
         let command = command.env("GIT_ATTR_SOURCE", empty_tree);
         let ended = command.args([ours.as_str(), theirs.as_str()]).run()?;
@@ -90,7 +92,7 @@ impl Repository {
     /// Creates a commit of a tree with these parents.
     pub(super) fn commit_tree(&self, tree: &Tree, parents: &[&Commit], message: &str) -> Result<Commit, GitError> {
         let parents = parents.iter().flat_map(|parent| ["-p", parent.as_str()]);
-        let command = self.isolated_git(["commit-tree", "--no-gpg-sign"])?.args(parents);
+        let command = self.isolated_git("commit-tree --no-gpg-sign")?.args(parents);
         let message = format!("{}\n", message.trim_end());
         let commit = Commit::new(command.args(["-m", &message, tree.as_str()]).read_line()?);
         self.inner.trees.insert(&Head { commit: commit.clone(), tree: tree.clone() });
@@ -158,15 +160,6 @@ fn parse_messages<'a>(fields: &mut impl Iterator<Item = &'a [u8]>) -> Vec<Confli
     messages
 }
 
-/// The result of rebasing a branch onto its target.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Replay {
-    /// The same changes, or the result of a merge.
-    Merged(Merge),
-    /// The commits apply, but their changes differ from the approved ones.
-    Different(Head),
-}
-
 /// A commit to be rebased.
 #[derive(Debug)]
 struct OriginalCommit {
@@ -181,23 +174,23 @@ impl Repository {
     ///
     /// A branch that contains a merge with its target, made to resolve a conflict, becomes one commit, because
     /// its own commits do not apply without the merge.
-    pub fn replay_onto(&self, onto: &Head, commit: &Commit, message: &str) -> Result<Replay, GitError> {
+    pub fn replay_onto(&self, onto: &Head, commit: &Commit, message: &str) -> Result<Merge, GitError> {
         let originals = self.originals(onto, commit)?;
-        let Some(first) = originals.first() else { return Ok(Replay::Merged(Merge::Contained)) };
+        let Some(first) = originals.first() else { return Ok(Merge::Contained) };
         let is_line = originals.iter().all(|original| original.parents.len() == 1);
         let replayed = if is_line { self.rebase_each(onto, &originals)? } else { None };
         let head = match replayed {
             Some(head) => head,
             None => match self.merge_onto(onto, commit, message)? {
                 Merge::Clean(Head { tree, .. }) => Head { commit: self.recommit(&tree, &onto.commit, first)?, tree },
-                merge @ (Merge::Contained | Merge::Conflicting { .. }) => return Ok(Replay::Merged(merge)),
+                merge @ (Merge::Contained | Merge::Different(_) | Merge::Conflicting { .. }) => return Ok(merge),
             },
         };
         if head.commit == onto.commit {
-            return Ok(Replay::Merged(Merge::Contained));
+            return Ok(Merge::Contained);
         }
         let same = head.commit == *commit || self.is_same_change(onto, commit, &head)?;
-        Ok(if same { Replay::Merged(Merge::Clean(head)) } else { Replay::Different(head) })
+        Ok(if same { Merge::Clean(head) } else { Merge::Different(head) })
     }
 
     /// Returns `None` if one of them does not apply.
@@ -223,7 +216,7 @@ impl Repository {
     /// Keeps author, date and message; only the committer changes. If git rejects the author, we become the author.
     fn recommit(&self, tree: &Tree, parent: &Commit, original: &OriginalCommit) -> Result<Commit, GitError> {
         let commit = |author: &[(&str, String)]| {
-            let command = self.isolated_git(["commit-tree", "--no-gpg-sign", "-p", parent.as_str(), tree.as_str()])?;
+            let command = self.isolated_git("commit-tree --no-gpg-sign -p")?.args([parent.as_str(), tree.as_str()]);
             let command = author.iter().fold(command, |command, (name, value)| command.env(name, value));
             // A message may exceed the length limit of an argument.
             command.input(original.message.as_str()).read_line().map(Commit::new)
@@ -237,9 +230,9 @@ impl Repository {
     /// The commits that the target does not contain, oldest first.
     fn originals(&self, onto: &Head, commit: &Commit) -> Result<Vec<OriginalCommit>, GitError> {
         let range = format!("{}..{commit}", onto.commit);
-        let asked = ["log", "-z", "--reverse", "--topo-order", "--no-show-signature", "--date=raw"];
         let format = "--format=%H%n%P%n%an%n%ae%n%ad%n%B";
-        let printed = self.isolated_git(asked)?.args([format, &range, "--"]).read_text()?;
+        let command = self.isolated_git("log -z --reverse --topo-order --no-show-signature --date=raw")?;
+        let printed = command.args([format, &range, "--"]).read_text()?;
         Ok(printed.split('\0').filter_map(OriginalCommit::parse).collect())
     }
 
@@ -252,15 +245,15 @@ impl Repository {
 
     fn patch_id(&self, from: &Commit, to: &Commit) -> Result<String, GitError> {
         let patch = self.isolated_git(DIFF_TREE_ARGS)?.args([from.as_str(), to.as_str()]).read()?;
-        let printed = self.isolated_git(["patch-id", "--stable"])?.input(patch).read_line()?;
+        let printed = self.isolated_git("patch-id --stable")?.input(patch).read_line()?;
         Ok(printed.split(' ').next().unwrap_or_default().to_owned())
     }
 
     /// Whether a branch contains the changes of all commits up to this one, under any commit id.
     pub fn contains_changes(&self, branch: &str, commit: &Commit) -> Result<bool, GitError> {
         let range = format!("refs/heads/{branch}...{commit}");
-        let asked = ["rev-list", "--cherry-pick", "--right-only", "--no-merges", "--max-count=1"];
-        let missing = self.isolated_git(asked)?.args([&range, "--"]).read()?;
+        let command = self.isolated_git("rev-list --cherry-pick --right-only --no-merges --max-count=1")?;
+        let missing = command.args([&range, "--"]).read()?;
         Ok(missing.is_empty())
     }
 }
@@ -281,8 +274,7 @@ impl OriginalCommit {
     }
 }
 
-const DIFF_TREE_ARGS: [&str; 7] =
-    ["diff-tree", "-r", "-p", "--full-index", "--no-ext-diff", "--no-textconv", "--no-renames"];
+const DIFF_TREE_ARGS: &str = "diff-tree -r -p --full-index --no-ext-diff --no-textconv --no-renames";
 
 /// The lines of a commit's patch.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -98,8 +98,8 @@ impl Repository {
     pub fn init(git: &Git, directory: &Path, message: &str) -> Result<Self, GitError> {
         git.command(directory).args(["init", "--quiet", "--initial-branch=main"]).execute()?;
         let repository = Self::discover(git, directory)?;
-        repository.isolated_git(["add", "--all"])?.execute()?;
-        repository.isolated_git(["commit", "-q", "-F", "-"])?.input(format!("{message}\n")).execute()?;
+        repository.isolated_git("add --all")?.execute()?;
+        repository.isolated_git("commit -q -F -")?.input(format!("{message}\n")).execute()?;
         Ok(repository)
     }
 
@@ -132,7 +132,7 @@ impl Repository {
 
     /// The user's name as in their commits.
     pub fn user_name(&self) -> Option<String> {
-        let asked = self.isolated_git(["config", "user.name"]).ok()?;
+        let asked = self.isolated_git("config user.name").ok()?;
         asked.read_line().ok().filter(|name| !name.is_empty())
     }
 
@@ -157,19 +157,13 @@ impl Repository {
     }
 
     /// A git command in the user's checkout, like [`Self::isolated_git_at`].
-    pub(super) fn isolated_git(
-        &self,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<GitCommand<'_>, GitError> {
-        self.isolated_git_at(self.checkout_place(), arguments)
+    pub(super) fn isolated_git(&self, words: &'static str) -> Result<GitCommand<'_>, GitError> {
+        self.isolated_git_at(self.checkout_place(), words)
     }
 
-    /// A git command that uses the isolated directory, so it runs no command configured in the repository.
-    pub(super) fn isolated_git_at(
-        &self,
-        place: GitPlace<'_>,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<GitCommand<'_>, GitError> {
+    /// A git command that uses the isolated directory, so it runs no command configured in the repository. Begins
+    /// with these words; anything that is not known here is added by [`GitCommand::args`].
+    pub(super) fn isolated_git_at(&self, place: GitPlace<'_>, words: &'static str) -> Result<GitCommand<'_>, GitError> {
         let GitPlace { git_dir, work_tree, index, objects } = place;
         let common_objects = self.common().join("objects");
         let replaced = [
@@ -178,7 +172,7 @@ impl Repository {
             objects.map(|_| ("GIT_ALTERNATE_OBJECT_DIRECTORIES", common_objects.as_path())),
         ];
         let isolated = self.isolated_dir()?.environment.iter().map(|(name, value)| (name, value));
-        let command = self.git().command(work_tree).envs(isolated).args(arguments);
+        let command = self.git().command(work_tree).envs(isolated).args(words.split(' '));
         let command = command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", work_tree);
         Ok(command.envs(replaced.into_iter().flatten()))
     }
@@ -204,9 +198,9 @@ impl Repository {
 
     /// Where the checkout's `HEAD` points.
     pub fn checkout_head(&self) -> Result<CheckoutHead, GitError> {
-        let ended = self.isolated_git(["rev-parse", "-q", "HEAD", "--symbolic-full-name", "HEAD"])?.run()?;
+        let ended = self.isolated_git("rev-parse -q HEAD --symbolic-full-name HEAD")?.run()?;
         if ended.code() != Some(0) {
-            let branch = self.isolated_git(["symbolic-ref", "--short", "HEAD"])?.read_line()?;
+            let branch = self.isolated_git("symbolic-ref --short HEAD")?.read_line()?;
             return Ok(CheckoutHead::Unborn { branch });
         }
         let printed = ended.line();
@@ -232,7 +226,7 @@ impl Repository {
     /// The id of the object of a type that a revision refers to.
     fn resolve_to(&self, revision: &str, object_type: &str) -> Result<String, GitError> {
         let peeled = format!("{revision}^{{{object_type}}}");
-        let ended = self.isolated_git(["rev-parse", "-q", "--verify", "--end-of-options", &peeled])?.run()?;
+        let ended = self.isolated_git("rev-parse -q --verify --end-of-options")?.args([&peeled]).run()?;
         match ended.code() {
             Some(0) => Ok(ended.line()),
             Some(_) | None => Err(GitError::UnknownRevision(revision.to_owned())),
@@ -270,14 +264,14 @@ impl Repository {
 
     /// The best common ancestor of two revisions, if they have one.
     pub fn merge_base(&self, one: &str, other: &str) -> Result<Option<Commit>, GitError> {
-        let ended = self.isolated_git(["merge-base", "--end-of-options", one, other])?.run()?;
+        let ended = self.isolated_git("merge-base --end-of-options")?.args([one, other]).run()?;
         let printed = ended.line();
         Ok(ended.into_bool()?.then(|| Commit::new(printed)))
     }
 
     /// Whether `descendant` contains every commit of `ancestor`.
     pub fn is_ancestor(&self, ancestor: &str, descendant: &str) -> Result<bool, GitError> {
-        self.isolated_git(["merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant])?.run()?.into_bool()
+        self.isolated_git("merge-base --is-ancestor --end-of-options")?.args([ancestor, descendant]).run()?.into_bool()
     }
 }
 

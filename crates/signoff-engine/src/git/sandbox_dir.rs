@@ -207,11 +207,10 @@ impl Worktree {
         let message = "signoff: taken back";
         match agent_head {
             HeadFile::Commit(commit) if commit != here => {
-                let asked = ["update-ref", "--no-deref", "-m", message, "HEAD", commit.as_str()];
-                self.isolated_git(asked)?.execute()
+                self.isolated_git("update-ref --no-deref -m")?.args([message, "HEAD", commit.as_str()]).execute()
             }
             // An invalid branch name is ignored.
-            HeadFile::Ref(name) => self.isolated_git(["symbolic-ref", "-m", message, "HEAD", name])?.run().map(drop),
+            HeadFile::Ref(name) => self.isolated_git("symbolic-ref -m")?.args([message, "HEAD", name]).run().map(drop),
             HeadFile::Commit(_) | HeadFile::Invalid => Ok(()),
         }
     }
@@ -229,13 +228,15 @@ impl Worktree {
 
 /// Removes links and stale locks that our git would follow from a git directory. Returns a note about them.
 fn clean_git_dir(git_dir: &Path) -> Result<Option<String>, GitError> {
-    let mut special_files = Vec::new();
+    let mut named = Vec::new();
     if is_directory(git_dir) {
         remove_special_files(git_dir, |path| {
-            special_files.push(path.strip_prefix(git_dir).unwrap_or(path).to_owned());
+            let path = path.strip_prefix(git_dir).unwrap_or(path);
+            named.push(format!("{:?}", path.display().to_string()));
         })?;
     }
-    Ok(removed_note(&special_files))
+    let note = || format!("links or pipes were put into its git directory; taken away: {}", name_some(&named));
+    Ok((!named.is_empty()).then(note))
 }
 
 /// Copies the state of unfinished operations and the parts of a split index from one git directory to another.
@@ -268,13 +269,6 @@ fn remove_all_but(directory: &Path, kept: &str) -> Result<(), GitError> {
         }
     }
     Ok(())
-}
-
-/// A note about entries that were not plain files.
-fn removed_note(special_files: &[PathBuf]) -> Option<String> {
-    let named: Vec<String> = special_files.iter().map(|path| format!("{:?}", path.display().to_string())).collect();
-    let some = || format!("links or pipes were put into its git directory; taken away: {}", name_some(&named));
-    (!named.is_empty()).then(some)
 }
 
 /// From this number of objects on they stay in one pack, as in `git fetch`.
@@ -316,7 +310,7 @@ impl Worktree {
             return Ok(false);
         }
         remove_if_exists(&objects.join("info"))?;
-        let has_objects = remove_special_files(objects, |_| {})?;
+        let has_objects = !remove_special_files(objects, |_| {})?.is_empty();
         if has_objects {
             let info = objects.join("info");
             fs::create_dir(&info).map_err(GitError::at(&info))?;
@@ -333,16 +327,18 @@ impl Worktree {
             self.pack(ids, from, place, &pack.path)?;
             self.unpack(&pack.path)?;
         }
-        let asked = ["rev-list", "--objects", "--quiet", "--single-worktree", "--indexed-objects"];
-        let command = self.repository.isolated_git_at(place, asked)?.args(ids);
+        let command =
+            self.repository.isolated_git_at(place, "rev-list --objects --quiet --single-worktree --indexed-objects")?;
+        let command = command.args(ids);
         command.args(["--not", from.as_str(), "--"]).execute()
     }
 
     fn pack(&self, ids: &[&str], from: &Commit, place: GitPlace<'_>, pack: &Path) -> Result<(), GitError> {
         let mut file = File::create_new(pack).map_err(GitError::at(pack))?;
         let wanted: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let asked = ["pack-objects", "--revs", "--indexed-objects", "--local", "--stdout", "-q"];
-        let command = self.repository.isolated_git_at(place, asked)?.input(format!("{wanted}^{from}\n"));
+        let command =
+            self.repository.isolated_git_at(place, "pack-objects --revs --indexed-objects --local --stdout -q")?;
+        let command = command.input(format!("{wanted}^{from}\n"));
         let command = command.env("GIT_OBJECT_DIRECTORY", self.sandbox_common_dir().join("objects"));
         command.stream(|printed| io::copy(printed, &mut file).map(drop))
     }
@@ -352,26 +348,16 @@ impl Worktree {
         let read = File::open(pack).and_then(|mut file| file.read_exact(&mut head));
         read.map_err(GitError::at(pack))?;
         let count = head.get(OBJECT_COUNT).and_then(|count| count.try_into().ok()).map_or(0, u32::from_be_bytes);
-        let asked: &[&str] =
-            if count < KEEP_PACK_FROM { &["unpack-objects", "-q"] } else { &["index-pack", "--stdin", "--fix-thin"] };
+        let asked = if count < KEEP_PACK_FROM { "unpack-objects -q" } else { "index-pack --stdin --fix-thin" };
         self.isolated_git(asked)?.input_file(pack).execute()
     }
 
     /// Imports Git LFS files, which are named after the hash of their content.
     fn import_lfs_objects(&self, lfs: &Path) -> Result<(), GitError> {
         let objects = lfs.join("objects");
-        if !is_directory(lfs) || !is_directory(&objects) || !remove_special_files(&objects, |_| {})? {
-            return Ok(());
-        }
-        let mut found = vec![objects.clone()];
-        while let Some(directory) = found.pop() {
-            for entry in fs::read_dir(&directory).map_err(GitError::at(&directory))?.flatten() {
-                let path = entry.path();
-                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                    found.push(path);
-                } else {
-                    self.import_lfs_file(&path)?;
-                }
+        if is_directory(lfs) && is_directory(&objects) {
+            for file in remove_special_files(&objects, |_| {})? {
+                self.import_lfs_file(&file)?;
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use super::commit::{ExcludedPaths, copy_index};
 use super::disk::{content, is_directory, remove_empty_parents, remove_if_exists};
 use super::isolated_dir::ScratchPath;
 use super::repository::{GitPlace, join_nul};
-use super::status::{FileState, GitStatus, StatusEntry, StatusKind, directories};
+use super::status::{FileState, FilesFingerprint, GitStatus, StatusEntry, StatusKind, directories};
 use super::{GitError, Operation, Worktree, index};
 
 /// A worktree's state, which [`Worktree::undo_since`] restores.
@@ -29,13 +29,6 @@ pub struct WorktreeSnapshot {
     repository: BTreeMap<String, [u8; 32]>,
 }
 
-/// The files of a commit, with a hash that changes with any of them.
-#[derive(Debug)]
-struct FilesFingerprint {
-    paths: BTreeSet<PathBuf>,
-    hash: u64,
-}
-
 /// The files of a new commit, for [`Worktree::snapshot_with`].
 #[derive(Debug)]
 pub struct CommittedFiles(ScratchPath);
@@ -43,10 +36,7 @@ pub struct CommittedFiles(ScratchPath);
 impl Worktree {
     /// The files right after a commit, when the index matches the commit. `None` if only git can read the index.
     pub fn committed_files(&self) -> Result<Option<CommittedFiles>, GitError> {
-        let bytes = content(&self.git_dir.join("index")).unwrap_or_default();
-        let Some(bare) = index::without_stat(&bytes, self.repository.isolated_dir()?.id_bytes) else {
-            return Ok(None);
-        };
+        let Some(bare) = self.index_without_stat()? else { return Ok(None) };
         let files = self.repository.scratch()?;
         fs::write(&files.path, bare).map_err(GitError::at(&files.path))?;
         Ok(Some(CommittedFiles(files)))
@@ -66,13 +56,12 @@ impl Worktree {
         // Directories show files that were added.
         let Some((names, directories)) = names.zip(directories(self.path())) else { return Ok(None) };
         let paths = names.into_iter().chain(directories).chain([PathBuf::new(), PathBuf::from(".git")]).collect();
-        let hash = self.repository.fingerprint(self.place(), &paths);
-        Ok(Some(FilesFingerprint { paths, hash }))
+        Ok(Some(FilesFingerprint::new(&self.repository, self.place(), paths)))
     }
 
     /// Whether the worktree is unchanged since the snapshot, as far as this is known without git.
     pub fn is_untouched_since(&self, snapshot: &WorktreeSnapshot) -> bool {
-        let same = |then: &FilesFingerprint| self.repository.fingerprint(self.place(), &then.paths) == then.hash;
+        let same = |then: &FilesFingerprint| then.is_current(&self.repository, self.place());
         Operation::unfinished_in(&self.git_dir) == snapshot.operation && snapshot.fingerprint.as_ref().is_some_and(same)
     }
 
@@ -96,7 +85,7 @@ impl Worktree {
         self.check_exists()?;
         let files = self.repository.scratch()?;
         let place = self.place().with_index(&files);
-        self.repository.isolated_git_at(place, ["read-tree", head.as_str()])?.execute()?;
+        self.repository.isolated_git_at(place, "read-tree")?.args([head.as_str()]).execute()?;
         Ok(self.build_snapshot(head.clone(), self.branch.clone(), files, None))
     }
 
@@ -259,7 +248,7 @@ impl Worktree {
         changes.extend(moved.map(|to| WorktreeChange::MovedBranch { from: snapshot.head.clone(), to }));
         match &snapshot.branch {
             Some(branch) => self.move_branch(branch, &snapshot.head)?,
-            None => self.isolated_git(["update-ref", "--no-deref", "HEAD", snapshot.head.as_str()])?.execute()?,
+            None => self.isolated_git("update-ref --no-deref HEAD")?.args([snapshot.head.as_str()]).execute()?,
         }
         Ok(changes)
     }
@@ -302,8 +291,9 @@ impl Worktree {
         if tracked.is_empty() {
             return Ok(());
         }
-        let asked = ["checkout-index", "-f", "-u", "-q", "-z", "--stdin"];
-        self.repository.isolated_git_at(self.snapshot_place(snapshot), asked)?.input(tracked).execute()
+        let command =
+            self.repository.isolated_git_at(self.snapshot_place(snapshot), "checkout-index -f -u -q -z --stdin")?;
+        command.input(tracked).execute()
     }
 
     /// Restores the index without reporting it, because even read-only commands refresh it.

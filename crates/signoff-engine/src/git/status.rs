@@ -35,11 +35,11 @@ pub(super) struct StatusEntry {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatusKind {
-    Tracked {
-        staged: bool,
-        file: FileState,
-    },
+    /// In the index or in `HEAD`.
+    Tracked { staged: bool, file: FileState },
+    /// With a merge conflict.
     Unmerged,
+    /// A new file.
     Untracked,
     /// A repository inside the worktree.
     Nested,
@@ -57,9 +57,10 @@ impl Repository {
     /// Runs `git status`. Does not write to the worktree's own index; a temporary index is refreshed, so that
     /// the next status need not read all files.
     pub(super) fn status(&self, place: GitPlace<'_>) -> Result<GitStatus, GitError> {
-        let asked = ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all", "--no-renames"];
         let freshen = if place.index.is_some() { "1" } else { "0" };
-        let command = self.isolated_git_at(place, asked)?.env("GIT_OPTIONAL_LOCKS", freshen);
+        let command =
+            self.isolated_git_at(place, "status --porcelain=v2 --branch -z --untracked-files=all --no-renames")?;
+        let command = command.env("GIT_OPTIONAL_LOCKS", freshen);
         // Otherwise git would start another git in each submodule, which would use the submodule's configuration.
         let printed = command.args(["--ignore-submodules=dirty"]).read()?;
         Ok(GitStatus::parse(&printed))
@@ -162,13 +163,13 @@ impl Operation {
     }
 
     /// Arguments of the git command that abandons the operation and keeps files, index and `HEAD`.
-    pub(super) fn quit_args(self) -> [&'static str; 2] {
+    pub(super) fn quit_args(self) -> &'static str {
         match self {
-            Self::Merge => ["merge", "--quit"],
-            Self::CherryPick => ["cherry-pick", "--quit"],
-            Self::Revert => ["revert", "--quit"],
-            Self::Rebase => ["rebase", "--quit"],
-            Self::Bisect => ["bisect", "reset"],
+            Self::Merge => "merge --quit",
+            Self::CherryPick => "cherry-pick --quit",
+            Self::Revert => "revert --quit",
+            Self::Rebase => "rebase --quit",
+            Self::Bisect => "bisect reset",
         }
     }
 }
@@ -203,9 +204,40 @@ type FileTrace = Option<(u64, Option<SystemTime>)>;
 #[derive(Debug)]
 pub(super) struct CachedCheckoutState {
     state: CheckoutState,
-    /// All files that are not ignored, and the directories that contain them.
+    /// Of all files that are not ignored, and the directories that contain them.
+    fingerprint: FilesFingerprint,
+}
+
+/// Paths in a worktree, with a hash that changes with any of them, with `HEAD`, with its branch and with the index.
+#[derive(Debug)]
+pub(super) struct FilesFingerprint {
     paths: BTreeSet<PathBuf>,
-    fingerprint: u64,
+    hash: u64,
+}
+
+impl FilesFingerprint {
+    pub(super) fn new(repository: &Repository, place: GitPlace<'_>, paths: BTreeSet<PathBuf>) -> Self {
+        let hash = Self::hash(repository, place, &paths);
+        Self { paths, hash }
+    }
+
+    pub(super) fn is_current(&self, repository: &Repository, place: GitPlace<'_>) -> bool {
+        Self::hash(repository, place, &self.paths) == self.hash
+    }
+
+    fn hash(repository: &Repository, place: GitPlace<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let head = fs::read_to_string(place.git_dir.join("HEAD")).unwrap_or_default();
+        let branch = head.trim_end().strip_prefix("ref: ").map(|name| repository.common().join(name));
+        branch.and_then(|branch| fs::read(branch).ok()).hash(&mut hasher);
+        head.hash(&mut hasher);
+        let refs = ["packed-refs", "reftable/tables.list"].map(|name| repository.common().join(name));
+        let own = refs.into_iter().chain([place.git_dir.join("index")]);
+        for path in own.chain(paths.iter().map(|path| place.work_tree.join(path))) {
+            FileStamp::read(&path).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
 }
 
 impl Repository {
@@ -215,38 +247,16 @@ impl Repository {
     /// and the checkout rarely changes.
     pub fn checkout_state(&self) -> Result<CheckoutState, GitError> {
         let mut cached = self.inner.cached_state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) =
-            cached.as_ref().filter(|last| last.fingerprint == self.fingerprint(self.checkout_place(), &last.paths))
-        {
+        if let Some(last) = cached.as_ref().filter(|last| last.fingerprint.is_current(self, self.checkout_place())) {
             return Ok(last.state.clone());
         }
-        let paths = self.checkout_paths()?;
+        let files = self.isolated_git("ls-files -z --full-name --cached --others --exclude-standard")?.read_paths()?;
+        let paths = files.iter().flat_map(|file| file.ancestors()).map(Path::to_owned).collect();
         // Computed first, so that a change during the scan shows up in the next call.
-        let footprint = self.fingerprint(self.checkout_place(), &paths);
+        let fingerprint = FilesFingerprint::new(self, self.checkout_place(), paths);
         let state = self.read_checkout_state()?;
-        *cached = Some(CachedCheckoutState { state: state.clone(), paths, fingerprint: footprint });
+        *cached = Some(CachedCheckoutState { state: state.clone(), fingerprint });
         Ok(state)
-    }
-
-    fn checkout_paths(&self) -> Result<BTreeSet<PathBuf>, GitError> {
-        let asked = ["ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard"];
-        let files = self.isolated_git(asked)?.read_paths()?;
-        Ok(files.iter().flat_map(|file| file.ancestors()).map(Path::to_owned).collect())
-    }
-
-    /// A hash that changes with any of these files, with `HEAD`, with its branch and with the index.
-    pub(super) fn fingerprint(&self, place: GitPlace<'_>, paths: &BTreeSet<PathBuf>) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        let head = fs::read_to_string(place.git_dir.join("HEAD")).unwrap_or_default();
-        let branch = head.trim_end().strip_prefix("ref: ").map(|name| self.common().join(name));
-        branch.and_then(|branch| fs::read(branch).ok()).hash(&mut hasher);
-        head.hash(&mut hasher);
-        let refs = ["packed-refs", "reftable/tables.list"].map(|name| self.common().join(name));
-        let own = refs.into_iter().chain([place.git_dir.join("index")]);
-        for path in own.chain(paths.iter().map(|path| place.work_tree.join(path))) {
-            FileStamp::read(&path).hash(&mut hasher);
-        }
-        hasher.finish()
     }
 
     fn read_checkout_state(&self) -> Result<CheckoutState, GitError> {

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
 
 use super::disk::{canonical_path, content, is_directory, is_not_directory, remove_if_exists};
 use super::repository::path as path_of;
 use super::worktree::{check_vacant, has_valid_head, is_ours, read_marker};
-use super::{GitError, Merge, Replay, Repository, Worktree};
+use super::{GitError, Merge, Repository, Worktree};
 
 /// Prefix of the refs that hold the commits of parallel fixes until they are combined.
 const PARALLEL_REFS: &str = "refs/signoff/apart";
@@ -17,10 +18,15 @@ const PARALLEL_REFS: &str = "refs/signoff/apart";
 /// Prefix of the refs that hold commits removed from a branch.
 const ABANDONED_REFS: &str = "refs/signoff/left";
 
+fn parallel_ref(name: &str) -> String {
+    format!("{PARALLEL_REFS}/{name}")
+}
+
 /// The parallel fixes that could be combined.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CombinedFixes {
     /// Numbers of the fixes that are included.
+    #[serde(rename = "kept")]
     pub included: Vec<usize>,
     pub head: Head,
 }
@@ -104,12 +110,12 @@ impl Repository {
 
     /// Keeps the commit of a parallel fix from garbage collection.
     pub fn keep_parallel_commit(&self, name: &str, commit: &Commit) -> Result<(), GitError> {
-        self.isolated_git(["update-ref", &format!("{PARALLEL_REFS}/{name}"), commit.as_str()])?.execute()
+        self.isolated_git("update-ref")?.args([parallel_ref(name).as_str(), commit.as_str()]).execute()
     }
 
     /// The commit that is kept under a name.
     pub fn parallel_commit(&self, name: &str) -> Result<Option<Commit>, GitError> {
-        match self.resolve(&format!("{PARALLEL_REFS}/{name}")) {
+        match self.resolve(&parallel_ref(name)) {
             Ok(commit) => Ok(Some(commit)),
             Err(GitError::UnknownRevision(_)) => Ok(None),
             Err(error) => Err(error),
@@ -125,7 +131,7 @@ impl Repository {
     /// Keeps a commit that is on no branch any more from garbage collection. Returns the ref that holds it.
     pub fn keep_abandoned_commit(&self, name: &str, commit: &Commit) -> Result<String, GitError> {
         let name = format!("{ABANDONED_REFS}/{name}");
-        self.isolated_git(["update-ref", &name, commit.as_str()])?.execute()?;
+        self.isolated_git("update-ref")?.args([name.as_str(), commit.as_str()]).execute()?;
         Ok(name)
     }
 
@@ -135,8 +141,8 @@ impl Repository {
         if !self.may_have_parallel_refs(name) {
             return Ok(Vec::new());
         }
-        let asked = ["for-each-ref", "--format=%(objectname) %(refname)"];
-        let listed = self.isolated_git(asked)?.args([format!("{PARALLEL_REFS}/{name}")]).read_text()?;
+        let format = "--format=%(objectname) %(refname)";
+        let listed = self.isolated_git("for-each-ref")?.args([format, &parallel_ref(name)]).read_text()?;
         let (mut left, mut wanted) = (Vec::new(), String::new());
         for line in listed.lines() {
             let Some((commit, kept)) = line.split_once(' ') else { continue };
@@ -161,13 +167,13 @@ impl Repository {
         let packed = content(&self.common().join("packed-refs")).unwrap_or_default();
         let is_packed = || String::from_utf8_lossy(&packed).contains(&format!("{PARALLEL_REFS}/{name}/"));
         let has_file = |file: String| self.common().join(file).is_dir();
-        has_file(format!("{PARALLEL_REFS}/{name}")) || has_file("reftable".to_owned()) || is_packed()
+        has_file(parallel_ref(name)) || has_file("reftable".to_owned()) || is_packed()
     }
 
     /// Deletes all refs of parallel commits below `name`.
     pub fn delete_parallel_refs(&self, name: &str) -> Result<(), GitError> {
-        let asked = ["for-each-ref", "--format=delete %(refname)%00%(objectname)%00"];
-        let listed = self.isolated_git(asked)?.args([format!("{PARALLEL_REFS}/{name}")]).read_text()?;
+        let format = "--format=delete %(refname)%00%(objectname)%00";
+        let listed = self.isolated_git("for-each-ref")?.args([format, &parallel_ref(name)]).read_text()?;
         if listed.is_empty() { Ok(()) } else { self.update_refs(listed.replace('\n', "")) }
     }
 
@@ -197,9 +203,9 @@ impl Repository {
             };
             match replay {
                 // The following review decides whether it is correct together with the others.
-                Replay::Merged(Merge::Clean(head)) | Replay::Different(head) => combined.head = head,
-                Replay::Merged(Merge::Contained) => {}
-                Replay::Merged(Merge::Conflicting { .. }) => continue,
+                Merge::Clean(head) | Merge::Different(head) => combined.head = head,
+                Merge::Contained => {}
+                Merge::Conflicting { .. } => continue,
             }
             touched.extend(files);
             combined.included.push(*number);
@@ -213,8 +219,8 @@ impl Worktree {
     fn check_out_clean(&self, commit: &Commit) -> Result<(), GitError> {
         self.restore_git_file()?;
         self.clear_stale_lock()?;
-        self.isolated_git(["update-ref", "--no-deref", "HEAD", commit.as_str()])?.execute()?;
+        self.isolated_git("update-ref --no-deref HEAD")?.args([commit.as_str()]).execute()?;
         self.reset_to(commit.as_str())?;
-        self.isolated_git(["clean", "-ffdq"])?.execute()
+        self.isolated_git("clean -ffdq")?.execute()
     }
 }

@@ -1,6 +1,6 @@
 //! Worktrees, one per loop: their creation, repair and removal. Each can be repeated after a crash at any point.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -124,7 +124,7 @@ impl Repository {
     /// Runs `git worktree add`. Uses `--no-checkout`, so that the marker is written before the files.
     pub(super) fn git_worktree_add(&self, path: &Path, branch: Option<&str>, what: &str) -> Result<Worktree, GitError> {
         let detach = if branch.is_none() { ["--detach"].as_slice() } else { &[] };
-        let command = self.isolated_git(["worktree", "add", "--no-checkout"])?.args(detach);
+        let command = self.isolated_git("worktree add --no-checkout")?.args(detach);
         command.args(["--".as_ref(), path.as_os_str(), what.as_ref()]).read()?;
         failpoint::pass("registered");
         let link = path.join(".git");
@@ -204,11 +204,8 @@ impl Worktree {
     }
 
     /// A git command in this worktree, as [`Repository::isolated_git_at`].
-    pub(super) fn isolated_git(
-        &self,
-        arguments: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    ) -> Result<GitCommand<'_>, GitError> {
-        self.repository.isolated_git_at(self.place(), arguments)
+    pub(super) fn isolated_git(&self, words: &'static str) -> Result<GitCommand<'_>, GitError> {
+        self.repository.isolated_git_at(self.place(), words)
     }
 
     pub(super) fn check_exists(&self) -> Result<(), GitError> {
@@ -243,7 +240,7 @@ impl Worktree {
 
     /// Sets index and files to a revision.
     pub(super) fn reset_to(&self, revision: &str) -> Result<(), GitError> {
-        self.isolated_git(["read-tree", "--reset", "-u", revision])?.execute()
+        self.isolated_git("read-tree --reset -u")?.args([revision]).execute()
     }
 
     /// Checks out the files, unless that was done before.
@@ -373,7 +370,7 @@ impl Worktree {
         if content(&self.git_dir.join("index")).is_none() {
             remove_if_exists(&self.git_dir.join("index"))?;
             self.clear_stale_lock()?;
-            self.isolated_git(["read-tree", "HEAD"])?.execute()?;
+            self.isolated_git("read-tree HEAD")?.execute()?;
         }
         Ok(self)
     }

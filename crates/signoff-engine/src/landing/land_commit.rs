@@ -17,7 +17,7 @@ use crate::attempt::{self, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::failpoint;
-use crate::git::{GitConflict, GitError, LandTarget, Merge, MoveOutcome, Replay, Repository};
+use crate::git::{GitConflict, GitError, LandTarget, Merge, MoveOutcome, Repository};
 use crate::process::{StopHandle, StopRequest};
 
 /// How often to retry if another process moves the target.
@@ -56,28 +56,16 @@ pub type ProgressCallback<'a> = &'a (dyn Fn(LandingProgress) + Send + Sync);
 #[derive(Debug)]
 pub enum LandingResult {
     /// The target contains the work as of this commit; `now` if it did not before.
-    Landed {
-        commit: Commit,
-        now: bool,
-    },
-    Conflicting {
-        onto: Commit,
-        head: Head,
-        files: Vec<GitConflict>,
-    },
+    Landed { commit: Commit, now: bool },
+    /// It has conflicts with the target.
+    Conflicting { onto: Commit, head: Head, files: Vec<GitConflict> },
     /// On top of the target the work changes something other than what was approved.
-    Different {
-        onto: Commit,
-        head: Head,
-    },
+    Different { onto: Commit, head: Head },
     /// The checks fail on the merge.
-    ChecksFailed {
-        onto: Commit,
-        head: Head,
-        findings: Vec<Finding>,
-    },
+    ChecksFailed { onto: Commit, head: Head, findings: Vec<Finding> },
     /// The checks could not be run.
     ChecksNotRun(AttemptFailure),
+    /// The wait or the checks were stopped.
     Stopped,
 }
 
@@ -113,12 +101,10 @@ pub async fn land_commit(
         let (target, merge) = attempt::blocking(move || merge(&merging.0, &merging.1)).await?;
         let onto = target.tip.commit.clone();
         let head = match merge {
-            Replay::Different(head) => return Ok(LandingResult::Different { onto, head }),
-            Replay::Merged(Merge::Contained) => return Ok(LandingResult::Landed { commit: onto, now: false }),
-            Replay::Merged(Merge::Conflicting { head, files }) => {
-                return Ok(LandingResult::Conflicting { onto, head, files });
-            }
-            Replay::Merged(Merge::Clean(head)) => head,
+            Merge::Clean(head) => head,
+            Merge::Different(head) => return Ok(LandingResult::Different { onto, head }),
+            Merge::Contained => return Ok(LandingResult::Landed { commit: onto, now: false }),
+            Merge::Conflicting { head, files } => return Ok(LandingResult::Conflicting { onto, head, files }),
         };
         failpoint::pass("merged");
         let checked = CheckedMerge { head: &head, onto: &onto, earlier_runs: attempt };
@@ -139,24 +125,21 @@ pub async fn land_commit(
     Err(GitError::KeepsMoving(request.target.clone()).into())
 }
 
-fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, Replay), EngineError> {
-    let target = match (ctx.repository.land_target(&request.target)?, &request.begins) {
-        (Some(target), _) => target,
-        (None, Some(begins)) => {
-            ctx.repository.create_target(&request.target, begins)?;
-            let made = ctx.repository.land_target(&request.target)?;
-            made.ok_or_else(|| GitError::BranchGone(request.target.clone()))?
-        }
-        (None, None) => return Err(GitError::BranchGone(request.target.clone()).into()),
-    };
+fn merge(ctx: &EngineContext, request: &LandingRequest) -> Result<(LandTarget, Merge), EngineError> {
+    let mut target = ctx.repository.land_target(&request.target)?;
+    if let (None, Some(begins)) = (&target, &request.begins) {
+        ctx.repository.create_target(&request.target, begins)?;
+        target = ctx.repository.land_target(&request.target)?;
+    }
+    let target = target.ok_or_else(|| GitError::BranchGone(request.target.clone()))?;
     let (tip, commit, message) = (&target.tip, &request.commit, &request.message);
     let merge = match ctx.settings.landing() {
-        LandingMethod::Merge => Replay::Merged(ctx.repository.merge_onto(tip, commit, message)?),
+        LandingMethod::Merge => ctx.repository.merge_onto(tip, commit, message)?,
         LandingMethod::Rebase => ctx.repository.replay_onto(tip, commit, message)?,
     };
     let merge = match merge {
-        Replay::Merged(Merge::Clean(head)) if may_revert(ctx, request, &tip.commit)? => Replay::Different(head),
-        merge @ (Replay::Merged(_) | Replay::Different(_)) => merge,
+        Merge::Clean(head) if may_revert(ctx, request, &tip.commit)? => Merge::Different(head),
+        merge @ (Merge::Clean(_) | Merge::Different(_) | Merge::Contained | Merge::Conflicting { .. }) => merge,
     };
     Ok((target, merge))
 }

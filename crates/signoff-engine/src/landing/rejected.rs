@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,10 +13,8 @@ use signoff_core::review::{Finding, Severity};
 
 use super::land_commit::{LandingProgress, LandingRequest, LandingResult, ProgressCallback};
 use super::short;
-use crate::atomic_file;
 use crate::attempt::base_checks::{self, BaseCheckRequest, BaseCheckResult};
 use crate::attempt::{self, CheckTerms, EngineContext};
-use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitConflict, Repository};
@@ -28,6 +25,8 @@ const SOURCE: &str = "landing";
 
 /// A merge of a loop's work with its target that has conflicts.
 pub struct ConflictingMerge<'a> {
+    /// The commit to land.
+    pub own: &'a Commit,
     pub target: &'a str,
     /// The tip of the target.
     pub onto: Commit,
@@ -50,19 +49,13 @@ pub struct RejectedLanding {
 
 impl RejectedLanding {
     /// Rejects work that conflicts with the target.
-    pub fn from_conflict(
-        repository: &Repository,
-        own: &Commit,
-        merge: ConflictingMerge<'_>,
-    ) -> Result<Self, EngineError> {
-        let ConflictingMerge { target, onto, head, files } = merge;
-        let marks = vec![own.to_string(), onto.to_string()];
-        let paths: Vec<PathBuf> = files.iter().map(|file| file.path.clone()).collect();
-        let lines = repository.conflict_marker_lines(&head.commit, &marks, &paths)?;
-        let sides = Sides { own, onto: &onto, target };
-        let findings = files.iter().map(|file| sides.finding(file, lines.get(&file.path).copied())).collect();
+    pub fn from_conflict(repository: &Repository, merge: ConflictingMerge<'_>) -> Result<Self, EngineError> {
+        let marks = vec![merge.own.to_string(), merge.onto.to_string()];
+        let paths: Vec<PathBuf> = merge.files.iter().map(|file| file.path.clone()).collect();
+        let lines = repository.conflict_marker_lines(&merge.head.commit, &marks, &paths)?;
+        let findings = merge.files.iter().map(|file| merge.finding(file, lines.get(&file.path).copied())).collect();
         let files = paths.into_iter().map(PathBuf::into_os_string).collect();
-        Ok(Self { onto, head, findings, marks, files })
+        Ok(Self { onto: merge.onto, head: merge.head, findings, marks, files })
     }
 
     /// Rejects work that fails checks, alone or together with what landed since its base.
@@ -78,7 +71,7 @@ impl RejectedLanding {
             finding
         };
         let findings = findings.into_iter().map(together).collect();
-        Self { onto, head, findings, marks: Vec::new(), files: Vec::new() }
+        Self { findings, ..Self::for_rereview(onto, head) }
     }
 
     /// Sends work back to its reviewers: it has no findings, but its current form is not approved.
@@ -87,12 +80,12 @@ impl RejectedLanding {
     }
 
     /// The findings about files that still contain conflict markers.
-    pub fn unresolved(&self, ctx: &EngineContext, commit: &Commit) -> Result<Vec<Finding>, EngineError> {
+    pub fn unresolved(&self, repository: &Repository, commit: &Commit) -> Result<Vec<Finding>, EngineError> {
         if self.files.is_empty() {
             return Ok(Vec::new());
         }
         let files: Vec<PathBuf> = self.files.iter().map(PathBuf::from).collect();
-        let lines = ctx.repository.conflict_marker_lines(commit, &self.marks, &files)?;
+        let lines = repository.conflict_marker_lines(commit, &self.marks, &files)?;
         // Findings contain file names as lossy text.
         let lines: BTreeMap<String, u32> =
             lines.iter().map(|(path, line)| (path.to_string_lossy().into_owned(), *line)).collect();
@@ -103,36 +96,11 @@ impl RejectedLanding {
         };
         Ok(self.findings.iter().filter_map(still).collect())
     }
-
-    /// The last rejection of a loop.
-    pub fn read(ctx: &EngineContext, spec: &AttemptSpec) -> Option<Self> {
-        atomic_file::read_json(&path(ctx, spec))
-    }
-
-    pub fn write(&self, ctx: &EngineContext, spec: &AttemptSpec) -> Result<(), EngineError> {
-        let path = path(ctx, spec);
-        atomic_file::write_json(&path, self).map_err(|error| EngineError::io("write", &path, error))
-    }
-
-    pub fn remove(ctx: &EngineContext, spec: &AttemptSpec) {
-        fs::remove_file(path(ctx, spec)).ok();
-    }
 }
 
-fn path(ctx: &EngineContext, spec: &AttemptSpec) -> PathBuf {
-    ctx.layout.attempts(spec.run, &spec.loop_id).join("sent_back.json")
-}
-
-/// The two sides of a conflict.
-struct Sides<'a> {
-    own: &'a Commit,
-    onto: &'a Commit,
-    target: &'a str,
-}
-
-impl Sides<'_> {
+impl ConflictingMerge<'_> {
     fn finding(&self, file: &GitConflict, line: Option<u32>) -> Finding {
-        let Self { own, onto, target } = self;
+        let Self { own, onto, target, .. } = self;
         let what = file.message.replace(own.as_str(), "this task").replace(onto.as_str(), target);
         let what = if what.is_empty() { "both sides changed it".to_owned() } else { what };
         let landed = format!("it cannot be merged with what landed on {target} before ({})", short(onto));

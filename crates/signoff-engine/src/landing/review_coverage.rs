@@ -13,7 +13,7 @@ use signoff_core::view::{LoopState, RunState, TaskRow, TaskStatus, is_run_branch
 use signoff_store::Store;
 
 use super::replayed::ReplayedCommits;
-use super::{run_branch, short};
+use super::{not_landed, run_branch, short};
 use crate::attempt::EngineContext;
 use crate::error::EngineError;
 use crate::git::{CommitPatch, Lineage, PatchDigest, Repository};
@@ -53,6 +53,10 @@ impl ApprovedRange {
         Some(Self { base: Commit::new(base), tip: Commit::new(tip) })
     }
 
+    fn ends(&self) -> [&Commit; 2] {
+        [&self.base, &self.tip]
+    }
+
     /// The approved range of a loop, landed or not.
     pub fn for_loop(loop_state: &LoopState) -> Option<Self> {
         let (place, tip) = (loop_state.workspace.as_ref()?, loop_state.machine.signed_off_commit()?);
@@ -71,7 +75,7 @@ pub fn check(records: LandingRecords<'_>, target: &str, candidate: LandingCandid
     check_commit_exists(records, candidate)?;
     check_final_reviews(records, target, candidate)?;
     if let Some(own) = candidate.own.filter(|own| own.tip == *candidate.commit) {
-        let lineage = records.repository.commits_beyond(target, &[own.base.clone(), own.tip.clone()])?;
+        let lineage = records.repository.commits_beyond(target, own.ends())?;
         let plain = lineage.roots(lineage.ancestors(&own.tip)).iter().all(|root| **root == own.base);
         if plain && !lineage.contains(&own.base) {
             return Ok(());
@@ -80,18 +84,18 @@ pub fn check(records: LandingRecords<'_>, target: &str, candidate: LandingCandid
     let mut cover = Coverage::new(records, target, candidate)?;
     cover.accept_approved_ranges();
     cover.accept_clean_merges()?;
-    cover.accept_check_offs(candidate.run)?;
+    cover.accept_check_offs()?;
     if !cover.uncovered.is_empty() {
-        let boards = cover.run_states(candidate.run)?;
-        cover.accept_recorded_approvals(&boards)?;
+        let run_states = cover.run_states()?;
+        cover.accept_recorded_approvals(&run_states)?;
         if records.landing_method == LandingMethod::Rebase {
             cover.accept_replayed_changes()?;
         }
         if !cover.uncovered.is_empty() {
-            return Err(cover.refusal(candidate, &boards)?);
+            return Err(cover.refusal(&run_states)?);
         }
     }
-    cover.check_newer_commits(candidate)
+    cover.check_newer_commits()
 }
 
 /// Rejects a commit that git has removed.
@@ -100,12 +104,11 @@ fn check_commit_exists(records: LandingRecords<'_>, candidate: LandingCandidate<
     if records.repository.missing_commits(std::slice::from_ref(commit))?.is_empty() {
         return Ok(());
     }
-    Err(EngineError::NotLanded {
-        message: format!("{what} cannot land: its approved commit {commit} does not exist any more"),
-        hint: "its branch was deleted and git removed the commit: fetch it from another clone, or have the work done \
-               again with `signoff add`"
-            .to_owned(),
-    })
+    Err(not_landed(
+        format!("{what} cannot land: its approved commit {commit} does not exist any more"),
+        "its branch was deleted and git removed the commit: fetch it from another clone, or have the work done \
+         again with `signoff add`",
+    ))
 }
 
 /// Rejects a commit that contains work of another run whose final review has not approved it. `improve` and
@@ -115,7 +118,7 @@ fn check_final_reviews(
     target: &str,
     candidate: LandingCandidate<'_>,
 ) -> Result<(), EngineError> {
-    let lineage = records.repository.commits_beyond(target, std::slice::from_ref(candidate.commit))?;
+    let lineage = records.repository.commits_beyond(target, [candidate.commit])?;
     let coming = lineage.ancestors(candidate.commit);
     let mut looked_at = BTreeSet::from([candidate.run]);
     for row in records.store.tasks()? {
@@ -141,6 +144,7 @@ fn check_final_reviews(
 struct Coverage<'a> {
     records: LandingRecords<'a>,
     target: &'a str,
+    candidate: LandingCandidate<'a>,
     rows: Vec<TaskRow>,
     /// All approved ranges.
     ranges: Vec<ApprovedRange>,
@@ -152,24 +156,23 @@ struct Coverage<'a> {
 }
 
 impl<'a> Coverage<'a> {
-    fn new(records: LandingRecords<'a>, target: &'a str, candidate: LandingCandidate<'_>) -> Result<Self, EngineError> {
+    fn new(records: LandingRecords<'a>, target: &'a str, candidate: LandingCandidate<'a>) -> Result<Self, EngineError> {
         let rows = records.store.tasks()?;
         let mut ranges: Vec<ApprovedRange> = rows.iter().filter_map(ApprovedRange::for_task).collect();
         ranges.extend(candidate.own.cloned());
-        let (lineage, all, left) = (Lineage::default(), HashSet::new(), Vec::new());
-        let mut cover = Self { records, target, rows, ranges, lineage, all, uncovered: left };
-        cover.load_history(std::slice::from_ref(candidate.commit))?;
+        let (lineage, all, uncovered) = (Lineage::default(), HashSet::new(), Vec::new());
+        let mut cover = Self { records, target, candidate, rows, ranges, lineage, all, uncovered };
+        cover.load_history([candidate.commit])?;
         cover.uncovered = cover.lineage.up_to(candidate.commit);
         cover.all = cover.uncovered.iter().cloned().collect();
         Ok(cover)
     }
 
     /// Loads the history of these commits and of all approved ranges.
-    fn load_history(&mut self, more: &[Commit]) -> Result<(), EngineError> {
-        let approved = self.ranges.iter().flat_map(|range| [&range.base, &range.tip]);
-        let tips: BTreeSet<Commit> = approved.chain(more).chain(&self.uncovered).cloned().collect();
-        let tips: Vec<Commit> = tips.into_iter().collect();
-        self.lineage = self.records.repository.commits_beyond(self.target, &tips)?;
+    fn load_history<'c>(&mut self, more: impl IntoIterator<Item = &'c Commit>) -> Result<(), EngineError> {
+        let mut tips: Vec<&Commit> = self.ranges.iter().flat_map(ApprovedRange::ends).chain(&self.uncovered).collect();
+        more.into_iter().for_each(|commit| tips.push(commit));
+        self.lineage = self.records.repository.commits_beyond(self.target, tips)?;
         Ok(())
     }
 
@@ -178,26 +181,23 @@ impl<'a> Coverage<'a> {
         self.ranges.iter().filter(|range| self.all.contains(&range.tip))
     }
 
-    fn covered(&self) -> HashSet<Commit> {
-        self.landing_ranges().flat_map(|range| self.lineage.between(&range.base, &range.tip)).cloned().collect()
+    fn commits(&self, range: &ApprovedRange) -> Vec<&Commit> {
+        self.lineage.between(&range.base, &range.tip)
     }
 
     /// Rejects ranges that contain newer commits of the target: their reviewers saw the diff from the base, and not its
     /// effect on these commits.
-    fn check_newer_commits(&self, candidate: LandingCandidate<'_>) -> Result<(), EngineError> {
-        let own = |range: &ApprovedRange| candidate.asks_again && candidate.own == Some(range);
-        for range in self.landing_ranges().filter(|range| !own(range)) {
+    fn check_newer_commits(&self) -> Result<(), EngineError> {
+        let (target, LandingCandidate { what, commit, own, asks_again, .. }) = (self.target, self.candidate);
+        for range in self.landing_ranges().filter(|range| !asks_again || own != Some(range)) {
             if let Some(newer) = self.reverted_commit(range)? {
-                return Err(EngineError::NotLanded {
-                    message: format!(
-                        "{} contains newer commits of {}, and its effect on them was not reviewed",
-                        candidate.what, self.target
+                let tip = &range.tip;
+                return Err(not_landed(
+                    format!("{what} contains newer commits of {target}, and its effect on them was not reviewed"),
+                    format!(
+                        "look at it with `git diff {newer} {tip}`; if it is good merge it yourself: `git merge {commit}`"
                     ),
-                    hint: format!(
-                        "look at it with `git diff {newer} {}`; if it is good merge it yourself: `git merge {}`",
-                        range.tip, candidate.commit
-                    ),
-                });
+                ));
             }
         }
         Ok(())
@@ -206,7 +206,7 @@ impl<'a> Coverage<'a> {
     /// The newest target commit in a range, if the range may revert it.
     fn reverted_commit(&self, range: &ApprovedRange) -> Result<Option<Commit>, EngineError> {
         let repository = self.records.repository;
-        let roots = self.lineage.roots(self.lineage.between(&range.base, &range.tip));
+        let roots = self.lineage.roots(self.commits(range));
         for root in roots.into_iter().filter(|root| **root != range.base) {
             if !repository.is_ancestor(root.as_str(), range.base.as_str())?
                 && repository.may_revert(&range.base, root, &range.tip)?
@@ -218,7 +218,8 @@ impl<'a> Coverage<'a> {
     }
 
     fn accept_approved_ranges(&mut self) {
-        let covered = self.covered();
+        let covered = self.landing_ranges().flat_map(|range| self.commits(range));
+        let covered: HashSet<Commit> = covered.cloned().collect();
         self.uncovered.retain(|commit| !covered.contains(commit));
     }
 
@@ -251,9 +252,9 @@ impl<'a> Coverage<'a> {
     }
 
     /// Accepts commits that only check off finished tasks in a plan.
-    fn accept_check_offs(&mut self, run: RunId) -> Result<(), EngineError> {
+    fn accept_check_offs(&mut self) -> Result<(), EngineError> {
         let single = self.lines_of_work();
-        let marks = if single.is_empty() { Vec::new() } else { self.marks(run)? };
+        let marks = if single.is_empty() { Vec::new() } else { self.marks()? };
         if marks.is_empty() {
             return Ok(());
         }
@@ -267,12 +268,12 @@ impl<'a> Coverage<'a> {
 
     /// The checkboxes of the plans whose tasks may land. Plans that landed partly are included: a task is checked off
     /// after its approval.
-    fn marks(&self, run: RunId) -> Result<Vec<CheckboxMark>, EngineError> {
+    fn marks(&self) -> Result<Vec<CheckboxMark>, EngineError> {
         let is_here = |row: &&TaskRow| {
             let tip = row.approved_commit.clone().map(Commit::new);
             row.base.is_some() && tip.is_none_or(|tip| self.lineage.contains(&tip))
         };
-        let here = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).chain([run.0]);
+        let here = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).chain([self.candidate.run.0]);
         let runs: BTreeSet<u64> = here.collect();
         let of_plans = self.rows.iter().filter(|row| row.branch.as_deref().is_some_and(is_run_branch));
         let mut marks = Vec::new();
@@ -284,42 +285,37 @@ impl<'a> Coverage<'a> {
     }
 
     /// The runs that the remaining commits may belong to.
-    fn run_states(&self, own: RunId) -> Result<BTreeMap<RunId, RunState>, EngineError> {
+    fn run_states(&self) -> Result<BTreeMap<RunId, RunState>, EngineError> {
         let is_here = |row: &&TaskRow| match ApprovedRange::for_task(row) {
             Some(range) => self.lineage.contains(&range.tip) || self.lineage.contains(&range.base),
             None => row.base.is_some(),
         };
-        let runs = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).map(RunId).chain([own]);
-        let mut boards = BTreeMap::new();
+        let runs = self.rows.iter().filter(is_here).filter_map(|row| row.run_id).map(RunId).chain([self.candidate.run]);
+        let mut run_states = BTreeMap::new();
         for run in runs.collect::<BTreeSet<_>>() {
-            boards.insert(run, RunState::from_run_log(run, &self.records.store.log(run)?));
+            run_states.insert(run, RunState::from_run_log(run, &self.records.store.log(run)?));
         }
-        Ok(boards)
+        Ok(run_states)
     }
 
     /// Accepts approved work that has not landed yet, and everything that a run's final review approved. Work of
     /// rejected tasks is excluded: a person may have withdrawn an approval.
-    fn accept_recorded_approvals(&mut self, boards: &BTreeMap<RunId, RunState>) -> Result<(), EngineError> {
+    fn accept_recorded_approvals(&mut self, run_states: &BTreeMap<RunId, RunState>) -> Result<(), EngineError> {
         let whole = |run_state: &RunState| ApprovedRange::for_loop(run_state.loops.get(&LoopId::final_review())?);
-        let tasks = boards
-            .values()
-            .flat_map(|run_state| run_state.loops.values())
-            .filter(|loop_state| loop_state.task.is_some());
+        let tasks = run_states.values().flat_map(|run_state| run_state.loops.values());
+        let tasks = tasks.filter(|loop_state| loop_state.task.is_some());
         let known = self.ranges.len();
         self.ranges.extend(tasks.filter_map(|loop_state| ApprovedRange::for_loop(loop_state)));
-        let wholes: Vec<ApprovedRange> = boards.values().filter_map(whole).collect();
-        let refused = unapproved(boards, is_rejected);
-        let more = refused.values().chain(&wholes);
-        let more: Vec<Commit> = more.flat_map(|range| [range.base.clone(), range.tip.clone()]).collect();
-        if self.ranges.len() == known && more.is_empty() {
+        let wholes: Vec<ApprovedRange> = run_states.values().filter_map(whole).collect();
+        let refused = unapproved(run_states, is_rejected);
+        if self.ranges.len() == known && refused.is_empty() && wholes.is_empty() {
             return Ok(());
         }
-        self.load_history(&more)?;
+        self.load_history(refused.values().chain(&wholes).flat_map(ApprovedRange::ends))?;
         self.accept_approved_ranges();
-        let of = |range: &ApprovedRange| self.lineage.between(&range.base, &range.tip);
-        let refused: HashSet<&Commit> = refused.values().flat_map(of).collect();
-        let seen: HashSet<Commit> =
-            wholes.iter().flat_map(of).filter(|commit| !refused.contains(*commit)).cloned().collect();
+        let refused: HashSet<&Commit> = refused.values().flat_map(|range| self.commits(range)).collect();
+        let seen = wholes.iter().flat_map(|range| self.commits(range));
+        let seen: HashSet<Commit> = seen.filter(|commit| !refused.contains(*commit)).cloned().collect();
         self.uncovered.retain(|commit| !seen.contains(commit));
         Ok(())
     }
@@ -330,7 +326,7 @@ impl<'a> Coverage<'a> {
         let repository = self.records.repository;
         let elsewhere = |range: &&ApprovedRange| self.lineage.contains(&range.tip) && !self.all.contains(&range.tip);
         let ranges: Vec<&ApprovedRange> = self.ranges.iter().filter(elsewhere).collect();
-        let works = ranges.iter().flat_map(|range| self.lineage.between(&range.base, &range.tip)).cloned();
+        let works = ranges.iter().flat_map(|range| self.commits(range)).cloned();
         let asked: Vec<Commit> = works.chain(self.lines_of_work()).collect();
         let patches = repository.patches(&asked)?;
         let digest = |commit: &Commit| patches.get(commit).map(CommitPatch::digest);
@@ -339,8 +335,7 @@ impl<'a> Coverage<'a> {
             again.add(digest(&commit), commit);
         }
         for range in ranges {
-            let work = self.lineage.between(&range.base, &range.tip);
-            let each: Vec<PatchDigest> = work.into_iter().filter_map(digest).collect();
+            let each: Vec<PatchDigest> = self.commits(range).into_iter().filter_map(digest).collect();
             if !again.accept(&each) {
                 again.accept(&[repository.patch_between(&range.base, &range.tip)?.digest()]);
             }
@@ -352,42 +347,34 @@ impl<'a> Coverage<'a> {
 
 impl Coverage<'_> {
     /// Describes the remaining commits: by their task, or by the first commit.
-    fn refusal(
-        &mut self,
-        candidate: LandingCandidate<'_>,
-        boards: &BTreeMap<RunId, RunState>,
-    ) -> Result<EngineError, EngineError> {
-        let refused = unapproved(boards, |loop_state| loop_state.machine.signed_off_commit().is_none());
+    fn refusal(&mut self, run_states: &BTreeMap<RunId, RunState>) -> Result<EngineError, EngineError> {
+        let refused = unapproved(run_states, |loop_state| loop_state.machine.signed_off_commit().is_none());
         let mut branches = Vec::new();
-        for run in boards.keys() {
+        for run in run_states.keys() {
             let head = self.records.repository.head_of(&run.branch())?;
             branches.extend(head.map(|head| (run.branch(), head.commit)));
         }
-        let tips = refused.values().flat_map(|range| [range.base.clone(), range.tip.clone()]);
-        let tips: Vec<Commit> = tips.chain(branches.iter().map(|(_, tip)| tip.clone())).collect();
-        self.load_history(&tips)?;
-        let is_left = |commit: &&Commit| self.uncovered.contains(commit);
-        let its = refused.iter().find(|(_, range)| self.lineage.between(&range.base, &range.tip).iter().any(is_left));
-        if let Some((task, _)) = its {
-            return Ok(self.unapproved_task_error(candidate, *task));
+        let tips = refused.values().flat_map(ApprovedRange::ends);
+        self.load_history(tips.chain(branches.iter().map(|(_, tip)| tip)))?;
+        let is_left = |range: &ApprovedRange| self.commits(range).iter().any(|commit| self.uncovered.contains(commit));
+        if let Some((task, _)) = refused.iter().find(|(_, range)| is_left(range)) {
+            return Ok(self.unapproved_task_error(*task));
         }
         let Some(commit) = self.uncovered.first() else {
             return Ok(EngineError::Internal("nothing is left to be named".to_owned()));
         };
         let on = branches.iter().find(|(_, tip)| self.lineage.ancestors(tip).contains(commit));
-        self.foreign_commit_error(candidate, commit, on.map(|(branch, _)| branch.as_str()))
+        self.foreign_commit_error(commit, on.map(|(branch, _)| branch.as_str()))
     }
 
-    fn unapproved_task_error(&self, candidate: LandingCandidate<'_>, task: TaskId) -> EngineError {
-        let what = candidate.what;
+    fn unapproved_task_error(&self, task: TaskId) -> EngineError {
+        let what = self.candidate.what;
         let row = self.rows.iter().find(|row| row.id == task.0);
         let accept = format!("`signoff merge {task} --force --reason TEXT` approves it in your name");
         let message = format!("{what} builds on task {task}, which is not approved");
         if row.is_some_and(|row| row.reason == Some(Reason::EditedByPerson)) {
-            return EngineError::NotLanded {
-                message,
-                hint: format!("it was refused; `signoff improve {task} --review` goes on with it; {accept}"),
-            };
+            let hint = format!("it was refused; `signoff improve {task} --review` goes on with it; {accept}");
+            return EngineError::NotLanded { message, hint };
         }
         let first = match row.map(|row| row.status) {
             Some(TaskStatus::Failed | TaskStatus::Stuck) => format!("`signoff retry {task}` goes on with it"),
@@ -401,37 +388,30 @@ impl Coverage<'_> {
         EngineError::NotLanded { message, hint: format!("{first}; {accept}") }
     }
 
-    fn foreign_commit_error(
-        &self,
-        candidate: LandingCandidate<'_>,
-        commit: &Commit,
-        branch: Option<&str>,
-    ) -> Result<EngineError, EngineError> {
+    fn foreign_commit_error(&self, commit: &Commit, branch: Option<&str>) -> Result<EngineError, EngineError> {
         let described = self.records.repository.commit_infos([commit])?;
         let subject = described.get(commit).map(|described| described.subject.clone()).unwrap_or_default();
-        let (what, id, target) = (candidate.what, short(commit), self.target);
+        let (LandingCandidate { what, own, .. }, id, target) = (self.candidate, short(commit), self.target);
         let begun_on = |own: &&ApprovedRange| self.lineage.ancestors(&own.base).contains(commit);
-        if let Some(own) = candidate.own.filter(begun_on).filter(|_| branch.is_none()) {
-            return Ok(EngineError::NotLanded {
-                message: format!(
+        if let Some(own) = own.filter(begun_on).filter(|_| branch.is_none()) {
+            let base = short(&own.base);
+            return Ok(not_landed(
+                format!(
                     "{what} did not land: it was begun on commit {id} (\"{subject}\"), which {target} does not have"
                 ),
-                hint: format!(
-                    "if {target} was rewritten: `git rebase --onto {target} {}` in the worktree of {what}, have that \
-                     reviewed with `signoff review`, then `signoff land`",
-                    short(&own.base)
+                format!(
+                    "if {target} was rewritten: `git rebase --onto {target} {base}` in the worktree of {what}, have that \
+                     reviewed with `signoff review`, then `signoff land`"
                 ),
-            });
+            ));
         }
         let onto = branch.map(|branch| format!(" onto {branch}")).unwrap_or_default();
-        Ok(EngineError::NotLanded {
-            message: format!(
-                "{what} did not land: commit {id} (\"{subject}\") came{onto} from elsewhere and was not reviewed"
-            ),
-            hint: format!(
+        Ok(not_landed(
+            format!("{what} did not land: commit {id} (\"{subject}\") came{onto} from elsewhere and was not reviewed"),
+            format!(
                 "look at it with `git show {id}`; if it is good, merge it yourself (`git merge {id}`), then type the same again"
             ),
-        })
+        ))
     }
 }
 
@@ -444,13 +424,13 @@ pub fn is_rejected(loop_state: &LoopState) -> bool {
 
 /// The recorded ranges of unapproved tasks.
 fn unapproved(
-    boards: &BTreeMap<RunId, RunState>,
+    run_states: &BTreeMap<RunId, RunState>,
     which: impl Fn(&LoopState) -> bool,
 ) -> BTreeMap<TaskId, ApprovedRange> {
     let range = |loop_state: &LoopState| {
         let (task, place) = (loop_state.task?, loop_state.workspace.as_ref()?);
         Some((task, ApprovedRange { base: place.base.clone(), tip: loop_state.machine.head.commit.clone() }))
     };
-    let all = boards.values().flat_map(|run_state| run_state.loops.values());
+    let all = run_states.values().flat_map(|run_state| run_state.loops.values());
     all.filter(|loop_state| which(loop_state)).filter_map(|loop_state| range(loop_state)).collect()
 }

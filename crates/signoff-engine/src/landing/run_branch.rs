@@ -15,7 +15,7 @@ use signoff_core::workflow::{Arrangement, Landing};
 use super::land_commit::{self, LandingLock, LandingRequest, LandingResult, ProgressCallback};
 use super::replayed::replayed;
 use super::review_coverage::{self, ApprovedRange, LandingCandidate, LandingRecords};
-use super::{LandingAttempt, short};
+use super::{LandingAttempt, not_landed, short};
 use crate::attempt::{self, EngineContext};
 use crate::check_off;
 use crate::error::EngineError;
@@ -52,10 +52,9 @@ pub fn final_review_refusal(run_state: &RunState) -> Option<EngineError> {
         return None;
     }
     let Stage::Done(ending) = &state.stage else {
-        return Some(EngineError::NotLanded {
-            message: format!("run {run} cannot land: its final review is not over"),
-            hint: format!("`signoff run --resume {run}` goes on with it; `signoff` shows an open question"),
-        });
+        let message = format!("run {run} cannot land: its final review is not over");
+        let hint = format!("`signoff run --resume {run}` goes on with it; `signoff` shows an open question");
+        return Some(EngineError::NotLanded { message, hint });
     };
     let open: Vec<&str> = state.ledger.open(FailThreshold::Low).map(|entry| entry.finding.id.as_str()).collect();
     let findings = match open.len() {
@@ -84,30 +83,28 @@ pub fn approved_commit(repository: &Repository, run_state: &RunState) -> Result<
         return Err(refusal);
     }
     let (run, branch) = (run_state.run, run_state.run.branch());
-    let commit = last_approved(run_state).ok_or_else(|| EngineError::NotLanded {
-        message: format!("run {run} cannot land as a whole: it is not approved"),
-        hint: match run_state.has_final_review() {
-            true => "`signoff status` shows how far it is".to_owned(),
-            false => "`signoff status` shows how far it is; `signoff merge ID` brings in one task".to_owned(),
-        },
-    })?;
+    let has_final_review = run_state.has_final_review();
+    let Some(commit) = last_approved(run_state) else {
+        let merge = if has_final_review { "" } else { "; `signoff merge ID` brings in one task" };
+        let message = format!("run {run} cannot land as a whole: it is not approved");
+        return Err(not_landed(message, format!("`signoff status` shows how far it is{merge}")));
+    };
     let all: Vec<Commit> = run_state.landed().map(|(_, landed)| landed.clone()).collect();
     let missing = repository.missing_from(commit.as_str(), &all)?;
-    match run_state.landed().find(|(_, landed)| missing.contains(landed)) {
-        None => Ok(commit),
-        Some((task, landed)) => Err(EngineError::NotLanded {
-            message: format!("task {task} landed on {branch} as {landed}, and what was approved of run {run} lacks it"),
-            hint: match run_state.has_final_review() {
-                true => format!(
-                    "{branch} was moved: `git merge {landed}` on it, then `signoff edit run-{run} --verdict APPROVED \
-                     --reason TEXT`"
-                ),
-                false => {
-                    format!("{branch} was moved: `signoff merge {task}` brings the task in by itself")
-                }
-            },
-        }),
-    }
+    let Some((task, landed)) = run_state.landed().find(|(_, landed)| missing.contains(landed)) else {
+        return Ok(commit);
+    };
+    let message = format!("task {task} landed on {branch} as {landed}, and what was approved of run {run} lacks it");
+    Err(not_landed(
+        message,
+        match has_final_review {
+            true => format!(
+                "{branch} was moved: `git merge {landed}` on it, then `signoff edit run-{run} --verdict APPROVED \
+                 --reason TEXT`"
+            ),
+            false => format!("{branch} was moved: `signoff merge {task}` brings the task in by itself"),
+        },
+    ))
 }
 
 /// The commit that was approved last: by the final review, by landing, or of the last task in a chain.
@@ -148,14 +145,14 @@ pub fn restore_landed(repository: &Repository, branch: &str, own: OwnWork<'_>) -
     let to = match repository.merge_onto(&target.tip, landed, &format!("Keep what had landed on {branch}"))? {
         Merge::Contained => return Ok(None),
         Merge::Clean(_) if repository.is_ancestor(tip.as_str(), landed.as_str())? => landed.clone(),
-        Merge::Clean(head) => head.commit,
+        Merge::Clean(head) | Merge::Different(head) => head.commit,
         Merge::Conflicting { .. } => {
-            return Err(EngineError::NotLanded {
-                message: format!(
+            return Err(not_landed(
+                format!(
                     "{branch} was moved to {tip}, which does not go together with what had landed on it ({landed})"
                 ),
-                hint: format!("nothing is lost: `git merge {landed}` on {branch}, then `signoff run --resume`"),
-            });
+                format!("nothing is lost: `git merge {landed}` on {branch}, then `signoff run --resume`"),
+            ));
         }
     };
     match repository.move_target(&target, &to)? {

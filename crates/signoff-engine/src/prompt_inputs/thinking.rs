@@ -7,7 +7,7 @@ use signoff_core::review::Finding;
 use signoff_core::source::planner::PlannedTask;
 use signoff_core::workflow::PhaseKind;
 
-use super::{PromptInputs, TaskNames, context, left_out, open, task_brief, task_names};
+use super::{PromptInputs, TaskNames, context, open, task_brief, task_names};
 use crate::attempt_spec::AttemptSpec;
 use crate::git::GitDiff;
 
@@ -104,7 +104,7 @@ pub(super) fn simplify(spec: &AttemptSpec, inputs: &PromptInputs) -> String {
     let called = task_names(spec);
     let empty = GitDiff::default();
     let diff = inputs.diff.as_deref().unwrap_or(&empty);
-    let left_out = left_out(diff);
+    let left_out = diff.omitted();
     prompt::simplify(&SimplifyContext {
         opening: inputs.opening.as_deref(),
         task: task_brief(spec, &called),

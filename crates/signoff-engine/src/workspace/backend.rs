@@ -1,14 +1,13 @@
 //! What the dispatcher needs of the repository, apart from running attempts.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use signoff_core::ids::{Commit, LoopId, RunId, Tree};
 use signoff_core::machine::Head;
 use signoff_core::wire::LoopFact;
 
 use super::WorkspaceRequest;
-use super::parallel_fixes::{ParallelWorktree, keep_unused_commits};
+use super::parallel_fixes::{keep_unused_commits, parallel_worktrees};
 use crate::attempt::{self, EngineContext, PlanLocation};
 use crate::attempt_spec::AttemptSpec;
 use crate::dispatcher::PreparedWorkspace;
@@ -35,10 +34,10 @@ pub trait Workspaces: Send + Sync {
     fn tree_of(&self, commit: &Commit) -> Result<Tree, EngineError>;
 
     /// The worktrees for parallel fixes beside a loop's worktree.
-    fn parallel_worktrees(&self, worktree: &Path) -> Vec<ParallelWorktree>;
+    fn parallel_worktrees(&self, worktree: &Path) -> Vec<PathBuf>;
 
     /// Removes a worktree for a parallel fix. Errors are ignored.
-    fn remove_parallel(&self, worktree: &ParallelWorktree);
+    fn remove_parallel(&self, worktree: &Path);
 
     /// Keeps the commits of parallel fixes that a loop does not use. Returns a note that says where they are.
     fn keep_unused_fixes(&self, run: RunId, loop_id: &LoopId, branch: &str) -> Option<String>;
@@ -52,51 +51,41 @@ pub trait Workspaces: Send + Sync {
 }
 
 /// Worktrees of the user's git repository.
-pub struct GitWorkspaces {
-    ctx: Arc<EngineContext>,
-}
-
-impl GitWorkspaces {
-    pub fn new(ctx: Arc<EngineContext>) -> Self {
-        Self { ctx }
-    }
-}
-
-impl Workspaces for GitWorkspaces {
+impl Workspaces for EngineContext {
     fn path(&self, request: &WorkspaceRequest) -> PathBuf {
-        super::path(&self.ctx, &*self.ctx.store, request)
+        super::path(self, request)
     }
 
     fn create(&self, request: &WorkspaceRequest) -> Result<PreparedWorkspace, EngineError> {
-        super::create(&self.ctx, &*self.ctx.store, request)
+        super::create(self, request)
     }
 
     fn remove(&self, worktree: &Path) {
-        self.ctx.repository.remove_worktree(worktree, Uncommitted::Discard).ok();
+        self.repository.remove_worktree(worktree, Uncommitted::Discard).ok();
     }
 
     fn remove_reviewer_copies(&self, worktree: &str) {
-        attempt::reviewer_worktree::clear(&self.ctx, worktree);
+        attempt::reviewer_worktree::clear(self, worktree);
     }
 
     fn head_of(&self, branch: &str) -> Result<Option<Head>, EngineError> {
-        Ok(self.ctx.repository.head_of(branch)?)
+        Ok(self.repository.head_of(branch)?)
     }
 
     fn tree_of(&self, commit: &Commit) -> Result<Tree, EngineError> {
-        Ok(self.ctx.repository.tree_of(commit)?)
+        Ok(self.repository.tree_of(commit)?)
     }
 
-    fn parallel_worktrees(&self, worktree: &Path) -> Vec<ParallelWorktree> {
-        ParallelWorktree::beside(&self.ctx.repository, worktree)
+    fn parallel_worktrees(&self, worktree: &Path) -> Vec<PathBuf> {
+        parallel_worktrees(&self.repository, worktree)
     }
 
-    fn remove_parallel(&self, worktree: &ParallelWorktree) {
-        worktree.remove(&self.ctx.repository);
+    fn remove_parallel(&self, worktree: &Path) {
+        self.repository.remove_parallel_worktree(worktree).ok();
     }
 
     fn keep_unused_fixes(&self, run: RunId, loop_id: &LoopId, branch: &str) -> Option<String> {
-        keep_unused_commits(&self.ctx.repository, run, loop_id, branch)
+        keep_unused_commits(&self.repository, run, loop_id, branch)
     }
 
     fn reread_plan(
@@ -104,6 +93,6 @@ impl Workspaces for GitWorkspaces {
         spec: &AttemptSpec,
         place: PlanLocation,
     ) -> Result<(Vec<LoopFact>, Option<String>), EngineError> {
-        attempt::reread_plan(&self.ctx, spec, place)
+        attempt::reread_plan(self, spec, place)
     }
 }

@@ -129,8 +129,6 @@ fn no_operation_changes_the_checkout() {
     same("taking up");
     repository.remove_worktree(worktree.path(), Uncommitted::Keep).unwrap();
     same("remove_worktree");
-    repository.delete_branch("loop/one").unwrap();
-    same("delete_branch");
 }
 
 #[test]

@@ -148,7 +148,6 @@ fn do_everything(trap: &CommandTrap, worktree: &Worktree) {
     repository.log_subjects(&base, &worktree.head().expect("git at work").commit).expect("git at work");
     let two = fixture.worktree("two");
     repository.remove_worktree(two.path(), Uncommitted::Keep).expect("git at work");
-    repository.delete_branch("loop/two").expect("git at work");
     let copy = repository
         .add_detached(&fixture.path("copy"), &worktree.head().expect("git at work").commit)
         .expect("git at work");

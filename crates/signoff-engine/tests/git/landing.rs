@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use signoff_core::ids::Commit;
 use signoff_core::machine::Head;
-use signoff_engine::git::{GitError, LandTarget, Merge, MoveOutcome, Replay, Repository, Worktree};
+use signoff_engine::git::{GitError, LandTarget, Merge, MoveOutcome, Repository, Worktree};
 
 use crate::git::fixture::{GitFixture, write};
 
@@ -29,7 +29,7 @@ fn merge(repository: &Repository, branch: &str, commit: &Commit) -> Merge {
 fn clean(merge: Merge) -> Head {
     match merge {
         Merge::Clean(head) => head,
-        Merge::Contained | Merge::Conflicting { .. } => panic!("{merge:?}"),
+        Merge::Contained | Merge::Different(_) | Merge::Conflicting { .. } => panic!("{merge:?}"),
     }
 }
 
@@ -138,7 +138,7 @@ fn conflicts_of(fixture: &GitFixture, one: &str, two: &str) -> String {
             .join("\n")
             .replace(second.commit.as_str(), "TWO")
             .replace(landed.commit.as_str(), "LANDED"),
-        merge @ (Merge::Clean(_) | Merge::Contained) => format!("{merge:?}"),
+        merge @ (Merge::Clean(_) | Merge::Different(_) | Merge::Contained) => format!("{merge:?}"),
     }
 }
 
@@ -453,7 +453,7 @@ fn the_integration_worktree_keeps_only_ignored_files() {
 }
 
 /// Rebases the commits onto a branch.
-fn replay(repository: &Repository, branch: &str, commit: &Commit) -> Replay {
+fn replay(repository: &Repository, branch: &str, commit: &Commit) -> Merge {
     repository.replay_onto(&target(repository, branch).tip, commit, "It").unwrap()
 }
 
@@ -466,9 +466,7 @@ fn a_rebase_keeps_changes_and_authors() {
     fixture.shell(two.path(), "echo c > c.txt; git add c.txt; git commit -q --author 'Eve <e@x>' -m 'three\n\nWhy.'");
     let second = two.head().unwrap();
     land(&repository, "signoff/run-1", &first.commit);
-    let Replay::Merged(Merge::Clean(head)) = replay(&repository, "signoff/run-1", &second.commit) else {
-        panic!("it does not fit")
-    };
+    let Merge::Clean(head) = replay(&repository, "signoff/run-1", &second.commit) else { panic!("it does not fit") };
     let format = "--format=%s by %an";
     insta::assert_snapshot!(fixture.run(&["log", format, &format!("signoff/run-1..{}", head.commit)]), @"
     three by Eve
@@ -482,8 +480,8 @@ fn a_rebase_keeps_changes_and_authors() {
     assert!(repository.contains_changes("signoff/run-1", &second.commit).unwrap());
     assert!(!repository.contains_changes("main", &second.commit).unwrap());
     // Commits already on top stay as they are; contained commits are not applied again.
-    assert_eq!(replay(&repository, "main", &first.commit), Replay::Merged(Merge::Clean(first)));
-    assert_eq!(replay(&repository, "signoff/run-1", &second.commit), Replay::Merged(Merge::Contained));
+    assert_eq!(replay(&repository, "main", &first.commit), Merge::Clean(first));
+    assert_eq!(replay(&repository, "signoff/run-1", &second.commit), Merge::Contained);
 }
 
 #[test]
@@ -500,7 +498,7 @@ fn a_change_with_different_context_is_a_different_change() {
     let second = change(&two, &[("list.txt", &lines(&[(5, "mine")]))], "mine");
     land(&repository, "signoff/run-1", &first.commit);
     let replayed = replay(&repository, "signoff/run-1", &second.commit);
-    assert!(matches!(replayed, Replay::Different(_)), "{replayed:?}");
+    assert!(matches!(replayed, Merge::Different(_)), "{replayed:?}");
 }
 
 #[test]
@@ -510,15 +508,13 @@ fn a_resolved_conflict_becomes_one_commit() {
     let first = change(&one, &[("README.md", "hello one\n")], "one");
     let second = change(&two, &[("README.md", "hello two\n")], "two");
     let landed = land(&repository, "signoff/run-1", &first.commit);
-    let Replay::Merged(Merge::Conflicting { head, .. }) = replay(&repository, "signoff/run-1", &second.commit) else {
+    let Merge::Conflicting { head, .. } = replay(&repository, "signoff/run-1", &second.commit) else {
         panic!("no conflict")
     };
     assert!(repository.advance_branch("loop/two", &second.commit, &head.commit).unwrap());
     two.check_out_branch(&head.commit).unwrap();
     let resolved = change(&two, &[("README.md", "hello one and two\n")], "resolved");
-    let Replay::Merged(Merge::Clean(head)) = replay(&repository, "signoff/run-1", &resolved.commit) else {
-        panic!("it does not fit")
-    };
+    let Merge::Clean(head) = replay(&repository, "signoff/run-1", &resolved.commit) else { panic!("it does not fit") };
     let parents = fixture.run(&["log", "-1", "--format=%s %P", head.commit.as_str()]);
     assert_eq!(parents.trim(), format!("two {}", landed.commit));
     assert_eq!(head.tree, resolved.tree);

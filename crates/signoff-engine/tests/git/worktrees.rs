@@ -174,7 +174,6 @@ fn foreign_directories_are_neither_used_nor_deleted() {
             assert!(matches!(refused, Err(GitError::NotOurs(_) | GitError::WorktreeGone(_))), "{path:?}");
         }
     }
-    assert!(matches!(repository.delete_branch("theirs"), Err(GitError::BranchTaken { .. })));
     assert!(fixture.path("full/file").exists() && side.join("README.md").exists());
     assert_eq!(fixture.checkout_fingerprint(), before);
 }
@@ -195,7 +194,6 @@ fn removing_loses_no_work() {
     assert!(matches!(kept, Err(GitError::OffBranch { .. })));
     fixture.run_in(worktree.path(), &["checkout", "-q", "loop/one"]);
 
-    assert!(matches!(repository.delete_branch("loop/one"), Err(GitError::BranchTaken { .. })));
     write(worktree.path(), "closed/file", "");
     fs::write(worktree.path().join(".gitignore"), "closed\n.gitignore\n").unwrap();
     fs::set_permissions(worktree.path().join("closed"), fs::Permissions::from_mode(0o500)).unwrap();
@@ -203,11 +201,6 @@ fn removing_loses_no_work() {
     assert!(!worktree.path().exists());
     assert_eq!(repository.head_of("loop/one").unwrap(), Some(head));
     assert_eq!(fixture.run(&["worktree", "list"]).lines().count(), 1);
-
-    repository.delete_branch("loop/one").unwrap();
-    assert!(!repository.has_branch("loop/one").unwrap());
-    assert_eq!(fixture.run(&["for-each-ref", "refs/signoff"]), "");
-    repository.delete_branch("loop/one").unwrap();
 }
 
 #[test]

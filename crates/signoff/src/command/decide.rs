@@ -10,10 +10,10 @@ use signoff_core::view::{LoopState, RunState};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::clock;
 use signoff_engine::git::{Git, GitError, Repository};
+use signoff_engine::workspace::WorktreeLock;
 use signoff_engine::workspace::parallel_fixes::{
-    ParallelNeed, ParallelWorktree, allows_parallel_fixes, keep_unused_commits,
+    ParallelNeed, allows_parallel_fixes, keep_unused_commits, parallel_worktrees,
 };
-use signoff_engine::worktree_lock::WorktreeLock;
 use signoff_store::{Lease, Store};
 
 use crate::run_loop::try_acquire;
@@ -92,7 +92,9 @@ fn remove_parallel_worktrees(
     }
     let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
     let note = keep_unused_commits(&repository, run, loop_id, &loop_state.branch);
-    ParallelWorktree::beside(&repository, own).iter().for_each(|one| one.remove(&repository));
+    for worktree in parallel_worktrees(&repository, own) {
+        repository.remove_parallel_worktree(&worktree).ok();
+    }
     if let Some((note, attempt)) = note.clone().zip(loop_state.attempt_starts.keys().next_back().copied()) {
         let noted = Fact::Loop(loop_id.clone(), LoopFact::Noted { attempt, note });
         project.store.append_to(run_state, lease, clock::now(), &[noted])?;

@@ -11,7 +11,6 @@ use signoff_engine::attempt::PlanLocation;
 use signoff_engine::attempt_spec::AttemptSpec;
 use signoff_engine::dispatcher::PreparedWorkspace;
 use signoff_engine::error::EngineError;
-use signoff_engine::workspace::parallel_fixes::ParallelWorktree;
 use signoff_engine::workspace::{WorkspaceRequest, Workspaces, approved};
 use signoff_store::Store;
 
@@ -108,11 +107,11 @@ impl Workspaces for MemoryWorkspaces {
         Ok(self.repository().tree(commit))
     }
 
-    fn parallel_worktrees(&self, _worktree: &Path) -> Vec<ParallelWorktree> {
+    fn parallel_worktrees(&self, _worktree: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    fn remove_parallel(&self, _worktree: &ParallelWorktree) {}
+    fn remove_parallel(&self, _worktree: &Path) {}
 
     fn keep_unused_fixes(&self, _run: RunId, _loop_id: &LoopId, _branch: &str) -> Option<String> {
         None

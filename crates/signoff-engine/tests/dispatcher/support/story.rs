@@ -30,7 +30,7 @@ use signoff_engine::layout::Layout;
 use signoff_engine::process::SupervisorLauncher;
 use signoff_engine::reports::ReportRegistry;
 use signoff_engine::tracker::TrackerOptions;
-use signoff_engine::workspace::{GitWorkspaces, Workspaces};
+use signoff_engine::workspace::Workspaces;
 use signoff_engine::{clock, start_run};
 use signoff_store::{Lease, NewTask, Store};
 use signoff_testkit::MemoryStore;
@@ -152,7 +152,7 @@ impl Story {
         let project = GitProject::new(this.directory.path());
         let ctx = Arc::new(this.new_context(1, project.repository()));
         this.executor = ScriptedExecutor::new(Arc::new(GitAgents::new(ctx.clone())), this.settings.clone());
-        this.git = Some((ctx.clone(), Arc::new(GitWorkspaces::new(ctx))));
+        this.git = Some((ctx.clone(), ctx));
         this.set_agent(script);
         (this, project)
     }
