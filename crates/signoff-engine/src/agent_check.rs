@@ -147,19 +147,12 @@ impl AgentCheck<'_> {
         let agent_result = parse_transcript(&adapter, &dir, result, false);
         let usage = priced.all(&agent_result.summary.spent);
         // Our own limits come first, then the agent's own error. Its exit code alone says nothing.
+        let by_itself = matches!(result.exit, ProcessExit::Code(_) | ProcessExit::Signal(_));
         let answer =
-            match (&result.exit, agent_result.summary.error) {
-                (ProcessExit::Code(_) | ProcessExit::Signal(_), Some(trouble)) => Err(AttemptFailure::Agent(trouble)),
-                (ProcessExit::Code(_) | ProcessExit::Signal(_), None) => check_answer(&agent_result.message),
-                (
-                    ProcessExit::TimedOut
-                    | ProcessExit::Silent
-                    | ProcessExit::Stopped
-                    | ProcessExit::Orphaned
-                    | ProcessExit::OutputLost { .. }
-                    | ProcessExit::NotStarted { .. },
-                    _,
-                ) => Err(exit_failure(&result.exit)
+            match (by_itself, agent_result.summary.error) {
+                (true, Some(error)) => Err(AttemptFailure::Agent(error)),
+                (true, None) => check_answer(&agent_result.message),
+                (false, _) => Err(exit_failure(&result.exit)
                     .unwrap_or(AttemptFailure::Unusable { message: "it was stopped".to_owned() })),
             };
         AgentCheckOutcome { answer, usage, duration }

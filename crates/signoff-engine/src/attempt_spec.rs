@@ -241,6 +241,18 @@ impl AttemptSpec {
         several && matches!(self.job.kind, JobKind::Fix { .. })
     }
 
+    /// Whether an agent may commit to the worktree.
+    pub fn writes(&self) -> bool {
+        match self.job.kind {
+            JobKind::Work { .. } | JobKind::Fix { .. } => true,
+            JobKind::Research { .. }
+            | JobKind::Review { .. }
+            | JobKind::Check
+            | JobKind::Combine { .. }
+            | JobKind::Land => false,
+        }
+    }
+
     /// Whether the job only reads the worktree.
     pub fn is_read_only(&self) -> bool {
         match self.job.kind {

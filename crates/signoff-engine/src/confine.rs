@@ -76,11 +76,6 @@ impl SandboxSupport {
     }
 }
 
-/// Whether this kernel supports Landlock.
-pub fn has_landlock() -> bool {
-    landlock_version().is_some()
-}
-
 /// Name of the bubblewrap program.
 pub const BUBBLEWRAP: &str = "bwrap";
 

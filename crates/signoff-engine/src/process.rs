@@ -15,7 +15,7 @@ mod supervisor;
 pub(crate) mod system;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -117,4 +117,20 @@ pub struct ProcessResult {
     #[serde(rename = "keeper_cpu_us")]
     #[serde(default)]
     pub supervisor_cpu_us: u64,
+}
+
+impl ProcessResult {
+    /// The result of a process that ends now, without output.
+    fn new(exit: ProcessExit, started_at: Timestamp, started: Instant) -> Self {
+        Self {
+            exit,
+            started_at,
+            ended_at: system::timestamp(),
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            strays_ended: 0,
+            supervisor_cpu_us: 0,
+        }
+    }
 }

@@ -59,11 +59,6 @@ impl TranscriptReader {
         }
     }
 
-    /// Whether earlier output is skipped.
-    pub fn is_truncated(&self) -> bool {
-        self.skip_line
-    }
-
     /// The lines since the last call, up to a maximum. Empty at the end. Returns a line once it is complete.
     pub fn read_more(&mut self) -> io::Result<Vec<String>> {
         let mut shown = Vec::new();
@@ -141,10 +136,10 @@ mod tests {
     fn the_tail_of_a_long_transcript_starts_with_a_complete_line() {
         let (_place, dir) = written("first\nsecond\nthird\n");
         let mut tail = TranscriptReader::tail(&dir, None, 10);
-        assert!(tail.is_truncated());
+        assert!(tail.skip_line);
         assert_eq!(tail.read_more().expect("read"), ["third"]);
         let mut all = TranscriptReader::tail(&dir, None, 1000);
-        assert!(!all.is_truncated());
+        assert!(!all.skip_line);
         assert_eq!(all.read_more().expect("read"), ["first", "second", "third"]);
     }
 

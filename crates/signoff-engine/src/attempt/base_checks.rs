@@ -26,15 +26,6 @@ use crate::landing::{LandingLock, LandingProgress, ProgressCallback};
 use crate::process::{AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
 use crate::remove_tree;
 
-/// The result of the checks on a base commit.
-#[derive(Debug)]
-pub enum BaseCheckResult {
-    Ran(Vec<CheckRun>),
-    /// They could not be run, or did not finish.
-    Unknown,
-    Stopped,
-}
-
 /// Checks to run on a base commit.
 pub struct BaseCheckRequest<'a> {
     /// The directory of the attempt or the landing that ran them on its own commit.
@@ -69,24 +60,23 @@ pub async fn ensure_base_checks(
     let gate = spec.gate().and_then(|gate| gate.review_timeout);
     let timeout = gate.unwrap_or(ctx.settings.limits().attempt);
     let terms = CheckTerms { timeout, environment: environment::for_run(spec.run) };
-    match run_on_base(ctx, BaseCheckRequest { dir, base: spec.base(), terms }, &ran, &progress).await? {
-        BaseCheckResult::Ran(_) | BaseCheckResult::Unknown => Ok(true),
-        BaseCheckResult::Stopped => Ok(false),
-    }
+    let request = BaseCheckRequest { dir, base: spec.base(), terms };
+    Ok(run_on_base(ctx, request, &ran, &progress).await?.is_some())
 }
 
-/// Runs checks on a base commit, or reads the cached results. Does nothing if all of them passed on the own commit.
+/// Runs checks on a base commit, or reads the cached results. The results are empty if all of them passed on the own
+/// commit, or if they could not be run or did not finish on the base; `None` if the user stopped them.
 pub async fn run_on_base(
     ctx: &Arc<EngineContext>,
     request: BaseCheckRequest<'_>,
     ran: &[CheckRun],
     progress: ProgressCallback<'_>,
-) -> Result<BaseCheckResult, EngineError> {
+) -> Result<Option<Vec<CheckRun>>, EngineError> {
     if ran.iter().all(CheckRun::passed) {
-        return Ok(BaseCheckResult::Unknown);
+        return Ok(Some(Vec::new()));
     }
     if let Some(ran) = cached(ctx, request.base, request.dir) {
-        return Ok(BaseCheckResult::Ran(ran));
+        return Ok(Some(ran));
     }
     let lock = ctx.layout.worktree_lock(&ctx.layout.base_worktree());
     let waits = |step: LandingProgress| {
@@ -95,11 +85,11 @@ pub async fn run_on_base(
         }
     };
     let Some(_turn) = LandingLock::acquire_file(lock, &waits).await? else {
-        return Ok(BaseCheckResult::Stopped);
+        return Ok(None);
     };
     match cached(ctx, request.base, request.dir) {
         // Another attempt ran them while this one waited for the lock.
-        Some(ran) => Ok(BaseCheckResult::Ran(ran)),
+        Some(ran) => Ok(Some(ran)),
         None => run_uncached(ctx, request, progress).await,
     }
 }
@@ -109,8 +99,8 @@ async fn run_uncached(
     ctx: &Arc<EngineContext>,
     BaseCheckRequest { dir, base, terms }: BaseCheckRequest<'_>,
     progress: ProgressCallback<'_>,
-) -> Result<BaseCheckResult, EngineError> {
-    let Some(list) = read_check_list(dir) else { return Ok(BaseCheckResult::Unknown) };
+) -> Result<Option<Vec<CheckRun>>, EngineError> {
+    let Some(list) = read_check_list(dir) else { return Ok(Some(Vec::new())) };
     let own = AttemptDir::new(dir.path().join("base"));
     let preparing = (ctx.clone(), own.clone(), base.clone(), list.clone());
     let launch = blocking(move || prepare(&preparing.0, &preparing.1, &preparing.2, &preparing.3, terms)).await?;
@@ -121,11 +111,11 @@ async fn run_uncached(
     let (ending, at) = (ctx.clone(), cache_path(ctx, base, &list));
     blocking(move || {
         let came = match read_check_results(&own, &ended) {
-            CheckRunResult::Stopped => BaseCheckResult::Stopped,
-            CheckRunResult::Failed(_) => BaseCheckResult::Unknown,
+            CheckRunResult::Stopped => None,
+            CheckRunResult::Failed(_) => Some(Vec::new()),
             CheckRunResult::Ran(ran) => {
                 write_cache(&at, &ran)?;
-                BaseCheckResult::Ran(ran)
+                Some(ran)
             }
         };
         // If this fails, the next run reuses the worktree and checks out its own base there.

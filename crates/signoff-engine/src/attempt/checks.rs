@@ -15,7 +15,7 @@ use super::finish::{EndedAttempt, exit_failure, failed_end, is_stopped, stdout};
 use super::finish_review::roots;
 use super::launch::assemble;
 use super::prepare::{Memo, StartingAttempt, write_prompt};
-use super::sandbox::{SandboxWorkspace, sandboxed};
+use super::sandbox::sandboxed;
 use super::{AttemptEnd, EngineContext, StartFailure, base_checks, reviewer_worktree};
 use crate::agent::CommandLine;
 use crate::attempt_spec::AttemptSpec;
@@ -79,7 +79,7 @@ pub fn prepare_reviewer_checks(
         ReviewWorkspace::Copy => {
             let (_, copy) = reviewer_worktree::make(ctx, spec, &reviewer.name, commit)?;
             let launch = check_list_launch(ctx, dir, copy.path(), &list, terms)?;
-            sandboxed(attempt, launch, &SandboxWorkspace::Worktree(&copy))?
+            sandboxed(attempt, launch, Some(&copy))?
         }
     })
 }

@@ -50,7 +50,7 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     let pushed = launch::attempted_pushes_note(dir, who);
     parse_output(attempt)?;
     let mut notes: Vec<String> = ctx.worktree_damage(spec).map(str::to_owned).into_iter().collect();
-    let taken = if writes(spec) { ctx.import_work(spec) } else { Ok(Vec::new()) };
+    let taken = if spec.writes() { ctx.import_work(spec) } else { Ok(Vec::new()) };
     let taken = taken.map(|odd| notes.extend(odd));
     notes.extend(sandbox::sandbox_note(&spec.launch, dir));
     notes.extend(pushed);
@@ -94,18 +94,6 @@ fn finish_loop_job(
     facts.extend(document::document_only_base(ctx, spec, &end)?);
     let stops_picking = final_message::stops_picking(spec, &said);
     Ok(AttemptResult { facts, stops_picking, ..AttemptResult::new(end) })
-}
-
-/// Whether the agent may commit to the worktree.
-fn writes(spec: &AttemptSpec) -> bool {
-    match spec.job.kind {
-        JobKind::Work { .. } | JobKind::Fix { .. } => true,
-        JobKind::Research { .. }
-        | JobKind::Review { .. }
-        | JobKind::Check
-        | JobKind::Combine { .. }
-        | JobKind::Land => false,
-    }
 }
 
 /// Notes about models without a known price, each shown once.

@@ -16,10 +16,11 @@ use signoff_core::settings::AgentConfig;
 use super::environment::{self, AttemptCredentials};
 use super::finish::read_start;
 use super::prepare::StartingAttempt;
-use super::sandbox::{SandboxWorkspace, sandboxed};
+use super::sandbox::sandboxed;
 use super::{EngineContext, StartFailure, first_named, home};
 use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, ReportEndpoint, SandboxBackend};
 use crate::atomic_file::{AtomicFile, WriteMode};
+use crate::git::Worktree;
 use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits, system, variables};
 
 /// How an agent runs in an attempt.
@@ -29,13 +30,14 @@ pub(super) struct AgentRun<'a> {
     pub access: AccessMode,
     pub timeout: TimeSpan,
     pub credentials: AttemptCredentials,
-    pub workspace: SandboxWorkspace<'a>,
+    /// The worktree that it may write to in a sandbox.
+    pub workspace: Option<&'a Worktree>,
 }
 
 /// Builds the launch of an agent for an attempt, and writes its files.
 pub(super) fn launch(
     attempt: StartingAttempt<'_>,
-    &AgentRun { agent, model, access, timeout, ref credentials, ref workspace }: &AgentRun<'_>,
+    &AgentRun { agent, model, access, timeout, ref credentials, workspace }: &AgentRun<'_>,
 ) -> Result<ProcessLaunch, StartFailure> {
     let StartingAttempt { ctx, spec, dir } = attempt;
     let Some(adapter) = agent::adapter_for(agent.kind) else {

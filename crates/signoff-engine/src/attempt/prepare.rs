@@ -23,7 +23,6 @@ use super::prompt_sources::{
     restart_inputs, reviewer_prompt, unparsed_answers, workflow_prompt,
 };
 use super::reviewer_worktree::find_untrusted_file;
-use super::sandbox::SandboxWorkspace;
 use super::{EngineContext, StartFailure, checks, document, plan_items, research, reviewer_worktree};
 use crate::agent::{self, AccessMode};
 use crate::attempt_spec::{AttemptSpec, RunPart};
@@ -145,7 +144,7 @@ fn prepare_work(
         access: AccessMode::Write,
         timeout,
         credentials: AttemptCredentials { nonce: None, access },
-        workspace: SandboxWorkspace::Worktree(&worktree),
+        workspace: Some(&worktree),
     };
     launch(attempt, &run)
 }
@@ -196,8 +195,8 @@ fn prepare_review(
     };
     // In a copy the reviewer may write, to build and run tests.
     let (in_copy, access, room) = match &copy {
-        Some((moved, copy)) => (moved, AccessMode::Write, SandboxWorkspace::Worktree(copy)),
-        None => (spec, AccessMode::Read, SandboxWorkspace::None),
+        Some((moved, copy)) => (moved, AccessMode::Write, Some(copy)),
+        None => (spec, AccessMode::Read, None),
     };
     let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &ask);
     write_prompt(ctx, dir, &prompt_inputs::resumed(in_copy, prompt), &memo)?;

@@ -17,7 +17,6 @@ use super::launch::{AgentRun, launch};
 use super::parse_output::{message, unsuccessful_end};
 use super::prepare::{Memo, StartingAttempt, write_prompt};
 use super::prompt_sources::{custom_prompt, restart_inputs};
-use super::sandbox::SandboxWorkspace;
 use super::{AttemptEnd, EngineContext, StartFailure};
 use crate::agent::AccessMode;
 use crate::attempt_spec::AttemptSpec;
@@ -48,7 +47,7 @@ pub fn prepare(
         access: AccessMode::Read,
         timeout,
         credentials: AttemptCredentials::default(),
-        workspace: SandboxWorkspace::None,
+        workspace: None,
     };
     launch(attempt, &run)
 }

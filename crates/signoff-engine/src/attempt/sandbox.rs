@@ -79,14 +79,6 @@ fn make_caches(person: &Path, is_there: impl Fn(&str) -> bool) {
 /// Shared memory, which tests and browsers use between processes.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// What a sandboxed agent may write to.
-pub enum SandboxWorkspace<'a> {
-    /// Nothing: the agent only reads.
-    None,
-    /// A worktree: a temporary copy to build and test in, or one to commit to.
-    Worktree(&'a Worktree),
-}
-
 impl EngineContext {
     /// The sandbox backend for a job; `None` if the job runs no agent.
     pub(crate) fn sandbox_backend(&self, kind: &JobKind, agent: &str) -> Option<SandboxBackend> {
@@ -119,11 +111,12 @@ impl EngineContext {
     }
 }
 
-/// Restricts a launch to its temporary directory, its home, its usage directory and its workspace.
+/// Restricts a launch to its temporary directory, its home, its usage directory and its workspace: a copy to build and
+/// test in, or a worktree to commit to.
 pub fn sandboxed(
     StartingAttempt { ctx, spec, dir }: StartingAttempt<'_>,
     launch: ProcessLaunch,
-    room: &SandboxWorkspace<'_>,
+    workspace: Option<&Worktree>,
 ) -> Result<ProcessLaunch, EngineError> {
     let Some(by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) = spec.launch.sandbox else {
         return Ok(launch);
@@ -135,13 +128,10 @@ pub fn sandboxed(
     }
     let temporary = ("TMPDIR".to_owned(), Some(own[0].display().to_string()));
     let mut writable: Vec<PathBuf> = own.into();
-    match room {
-        SandboxWorkspace::None => {}
-        SandboxWorkspace::Worktree(worktree) => {
-            worktree.enter_sandbox_dir()?;
-            writable.extend([worktree.path().to_owned(), worktree.sandbox_dir()]);
-            writable.extend(ctx.writable_paths());
-        }
+    if let Some(worktree) = workspace {
+        worktree.enter_sandbox_dir()?;
+        writable.extend([worktree.path().to_owned(), worktree.sandbox_dir()]);
+        writable.extend(ctx.writable_paths());
     }
     let ports = ports(ctx, &launch);
     let environment = launch.environment.into_iter().chain([temporary]).collect();

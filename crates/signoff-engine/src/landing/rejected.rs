@@ -15,7 +15,7 @@ use signoff_core::review::{Finding, Severity};
 use super::land_commit::{LandingProgress, LandingRequest, ProgressCallback};
 use super::{checks_not_run, short};
 use crate::atomic_file::{self, WriteMode};
-use crate::attempt::base_checks::{self, BaseCheckRequest, BaseCheckResult};
+use crate::attempt::base_checks::{self, BaseCheckRequest};
 use crate::attempt::{self, CheckTerms, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -219,9 +219,8 @@ pub async fn check_merge(
         attempt::CheckRunResult::Ran(ran) => {
             let base = BaseCheckRequest { dir: &dir, base: merge.onto, terms: terms(ctx, request) };
             match base_checks::run_on_base(ctx, base, &ran, progress).await? {
-                BaseCheckResult::Ran(base) => new_failures(merge.onto, &ran, &base, progress),
-                BaseCheckResult::Unknown => new_failures(merge.onto, &ran, &[], progress),
-                BaseCheckResult::Stopped => LandingCheckResult::Stopped,
+                Some(base) => new_failures(merge.onto, &ran, &base, progress),
+                None => LandingCheckResult::Stopped,
             }
         }
     })

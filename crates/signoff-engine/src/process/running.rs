@@ -114,14 +114,10 @@ impl RunningAttempt {
             None => not_started(error),
         };
         ProcessResult {
-            exit,
-            started_at: self.started_at,
-            ended_at: system::timestamp(),
-            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             stdout_bytes: file_len(&self.dir.stdout()),
             stderr_bytes: file_len(&self.dir.stderr()),
             strays_ended: strays,
-            supervisor_cpu_us: 0,
+            ..ProcessResult::new(exit, self.started_at, self.started)
         }
     }
 }

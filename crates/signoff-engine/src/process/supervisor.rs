@@ -17,9 +17,8 @@ use signoff_core::sandbox::SandboxBackend;
 use super::attempt_dir::{SupervisorRecord, SupervisorSpec};
 use super::system::{self, ProcessIdentity};
 use super::{ATTEMPT_VARIABLE, AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
-use monitor::{AgentMonitor, MonitorOutcome, MonitoredProcess};
-use output::LiveOutput;
-use output::TranscriptWriter;
+use monitor::AgentMonitor;
+use output::{LiveOutput, TranscriptWriter};
 
 use crate::agent::credentials::user_secrets;
 use crate::confine::{self, SandboxPolicy};
@@ -130,27 +129,20 @@ fn run_agent(
     secrets: &Secrets,
 ) -> (ProcessResult, Option<LiveOutput>) {
     let (started_at, started) = (system::timestamp(), system::now());
-    let (outcome, live) = match start(dir, spec, secrets) {
+    let (result, live) = match start(dir, spec, secrets) {
         Ok(mut supervisor) => {
             let kept = SupervisorRecord { agent: supervisor.agent(), ..record.clone() };
             if let Err(error) = dir.write_record(&kept) {
                 supervisor.end_output_lost(&error);
             }
-            supervisor.run()
+            supervisor.run(started_at, started)
         }
-        Err(exit) => (MonitorOutcome::not_started(exit), None),
+        Err(exit) => (ProcessResult::new(exit, started_at, started), None),
     };
-    let result = ProcessResult {
-        exit: if bubblewrap_paths(&spec.launch).is_some() { unwrap_exit(dir, outcome.exit) } else { outcome.exit },
-        started_at,
-        ended_at: system::timestamp(),
-        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        stdout_bytes: outcome.stdout_bytes,
-        stderr_bytes: outcome.stderr_bytes,
-        strays_ended: outcome.strays_ended,
-        supervisor_cpu_us: u64::try_from(system::processor_time().as_micros()).unwrap_or(u64::MAX),
-    };
-    (result, live)
+    let is_wrapped = bubblewrap_paths(&spec.launch).is_some();
+    let exit = if is_wrapped { unwrap_exit(dir, result.exit) } else { result.exit };
+    let supervisor_cpu_us = u64::try_from(system::processor_time().as_micros()).unwrap_or(u64::MAX);
+    (ProcessResult { exit, supervisor_cpu_us, ..result }, live)
 }
 
 /// Starts the agent. If that fails, returns the exit of the attempt.
@@ -178,12 +170,7 @@ fn start(dir: &AttemptDir, spec: &SupervisorSpec, secrets: &Secrets) -> Result<A
         Some(SandboxPolicy { backend: SandboxBackend::Bubblewrap | SandboxBackend::None, .. }) | None => agent.spawn(),
     };
     let agent = started.map_err(|error| start_error(launch, &error))?;
-    let agent = if bubblewrap_paths(launch).is_some() {
-        MonitoredProcess::Wrapped(agent)
-    } else {
-        MonitoredProcess::Plain(agent)
-    };
-    Ok(AgentMonitor::new(agent, stdout, stderr, launch.limits))
+    Ok(AgentMonitor::new(agent, bubblewrap_paths(launch).is_some(), stdout, stderr, launch.limits))
 }
 
 /// The agent's command line, after that of bubblewrap if it is used.

@@ -128,29 +128,27 @@ fn parse_status(words: &str) -> Option<u16> {
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The beginnings of errors in older versions, which have only a text.
-const BEGINNINGS: [(&str, AgentErrorKind); 5] = [
-    ("No conversation found with session ID", AgentErrorKind::SessionGone),
-    ("Invalid API key", AgentErrorKind::NotLoggedIn),
-    ("Not logged in", AgentErrorKind::NotLoggedIn),
-    ("Credit balance is too low", AgentErrorKind::OutOfCredit),
-    ("Prompt is too long", AgentErrorKind::PromptTooLong),
+/// Beginnings of errors in older versions, which have only a text.
+const BEGINNINGS: [(AgentErrorKind, &[&str]); 4] = [
+    (AgentErrorKind::SessionGone, &["No conversation found with session ID"]),
+    (AgentErrorKind::NotLoggedIn, &["Invalid API key", "Not logged in"]),
+    (AgentErrorKind::OutOfCredit, &["Credit balance is too low"]),
+    (AgentErrorKind::PromptTooLong, &["Prompt is too long"]),
 ];
 
 fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
-    let known = BEGINNINGS.iter().find(|(start, _)| words.starts_with(start)).map(|(_, kind)| *kind);
+    let known = BEGINNINGS.iter().find(|(_, group)| group.iter().any(|start| words.starts_with(start)));
     let too_long = || words.contains("context window limit").then_some(AgentErrorKind::PromptTooLong);
     let no_model = || (words.contains("model") && words.contains("not supported")).then_some(AgentErrorKind::Model);
-    known.or_else(too_long).or_else(no_model)
+    known.map(|(kind, _)| *kind).or_else(too_long).or_else(no_model)
 }
 
 /// Phrases in stderr about a process that did not start.
-const START_ERRORS: [(&str, AgentErrorKind); 5] = [
-    ("error: unknown option", AgentErrorKind::Version),
-    ("error: option", AgentErrorKind::Version),
-    ("No conversation found with session ID", AgentErrorKind::SessionGone),
-    ("stdin input exceeds", AgentErrorKind::PromptTooLong),
-    ("Invalid MCP configuration", AgentErrorKind::ReportServer),
+const START_ERRORS: [(AgentErrorKind, &[&str]); 4] = [
+    (AgentErrorKind::Version, &["error: unknown option", "error: option"]),
+    (AgentErrorKind::SessionGone, &["No conversation found with session ID"]),
+    (AgentErrorKind::PromptTooLong, &["stdin input exceeds"]),
+    (AgentErrorKind::ReportServer, &["Invalid MCP configuration"]),
 ];
 
 /// The error of a process without a result. If it did not start, stderr contains the reason.

@@ -277,28 +277,27 @@ fn kind_by_status(words: &str) -> Option<AgentErrorKind> {
 }
 
 /// Lower-case phrases of Codex. The first match counts.
-const PHRASES: [(&str, AgentErrorKind); 21] = [
-    ("no rollout found for thread", AgentErrorKind::SessionGone),
-    ("usage limit", AgentErrorKind::Limited { seconds: None }),
-    ("rate limit", AgentErrorKind::Limited { seconds: None }),
-    ("quota exceeded", AgentErrorKind::OutOfCredit),
-    ("exceeded your current quota", AgentErrorKind::OutOfCredit),
-    ("high demand", AgentErrorKind::Overloaded),
-    ("overloaded", AgentErrorKind::Overloaded),
-    ("at capacity", AgentErrorKind::Overloaded),
-    ("context window", AgentErrorKind::PromptTooLong),
-    ("input exceeds the maximum length", AgentErrorKind::PromptTooLong),
-    ("missing environment variable", AgentErrorKind::NotLoggedIn),
-    ("not logged in", AgentErrorKind::NotLoggedIn),
-    ("sign in again", AgentErrorKind::NotLoggedIn),
-    ("access token could not be refreshed", AgentErrorKind::NotLoggedIn),
-    ("stream disconnected", AgentErrorKind::Broken),
-    ("connection failed", AgentErrorKind::Broken),
-    ("required mcp servers failed", AgentErrorKind::ReportServer),
-    ("error: unexpected argument", AgentErrorKind::Version),
-    ("error: unrecognized subcommand", AgentErrorKind::Version),
-    ("error: invalid value", AgentErrorKind::Version),
-    ("unknown feature flag", AgentErrorKind::Version),
+const PHRASES: [(AgentErrorKind, &[&str]); 9] = [
+    (AgentErrorKind::SessionGone, &["no rollout found for thread"]),
+    (AgentErrorKind::Limited { seconds: None }, &["usage limit", "rate limit"]),
+    (AgentErrorKind::OutOfCredit, &["quota exceeded", "exceeded your current quota"]),
+    (AgentErrorKind::Overloaded, &["high demand", "overloaded", "at capacity"]),
+    (AgentErrorKind::PromptTooLong, &["context window", "input exceeds the maximum length"]),
+    (
+        AgentErrorKind::NotLoggedIn,
+        &["missing environment variable", "not logged in", "sign in again", "access token could not be refreshed"],
+    ),
+    (AgentErrorKind::Broken, &["stream disconnected", "connection failed"]),
+    (AgentErrorKind::ReportServer, &["required mcp servers failed"]),
+    (
+        AgentErrorKind::Version,
+        &[
+            "error: unexpected argument",
+            "error: unrecognized subcommand",
+            "error: invalid value",
+            "unknown feature flag",
+        ],
+    ),
 ];
 
 fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {

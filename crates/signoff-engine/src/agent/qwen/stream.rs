@@ -232,12 +232,10 @@ fn parse_output_part(part: QwenPart<'_>) -> Option<OutputLine> {
 }
 
 /// Phrases in stderr about a process without a final line.
-const MISSING_RESULT_PHRASES: [(&str, AgentErrorKind); 5] = [
-    ("Unknown argument", AgentErrorKind::Version),
-    ("Invalid values:", AgentErrorKind::Version),
-    ("Reached max session turns", AgentErrorKind::OwnLimit),
-    ("Run aborted:", AgentErrorKind::OwnLimit),
-    ("No saved session found", AgentErrorKind::SessionGone),
+const MISSING_RESULT_PHRASES: [(AgentErrorKind, &[&str]); 3] = [
+    (AgentErrorKind::Version, &["Unknown argument", "Invalid values:"]),
+    (AgentErrorKind::OwnLimit, &["Reached max session turns", "Run aborted:"]),
+    (AgentErrorKind::SessionGone, &["No saved session found"]),
 ];
 
 /// The error of a process without a final line, from stderr.
