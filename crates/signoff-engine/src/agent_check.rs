@@ -2,9 +2,8 @@
 //! its program, its login and its model work together before a task depends on it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +23,7 @@ use crate::error::EngineError;
 use crate::git::{Git, Repository};
 use crate::process::{
     AttemptDir, ProcessExit, ProcessLaunch, ProcessLimits, ProcessResult, RunningAttempt, SupervisorLauncher,
+    create_private_dir,
 };
 
 /// The prompt.
@@ -90,7 +90,7 @@ impl AgentCheck<'_> {
     fn prepare(&self, dir: &AttemptDir) -> io::Result<Result<ProcessLaunch, EngineError>> {
         let own = [dir.temporary(), dir.home(), dir.usage_directory()];
         for directory in own.iter().chain([&self.repository()]) {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            create_private_dir(directory)?;
         }
         fs::write(dir.prompt(), PROMPT)?;
         fs::write(self.repository().join("README.md"), "Nothing is here.\n")?;

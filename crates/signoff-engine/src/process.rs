@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::confine::SandboxPolicy;
 
 pub use attempt_dir::AttemptDir;
-pub(crate) use attempt_dir::open_private;
+pub(crate) use attempt_dir::{create_private_dir, open_private};
 pub use crash_cleanup::{CrashOutcome, kill_strays, recover_attempt};
 pub use running::SupervisorLauncher;
 pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};

@@ -14,7 +14,7 @@ use signoff_core::workflow::Role;
 
 use super::checks::{detected_checks_note, finish_checks};
 use super::document::TaskDocument;
-use super::finish_review::{EndedReader, ReadOnlyJob, finish_review, undo_changes};
+use super::finish_review::{finish_review, undo_changes};
 use super::parse_output::{agent_summary, denied_tools_note, hung_note, message, parse_output, unsuccessful_end};
 use super::prepare::Memo;
 use super::usage::{unpriced, usage};
@@ -123,15 +123,12 @@ fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<Atte
     match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
             reviewer_worktree::discard(ctx, spec, reviewer);
-            let (job, sandbox) = (ReadOnlyJob::Review, spec.launch.sandbox);
-            let undone = undo_changes(ctx, &worktree, &EndedReader { name: reviewer, commit, job, sandbox }, notes)?;
+            let undone = undo_changes(attempt, &worktree, reviewer, commit, notes)?;
             notes.extend(denied_tools_note(dir, reviewer.as_str()));
             finish_review(attempt, reviewer, commit, undone, notes)
         }
         JobKind::Check => {
-            let (name, commit) = (&ReviewerName::new("checks"), &spec.machine.head.commit);
-            let checks = EndedReader { name, commit, job: ReadOnlyJob::Review, sandbox: None };
-            undo_changes(ctx, &worktree, &checks, notes)?;
+            undo_changes(attempt, &worktree, &ReviewerName::new("checks"), &spec.machine.head.commit, notes)?;
             notes.extend(detected_checks_note(ctx, spec));
             Ok(finish_checks(attempt, notes))
         }
@@ -168,15 +165,7 @@ pub fn exit_failure(exit: &ProcessExit) -> Option<AttemptFailure> {
 }
 
 pub(super) fn is_stopped(exit: &ProcessExit) -> bool {
-    match exit {
-        ProcessExit::Stopped | ProcessExit::Orphaned => true,
-        ProcessExit::Code(_)
-        | ProcessExit::Signal(_)
-        | ProcessExit::TimedOut
-        | ProcessExit::Silent
-        | ProcessExit::OutputLost { .. }
-        | ProcessExit::NotStarted { .. } => false,
-    }
+    matches!(exit, ProcessExit::Stopped | ProcessExit::Orphaned)
 }
 
 /// Finishes a writer. Its work is committed even if the attempt failed, so that nothing is lost.

@@ -4,9 +4,9 @@
 //! address and fails.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::{EngineContext, StartFailure, first_named, home};
 use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, ReportEndpoint, SandboxBackend};
 use crate::atomic_file::{AtomicFile, WriteMode};
 use crate::git::Worktree;
-use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits, system, variables};
+use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits, create_private_dir, system, variables};
 
 /// How an agent runs in an attempt.
 pub(super) struct AgentRun<'a> {
@@ -83,7 +83,7 @@ pub(crate) fn write_files(files: &[AgentFile]) -> io::Result<()> {
     for file in files {
         let (AgentFile::Text { path, .. } | AgentFile::Copy { path, .. } | AgentFile::Link { path, .. }) = file;
         let directory = path.parent().unwrap_or(Path::new("."));
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        create_private_dir(directory)?;
         match file {
             AgentFile::Text { path, text } => AtomicFile::write(path, text.as_bytes(), WriteMode::Private)?.commit()?,
             AgentFile::Copy { path, source: of } if of.is_file() => drop(fs::copy(of, path)?),
@@ -133,7 +133,7 @@ type EnvChanges = Vec<(String, Option<String>)>;
 fn forbid_pushes(dir: &AttemptDir, repository: &Path, environment: &EnvChanges) -> io::Result<EnvChanges> {
     let programs = dir.path().join("git");
     for directory in [&programs, &dir.usage_directory()] {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        create_private_dir(directory)?;
     }
     let helper = programs.join(format!("git-remote-{TRANSPORT}"));
     fs::write(&helper, script(&dir.pushes()))?;

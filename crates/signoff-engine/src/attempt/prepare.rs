@@ -1,7 +1,6 @@
 //! Prepares an attempt: sets up the worktree, writes the prompt and builds the command line.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -29,7 +28,7 @@ use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitDiff, GitError};
-use crate::process::{AttemptDir, ProcessLaunch};
+use crate::process::{AttemptDir, ProcessLaunch, create_private_dir};
 use crate::prompt_inputs::{self, PromptInputs};
 use crate::reports::ReportAccess;
 use crate::workspace::parallel_fixes;
@@ -97,7 +96,7 @@ pub fn prepare(attempt: StartingAttempt<'_>) -> Result<ProcessLaunch, StartFailu
 
 /// Creates the attempt's directory. It is private: it contains prompts, answers and nonces.
 pub fn make_directory(dir: &AttemptDir) -> Result<(), EngineError> {
-    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.usage_directory());
+    let private = create_private_dir(&dir.usage_directory());
     private.map_err(|error| EngineError::io("make", dir.path(), error))
 }
 

@@ -12,7 +12,7 @@ use signoff_core::wire::LoopFact;
 use super::environment::AttemptCredentials;
 use super::final_message::planner_end;
 use super::finish::{EndedAttempt, failed_end, read_start};
-use super::finish_review::{EndedReader, ReadOnlyJob, join_changes, undo_changes};
+use super::finish_review::{join_changes, undo_changes};
 use super::launch::{AgentRun, launch};
 use super::parse_output::{message, unsuccessful_end};
 use super::prepare::{Memo, StartingAttempt, write_prompt};
@@ -60,8 +60,7 @@ fn name(number: usize) -> ReviewerName {
 pub fn finish(attempt: EndedAttempt<'_>, number: usize, notes: &mut Vec<String>) -> Result<AttemptEnd, EngineError> {
     let EndedAttempt { ctx, spec, dir, .. } = attempt;
     let head = &spec.machine.head;
-    let (name, job, sandbox) = (&name(number), ReadOnlyJob::Research, spec.launch.sandbox);
-    undo_changes(ctx, &ctx.worktree(spec)?, &EndedReader { name, commit: &head.commit, job, sandbox }, notes)?;
+    undo_changes(attempt, &ctx.worktree(spec)?, &name(number), &head.commit, notes)?;
     if let Some(end) = unsuccessful_end(attempt) {
         return Ok(end);
     }

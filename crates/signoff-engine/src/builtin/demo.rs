@@ -104,14 +104,7 @@ fn review(prompt: &str, environment: &DemoEnvironment, files: &DemoFiles) -> Str
 
 /// Runs the program: the prompt on stdin, the project in the current directory, the message on stdout.
 pub fn run() -> ExitCode {
-    match work(Path::new(".")) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // If stderr is closed, the error is lost.
-            let _ = writeln!(io::stderr(), "signoff: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    super::exit_code(work(Path::new(".")).map(|()| ExitCode::SUCCESS))
 }
 
 fn work(directory: &Path) -> io::Result<()> {

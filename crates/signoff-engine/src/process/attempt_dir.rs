@@ -1,8 +1,8 @@
 //! The directory of one attempt: its input, output and result.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -237,6 +237,11 @@ pub(super) fn file_len(path: &Path) -> u64 {
 /// Opens a file that only its owner may read, because output may contain anything the agent saw.
 pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     options.mode(0o600).open(path)
+}
+
+/// Creates a directory, with its parents, that only its owner may read. It may exist.
+pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
 fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
