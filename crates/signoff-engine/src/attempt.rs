@@ -306,33 +306,36 @@ pub async fn finish(
     ctx: Arc<EngineContext>,
     spec: Arc<AttemptSpec>,
     ended: ProcessResult,
-    mut notes: Vec<String>,
+    notes: Vec<String>,
     sink: AttemptSink,
 ) {
+    let secrets = ctx.secrets.clone();
+    let result = finish_checked(ctx, spec, ended, &sink).await;
+    let result = result.unwrap_or_else(|error| AttemptResult::new(AttemptEnd::Error(error)));
+    let notes = notes.iter().chain(&result.notes).map(|note| secrets.redact_text(note)).collect();
+    sink.ended(AttemptResult { notes, ..result });
+}
+
+/// Finishes an attempt after its checks ran on the base too, if it needs that.
+async fn finish_checked(
+    ctx: Arc<EngineContext>,
+    spec: Arc<AttemptSpec>,
+    ended: ProcessResult,
+    sink: &AttemptSink,
+) -> Result<AttemptResult, EngineError> {
     let dir = directory(&ctx, &spec);
-    match base_checks::ensure_base_checks(&ctx, &spec, &dir, &ended, &sink).await {
-        Ok(true) => {}
-        Ok(false) => return sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Stopped) }),
-        Err(error) => return sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Error(error)) }),
+    if !base_checks::ensure_base_checks(&ctx, &spec, &dir, &ended, sink).await? {
+        return Ok(AttemptResult::new(AttemptEnd::Stopped));
     }
-    let concluding = (ctx.clone(), spec.clone());
-    let concluded = blocking(move || {
-        let (ctx, spec) = (&*concluding.0, &*concluding.1);
-        let concluded = finish::finish(EndedAttempt { ctx, spec, dir: &dir, ended: &ended });
+    blocking(move || {
+        let (ctx, spec) = (&*ctx, &*spec);
+        let finished = finish::finish(EndedAttempt { ctx, spec, dir: &dir, ended: &ended });
         ctx.reports.forget(&dir);
         sandbox::remove_temporary_files(&dir);
         home::tidy(ctx, &spec.launch.agent, &dir);
-        concluded
+        finished
     })
-    .await;
-    match concluded {
-        Ok(result) => {
-            notes.extend(result.notes);
-            let notes = notes.iter().map(|note| ctx.secrets.redact_text(note)).collect();
-            sink.ended(AttemptResult { notes, ..result });
-        }
-        Err(error) => sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Error(error)) }),
-    }
+    .await
 }
 
 /// The directory with the attempt's files.

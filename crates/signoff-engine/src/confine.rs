@@ -23,7 +23,6 @@ pub struct SandboxPolicy {
     /// The only paths below which it may write.
     pub writable: Vec<PathBuf>,
     /// The only TCP ports it may connect to. `None` allows all.
-    #[serde(default)]
     pub ports: Option<Vec<u16>>,
 }
 

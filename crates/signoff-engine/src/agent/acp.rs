@@ -112,8 +112,8 @@ pub struct AcpStream {
 impl JsonStream for AcpStream {
     const MESSAGE_TYPE: &'static str = "text";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        Some(self.apply(serde_json::from_slice(line).ok()?, kept).into_iter().collect())
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        Some(self.apply(serde_json::from_str(line).ok()?, kept).into_iter().collect())
     }
 
     fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError> {

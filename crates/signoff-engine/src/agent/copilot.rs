@@ -228,8 +228,8 @@ struct CopilotFailure {
 impl JsonStream for CopilotStream {
     const MESSAGE_TYPE: &'static str = "assistant.message";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let CopilotLine { kind, data, session, code } = serde_json::from_slice(line).ok()?;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let CopilotLine { kind, data, session, code } = serde_json::from_str(line).ok()?;
         let shown = match kind {
             CopilotEvent::Message => apply_message(data.content.0?, !data.tool_requests.0.is_empty(), kept),
             CopilotEvent::Retry => Some(OutputLine::Waits { why: data.reason.0, delay: None }),

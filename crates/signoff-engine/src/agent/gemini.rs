@@ -103,18 +103,18 @@ denyMessage = "You may only read here."
 "#;
 
 pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
-    let (program, mut arguments) = spec.program("gemini");
     let rules = rules_path(spec);
-    let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
-    say(&["-e", "none"]);
+    let mut words = vec!["-e".to_owned(), "none".to_owned()];
     match spec.access {
-        AccessMode::Write => say(&["--approval-mode", "yolo"]),
-        AccessMode::Read => say(&["--policy", &rules.display().to_string(), "--approval-mode", "plan"]),
+        AccessMode::Write => words.extend(["--approval-mode", "yolo"].map(str::to_owned)),
+        AccessMode::Read => {
+            words.extend(["--policy".to_owned(), rules.display().to_string()]);
+            words.extend(["--approval-mode", "plan"].map(str::to_owned));
+        }
     }
-    say(&["--skip-trust", "-o", "stream-json"]);
-    arguments.extend(flags_with_values([("-m", spec.model), ("--resume", spec.resume_session)]));
-    arguments.extend(spec.agent.args.iter().cloned());
-    CommandLine { program, arguments, environment: environment(spec), files: files(spec, rules) }
+    words.extend(["--skip-trust", "-o", "stream-json"].map(str::to_owned));
+    words.extend(flags_with_values([("-m", spec.model), ("--resume", spec.resume_session)]));
+    CommandLine { environment: environment(spec), files: files(spec, rules), ..spec.command_line("gemini", words) }
 }
 
 /// Path of the tool rules for a reader.
@@ -259,8 +259,8 @@ pub fn read_chat_usage(exit: &AgentExit<'_>) -> Vec<ModelSpend> {
 }
 
 /// Records a line. Returns `None` if it contains nothing of interest.
-fn record(answers: &mut AnswerTokens, line: &[u8], since: Timestamp) -> Option<()> {
-    let GeminiChatLine { id, timestamp, model, tokens } = serde_json::from_slice(line).ok()?;
+fn record(answers: &mut AnswerTokens, line: &str, since: Timestamp) -> Option<()> {
+    let GeminiChatLine { id, timestamp, model, tokens } = serde_json::from_str(line).ok()?;
     let GeminiChatTokens { input, output, cached, total } = tokens;
     if timestamp >= since {
         let output = total.saturating_sub(input).max(output);

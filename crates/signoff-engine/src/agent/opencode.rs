@@ -149,7 +149,6 @@ struct OpencodeLine {
     session: String,
     #[serde(default)]
     part: OpencodePart,
-    #[serde(default)]
     error: Loose<OpencodeFailure>,
 }
 
@@ -168,7 +167,6 @@ enum OpencodeEvent {
 
 /// Fields of all kinds of lines.
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodePart {
     text: Loose<Option<String>>,
     tool: Loose<String>,
@@ -179,7 +177,6 @@ struct OpencodePart {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodeToolState {
     title: Loose<String>,
     error: Loose<String>,
@@ -188,7 +185,6 @@ struct OpencodeToolState {
 
 /// The arguments of a tool that are shown. For an unknown tool, its name. Models pass anything to tools.
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodeToolInput {
     tool: Loose<String>,
     error: Loose<String>,
@@ -198,7 +194,6 @@ struct OpencodeToolInput {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct StepTokens {
     /// Without cache reads and writes.
     input: Loose<u64>,
@@ -209,7 +204,6 @@ struct StepTokens {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodeCacheTokens {
     read: Loose<u64>,
     write: Loose<u64>,
@@ -233,7 +227,6 @@ struct OpencodeFailureData {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodeErrorMetadata {
     code: Loose<String>,
 }
@@ -242,8 +235,8 @@ impl JsonStream for OpencodeStream {
     /// Also the key of their text.
     const MESSAGE_TYPE: &'static str = "text";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let OpencodeLine { kind, session, part, error } = serde_json::from_slice(line).ok()?;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let OpencodeLine { kind, session, part, error } = serde_json::from_str(line).ok()?;
         if matches!(kind, OpencodeEvent::Text) && part.text.0.is_none() {
             return None;
         }

@@ -189,7 +189,7 @@ impl QwenUserSettings {
 struct QwenChatLine {
     timestamp: Timestamp,
     subtype: Option<String>,
-    #[serde(rename = "systemPayload", default)]
+    #[serde(rename = "systemPayload")]
     payload: Loose<Option<QwenPayload>>,
 }
 
@@ -199,16 +199,14 @@ struct QwenPayload {
     event: QwenEvent,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct QwenEvent {
     #[serde(rename = "event.name")]
     name: String,
     model: Option<String>,
-    #[serde(default)]
     input_token_count: u64,
-    #[serde(default)]
     output_token_count: u64,
-    #[serde(default)]
     cached_content_token_count: u64,
 }
 
@@ -230,8 +228,8 @@ pub fn read_chat_usage(exit: &AgentExit<'_>, session: &str) -> Vec<ModelSpend> {
 }
 
 /// The event of an answer.
-fn parse_answer(line: &[u8], since: Timestamp) -> Option<QwenEvent> {
-    let line: QwenChatLine = serde_json::from_slice(line).ok()?;
+fn parse_answer(line: &str, since: Timestamp) -> Option<QwenEvent> {
+    let line: QwenChatLine = serde_json::from_str(line).ok()?;
     let QwenPayload { event } = line.payload.0.filter(|_| line.subtype.as_deref() == Some("ui_telemetry"))?;
     (line.timestamp >= since && event.name == "qwen-code.api_response").then_some(event)
 }

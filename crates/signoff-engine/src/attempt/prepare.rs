@@ -35,22 +35,18 @@ use crate::workspace::parallel_fixes;
 
 /// What finishing an attempt needs to know and cannot derive from other files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Memo {
     pub nonce: Option<String>,
     pub diff_digest: Option<String>,
     /// Files of the work that agents would read as configuration, and files that contain a key.
-    #[serde(default)]
     pub steering: Vec<String>,
-    #[serde(default)]
     pub with_secrets: Vec<String>,
     /// The attempt is a researcher, which writes nothing.
-    #[serde(default)]
     pub reads: bool,
     /// The stamp of the document before the attempt writes it.
-    #[serde(default)]
     pub document: Option<String>,
     /// The head of the worktree before a document is written.
-    #[serde(default)]
     pub began: Option<Commit>,
 }
 

@@ -7,13 +7,13 @@
 mod conversation;
 mod printer;
 
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
-use std::env;
 
 use futures_util::{Sink, SinkExt, StreamExt, future, sink, stream};
 use tokio::process::{Child, Command};

@@ -34,14 +34,10 @@ pub struct ClaudeOutcome {
     terminal_reason: Option<String>,
     api_error_status: Option<u16>,
     pub session_id: Option<String>,
-    #[serde(default)]
     pub permission_denials: Loose<Vec<ClaudeDenial>>,
     /// The usage by model since the previous result.
-    #[serde(default)]
     pub model_usage_since_last_result: Loose<Option<BTreeMap<String, ClaudeUsage>>>,
-    #[serde(default)]
     pub usage: Loose<Option<ClaudeUsage>>,
-    #[serde(default)]
     pub total_cost_usd: Loose<Option<f64>>,
 }
 

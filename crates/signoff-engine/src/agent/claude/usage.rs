@@ -82,7 +82,7 @@ impl ClaudeUsageLedger {
                 spent.model = Some(model.clone());
                 spent.tokens = spent.tokens.plus(usage.tokens());
                 let cost = usage.known_cost().map(micro_usd);
-                spent.cost_micro_usd = add_options(spent.cost_micro_usd, cost);
+                spent.cost_micro_usd = [spent.cost_micro_usd, cost].into_iter().flatten().reduce(u64::saturating_add);
             }
         } else if let Some(usage) = outcome.usage.0 {
             let before = self.totals.take().unwrap_or_default();
@@ -103,13 +103,6 @@ impl ClaudeUsageLedger {
         let older = self.totals.map(|one| ModelSpend { cost_micro_usd: cost(&one), ..one });
         let all = self.by_model.into_values().chain(older).chain(open);
         all.filter(|one| one.tokens != TokenCounts::default() || one.cost_micro_usd > Some(0)).collect()
-    }
-}
-
-fn add_options(one: Option<u64>, other: Option<u64>) -> Option<u64> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.saturating_add(other)),
-        (one, other) => one.or(other),
     }
 }
 
@@ -160,7 +153,7 @@ pub fn read_session_usage(exit: &AgentExit<'_>, ledger: &mut ClaudeUsageLedger) 
     }
 }
 
-fn parse_answer(line: &[u8], since: Timestamp) -> Option<ClaudeSessionMessage<'_>> {
-    let ClaudeSessionLine { timestamp, r#type, message } = serde_json::from_slice(line).ok()?;
+fn parse_answer(line: &str, since: Timestamp) -> Option<ClaudeSessionMessage<'_>> {
+    let ClaudeSessionLine { timestamp, r#type, message } = serde_json::from_str(line).ok()?;
     (timestamp >= since && r#type == "assistant").then_some(message)
 }

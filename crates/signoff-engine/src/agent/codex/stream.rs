@@ -35,15 +35,11 @@ enum CodexEnd {
 #[derive(Deserialize)]
 struct CodexLine<'a> {
     r#type: &'a str,
-    #[serde(default)]
     thread_id: Loose<Option<String>>,
-    #[serde(default)]
     message: Loose<Option<String>>,
-    #[serde(default)]
     error: Loose<Option<CodexErrorMessage>>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
-    #[serde(default)]
     usage: Loose<Option<CodexUsage>>,
 }
 
@@ -88,8 +84,8 @@ struct CodexFileChange {
 impl JsonStream for CodexStream {
     const MESSAGE_TYPE: &'static str = MESSAGE_TYPE;
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let line: CodexLine<'_> = serde_json::from_slice(line).ok()?;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let line: CodexLine<'_> = serde_json::from_str(line).ok()?;
         match line.r#type {
             "thread.started" => kept.summary.session = line.thread_id.0,
             "turn.started" => self.end = None,

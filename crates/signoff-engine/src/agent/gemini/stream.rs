@@ -33,9 +33,7 @@ struct GeminiLine<'a> {
     parameters: Option<&'a RawValue>,
     status: Option<String>,
     severity: Option<String>,
-    #[serde(default)]
     error: Loose<Option<GeminiFailure>>,
-    #[serde(default)]
     stats: Loose<GeminiStats>,
 }
 
@@ -101,8 +99,8 @@ const WRITE_TOOLS: [&str; 8] = [
 impl JsonStream for GeminiStream {
     const MESSAGE_TYPE: &'static str = ROLE;
 
-    fn parse(&mut self, raw: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let line: GeminiLine<'_> = serde_json::from_slice(raw).ok()?;
+    fn parse(&mut self, raw: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let line: GeminiLine<'_> = serde_json::from_str(raw).ok()?;
         // The agent continues, so it has not ended.
         if matches!(line.kind.as_str(), "init" | "message" | "tool_use" | "tool_result") {
             self.end = None;
@@ -112,7 +110,7 @@ impl JsonStream for GeminiStream {
             "message" if line.role.as_deref() == Some("user") => {}
             "message" => match line.content.filter(|_| line.role.as_deref() == Some(ROLE)) {
                 Some(content) => return Some(self.apply_text(&content, kept)),
-                None => kept.message.add_unreadable(truncate(&String::from_utf8_lossy(raw), 160)),
+                None => kept.message.add_unreadable(truncate(raw, 160)),
             },
             "tool_use" => return Some(self.apply_tool_use(line, kept)),
             "tool_result" => return Some(apply_tool_result(line, kept)),

@@ -19,21 +19,17 @@ struct QwenLine<'a> {
     kind: String,
     subtype: Option<String>,
     session_id: Option<String>,
-    #[serde(default)]
     mcp_servers: Loose<Vec<QwenMcpServer>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     message: Loose<Option<QwenMessage<'a>>>,
     /// The tool call that started the sub-agent this line belongs to.
     parent_tool_use_id: Option<String>,
     #[serde(default)]
     is_error: bool,
-    #[serde(default)]
     result: Loose<String>,
-    #[serde(default)]
     error: Loose<QwenFailure>,
-    #[serde(default)]
     data: Loose<QwenRetry>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     permission_denials: Loose<Vec<QwenDenial<'a>>>,
 }
 
@@ -121,8 +117,8 @@ enum QwenEnd {
 impl JsonStream for QwenStream {
     const MESSAGE_TYPE: &'static str = "assistant";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let line: QwenLine<'_> = serde_json::from_slice(line).ok()?;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let line: QwenLine<'_> = serde_json::from_str(line).ok()?;
         let kind = (line.kind.as_str(), line.subtype.as_deref());
         // The agent continues, so it has not ended.
         if matches!(kind, ("system", Some("init")) | ("assistant" | "user", _)) {

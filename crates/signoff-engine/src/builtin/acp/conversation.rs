@@ -143,7 +143,7 @@ fn unparsed(line: &str) -> Option<String> {
     let is_read = !line.contains(MESSAGE) || serde_json::from_str::<SessionUpdateMessage>(line).is_ok();
     let mut unparsed_lines = Blocks::default();
     if !is_read || serde_json::from_str::<IgnoredAny>(line).is_err() {
-        record_unparsed(line.as_bytes(), MESSAGE, &mut unparsed_lines);
+        record_unparsed(line, MESSAGE, &mut unparsed_lines);
     }
     unparsed_lines.join().unreadable
 }
