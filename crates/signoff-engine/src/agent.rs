@@ -76,13 +76,16 @@ pub struct ReportEndpoint<'a> {
 /// The name of the report server in agents' configuration.
 pub const REPORT_SERVER: &str = "signoff";
 
+/// Environment variables to set, or to remove if there is no value.
+pub type EnvChanges = Vec<(String, Option<String>)>;
+
 /// A command line. The prompt is written to stdin, which is then closed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandLine {
     pub program: String,
     pub arguments: Vec<String>,
     /// Variables to set, or to remove if there is no value.
-    pub environment: Vec<(String, Option<String>)>,
+    pub environment: EnvChanges,
     /// Files to create before the start.
     pub files: Vec<AgentFile>,
 }
@@ -259,6 +262,13 @@ fn truncate(text: &str, max_chars: usize) -> String {
 fn flags_with_values<'a>(flags: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> impl Iterator<Item = String> {
     let given = flags.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?.to_owned()]));
     given.flatten()
+}
+
+/// Sets these variables.
+fn set_variables<'a>(
+    set: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> impl Iterator<Item = (String, Option<String>)> {
+    set.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
 }
 
 /// Shows every line unchanged. The result is read from the output files.

@@ -3,7 +3,6 @@
 //! Finishing an attempt reads only files on disk, so a restarted process can finish an attempt that an earlier process
 //! started.
 
-pub(crate) mod base_checks;
 mod checks;
 mod document;
 mod environment;
@@ -22,7 +21,9 @@ pub(crate) mod reviewer_worktree;
 mod sandbox;
 mod usage;
 
-pub(crate) use checks::{CheckRunResult, CheckTerms, configured_checks_launch, read_check_results};
+pub(crate) use checks::{
+    BaseCheckRequest, CheckRunResult, CheckTerms, configured_checks_launch, read_check_results, run_on_base,
+};
 pub(crate) use document::TaskDocument as DocumentKind;
 pub use environment::{channel_secrets, secrets};
 pub(crate) use environment::{
@@ -324,7 +325,7 @@ async fn finish_checked(
     sink: &AttemptSink,
 ) -> Result<AttemptResult, EngineError> {
     let dir = directory(&ctx, &spec);
-    if !base_checks::ensure_base_checks(&ctx, &spec, &dir, &ended, sink).await? {
+    if !checks::ensure_base_checks(&ctx, &spec, &dir, &ended, sink).await? {
         return Ok(AttemptResult::new(AttemptEnd::Stopped));
     }
     blocking(move || {

@@ -20,11 +20,12 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::EnvChanges;
 use crate::confine::SandboxPolicy;
 
 pub use attempt_dir::AttemptDir;
 pub(crate) use attempt_dir::{create_private_dir, open_private};
-pub use crash_cleanup::{CrashOutcome, kill_strays, recover_attempt};
+pub use crash_cleanup::{kill_strays, recover_attempt};
 pub use running::SupervisorLauncher;
 pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};
 pub use short_command::{CommandError, CommandOutput, ShortCommand, run_command};
@@ -49,7 +50,7 @@ pub struct ProcessLaunch {
     /// Differences to our own environment: a value to set, or `None` to remove the variable. Never written to
     /// disk, because it contains secrets: the supervisor gets it as its own environment and passes it on.
     #[serde(skip)]
-    pub environment: Vec<(String, Option<String>)>,
+    pub environment: EnvChanges,
     /// Write restrictions. `None` if it may write anywhere.
     #[serde(rename = "held")]
     pub sandbox: Option<SandboxPolicy>,

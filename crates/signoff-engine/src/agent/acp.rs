@@ -11,7 +11,7 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputL
 use super::bounded::{self, KeptOutput};
 use super::json_line::JsonStream;
 use super::{
-    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, ReportEndpoint, error_text, first_line,
+    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, EnvChanges, ReportEndpoint, error_text, first_line,
     flags_with_values, gemini, opencode,
 };
 
@@ -54,7 +54,7 @@ struct KnownAgentSetup {
     args: Vec<String>,
     /// Whether these arguments select the model.
     selects_model: bool,
-    environment: Vec<(String, Option<String>)>,
+    environment: EnvChanges,
     files: Vec<AgentFile>,
 }
 

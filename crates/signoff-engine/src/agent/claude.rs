@@ -5,11 +5,10 @@
 
 mod outcome;
 mod stream;
-mod usage;
 
 pub use stream::ClaudeStream;
 
-use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint};
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, set_variables};
 
 /// Directory of its sessions.
 const SESSIONS: &str = "claude/projects";
@@ -47,7 +46,7 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
     words
 }
 
-fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let settings = spec.home.join(CONFIG_DIR).display().to_string();
     let login = login_dir(spec);
     let set = [
@@ -66,8 +65,7 @@ fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
     // Set if signoff was started from within Claude Code.
     let removed = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
     let promise = (spec.is_root && spec.access == AccessMode::Write).then_some(("IS_SANDBOX", "1"));
-    let set = set.into_iter().chain(promise).map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    set.chain(removed.map(|name| (name.to_owned(), None))).collect()
+    set_variables(set.into_iter().chain(promise)).chain(removed.map(|name| (name.to_owned(), None))).collect()
 }
 
 /// Its configuration directory below the home.

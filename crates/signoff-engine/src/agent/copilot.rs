@@ -17,8 +17,8 @@ use signoff_core::report_token::ReportTool;
 use super::bounded::{KeptOutput, summarize_arguments};
 use super::json_line::{JsonStream, Loose};
 use super::{
-    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint, SandboxBackend,
-    credentials, error_text, first_line, flags_with_values,
+    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint,
+    SandboxBackend, credentials, error_text, first_line, flags_with_values, set_variables,
 };
 use crate::attempt::read_start;
 
@@ -83,15 +83,12 @@ fn read_only_args(spec: &AgentSpec<'_>) -> Vec<String> {
     offered.chain(denied).chain(allowed).collect()
 }
 
-fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let home = spec.home.join(CONFIG_DIR).display().to_string();
     let packages = spec.home.join(PACKAGES).display().to_string();
     let unpacks = (spec.sandbox != SandboxBackend::None).then_some(("COPILOT_PKG_CACHE_HOME", packages.as_str()));
-    [("COPILOT_HOME", home.as_str()), ("COPILOT_AUTO_UPDATE", "false"), ("NO_COLOR", "1")]
-        .into_iter()
-        .chain(unpacks)
-        .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
-        .collect()
+    let own = [("COPILOT_HOME", home.as_str()), ("COPILOT_AUTO_UPDATE", "false"), ("NO_COLOR", "1")];
+    set_variables(own.into_iter().chain(unpacks)).collect()
 }
 
 fn servers_file(spec: &AgentSpec<'_>) -> PathBuf {

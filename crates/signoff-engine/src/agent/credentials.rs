@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use signoff_core::redact::Secrets;
 use signoff_core::settings::{AgentConfig, AgentKind};
 
-use super::AgentSpec;
+use super::{AgentSpec, EnvChanges};
 
 /// Variables of one kind of agent, as names or as prefixes ending in `*`.
 struct AgentVariables {
@@ -171,7 +171,7 @@ pub fn guarded_values(
     spec: &AgentSpec<'_>,
     guarded: &[GuardedVariable],
     user_variables: &BTreeMap<String, String>,
-) -> Vec<(String, Option<String>)> {
+) -> EnvChanges {
     let missing = guarded.iter().filter(|(name, _)| !spec.has_variable(name));
     let value = |name: &str, otherwise: &str| user_variables.get(name).cloned().unwrap_or(otherwise.to_owned());
     missing.map(|(name, otherwise)| ((*name).to_owned(), Some(value(name, otherwise)))).collect()

@@ -16,7 +16,7 @@ use signoff_core::agent_output::{ModelSpend, TokenCounts};
 pub use stream::GeminiStream;
 
 use super::credentials::{self, GuardedVariable};
-use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint};
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, set_variables};
 use crate::agent::bounded::AnswerTokens;
 use crate::agent::{AgentExit, flags_with_values, json_line};
 
@@ -127,7 +127,7 @@ fn config_dir(spec: &AgentSpec<'_>) -> PathBuf {
     spec.home.join(".gemini")
 }
 
-fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let home = spec.home.display().to_string();
     let own = [
         ("GEMINI_CLI_HOME", home.as_str()),
@@ -136,9 +136,8 @@ fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
         ("GEMINI_CLI_TRUST_WORKSPACE", ""),
         ("NO_COLOR", "1"),
     ];
-    let own = own.map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     let guarded = credentials::guarded_values(spec, &GUARDED, &user_variables(spec));
-    own.into_iter().chain(guarded).collect()
+    set_variables(own).chain(guarded).collect()
 }
 
 /// The user's own variables, from the file that Gemini CLI would read.

@@ -9,8 +9,8 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputL
 use super::bounded::{self, KeptOutput};
 use super::json_line::{JsonStream, Loose};
 use super::{
-    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint, credentials, error_text,
-    first_line,
+    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, credentials,
+    error_text, first_line,
 };
 
 pub const SESSION_PATHS: [&str; 3] = [
@@ -70,7 +70,7 @@ const BASE_DIRS: [(&str, &str); 4] = [
 /// Variables that would override the configuration file.
 const OVERRIDING_VARIABLES: [&str; 2] = ["OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"];
 
-fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let home = spec.home.display().to_string();
     let below = |place: &str| Some(spec.home.join(place).display().to_string());
     let places = BASE_DIRS.into_iter().map(|(name, place)| (name, below(place)));

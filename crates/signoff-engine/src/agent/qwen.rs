@@ -16,7 +16,7 @@ pub use stream::QwenStream;
 
 use super::credentials::{self, GuardedVariable};
 use super::gemini::{LoginSettings, servers_config};
-use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER};
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, set_variables};
 use crate::agent::json_line::Loose;
 use crate::agent::{AgentExit, bounded, flags_with_values, json_line};
 
@@ -84,7 +84,7 @@ fn config_dir(spec: &AgentSpec<'_>) -> std::path::PathBuf {
     spec.home.join(".qwen")
 }
 
-fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> EnvChanges {
     let directory = config_dir(spec);
     let (own_home, rules) = (directory.display().to_string(), directory.join("system.json"));
     let own = [
@@ -93,11 +93,10 @@ fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<(S
         ("QWEN_CODE_NO_RELAUNCH", "true"),
         ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1"),
         ("NO_COLOR", "1"),
-    ]
-    .map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let model = spec.model.map(|model| ("OPENAI_MODEL".to_owned(), Some(model.to_owned())));
+    ];
+    let model = spec.model.map(|model| ("OPENAI_MODEL", model));
     let guarded = credentials::guarded_values(spec, &GUARDED, &user_settings.variables(spec));
-    own.into_iter().chain(model).chain(guarded).collect()
+    set_variables(own.into_iter().chain(model)).chain(guarded).collect()
 }
 
 fn files(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<AgentFile> {

@@ -13,13 +13,13 @@ use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{AgentKind, AssignedReviewer};
 use signoff_core::untrusted_config;
 
-use super::checks::parse_check_results;
+use super::checks::{cached_base_checks, parse_check_results};
 use super::final_message::{ReviewerAnswer, parse_review};
 use super::finish::{EndedAttempt, failed_end, read_memo};
 use super::parse_output::{agent_summary, message, message_others, unsuccessful_end};
 use super::read_only_guard::UndoneChanges;
 use super::usage::usage;
-use super::{AttemptEnd, EngineContext, base_checks, reviewer_worktree};
+use super::{AttemptEnd, EngineContext, reviewer_worktree};
 use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -116,7 +116,7 @@ fn check_review(
     notes: &mut Vec<String>,
 ) -> Result<Review, AttemptFailure> {
     let ran = parse_check_results(text)?;
-    let base = base_checks::cached(ctx, spec.base(), dir).unwrap_or_default();
+    let base = cached_base_checks(ctx, spec.base(), dir).unwrap_or_default();
     let (review, sorted) = checks::review_against_base(reviewer, kind, &ran, &base);
     notes.extend(sorted.note(spec.base().as_str()));
     Ok(review)

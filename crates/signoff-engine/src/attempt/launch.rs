@@ -18,7 +18,7 @@ use super::finish::read_start;
 use super::prepare::StartingAttempt;
 use super::sandbox::sandboxed;
 use super::{EngineContext, StartFailure, first_named, home};
-use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, ReportEndpoint, SandboxBackend};
+use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, ReportEndpoint, SandboxBackend};
 use crate::atomic_file::{AtomicFile, WriteMode};
 use crate::git::Worktree;
 use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits, create_private_dir, system, variables};
@@ -125,9 +125,6 @@ fn duration(span: TimeSpan) -> Duration {
 
 /// The transport. Git runs a program `git-remote-NAME` from the `PATH` with the address behind the colons.
 const TRANSPORT: &str = "signoff-no-push";
-
-/// Environment variables to set, or to remove if the value is `None`.
-type EnvChanges = Vec<(String, Option<String>)>;
 
 /// Writes the transport and its configuration. Returns the variables to add to the agent's `environment`.
 fn forbid_pushes(dir: &AttemptDir, repository: &Path, environment: &EnvChanges) -> io::Result<EnvChanges> {

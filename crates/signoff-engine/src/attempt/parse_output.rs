@@ -148,24 +148,17 @@ pub fn message_others(dir: &AttemptDir) -> Vec<String> {
 /// The end of an agent that did not succeed: stopped by signoff, else as its summary says, else by its exit code.
 pub fn unsuccessful_end(attempt: EndedAttempt<'_>) -> Option<AttemptEnd> {
     let EndedAttempt { spec, dir, ended, .. } = attempt;
+    let summary = agent_summary(dir);
     let of_error = |summary: AgentSummary| summary.error.map(|error| end_of_error(spec, error));
-    match (&ended.exit, agent_summary(dir)) {
-        (ProcessExit::Stopped | ProcessExit::Orphaned, _) => Some(AttemptEnd::Stopped),
-        (ProcessExit::Code(_) | ProcessExit::Signal(_), Some(summary)) => of_error(summary),
+    match &ended.exit {
+        ProcessExit::Stopped | ProcessExit::Orphaned => Some(AttemptEnd::Stopped),
+        ProcessExit::Code(_) | ProcessExit::Signal(_) => summary.map_or_else(|| end_of_exit(attempt), of_error),
         // Use the final message even if the process hung. Other errors may only show that it was cut off.
-        (ProcessExit::TimedOut | ProcessExit::Silent, Some(summary)) => match of_error(summary) {
-            Some(AttemptEnd::Event(_)) => end_of_exit(attempt),
-            end => end,
+        ProcessExit::TimedOut | ProcessExit::Silent => match summary.map(of_error) {
+            None | Some(Some(AttemptEnd::Event(_))) => end_of_exit(attempt),
+            Some(end) => end,
         },
-        (
-            ProcessExit::Code(_)
-            | ProcessExit::Signal(_)
-            | ProcessExit::TimedOut
-            | ProcessExit::Silent
-            | ProcessExit::OutputLost { .. }
-            | ProcessExit::NotStarted { .. },
-            _,
-        ) => end_of_exit(attempt),
+        ProcessExit::OutputLost { .. } | ProcessExit::NotStarted { .. } => end_of_exit(attempt),
     }
 }
 

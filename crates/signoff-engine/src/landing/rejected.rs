@@ -15,8 +15,7 @@ use signoff_core::review::{Finding, Severity};
 use super::land_commit::{LandingProgress, LandingRequest, ProgressCallback};
 use super::{checks_not_run, short};
 use crate::atomic_file::{self, WriteMode};
-use crate::attempt::base_checks::{self, BaseCheckRequest};
-use crate::attempt::{self, CheckTerms, EngineContext};
+use crate::attempt::{self, BaseCheckRequest, CheckTerms, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::failpoint;
@@ -218,7 +217,7 @@ pub async fn check_merge(
         attempt::CheckRunResult::Failed(failure) => LandingCheckResult::NotRun(failure),
         attempt::CheckRunResult::Ran(ran) => {
             let base = BaseCheckRequest { dir: &dir, base: merge.onto, terms: terms(ctx, request) };
-            match base_checks::run_on_base(ctx, base, &ran, progress).await? {
+            match attempt::run_on_base(ctx, base, &ran, progress).await? {
                 Some(base) => new_failures(merge.onto, &ran, &base, progress),
                 None => LandingCheckResult::Stopped,
             }

@@ -7,8 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, DeniedTool, OutputLine};
 
-use super::outcome::{self, ClaudeDenial, ClaudeOutcome, ClaudeRefusal};
-use super::usage::{self, ClaudeUsage, ClaudeUsageLedger};
+use super::outcome::{self, ClaudeDenial, ClaudeOutcome, ClaudeRefusal, ClaudeUsage, ClaudeUsageLedger};
 use crate::agent::bounded::{self, KeptOutput, MAX_DENIED, summarize_arguments};
 use crate::agent::json_line::JsonStream;
 use crate::agent::{AgentExit, REPORT_SERVER, first_line};
@@ -118,7 +117,7 @@ impl JsonStream for ClaudeStream {
             kept.message.add(&self.last_block);
         }
         if self.result.is_none() {
-            usage::read_session_usage(exit, &mut self.usage);
+            outcome::read_session_usage(exit, &mut self.usage);
         }
         kept.summary.spent = std::mem::take(&mut self.usage).into_usage(exit.resumed);
         match &self.result {
