@@ -93,21 +93,13 @@ pub struct CommandLine {
 /// A file to create for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentFile {
-    Text {
-        path: PathBuf,
-        text: String,
-    },
+    /// A file with this text.
+    Text { path: PathBuf, text: String },
     /// A copy of another file, if that exists, for logins.
-    Copy {
-        path: PathBuf,
-        source: PathBuf,
-    },
+    Copy { path: PathBuf, source: PathBuf },
     /// A link to another file, if that exists, for logins whose renewal invalidates the old one. Renewing a
     /// copy would log the user out.
-    Link {
-        path: PathBuf,
-        source: PathBuf,
-    },
+    Link { path: PathBuf, source: PathBuf },
 }
 
 impl AgentSpec<'_> {

@@ -357,12 +357,10 @@ pub(crate) async fn blocking<T: Send + 'static>(
 /// Why an attempt was not started.
 #[derive(Debug)]
 pub enum StartFailure {
+    /// It cannot be started, for this reason.
     Failed(String),
-    /// The project has no checks to run.
-    NothingToCheck {
-        /// Checks that could not be run.
-        missing: Vec<String>,
-    },
+    /// The project has no checks to run. `missing` lists those that could not be run.
+    NothingToCheck { missing: Vec<String> },
     /// An error of the engine; the attempt must be repeated.
     Engine(EngineError),
 }

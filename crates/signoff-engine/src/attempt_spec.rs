@@ -62,17 +62,11 @@ pub struct AttemptSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunPart {
     /// The planners' answers so far, and why the last one was rejected.
-    Planning {
-        tasks: Vec<PlannedTask>,
-        groups: Vec<Vec<String>>,
-        refused: Option<String>,
-    },
+    Planning { tasks: Vec<PlannedTask>, groups: Vec<Vec<String>>, refused: Option<String> },
     /// The final review of everything that the run changed.
     FinalReview,
-    Checkpoint {
-        of: LoopId,
-        number: u32,
-    },
+    /// A review of unfinished work of a loop.
+    Checkpoint { of: LoopId, number: u32 },
 }
 
 impl RunPart {

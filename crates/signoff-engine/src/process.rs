@@ -72,9 +72,13 @@ pub struct ProcessLimits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessExit {
+    /// It exited with this code.
     Code(i32),
+    /// A signal ended it.
     Signal(i32),
+    /// It exceeded its total time.
     TimedOut,
+    /// It printed nothing for too long.
     Silent,
     /// Stopped on request.
     Stopped,
@@ -82,14 +86,9 @@ pub enum ProcessExit {
     Orphaned,
     /// Its output could not be saved, for example on a full disk, and it was ended.
     #[serde(rename = "unkept")]
-    OutputLost {
-        message: String,
-    },
-    NotStarted {
-        message: String,
-        /// The program does not exist.
-        missing: bool,
-    },
+    OutputLost { message: String },
+    /// It could not be started. `missing` says that the program does not exist.
+    NotStarted { message: String, missing: bool },
 }
 
 impl ProcessExit {

@@ -182,24 +182,8 @@ impl AttemptDir {
         file_len(&self.stdout()) == ended.stdout_bytes && file_len(&self.stderr()) == ended.stderr_bytes
     }
 
-    pub(super) fn write_result(&self, ended: &ProcessResult) -> io::Result<()> {
-        write_json(&self.result(), ended)
-    }
-
-    pub(super) fn read_spec(&self) -> io::Result<SupervisorSpec> {
-        read_json(&self.launch())
-    }
-
-    pub(super) fn write_spec(&self, spec: &SupervisorSpec) -> io::Result<()> {
-        write_json(&self.launch(), spec)
-    }
-
     pub(super) fn read_record(&self) -> Option<SupervisorRecord> {
         read_json(&self.supervisor_record()).ok()
-    }
-
-    pub(super) fn write_record(&self, record: &SupervisorRecord) -> io::Result<()> {
-        write_json(&self.supervisor_record(), record)
     }
 
     /// Prevents any supervisor from starting something here from now on.
@@ -244,12 +228,12 @@ pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
 }
 
 /// Writes a JSON file atomically.
-fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
+pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     atomic_file::write(path, &serde_json::to_vec(value)?, WriteMode::Private)
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::attempt_dir::SupervisorRecord;
+use super::attempt_dir::{SupervisorRecord, SupervisorSpec, read_json};
 use super::system::{self, AttemptProcesses, ProcessIdentity};
 use super::{AttemptDir, ProcessResult};
 
@@ -46,7 +46,7 @@ pub fn recover_attempt(dir: &AttemptDir) -> io::Result<Option<ProcessResult>> {
 
 /// Waits until no supervisor holds the attempt, and kills it after a time limit.
 fn wait_for_supervisor(dir: &AttemptDir) -> io::Result<()> {
-    let grace = dir.read_spec().map_or(Duration::ZERO, |order| order.launch.limits.grace);
+    let grace = read_json::<SupervisorSpec>(&dir.launch()).map_or(Duration::ZERO, |order| order.launch.limits.grace);
     let deadline = system::deadline(system::now(), grace.saturating_add(SUPERVISOR_MARGIN));
     while is_supervised(dir)? {
         if system::now() >= deadline {

@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::mpsc;
 
-use super::attempt_dir::{SupervisorSpec, file_len};
+use super::attempt_dir::{SupervisorSpec, file_len, write_json};
 use super::crash_cleanup::clean_up;
 use super::supervisor::{GO, KILL, SECRETS_VARIABLE, STOP};
 use super::{AttemptDir, ProcessExit, ProcessLaunch, ProcessResult, SUPERVISOR_SUBCOMMAND, system};
@@ -251,7 +251,7 @@ impl SupervisorLauncher {
         let withheld = environment.iter().filter(is_withheld).map(|(name, _)| name.clone()).collect();
         let person = self.user_home.clone();
         let spec = SupervisorSpec { launch: ProcessLaunch { directory, ..launch.clone() }, live, withheld, person };
-        dir.write_spec(&spec)?;
+        write_json(&dir.launch(), &spec)?;
         let mut command = tokio::process::Command::from(system::command(&self.program));
         command.arg(SUPERVISOR_SUBCOMMAND).arg(dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
 
-use super::attempt_dir::{SupervisorRecord, SupervisorSpec};
+use super::attempt_dir::{SupervisorRecord, SupervisorSpec, read_json, write_json};
 use super::system::{self, ProcessIdentity};
 use super::{ATTEMPT_VARIABLE, AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
 use monitor::AgentMonitor;
@@ -54,17 +54,17 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
     if dir.is_abandoned() {
         return Err(io::Error::other("the attempt was given up before it was started"));
     }
-    let spec = dir.read_spec()?;
+    let spec = read_json::<SupervisorSpec>(&dir.launch())?;
     // The agent gets our environment without the withheld variables. Secrets that it could print are in there
     // and in the user's own files.
     let secrets = secrets(&spec.person);
     if let Some(redacted) = spec.redacted(&secrets) {
-        dir.write_spec(&redacted)?;
+        write_json(&dir.launch(), &redacted)?;
     }
     let record = register(dir, &spec)?;
     let (result, live) = run_agent(dir, &spec, &record, &secrets);
     dir.redact_usage(&secrets);
-    dir.write_result(&result)?;
+    write_json(&dir.result(), &result)?;
     fs::remove_file(&record.link).ok();
     if let Some(live) = live {
         live.finish();
@@ -108,7 +108,7 @@ fn register(dir: &AttemptDir, spec: &SupervisorSpec) -> io::Result<SupervisorRec
     let name = format!("{pid}-{}-{boot}", supervisor.map_or(0, |keeper| keeper.start));
     let link = create_link(&spec.live, &name, dir.path())?;
     let record = SupervisorRecord { boot, supervisor, agent: None, cookie: dir.path().to_owned(), link };
-    dir.write_record(&record)?;
+    write_json(&dir.supervisor_record(), &record)?;
     Ok(record)
 }
 
@@ -132,7 +132,7 @@ fn run_agent(
     let (result, live) = match start(dir, spec, secrets) {
         Ok(mut supervisor) => {
             let kept = SupervisorRecord { agent: supervisor.agent(), ..record.clone() };
-            if let Err(error) = dir.write_record(&kept) {
+            if let Err(error) = write_json(&dir.supervisor_record(), &kept) {
                 supervisor.end_output_lost(&error);
             }
             supervisor.run(started_at, started)

@@ -104,14 +104,11 @@ pub struct QwenStream {
 /// The final line.
 enum QwenEnd {
     /// `last_block` is the text of its `result` line. It repeats the last message, or one before a tool use.
-    Success {
-        last_block: String,
-    },
+    Success { last_block: String },
     /// All retries failed.
     Unanswered,
-    Failure {
-        message: String,
-    },
+    /// It reported an error.
+    Failure { message: String },
 }
 
 impl JsonStream for QwenStream {

@@ -54,18 +54,14 @@ struct AgentProcess {
 }
 
 enum MonitorStage {
+    /// The agent runs.
     Running,
     /// The agent and its descendants were asked to end.
-    Terminating {
-        kill_at: Instant,
-    },
+    Terminating { kill_at: Instant },
     /// The agent has ended; its remaining processes were asked to end.
-    Clearing {
-        kill_at: Instant,
-    },
-    Killing {
-        give_up_at: Instant,
-    },
+    Clearing { kill_at: Instant },
+    /// Everything was killed.
+    Killing { give_up_at: Instant },
     /// Nothing is left, or nothing more can be done.
     Over,
 }
