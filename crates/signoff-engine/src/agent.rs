@@ -73,6 +73,14 @@ pub struct ReportEndpoint<'a> {
     pub variable: &'a str,
 }
 
+impl ReportEndpoint<'_> {
+    /// The configuration of an agent that inserts the token from its environment.
+    fn http_server(&self) -> serde_json::Value {
+        let authorization = format!("Bearer ${{{}}}", self.variable);
+        serde_json::json!({ "type": "http", "url": self.url, "headers": { "Authorization": authorization } })
+    }
+}
+
 /// The name of the report server in agents' configuration.
 pub const REPORT_SERVER: &str = "signoff";
 

@@ -15,7 +15,6 @@ mod parse_output;
 mod plan_items;
 mod prepare;
 mod prompt_sources;
-mod read_only_guard;
 mod research;
 pub(crate) mod reviewer_worktree;
 mod sandbox;
@@ -38,7 +37,7 @@ pub use plan_items::{ExistingDocuments, PlanLocation, find_documents};
 pub(crate) use plan_items::{reread_plan, starts_plan};
 pub use prepare::ask as review_request;
 pub(crate) use prepare::make_directory;
-pub use read_only_guard::ReadOnlyGuards;
+pub use reviewer_worktree::ReadOnlyGuards;
 pub use usage::{UsagePricing, reported_usage};
 
 use std::collections::BTreeSet;
@@ -368,10 +367,7 @@ pub enum StartFailure {
 impl From<EngineError> for StartFailure {
     /// An unreadable prompt file fails the attempt, not the run.
     fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Prompt(error) => Self::new(error),
-            error => Self::Engine(error),
-        }
+        if let EngineError::Prompt(prompt) = &error { Self::new(prompt) } else { Self::Engine(error) }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::agent::EnvChanges;
 use crate::confine::SandboxPolicy;
 
 pub use attempt_dir::AttemptDir;
-pub(crate) use attempt_dir::{create_private_dir, open_private};
+pub(crate) use attempt_dir::{create_private_dir, file_len, open_private};
 pub use crash_cleanup::{kill_strays, recover_attempt};
 pub use running::SupervisorLauncher;
 pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};
@@ -92,6 +92,10 @@ pub enum ProcessExit {
 }
 
 impl ProcessExit {
+    fn not_started(message: String) -> Self {
+        Self::NotStarted { message, missing: false }
+    }
+
     /// Whether the agent itself or its limits ended it, so that the attempt must not be repeated.
     pub fn is_final(&self) -> bool {
         match self {

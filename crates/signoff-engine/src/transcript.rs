@@ -5,12 +5,12 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use signoff_core::settings::AgentKind;
 
 use crate::agent::{self, OutputParser};
-use crate::process::AttemptDir;
+use crate::process::{AttemptDir, file_len};
 
 /// Maximum number of bytes read at once.
 const MAX_READ: u64 = 1 << 20;
@@ -35,12 +35,8 @@ pub struct TranscriptReader {
 impl TranscriptReader {
     /// Reads from the beginning. `kind` is the kind of the agent, if it is still known.
     pub fn open(dir: &AttemptDir, kind: Option<AgentKind>) -> Self {
-        Self::from_path(dir.stdout(), kind)
-    }
-
-    fn from_path(path: PathBuf, kind: Option<AgentKind>) -> Self {
         let parser = agent::output_parser(kind);
-        Self { path, position: 0, line: Vec::new(), skip_line: false, parser }
+        Self { path: dir.stdout(), position: 0, line: Vec::new(), skip_line: false, parser }
     }
 
     /// Reads only the last `bytes` bytes, from the first complete line.
@@ -100,10 +96,6 @@ impl TranscriptReader {
         let output = self.parser.parse_line(line.strip_suffix(b"\r").unwrap_or(&line));
         output.iter().map(|said| said.display_line().chars().take(MAX_SHOWN).collect()).collect()
     }
-}
-
-fn file_len(path: &Path) -> u64 {
-    path.metadata().map_or(0, |file| file.len())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputL
 use super::bounded::{self, KeptOutput};
 use super::json_line::JsonStream;
 use super::{
-    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, EnvChanges, ReportEndpoint, error_text, first_line,
+    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, ReportEndpoint, error_text, first_line,
     flags_with_values, gemini, opencode,
 };
 

@@ -8,7 +8,10 @@ mod stream;
 
 pub use stream::ClaudeStream;
 
-use super::{AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, set_variables};
+use super::{
+    AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, flags_with_values,
+    set_variables,
+};
 
 /// Directory of its sessions.
 const SESSIONS: &str = "claude/projects";
@@ -32,17 +35,11 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
         }
     }
     let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-    let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
     if spec.reporting.is_some() {
-        add("--mcp-config", servers_file(spec).display().to_string());
-        add("--allowedTools", format!("mcp__{REPORT_SERVER}"));
+        words.extend(["--mcp-config".to_owned(), servers_file(spec).display().to_string()]);
+        words.extend(["--allowedTools".to_owned(), format!("mcp__{REPORT_SERVER}")]);
     }
-    if let Some(model) = spec.model {
-        add("--model", model.to_owned());
-    }
-    if let Some(session) = spec.resume_session {
-        add("--resume", session.to_owned());
-    }
+    words.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
     words
 }
 
@@ -89,11 +86,5 @@ fn files(spec: &AgentSpec<'_>) -> Vec<AgentFile> {
 
 /// Configuration of the report server. Claude Code inserts the token from its environment.
 fn servers_json(reporting: &ReportEndpoint<'_>) -> String {
-    let authorization = format!("Bearer ${{{}}}", reporting.variable);
-    let server = serde_json::json!({
-        "type": "http",
-        "url": reporting.url,
-        "headers": { "Authorization": authorization },
-    });
-    serde_json::json!({ "mcpServers": { REPORT_SERVER: server } }).to_string()
+    serde_json::json!({ "mcpServers": { REPORT_SERVER: reporting.http_server() } }).to_string()
 }

@@ -125,13 +125,8 @@ fn subdirectories(directory: &Path) -> Vec<PathBuf> {
 
 /// Configuration of the report server. Copilot inserts the token from its environment.
 fn servers_json(reporting: &ReportEndpoint<'_>) -> String {
-    let authorization = format!("Bearer ${{{}}}", reporting.variable);
-    let server = json!({
-        "type": "http",
-        "url": reporting.url,
-        "headers": { "Authorization": authorization },
-        "tools": ["*"],
-    });
+    let mut server = reporting.http_server();
+    server["tools"] = json!(["*"]);
     format!("{:#}\n", json!({ "mcpServers": { REPORT_SERVER: server } }))
 }
 

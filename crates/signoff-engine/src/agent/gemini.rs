@@ -254,7 +254,7 @@ pub fn read_chat_usage(exit: &AgentExit<'_>) -> Vec<ModelSpend> {
             record(&mut answers, line, exit.started_at);
         });
     }
-    answers.into_totals()
+    answers.add_to(Vec::new())
 }
 
 /// Records a line. Returns `None` if it contains nothing of interest.

@@ -223,12 +223,7 @@ struct OpencodeFailureData {
     status_code: Option<u16>,
     response_headers: BTreeMap<String, Loose<String>>,
     response_body: String,
-    metadata: OpencodeErrorMetadata,
-}
-
-#[derive(Deserialize, Default)]
-struct OpencodeErrorMetadata {
-    code: Loose<String>,
+    metadata: BTreeMap<String, Loose<String>>,
 }
 
 impl JsonStream for OpencodeStream {
@@ -372,7 +367,7 @@ fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
 fn error_kind(data: &OpencodeFailureData, message: &str) -> AgentErrorKind {
     let seconds = data.response_headers.get("retry-after").and_then(|word| word.0.trim().parse().ok());
     // A broken connection has a code of its own.
-    let broken = !data.metadata.code.0.is_empty();
+    let broken = data.metadata.get("code").is_some_and(|code| !code.0.is_empty());
     let kind = error_text::classify(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
     let unknown = kind == AgentErrorKind::Other && data.status_code.is_none();
     if broken && unknown { AgentErrorKind::Broken } else { kind }

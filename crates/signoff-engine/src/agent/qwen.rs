@@ -39,30 +39,9 @@ const GUARDED: [GuardedVariable; 11] = [
 ];
 
 /// Tools denied to readers besides those its plan mode denies: they start other work, write, or run later.
-const DENIED_TO_READERS: [&str; 22] = [
-    "write_file",
-    "edit",
-    "notebook_edit",
-    "run_shell_command",
-    "monitor",
-    "agent",
-    "send_message",
-    "skill",
-    "enter_worktree",
-    "exit_worktree",
-    "record_artifact",
-    "report_findings",
-    "loop_wakeup",
-    "update_goal",
-    "cron_create",
-    "cron_delete",
-    "task_stop",
-    "save_memory",
-    "exit_plan_mode",
-    "ask_user_question",
-    "web_fetch",
-    "web_search",
-];
+const DENIED_TO_READERS: &str = "write_file edit notebook_edit run_shell_command monitor agent send_message skill \
+     enter_worktree exit_worktree record_artifact report_findings loop_wakeup update_goal cron_create cron_delete \
+     task_stop save_memory exit_plan_mode ask_user_question web_fetch web_search";
 
 pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
     let mode = match spec.access {
@@ -141,7 +120,7 @@ fn settings(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Value {
         }
     }
     if spec.access == AccessMode::Read {
-        settings["permissions"] = json!({ "deny": DENIED_TO_READERS });
+        settings["permissions"] = json!({ "deny": DENIED_TO_READERS.split_whitespace().collect::<Vec<_>>() });
     }
     if let Some(reporting) = spec.reporting {
         settings["mcpServers"] = servers_config(&reporting);

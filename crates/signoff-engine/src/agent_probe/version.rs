@@ -8,7 +8,7 @@ use std::{fmt, fs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::atomic_file::{AtomicFile, WriteMode};
+use crate::atomic_file::{self, WriteMode};
 use crate::process::{CommandError, ShortCommand, run_command};
 
 /// A version number: major, minor, patch.
@@ -175,7 +175,7 @@ impl VersionCache {
         self.entries.insert(real, CachedVersion { changed_ms, bytes, version });
         let text = serde_json::to_vec(&self.entries).unwrap_or_default();
         // If this fails, the program is asked again next time.
-        AtomicFile::write(&self.file, &text, WriteMode::Plain).and_then(AtomicFile::commit).ok();
+        atomic_file::write(&self.file, &text, WriteMode::Plain).ok();
     }
 }
 

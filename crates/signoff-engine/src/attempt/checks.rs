@@ -27,7 +27,7 @@ use crate::agent::EnvChanges;
 use crate::atomic_file::{self, WriteMode};
 use crate::attempt_spec::AttemptSpec;
 use crate::builtin::checks::{CheckCommand, ChecksNotRun};
-use crate::detect::{self, DetectedCheck, DetectedChecks};
+use crate::detect::{self, DetectedCheck, DetectedChecks, is_installed};
 use crate::error::EngineError;
 use crate::executor::AttemptSink;
 use crate::git::Uncommitted;
@@ -46,7 +46,8 @@ pub fn prepare_phase_checks(attempt: StartingAttempt<'_>) -> Result<ProcessLaunc
     let StartingAttempt { ctx, spec, dir } = attempt;
     let mut list = check_commands(ctx.settings.checks());
     if list.is_empty() {
-        let DetectedChecks { checks, missing } = detect_checks(Path::new(&spec.workspace.worktree));
+        let DetectedChecks { checks, missing } =
+            detect::detect_checks(Path::new(&spec.workspace.worktree), is_installed);
         if checks.is_empty() {
             return Err(StartFailure::NothingToCheck { missing });
         }
@@ -66,11 +67,6 @@ fn check_commands<'a>(list: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec
 
 fn detected_commands(list: Vec<DetectedCheck>) -> Vec<CheckCommand> {
     list.into_iter().map(|DetectedCheck { name, command }| CheckCommand { name, command }).collect()
-}
-
-/// Detects the checks of a worktree.
-pub fn detect_checks(worktree: &Path) -> DetectedChecks {
-    detect::detect_checks(worktree, detect::is_installed)
 }
 
 /// Prepares the checks of a reviewer: in the loop's worktree, or sandboxed in a copy.
@@ -99,7 +95,7 @@ pub fn prepare_reviewer_checks(
 /// have no influence. If the base commit has no checks, those detected when signoff started apply.
 fn project_checks(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Vec<CheckCommand>, EngineError> {
     if ctx.settings.checks().is_empty() {
-        let found = detect::detect_checks_at(&ctx.repository, &spec.workspace.base, detect::is_installed)?;
+        let found = detect::detect_checks_at(&ctx.repository, &spec.workspace.base, is_installed)?;
         if !found.checks.is_empty() {
             return Ok(detected_commands(found.checks));
         }
@@ -146,10 +142,7 @@ pub fn check_list_launch(
 }
 
 /// Turns the check results of an attempt into an event. Failures that the base has too become a note.
-pub(super) fn finish_checks(
-    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
-    notes: &mut Vec<String>,
-) -> AttemptEnd {
+pub fn finish_checks(EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>, notes: &mut Vec<String>) -> AttemptEnd {
     let ran = match read_check_results(dir, ended) {
         CheckRunResult::Stopped => return AttemptEnd::Stopped,
         CheckRunResult::Failed(failure) => return failed_end(spec, failure),
@@ -188,7 +181,7 @@ pub fn read_check_results(dir: &AttemptDir, ended: &ProcessResult) -> CheckRunRe
 }
 
 /// Parses the results of the checks. Unknown results are a failure.
-pub(super) fn parse_check_results(text: &[u8]) -> Result<Vec<CheckRun>, AttemptFailure> {
+pub fn parse_check_results(text: &[u8]) -> Result<Vec<CheckRun>, AttemptFailure> {
     if let Ok(ChecksNotRun { not_run }) = serde_json::from_slice(text) {
         return Err(AttemptFailure::NotStarted { message: not_run });
     }
@@ -199,8 +192,8 @@ pub(super) fn parse_check_results(text: &[u8]) -> Result<Vec<CheckRun>, AttemptF
 }
 
 /// A note with the detected checks, if none are configured.
-pub(super) fn detected_checks_note(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
-    let DetectedChecks { checks, missing } = detect_checks(Path::new(&spec.workspace.worktree));
+pub fn detected_checks_note(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
+    let DetectedChecks { checks, missing } = detect::detect_checks(Path::new(&spec.workspace.worktree), is_installed);
     let commands: Vec<String> = checks.into_iter().map(|one| one.command).collect();
     let named = ctx.settings.checks().is_empty() && !commands.is_empty();
     let missing: String = missing.iter().map(|one| format!("; {one}")).collect();

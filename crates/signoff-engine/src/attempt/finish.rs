@@ -81,7 +81,8 @@ fn finish_loop_job(
             if parallel_fixes::is_parallel(spec) {
                 parallel_fixes::discard(ctx, spec)?;
             }
-            unusable(spec, ended, &error)
+            let failure = AttemptFailure::Unusable { message: error.to_string() };
+            if is_stopped(&ended.exit) { AttemptEnd::Stopped } else { failed_end(spec, failure) }
         }
         end => end?,
     };
@@ -137,14 +138,6 @@ fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<Atte
             finish_work(attempt, &ctx.worktree_with_files(spec)?, notes)
         }
     }
-}
-
-/// The end of an attempt whose worktree cannot be used any more.
-fn unusable(spec: &AttemptSpec, ended: &ProcessResult, error: &GitError) -> AttemptEnd {
-    if is_stopped(&ended.exit) {
-        return AttemptEnd::Stopped;
-    }
-    failed_end(spec, AttemptFailure::Unusable { message: error.to_string() })
 }
 
 /// The end of an attempt that failed.

@@ -17,7 +17,7 @@ use super::checks::{cached_base_checks, parse_check_results};
 use super::final_message::{ReviewerAnswer, parse_review};
 use super::finish::{EndedAttempt, failed_end, read_memo};
 use super::parse_output::{agent_summary, message, message_others, unsuccessful_end};
-use super::read_only_guard::UndoneChanges;
+use super::reviewer_worktree::UndoneChanges;
 use super::usage::usage;
 use super::{AttemptEnd, EngineContext, reviewer_worktree};
 use crate::artifact;

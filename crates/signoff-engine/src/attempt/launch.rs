@@ -19,12 +19,12 @@ use super::prepare::StartingAttempt;
 use super::sandbox::sandboxed;
 use super::{EngineContext, StartFailure, first_named, home};
 use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, ReportEndpoint, SandboxBackend};
-use crate::atomic_file::{AtomicFile, WriteMode};
+use crate::atomic_file::{self, WriteMode};
 use crate::git::Worktree;
 use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits, create_private_dir, system, variables};
 
 /// How an agent runs in an attempt.
-pub(super) struct AgentRun<'a> {
+pub struct AgentRun<'a> {
     pub agent: &'a AgentConfig,
     pub model: Option<&'a str>,
     pub access: AccessMode,
@@ -35,7 +35,7 @@ pub(super) struct AgentRun<'a> {
 }
 
 /// Builds the launch of an agent for an attempt, and writes its files.
-pub(super) fn launch(
+pub fn launch(
     attempt: StartingAttempt<'_>,
     &AgentRun { agent, model, access, timeout, ref credentials, workspace }: &AgentRun<'_>,
 ) -> Result<ProcessLaunch, StartFailure> {
@@ -85,7 +85,7 @@ pub(crate) fn write_files(files: &[AgentFile]) -> io::Result<()> {
         let directory = path.parent().unwrap_or(Path::new("."));
         create_private_dir(directory)?;
         match file {
-            AgentFile::Text { path, text } => AtomicFile::write(path, text.as_bytes(), WriteMode::Private)?.commit()?,
+            AgentFile::Text { path, text } => atomic_file::write(path, text.as_bytes(), WriteMode::Private)?,
             AgentFile::Copy { path, source: of } if of.is_file() => drop(fs::copy(of, path)?),
             AgentFile::Link { path, source: of } if of.exists() => link(path, of)?,
             AgentFile::Copy { .. } | AgentFile::Link { .. } => {}
@@ -102,7 +102,7 @@ fn link(path: &Path, of: &Path) -> io::Result<()> {
     }
 }
 
-pub(super) fn assemble(ctx: &EngineContext, directory: &Path, line: CommandLine, timeout: TimeSpan) -> ProcessLaunch {
+pub fn assemble(ctx: &EngineContext, directory: &Path, line: CommandLine, timeout: TimeSpan) -> ProcessLaunch {
     let CommandLine { program, arguments, environment, files: _ } = line;
     let limits = ctx.settings.limits();
     ProcessLaunch {

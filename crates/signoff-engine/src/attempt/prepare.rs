@@ -92,8 +92,7 @@ pub fn prepare(attempt: StartingAttempt<'_>) -> Result<ProcessLaunch, StartFailu
 
 /// Creates the attempt's directory. It is private: it contains prompts, answers and nonces.
 pub fn make_directory(dir: &AttemptDir) -> Result<(), EngineError> {
-    let private = create_private_dir(&dir.usage_directory());
-    private.map_err(|error| EngineError::io("make", dir.path(), error))
+    create_private_dir(&dir.usage_directory()).map_err(|error| EngineError::io("make", dir.path(), error))
 }
 
 fn prepare_work(
@@ -303,12 +302,7 @@ fn subject(spec: &AttemptSpec) -> (Option<LoopId>, Option<String>) {
 }
 
 /// Writes the prompt and the memo, with secrets redacted from the prompt.
-pub(super) fn write_prompt(
-    ctx: &EngineContext,
-    dir: &AttemptDir,
-    prompt: &str,
-    memo: &Memo,
-) -> Result<(), EngineError> {
+pub fn write_prompt(ctx: &EngineContext, dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
     let prompt = ctx.secrets.redact_text(prompt);
     let memo = serde_json::to_vec(memo).unwrap_or_default();
     for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())] {

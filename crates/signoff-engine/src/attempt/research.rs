@@ -85,27 +85,21 @@ pub fn reports(ctx: &EngineContext, spec: &AttemptSpec) -> Vec<String> {
     texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
 }
 
-/// Turns a planner's end into an event, with its answer.
+/// Undoes a planner's changes to files, and turns its end into an event, with its answer.
 pub fn finish_planner(
     attempt: EndedAttempt<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(AttemptEnd, Vec<LoopFact>), EngineError> {
     let EndedAttempt { ctx, spec, dir, .. } = attempt;
-    undo_planner_changes(ctx, spec, notes)?;
-    if let Some(end) = unsuccessful_end(attempt) {
-        return Ok((end, Vec::new()));
-    }
-    let text = ctx.reports.read_report(dir, &spec.launch.role, notes).unwrap_or_else(|| message(dir));
-    Ok(planner_end(spec, &text))
-}
-
-/// Undoes a planner's changes to files.
-fn undo_planner_changes(ctx: &EngineContext, spec: &AttemptSpec, notes: &mut Vec<String>) -> Result<(), EngineError> {
     let who = ReviewerName::new(&*spec.launch.role);
     let undone = ctx.read_guards.end(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
     if !undone.changes.is_empty() {
         let changes: Vec<_> = undone.changes.iter().collect();
         notes.push(format!("{who} changed files while planning; undone: {}", join_changes(&changes)));
     }
-    Ok(())
+    if let Some(end) = unsuccessful_end(attempt) {
+        return Ok((end, Vec::new()));
+    }
+    let text = ctx.reports.read_report(dir, &spec.launch.role, notes).unwrap_or_else(|| message(dir));
+    Ok(planner_end(spec, &text))
 }

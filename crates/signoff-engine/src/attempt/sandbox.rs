@@ -105,8 +105,7 @@ pub fn sandboxed(
     };
     let own = [dir.temporary(), dir.home(), dir.usage_directory()];
     for directory in &own {
-        let private = create_private_dir(directory);
-        private.map_err(|error| EngineError::io("make", directory, error))?;
+        create_private_dir(directory).map_err(|error| EngineError::io("make", directory, error))?;
     }
     let temporary = ("TMPDIR".to_owned(), Some(own[0].display().to_string()));
     let mut writable: Vec<PathBuf> = own.into();
@@ -165,8 +164,7 @@ pub fn sandbox_note(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     }
     let stderr = read_end(&dir.stderr(), MAX_STDERR);
     let stderr = String::from_utf8_lossy(&stderr);
-    let is_refusal = |line: &&str| is_refusal(line);
-    let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();
+    let tried: Vec<&str> = stderr.lines().filter(|line| is_refusal(line)).map(str::trim).collect();
     let short = |said: &&str| said.chars().take(LONGEST).collect::<String>();
     let errors: Vec<String> = tried.iter().take(MAX_NAMED).map(short).collect();
     let more = if tried.len() > MAX_NAMED { format!(" and {} more", tried.len() - MAX_NAMED) } else { String::new() };

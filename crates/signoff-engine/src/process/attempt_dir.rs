@@ -214,7 +214,7 @@ impl AttemptDir {
 }
 
 /// The length of a file, or 0 if it does not exist.
-pub(super) fn file_len(path: &Path) -> u64 {
+pub(crate) fn file_len(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 

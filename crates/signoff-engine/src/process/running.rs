@@ -109,9 +109,9 @@ impl RunningAttempt {
         let signal = status.and_then(|status| status.signal());
         let exit = match signal {
             Some(signal) if started => ProcessExit::Signal(signal),
-            Some(signal) => not_started(format!("its supervisor was killed by signal {signal}")),
+            Some(signal) => ProcessExit::not_started(format!("its supervisor was killed by signal {signal}")),
             None if started => ProcessExit::OutputLost { message: error },
-            None => not_started(error),
+            None => ProcessExit::not_started(error),
         };
         ProcessResult {
             stdout_bytes: file_len(&self.dir.stdout()),
@@ -120,10 +120,6 @@ impl RunningAttempt {
             ..ProcessResult::new(exit, self.started_at, self.started)
         }
     }
-}
-
-fn not_started(message: String) -> ProcessExit {
-    ProcessExit::NotStarted { message, missing: false }
 }
 
 async fn read_error_message(stderr: Option<ChildStderr>) -> String {

@@ -202,7 +202,7 @@ pub fn run_escort(arguments: &[OsString]) -> ExitCode {
     let length = length.to_str().and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut input = vec![0; length];
     // The parent may die before it has written everything.
-    if become_subreaper().is_err() || io::stdin().read_exact(&mut input).is_err() {
+    if system::become_subreaper().is_err() || io::stdin().read_exact(&mut input).is_err() {
         return ExitCode::FAILURE;
     }
     let mut command = system::command(program);
@@ -215,13 +215,6 @@ pub fn run_escort(arguments: &[OsString]) -> ExitCode {
         }
         Err(error) => report_start_error(&error),
     }
-}
-
-/// Makes orphaned descendants our children, on systems that support it.
-fn become_subreaper() -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    rustix::process::set_child_subreaper(Some(getpid()))?;
-    Ok(())
 }
 
 fn report_start_error(error: &io::Error) -> ExitCode {

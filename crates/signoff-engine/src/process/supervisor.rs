@@ -83,9 +83,7 @@ fn secrets(user_home: &Path) -> Secrets {
 /// of the agent's orphaned descendants.
 fn become_session_leader() -> io::Result<()> {
     rustix::process::setsid()?;
-    #[cfg(target_os = "linux")]
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    Ok(())
+    system::become_subreaper()
 }
 
 /// Whether the main program sent the start command. It may have died before. Reads only that one byte.
@@ -206,8 +204,7 @@ fn unwrap_exit(dir: &AttemptDir, exit: ProcessExit) -> ProcessExit {
     let stderr = String::from_utf8_lossy(&stderr);
     match stderr.strip_prefix(confine::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
         Some(why) if why.lines().count() == 1 => {
-            let message = format!("bubblewrap cannot hold it: {}", why.trim_end());
-            ProcessExit::NotStarted { message, missing: false }
+            ProcessExit::not_started(format!("bubblewrap cannot hold it: {}", why.trim_end()))
         }
         Some(_) | None => ProcessExit::Code(1),
     }
@@ -222,14 +219,13 @@ fn bubblewrap_paths(launch: &ProcessLaunch) -> Option<&[PathBuf]> {
 }
 
 fn file_error(action: &str, path: &Path, error: &io::Error) -> ProcessExit {
-    ProcessExit::NotStarted { message: format!("cannot {action} {}: {error}", path.display()), missing: false }
+    ProcessExit::not_started(format!("cannot {action} {}: {error}", path.display()))
 }
 
 /// The error of a failed start. The system reports the same error for a missing directory and a missing program.
 fn start_error(launch: &ProcessLaunch, error: &io::Error) -> ProcessExit {
     if !launch.directory.is_dir() {
-        let message = format!("the directory {} is not there", launch.directory.display());
-        return ProcessExit::NotStarted { message, missing: false };
+        return ProcessExit::not_started(format!("the directory {} is not there", launch.directory.display()));
     }
     let missing = error.kind() == io::ErrorKind::NotFound;
     ProcessExit::NotStarted { message: format!("cannot start {}: {error}", launch.program), missing }

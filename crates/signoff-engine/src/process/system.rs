@@ -57,6 +57,13 @@ pub fn pidfd(_: Pid) -> Option<OwnedFd> {
     None
 }
 
+/// Makes orphaned descendants our children, on systems that support it.
+pub fn become_subreaper() -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
+}
+
 /// The environment variables of this process, converted to UTF-8.
 pub fn variables() -> Vec<(String, String)> {
     let text = |value: OsString| value.to_string_lossy().into_owned();

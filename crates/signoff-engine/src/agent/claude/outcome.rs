@@ -242,7 +242,7 @@ impl ClaudeUsageLedger {
     /// The usage of this process. Older versions report the cost of the whole session after a resume, so it is
     /// omitted.
     pub fn into_usage(self, resumed: bool) -> Vec<ModelSpend> {
-        let open = self.unbilled.add_to(self.from_files.into_totals());
+        let open = self.unbilled.add_to(self.from_files.add_to(Vec::new()));
         let cost = |one: &ModelSpend| one.cost_micro_usd.filter(|_| !resumed);
         let older = self.totals.map(|one| ModelSpend { cost_micro_usd: cost(&one), ..one });
         let all = self.by_model.into_values().chain(older).chain(open);

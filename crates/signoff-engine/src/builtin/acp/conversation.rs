@@ -151,19 +151,14 @@ fn unparsed(line: &str) -> Option<String> {
 /// Prefix of our own error for a missing handshake.
 const NO_HANDSHAKE: &str = "it did not complete the handshake";
 
-fn finish<W: Write>(
-    printer: &mut LinePrinter<W>,
-    outcome: Result<(), Error>,
-    first_lines: &FirstLines,
-) -> ConversationEnd {
+fn finish<W: Write>(printer: &mut LinePrinter<W>, outcome: Result<(), Error>, first: &FirstLines) -> ConversationEnd {
     printer.close();
     match outcome {
         Ok(()) => ConversationEnd::Answered,
-        Err(error) if first_lines.speaks_protocol != Some(true) => {
+        Err(error) if first.speaks_protocol != Some(true) => {
             let late = || error.message.starts_with(NO_HANDSHAKE).then(|| error.message.clone());
-            let echoes = first_lines.speaks_protocol.map(|_| "it echoes its input".to_owned());
-            printer
-                .print(&AcpLine::HandshakeFailed { said: echoes.or_else(|| first_lines.first.clone()).or_else(late) });
+            let echoes = first.speaks_protocol.map(|_| "it echoes its input".to_owned());
+            printer.print(&AcpLine::HandshakeFailed { said: echoes.or_else(|| first.first.clone()).or_else(late) });
             ConversationEnd::HandshakeFailed
         }
         Err(error) if is_connection_terminated(&error) || is_incoming_transport_closed(&error) => {
