@@ -73,8 +73,19 @@ pub struct ReportEndpoint<'a> {
     pub variable: &'a str,
 }
 
+impl ReportEndpoint<'_> {
+    /// The configuration of an agent that inserts the token from its environment.
+    fn http_server(&self) -> serde_json::Value {
+        let authorization = format!("Bearer ${{{}}}", self.variable);
+        serde_json::json!({ "type": "http", "url": self.url, "headers": { "Authorization": authorization } })
+    }
+}
+
 /// The name of the report server in agents' configuration.
 pub const REPORT_SERVER: &str = "signoff";
+
+/// Environment variables to set, or to remove if there is no value.
+pub type EnvChanges = Vec<(String, Option<String>)>;
 
 /// A command line. The prompt is written to stdin, which is then closed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -82,7 +93,7 @@ pub struct CommandLine {
     pub program: String,
     pub arguments: Vec<String>,
     /// Variables to set, or to remove if there is no value.
-    pub environment: Vec<(String, Option<String>)>,
+    pub environment: EnvChanges,
     /// Files to create before the start.
     pub files: Vec<AgentFile>,
 }
@@ -90,21 +101,13 @@ pub struct CommandLine {
 /// A file to create for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentFile {
-    Text {
-        path: PathBuf,
-        text: String,
-    },
+    /// A file with this text.
+    Text { path: PathBuf, text: String },
     /// A copy of another file, if that exists, for logins.
-    Copy {
-        path: PathBuf,
-        source: PathBuf,
-    },
+    Copy { path: PathBuf, source: PathBuf },
     /// A link to another file, if that exists, for logins whose renewal invalidates the old one. Renewing a
     /// copy would log the user out.
-    Link {
-        path: PathBuf,
-        source: PathBuf,
-    },
+    Link { path: PathBuf, source: PathBuf },
 }
 
 impl AgentSpec<'_> {
@@ -259,6 +262,13 @@ fn truncate(text: &str, max_chars: usize) -> String {
 fn flags_with_values<'a>(flags: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> impl Iterator<Item = String> {
     let given = flags.into_iter().filter_map(|(flag, value)| Some([flag.to_owned(), value?.to_owned()]));
     given.flatten()
+}
+
+/// Sets these variables.
+fn set_variables<'a>(
+    set: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> impl Iterator<Item = (String, Option<String>)> {
+    set.into_iter().map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
 }
 
 /// Shows every line unchanged. The result is read from the output files.

@@ -2,9 +2,8 @@
 //! its program, its login and its model work together before a task depends on it.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +23,7 @@ use crate::error::EngineError;
 use crate::git::{Git, Repository};
 use crate::process::{
     AttemptDir, ProcessExit, ProcessLaunch, ProcessLimits, ProcessResult, RunningAttempt, SupervisorLauncher,
+    create_private_dir,
 };
 
 /// The prompt.
@@ -90,7 +90,7 @@ impl AgentCheck<'_> {
     fn prepare(&self, dir: &AttemptDir) -> io::Result<Result<ProcessLaunch, EngineError>> {
         let own = [dir.temporary(), dir.home(), dir.usage_directory()];
         for directory in own.iter().chain([&self.repository()]) {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+            create_private_dir(directory)?;
         }
         fs::write(dir.prompt(), PROMPT)?;
         fs::write(self.repository().join("README.md"), "Nothing is here.\n")?;
@@ -147,19 +147,12 @@ impl AgentCheck<'_> {
         let agent_result = parse_transcript(&adapter, &dir, result, false);
         let usage = priced.all(&agent_result.summary.spent);
         // Our own limits come first, then the agent's own error. Its exit code alone says nothing.
+        let by_itself = matches!(result.exit, ProcessExit::Code(_) | ProcessExit::Signal(_));
         let answer =
-            match (&result.exit, agent_result.summary.error) {
-                (ProcessExit::Code(_) | ProcessExit::Signal(_), Some(trouble)) => Err(AttemptFailure::Agent(trouble)),
-                (ProcessExit::Code(_) | ProcessExit::Signal(_), None) => check_answer(&agent_result.message),
-                (
-                    ProcessExit::TimedOut
-                    | ProcessExit::Silent
-                    | ProcessExit::Stopped
-                    | ProcessExit::Orphaned
-                    | ProcessExit::OutputLost { .. }
-                    | ProcessExit::NotStarted { .. },
-                    _,
-                ) => Err(exit_failure(&result.exit)
+            match (by_itself, agent_result.summary.error) {
+                (true, Some(error)) => Err(AttemptFailure::Agent(error)),
+                (true, None) => check_answer(&agent_result.message),
+                (false, _) => Err(exit_failure(&result.exit)
                     .unwrap_or(AttemptFailure::Unusable { message: "it was stopped".to_owned() })),
             };
         AgentCheckOutcome { answer, usage, duration }

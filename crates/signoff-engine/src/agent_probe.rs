@@ -18,13 +18,13 @@ use crate::detect::{is_executable, is_installed, search_path};
 /// Whether a program can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramStatus {
+    /// It can be started.
     Startable(PathBuf),
     /// A script whose interpreter is not installed.
-    MissingInterpreter {
-        path: PathBuf,
-        interpreter: String,
-    },
+    MissingInterpreter { path: PathBuf, interpreter: String },
+    /// A file that may not be executed.
     NotExecutable(PathBuf),
+    /// There is no such file.
     Missing,
 }
 
@@ -240,17 +240,10 @@ pub enum AgentLogin {
 
 /// Searches a login in the inherited environment, the configuration and the user's home.
 pub fn find_login(agent: &AgentConfig, set_variables: &BTreeSet<String>, user_home: &Path) -> AgentLogin {
-    match agent.kind {
-        AgentKind::Checks | AgentKind::Demo => return AgentLogin::NotNeeded,
-        AgentKind::Acp | AgentKind::Command => return AgentLogin::Unknown,
-        AgentKind::Claude
-        | AgentKind::Codex
-        | AgentKind::Gemini
-        | AgentKind::Opencode
-        | AgentKind::Qwen
-        | AgentKind::Copilot => {}
-    }
-    let Some(known) = known_agent(agent.kind) else { return AgentLogin::Unknown };
+    let Some(known) = known_agent(agent.kind) else {
+        let needs_none = matches!(agent.kind, AgentKind::Checks | AgentKind::Demo);
+        return if needs_none { AgentLogin::NotNeeded } else { AgentLogin::Unknown };
+    };
     let inherited = |name: &str| set_variables.contains(name) && inherits(agent, name);
     let finds = |name: &&&str| inherited(name) || agent.env.contains_key(**name);
     if let Some(key) = known.key_variables.iter().find(finds) {

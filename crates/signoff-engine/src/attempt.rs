@@ -3,7 +3,6 @@
 //! Finishing an attempt reads only files on disk, so a restarted process can finish an attempt that an earlier process
 //! started.
 
-pub(crate) mod base_checks;
 mod checks;
 mod document;
 mod environment;
@@ -16,13 +15,14 @@ mod parse_output;
 mod plan_items;
 mod prepare;
 mod prompt_sources;
-mod read_only_guard;
 mod research;
 pub(crate) mod reviewer_worktree;
 mod sandbox;
 mod usage;
 
-pub(crate) use checks::{CheckRunResult, CheckTerms, configured_checks_launch, read_check_results};
+pub(crate) use checks::{
+    BaseCheckRequest, CheckRunResult, CheckTerms, configured_checks_launch, read_check_results, run_on_base,
+};
 pub(crate) use document::TaskDocument as DocumentKind;
 pub use environment::{channel_secrets, secrets};
 pub(crate) use environment::{
@@ -37,7 +37,7 @@ pub use plan_items::{ExistingDocuments, PlanLocation, find_documents};
 pub(crate) use plan_items::{reread_plan, starts_plan};
 pub use prepare::ask as review_request;
 pub(crate) use prepare::make_directory;
-pub use read_only_guard::ReadOnlyGuards;
+pub use reviewer_worktree::ReadOnlyGuards;
 pub use usage::{UsagePricing, reported_usage};
 
 use std::collections::BTreeSet;
@@ -46,14 +46,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use signoff_core::group::TaskSource;
-use signoff_core::ids::{AttemptId, LoopId, RunId};
 use signoff_core::machine::{AttemptFailure, CheckReport, Event, WorkReport};
 use signoff_core::rate_limit::RateLimited;
 use signoff_core::redact::Secrets;
-use signoff_core::review::Usage;
 use signoff_core::settings::Settings;
 use signoff_core::task::TaskSpec;
-use signoff_core::wire::LoopFact;
 use signoff_store::Store;
 
 use crate::agent::credentials::{renewed_login_secrets, user_secrets};
@@ -117,22 +114,7 @@ impl SeenNotes {
     }
 }
 
-/// The result of an attempt, sent to the dispatcher.
-#[derive(Debug)]
-pub struct AttemptReport {
-    pub run: RunId,
-    pub loop_id: LoopId,
-    pub attempt: AttemptId,
-    pub end: AttemptEnd,
-    pub usage: Usage,
-    /// Notes for the user.
-    pub notes: Vec<String>,
-    /// The agent reports that no tasks are left.
-    pub stops_picking: bool,
-    /// Facts to record together with the result.
-    pub facts: Vec<LoopFact>,
-}
-
+/// How an attempt ended.
 #[derive(Debug)]
 pub enum AttemptEnd {
     Event(Box<Event>),
@@ -324,33 +306,36 @@ pub async fn finish(
     ctx: Arc<EngineContext>,
     spec: Arc<AttemptSpec>,
     ended: ProcessResult,
-    mut notes: Vec<String>,
+    notes: Vec<String>,
     sink: AttemptSink,
 ) {
+    let secrets = ctx.secrets.clone();
+    let result = finish_checked(ctx, spec, ended, &sink).await;
+    let result = result.unwrap_or_else(|error| AttemptResult::new(AttemptEnd::Error(error)));
+    let notes = notes.iter().chain(&result.notes).map(|note| secrets.redact_text(note)).collect();
+    sink.ended(AttemptResult { notes, ..result });
+}
+
+/// Finishes an attempt after its checks ran on the base too, if it needs that.
+async fn finish_checked(
+    ctx: Arc<EngineContext>,
+    spec: Arc<AttemptSpec>,
+    ended: ProcessResult,
+    sink: &AttemptSink,
+) -> Result<AttemptResult, EngineError> {
     let dir = directory(&ctx, &spec);
-    match base_checks::ensure_base_checks(&ctx, &spec, &dir, &ended, &sink).await {
-        Ok(true) => {}
-        Ok(false) => return sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Stopped) }),
-        Err(error) => return sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Error(error)) }),
+    if !checks::ensure_base_checks(&ctx, &spec, &dir, &ended, sink).await? {
+        return Ok(AttemptResult::new(AttemptEnd::Stopped));
     }
-    let concluding = (ctx.clone(), spec.clone());
-    let concluded = blocking(move || {
-        let (ctx, spec) = (&*concluding.0, &*concluding.1);
-        let concluded = finish::finish(EndedAttempt { ctx, spec, dir: &dir, ended: &ended });
+    blocking(move || {
+        let (ctx, spec) = (&*ctx, &*spec);
+        let finished = finish::finish(EndedAttempt { ctx, spec, dir: &dir, ended: &ended });
         ctx.reports.forget(&dir);
         sandbox::remove_temporary_files(&dir);
         home::tidy(ctx, &spec.launch.agent, &dir);
-        concluded
+        finished
     })
-    .await;
-    match concluded {
-        Ok(result) => {
-            notes.extend(result.notes);
-            let notes = notes.iter().map(|note| ctx.secrets.redact_text(note)).collect();
-            sink.ended(AttemptResult { notes, ..result });
-        }
-        Err(error) => sink.ended(AttemptResult { notes, ..AttemptResult::new(AttemptEnd::Error(error)) }),
-    }
+    .await
 }
 
 /// The directory with the attempt's files.
@@ -371,12 +356,10 @@ pub(crate) async fn blocking<T: Send + 'static>(
 /// Why an attempt was not started.
 #[derive(Debug)]
 pub enum StartFailure {
+    /// It cannot be started, for this reason.
     Failed(String),
-    /// The project has no checks to run.
-    NothingToCheck {
-        /// Checks that could not be run.
-        missing: Vec<String>,
-    },
+    /// The project has no checks to run. `missing` lists those that could not be run.
+    NothingToCheck { missing: Vec<String> },
     /// An error of the engine; the attempt must be repeated.
     Engine(EngineError),
 }
@@ -384,10 +367,7 @@ pub enum StartFailure {
 impl From<EngineError> for StartFailure {
     /// An unreadable prompt file fails the attempt, not the run.
     fn from(error: EngineError) -> Self {
-        match error {
-            EngineError::Prompt(error) => Self::new(error),
-            error => Self::Engine(error),
-        }
+        if let EngineError::Prompt(prompt) = &error { Self::new(prompt) } else { Self::Engine(error) }
     }
 }
 

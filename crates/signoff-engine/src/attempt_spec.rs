@@ -62,17 +62,11 @@ pub struct AttemptSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunPart {
     /// The planners' answers so far, and why the last one was rejected.
-    Planning {
-        tasks: Vec<PlannedTask>,
-        groups: Vec<Vec<String>>,
-        refused: Option<String>,
-    },
+    Planning { tasks: Vec<PlannedTask>, groups: Vec<Vec<String>>, refused: Option<String> },
     /// The final review of everything that the run changed.
     FinalReview,
-    Checkpoint {
-        of: LoopId,
-        number: u32,
-    },
+    /// A review of unfinished work of a loop.
+    Checkpoint { of: LoopId, number: u32 },
 }
 
 impl RunPart {
@@ -239,6 +233,18 @@ impl AttemptSpec {
     pub fn shares_fixes(&self) -> bool {
         let several = matches!(&self.machine.stage, Stage::Fixing { fixes, .. } if fixes.len() > 1);
         several && matches!(self.job.kind, JobKind::Fix { .. })
+    }
+
+    /// Whether an agent may commit to the worktree.
+    pub fn writes(&self) -> bool {
+        match self.job.kind {
+            JobKind::Work { .. } | JobKind::Fix { .. } => true,
+            JobKind::Research { .. }
+            | JobKind::Review { .. }
+            | JobKind::Check
+            | JobKind::Combine { .. }
+            | JobKind::Land => false,
+        }
     }
 
     /// Whether the job only reads the worktree.

@@ -23,7 +23,6 @@ pub struct SandboxPolicy {
     /// The only paths below which it may write.
     pub writable: Vec<PathBuf>,
     /// The only TCP ports it may connect to. `None` allows all.
-    #[serde(default)]
     pub ports: Option<Vec<u16>>,
 }
 
@@ -46,27 +45,22 @@ impl SandboxSupport {
         let landlock = landlock_version();
         let support = |by, lacks| Self { backend: by, landlock, missing: lacks };
         match forced {
-            Some(SandboxBackend::None) => {
-                return support(SandboxBackend::None, Some("a test wants it so".to_owned()));
+            Some(SandboxBackend::None) => support(SandboxBackend::None, Some("a test wants it so".to_owned())),
+            Some(SandboxBackend::Landlock) => support(SandboxBackend::Landlock, None),
+            Some(SandboxBackend::Bubblewrap) => support(SandboxBackend::Bubblewrap, check_bubblewrap().err()),
+            None if landlock.is_some_and(|version| version >= MIN_FULL_LANDLOCK) => {
+                support(SandboxBackend::Landlock, None)
             }
-            Some(SandboxBackend::Landlock) => return support(SandboxBackend::Landlock, None),
-            Some(SandboxBackend::Bubblewrap) => {
-                return support(SandboxBackend::Bubblewrap, check_bubblewrap().err());
-            }
-            None => {}
-        }
-        if landlock.is_some_and(|version| version >= MIN_FULL_LANDLOCK) {
-            return support(SandboxBackend::Landlock, None);
-        }
-        match (check_bubblewrap(), landlock) {
-            (Ok(()), _) => support(SandboxBackend::Bubblewrap, None),
-            (Err(why), Some(version)) => {
-                let weak = format!(
-                    "the kernel's Landlock (version {version}) does not keep files from being cut short, and {why}"
-                );
-                support(SandboxBackend::Landlock, Some(weak))
-            }
-            (Err(why), None) => support(SandboxBackend::None, Some(format!("{}, and {why}", NO_LANDLOCK))),
+            None => match (check_bubblewrap(), landlock) {
+                (Ok(()), _) => support(SandboxBackend::Bubblewrap, None),
+                (Err(why), Some(version)) => {
+                    let weak = format!(
+                        "the kernel's Landlock (version {version}) does not keep files from being cut short, and {why}"
+                    );
+                    support(SandboxBackend::Landlock, Some(weak))
+                }
+                (Err(why), None) => support(SandboxBackend::None, Some(format!("{NO_LANDLOCK}, and {why}"))),
+            },
         }
     }
 
@@ -74,11 +68,6 @@ impl SandboxSupport {
     pub fn is_complete(&self) -> bool {
         self.backend != SandboxBackend::None && self.missing.is_none()
     }
-}
-
-/// Whether this kernel supports Landlock.
-pub fn has_landlock() -> bool {
-    landlock_version().is_some()
 }
 
 /// Name of the bubblewrap program.

@@ -39,10 +39,10 @@ use signoff_store::{Lease, Store};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::attempt::{AttemptEnd, AttemptReport, EngineContext, NOTHING_TO_CHECK};
+use crate::attempt::{AttemptEnd, EngineContext, NOTHING_TO_CHECK};
 use crate::check_off::{self, UncheckedEntries};
 use crate::error::EngineError;
-use crate::executor::Backends;
+use crate::executor::{AttemptKey, AttemptResult, Backends};
 use crate::process::StopHandle;
 use crate::workspace::WorktreeLock;
 use pick::PickStart;
@@ -301,7 +301,7 @@ impl<'r> Dispatcher<'r> {
                 });
                 Ok(())
             }
-            DispatcherInput::AttemptEnded(report) => self.attempt_ended(*report),
+            DispatcherInput::AttemptEnded(key, result) => self.attempt_ended(key, *result),
             DispatcherInput::PauseElapsed { run, loop_id, hold } => {
                 self.loop_event(run, &loop_id, Event::Resumed { hold }, vec![])
             }
@@ -421,8 +421,9 @@ impl<'r> Dispatcher<'r> {
     }
 
     /// Handles the end of an attempt.
-    fn attempt_ended(&mut self, report: AttemptReport) -> Result<(), EngineError> {
-        let AttemptReport { run, loop_id, attempt, end, usage, notes, facts, stops_picking } = report;
+    fn attempt_ended(&mut self, key: AttemptKey, result: AttemptResult) -> Result<(), EngineError> {
+        let AttemptKey { run, loop_id, attempt } = key;
+        let AttemptResult { end, usage, notes, facts, stops_picking } = result;
         if let Some(active) = self.runs.get_mut(&run) {
             active.running.remove(&(loop_id.clone(), attempt));
         }

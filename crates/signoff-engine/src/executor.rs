@@ -11,7 +11,7 @@ use signoff_core::review::Usage;
 use signoff_core::wire::LoopFact;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::attempt::{AttemptEnd, AttemptReport, EngineContext};
+use crate::attempt::{AttemptEnd, EngineContext};
 use crate::attempt_spec::AttemptSpec;
 use crate::dispatcher::DispatcherInput;
 use crate::error::EngineError;
@@ -146,10 +146,7 @@ impl AttemptSink {
 
     /// The attempt has ended.
     pub fn ended(&self, result: AttemptResult) {
-        let AttemptKey { run, loop_id, attempt } = self.attempt.clone();
-        let AttemptResult { end, usage, notes, facts, stops_picking } = result;
-        let report = AttemptReport { run, loop_id, attempt, end, usage, notes, facts, stops_picking };
-        self.send(DispatcherInput::AttemptEnded(Box::new(report)));
+        self.send(DispatcherInput::AttemptEnded(self.attempt.clone(), Box::new(result)));
     }
 
     /// A dispatcher that has ended ignores reports: the next one recovers the attempt.

@@ -7,12 +7,7 @@ pub mod artifact;
 mod atomic_file;
 pub mod attempt;
 pub mod attempt_spec;
-/// Built-in programs that signoff starts like agents: `signoff __acp`, `signoff __checks`, `signoff __demo`.
-pub mod builtin {
-    pub mod acp;
-    pub mod checks;
-    pub mod demo;
-}
+pub mod builtin;
 mod check_off;
 pub mod clock;
 pub mod confine;

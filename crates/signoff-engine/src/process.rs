@@ -15,16 +15,17 @@ mod supervisor;
 pub(crate) mod system;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::EnvChanges;
 use crate::confine::SandboxPolicy;
 
 pub use attempt_dir::AttemptDir;
-pub(crate) use attempt_dir::open_private;
-pub use crash_cleanup::{CrashOutcome, kill_strays, recover_attempt};
+pub(crate) use attempt_dir::{create_private_dir, file_len, open_private};
+pub use crash_cleanup::{kill_strays, recover_attempt};
 pub use running::SupervisorLauncher;
 pub use running::{OutputLines, RunningAttempt, StopHandle, StopRequest};
 pub use short_command::{CommandError, CommandOutput, ShortCommand, run_command};
@@ -49,7 +50,7 @@ pub struct ProcessLaunch {
     /// Differences to our own environment: a value to set, or `None` to remove the variable. Never written to
     /// disk, because it contains secrets: the supervisor gets it as its own environment and passes it on.
     #[serde(skip)]
-    pub environment: Vec<(String, Option<String>)>,
+    pub environment: EnvChanges,
     /// Write restrictions. `None` if it may write anywhere.
     #[serde(rename = "held")]
     pub sandbox: Option<SandboxPolicy>,
@@ -71,9 +72,13 @@ pub struct ProcessLimits {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProcessExit {
+    /// It exited with this code.
     Code(i32),
+    /// A signal ended it.
     Signal(i32),
+    /// It exceeded its total time.
     TimedOut,
+    /// It printed nothing for too long.
     Silent,
     /// Stopped on request.
     Stopped,
@@ -81,17 +86,16 @@ pub enum ProcessExit {
     Orphaned,
     /// Its output could not be saved, for example on a full disk, and it was ended.
     #[serde(rename = "unkept")]
-    OutputLost {
-        message: String,
-    },
-    NotStarted {
-        message: String,
-        /// The program does not exist.
-        missing: bool,
-    },
+    OutputLost { message: String },
+    /// It could not be started. `missing` says that the program does not exist.
+    NotStarted { message: String, missing: bool },
 }
 
 impl ProcessExit {
+    fn not_started(message: String) -> Self {
+        Self::NotStarted { message, missing: false }
+    }
+
     /// Whether the agent itself or its limits ended it, so that the attempt must not be repeated.
     pub fn is_final(&self) -> bool {
         match self {
@@ -117,4 +121,20 @@ pub struct ProcessResult {
     #[serde(rename = "keeper_cpu_us")]
     #[serde(default)]
     pub supervisor_cpu_us: u64,
+}
+
+impl ProcessResult {
+    /// The result of a process that ends now, without output.
+    fn new(exit: ProcessExit, started_at: Timestamp, started: Instant) -> Self {
+        Self {
+            exit,
+            started_at,
+            ended_at: system::timestamp(),
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            strays_ended: 0,
+            supervisor_cpu_us: 0,
+        }
+    }
 }

@@ -22,12 +22,12 @@ pub fn queue(settings: &Settings, jobs: usize, no_ask: bool) -> Result<Vec<Fact>
         has_final_review: false,
         ..RunPolicy::new(&workflow, jobs)
     };
-    Ok(opened(policy, Policy { no_ask, ..Policy::new(workflow) }))
+    Ok(opened(policy, workflow, no_ask))
 }
 
 /// A run that fills its slots from a tracker or from the queue.
 pub fn slots(workflow: Workflow, policy: RunPolicy, no_ask: bool) -> Vec<Fact> {
-    opened(policy, Policy { no_ask, ..Policy::new(workflow) })
+    opened(policy, workflow, no_ask)
 }
 
 /// A run over the tasks of a plan, in sequence on one branch.
@@ -40,7 +40,7 @@ pub fn chain(
 ) -> Vec<Fact> {
     let groups = tasks.iter().map(|(task, _)| vec![loop_id(*task)]).collect();
     let expected = ExpectedReviews::from_workflow(&workflow);
-    let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
+    let mut facts = opened(policy, workflow, no_ask);
     facts.extend(tasks.into_iter().flat_map(|(task, spec)| task_added(task, spec, run.branch(), expected)));
     facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
     facts
@@ -49,7 +49,7 @@ pub fn chain(
 /// A run that plans tasks from a specification and works on them group by group.
 pub fn groups(workflow: Workflow, policy: RunPolicy, spec: &TaskSpec, no_ask: bool) -> Vec<Fact> {
     let (name, text) = (spec.title.clone(), spec.description.clone());
-    let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
+    let mut facts = opened(policy, workflow, no_ask);
     facts.insert(1, Fact::Run(RunFact::Specified { name, text }));
     facts
 }
@@ -58,7 +58,7 @@ pub fn groups(workflow: Workflow, policy: RunPolicy, spec: &TaskSpec, no_ask: bo
 pub fn single(workflow: Workflow, task: TaskId, spec: TaskSpec, branch: String, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::new(&workflow, 1) };
     let added = task_added(task, spec, branch, ExpectedReviews::from_workflow(&workflow));
-    let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
+    let mut facts = opened(policy, workflow, no_ask);
     facts.extend(added);
     facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups: vec![vec![loop_id(task)]] })));
     facts
@@ -76,18 +76,16 @@ pub fn task_added(task: TaskId, spec: TaskSpec, branch: String, expected: Expect
 pub fn review(workflow: Workflow, no_ask: bool) -> Vec<Fact> {
     let policy = RunPolicy { landing: Landing::None, ..RunPolicy::new(&workflow, 1) };
     let governed = LoopFact::PolicySet { policy: Box::new(Policy { no_ask, ..Policy::new(workflow.clone()) }) };
-    let mut facts = opened(policy, Policy { no_ask, ..Policy::new(workflow) });
+    let mut facts = opened(policy, workflow, no_ask);
     facts.push(Fact::Loop(LoopId::checkout(), governed));
     let groups = vec![vec![LoopId::checkout()]];
     facts.push(Fact::Run(RunFact::Transitioned(RunEvent::GroupsPlanned { groups })));
     facts
 }
 
-fn opened(policy: RunPolicy, workflow: Policy) -> Vec<Fact> {
-    vec![
-        Fact::Run(RunFact::Opened { policy, workflow: Box::new(workflow) }),
-        Fact::Run(RunFact::Transitioned(RunEvent::Started)),
-    ]
+fn opened(policy: RunPolicy, workflow: Workflow, no_ask: bool) -> Vec<Fact> {
+    let workflow = Box::new(Policy { no_ask, ..Policy::new(workflow) });
+    vec![Fact::Run(RunFact::Opened { policy, workflow }), Fact::Run(RunFact::Transitioned(RunEvent::Started))]
 }
 
 #[cfg(test)]

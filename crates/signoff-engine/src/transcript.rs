@@ -5,12 +5,12 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use signoff_core::settings::AgentKind;
 
 use crate::agent::{self, OutputParser};
-use crate::process::AttemptDir;
+use crate::process::{AttemptDir, file_len};
 
 /// Maximum number of bytes read at once.
 const MAX_READ: u64 = 1 << 20;
@@ -35,12 +35,8 @@ pub struct TranscriptReader {
 impl TranscriptReader {
     /// Reads from the beginning. `kind` is the kind of the agent, if it is still known.
     pub fn open(dir: &AttemptDir, kind: Option<AgentKind>) -> Self {
-        Self::from_path(dir.stdout(), kind)
-    }
-
-    fn from_path(path: PathBuf, kind: Option<AgentKind>) -> Self {
         let parser = agent::output_parser(kind);
-        Self { path, position: 0, line: Vec::new(), skip_line: false, parser }
+        Self { path: dir.stdout(), position: 0, line: Vec::new(), skip_line: false, parser }
     }
 
     /// Reads only the last `bytes` bytes, from the first complete line.
@@ -57,11 +53,6 @@ impl TranscriptReader {
             (self.position, self.skip_line) = (from, true);
             self.line.clear();
         }
-    }
-
-    /// Whether earlier output is skipped.
-    pub fn is_truncated(&self) -> bool {
-        self.skip_line
     }
 
     /// The lines since the last call, up to a maximum. Empty at the end. Returns a line once it is complete.
@@ -107,10 +98,6 @@ impl TranscriptReader {
     }
 }
 
-fn file_len(path: &Path) -> u64 {
-    path.metadata().map_or(0, |file| file.len())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -141,10 +128,10 @@ mod tests {
     fn the_tail_of_a_long_transcript_starts_with_a_complete_line() {
         let (_place, dir) = written("first\nsecond\nthird\n");
         let mut tail = TranscriptReader::tail(&dir, None, 10);
-        assert!(tail.is_truncated());
+        assert!(tail.skip_line);
         assert_eq!(tail.read_more().expect("read"), ["third"]);
         let mut all = TranscriptReader::tail(&dir, None, 1000);
-        assert!(!all.is_truncated());
+        assert!(!all.skip_line);
         assert_eq!(all.read_more().expect("read"), ["first", "second", "third"]);
     }
 

@@ -23,10 +23,11 @@ pub const EXIT_SILENT: u8 = 3;
 
 pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
     let (program, first) = spec.program("");
-    let KnownAgentSetup { args, selects_model, environment, files } = known_setup(&program, spec);
-    let flags = flags(&AgentSpec { model: spec.model.filter(|_| !selects_model), ..*spec });
+    let CommandLine { arguments, environment, files, .. } = known_setup(&program, spec);
+    // The arguments of a known agent select the model.
+    let flags = flags(&AgentSpec { model: spec.model.filter(|_| arguments.is_empty()), ..*spec });
     let speaks = [ACP_SUBCOMMAND.to_owned()].into_iter().chain(flags).chain(["--".to_owned()]);
-    let agent = [program].into_iter().chain(first).chain(args);
+    let agent = [program].into_iter().chain(first).chain(arguments);
     CommandLine {
         program: spec.signoff_program.to_owned(),
         arguments: speaks.chain(agent).chain(spec.agent.args.iter().cloned()).collect(),
@@ -48,32 +49,19 @@ fn flags(spec: &AgentSpec<'_>) -> Vec<String> {
     flags
 }
 
-/// Setup that an agent needs besides the protocol.
-#[derive(Default)]
-struct KnownAgentSetup {
-    args: Vec<String>,
-    /// Whether these arguments select the model.
-    selects_model: bool,
-    environment: Vec<(String, Option<String>)>,
-    files: Vec<AgentFile>,
-}
-
 /// Setup for agents known by name. The protocol cannot restrict an agent that does not ask for permission, so
 /// the files and variables of the agent's own adapter are used here too. The report server is passed by the
 /// protocol.
-fn known_setup(program: &str, spec: &AgentSpec<'_>) -> KnownAgentSetup {
+fn known_setup(program: &str, spec: &AgentSpec<'_>) -> CommandLine {
     let spec = &AgentSpec { reporting: None, ..*spec };
     match Path::new(program).file_name().and_then(OsStr::to_str) {
-        Some("opencode") => {
-            let CommandLine { environment, files, .. } = opencode::command_line(spec);
-            KnownAgentSetup { environment, files, ..KnownAgentSetup::default() }
-        }
+        Some("opencode") => CommandLine { arguments: Vec::new(), ..opencode::command_line(spec) },
         Some("gemini") => {
             let CommandLine { environment, files, .. } = gemini::command_line(spec);
             let files = files.into_iter().map(|file| without_final_rule(file, spec)).collect();
-            KnownAgentSetup { args: gemini_args(spec), selects_model: true, environment, files }
+            CommandLine { arguments: gemini_args(spec), environment, files, ..CommandLine::default() }
         }
-        Some(_) | None => KnownAgentSetup::default(),
+        Some(_) | None => CommandLine::default(),
     }
 }
 
@@ -112,8 +100,8 @@ pub struct AcpStream {
 impl JsonStream for AcpStream {
     const MESSAGE_TYPE: &'static str = "text";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        Some(self.apply(serde_json::from_slice(line).ok()?, kept).into_iter().collect())
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        Some(self.apply(serde_json::from_str(line).ok()?, kept).into_iter().collect())
     }
 
     fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError> {
@@ -226,54 +214,30 @@ fn error_kind(code: Option<i32>, message: &str) -> AgentErrorKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum AcpLine {
-    Session {
-        id: String,
-    },
+    /// The session that was started or resumed.
+    Session { id: String },
     /// A part of a message. The next part continues it unless it begins a new one.
-    Text {
-        text: String,
-        begins: bool,
-    },
-    Tool {
-        name: String,
-        about: String,
-    },
-    Denied {
-        tool: String,
-        about: String,
-    },
-    Usage {
-        model: Option<String>,
-        input: u64,
-        cached: u64,
-        written: u64,
-        output: u64,
-    },
+    Text { text: String, begins: bool },
+    /// A tool call.
+    Tool { name: String, about: String },
+    /// A tool call that was denied.
+    Denied { tool: String, about: String },
+    /// Tokens used by a model.
+    Usage { model: Option<String>, input: u64, cached: u64, written: u64, output: u64 },
     /// Total cost so far, in dollars.
-    Cost {
-        usd: f64,
-    },
+    Cost { usd: f64 },
     /// Whether the agent can use the report server.
-    Reports {
-        found: bool,
-    },
-    Error {
-        code: Option<i32>,
-        message: String,
-    },
+    Reports { found: bool },
+    /// The error that the agent ended with.
+    Error { code: Option<i32>, message: String },
     /// The agent did not complete the handshake. Contains its first output, if any.
     #[serde(rename = "unspoken")]
-    HandshakeFailed {
-        said: Option<String>,
-    },
+    HandshakeFailed { said: Option<String> },
     /// The beginning of a line that may be part of a message and could not be parsed.
-    Unread {
-        line: String,
-    },
+    Unread { line: String },
     /// The protocol's stop reason.
-    End {
-        reason: String,
-    },
+    End { reason: String },
+    /// A line of another version of signoff.
     #[serde(other)]
     Unknown,
 }

@@ -129,11 +129,6 @@ impl AnswerTokens {
         self.recent.retain(|(known, ..)| *known != id);
     }
 
-    /// The totals by model.
-    pub fn into_totals(self) -> Vec<ModelSpend> {
-        self.add_to(Vec::new())
-    }
-
     /// The totals by model, added to `before`.
     pub fn add_to(self, before: Vec<ModelSpend>) -> Vec<ModelSpend> {
         let mut all = before;
@@ -178,7 +173,7 @@ mod tests {
         assert!(calls.0.len() <= MAX_OPEN && answers.recent.len() <= MAX_OPEN && denied.len() == MAX_DENIED);
         assert!(calls.0.iter().all(|(_, tool)| tool.tool.len() < 200));
         assert_eq!(calls.get("9999").map(|tool| tool.tool.len()), Some(163), "the newest is known");
-        let all = answers.into_totals();
+        let all = answers.add_to(Vec::new());
         assert!(all.len() <= MAX_MODELS, "{}", all.len());
         assert_eq!(all.iter().map(|spent| spent.tokens.input).sum::<u64>(), 10_000, "nothing is lost");
     }
@@ -190,7 +185,7 @@ mod tests {
         answers.record("one", Some("m"), tokens(1));
         answers.record("two", Some("m"), tokens(5));
         answers.record("one", Some("m"), tokens(7));
-        let [spent] = &answers.into_totals()[..] else { panic!("one model") };
+        let [spent] = &answers.add_to(Vec::new())[..] else { panic!("one model") };
         assert_eq!(spent.tokens, TokenCounts { input: 20, output: 12, ..TokenCounts::default() });
     }
 }

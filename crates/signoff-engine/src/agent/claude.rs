@@ -5,11 +5,13 @@
 
 mod outcome;
 mod stream;
-mod usage;
 
 pub use stream::ClaudeStream;
 
-use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint};
+use super::{
+    AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, flags_with_values,
+    set_variables,
+};
 
 /// Directory of its sessions.
 const SESSIONS: &str = "claude/projects";
@@ -33,21 +35,15 @@ fn arguments(spec: &AgentSpec<'_>) -> Vec<String> {
         }
     }
     let mut words: Vec<String> = words.into_iter().map(str::to_owned).collect();
-    let mut add = |name: &str, value: String| words.extend([name.to_owned(), value]);
     if spec.reporting.is_some() {
-        add("--mcp-config", servers_file(spec).display().to_string());
-        add("--allowedTools", format!("mcp__{REPORT_SERVER}"));
+        words.extend(["--mcp-config".to_owned(), servers_file(spec).display().to_string()]);
+        words.extend(["--allowedTools".to_owned(), format!("mcp__{REPORT_SERVER}")]);
     }
-    if let Some(model) = spec.model {
-        add("--model", model.to_owned());
-    }
-    if let Some(session) = spec.resume_session {
-        add("--resume", session.to_owned());
-    }
+    words.extend(flags_with_values([("--model", spec.model), ("--resume", spec.resume_session)]));
     words
 }
 
-fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let settings = spec.home.join(CONFIG_DIR).display().to_string();
     let login = login_dir(spec);
     let set = [
@@ -66,8 +62,7 @@ fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
     // Set if signoff was started from within Claude Code.
     let removed = ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"];
     let promise = (spec.is_root && spec.access == AccessMode::Write).then_some(("IS_SANDBOX", "1"));
-    let set = set.into_iter().chain(promise).map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    set.chain(removed.map(|name| (name.to_owned(), None))).collect()
+    set_variables(set.into_iter().chain(promise)).chain(removed.map(|name| (name.to_owned(), None))).collect()
 }
 
 /// Its configuration directory below the home.
@@ -91,11 +86,5 @@ fn files(spec: &AgentSpec<'_>) -> Vec<AgentFile> {
 
 /// Configuration of the report server. Claude Code inserts the token from its environment.
 fn servers_json(reporting: &ReportEndpoint<'_>) -> String {
-    let authorization = format!("Bearer ${{{}}}", reporting.variable);
-    let server = serde_json::json!({
-        "type": "http",
-        "url": reporting.url,
-        "headers": { "Authorization": authorization },
-    });
-    serde_json::json!({ "mcpServers": { REPORT_SERVER: server } }).to_string()
+    serde_json::json!({ "mcpServers": { REPORT_SERVER: reporting.http_server() } }).to_string()
 }

@@ -17,8 +17,8 @@ use signoff_core::report_token::ReportTool;
 use super::bounded::{KeptOutput, summarize_arguments};
 use super::json_line::{JsonStream, Loose};
 use super::{
-    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint, SandboxBackend,
-    credentials, error_text, first_line, flags_with_values,
+    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint,
+    SandboxBackend, credentials, error_text, first_line, flags_with_values, set_variables,
 };
 use crate::attempt::read_start;
 
@@ -83,15 +83,12 @@ fn read_only_args(spec: &AgentSpec<'_>) -> Vec<String> {
     offered.chain(denied).chain(allowed).collect()
 }
 
-fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let home = spec.home.join(CONFIG_DIR).display().to_string();
     let packages = spec.home.join(PACKAGES).display().to_string();
     let unpacks = (spec.sandbox != SandboxBackend::None).then_some(("COPILOT_PKG_CACHE_HOME", packages.as_str()));
-    [("COPILOT_HOME", home.as_str()), ("COPILOT_AUTO_UPDATE", "false"), ("NO_COLOR", "1")]
-        .into_iter()
-        .chain(unpacks)
-        .map(|(name, value)| (name.to_owned(), Some(value.to_owned())))
-        .collect()
+    let own = [("COPILOT_HOME", home.as_str()), ("COPILOT_AUTO_UPDATE", "false"), ("NO_COLOR", "1")];
+    set_variables(own.into_iter().chain(unpacks)).collect()
 }
 
 fn servers_file(spec: &AgentSpec<'_>) -> PathBuf {
@@ -128,13 +125,8 @@ fn subdirectories(directory: &Path) -> Vec<PathBuf> {
 
 /// Configuration of the report server. Copilot inserts the token from its environment.
 fn servers_json(reporting: &ReportEndpoint<'_>) -> String {
-    let authorization = format!("Bearer ${{{}}}", reporting.variable);
-    let server = json!({
-        "type": "http",
-        "url": reporting.url,
-        "headers": { "Authorization": authorization },
-        "tools": ["*"],
-    });
+    let mut server = reporting.http_server();
+    server["tools"] = json!(["*"]);
     format!("{:#}\n", json!({ "mcpServers": { REPORT_SERVER: server } }))
 }
 
@@ -228,8 +220,8 @@ struct CopilotFailure {
 impl JsonStream for CopilotStream {
     const MESSAGE_TYPE: &'static str = "assistant.message";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let CopilotLine { kind, data, session, code } = serde_json::from_slice(line).ok()?;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let CopilotLine { kind, data, session, code } = serde_json::from_str(line).ok()?;
         let shown = match kind {
             CopilotEvent::Message => apply_message(data.content.0?, !data.tool_requests.0.is_empty(), kept),
             CopilotEvent::Retry => Some(OutputLine::Waits { why: data.reason.0, delay: None }),

@@ -10,81 +10,51 @@ use serde::de::DeserializeOwned;
 use signoff_core::redact::Secrets;
 use signoff_core::settings::{AgentConfig, AgentKind};
 
-use super::AgentSpec;
+use super::{AgentSpec, EnvChanges};
 
-/// Variables of one kind of agent, as names or as prefixes ending in `*`.
+/// Variables of one kind of agent, as names or as prefixes ending in `*`, separated by spaces.
 struct AgentVariables {
     /// Variables with credentials.
-    credentials: &'static [&'static str],
+    credentials: &'static str,
     /// Variables with endpoints and settings.
-    settings: &'static [&'static str],
+    settings: &'static str,
 }
-
-const CLAUDE: AgentVariables = AgentVariables {
-    credentials: &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
-    settings: &["ANTHROPIC_*", "CLAUDE_*", "MAX_THINKING_TOKENS", "MCP_TIMEOUT", "IS_SANDBOX"],
-};
-
-const CODEX: AgentVariables = AgentVariables {
-    credentials: &["OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "AZURE_OPENAI_API_KEY"],
-    settings: &["OPENAI_*", "CODEX_*"],
-};
-
-const GEMINI: AgentVariables = AgentVariables {
-    credentials: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_APPLICATION_CREDENTIALS"],
-    settings: &["GEMINI_*", "GOOGLE_*"],
-};
-
-const QWEN: AgentVariables = AgentVariables {
-    credentials: &["DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY", "OPENAI_API_KEY"],
-    settings: &["QWEN_*", "DASHSCOPE_*", "OPENAI_BASE_URL", "OPENAI_MODEL"],
-};
-
-const COPILOT: AgentVariables = AgentVariables {
-    credentials: &["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"],
-    settings: &["COPILOT_*", "GH_HOST"],
-};
-
-/// opencode works with any provider, so it uses the credentials of all of them.
-const OPENCODE: AgentVariables = AgentVariables {
-    credentials: &[
-        "OPENCODE_API_KEY",
-        "ANTHROPIC_API_KEY",
-        "OPENAI_API_KEY",
-        "GEMINI_API_KEY",
-        "GOOGLE_API_KEY",
-        "GOOGLE_GENERATIVE_AI_API_KEY",
-        "OPENROUTER_API_KEY",
-        "GROQ_API_KEY",
-        "DEEPSEEK_API_KEY",
-        "MISTRAL_API_KEY",
-        "XAI_API_KEY",
-        "MOONSHOT_API_KEY",
-        "ZHIPU_API_KEY",
-        "DASHSCOPE_API_KEY",
-        "TOGETHER_API_KEY",
-        "FIREWORKS_API_KEY",
-        "CEREBRAS_API_KEY",
-    ],
-    settings: &["OPENCODE_*"],
-};
-
-const NONE: AgentVariables = AgentVariables { credentials: &[], settings: &[] };
 
 const AGENT_KINDS: [AgentKind; 6] =
     [AgentKind::Claude, AgentKind::Codex, AgentKind::Gemini, AgentKind::Opencode, AgentKind::Qwen, AgentKind::Copilot];
 
 fn variables_of(kind: AgentKind) -> AgentVariables {
     match kind {
-        AgentKind::Claude => CLAUDE,
-        AgentKind::Codex => CODEX,
-        AgentKind::Gemini => GEMINI,
-        AgentKind::Opencode => OPENCODE,
-        AgentKind::Qwen => QWEN,
-        AgentKind::Copilot => COPILOT,
-        AgentKind::Acp | AgentKind::Command | AgentKind::Checks | AgentKind::Demo => NONE,
+        AgentKind::Claude => AgentVariables {
+            credentials: "ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN CLAUDE_CODE_OAUTH_TOKEN",
+            settings: "ANTHROPIC_* CLAUDE_* MAX_THINKING_TOKENS MCP_TIMEOUT IS_SANDBOX",
+        },
+        AgentKind::Codex => AgentVariables {
+            credentials: "OPENAI_API_KEY CODEX_API_KEY CODEX_ACCESS_TOKEN AZURE_OPENAI_API_KEY",
+            settings: "OPENAI_* CODEX_*",
+        },
+        AgentKind::Gemini => AgentVariables {
+            credentials: "GEMINI_API_KEY GOOGLE_API_KEY GOOGLE_APPLICATION_CREDENTIALS",
+            settings: "GEMINI_* GOOGLE_*",
+        },
+        AgentKind::Opencode => AgentVariables { credentials: OPENCODE_KEYS, settings: "OPENCODE_*" },
+        AgentKind::Qwen => AgentVariables {
+            credentials: "DASHSCOPE_API_KEY BAILIAN_CODING_PLAN_API_KEY OPENAI_API_KEY",
+            settings: "QWEN_* DASHSCOPE_* OPENAI_BASE_URL OPENAI_MODEL",
+        },
+        AgentKind::Copilot => {
+            AgentVariables { credentials: "COPILOT_GITHUB_TOKEN GH_TOKEN GITHUB_TOKEN", settings: "COPILOT_* GH_HOST" }
+        }
+        AgentKind::Acp | AgentKind::Command | AgentKind::Checks | AgentKind::Demo => {
+            AgentVariables { credentials: "", settings: "" }
+        }
     }
 }
+
+/// opencode works with any provider, so it uses the credentials of all of them.
+const OPENCODE_KEYS: &str = "OPENCODE_API_KEY ANTHROPIC_API_KEY OPENAI_API_KEY GEMINI_API_KEY GOOGLE_API_KEY \
+     GOOGLE_GENERATIVE_AI_API_KEY OPENROUTER_API_KEY GROQ_API_KEY DEEPSEEK_API_KEY MISTRAL_API_KEY XAI_API_KEY \
+     MOONSHOT_API_KEY ZHIPU_API_KEY DASHSCOPE_API_KEY TOGETHER_API_KEY FIREWORKS_API_KEY CEREBRAS_API_KEY";
 
 /// Variables that agents set for their child processes. An agent that finds its own assumes it is nested.
 const NESTING_VARIABLES: [&str; 7] = [
@@ -106,35 +76,26 @@ pub fn matches_pattern(pattern: &str, name: &str) -> bool {
 pub fn is_agent_variable(agent: &AgentConfig, name: &str) -> bool {
     let own = variables_of(effective_kind(agent));
     let fits = |pattern: &&str| matches_pattern(pattern, name);
-    own.credentials.iter().chain(own.settings).any(fits) && !NESTING_VARIABLES.iter().any(fits)
+    own.credentials.split(' ').chain(own.settings.split(' ')).any(|pattern| fits(&pattern))
+        && !NESTING_VARIABLES.iter().any(fits)
 }
 
 /// Whether a variable is a credential of agents only.
 pub fn is_credential(name: &str) -> bool {
     // Other programs use these too.
     let shared = ["GH_TOKEN", "GITHUB_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS"];
-    !shared.contains(&name) && AGENT_KINDS.iter().any(|kind| variables_of(*kind).credentials.contains(&name))
+    !shared.contains(&name)
+        && AGENT_KINDS.iter().any(|kind| variables_of(*kind).credentials.split(' ').any(|known| known == name))
 }
 
 /// The kind of an agent. For an agent with a generic protocol, the kind of its program.
 pub fn effective_kind(agent: &AgentConfig) -> AgentKind {
-    let named = || {
-        let words = agent.command.iter().filter_map(|word| word.rsplit('/').next());
-        let known = |word: &str| AGENT_KINDS.into_iter().find(|kind| word.split('-').any(|part| part == kind.as_str()));
-        words.filter(|word| !word.starts_with('-')).find_map(known)
-    };
-    match agent.kind {
-        AgentKind::Acp => named().unwrap_or(AgentKind::Acp),
-        other @ (AgentKind::Claude
-        | AgentKind::Codex
-        | AgentKind::Gemini
-        | AgentKind::Opencode
-        | AgentKind::Qwen
-        | AgentKind::Copilot
-        | AgentKind::Command
-        | AgentKind::Checks
-        | AgentKind::Demo) => other,
+    if agent.kind != AgentKind::Acp {
+        return agent.kind;
     }
+    let words = agent.command.iter().filter_map(|word| word.rsplit('/').next());
+    let known = |word: &str| AGENT_KINDS.into_iter().find(|kind| word.split('-').any(|part| part == kind.as_str()));
+    words.filter(|word| !word.starts_with('-')).find_map(known).unwrap_or(AgentKind::Acp)
 }
 
 /// Files below the user's home with keys in variables.
@@ -195,7 +156,7 @@ pub fn guarded_values(
     spec: &AgentSpec<'_>,
     guarded: &[GuardedVariable],
     user_variables: &BTreeMap<String, String>,
-) -> Vec<(String, Option<String>)> {
+) -> EnvChanges {
     let missing = guarded.iter().filter(|(name, _)| !spec.has_variable(name));
     let value = |name: &str, otherwise: &str| user_variables.get(name).cloned().unwrap_or(otherwise.to_owned());
     missing.map(|(name, otherwise)| ((*name).to_owned(), Some(value(name, otherwise)))).collect()

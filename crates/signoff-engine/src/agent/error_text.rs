@@ -68,57 +68,65 @@ pub fn with_wait(mut kind: AgentErrorKind, wait: Option<u64>) -> AgentErrorKind 
     kind
 }
 
+/// Phrases, grouped by the kind of error that they stand for. Earlier groups take precedence.
+pub type Phrases = [(AgentErrorKind, &'static [&'static str])];
+
 /// The kind of error of the first phrase that occurs in a text.
-pub fn kind_of_phrase(words: &str, phrases: &[(&str, AgentErrorKind)]) -> Option<AgentErrorKind> {
-    phrases.iter().find(|(phrase, _)| words.contains(phrase)).map(|(_, kind)| *kind)
+pub fn kind_of_phrase(words: &str, phrases: &Phrases) -> Option<AgentErrorKind> {
+    phrases.iter().find(|(_, group)| group.iter().any(|phrase| words.contains(phrase))).map(|(kind, _)| *kind)
 }
 
-/// The error in the first line of stderr that contains one of these phrases. Earlier phrases take precedence.
-pub fn error_by_line(stderr: &str, phrases: &[(&str, AgentErrorKind)]) -> Option<AgentError> {
-    phrases.iter().find_map(|(phrase, kind)| {
+/// The error in the first line of stderr that contains one of these phrases.
+pub fn error_by_line(stderr: &str, phrases: &Phrases) -> Option<AgentError> {
+    let phrases = phrases.iter().flat_map(|(kind, group)| group.iter().map(move |phrase| (kind, phrase)));
+    phrases.into_iter().find_map(|(kind, phrase)| {
         let line = stderr.lines().find(|line| line.contains(phrase))?;
         Some(AgentError::new(*kind, line))
     })
 }
 
 /// Phrases that are more specific than the status, or come without one.
+const ACCOUNT_PHRASES: [(AgentErrorKind, &[&str]); 2] = [
+    (
+        AgentErrorKind::NotLoggedIn,
+        &["api key not valid", "api_key_invalid", "missing api key", "invalid api key", "unauthenticated"],
+    ),
+    (AgentErrorKind::OutOfCredit, &["insufficient_quota", "insufficient balance"]),
+];
+
+/// Like `ACCOUNT_PHRASES`, but after the mention of billing.
+const REQUEST_PHRASES: [(AgentErrorKind, &[&str]); 5] = [
+    (
+        AgentErrorKind::PromptTooLong,
+        &["maximum context length", "maximum number of tokens", "context is too large", "too long"],
+    ),
+    (
+        AgentErrorKind::Limited { seconds: None },
+        &["rate limit", "too many requests", "exceeded your current quota", "quota exceeded", "resource_exhausted"],
+    ),
+    (AgentErrorKind::Overloaded, &["overloaded", "\"unavailable\""]),
+    (AgentErrorKind::Model, &["model not found", "model_not_found", "is not found for api version"]),
+    (
+        AgentErrorKind::Broken,
+        &[
+            "terminated",
+            "fetch failed",
+            "unexpected token",
+            "in json at position",
+            "is not valid json",
+            "socket hang up",
+            "econnreset",
+            "und_err",
+        ],
+    ),
+];
+
 fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
-    let says = |any: &[&str]| any.iter().any(|some| words.contains(some));
-    if says(&["api key not valid", "api_key_invalid", "missing api key", "invalid api key", "unauthenticated"]) {
-        return Some(AgentErrorKind::NotLoggedIn);
-    }
-    if says(&["insufficient_quota", "insufficient balance"]) {
-        return Some(AgentErrorKind::OutOfCredit);
-    }
     // Google mentions billing even for a limit that resets within a minute.
-    let is_temporary = says(&["resource_exhausted", "quota exceeded for metric"]) || retry_delay(words).is_some();
-    if says(&["billing"]) && !is_temporary {
-        return Some(AgentErrorKind::OutOfCredit);
-    }
-    if says(&["maximum context length", "maximum number of tokens", "context is too large", "too long"]) {
-        return Some(AgentErrorKind::PromptTooLong);
-    }
-    if says(&["rate limit", "too many requests", "exceeded your current quota", "quota exceeded", "resource_exhausted"])
-    {
-        return Some(AgentErrorKind::Limited { seconds: None });
-    }
-    if says(&["overloaded", "\"unavailable\""]) {
-        return Some(AgentErrorKind::Overloaded);
-    }
-    if says(&["model not found", "model_not_found", "is not found for api version"]) {
-        return Some(AgentErrorKind::Model);
-    }
-    let broken = [
-        "terminated",
-        "fetch failed",
-        "unexpected token",
-        "in json at position",
-        "is not valid json",
-        "socket hang up",
-        "econnreset",
-        "und_err",
-    ];
-    says(&broken).then_some(AgentErrorKind::Broken)
+    let temporary = ["resource_exhausted", "quota exceeded for metric"];
+    let is_temporary = || temporary.iter().any(|phrase| words.contains(phrase)) || retry_delay(words).is_some();
+    let billing = || (words.contains("billing") && !is_temporary()).then_some(AgentErrorKind::OutOfCredit);
+    kind_of_phrase(words, &ACCOUNT_PHRASES).or_else(billing).or_else(|| kind_of_phrase(words, &REQUEST_PHRASES))
 }
 
 /// The HTTP status: `"code":503`, a leading `503 …`, or from the exit code.
@@ -141,26 +149,26 @@ fn rounded_up(delay: Duration) -> u64 {
 }
 
 /// Lower-case phrases with their meaning. Providers send some of them with a less specific status.
-const PHRASES: [(&str, AgentErrorKind); 19] = [
-    ("insufficient_quota", AgentErrorKind::OutOfCredit),
-    ("insufficient balance", AgentErrorKind::OutOfCredit),
-    ("credit balance", AgentErrorKind::OutOfCredit),
-    ("context_length_exceeded", AgentErrorKind::PromptTooLong),
-    ("maximum context length", AgentErrorKind::PromptTooLong),
-    ("context window", AgentErrorKind::PromptTooLong),
-    ("prompt is too long", AgentErrorKind::PromptTooLong),
-    ("prompt budget", AgentErrorKind::PromptTooLong),
-    ("invalid api key", AgentErrorKind::NotLoggedIn),
-    ("invalid_api_key", AgentErrorKind::NotLoggedIn),
-    ("incorrect api key", AgentErrorKind::NotLoggedIn),
-    ("api key is missing", AgentErrorKind::NotLoggedIn),
-    ("authentication required", AgentErrorKind::NotLoggedIn),
-    ("no authentication information", AgentErrorKind::NotLoggedIn),
-    ("model_not_found", AgentErrorKind::Model),
-    ("model not found", AgentErrorKind::Model),
-    ("overloaded", AgentErrorKind::Overloaded),
-    ("json parsing failed", AgentErrorKind::Broken),
-    ("connection was closed unexpectedly", AgentErrorKind::Broken),
+const PHRASES: [(AgentErrorKind, &[&str]); 6] = [
+    (AgentErrorKind::OutOfCredit, &["insufficient_quota", "insufficient balance", "credit balance"]),
+    (
+        AgentErrorKind::PromptTooLong,
+        &["context_length_exceeded", "maximum context length", "context window", "prompt is too long", "prompt budget"],
+    ),
+    (
+        AgentErrorKind::NotLoggedIn,
+        &[
+            "invalid api key",
+            "invalid_api_key",
+            "incorrect api key",
+            "api key is missing",
+            "authentication required",
+            "no authentication information",
+        ],
+    ),
+    (AgentErrorKind::Model, &["model_not_found", "model not found"]),
+    (AgentErrorKind::Overloaded, &["overloaded"]),
+    (AgentErrorKind::Broken, &["json parsing failed", "connection was closed unexpectedly"]),
 ];
 
 /// Classifies an error. `seconds` is the wait the provider asked for outside of the text.

@@ -16,7 +16,7 @@ use signoff_core::agent_output::{ModelSpend, TokenCounts};
 pub use stream::GeminiStream;
 
 use super::credentials::{self, GuardedVariable};
-use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint};
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, set_variables};
 use crate::agent::bounded::AnswerTokens;
 use crate::agent::{AgentExit, flags_with_values, json_line};
 
@@ -103,18 +103,18 @@ denyMessage = "You may only read here."
 "#;
 
 pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
-    let (program, mut arguments) = spec.program("gemini");
     let rules = rules_path(spec);
-    let mut say = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
-    say(&["-e", "none"]);
+    let mut words = vec!["-e".to_owned(), "none".to_owned()];
     match spec.access {
-        AccessMode::Write => say(&["--approval-mode", "yolo"]),
-        AccessMode::Read => say(&["--policy", &rules.display().to_string(), "--approval-mode", "plan"]),
+        AccessMode::Write => words.extend(["--approval-mode", "yolo"].map(str::to_owned)),
+        AccessMode::Read => {
+            words.extend(["--policy".to_owned(), rules.display().to_string()]);
+            words.extend(["--approval-mode", "plan"].map(str::to_owned));
+        }
     }
-    say(&["--skip-trust", "-o", "stream-json"]);
-    arguments.extend(flags_with_values([("-m", spec.model), ("--resume", spec.resume_session)]));
-    arguments.extend(spec.agent.args.iter().cloned());
-    CommandLine { program, arguments, environment: environment(spec), files: files(spec, rules) }
+    words.extend(["--skip-trust", "-o", "stream-json"].map(str::to_owned));
+    words.extend(flags_with_values([("-m", spec.model), ("--resume", spec.resume_session)]));
+    CommandLine { environment: environment(spec), files: files(spec, rules), ..spec.command_line("gemini", words) }
 }
 
 /// Path of the tool rules for a reader.
@@ -127,7 +127,7 @@ fn config_dir(spec: &AgentSpec<'_>) -> PathBuf {
     spec.home.join(".gemini")
 }
 
-fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let home = spec.home.display().to_string();
     let own = [
         ("GEMINI_CLI_HOME", home.as_str()),
@@ -136,9 +136,8 @@ fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
         ("GEMINI_CLI_TRUST_WORKSPACE", ""),
         ("NO_COLOR", "1"),
     ];
-    let own = own.map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
     let guarded = credentials::guarded_values(spec, &GUARDED, &user_variables(spec));
-    own.into_iter().chain(guarded).collect()
+    set_variables(own).chain(guarded).collect()
 }
 
 /// The user's own variables, from the file that Gemini CLI would read.
@@ -255,12 +254,12 @@ pub fn read_chat_usage(exit: &AgentExit<'_>) -> Vec<ModelSpend> {
             record(&mut answers, line, exit.started_at);
         });
     }
-    answers.into_totals()
+    answers.add_to(Vec::new())
 }
 
 /// Records a line. Returns `None` if it contains nothing of interest.
-fn record(answers: &mut AnswerTokens, line: &[u8], since: Timestamp) -> Option<()> {
-    let GeminiChatLine { id, timestamp, model, tokens } = serde_json::from_slice(line).ok()?;
+fn record(answers: &mut AnswerTokens, line: &str, since: Timestamp) -> Option<()> {
+    let GeminiChatLine { id, timestamp, model, tokens } = serde_json::from_str(line).ok()?;
     let GeminiChatTokens { input, output, cached, total } = tokens;
     if timestamp >= since {
         let output = total.saturating_sub(input).max(output);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
@@ -16,36 +16,27 @@ use super::{AgentExit, AgentResult, OutputParser, truncate};
 
 /// Replaces invalid UTF-8 and unpaired surrogate escapes (`\ud83d` alone) with the replacement character.
 /// Either would make the whole line unparsable.
-pub fn sanitize(line: &[u8]) -> Cow<'_, [u8]> {
-    let line = match String::from_utf8_lossy(line) {
-        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-    };
+pub fn sanitize(line: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(line);
     // Almost no line contains any, and this check is fast.
-    let any = |text: &str| text.contains("\\ud") || text.contains("\\uD");
-    match std::str::from_utf8(&line).is_ok_and(any).then(|| unpaired_surrogate(&line, 0)).flatten() {
-        None => line,
-        Some(mut at) => {
-            let mut repaired = line.into_owned();
-            loop {
-                repaired[at..at + ESCAPE_LEN].copy_from_slice(b"\\ufffd");
-                match unpaired_surrogate(&repaired, at + ESCAPE_LEN) {
-                    Some(next) => at = next,
-                    None => return Cow::Owned(repaired),
-                }
-            }
-        }
+    if !text.contains("\\ud") && !text.contains("\\uD") {
+        return text;
     }
+    let (mut repaired, mut from) = (text.into_owned(), 0);
+    while let Some(at) = unpaired_surrogate(repaired.as_bytes(), from) {
+        from = at + ESCAPE_LEN;
+        repaired.replace_range(at..from, "\\ufffd");
+    }
+    Cow::Owned(repaired)
 }
 
 /// Records an unparsed line that may be part of the answer: broken JSON, or a line that contains the agent's
 /// message type. Other output and other objects are ignored.
-pub fn record_unparsed(line: &[u8], message_type: &str, answer: &mut Blocks) {
-    let text = String::from_utf8_lossy(line);
-    let is_json = || serde_json::from_slice::<IgnoredAny>(line).is_ok();
-    let is_broken = text.trim_start().starts_with("{\"") && !is_json();
-    if is_broken || text.contains(&format!("\"{message_type}\"")) {
-        answer.add_unreadable(truncate(text.trim(), 160));
+pub fn record_unparsed(line: &str, message_type: &str, answer: &mut Blocks) {
+    let is_json = || serde_json::from_str::<IgnoredAny>(line).is_ok();
+    let is_broken = line.trim_start().starts_with("{\"") && !is_json();
+    if is_broken || line.contains(&format!("\"{message_type}\"")) {
+        answer.add_unreadable(truncate(line.trim(), 160));
     }
 }
 
@@ -75,14 +66,15 @@ fn unicode_escape(line: &[u8], at: usize) -> Option<u16> {
     digits.iter().try_fold(0, digit)
 }
 
-/// A field that has its default if the value has an unexpected form.
+/// A field that has its default if the value is missing or has an unexpected form.
 #[derive(Debug, Default)]
 pub struct Loose<T>(pub T);
 
 impl<'de, T: Deserialize<'de> + Default> Deserialize<'de> for Loose<T> {
     fn deserialize<D: Deserializer<'de>>(part: D) -> Result<Self, D::Error> {
-        let raw = <&'de RawValue>::deserialize(part)?;
-        Ok(Self(serde_json::from_str(raw.get()).unwrap_or_default()))
+        // Without a value if the field is missing.
+        let raw = Option::<&'de RawValue>::deserialize(part)?;
+        Ok(Self(raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()))
     }
 }
 
@@ -92,7 +84,7 @@ pub trait JsonStream: Default + Send {
     const MESSAGE_TYPE: &'static str;
 
     /// Parses a line. Returns what to show of it, or `None` if it may be a message and cannot be parsed.
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>>;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>>;
 
     /// Completes the output. Returns the error that the agent ended with.
     fn finish(&mut self, exit: &AgentExit<'_>, kept: &mut KeptOutput) -> Option<AgentError>;
@@ -158,24 +150,17 @@ fn is_directory(path: &Path) -> bool {
 }
 
 /// Calls `take` for each complete line, up to the first read error.
-pub fn for_each_line(path: &Path, mut take: impl FnMut(&[u8])) {
-    // Lines after a read error are ignored.
-    read_lines(path, &mut take).ok();
-}
-
-fn read_lines(path: &Path, take: &mut impl FnMut(&[u8])) -> io::Result<()> {
-    let mut reader = BufReader::new(File::open(path)?.take(MAX_READ));
+pub fn for_each_line(path: &Path, mut take: impl FnMut(&str)) {
+    let Ok(file) = File::open(path) else { return };
+    let mut reader = BufReader::new(file.take(MAX_READ));
     let mut line = Vec::new();
-    loop {
-        line.clear();
-        if reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
-        }
-        if line.last() == Some(&b'\n') {
+    while let Ok(1..) = reader.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
+        if line.ends_with(b"\n") {
             take(&sanitize(&line));
-        } else {
-            reader.skip_until(b'\n')?;
+        } else if reader.skip_until(b'\n').is_err() {
+            return;
         }
+        line.clear();
     }
 }
 
@@ -195,7 +180,7 @@ mod tests {
             (r#""\\ud83d \n\ud83d\n""#, "\\ud83d \n\u{fffd}\n"),
             (r#""\\\ud83d""#, "\\\u{fffd}"),
         ] {
-            let said: String = serde_json::from_slice(&sanitize(line.as_bytes())).unwrap();
+            let said: String = serde_json::from_str(&sanitize(line.as_bytes())).unwrap();
             assert_eq!(said, read, "{line}");
         }
     }
@@ -215,7 +200,7 @@ mod tests {
 
     #[test]
     fn an_invalid_byte_becomes_a_replacement_character() {
-        let said: String = serde_json::from_slice(&sanitize(b"\"caf\xe9 \\ud83d\"")).unwrap();
+        let said: String = serde_json::from_str(&sanitize(b"\"caf\xe9 \\ud83d\"")).unwrap();
         assert_eq!(said, "caf\u{fffd} \u{fffd}");
     }
 
@@ -233,7 +218,7 @@ mod tests {
             (r#"Warning: old{"type":"assistant","message":{}}"#, true),
         ] {
             let mut answer = Blocks::default();
-            record_unparsed(line.as_bytes(), "assistant", &mut answer);
+            record_unparsed(line, "assistant", &mut answer);
             assert_eq!(answer.join().unreadable.is_some(), unread, "{line}");
         }
     }
@@ -243,14 +228,14 @@ mod tests {
         #[test]
         fn valid_lines_are_unchanged(text: String, bytes: Vec<u8>) {
             sanitize(&bytes);
-            let line = serde_json::to_vec(&text).unwrap();
-            prop_assert_eq!(&*sanitize(&line), &*line);
+            let line = serde_json::to_string(&text).unwrap();
+            prop_assert_eq!(&*sanitize(line.as_bytes()), &*line);
         }
 
         #[test]
         fn any_surrogates_can_be_parsed(halves in prop::collection::vec(any::<u16>(), 0..20)) {
             let line: String = halves.iter().map(|half| format!("\\u{half:04x}")).collect();
-            let said: String = serde_json::from_slice(&sanitize(format!("\"{line}\"").as_bytes())).unwrap();
+            let said: String = serde_json::from_str(&sanitize(format!("\"{line}\"").as_bytes())).unwrap();
             prop_assert_eq!(said, String::from_utf16_lossy(&halves));
         }
     }

@@ -9,8 +9,8 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, OutputL
 use super::bounded::{self, KeptOutput};
 use super::json_line::{JsonStream, Loose};
 use super::{
-    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, REPORT_SERVER, ReportEndpoint, credentials, error_text,
-    first_line,
+    AccessMode, AgentExit, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, ReportEndpoint, credentials,
+    error_text, first_line,
 };
 
 pub const SESSION_PATHS: [&str; 3] = [
@@ -70,7 +70,7 @@ const BASE_DIRS: [(&str, &str); 4] = [
 /// Variables that would override the configuration file.
 const OVERRIDING_VARIABLES: [&str; 2] = ["OPENCODE_CONFIG_CONTENT", "OPENCODE_CONFIG_DIR"];
 
-fn environment(spec: &AgentSpec<'_>) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>) -> EnvChanges {
     let home = spec.home.display().to_string();
     let below = |place: &str| Some(spec.home.join(place).display().to_string());
     let places = BASE_DIRS.into_iter().map(|(name, place)| (name, below(place)));
@@ -149,7 +149,6 @@ struct OpencodeLine {
     session: String,
     #[serde(default)]
     part: OpencodePart,
-    #[serde(default)]
     error: Loose<OpencodeFailure>,
 }
 
@@ -168,7 +167,6 @@ enum OpencodeEvent {
 
 /// Fields of all kinds of lines.
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodePart {
     text: Loose<Option<String>>,
     tool: Loose<String>,
@@ -179,7 +177,6 @@ struct OpencodePart {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodeToolState {
     title: Loose<String>,
     error: Loose<String>,
@@ -188,7 +185,6 @@ struct OpencodeToolState {
 
 /// The arguments of a tool that are shown. For an unknown tool, its name. Models pass anything to tools.
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodeToolInput {
     tool: Loose<String>,
     error: Loose<String>,
@@ -198,7 +194,6 @@ struct OpencodeToolInput {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct StepTokens {
     /// Without cache reads and writes.
     input: Loose<u64>,
@@ -209,7 +204,6 @@ struct StepTokens {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
 struct OpencodeCacheTokens {
     read: Loose<u64>,
     write: Loose<u64>,
@@ -229,21 +223,15 @@ struct OpencodeFailureData {
     status_code: Option<u16>,
     response_headers: BTreeMap<String, Loose<String>>,
     response_body: String,
-    metadata: OpencodeErrorMetadata,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct OpencodeErrorMetadata {
-    code: Loose<String>,
+    metadata: BTreeMap<String, Loose<String>>,
 }
 
 impl JsonStream for OpencodeStream {
     /// Also the key of their text.
     const MESSAGE_TYPE: &'static str = "text";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let OpencodeLine { kind, session, part, error } = serde_json::from_slice(line).ok()?;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let OpencodeLine { kind, session, part, error } = serde_json::from_str(line).ok()?;
         if matches!(kind, OpencodeEvent::Text) && part.text.0.is_none() {
             return None;
         }
@@ -379,7 +367,7 @@ fn missing_result_error(end: &AgentExit<'_>) -> AgentError {
 fn error_kind(data: &OpencodeFailureData, message: &str) -> AgentErrorKind {
     let seconds = data.response_headers.get("retry-after").and_then(|word| word.0.trim().parse().ok());
     // A broken connection has a code of its own.
-    let broken = !data.metadata.code.0.is_empty();
+    let broken = data.metadata.get("code").is_some_and(|code| !code.0.is_empty());
     let kind = error_text::classify(data.status_code, &format!("{message}\n{}", data.response_body), seconds);
     let unknown = kind == AgentErrorKind::Other && data.status_code.is_none();
     if broken && unknown { AgentErrorKind::Broken } else { kind }

@@ -16,7 +16,7 @@ pub use stream::QwenStream;
 
 use super::credentials::{self, GuardedVariable};
 use super::gemini::{LoginSettings, servers_config};
-use super::{AccessMode, AgentFile, AgentSpec, CommandLine, REPORT_SERVER};
+use super::{AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, REPORT_SERVER, set_variables};
 use crate::agent::json_line::Loose;
 use crate::agent::{AgentExit, bounded, flags_with_values, json_line};
 
@@ -39,30 +39,9 @@ const GUARDED: [GuardedVariable; 11] = [
 ];
 
 /// Tools denied to readers besides those its plan mode denies: they start other work, write, or run later.
-const DENIED_TO_READERS: [&str; 22] = [
-    "write_file",
-    "edit",
-    "notebook_edit",
-    "run_shell_command",
-    "monitor",
-    "agent",
-    "send_message",
-    "skill",
-    "enter_worktree",
-    "exit_worktree",
-    "record_artifact",
-    "report_findings",
-    "loop_wakeup",
-    "update_goal",
-    "cron_create",
-    "cron_delete",
-    "task_stop",
-    "save_memory",
-    "exit_plan_mode",
-    "ask_user_question",
-    "web_fetch",
-    "web_search",
-];
+const DENIED_TO_READERS: &str = "write_file edit notebook_edit run_shell_command monitor agent send_message skill \
+     enter_worktree exit_worktree record_artifact report_findings loop_wakeup update_goal cron_create cron_delete \
+     task_stop save_memory exit_plan_mode ask_user_question web_fetch web_search";
 
 pub fn command_line(spec: &AgentSpec<'_>) -> CommandLine {
     let mode = match spec.access {
@@ -84,7 +63,7 @@ fn config_dir(spec: &AgentSpec<'_>) -> std::path::PathBuf {
     spec.home.join(".qwen")
 }
 
-fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<(String, Option<String>)> {
+fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> EnvChanges {
     let directory = config_dir(spec);
     let (own_home, rules) = (directory.display().to_string(), directory.join("system.json"));
     let own = [
@@ -93,11 +72,10 @@ fn environment(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<(S
         ("QWEN_CODE_NO_RELAUNCH", "true"),
         ("QWEN_CODE_SUPPRESS_YOLO_WARNING", "1"),
         ("NO_COLOR", "1"),
-    ]
-    .map(|(name, value)| (name.to_owned(), Some(value.to_owned())));
-    let model = spec.model.map(|model| ("OPENAI_MODEL".to_owned(), Some(model.to_owned())));
+    ];
+    let model = spec.model.map(|model| ("OPENAI_MODEL", model));
     let guarded = credentials::guarded_values(spec, &GUARDED, &user_settings.variables(spec));
-    own.into_iter().chain(model).chain(guarded).collect()
+    set_variables(own.into_iter().chain(model)).chain(guarded).collect()
 }
 
 fn files(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Vec<AgentFile> {
@@ -142,7 +120,7 @@ fn settings(spec: &AgentSpec<'_>, user_settings: &QwenUserSettings) -> Value {
         }
     }
     if spec.access == AccessMode::Read {
-        settings["permissions"] = json!({ "deny": DENIED_TO_READERS });
+        settings["permissions"] = json!({ "deny": DENIED_TO_READERS.split_whitespace().collect::<Vec<_>>() });
     }
     if let Some(reporting) = spec.reporting {
         settings["mcpServers"] = servers_config(&reporting);
@@ -189,7 +167,7 @@ impl QwenUserSettings {
 struct QwenChatLine {
     timestamp: Timestamp,
     subtype: Option<String>,
-    #[serde(rename = "systemPayload", default)]
+    #[serde(rename = "systemPayload")]
     payload: Loose<Option<QwenPayload>>,
 }
 
@@ -199,16 +177,14 @@ struct QwenPayload {
     event: QwenEvent,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default)]
 struct QwenEvent {
     #[serde(rename = "event.name")]
     name: String,
     model: Option<String>,
-    #[serde(default)]
     input_token_count: u64,
-    #[serde(default)]
     output_token_count: u64,
-    #[serde(default)]
     cached_content_token_count: u64,
 }
 
@@ -230,8 +206,8 @@ pub fn read_chat_usage(exit: &AgentExit<'_>, session: &str) -> Vec<ModelSpend> {
 }
 
 /// The event of an answer.
-fn parse_answer(line: &[u8], since: Timestamp) -> Option<QwenEvent> {
-    let line: QwenChatLine = serde_json::from_slice(line).ok()?;
+fn parse_answer(line: &str, since: Timestamp) -> Option<QwenEvent> {
+    let line: QwenChatLine = serde_json::from_str(line).ok()?;
     let QwenPayload { event } = line.payload.0.filter(|_| line.subtype.as_deref() == Some("ui_telemetry"))?;
     (line.timestamp >= since && event.name == "qwen-code.api_response").then_some(event)
 }

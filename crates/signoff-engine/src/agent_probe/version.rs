@@ -8,11 +8,11 @@ use std::{fmt, fs};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::atomic_file::{AtomicFile, WriteMode};
+use crate::atomic_file::{self, WriteMode};
 use crate::process::{CommandError, ShortCommand, run_command};
 
 /// A version number: major, minor, patch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AgentVersion(pub u32, pub u32, pub u32);
 
 impl fmt::Display for AgentVersion {
@@ -154,7 +154,7 @@ struct CachedVersion {
     changed_ms: u64,
     bytes: u64,
     /// `None` if it did not report a version.
-    version: Option<[u32; 3]>,
+    version: Option<AgentVersion>,
 }
 
 impl VersionCache {
@@ -167,16 +167,15 @@ impl VersionCache {
     pub fn get(&self, program: &Path) -> Option<Option<AgentVersion>> {
         let (real, now) = stamp(program)?;
         let entry = self.entries.get(&real).filter(|entry| (entry.changed_ms, entry.bytes) == now)?;
-        Some(entry.version.map(|[first, second, third]| AgentVersion(first, second, third)))
+        Some(entry.version)
     }
 
     pub fn insert(&mut self, program: &Path, version: Option<AgentVersion>) {
         let Some((real, (changed_ms, bytes))) = stamp(program) else { return };
-        let version = version.map(|AgentVersion(first, second, third)| [first, second, third]);
         self.entries.insert(real, CachedVersion { changed_ms, bytes, version });
         let text = serde_json::to_vec(&self.entries).unwrap_or_default();
         // If this fails, the program is asked again next time.
-        AtomicFile::write(&self.file, &text, WriteMode::Plain).and_then(AtomicFile::commit).ok();
+        atomic_file::write(&self.file, &text, WriteMode::Plain).ok();
     }
 }
 

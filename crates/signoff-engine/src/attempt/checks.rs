@@ -1,33 +1,44 @@
 //! The project's checks, which signoff runs itself under the supervisor: their launch, and their results as an event.
+//!
+//! If checks of the work failed, they also run on the base commit, so that the work is not blamed for failures that it
+//! did not cause: once per base commit and list of checks. Results are cached below `.signoff`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use sha2::{Digest, Sha256};
 use signoff_core::checks::{self, CheckRun};
+use signoff_core::hex::hex;
 use signoff_core::ids::{Commit, ReviewerName};
-use signoff_core::machine::{AttemptFailure, CheckReport, Event};
+use signoff_core::machine::{AttemptFailure, CheckReport, Event, JobKind};
 use signoff_core::policy::TimeSpan;
 use signoff_core::review::normalize_files;
 use signoff_core::settings::{AssignedReviewer, ReviewWorkspace};
 
-use super::environment;
 use super::finish::{EndedAttempt, exit_failure, failed_end, is_stopped, stdout};
 use super::finish_review::roots;
 use super::launch::assemble;
 use super::prepare::{Memo, StartingAttempt, write_prompt};
-use super::sandbox::{SandboxWorkspace, sandboxed};
-use super::{AttemptEnd, EngineContext, StartFailure, base_checks, reviewer_worktree};
+use super::sandbox::sandboxed;
+use super::{AttemptEnd, EngineContext, StartFailure, blocking, environment, make_directory, reviewer_worktree};
 use crate::agent::CommandLine;
+use crate::agent::EnvChanges;
+use crate::atomic_file::{self, WriteMode};
 use crate::attempt_spec::AttemptSpec;
 use crate::builtin::checks::{CheckCommand, ChecksNotRun};
-use crate::detect::{self, DetectedCheck, DetectedChecks};
+use crate::detect::{self, DetectedCheck, DetectedChecks, is_installed};
 use crate::error::EngineError;
-use crate::process::{AttemptDir, ProcessLaunch, ProcessResult};
+use crate::executor::AttemptSink;
+use crate::git::Uncommitted;
+use crate::landing::{LandingLock, LandingProgress, ProgressCallback};
+use crate::process::{AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
+use crate::remove_tree;
 
 /// How checks run.
 pub struct CheckTerms {
     pub timeout: TimeSpan,
-    pub environment: Vec<(String, Option<String>)>,
+    pub environment: EnvChanges,
 }
 
 /// Prepares the checks of a phase: the configured ones, or those detected in the worktree.
@@ -35,7 +46,8 @@ pub fn prepare_phase_checks(attempt: StartingAttempt<'_>) -> Result<ProcessLaunc
     let StartingAttempt { ctx, spec, dir } = attempt;
     let mut list = check_commands(ctx.settings.checks());
     if list.is_empty() {
-        let DetectedChecks { checks, missing } = detect_checks(Path::new(&spec.workspace.worktree));
+        let DetectedChecks { checks, missing } =
+            detect::detect_checks(Path::new(&spec.workspace.worktree), is_installed);
         if checks.is_empty() {
             return Err(StartFailure::NothingToCheck { missing });
         }
@@ -57,11 +69,6 @@ fn detected_commands(list: Vec<DetectedCheck>) -> Vec<CheckCommand> {
     list.into_iter().map(|DetectedCheck { name, command }| CheckCommand { name, command }).collect()
 }
 
-/// Detects the checks of a worktree.
-pub fn detect_checks(worktree: &Path) -> DetectedChecks {
-    detect::detect_checks(worktree, detect::is_installed)
-}
-
 /// Prepares the checks of a reviewer: in the loop's worktree, or sandboxed in a copy.
 pub fn prepare_reviewer_checks(
     attempt: StartingAttempt<'_>,
@@ -79,7 +86,7 @@ pub fn prepare_reviewer_checks(
         ReviewWorkspace::Copy => {
             let (_, copy) = reviewer_worktree::make(ctx, spec, &reviewer.name, commit)?;
             let launch = check_list_launch(ctx, dir, copy.path(), &list, terms)?;
-            sandboxed(attempt, launch, &SandboxWorkspace::Worktree(&copy))?
+            sandboxed(attempt, launch, Some(&copy))?
         }
     })
 }
@@ -88,7 +95,7 @@ pub fn prepare_reviewer_checks(
 /// have no influence. If the base commit has no checks, those detected when signoff started apply.
 fn project_checks(ctx: &EngineContext, spec: &AttemptSpec) -> Result<Vec<CheckCommand>, EngineError> {
     if ctx.settings.checks().is_empty() {
-        let found = detect::detect_checks_at(&ctx.repository, &spec.workspace.base, detect::is_installed)?;
+        let found = detect::detect_checks_at(&ctx.repository, &spec.workspace.base, is_installed)?;
         if !found.checks.is_empty() {
             return Ok(detected_commands(found.checks));
         }
@@ -135,16 +142,13 @@ pub fn check_list_launch(
 }
 
 /// Turns the check results of an attempt into an event. Failures that the base has too become a note.
-pub(super) fn finish_checks(
-    EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>,
-    notes: &mut Vec<String>,
-) -> AttemptEnd {
+pub fn finish_checks(EndedAttempt { ctx, spec, dir, ended }: EndedAttempt<'_>, notes: &mut Vec<String>) -> AttemptEnd {
     let ran = match read_check_results(dir, ended) {
         CheckRunResult::Stopped => return AttemptEnd::Stopped,
         CheckRunResult::Failed(failure) => return failed_end(spec, failure),
         CheckRunResult::Ran(ran) => ran,
     };
-    let base = base_checks::cached(ctx, spec.base(), dir).unwrap_or_default();
+    let base = cached_base_checks(ctx, spec.base(), dir).unwrap_or_default();
     let sorted = checks::compare_with_base(&ReviewerName::new("checks"), &ran, &base);
     notes.extend(sorted.note(spec.base().as_str()));
     let mut findings = sorted.new;
@@ -177,7 +181,7 @@ pub fn read_check_results(dir: &AttemptDir, ended: &ProcessResult) -> CheckRunRe
 }
 
 /// Parses the results of the checks. Unknown results are a failure.
-pub(super) fn parse_check_results(text: &[u8]) -> Result<Vec<CheckRun>, AttemptFailure> {
+pub fn parse_check_results(text: &[u8]) -> Result<Vec<CheckRun>, AttemptFailure> {
     if let Ok(ChecksNotRun { not_run }) = serde_json::from_slice(text) {
         return Err(AttemptFailure::NotStarted { message: not_run });
     }
@@ -188,12 +192,152 @@ pub(super) fn parse_check_results(text: &[u8]) -> Result<Vec<CheckRun>, AttemptF
 }
 
 /// A note with the detected checks, if none are configured.
-pub(super) fn detected_checks_note(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
-    let DetectedChecks { checks, missing } = detect_checks(Path::new(&spec.workspace.worktree));
+pub fn detected_checks_note(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
+    let DetectedChecks { checks, missing } = detect::detect_checks(Path::new(&spec.workspace.worktree), is_installed);
     let commands: Vec<String> = checks.into_iter().map(|one| one.command).collect();
     let named = ctx.settings.checks().is_empty() && !commands.is_empty();
     let missing: String = missing.iter().map(|one| format!("; {one}")).collect();
     named.then(|| format!("no [checks] are configured; found and run: {}{missing}", commands.join(", ")))
+}
+
+/// Checks to run on a base commit.
+pub struct BaseCheckRequest<'a> {
+    /// The directory of the attempt or the landing that ran them on its own commit.
+    pub dir: &'a AttemptDir,
+    pub base: &'a Commit,
+    pub terms: CheckTerms,
+}
+
+/// The cached results of an attempt's checks on a base commit.
+pub fn cached_base_checks(ctx: &EngineContext, base: &Commit, dir: &AttemptDir) -> Option<Vec<CheckRun>> {
+    serde_json::from_slice(&fs::read(cache_path(ctx, base, &read_check_list(dir)?)).ok()?).ok()
+}
+
+/// Runs the checks of an attempt on its base if they failed on its head. Returns false if the user stopped them.
+pub async fn ensure_base_checks(
+    ctx: &Arc<EngineContext>,
+    spec: &AttemptSpec,
+    dir: &AttemptDir,
+    ended: &ProcessResult,
+    sink: &AttemptSink,
+) -> Result<bool, EngineError> {
+    let reads = matches!(spec.job.kind, JobKind::Review { .. } | JobKind::Check);
+    if !reads || ended.exit != ProcessExit::Code(0) || read_check_list(dir).is_none() {
+        return Ok(true);
+    }
+    let Ok(ran) = parse_check_results(&stdout(dir)) else { return Ok(true) };
+    let progress = |progress: LandingProgress| {
+        if let LandingProgress::Stoppable(stopper) = progress {
+            sink.stoppable(stopper);
+        }
+    };
+    let gate = spec.gate().and_then(|gate| gate.review_timeout);
+    let timeout = gate.unwrap_or(ctx.settings.limits().attempt);
+    let terms = CheckTerms { timeout, environment: environment::for_run(spec.run) };
+    let request = BaseCheckRequest { dir, base: spec.base(), terms };
+    Ok(run_on_base(ctx, request, &ran, &progress).await?.is_some())
+}
+
+/// Runs checks on a base commit, or reads the cached results. The results are empty if all of them passed on the own
+/// commit, or if they could not be run or did not finish on the base; `None` if the user stopped them.
+pub async fn run_on_base(
+    ctx: &Arc<EngineContext>,
+    request: BaseCheckRequest<'_>,
+    ran: &[CheckRun],
+    progress: ProgressCallback<'_>,
+) -> Result<Option<Vec<CheckRun>>, EngineError> {
+    if ran.iter().all(CheckRun::passed) {
+        return Ok(Some(Vec::new()));
+    }
+    if let Some(ran) = cached_base_checks(ctx, request.base, request.dir) {
+        return Ok(Some(ran));
+    }
+    let lock = ctx.layout.worktree_lock(&ctx.layout.base_worktree());
+    let waits = |step: LandingProgress| {
+        if let LandingProgress::Stoppable(_) = step {
+            progress(step);
+        }
+    };
+    let Some(_turn) = LandingLock::acquire_file(lock, &waits).await? else {
+        return Ok(None);
+    };
+    match cached_base_checks(ctx, request.base, request.dir) {
+        // Another attempt ran them while this one waited for the lock.
+        Some(ran) => Ok(Some(ran)),
+        None => run_uncached(ctx, request, progress).await,
+    }
+}
+
+/// Runs the checks in a temporary worktree.
+async fn run_uncached(
+    ctx: &Arc<EngineContext>,
+    BaseCheckRequest { dir, base, terms }: BaseCheckRequest<'_>,
+    progress: ProgressCallback<'_>,
+) -> Result<Option<Vec<CheckRun>>, EngineError> {
+    let Some(list) = read_check_list(dir) else { return Ok(Some(Vec::new())) };
+    let own = AttemptDir::new(dir.path().join("base"));
+    let preparing = (ctx.clone(), own.clone(), base.clone(), list.clone());
+    let launch =
+        blocking(move || prepare_on_base(&preparing.0, &preparing.1, &preparing.2, &preparing.3, terms)).await?;
+    let running = ctx.keeper.start(&launch, &own).await;
+    let running = running.map_err(|error| EngineError::io("start the checks in", own.path(), error))?;
+    progress(LandingProgress::Stoppable(running.stopper()));
+    let ended = running.wait().await;
+    let (ending, at) = (ctx.clone(), cache_path(ctx, base, &list));
+    blocking(move || {
+        let came = match read_check_results(&own, &ended) {
+            CheckRunResult::Stopped => None,
+            CheckRunResult::Failed(_) => Some(Vec::new()),
+            CheckRunResult::Ran(ran) => {
+                write_cache(&at, &ran)?;
+                Some(ran)
+            }
+        };
+        // If this fails, the next run reuses the worktree and checks out its own base there.
+        ending.repository.remove_worktree(&ending.layout.base_worktree(), Uncommitted::Discard).ok();
+        Ok(came)
+    })
+    .await
+}
+
+fn prepare_on_base(
+    ctx: &EngineContext,
+    dir: &AttemptDir,
+    base: &Commit,
+    list: &[CheckCommand],
+    terms: CheckTerms,
+) -> Result<ProcessLaunch, EngineError> {
+    // A killed process may have left files there.
+    remove_tree::remove(dir.path()).ok();
+    make_directory(dir)?;
+    let path = ctx.layout.base_worktree();
+    let worktree = ctx.repository.integration_worktree(&path, base)?;
+    worktree.copy_files(ctx.settings.copied_into_worktrees())?;
+    check_list_launch(ctx, dir, &path, list, terms)
+}
+
+/// The list of checks that ran in an attempt's directory.
+fn read_check_list(dir: &AttemptDir) -> Option<Vec<CheckCommand>> {
+    serde_json::from_slice(&fs::read(dir.path().join("checks.json")).ok()?).ok()
+}
+
+fn cache_path(ctx: &EngineContext, base: &Commit, list: &[CheckCommand]) -> PathBuf {
+    let mut digest = Sha256::new();
+    for check in list {
+        for word in [&check.name, &check.command] {
+            digest.update((word.len() as u64).to_le_bytes());
+            digest.update(word.as_bytes());
+        }
+    }
+    let digest = hex(&digest.finalize());
+    ctx.layout.base_checks().join(format!("{base}-{}.json", digest.get(..16).unwrap_or(&digest)))
+}
+
+fn write_cache(path: &Path, ran: &[CheckRun]) -> Result<(), EngineError> {
+    let failed = |error| EngineError::io("write", path, error);
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
+    let text = serde_json::to_vec(ran).map_err(|error| failed(error.into()))?;
+    atomic_file::write(path, &text, WriteMode::Private).map_err(failed)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use signoff_core::machine::JobKind;
 use signoff_core::redact::{Secrets, is_secret_name};
 use signoff_core::settings::{AgentConfig, AgentKind, Settings};
 
+use crate::agent::EnvChanges;
 use crate::agent::credentials::{is_agent_variable, is_credential, matches_pattern, user_secrets};
 use crate::attempt_spec::AttemptSpec;
 use crate::process::{AttemptDir, variables};
@@ -24,11 +25,7 @@ pub struct AttemptCredentials {
 }
 
 /// The variables of an attempt. Those that do not apply are unset, so that none is inherited by accident.
-pub fn for_attempt(
-    spec: &AttemptSpec,
-    dir: &AttemptDir,
-    credentials: &AttemptCredentials,
-) -> Vec<(String, Option<String>)> {
+pub fn for_attempt(spec: &AttemptSpec, dir: &AttemptDir, credentials: &AttemptCredentials) -> EnvChanges {
     let access = credentials.access.as_ref();
     let (reviewer, commit) = if let JobKind::Review { reviewer, commit, .. } = &spec.job.kind {
         (Some(reviewer.to_string()), Some(commit.to_string()))
@@ -64,12 +61,7 @@ pub fn for_attempt(
 
 /// All variables to set or unset for an agent: those it does not inherit, its adapter's, the configured ones, and the
 /// attempt's. Later entries win.
-pub fn for_agent(
-    agent: &AgentConfig,
-    adapters: Vec<(String, Option<String>)>,
-    attempt: Vec<(String, Option<String>)>,
-    settings: &Settings,
-) -> Vec<(String, Option<String>)> {
+pub fn for_agent(agent: &AgentConfig, adapters: EnvChanges, attempt: EnvChanges, settings: &Settings) -> EnvChanges {
     let given = agent.env.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
     let mut all: Vec<_> = withheld(agent, settings).into_iter().chain(adapters).chain(given).chain(attempt).collect();
     bypass_proxies(&mut all);
@@ -78,19 +70,19 @@ pub fn for_agent(
 
 /// The user's variables that an agent does not inherit. A channel's address allows posting to it, so an agent gets it
 /// only if its `pass` names it.
-fn withheld(agent: &AgentConfig, settings: &Settings) -> Vec<(String, Option<String>)> {
+fn withheld(agent: &AgentConfig, settings: &Settings) -> EnvChanges {
     let channels = settings.channel_variables();
     let tells = |name: &str| channels.contains(&name) && !agent.pass.iter().any(|passed| passed == name);
     unset(|name| tells(name) || !inherits(agent, name))
 }
 
 /// The user's variables that checks do not inherit: keys of agents and addresses of channels.
-pub fn withheld_from_checks(settings: &Settings) -> Vec<(String, Option<String>)> {
+pub fn withheld_from_checks(settings: &Settings) -> EnvChanges {
     let channels = settings.channel_variables();
     unset(|name| channels.contains(&name) || is_credential(name))
 }
 
-fn unset(is_withheld: impl Fn(&str) -> bool) -> Vec<(String, Option<String>)> {
+fn unset(is_withheld: impl Fn(&str) -> bool) -> EnvChanges {
     variables().into_iter().filter(|(name, _)| is_withheld(name)).map(|(name, _)| (name, None)).collect()
 }
 
@@ -113,17 +105,17 @@ pub fn secrets(settings: &Settings, person: &Path) -> Secrets {
 }
 
 /// The variables of checks, which get no credentials.
-pub fn for_checks(spec: &AttemptSpec, dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+pub fn for_checks(spec: &AttemptSpec, dir: &AttemptDir) -> EnvChanges {
     for_attempt(spec, dir, &AttemptCredentials::default())
 }
 
 /// The variables of checks for a run instead of a task.
-pub fn for_run(run: RunId) -> Vec<(String, Option<String>)> {
+pub fn for_run(run: RunId) -> EnvChanges {
     without_git([("SIGNOFF_ROLE", "land".to_owned()), ("SIGNOFF_RUN_ID", run.to_string())])
 }
 
 /// The variables of an agent check, which belongs to no run.
-pub fn for_agent_check(dir: &AttemptDir) -> Vec<(String, Option<String>)> {
+pub fn for_agent_check(dir: &AttemptDir) -> EnvChanges {
     without_git([
         ("SIGNOFF_ROLE", "trial".to_owned()),
         ("SIGNOFF_USAGE_FILE", dir.usage().display().to_string()),
@@ -132,7 +124,7 @@ pub fn for_agent_check(dir: &AttemptDir) -> Vec<(String, Option<String>)> {
 }
 
 /// These variables, without those of git.
-fn without_git<const N: usize>(set: [(&str, String); N]) -> Vec<(String, Option<String>)> {
+fn without_git<const N: usize>(set: [(&str, String); N]) -> EnvChanges {
     let set = set.map(|(name, value)| (name.to_owned(), Some(value)));
     set.into_iter().chain(unset_git()).collect()
 }
@@ -218,16 +210,13 @@ const DIRECT: [&str; 2] = ["NO_PROXY", "no_proxy"];
 const LOOPBACK: &str = "127.0.0.1";
 
 /// Adds this machine to `NO_PROXY` if the agent uses a proxy.
-fn bypass_proxies(environment: &mut Vec<(String, Option<String>)>) {
+fn bypass_proxies(environment: &mut EnvChanges) {
     let more = no_proxy_variables(&variables(), environment);
     environment.extend(more);
 }
 
 /// The `NO_PROXY` variables to add, given the inherited and the configured variables.
-fn no_proxy_variables(
-    inherited: &[(String, String)],
-    given: &[(String, Option<String>)],
-) -> Vec<(String, Option<String>)> {
+fn no_proxy_variables(inherited: &[(String, String)], given: &[(String, Option<String>)]) -> EnvChanges {
     let value = |name: &str| {
         let given = given.iter().rev().find(|(one, _)| one == name);
         let inherits = || inherited.iter().find(|(one, _)| one == name).map(|(_, value)| value.as_str());

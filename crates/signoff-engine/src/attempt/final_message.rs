@@ -113,12 +113,5 @@ pub fn claims_fact(spec: &AttemptSpec, message: &str, end: &AttemptEnd) -> Optio
 
 /// Whether a writer reports that no tasks are left. Reviewers may quote the marker, so it is ignored in their answers.
 pub fn stops_picking(spec: &AttemptSpec, message: &str) -> bool {
-    match spec.job.kind {
-        JobKind::Work { .. } | JobKind::Fix { .. } => spec.stop_marker && marker::stops_picking(message),
-        JobKind::Research { .. }
-        | JobKind::Review { .. }
-        | JobKind::Check
-        | JobKind::Combine { .. }
-        | JobKind::Land => false,
-    }
+    spec.writes() && spec.stop_marker && marker::stops_picking(message)
 }

@@ -14,7 +14,7 @@ use signoff_core::workflow::Role;
 
 use super::checks::{detected_checks_note, finish_checks};
 use super::document::TaskDocument;
-use super::finish_review::{EndedReader, ReadOnlyJob, finish_review, undo_changes};
+use super::finish_review::{finish_review, undo_changes};
 use super::parse_output::{agent_summary, denied_tools_note, hung_note, message, parse_output, unsuccessful_end};
 use super::prepare::Memo;
 use super::usage::{unpriced, usage};
@@ -50,7 +50,7 @@ pub fn finish(attempt: EndedAttempt<'_>) -> Result<AttemptResult, EngineError> {
     let pushed = launch::attempted_pushes_note(dir, who);
     parse_output(attempt)?;
     let mut notes: Vec<String> = ctx.worktree_damage(spec).map(str::to_owned).into_iter().collect();
-    let taken = if writes(spec) { ctx.import_work(spec) } else { Ok(Vec::new()) };
+    let taken = if spec.writes() { ctx.import_work(spec) } else { Ok(Vec::new()) };
     let taken = taken.map(|odd| notes.extend(odd));
     notes.extend(sandbox::sandbox_note(&spec.launch, dir));
     notes.extend(pushed);
@@ -81,7 +81,8 @@ fn finish_loop_job(
             if parallel_fixes::is_parallel(spec) {
                 parallel_fixes::discard(ctx, spec)?;
             }
-            unusable(spec, ended, &error)
+            let failure = AttemptFailure::Unusable { message: error.to_string() };
+            if is_stopped(&ended.exit) { AttemptEnd::Stopped } else { failed_end(spec, failure) }
         }
         end => end?,
     };
@@ -94,18 +95,6 @@ fn finish_loop_job(
     facts.extend(document::document_only_base(ctx, spec, &end)?);
     let stops_picking = final_message::stops_picking(spec, &said);
     Ok(AttemptResult { facts, stops_picking, ..AttemptResult::new(end) })
-}
-
-/// Whether the agent may commit to the worktree.
-fn writes(spec: &AttemptSpec) -> bool {
-    match spec.job.kind {
-        JobKind::Work { .. } | JobKind::Fix { .. } => true,
-        JobKind::Research { .. }
-        | JobKind::Review { .. }
-        | JobKind::Check
-        | JobKind::Combine { .. }
-        | JobKind::Land => false,
-    }
 }
 
 /// Notes about models without a known price, each shown once.
@@ -135,15 +124,12 @@ fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<Atte
     match &spec.job.kind {
         JobKind::Review { reviewer, commit, .. } => {
             reviewer_worktree::discard(ctx, spec, reviewer);
-            let (job, sandbox) = (ReadOnlyJob::Review, spec.launch.sandbox);
-            let undone = undo_changes(ctx, &worktree, &EndedReader { name: reviewer, commit, job, sandbox }, notes)?;
+            let undone = undo_changes(attempt, &worktree, reviewer, commit, notes)?;
             notes.extend(denied_tools_note(dir, reviewer.as_str()));
             finish_review(attempt, reviewer, commit, undone, notes)
         }
         JobKind::Check => {
-            let (name, commit) = (&ReviewerName::new("checks"), &spec.machine.head.commit);
-            let checks = EndedReader { name, commit, job: ReadOnlyJob::Review, sandbox: None };
-            undo_changes(ctx, &worktree, &checks, notes)?;
+            undo_changes(attempt, &worktree, &ReviewerName::new("checks"), &spec.machine.head.commit, notes)?;
             notes.extend(detected_checks_note(ctx, spec));
             Ok(finish_checks(attempt, notes))
         }
@@ -152,14 +138,6 @@ fn finish_job(attempt: EndedAttempt<'_>, notes: &mut Vec<String>) -> Result<Atte
             finish_work(attempt, &ctx.worktree_with_files(spec)?, notes)
         }
     }
-}
-
-/// The end of an attempt whose worktree cannot be used any more.
-fn unusable(spec: &AttemptSpec, ended: &ProcessResult, error: &GitError) -> AttemptEnd {
-    if is_stopped(&ended.exit) {
-        return AttemptEnd::Stopped;
-    }
-    failed_end(spec, AttemptFailure::Unusable { message: error.to_string() })
 }
 
 /// The end of an attempt that failed.
@@ -180,15 +158,7 @@ pub fn exit_failure(exit: &ProcessExit) -> Option<AttemptFailure> {
 }
 
 pub(super) fn is_stopped(exit: &ProcessExit) -> bool {
-    match exit {
-        ProcessExit::Stopped | ProcessExit::Orphaned => true,
-        ProcessExit::Code(_)
-        | ProcessExit::Signal(_)
-        | ProcessExit::TimedOut
-        | ProcessExit::Silent
-        | ProcessExit::OutputLost { .. }
-        | ProcessExit::NotStarted { .. } => false,
-    }
+    matches!(exit, ProcessExit::Stopped | ProcessExit::Orphaned)
 }
 
 /// Finishes a writer. Its work is committed even if the attempt failed, so that nothing is lost.

@@ -7,19 +7,19 @@ use signoff_core::agent_output::{AgentError, AgentErrorKind};
 use signoff_core::checks;
 use signoff_core::contract::Contract;
 use signoff_core::ids::{Commit, ReviewerName};
-use signoff_core::machine::{AttemptFailure, Event};
+use signoff_core::machine::{AttemptFailure, Event, JobKind};
 use signoff_core::review::{Review, ReviewedRevision, ReviewerKind, Verdict, Violation, ViolationCode};
 use signoff_core::sandbox::SandboxBackend;
 use signoff_core::settings::{AgentKind, AssignedReviewer};
 use signoff_core::untrusted_config;
 
-use super::checks::parse_check_results;
+use super::checks::{cached_base_checks, parse_check_results};
 use super::final_message::{ReviewerAnswer, parse_review};
 use super::finish::{EndedAttempt, failed_end, read_memo};
 use super::parse_output::{agent_summary, message, message_others, unsuccessful_end};
-use super::read_only_guard::UndoneChanges;
+use super::reviewer_worktree::UndoneChanges;
 use super::usage::usage;
-use super::{AttemptEnd, EngineContext, base_checks, reviewer_worktree};
+use super::{AttemptEnd, EngineContext, reviewer_worktree};
 use crate::artifact;
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
@@ -116,7 +116,7 @@ fn check_review(
     notes: &mut Vec<String>,
 ) -> Result<Review, AttemptFailure> {
     let ran = parse_check_results(text)?;
-    let base = base_checks::cached(ctx, spec.base(), dir).unwrap_or_default();
+    let base = cached_base_checks(ctx, spec.base(), dir).unwrap_or_default();
     let (review, sorted) = checks::review_against_base(reviewer, kind, &ran, &base);
     notes.extend(sorted.note(spec.base().as_str()));
     Ok(review)
@@ -132,39 +132,16 @@ fn stored_answer<'a>(text: &'a [u8], reported: Option<&[u8]>) -> Cow<'a, [u8]> {
     Cow::Owned([text, before.as_bytes(), &shown, b"\n"].concat())
 }
 
-/// The kind of work that must not change files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadOnlyJob {
-    Review,
-    Research,
-}
-
-impl ReadOnlyJob {
-    fn verb(self) -> &'static str {
-        match self {
-            Self::Review => "reviewing",
-            Self::Research => "researching",
-        }
-    }
-}
-
-/// An agent that must not change files, after its end.
-pub struct EndedReader<'a> {
-    pub name: &'a ReviewerName,
-    pub commit: &'a Commit,
-    pub job: ReadOnlyJob,
-    pub sandbox: Option<SandboxBackend>,
-}
-
 /// Undoes the changes of an agent that must not change files, and adds a note about them.
 pub fn undo_changes(
-    ctx: &EngineContext,
+    EndedAttempt { ctx, spec, .. }: EndedAttempt<'_>,
     worktree: &Worktree,
-    reader: &EndedReader<'_>,
+    name: &ReviewerName,
+    commit: &Commit,
     notes: &mut Vec<String>,
 ) -> Result<UndoneChanges, EngineError> {
-    let mut undone = ctx.read_guards.end(worktree, reader.commit, reader.name)?;
-    let doing = reader.job.verb();
+    let mut undone = ctx.read_guards.end(worktree, commit, name)?;
+    let doing = if matches!(spec.job.kind, JobKind::Research { .. }) { "researching" } else { "reviewing" };
     let names: Vec<&str> = undone.by.iter().map(|name| name.as_str()).collect();
     let by = if names.len() > 1 { format!("one of {}", names.join(", ")) } else { names.join("") };
     let (put_back, left): (Vec<&WorktreeChange>, Vec<&WorktreeChange>) =
@@ -177,7 +154,7 @@ pub fn undo_changes(
         notes.push(format!("while {by} was {doing}, something {}; not undone", join_changes(&left)));
     }
     // A fully sandboxed agent cannot have made the change, so it reviewed the right files.
-    let held = matches!(reader.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
+    let held = matches!(spec.launch.sandbox, Some(SandboxBackend::Landlock | SandboxBackend::Bubblewrap))
         && ctx.sandbox_support.is_complete();
     if held && put_back.is_empty() && !left.is_empty() {
         undone.is_changed = false;

@@ -4,9 +4,9 @@
 //! address and fails.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,26 +16,28 @@ use signoff_core::settings::AgentConfig;
 use super::environment::{self, AttemptCredentials};
 use super::finish::read_start;
 use super::prepare::StartingAttempt;
-use super::sandbox::{SandboxWorkspace, sandboxed};
+use super::sandbox::sandboxed;
 use super::{EngineContext, StartFailure, first_named, home};
-use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, ReportEndpoint, SandboxBackend};
-use crate::atomic_file::{AtomicFile, WriteMode};
-use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits, system, variables};
+use crate::agent::{self, AccessMode, AgentFile, AgentSpec, CommandLine, EnvChanges, ReportEndpoint, SandboxBackend};
+use crate::atomic_file::{self, WriteMode};
+use crate::git::Worktree;
+use crate::process::{AttemptDir, ProcessLaunch, ProcessLimits, create_private_dir, system, variables};
 
 /// How an agent runs in an attempt.
-pub(super) struct AgentRun<'a> {
+pub struct AgentRun<'a> {
     pub agent: &'a AgentConfig,
     pub model: Option<&'a str>,
     pub access: AccessMode,
     pub timeout: TimeSpan,
     pub credentials: AttemptCredentials,
-    pub workspace: SandboxWorkspace<'a>,
+    /// The worktree that it may write to in a sandbox.
+    pub workspace: Option<&'a Worktree>,
 }
 
 /// Builds the launch of an agent for an attempt, and writes its files.
-pub(super) fn launch(
+pub fn launch(
     attempt: StartingAttempt<'_>,
-    &AgentRun { agent, model, access, timeout, ref credentials, ref workspace }: &AgentRun<'_>,
+    &AgentRun { agent, model, access, timeout, ref credentials, workspace }: &AgentRun<'_>,
 ) -> Result<ProcessLaunch, StartFailure> {
     let StartingAttempt { ctx, spec, dir } = attempt;
     let Some(adapter) = agent::adapter_for(agent.kind) else {
@@ -81,9 +83,9 @@ pub(crate) fn write_files(files: &[AgentFile]) -> io::Result<()> {
     for file in files {
         let (AgentFile::Text { path, .. } | AgentFile::Copy { path, .. } | AgentFile::Link { path, .. }) = file;
         let directory = path.parent().unwrap_or(Path::new("."));
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        create_private_dir(directory)?;
         match file {
-            AgentFile::Text { path, text } => AtomicFile::write(path, text.as_bytes(), WriteMode::Private)?.commit()?,
+            AgentFile::Text { path, text } => atomic_file::write(path, text.as_bytes(), WriteMode::Private)?,
             AgentFile::Copy { path, source: of } if of.is_file() => drop(fs::copy(of, path)?),
             AgentFile::Link { path, source: of } if of.exists() => link(path, of)?,
             AgentFile::Copy { .. } | AgentFile::Link { .. } => {}
@@ -100,7 +102,7 @@ fn link(path: &Path, of: &Path) -> io::Result<()> {
     }
 }
 
-pub(super) fn assemble(ctx: &EngineContext, directory: &Path, line: CommandLine, timeout: TimeSpan) -> ProcessLaunch {
+pub fn assemble(ctx: &EngineContext, directory: &Path, line: CommandLine, timeout: TimeSpan) -> ProcessLaunch {
     let CommandLine { program, arguments, environment, files: _ } = line;
     let limits = ctx.settings.limits();
     ProcessLaunch {
@@ -124,14 +126,11 @@ fn duration(span: TimeSpan) -> Duration {
 /// The transport. Git runs a program `git-remote-NAME` from the `PATH` with the address behind the colons.
 const TRANSPORT: &str = "signoff-no-push";
 
-/// Environment variables to set, or to remove if the value is `None`.
-type EnvChanges = Vec<(String, Option<String>)>;
-
 /// Writes the transport and its configuration. Returns the variables to add to the agent's `environment`.
 fn forbid_pushes(dir: &AttemptDir, repository: &Path, environment: &EnvChanges) -> io::Result<EnvChanges> {
     let programs = dir.path().join("git");
     for directory in [&programs, &dir.usage_directory()] {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+        create_private_dir(directory)?;
     }
     let helper = programs.join(format!("git-remote-{TRANSPORT}"));
     fs::write(&helper, script(&dir.pushes()))?;

@@ -17,7 +17,7 @@ use signoff_core::view::AttemptStart;
 use super::finish::{EndedAttempt, exit_failure, failed_end, read_start};
 use super::{AttemptEnd, EngineContext, first_named};
 use crate::agent::{self, AgentAdapter, AgentExit, AgentResult, OutputParser, error_text};
-use crate::atomic_file::{AtomicFile, WriteMode};
+use crate::atomic_file::{self, WriteMode};
 use crate::attempt_spec::AttemptSpec;
 use crate::clock;
 use crate::error::EngineError;
@@ -55,12 +55,7 @@ pub fn parse_lost_output(ctx: &EngineContext, launched: &AttemptStart, dir: &Att
 }
 
 /// Parses the transcript.
-pub(crate) fn parse_transcript(
-    agent: &AgentAdapter,
-    dir: &AttemptDir,
-    ended: &ProcessResult,
-    resumed: bool,
-) -> AgentResult {
+pub fn parse_transcript(agent: &AgentAdapter, dir: &AttemptDir, ended: &ProcessResult, resumed: bool) -> AgentResult {
     let mut listener = read_listener(agent, dir);
     let code = if let ProcessExit::Code(code) = ended.exit { Some(code) } else { None };
     let stdout = read_end(&dir.stdout(), MAX_TAIL);
@@ -90,11 +85,7 @@ fn read_listener(agent: &AgentAdapter, dir: &AttemptDir) -> Box<dyn OutputParser
 /// Passes on lines, each in bounded memory.
 fn lines(mut reader: impl BufRead, listener: &mut dyn OutputParser) -> io::Result<()> {
     let mut line = Vec::new();
-    loop {
-        line.clear();
-        if reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
-        }
+    while reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? > 0 {
         if line.last() == Some(&b'\n') || line.len() < LONGEST as usize {
             listener.parse_line(line.trim_ascii_end());
         } else {
@@ -102,7 +93,9 @@ fn lines(mut reader: impl BufRead, listener: &mut dyn OutputParser) -> io::Resul
             listener.parse_line(&line);
             reader.skip_until(b'\n')?;
         }
+        line.clear();
     }
+    Ok(())
 }
 
 /// Stores the result. The supervisor has redacted the output, but files in the agent's home are not redacted yet.
@@ -120,13 +113,9 @@ fn keep(ctx: &EngineContext, dir: &AttemptDir, account: AgentResult) -> io::Resu
         spent.model = spent.model.as_deref().map(|model| secrets.redact_text(model));
     }
     let others: Vec<String> = others.iter().map(|other| secrets.redact_text(other)).collect();
-    write(&dir.message_alternatives(), &serde_json::to_vec(&others)?)?;
-    write(&dir.message(), secrets.redact_text(&message).as_bytes())?;
-    write(&dir.summary(), &serde_json::to_vec(&summary)?)
-}
-
-fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
-    AtomicFile::write(path, contents, WriteMode::Plain)?.commit()
+    atomic_file::write(&dir.message_alternatives(), &serde_json::to_vec(&others)?, WriteMode::Plain)?;
+    atomic_file::write(&dir.message(), secrets.redact_text(&message).as_bytes(), WriteMode::Plain)?;
+    atomic_file::write(&dir.summary(), &serde_json::to_vec(&summary)?, WriteMode::Plain)
 }
 
 /// The agent's summary; `None` if its kind has no structured output.
@@ -148,24 +137,17 @@ pub fn message_others(dir: &AttemptDir) -> Vec<String> {
 /// The end of an agent that did not succeed: stopped by signoff, else as its summary says, else by its exit code.
 pub fn unsuccessful_end(attempt: EndedAttempt<'_>) -> Option<AttemptEnd> {
     let EndedAttempt { spec, dir, ended, .. } = attempt;
+    let summary = agent_summary(dir);
     let of_error = |summary: AgentSummary| summary.error.map(|error| end_of_error(spec, error));
-    match (&ended.exit, agent_summary(dir)) {
-        (ProcessExit::Stopped | ProcessExit::Orphaned, _) => Some(AttemptEnd::Stopped),
-        (ProcessExit::Code(_) | ProcessExit::Signal(_), Some(summary)) => of_error(summary),
+    match &ended.exit {
+        ProcessExit::Stopped | ProcessExit::Orphaned => Some(AttemptEnd::Stopped),
+        ProcessExit::Code(_) | ProcessExit::Signal(_) => summary.map_or_else(|| end_of_exit(attempt), of_error),
         // Use the final message even if the process hung. Other errors may only show that it was cut off.
-        (ProcessExit::TimedOut | ProcessExit::Silent, Some(summary)) => match of_error(summary) {
-            Some(AttemptEnd::Event(_)) => end_of_exit(attempt),
-            end => end,
+        ProcessExit::TimedOut | ProcessExit::Silent => match summary.map(of_error) {
+            None | Some(Some(AttemptEnd::Event(_))) => end_of_exit(attempt),
+            Some(end) => end,
         },
-        (
-            ProcessExit::Code(_)
-            | ProcessExit::Signal(_)
-            | ProcessExit::TimedOut
-            | ProcessExit::Silent
-            | ProcessExit::OutputLost { .. }
-            | ProcessExit::NotStarted { .. },
-            _,
-        ) => end_of_exit(attempt),
+        ProcessExit::OutputLost { .. } | ProcessExit::NotStarted { .. } => end_of_exit(attempt),
     }
 }
 

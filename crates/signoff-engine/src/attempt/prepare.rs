@@ -1,7 +1,6 @@
 //! Prepares an attempt: sets up the worktree, writes the prompt and builds the command line.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -23,36 +22,31 @@ use super::prompt_sources::{
     restart_inputs, reviewer_prompt, unparsed_answers, workflow_prompt,
 };
 use super::reviewer_worktree::find_untrusted_file;
-use super::sandbox::SandboxWorkspace;
 use super::{EngineContext, StartFailure, checks, document, plan_items, research, reviewer_worktree};
 use crate::agent::{self, AccessMode};
 use crate::attempt_spec::{AttemptSpec, RunPart};
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitDiff, GitError};
-use crate::process::{AttemptDir, ProcessLaunch};
+use crate::process::{AttemptDir, ProcessLaunch, create_private_dir};
 use crate::prompt_inputs::{self, PromptInputs};
 use crate::reports::ReportAccess;
 use crate::workspace::parallel_fixes;
 
 /// What finishing an attempt needs to know and cannot derive from other files.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Memo {
     pub nonce: Option<String>,
     pub diff_digest: Option<String>,
     /// Files of the work that agents would read as configuration, and files that contain a key.
-    #[serde(default)]
     pub steering: Vec<String>,
-    #[serde(default)]
     pub with_secrets: Vec<String>,
     /// The attempt is a researcher, which writes nothing.
-    #[serde(default)]
     pub reads: bool,
     /// The stamp of the document before the attempt writes it.
-    #[serde(default)]
     pub document: Option<String>,
     /// The head of the worktree before a document is written.
-    #[serde(default)]
     pub began: Option<Commit>,
 }
 
@@ -98,8 +92,7 @@ pub fn prepare(attempt: StartingAttempt<'_>) -> Result<ProcessLaunch, StartFailu
 
 /// Creates the attempt's directory. It is private: it contains prompts, answers and nonces.
 pub fn make_directory(dir: &AttemptDir) -> Result<(), EngineError> {
-    let private = DirBuilder::new().recursive(true).mode(0o700).create(dir.usage_directory());
-    private.map_err(|error| EngineError::io("make", dir.path(), error))
+    create_private_dir(&dir.usage_directory()).map_err(|error| EngineError::io("make", dir.path(), error))
 }
 
 fn prepare_work(
@@ -145,7 +138,7 @@ fn prepare_work(
         access: AccessMode::Write,
         timeout,
         credentials: AttemptCredentials { nonce: None, access },
-        workspace: SandboxWorkspace::Worktree(&worktree),
+        workspace: Some(&worktree),
     };
     launch(attempt, &run)
 }
@@ -196,8 +189,8 @@ fn prepare_review(
     };
     // In a copy the reviewer may write, to build and run tests.
     let (in_copy, access, room) = match &copy {
-        Some((moved, copy)) => (moved, AccessMode::Write, SandboxWorkspace::Worktree(copy)),
-        None => (spec, AccessMode::Read, SandboxWorkspace::None),
+        Some((moved, copy)) => (moved, AccessMode::Write, Some(copy)),
+        None => (spec, AccessMode::Read, None),
     };
     let prompt = prompt_inputs::reviewer(in_copy, &inputs, assigned.contract, &ask);
     write_prompt(ctx, dir, &prompt_inputs::resumed(in_copy, prompt), &memo)?;
@@ -309,12 +302,7 @@ fn subject(spec: &AttemptSpec) -> (Option<LoopId>, Option<String>) {
 }
 
 /// Writes the prompt and the memo, with secrets redacted from the prompt.
-pub(super) fn write_prompt(
-    ctx: &EngineContext,
-    dir: &AttemptDir,
-    prompt: &str,
-    memo: &Memo,
-) -> Result<(), EngineError> {
+pub fn write_prompt(ctx: &EngineContext, dir: &AttemptDir, prompt: &str, memo: &Memo) -> Result<(), EngineError> {
     let prompt = ctx.secrets.redact_text(prompt);
     let memo = serde_json::to_vec(memo).unwrap_or_default();
     for (path, bytes) in [(dir.path().join("memo.json"), memo.as_slice()), (dir.prompt(), prompt.as_bytes())] {

@@ -20,17 +20,13 @@ use crate::process::AttemptDir;
 use crate::prompt_inputs::PromptInputs;
 
 /// The workflow's prompt for a role.
-pub(super) fn workflow_prompt(
-    ctx: &EngineContext,
-    spec: &AttemptSpec,
-    role: &str,
-) -> Result<Option<String>, EngineError> {
+pub fn workflow_prompt(ctx: &EngineContext, spec: &AttemptSpec, role: &str) -> Result<Option<String>, EngineError> {
     let path = spec.policy.workflow.prompts.get(role);
     path.map(|path| prompt_file(ctx, path)).transpose()
 }
 
 /// A custom prompt that replaces the built-in one: configured, or in `.signoff/prompts`.
-pub(super) fn custom_prompt(ctx: &EngineContext, names: &[&str]) -> Result<Option<String>, EngineError> {
+pub fn custom_prompt(ctx: &EngineContext, names: &[&str]) -> Result<Option<String>, EngineError> {
     for name in names {
         if let Some((file, _)) = custom_prompts::find(&ctx.settings, ctx.repository.root(), name) {
             return Ok(Some(file.read()?));
@@ -40,7 +36,7 @@ pub(super) fn custom_prompt(ctx: &EngineContext, names: &[&str]) -> Result<Optio
 }
 
 /// The custom prompt of a reviewer: the workflow's, its own, or the one of its name or role.
-pub(super) fn reviewer_prompt(
+pub fn reviewer_prompt(
     ctx: &EngineContext,
     spec: &AttemptSpec,
     assigned: &AssignedReviewer,
@@ -58,7 +54,7 @@ fn prompt_file(ctx: &EngineContext, path: &str) -> Result<String, EngineError> {
 }
 
 /// The answers that could not be parsed, for the fixer to read.
-pub(super) fn unparsed_answers(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
+pub fn unparsed_answers(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
     let JobKind::Fix { unread, .. } = &spec.job.kind else { return None };
     let (reviews, name) = (ctx.layout.reviews(), spec.artifact());
     let texts: Vec<String> =
@@ -67,7 +63,7 @@ pub(super) fn unparsed_answers(ctx: &EngineContext, spec: &AttemptSpec) -> Optio
 }
 
 /// This reviewer's last answer, if it could not be parsed.
-pub(super) fn last_unparsed_answer(ctx: &EngineContext, spec: &AttemptSpec, reviewer: &ReviewerName) -> Option<String> {
+pub fn last_unparsed_answer(ctx: &EngineContext, spec: &AttemptSpec, reviewer: &ReviewerName) -> Option<String> {
     spec.unreadable.as_ref()?;
     let reviews = ctx.layout.reviews();
     let read = |name: artifact::ArtifactName| artifact::read_raw(&reviews, &name, reviewer);
@@ -76,7 +72,7 @@ pub(super) fn last_unparsed_answer(ctx: &EngineContext, spec: &AttemptSpec, revi
 
 /// The review that the agent answers. An improvement gets the review that it improves on, unless a finding was disputed
 /// since. A fix gets the review of this cycle if reviewers answer in prose, which asks for more than the findings.
-pub(super) fn last_review(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
+pub fn last_review(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
     let reviews = ctx.layout.reviews();
     match &spec.job.kind {
         JobKind::Work { role: Role::Fix, .. } if has_disputed(spec) => None,
@@ -105,7 +101,7 @@ fn has_disputed(spec: &AttemptSpec) -> bool {
 }
 
 /// The author's last message, if the gate shows it to reviewers.
-pub(super) fn author_output(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
+pub fn author_output(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
     if !spec.gate().is_some_and(|gate| gate.author_output) {
         return None;
     }
@@ -113,7 +109,7 @@ pub(super) fn author_output(ctx: &EngineContext, spec: &AttemptSpec) -> Option<S
 }
 
 /// The final message of the previous attempt, for an attempt that continues its work.
-pub(super) fn previous_message(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
+pub fn previous_message(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
     let goes_on = matches!(spec.job.kind, JobKind::Work { role: Role::Implement, .. });
     let marked = spec.policy.workflow.completion == Completion::Marker;
     if goes_on && marked && spec.machine.tally.iteration > 1 { last_message(ctx, spec) } else { None }
@@ -126,13 +122,13 @@ fn last_message(ctx: &EngineContext, spec: &AttemptSpec) -> Option<String> {
 }
 
 /// The documents of a task.
-pub(super) fn document_inputs(ctx: &EngineContext, spec: &AttemptSpec) -> Result<PromptInputs, EngineError> {
+pub fn document_inputs(ctx: &EngineContext, spec: &AttemptSpec) -> Result<PromptInputs, EngineError> {
     let text = |kind| document::text(ctx, spec, kind);
     Ok(PromptInputs { design: text(TaskDocument::Design)?, plan: text(TaskDocument::Plan)?, ..PromptInputs::default() })
 }
 
 /// The documents, with the review that ended the last pass.
-pub(super) fn restart_inputs(ctx: &EngineContext, spec: &AttemptSpec) -> Result<PromptInputs, EngineError> {
+pub fn restart_inputs(ctx: &EngineContext, spec: &AttemptSpec) -> Result<PromptInputs, EngineError> {
     let ended_last = spec.last_round.as_ref().is_some_and(|round| round.pass + 1 == spec.job.pass);
     let name = spec.last_artifact().filter(|_| ended_last);
     let last_pass = name.and_then(|name| artifact::read_merged(&ctx.layout.reviews(), &name));
@@ -143,6 +139,6 @@ pub(super) fn restart_inputs(ctx: &EngineContext, spec: &AttemptSpec) -> Result<
 const INSTRUCTIONS: [&str; 4] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md", "CONTRIBUTING.md"];
 
 /// The instruction files at the root of a worktree.
-pub(super) fn instructions(worktree: &Path) -> Vec<&'static str> {
+pub fn instructions(worktree: &Path) -> Vec<&'static str> {
     INSTRUCTIONS.into_iter().filter(|name| worktree.join(name).is_file()).collect()
 }

@@ -12,12 +12,11 @@ use signoff_core::wire::LoopFact;
 use super::environment::AttemptCredentials;
 use super::final_message::planner_end;
 use super::finish::{EndedAttempt, failed_end, read_start};
-use super::finish_review::{EndedReader, ReadOnlyJob, join_changes, undo_changes};
+use super::finish_review::{join_changes, undo_changes};
 use super::launch::{AgentRun, launch};
 use super::parse_output::{message, unsuccessful_end};
 use super::prepare::{Memo, StartingAttempt, write_prompt};
 use super::prompt_sources::{custom_prompt, restart_inputs};
-use super::sandbox::SandboxWorkspace;
 use super::{AttemptEnd, EngineContext, StartFailure};
 use crate::agent::AccessMode;
 use crate::attempt_spec::AttemptSpec;
@@ -48,7 +47,7 @@ pub fn prepare(
         access: AccessMode::Read,
         timeout,
         credentials: AttemptCredentials::default(),
-        workspace: SandboxWorkspace::None,
+        workspace: None,
     };
     launch(attempt, &run)
 }
@@ -61,8 +60,7 @@ fn name(number: usize) -> ReviewerName {
 pub fn finish(attempt: EndedAttempt<'_>, number: usize, notes: &mut Vec<String>) -> Result<AttemptEnd, EngineError> {
     let EndedAttempt { ctx, spec, dir, .. } = attempt;
     let head = &spec.machine.head;
-    let (name, job, sandbox) = (&name(number), ReadOnlyJob::Research, spec.launch.sandbox);
-    undo_changes(ctx, &ctx.worktree(spec)?, &EndedReader { name, commit: &head.commit, job, sandbox }, notes)?;
+    undo_changes(attempt, &ctx.worktree(spec)?, &name(number), &head.commit, notes)?;
     if let Some(end) = unsuccessful_end(attempt) {
         return Ok(end);
     }
@@ -87,27 +85,21 @@ pub fn reports(ctx: &EngineContext, spec: &AttemptSpec) -> Vec<String> {
     texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
 }
 
-/// Turns a planner's end into an event, with its answer.
+/// Undoes a planner's changes to files, and turns its end into an event, with its answer.
 pub fn finish_planner(
     attempt: EndedAttempt<'_>,
     notes: &mut Vec<String>,
 ) -> Result<(AttemptEnd, Vec<LoopFact>), EngineError> {
     let EndedAttempt { ctx, spec, dir, .. } = attempt;
-    undo_planner_changes(ctx, spec, notes)?;
-    if let Some(end) = unsuccessful_end(attempt) {
-        return Ok((end, Vec::new()));
-    }
-    let text = ctx.reports.read_report(dir, &spec.launch.role, notes).unwrap_or_else(|| message(dir));
-    Ok(planner_end(spec, &text))
-}
-
-/// Undoes a planner's changes to files.
-fn undo_planner_changes(ctx: &EngineContext, spec: &AttemptSpec, notes: &mut Vec<String>) -> Result<(), EngineError> {
     let who = ReviewerName::new(&*spec.launch.role);
     let undone = ctx.read_guards.end(&ctx.worktree(spec)?, &spec.workspace.base, &who)?;
     if !undone.changes.is_empty() {
         let changes: Vec<_> = undone.changes.iter().collect();
         notes.push(format!("{who} changed files while planning; undone: {}", join_changes(&changes)));
     }
-    Ok(())
+    if let Some(end) = unsuccessful_end(attempt) {
+        return Ok((end, Vec::new()));
+    }
+    let text = ctx.reports.read_report(dir, &spec.launch.role, notes).unwrap_or_else(|| message(dir));
+    Ok(planner_end(spec, &text))
 }

@@ -1,7 +1,6 @@
 //! Runs attempts in a sandbox, and selects the paths and ports that they may use.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use signoff_core::machine::JobKind;
@@ -16,61 +15,44 @@ use crate::confine::SandboxPolicy;
 use crate::detect::is_installed;
 use crate::error::EngineError;
 use crate::git::Worktree;
-use crate::process::{AttemptDir, ProcessLaunch};
+use crate::process::{AttemptDir, ProcessLaunch, create_private_dir};
 use crate::remove_tree;
 
-/// Caches of build tools below the user's home. None of them is on the `PATH`, is read by a shell or contains a login,
-/// as `~/.cargo` as a whole would be.
-const CACHES: [&str; 20] = [
-    ".cache",
-    ".cargo/registry",
-    ".cargo/git",
-    ".cargo/.package-cache",
-    ".cargo/.package-cache-mutate",
-    ".cargo/.global-cache",
-    ".rustup/tmp",
-    ".npm/_cacache",
-    ".npm/_logs",
-    ".local/share/pnpm/store",
-    ".yarn/berry/cache",
-    ".bun/install/cache",
-    "go/pkg",
-    ".gradle/caches",
-    ".gradle/daemon",
-    ".gradle/native",
-    ".gradle/wrapper",
-    ".gradle/.tmp",
-    ".m2/repository",
-    ".nuget/packages",
+/// Caches of build tools below the user's home, by program. None of them is on the `PATH`, is read by a shell or contains a login,
+/// as `~/.cargo` as a whole would be. Each program creates its own on first use.
+const CACHES: [(&str, &[&str]); 10] = [
+    ("cargo", &[".cargo/registry", ".cargo/git"]),
+    ("rustup", &[".rustup/tmp"]),
+    ("npm", &[".npm/_cacache", ".npm/_logs"]),
+    ("pnpm", &[".local/share/pnpm/store"]),
+    ("yarn", &[".yarn/berry/cache"]),
+    ("bun", &[".bun/install/cache"]),
+    ("go", &["go/pkg"]),
+    ("gradle", &[".gradle/caches", ".gradle/daemon", ".gradle/native", ".gradle/wrapper", ".gradle/.tmp"]),
+    ("mvn", &[".m2/repository"]),
+    ("dotnet", &[".nuget/packages"]),
 ];
 
-/// The program that creates a cache directory on first use; `None` for files and for caches that any program uses.
-fn cache_owner(cache: &str) -> Option<&'static str> {
-    const OWNERS: [(&str, &str); 11] = [
-        (".cargo/registry", "cargo"),
-        (".cargo/git", "cargo"),
-        (".rustup/", "rustup"),
-        (".npm/", "npm"),
-        (".local/share/pnpm/", "pnpm"),
-        (".yarn/", "yarn"),
-        (".bun/", "bun"),
-        ("go/", "go"),
-        (".gradle/", "gradle"),
-        (".m2/", "mvn"),
-        (".nuget/", "dotnet"),
-    ];
-    OWNERS.iter().find(|(start, _)| cache.starts_with(start)).map(|(_, program)| *program)
+/// The cache directory of any program.
+const COMMON_CACHE: &str = ".cache";
+
+/// Lock files of cargo's caches.
+const CARGO_LOCKS: [&str; 3] = [".cargo/.package-cache", ".cargo/.package-cache-mutate", ".cargo/.global-cache"];
+
+/// All caches and lock files.
+fn caches() -> impl Iterator<Item = &'static str> {
+    [COMMON_CACHE].into_iter().chain(CACHES.into_iter().flat_map(|(_, paths)| paths).copied()).chain(CARGO_LOCKS)
 }
 
 /// Creates the caches that an installed tool would create on first use: a sandboxed agent could not create them.
 fn make_caches(person: &Path, is_there: impl Fn(&str) -> bool) {
-    let wanted = |cache: &&str| *cache == ".cache" || cache_owner(cache).is_some_and(&is_there);
-    for cache in CACHES.into_iter().filter(wanted) {
+    let installed = CACHES.into_iter().filter(|(program, _)| is_there(program)).flat_map(|(_, paths)| paths);
+    for cache in [&COMMON_CACHE].into_iter().chain(installed) {
         // Errors are ignored: the home may be read-only, and the cache may exist.
-        DirBuilder::new().recursive(true).mode(0o700).create(person.join(cache)).ok();
+        create_private_dir(&person.join(cache)).ok();
     }
     if is_there("cargo") {
-        for lock in CACHES.iter().filter(|cache| cache.starts_with(".cargo/.")) {
+        for lock in CARGO_LOCKS {
             fs::OpenOptions::new().create(true).append(true).open(person.join(lock)).ok();
         }
     }
@@ -78,14 +60,6 @@ fn make_caches(person: &Path, is_there: impl Fn(&str) -> bool) {
 
 /// Shared memory, which tests and browsers use between processes.
 const SHARED_MEMORY: &str = "/dev/shm";
-
-/// What a sandboxed agent may write to.
-pub enum SandboxWorkspace<'a> {
-    /// Nothing: the agent only reads.
-    None,
-    /// A worktree: a temporary copy to build and test in, or one to commit to.
-    Worktree(&'a Worktree),
-}
 
 impl EngineContext {
     /// The sandbox backend for a job; `None` if the job runs no agent.
@@ -110,7 +84,7 @@ impl EngineContext {
                 Some(below) => allowed.push(self.user_home.join(below)),
                 None if said == Writable::CACHES => {
                     make_caches(&self.user_home, is_installed);
-                    allowed.extend(CACHES.map(|cache| self.user_home.join(cache)));
+                    allowed.extend(caches().map(|cache| self.user_home.join(cache)));
                 }
                 None => allowed.push(PathBuf::from(said)),
             }
@@ -119,29 +93,26 @@ impl EngineContext {
     }
 }
 
-/// Restricts a launch to its temporary directory, its home, its usage directory and its workspace.
+/// Restricts a launch to its temporary directory, its home, its usage directory and its workspace: a copy to build and
+/// test in, or a worktree to commit to.
 pub fn sandboxed(
     StartingAttempt { ctx, spec, dir }: StartingAttempt<'_>,
     launch: ProcessLaunch,
-    room: &SandboxWorkspace<'_>,
+    workspace: Option<&Worktree>,
 ) -> Result<ProcessLaunch, EngineError> {
     let Some(by @ (SandboxBackend::Landlock | SandboxBackend::Bubblewrap)) = spec.launch.sandbox else {
         return Ok(launch);
     };
     let own = [dir.temporary(), dir.home(), dir.usage_directory()];
     for directory in &own {
-        let private = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        private.map_err(|error| EngineError::io("make", directory, error))?;
+        create_private_dir(directory).map_err(|error| EngineError::io("make", directory, error))?;
     }
     let temporary = ("TMPDIR".to_owned(), Some(own[0].display().to_string()));
     let mut writable: Vec<PathBuf> = own.into();
-    match room {
-        SandboxWorkspace::None => {}
-        SandboxWorkspace::Worktree(worktree) => {
-            worktree.enter_sandbox_dir()?;
-            writable.extend([worktree.path().to_owned(), worktree.sandbox_dir()]);
-            writable.extend(ctx.writable_paths());
-        }
+    if let Some(worktree) = workspace {
+        worktree.enter_sandbox_dir()?;
+        writable.extend([worktree.path().to_owned(), worktree.sandbox_dir()]);
+        writable.extend(ctx.writable_paths());
     }
     let ports = ports(ctx, &launch);
     let environment = launch.environment.into_iter().chain([temporary]).collect();
@@ -193,8 +164,7 @@ pub fn sandbox_note(launch: &wire::Launch, dir: &AttemptDir) -> Option<String> {
     }
     let stderr = read_end(&dir.stderr(), MAX_STDERR);
     let stderr = String::from_utf8_lossy(&stderr);
-    let is_refusal = |line: &&str| is_refusal(line);
-    let tried: Vec<&str> = stderr.lines().filter(is_refusal).map(str::trim).collect();
+    let tried: Vec<&str> = stderr.lines().filter(|line| is_refusal(line)).map(str::trim).collect();
     let short = |said: &&str| said.chars().take(LONGEST).collect::<String>();
     let errors: Vec<String> = tried.iter().take(MAX_NAMED).map(short).collect();
     let more = if tried.len() > MAX_NAMED { format!(" and {} more", tried.len() - MAX_NAMED) } else { String::new() };
@@ -211,7 +181,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let there = |cache: &str| home.path().join(cache).exists();
         make_caches(home.path(), |program| program == "cargo");
-        let made: Vec<&str> = CACHES.into_iter().filter(|cache| there(cache)).collect();
+        let made: Vec<&str> = caches().filter(|cache| there(cache)).collect();
         assert_eq!(
             made,
             [

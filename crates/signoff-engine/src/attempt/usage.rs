@@ -42,7 +42,7 @@ pub fn unpriced(pricing: UsagePricing<'_>, dir: &AttemptDir) -> Vec<Option<Strin
     let spent = agent_summary(dir).map(|summary| summary.spent).unwrap_or_default();
     let costs = |spent: &&ModelSpend| spent.cost_micro_usd.is_none() && spent.tokens != TokenCounts::default();
     let unknown = spent.iter().filter(costs).filter(|spent| pricing.price(spent.model.as_deref()).is_none());
-    unknown.map(|spent| pricing.model_of(spent.model.as_deref()).map(str::to_owned)).collect()
+    unknown.map(|spent| spent.model.as_deref().or(pricing.model).map(str::to_owned)).collect()
 }
 
 impl<'a> UsagePricing<'a> {
@@ -51,15 +51,8 @@ impl<'a> UsagePricing<'a> {
         spent.iter().map(|spent| self.counted(spent)).fold(Usage::default(), Usage::plus)
     }
 
-    fn model_of<'s>(&self, own: Option<&'s str>) -> Option<&'s str>
-    where
-        'a: 's,
-    {
-        own.or(self.model)
-    }
-
     fn price(&self, own: Option<&str>) -> Option<Price> {
-        self.settings.price(self.model_of(own)?)
+        self.settings.price(own.or(self.model)?)
     }
 
     fn counted(&self, spent: &ModelSpend) -> Usage {

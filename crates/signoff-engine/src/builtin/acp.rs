@@ -7,13 +7,13 @@
 mod conversation;
 mod printer;
 
+use std::env;
 use std::ffi::OsString;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
-use std::{env, fmt};
 
 use futures_util::{Sink, SinkExt, StreamExt, future, sink, stream};
 use tokio::process::{Child, Command};
@@ -46,13 +46,7 @@ pub type StopFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Runs the program. `arguments` are those after `__acp`.
 pub fn run(arguments: &[OsString]) -> ExitCode {
-    match work(arguments) {
-        Ok(code) => code,
-        Err(error) => {
-            print_error(&error);
-            ExitCode::FAILURE
-        }
-    }
+    super::exit_code(work(arguments))
 }
 
 fn work(arguments: &[OsString]) -> io::Result<ExitCode> {
@@ -149,11 +143,6 @@ fn write_error(error: LinesCodecError) -> io::Error {
 #[expect(clippy::disallowed_methods, reason = "the one place where the token is read")]
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok()
-}
-
-fn print_error(error: &dyn fmt::Display) {
-    // If stderr is closed, the error is lost.
-    let _ = writeln!(io::stderr(), "signoff: {error}");
 }
 
 /// The agent to start, and the options besides the prompt.

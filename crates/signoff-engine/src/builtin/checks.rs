@@ -52,14 +52,7 @@ pub enum ChecksError {
 
 /// Runs the program. Exits with 0 if all commands could be run, whatever their results, and with 1 otherwise.
 pub fn run(list: &Path) -> ExitCode {
-    match print(list) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // If stderr is closed, the error is lost.
-            let _ = writeln!(io::stderr(), "signoff: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    super::exit_code(print(list).map(|()| ExitCode::SUCCESS))
 }
 
 fn print(list: &Path) -> Result<(), ChecksError> {

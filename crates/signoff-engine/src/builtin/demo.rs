@@ -77,14 +77,14 @@ pub fn answer(prompt: &str, environment: &DemoEnvironment, files: &DemoFiles) ->
 /// Repairs the flaws the prompt mentions, or every flaw if it mentions none of them.
 fn fix(prompt: &str, files: &DemoFiles) -> DemoAnswer {
     let present = || Flaw::ALL.into_iter().filter(|flaw| flaw.line(files).is_some());
-    let mentioned: Vec<_> = present().filter(|flaw| prompt.contains(flaw.description())).collect();
+    let mentioned: Vec<_> = present().filter(|flaw| prompt.contains(flaw.facts().description)).collect();
     let flaws = if mentioned.is_empty() { present().collect() } else { mentioned };
     let mut changed = DemoFiles::new();
     let mut message = String::new();
     for flaw in flaws {
         let now: DemoFiles = files.iter().chain(&changed).map(|(name, text)| (*name, text.clone())).collect();
         changed.extend(flaw.repair(&now));
-        message += &format!("- {}: fixed. {}\n", flaw.file(), flaw.suggestion());
+        message += &format!("- {}: fixed. {}\n", flaw.facts().file, flaw.facts().suggestion);
     }
     if message.is_empty() {
         message = "There is nothing left to fix.\n".to_owned();
@@ -96,7 +96,7 @@ fn review(prompt: &str, environment: &DemoEnvironment, files: &DemoFiles) -> Str
     let reviewer = DemoReviewer::from_name(&environment.reviewer);
     let flaws: Vec<_> = Flaw::ALL
         .into_iter()
-        .filter(|flaw| flaw.is_checked_by(reviewer))
+        .filter(|flaw| reviewer == DemoReviewer::General || reviewer == flaw.facts().reviewer)
         .filter_map(|flaw| flaw.line(files).map(|line| (flaw, line)))
         .collect();
     AnswerFormat::from_prompt(prompt, &environment.nonce).write(&flaws)
@@ -104,14 +104,7 @@ fn review(prompt: &str, environment: &DemoEnvironment, files: &DemoFiles) -> Str
 
 /// Runs the program: the prompt on stdin, the project in the current directory, the message on stdout.
 pub fn run() -> ExitCode {
-    match work(Path::new(".")) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // If stderr is closed, the error is lost.
-            let _ = writeln!(io::stderr(), "signoff: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    super::exit_code(work(Path::new(".")).map(|()| ExitCode::SUCCESS))
 }
 
 fn work(directory: &Path) -> io::Result<()> {
@@ -170,7 +163,7 @@ impl AnswerFormat {
     fn write(&self, flaws: &[(Flaw, usize)]) -> String {
         match self {
             // The XML format cannot express that a person has to decide.
-            Self::Xml { nonce, .. } if flaws.iter().any(|(flaw, _)| flaw.needs_decision()) => {
+            Self::Xml { nonce, .. } if flaws.iter().any(|(flaw, _)| flaw.facts().needs_decision) => {
                 markdown(&comment(nonce), flaws)
             }
             Self::Xml { name, tag, .. } => xml(name, tag, flaws),
@@ -186,12 +179,12 @@ fn comment(nonce: &str) -> String {
 fn markdown(comment: &str, flaws: &[(Flaw, usize)]) -> String {
     let verdict = match flaws {
         [] => "APPROVED",
-        flaws if flaws.iter().any(|(flaw, _)| flaw.needs_decision()) => "NEEDS_DISCUSSION",
+        flaws if flaws.iter().any(|(flaw, _)| flaw.facts().needs_decision) => "NEEDS_DISCUSSION",
         _ => "CHANGES_REQUESTED",
     };
     let list: String = flaws
         .iter()
-        .map(|(flaw, line)| format!("- [Important] {}:{line} {}\n", flaw.file(), flaw.description()))
+        .map(|(flaw, line)| format!("- [Important] {}:{line} {}\n", flaw.facts().file, flaw.facts().description))
         .collect();
     let body = if list.is_empty() { "All that the task asks for is there.\n" } else { &list };
     format!("{body}\n**Verdict: {verdict}**\n{comment}\n")
@@ -214,10 +207,10 @@ fn xml_issue(root: &str, flaw: Flaw, line: usize) -> String {
     format!(
         "    <issue type=\"{}\" severity=\"important\">\n      <location file=\"{}\" line=\"{line}\"/>\n      \
          <description>{}</description>\n      <{more}>{}</{more}>\n    </issue>\n",
-        flaw.kind(),
-        flaw.file(),
-        flaw.description(),
-        flaw.suggestion(),
+        flaw.facts().kind,
+        flaw.facts().file,
+        flaw.facts().description,
+        flaw.facts().suggestion,
     )
 }
 
@@ -238,6 +231,7 @@ impl DemoTask {
         }
     }
 
+    /// A word that only the task's own text contains.
     fn keyword(self) -> &'static str {
         match self {
             Self::Greeting => "greeting",
@@ -253,35 +247,22 @@ impl DemoTask {
 
     /// The first version of the work. Leaves existing work unchanged.
     fn implement(self, files: &DemoFiles) -> DemoAnswer {
-        let there = files.get(self.script()).is_some_and(|text| text.contains("name=$1"));
-        let changed = if there { DemoFiles::new() } else { self.first_version() };
-        let message = match self {
-            Self::Greeting => "`greet.sh` takes a name now, and `test_greet.sh` checks that it is greeted.\n",
-            Self::Goodbye => {
-                "`bye.sh` says goodbye. The task does not say where the language comes from; I took English.\n"
-            }
+        let (message, work) = match self {
+            Self::Greeting => (
+                "`greet.sh` takes a name now, and `test_greet.sh` checks that it is greeted.\n",
+                [
+                    ("greet.sh", include_str!("demo/work/greet.sh")),
+                    ("test_greet.sh", include_str!("demo/work/test_greet.sh")),
+                ],
+            ),
+            Self::Goodbye => (
+                "`bye.sh` says goodbye. The task does not say where the language comes from; I took English.\n",
+                [("bye.sh", include_str!("demo/work/bye.sh")), ("test_bye.sh", include_str!("demo/work/test_bye.sh"))],
+            ),
         };
-        DemoAnswer { message: message.to_owned(), changed }
-    }
-
-    fn script(self) -> &'static str {
-        match self {
-            Self::Greeting => "greet.sh",
-            Self::Goodbye => "bye.sh",
-        }
-    }
-
-    fn first_version(self) -> DemoFiles {
-        let files = match self {
-            Self::Greeting => [
-                ("greet.sh", include_str!("demo/work/greet.sh")),
-                ("test_greet.sh", include_str!("demo/work/test_greet.sh")),
-            ],
-            Self::Goodbye => {
-                [("bye.sh", include_str!("demo/work/bye.sh")), ("test_bye.sh", include_str!("demo/work/test_bye.sh"))]
-            }
-        };
-        files.into_iter().map(|(name, text)| (name, text.to_owned())).collect()
+        let is_done = files.get(work[0].0).is_some_and(|text| text.contains("name=$1"));
+        let work = work.into_iter().filter(|_| !is_done);
+        DemoAnswer { message: message.to_owned(), changed: work.map(|(name, text)| (name, text.to_owned())).collect() }
     }
 }
 
@@ -314,20 +295,54 @@ enum Flaw {
     LanguageOpen,
 }
 
+/// What reviewers know about a flaw.
+struct FlawFacts {
+    file: &'static str,
+    kind: &'static str,
+    description: &'static str,
+    suggestion: &'static str,
+    /// Reviewers of requirements and of code each check their own.
+    reviewer: DemoReviewer,
+    /// Only a person can decide.
+    needs_decision: bool,
+}
+
 impl Flaw {
     const ALL: [Self; 3] = [Self::ReadmeSilent, Self::NameUnchecked, Self::LanguageOpen];
 
-    fn file(self) -> &'static str {
+    fn facts(self) -> FlawFacts {
         match self {
-            Self::NameUnchecked => "greet.sh",
-            Self::ReadmeSilent => "README.md",
-            Self::LanguageOpen => "bye.sh",
+            Self::NameUnchecked => FlawFacts {
+                file: "greet.sh",
+                kind: "error_handling",
+                description: "The name is not checked: called without one, the script prints `Hello, !` and exits 0",
+                suggestion: "Without a name, print the usage on stderr and exit 2",
+                reviewer: DemoReviewer::Code,
+                needs_decision: false,
+            },
+            Self::ReadmeSilent => FlawFacts {
+                file: "README.md",
+                kind: "missing_requirement",
+                description: "The README still shows the call without a name",
+                suggestion: "Show `sh greet.sh NAME`",
+                reviewer: DemoReviewer::Spec,
+                needs_decision: false,
+            },
+            Self::LanguageOpen => FlawFacts {
+                file: "bye.sh",
+                kind: "misunderstanding",
+                description: "It always says goodbye in English. The task asks for the visitor's language and does not \
+                              say where that comes from: the environment, an option, or a list of names?",
+                suggestion: "Take the language from LANG, and English where it is not known",
+                reviewer: DemoReviewer::Spec,
+                needs_decision: true,
+            },
         }
     }
 
     /// The line of the flaw, if it exists.
     fn line(self, files: &DemoFiles) -> Option<usize> {
-        let text = files.get(self.file())?;
+        let text = files.get(self.facts().file)?;
         let greets_by_name = || files.get("greet.sh").is_some_and(|script| script.contains("name=$1"));
         match self {
             Self::NameUnchecked if text.contains("[ -z ") => None,
@@ -339,57 +354,9 @@ impl Flaw {
         }
     }
 
-    /// Whether a reviewer checks for this flaw: requirements for the specification's, code for the other.
-    fn is_checked_by(self, reviewer: DemoReviewer) -> bool {
-        match (self, reviewer) {
-            (_, DemoReviewer::General) => true,
-            (Self::NameUnchecked, DemoReviewer::Code) => true,
-            (Self::ReadmeSilent | Self::LanguageOpen, DemoReviewer::Spec) => true,
-            (Self::NameUnchecked, DemoReviewer::Spec) => false,
-            (Self::ReadmeSilent | Self::LanguageOpen, DemoReviewer::Code) => false,
-        }
-    }
-
-    /// Whether only a person can decide.
-    fn needs_decision(self) -> bool {
-        match self {
-            Self::LanguageOpen => true,
-            Self::NameUnchecked | Self::ReadmeSilent => false,
-        }
-    }
-
-    fn kind(self) -> &'static str {
-        match self {
-            Self::NameUnchecked => "error_handling",
-            Self::ReadmeSilent => "missing_requirement",
-            Self::LanguageOpen => "misunderstanding",
-        }
-    }
-
-    fn description(self) -> &'static str {
-        match self {
-            Self::NameUnchecked => {
-                "The name is not checked: called without one, the script prints `Hello, !` and exits 0"
-            }
-            Self::ReadmeSilent => "The README still shows the call without a name",
-            Self::LanguageOpen => {
-                "It always says goodbye in English. The task asks for the visitor's language and does not say where \
-                 that comes from: the environment, an option, or a list of names?"
-            }
-        }
-    }
-
-    fn suggestion(self) -> &'static str {
-        match self {
-            Self::NameUnchecked => "Without a name, print the usage on stderr and exit 2",
-            Self::ReadmeSilent => "Show `sh greet.sh NAME`",
-            Self::LanguageOpen => "Take the language from LANG, and English where it is not known",
-        }
-    }
-
     /// The files changed by the repair of this flaw alone.
     fn repair(self, files: &DemoFiles) -> DemoFiles {
-        let (Some(line), Some(text)) = (self.line(files), files.get(self.file())) else {
+        let (Some(line), Some(text)) = (self.line(files), files.get(self.facts().file)) else {
             return DemoFiles::new();
         };
         let mut lines: Vec<_> = text.lines().collect();
@@ -398,7 +365,7 @@ impl Flaw {
             Self::ReadmeSilent => lines[line - 1] = "    sh greet.sh NAME",
             Self::LanguageOpen => lines[line - 1] = include_str!("demo/work/languages.sh").trim_end(),
         }
-        let mut changed = DemoFiles::from([(self.file(), lines.join("\n") + "\n")]);
+        let mut changed = DemoFiles::from([(self.facts().file, lines.join("\n") + "\n")]);
         if self == Self::NameUnchecked {
             let tests = files.get("test_greet.sh").map_or("", String::as_str);
             changed.insert("test_greet.sh", format!("{tests}{}", include_str!("demo/work/test_no_name.sh")));

@@ -10,8 +10,8 @@ use signoff_core::machine;
 use signoff_core::task::TaskSpec;
 use signoff_core::view::{RunState, Transition, Workspace};
 
-use crate::attempt::AttemptReport;
 use crate::error::EngineError;
+use crate::executor::{AttemptKey, AttemptResult};
 use crate::process::StopHandle;
 
 /// What is shown to the user during a drive.
@@ -92,7 +92,7 @@ pub enum DispatcherInput {
         /// Held until the line is handled.
         backpressure: Arc<()>,
     },
-    AttemptEnded(Box<AttemptReport>),
+    AttemptEnded(AttemptKey, Box<AttemptResult>),
     PauseElapsed {
         run: RunId,
         loop_id: LoopId,

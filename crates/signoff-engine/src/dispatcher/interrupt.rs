@@ -30,9 +30,9 @@ impl Dispatcher<'_> {
             let Some(input) = self.inputs.recv().await else { return };
             match input {
                 DispatcherInput::Running { stopper, .. } | DispatcherInput::Landing { stopper, .. } => stopper.kill(),
-                DispatcherInput::AttemptEnded(report) => {
-                    if let Some(active) = self.runs.get_mut(&report.run) {
-                        active.running.remove(&(report.loop_id, report.attempt));
+                DispatcherInput::AttemptEnded(key, _) => {
+                    if let Some(active) = self.runs.get_mut(&key.run) {
+                        active.running.remove(&(key.loop_id, key.attempt));
                     }
                 }
                 // The next drive finds what landed.

@@ -10,7 +10,7 @@ use crate::attempt::{self, EngineContext, UsagePricing};
 use crate::attempt_spec::AttemptSpec;
 use crate::error::EngineError;
 use crate::landing::{self, LandingProgress};
-use crate::process::{self, AttemptDir, CrashOutcome, ProcessResult};
+use crate::process::{self, AttemptDir, ProcessResult};
 use crate::workspace;
 use signoff_core::view::{AttemptStart, RunState};
 
@@ -47,8 +47,8 @@ impl Executor for LocalExecutor {
         }
         let found = process::recover_attempt(&dir);
         Ok(match found.map_err(|error| EngineError::io("look after the agent of", dir.path(), error))? {
-            CrashOutcome::Ended(ended) => FoundAttempt::Ended(Box::new(ended)),
-            CrashOutcome::Lost => FoundAttempt::Lost,
+            Some(ended) => FoundAttempt::Ended(Box::new(ended)),
+            None => FoundAttempt::Lost,
         })
     }
 

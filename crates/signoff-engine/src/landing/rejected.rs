@@ -13,8 +13,7 @@ use signoff_core::review::{Finding, Severity};
 
 use super::land_commit::{LandingProgress, LandingRequest, LandingResult, ProgressCallback};
 use super::short;
-use crate::attempt::base_checks::{self, BaseCheckRequest, BaseCheckResult};
-use crate::attempt::{self, CheckTerms, EngineContext};
+use crate::attempt::{self, BaseCheckRequest, CheckTerms, EngineContext};
 use crate::error::EngineError;
 use crate::failpoint;
 use crate::git::{GitConflict, Repository};
@@ -175,10 +174,8 @@ pub async fn check_merge(
         attempt::CheckRunResult::Ran(ran) => ran,
     };
     let base = BaseCheckRequest { dir: &dir, base: merge.onto, terms: terms(ctx, request) };
-    let base = match base_checks::run_on_base(ctx, base, &ran, progress).await? {
-        BaseCheckResult::Ran(base) => base,
-        BaseCheckResult::Unknown => Vec::new(),
-        BaseCheckResult::Stopped => return Ok(Some(LandingResult::Stopped)),
+    let Some(base) = attempt::run_on_base(ctx, base, &ran, progress).await? else {
+        return Ok(Some(LandingResult::Stopped));
     };
     let sorted = compare_with_base(&ReviewerName::new("checks"), &ran, &base);
     if let Some(note) = sorted.note(merge.onto.as_str()) {

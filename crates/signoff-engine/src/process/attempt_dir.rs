@@ -1,8 +1,8 @@
 //! The directory of one attempt: its input, output and result.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
@@ -182,24 +182,8 @@ impl AttemptDir {
         file_len(&self.stdout()) == ended.stdout_bytes && file_len(&self.stderr()) == ended.stderr_bytes
     }
 
-    pub(super) fn write_result(&self, ended: &ProcessResult) -> io::Result<()> {
-        write_json(&self.result(), ended)
-    }
-
-    pub(super) fn read_spec(&self) -> io::Result<SupervisorSpec> {
-        read_json(&self.launch())
-    }
-
-    pub(super) fn write_spec(&self, spec: &SupervisorSpec) -> io::Result<()> {
-        write_json(&self.launch(), spec)
-    }
-
     pub(super) fn read_record(&self) -> Option<SupervisorRecord> {
         read_json(&self.supervisor_record()).ok()
-    }
-
-    pub(super) fn write_record(&self, record: &SupervisorRecord) -> io::Result<()> {
-        write_json(&self.supervisor_record(), record)
     }
 
     /// Prevents any supervisor from starting something here from now on.
@@ -230,7 +214,7 @@ impl AttemptDir {
 }
 
 /// The length of a file, or 0 if it does not exist.
-pub(super) fn file_len(path: &Path) -> u64 {
+pub(crate) fn file_len(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |file| file.len())
 }
 
@@ -239,12 +223,17 @@ pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result
     options.mode(0o600).open(path)
 }
 
-fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+/// Creates a directory, with its parents, that only its owner may read. It may exist.
+pub(crate) fn create_private_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     serde_json::from_slice(&fs::read(path)?).map_err(io::Error::from)
 }
 
 /// Writes a JSON file atomically.
-fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
+pub(super) fn write_json<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     atomic_file::write(path, &serde_json::to_vec(value)?, WriteMode::Private)
 }
 

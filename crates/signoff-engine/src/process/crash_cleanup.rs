@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::attempt_dir::SupervisorRecord;
+use super::attempt_dir::{SupervisorRecord, SupervisorSpec, read_json};
 use super::system::{self, AttemptProcesses, ProcessIdentity};
 use super::{AttemptDir, ProcessResult};
 
@@ -22,39 +22,31 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(4);
 const UNREADABLE_TIMEOUT: Duration = Duration::from_millis(500);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What became of an attempt after the main program was killed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CrashOutcome {
-    /// It ended by itself, so it is not repeated.
-    Ended(ProcessResult),
-    /// It did not end by itself.
-    Lost,
-}
-
-/// Finds out what became of an attempt after its main program is gone.
+/// Finds out what became of an attempt after its main program is gone. Returns its result if it ended by itself, so
+/// that it is not repeated.
 ///
 /// Waits for its supervisor, which notices that the main program is gone. When this returns, no process of the
 /// attempt runs, and a late supervisor starts nothing.
-pub fn recover_attempt(dir: &AttemptDir) -> io::Result<CrashOutcome> {
+pub fn recover_attempt(dir: &AttemptDir) -> io::Result<Option<ProcessResult>> {
     if !dir.path().is_dir() {
         kill_remaining(None, dir.path());
-        return Ok(CrashOutcome::Lost);
+        return Ok(None);
     }
     dir.abandon()?;
     wait_for_supervisor(dir)?;
     match dir.read_result() {
-        Some(ended) if ended.exit.is_final() && dir.has_complete_output(&ended) => Ok(CrashOutcome::Ended(ended)),
-        Some(_) => Ok(CrashOutcome::Lost),
+        Some(ended) if ended.exit.is_final() && dir.has_complete_output(&ended) => Ok(Some(ended)),
+        Some(_) => Ok(None),
         None => {
             clean_up(dir);
-            Ok(CrashOutcome::Lost)
+            Ok(None)
         }
     }
 }
 
 /// Waits until no supervisor holds the attempt, and kills it after a time limit.
 fn wait_for_supervisor(dir: &AttemptDir) -> io::Result<()> {
-    let grace = dir.read_spec().map_or(Duration::ZERO, |order| order.launch.limits.grace);
+    let grace = read_json::<SupervisorSpec>(&dir.launch()).map_or(Duration::ZERO, |order| order.launch.limits.grace);
     let deadline = system::deadline(system::now(), grace.saturating_add(SUPERVISOR_MARGIN));
     while is_supervised(dir)? {
         if system::now() >= deadline {

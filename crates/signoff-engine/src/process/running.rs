@@ -18,7 +18,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, ChildStderr};
 use tokio::sync::mpsc;
 
-use super::attempt_dir::{SupervisorSpec, file_len};
+use super::attempt_dir::{SupervisorSpec, file_len, write_json};
 use super::crash_cleanup::clean_up;
 use super::supervisor::{GO, KILL, SECRETS_VARIABLE, STOP};
 use super::{AttemptDir, ProcessExit, ProcessLaunch, ProcessResult, SUPERVISOR_SUBCOMMAND, system};
@@ -109,25 +109,17 @@ impl RunningAttempt {
         let signal = status.and_then(|status| status.signal());
         let exit = match signal {
             Some(signal) if started => ProcessExit::Signal(signal),
-            Some(signal) => not_started(format!("its supervisor was killed by signal {signal}")),
+            Some(signal) => ProcessExit::not_started(format!("its supervisor was killed by signal {signal}")),
             None if started => ProcessExit::OutputLost { message: error },
-            None => not_started(error),
+            None => ProcessExit::not_started(error),
         };
         ProcessResult {
-            exit,
-            started_at: self.started_at,
-            ended_at: system::timestamp(),
-            duration_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             stdout_bytes: file_len(&self.dir.stdout()),
             stderr_bytes: file_len(&self.dir.stderr()),
             strays_ended: strays,
-            supervisor_cpu_us: 0,
+            ..ProcessResult::new(exit, self.started_at, self.started)
         }
     }
-}
-
-fn not_started(message: String) -> ProcessExit {
-    ProcessExit::NotStarted { message, missing: false }
 }
 
 async fn read_error_message(stderr: Option<ChildStderr>) -> String {
@@ -255,7 +247,7 @@ impl SupervisorLauncher {
         let withheld = environment.iter().filter(is_withheld).map(|(name, _)| name.clone()).collect();
         let person = self.user_home.clone();
         let spec = SupervisorSpec { launch: ProcessLaunch { directory, ..launch.clone() }, live, withheld, person };
-        dir.write_spec(&spec)?;
+        write_json(&dir.launch(), &spec)?;
         let mut command = tokio::process::Command::from(system::command(&self.program));
         command.arg(SUPERVISOR_SUBCOMMAND).arg(dir.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::process::{Child, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -90,8 +90,17 @@ pub fn run_command(command: &ShortCommand<'_>) -> Result<CommandOutput, CommandE
 }
 
 fn start(short_command: &ShortCommand<'_>) -> Result<Child, CommandError> {
-    let mut command = command(short_command);
+    let mut command = match short_command.escort {
+        Some(escort) => {
+            let mut command = system::command(escort);
+            let length = short_command.input.len().to_string();
+            command.args([ESCORT_SUBCOMMAND, &length, short_command.program]);
+            command
+        }
+        None => system::command(short_command.program),
+    };
     command
+        .args(short_command.arguments)
         .current_dir(short_command.directory)
         .envs(short_command.environment.iter().copied())
         // The program itself handles Ctrl-C; the signal must not kill the command in the middle.
@@ -113,21 +122,6 @@ fn start(short_command: &ShortCommand<'_>) -> Result<Child, CommandError> {
         drop(child.stdin.take());
     }
     Ok(child)
-}
-
-fn command(short_command: &ShortCommand<'_>) -> Command {
-    let Some(escort) = short_command.escort else {
-        let mut command = system::command(short_command.program);
-        command.args(short_command.arguments);
-        return command;
-    };
-    let mut command = system::command(escort);
-    command
-        .arg(ESCORT_SUBCOMMAND)
-        .arg(short_command.input.len().to_string())
-        .arg(short_command.program)
-        .args(short_command.arguments);
-    command
 }
 
 /// Reads both pipes until they are closed, or until the command has ended and they are empty.
@@ -162,11 +156,8 @@ fn time_left(command: &ShortCommand<'_>, deadline: Instant) -> Result<Duration, 
     if command.cancelled.is_some_and(|recalled| recalled.load(Ordering::Relaxed)) {
         return Err(CommandError::Cancelled);
     }
-    remaining(deadline).ok_or(CommandError::TimedOut(command.limit))
-}
-
-fn remaining(deadline: Instant) -> Option<Duration> {
-    Some(deadline.saturating_duration_since(system::now())).filter(|left| !left.is_zero())
+    let left = deadline.saturating_duration_since(system::now());
+    if left.is_zero() { Err(CommandError::TimedOut(command.limit)) } else { Ok(left) }
 }
 
 /// Which of the two pipes is readable or closed.
@@ -211,7 +202,7 @@ pub fn run_escort(arguments: &[OsString]) -> ExitCode {
     let length = length.to_str().and_then(|length| length.parse().ok()).unwrap_or(0);
     let mut input = vec![0; length];
     // The parent may die before it has written everything.
-    if become_subreaper().is_err() || io::stdin().read_exact(&mut input).is_err() {
+    if system::become_subreaper().is_err() || io::stdin().read_exact(&mut input).is_err() {
         return ExitCode::FAILURE;
     }
     let mut command = system::command(program);
@@ -224,13 +215,6 @@ pub fn run_escort(arguments: &[OsString]) -> ExitCode {
         }
         Err(error) => report_start_error(&error),
     }
-}
-
-/// Makes orphaned descendants our children, on systems that support it.
-fn become_subreaper() -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    rustix::process::set_child_subreaper(Some(getpid()))?;
-    Ok(())
 }
 
 fn report_start_error(error: &io::Error) -> ExitCode {

@@ -14,12 +14,11 @@ use rustix::io::Errno;
 use signoff_core::redact::Secrets;
 use signoff_core::sandbox::SandboxBackend;
 
-use super::attempt_dir::{SupervisorRecord, SupervisorSpec};
+use super::attempt_dir::{SupervisorRecord, SupervisorSpec, read_json, write_json};
 use super::system::{self, ProcessIdentity};
 use super::{ATTEMPT_VARIABLE, AttemptDir, ProcessExit, ProcessLaunch, ProcessResult};
-use monitor::{AgentMonitor, MonitorOutcome, MonitoredProcess};
-use output::LiveOutput;
-use output::TranscriptWriter;
+use monitor::AgentMonitor;
+use output::{LiveOutput, TranscriptWriter};
 
 use crate::agent::credentials::user_secrets;
 use crate::confine::{self, SandboxPolicy};
@@ -55,17 +54,17 @@ fn run(dir: &AttemptDir) -> io::Result<()> {
     if dir.is_abandoned() {
         return Err(io::Error::other("the attempt was given up before it was started"));
     }
-    let spec = dir.read_spec()?;
+    let spec = read_json::<SupervisorSpec>(&dir.launch())?;
     // The agent gets our environment without the withheld variables. Secrets that it could print are in there
     // and in the user's own files.
     let secrets = secrets(&spec.person);
     if let Some(redacted) = spec.redacted(&secrets) {
-        dir.write_spec(&redacted)?;
+        write_json(&dir.launch(), &redacted)?;
     }
     let record = register(dir, &spec)?;
     let (result, live) = run_agent(dir, &spec, &record, &secrets);
     dir.redact_usage(&secrets);
-    dir.write_result(&result)?;
+    write_json(&dir.result(), &result)?;
     fs::remove_file(&record.link).ok();
     if let Some(live) = live {
         live.finish();
@@ -84,9 +83,7 @@ fn secrets(user_home: &Path) -> Secrets {
 /// of the agent's orphaned descendants.
 fn become_session_leader() -> io::Result<()> {
     rustix::process::setsid()?;
-    #[cfg(target_os = "linux")]
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-    Ok(())
+    system::become_subreaper()
 }
 
 /// Whether the main program sent the start command. It may have died before. Reads only that one byte.
@@ -109,7 +106,7 @@ fn register(dir: &AttemptDir, spec: &SupervisorSpec) -> io::Result<SupervisorRec
     let name = format!("{pid}-{}-{boot}", supervisor.map_or(0, |keeper| keeper.start));
     let link = create_link(&spec.live, &name, dir.path())?;
     let record = SupervisorRecord { boot, supervisor, agent: None, cookie: dir.path().to_owned(), link };
-    dir.write_record(&record)?;
+    write_json(&dir.supervisor_record(), &record)?;
     Ok(record)
 }
 
@@ -130,27 +127,20 @@ fn run_agent(
     secrets: &Secrets,
 ) -> (ProcessResult, Option<LiveOutput>) {
     let (started_at, started) = (system::timestamp(), system::now());
-    let (outcome, live) = match start(dir, spec, secrets) {
+    let (result, live) = match start(dir, spec, secrets) {
         Ok(mut supervisor) => {
             let kept = SupervisorRecord { agent: supervisor.agent(), ..record.clone() };
-            if let Err(error) = dir.write_record(&kept) {
+            if let Err(error) = write_json(&dir.supervisor_record(), &kept) {
                 supervisor.end_output_lost(&error);
             }
-            supervisor.run()
+            supervisor.run(started_at, started)
         }
-        Err(exit) => (MonitorOutcome::not_started(exit), None),
+        Err(exit) => (ProcessResult::new(exit, started_at, started), None),
     };
-    let result = ProcessResult {
-        exit: if bubblewrap_paths(&spec.launch).is_some() { unwrap_exit(dir, outcome.exit) } else { outcome.exit },
-        started_at,
-        ended_at: system::timestamp(),
-        duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
-        stdout_bytes: outcome.stdout_bytes,
-        stderr_bytes: outcome.stderr_bytes,
-        strays_ended: outcome.strays_ended,
-        supervisor_cpu_us: u64::try_from(system::processor_time().as_micros()).unwrap_or(u64::MAX),
-    };
-    (result, live)
+    let is_wrapped = bubblewrap_paths(&spec.launch).is_some();
+    let exit = if is_wrapped { unwrap_exit(dir, result.exit) } else { result.exit };
+    let supervisor_cpu_us = u64::try_from(system::processor_time().as_micros()).unwrap_or(u64::MAX);
+    (ProcessResult { exit, supervisor_cpu_us, ..result }, live)
 }
 
 /// Starts the agent. If that fails, returns the exit of the attempt.
@@ -178,12 +168,7 @@ fn start(dir: &AttemptDir, spec: &SupervisorSpec, secrets: &Secrets) -> Result<A
         Some(SandboxPolicy { backend: SandboxBackend::Bubblewrap | SandboxBackend::None, .. }) | None => agent.spawn(),
     };
     let agent = started.map_err(|error| start_error(launch, &error))?;
-    let agent = if bubblewrap_paths(launch).is_some() {
-        MonitoredProcess::Wrapped(agent)
-    } else {
-        MonitoredProcess::Plain(agent)
-    };
-    Ok(AgentMonitor::new(agent, stdout, stderr, launch.limits))
+    Ok(AgentMonitor::new(agent, bubblewrap_paths(launch).is_some(), stdout, stderr, launch.limits))
 }
 
 /// The agent's command line, after that of bubblewrap if it is used.
@@ -219,8 +204,7 @@ fn unwrap_exit(dir: &AttemptDir, exit: ProcessExit) -> ProcessExit {
     let stderr = String::from_utf8_lossy(&stderr);
     match stderr.strip_prefix(confine::BUBBLEWRAP).and_then(|rest| rest.strip_prefix(": ")) {
         Some(why) if why.lines().count() == 1 => {
-            let message = format!("bubblewrap cannot hold it: {}", why.trim_end());
-            ProcessExit::NotStarted { message, missing: false }
+            ProcessExit::not_started(format!("bubblewrap cannot hold it: {}", why.trim_end()))
         }
         Some(_) | None => ProcessExit::Code(1),
     }
@@ -235,14 +219,13 @@ fn bubblewrap_paths(launch: &ProcessLaunch) -> Option<&[PathBuf]> {
 }
 
 fn file_error(action: &str, path: &Path, error: &io::Error) -> ProcessExit {
-    ProcessExit::NotStarted { message: format!("cannot {action} {}: {error}", path.display()), missing: false }
+    ProcessExit::not_started(format!("cannot {action} {}: {error}", path.display()))
 }
 
 /// The error of a failed start. The system reports the same error for a missing directory and a missing program.
 fn start_error(launch: &ProcessLaunch, error: &io::Error) -> ProcessExit {
     if !launch.directory.is_dir() {
-        let message = format!("the directory {} is not there", launch.directory.display());
-        return ProcessExit::NotStarted { message, missing: false };
+        return ProcessExit::not_started(format!("the directory {} is not there", launch.directory.display()));
     }
     let missing = error.kind() == io::ErrorKind::NotFound;
     ProcessExit::NotStarted { message: format!("cannot start {}: {error}", launch.program), missing }

@@ -53,8 +53,15 @@ pub fn pidfd(pid: Pid) -> Option<OwnedFd> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn handle(_: Pid) -> Option<OwnedFd> {
+pub fn pidfd(_: Pid) -> Option<OwnedFd> {
     None
+}
+
+/// Makes orphaned descendants our children, on systems that support it.
+pub fn become_subreaper() -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+    Ok(())
 }
 
 /// The environment variables of this process, converted to UTF-8.
@@ -126,8 +133,8 @@ impl ProcessIdentity {
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub fn send(self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| Self::of(self.pid) == Some(self)) {
+    pub fn send_signal(self, signal: Signal) {
+        if let Some(pid) = Pid::from_raw(self.pid).filter(|_| Self::from_pid(self.pid) == Some(self)) {
             rustix::process::kill_process(pid, signal).ok();
         }
     }

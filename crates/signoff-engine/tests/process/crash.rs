@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
-use signoff_engine::process::{
-    CrashOutcome, ProcessExit, ProcessIdentity, ProcessLimits, kill_strays, recover_attempt,
-};
+use signoff_engine::process::{ProcessExit, ProcessIdentity, ProcessLimits, kill_strays, recover_attempt};
 
 use crate::process::fixture::{FifoReader, NO_LIMITS, ProcessFixture};
 
@@ -45,9 +43,9 @@ fn killing_signoff_ends_its_agent() {
     let mut agent = wait_until_working(&fixture);
     driver.kill();
     assert_eq!(agent.rest(), "", "all are gone, though nobody did anything about it");
-    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
     assert_eq!(fixture.dir().read_result().unwrap().exit, ProcessExit::Orphaned);
-    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost, "it can be asked again");
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None, "it can be asked again");
 }
 
 /// Kills signoff as soon as `moment` returns true.
@@ -59,7 +57,7 @@ fn kill_at(moment: impl Fn(&ProcessFixture) -> bool) {
         std::thread::yield_now();
     }
     driver.kill();
-    assert_eq!(recover_attempt(&fixture.dir()).expect("a disk that works"), CrashOutcome::Lost);
+    assert_eq!(recover_attempt(&fixture.dir()).expect("a disk that works"), None);
     let starts = fs::read_to_string(fixture.path("starts")).unwrap_or_default();
     fixture.wait_until_no_processes();
     let later = fs::read_to_string(fixture.path("starts")).unwrap_or_default();
@@ -90,10 +88,10 @@ fn an_attempt_that_ended_before_the_kill_is_not_lost() {
     fs::write(fixture.path("go"), "go\n").unwrap();
     keeper.wait();
     driver.kill();
-    let CrashOutcome::Ended(ended) = recover_attempt(&fixture.dir()).unwrap() else { panic!("it was lost") };
+    let Some(ended) = recover_attempt(&fixture.dir()).unwrap() else { panic!("it was lost") };
     assert_eq!((ended.exit, ended.stdout_bytes), (ProcessExit::Code(3), 5));
     fs::write(fixture.dir().stdout(), "do").unwrap();
-    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost, "a transcript cut short is no result");
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None, "a transcript cut short is no result");
 }
 
 #[tokio::test]
@@ -139,7 +137,7 @@ fn the_next_command_ends_strays_after_both_are_killed() {
     assert!(kill_strays(&fixture.live()).unwrap() >= 2);
     assert_eq!(agent.rest(), "");
     assert_eq!(kill_strays(&fixture.live()).unwrap(), 0);
-    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
 }
 
 #[test]
@@ -164,7 +162,7 @@ fn a_hanging_supervisor_is_killed_with_its_processes() {
     let mut agent = wait_until_working(&fixture);
     fixture.supervisor_process().send(Signal::STOP);
     driver.kill();
-    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
     assert_eq!(agent.rest(), "");
 }
 
@@ -180,7 +178,7 @@ fn a_reused_pid_is_not_killed() {
             "cookie": fixture.dir().path(), "link": fixture.path("link"),
         });
         fs::write(fixture.dir().supervisor_record(), kept.to_string()).unwrap();
-        assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
+        assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
         identity.is_alive()
     };
     assert!(settle_with(boot.trim(), identity.start + 1), "it started at another time");
@@ -192,7 +190,7 @@ fn a_reused_pid_is_not_killed() {
 #[tokio::test]
 async fn a_late_supervisor_starts_nothing() {
     let fixture = ProcessFixture::new();
-    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), CrashOutcome::Lost);
+    assert_eq!(recover_attempt(&fixture.dir()).unwrap(), None);
     let ended = fixture.run("echo started", NO_LIMITS).await;
     let message = "the attempt was given up before it was started".to_owned();
     assert_eq!(ended.exit, ProcessExit::NotStarted { message, missing: false });

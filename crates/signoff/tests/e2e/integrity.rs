@@ -398,7 +398,7 @@ fn the_sandbox_keeps_reviewers_from_writing() {
         "sandbox = true\n[agents.sh]\nkind = \"command\"\ncommand = [\"sh\", \"reviewer.sh\"]\n\
          [roles]\nimplement = \"scripted\"\n[reviewers.general]\nkind = \"general\"\nagent = \"sh\"\ncontract = \"markdown\"\n",
     );
-    if !signoff_engine::confine::has_landlock() {
+    if signoff_engine::confine::SandboxSupport::probe(None).landlock.is_none() {
         // On an older kernel changes are undone instead, as other tests show.
         return;
     }

@@ -1,16 +1,22 @@
-//! Parses Claude Code's `result` line, or the error output if there is none.
+//! Parses Claude Code's `result` line, or the error output if there is none, and its token usage.
+//!
+//! Every result contains the usage per model since the previous result, which adds up to that of this process.
+//! The totals beside it include earlier processes of a resumed session and exclude sub-agents.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use signoff_core::agent_output::{AgentError, AgentErrorKind};
+use signoff_core::agent_output::{AgentError, AgentErrorKind, ModelSpend, TokenCounts};
 
-use super::usage::ClaudeUsage;
+use super::SESSIONS;
 use crate::agent::AgentExit;
+use crate::agent::bounded::AnswerTokens;
 use crate::agent::error_text::{kind_by_status, kind_of_phrase};
-use crate::agent::json_line::Loose;
+use crate::agent::json_line::{self, Loose};
 
 /// The last error of the provider.
 #[derive(Debug, Default)]
@@ -34,14 +40,10 @@ pub struct ClaudeOutcome {
     terminal_reason: Option<String>,
     api_error_status: Option<u16>,
     pub session_id: Option<String>,
-    #[serde(default)]
     pub permission_denials: Loose<Vec<ClaudeDenial>>,
     /// The usage by model since the previous result.
-    #[serde(default)]
     pub model_usage_since_last_result: Loose<Option<BTreeMap<String, ClaudeUsage>>>,
-    #[serde(default)]
     pub usage: Loose<Option<ClaudeUsage>>,
-    #[serde(default)]
     pub total_cost_usd: Loose<Option<f64>>,
 }
 
@@ -128,33 +130,174 @@ fn parse_status(words: &str) -> Option<u16> {
     rest.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The beginnings of errors in older versions, which have only a text.
-const BEGINNINGS: [(&str, AgentErrorKind); 5] = [
-    ("No conversation found with session ID", AgentErrorKind::SessionGone),
-    ("Invalid API key", AgentErrorKind::NotLoggedIn),
-    ("Not logged in", AgentErrorKind::NotLoggedIn),
-    ("Credit balance is too low", AgentErrorKind::OutOfCredit),
-    ("Prompt is too long", AgentErrorKind::PromptTooLong),
+/// Beginnings of errors in older versions, which have only a text.
+const BEGINNINGS: [(AgentErrorKind, &[&str]); 4] = [
+    (AgentErrorKind::SessionGone, &["No conversation found with session ID"]),
+    (AgentErrorKind::NotLoggedIn, &["Invalid API key", "Not logged in"]),
+    (AgentErrorKind::OutOfCredit, &["Credit balance is too low"]),
+    (AgentErrorKind::PromptTooLong, &["Prompt is too long"]),
 ];
 
 fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {
-    let known = BEGINNINGS.iter().find(|(start, _)| words.starts_with(start)).map(|(_, kind)| *kind);
+    let known = BEGINNINGS.iter().find(|(_, group)| group.iter().any(|start| words.starts_with(start)));
     let too_long = || words.contains("context window limit").then_some(AgentErrorKind::PromptTooLong);
     let no_model = || (words.contains("model") && words.contains("not supported")).then_some(AgentErrorKind::Model);
-    known.or_else(too_long).or_else(no_model)
+    known.map(|(kind, _)| *kind).or_else(too_long).or_else(no_model)
 }
 
 /// Phrases in stderr about a process that did not start.
-const START_ERRORS: [(&str, AgentErrorKind); 5] = [
-    ("error: unknown option", AgentErrorKind::Version),
-    ("error: option", AgentErrorKind::Version),
-    ("No conversation found with session ID", AgentErrorKind::SessionGone),
-    ("stdin input exceeds", AgentErrorKind::PromptTooLong),
-    ("Invalid MCP configuration", AgentErrorKind::ReportServer),
+const START_ERRORS: [(AgentErrorKind, &[&str]); 4] = [
+    (AgentErrorKind::Version, &["error: unknown option", "error: option"]),
+    (AgentErrorKind::SessionGone, &["No conversation found with session ID"]),
+    (AgentErrorKind::PromptTooLong, &["stdin input exceeds"]),
+    (AgentErrorKind::ReportServer, &["Invalid MCP configuration"]),
 ];
 
 /// The error of a process without a result. If it did not start, stderr contains the reason.
 pub fn missing_result_error(exit: &AgentExit<'_>) -> AgentError {
     let kind = kind_of_phrase(&String::from_utf8_lossy(exit.stderr), &START_ERRORS);
     AgentError { kind: kind.unwrap_or(AgentErrorKind::NoResult), ..exit.missing_result_error() }
+}
+
+/// Usage of this process so far.
+#[derive(Debug, Default)]
+pub struct ClaudeUsageLedger {
+    /// The model at the start.
+    pub model: Option<String>,
+    by_model: BTreeMap<String, ModelSpend>,
+    /// Usage reported by older versions, which have only totals.
+    totals: Option<ModelSpend>,
+    /// Messages since the last result, whose final usage is only known from the next result.
+    unbilled: AnswerTokens,
+    /// Usage from session files, if there was no result.
+    from_files: AnswerTokens,
+}
+
+/// Token counts of one or several messages, with the cost if they are those of a model.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default)]
+pub struct ClaudeUsage {
+    #[serde(alias = "inputTokens")]
+    input_tokens: u64,
+    #[serde(alias = "cacheCreationInputTokens")]
+    cache_creation_input_tokens: u64,
+    #[serde(alias = "cacheReadInputTokens")]
+    cache_read_input_tokens: u64,
+    #[serde(alias = "outputTokens")]
+    output_tokens: u64,
+    #[serde(rename = "costUSD")]
+    cost_usd: Option<f64>,
+    /// The prices behind `cost_usd`.
+    #[serde(rename = "costBasis")]
+    cost_basis: Option<PriceBasis>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum PriceBasis {
+    /// Claude Code does not know the model and used the prices of another one.
+    Unknown,
+    #[serde(other)]
+    Known,
+}
+
+impl ClaudeUsageLedger {
+    /// Records the start of a message. Each of its parts repeats it.
+    pub fn record_message(&mut self, id: &str, model: Option<&str>, usage: ClaudeUsage) {
+        self.unbilled.record(id, model, usage.tokens());
+    }
+
+    /// Records a message from a session file. The stream contains only the usage at its start.
+    pub fn record_from_file(&mut self, id: &str, model: &str, usage: ClaudeUsage) {
+        let billed = !self.by_model.is_empty() || self.totals.is_some();
+        if !billed {
+            self.from_files.record(id, Some(model), usage.tokens());
+            self.unbilled.remove(id);
+        } else if self.unbilled.is_recent(id) {
+            self.unbilled.record(id, Some(model), usage.tokens());
+        }
+    }
+
+    pub fn record_bill(&mut self, outcome: &ClaudeOutcome) {
+        self.unbilled = AnswerTokens::default();
+        if let Some(models) = &outcome.model_usage_since_last_result.0 {
+            for (model, usage) in models {
+                let spent = self.by_model.entry(model.clone()).or_default();
+                spent.model = Some(model.clone());
+                spent.tokens = spent.tokens.plus(usage.tokens());
+                let cost = usage.known_cost().map(micro_usd);
+                spent.cost_micro_usd = [spent.cost_micro_usd, cost].into_iter().flatten().reduce(u64::saturating_add);
+            }
+        } else if let Some(usage) = outcome.usage.0 {
+            let before = self.totals.take().unwrap_or_default();
+            self.totals = Some(ModelSpend {
+                model: self.model.clone(),
+                tokens: before.tokens.plus(usage.tokens()),
+                // A running total.
+                cost_micro_usd: outcome.total_cost_usd.0.map(micro_usd).or(before.cost_micro_usd),
+            });
+        }
+    }
+
+    /// The usage of this process. Older versions report the cost of the whole session after a resume, so it is
+    /// omitted.
+    pub fn into_usage(self, resumed: bool) -> Vec<ModelSpend> {
+        let open = self.unbilled.add_to(self.from_files.add_to(Vec::new()));
+        let cost = |one: &ModelSpend| one.cost_micro_usd.filter(|_| !resumed);
+        let older = self.totals.map(|one| ModelSpend { cost_micro_usd: cost(&one), ..one });
+        let all = self.by_model.into_values().chain(older).chain(open);
+        all.filter(|one| one.tokens != TokenCounts::default() || one.cost_micro_usd > Some(0)).collect()
+    }
+}
+
+fn micro_usd(dollars: f64) -> u64 {
+    (dollars * 1e6).round() as u64
+}
+
+impl ClaudeUsage {
+    /// Claude Code counts cache reads and writes separately from other input.
+    pub fn tokens(self) -> TokenCounts {
+        let (cached, written) = (self.cache_read_input_tokens, self.cache_creation_input_tokens);
+        let input = self.input_tokens.saturating_add(cached).saturating_add(written);
+        TokenCounts { input, cached, written, output: self.output_tokens }
+    }
+
+    /// The cost, unless it was guessed.
+    fn known_cost(self) -> Option<f64> {
+        self.cost_usd.filter(|_| self.cost_basis != Some(PriceBasis::Unknown))
+    }
+}
+
+#[derive(Deserialize)]
+struct ClaudeSessionLine<'a> {
+    timestamp: Timestamp,
+    r#type: &'a str,
+    #[serde(borrow)]
+    message: ClaudeSessionMessage<'a>,
+}
+
+#[derive(Deserialize)]
+struct ClaudeSessionMessage<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    model: Cow<'a, str>,
+    usage: ClaudeUsage,
+}
+
+/// Reads the usage of this attempt from `PROJECT/SESSION.jsonl` and, for each sub-agent,
+/// `PROJECT/SESSION/subagents/AGENT.jsonl`.
+pub fn read_session_usage(exit: &AgentExit<'_>, ledger: &mut ClaudeUsageLedger) {
+    for path in json_line::jsonl_files(&exit.home.join(SESSIONS), 4) {
+        json_line::for_each_line(&path, |line| {
+            if let Some(ClaudeSessionMessage { id, model, usage }) = parse_answer(line, exit.started_at) {
+                ledger.record_from_file(&id, &model, usage);
+            }
+        });
+    }
+}
+
+fn parse_answer(line: &str, since: Timestamp) -> Option<ClaudeSessionMessage<'_>> {
+    let ClaudeSessionLine { timestamp, r#type, message } = serde_json::from_str(line).ok()?;
+    (timestamp >= since && r#type == "assistant").then_some(message)
 }

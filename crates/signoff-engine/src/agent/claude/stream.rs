@@ -7,8 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use signoff_core::agent_output::{AgentError, DeniedTool, OutputLine};
 
-use super::outcome::{self, ClaudeDenial, ClaudeOutcome, ClaudeRefusal};
-use super::usage::{self, ClaudeUsage, ClaudeUsageLedger};
+use super::outcome::{self, ClaudeDenial, ClaudeOutcome, ClaudeRefusal, ClaudeUsage, ClaudeUsageLedger};
 use crate::agent::bounded::{self, KeptOutput, MAX_DENIED, summarize_arguments};
 use crate::agent::json_line::JsonStream;
 use crate::agent::{AgentExit, REPORT_SERVER, first_line};
@@ -103,13 +102,11 @@ struct ClaudeRateLimitInfo {
 impl JsonStream for ClaudeStream {
     const MESSAGE_TYPE: &'static str = "assistant";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let ClaudeLine { r#type, subtype } = serde_json::from_slice(line).ok()?;
-        match r#type {
-            Self::MESSAGE_TYPE => self.apply_message(serde_json::from_slice(line).ok()?, kept),
-            "system" | "user" | "rate_limit_event" => {
-                Some(self.parse_event(line, r#type, subtype, kept).unwrap_or_default())
-            }
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let known: ClaudeLine<'_> = serde_json::from_str(line).ok()?;
+        match known.r#type {
+            Self::MESSAGE_TYPE => self.apply_message(serde_json::from_str(line).ok()?, kept),
+            "system" | "user" | "rate_limit_event" => Some(self.parse_event(line, &known, kept).unwrap_or_default()),
             "result" => Some(self.apply_result(line, kept)),
             _ => None,
         }
@@ -120,7 +117,7 @@ impl JsonStream for ClaudeStream {
             kept.message.add(&self.last_block);
         }
         if self.result.is_none() {
-            usage::read_session_usage(exit, &mut self.usage);
+            outcome::read_session_usage(exit, &mut self.usage);
         }
         kept.summary.spent = std::mem::take(&mut self.usage).into_usage(exit.resumed);
         match &self.result {
@@ -132,19 +129,13 @@ impl JsonStream for ClaudeStream {
 
 impl ClaudeStream {
     /// Parses a line that is not a message.
-    fn parse_event(
-        &mut self,
-        line: &[u8],
-        kind: &str,
-        subtype: Option<&str>,
-        kept: &mut KeptOutput,
-    ) -> Option<Vec<OutputLine>> {
-        Some(match (kind, subtype) {
-            ("system", Some("init")) => self.apply_init(serde_json::from_slice(line).ok()?, kept),
-            ("system", Some("api_retry")) => self.apply_retry(&serde_json::from_slice(line).ok()?),
-            ("system", Some("permission_denied")) => self.record_denial(serde_json::from_slice(line).ok()?, kept),
-            ("user", _) => self.apply_tool_results(serde_json::from_slice(line).ok()?, kept),
-            ("rate_limit_event", _) => self.apply_rate_limit(serde_json::from_slice(line).ok()?),
+    fn parse_event(&mut self, line: &str, known: &ClaudeLine<'_>, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        Some(match (known.r#type, known.subtype) {
+            ("system", Some("init")) => self.apply_init(serde_json::from_str(line).ok()?, kept),
+            ("system", Some("api_retry")) => self.apply_retry(&serde_json::from_str(line).ok()?),
+            ("system", Some("permission_denied")) => self.record_denial(serde_json::from_str(line).ok()?, kept),
+            ("user", _) => self.apply_tool_results(serde_json::from_str(line).ok()?, kept),
+            ("rate_limit_event", _) => self.apply_rate_limit(serde_json::from_str(line).ok()?),
             _ => Vec::new(),
         })
     }
@@ -240,10 +231,10 @@ impl ClaudeStream {
         vec![kept.deny(bounded::tool_call(&denial.tool_name, about))]
     }
 
-    fn apply_result(&mut self, line: &[u8], kept: &mut KeptOutput) -> Vec<OutputLine> {
+    fn apply_result(&mut self, line: &str, kept: &mut KeptOutput) -> Vec<OutputLine> {
         // The last result counts, even if it is empty or cannot be parsed.
         self.last_block.clear();
-        self.result = serde_json::from_slice(line).ok();
+        self.result = serde_json::from_str(line).ok();
         let Some(result) = &mut self.result else { return Vec::new() };
         self.usage.record_bill(result);
         kept.summary.session = result.session_id.take().or(kept.summary.session.take());

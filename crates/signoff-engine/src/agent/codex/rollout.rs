@@ -102,8 +102,8 @@ struct RateLimitWindow {
 
 impl RolloutFile {
     /// Parses a line. Returns `None` if it contains nothing of interest.
-    fn parse_line(&mut self, line: &[u8], rollout: &mut Rollout) -> Option<()> {
-        let RolloutLine { timestamp, r#type, payload } = serde_json::from_slice(line).ok()?;
+    fn parse_line(&mut self, line: &str, rollout: &mut Rollout) -> Option<()> {
+        let RolloutLine { timestamp, r#type, payload } = serde_json::from_str(line).ok()?;
         let payload = payload.get();
         if timestamp < self.since {
             return None;

@@ -35,15 +35,11 @@ enum CodexEnd {
 #[derive(Deserialize)]
 struct CodexLine<'a> {
     r#type: &'a str,
-    #[serde(default)]
     thread_id: Loose<Option<String>>,
-    #[serde(default)]
     message: Loose<Option<String>>,
-    #[serde(default)]
     error: Loose<Option<CodexErrorMessage>>,
     #[serde(borrow)]
     item: Option<&'a RawValue>,
-    #[serde(default)]
     usage: Loose<Option<CodexUsage>>,
 }
 
@@ -88,8 +84,8 @@ struct CodexFileChange {
 impl JsonStream for CodexStream {
     const MESSAGE_TYPE: &'static str = MESSAGE_TYPE;
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let line: CodexLine<'_> = serde_json::from_slice(line).ok()?;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let line: CodexLine<'_> = serde_json::from_str(line).ok()?;
         match line.r#type {
             "thread.started" => kept.summary.session = line.thread_id.0,
             "turn.started" => self.end = None,
@@ -277,28 +273,27 @@ fn kind_by_status(words: &str) -> Option<AgentErrorKind> {
 }
 
 /// Lower-case phrases of Codex. The first match counts.
-const PHRASES: [(&str, AgentErrorKind); 21] = [
-    ("no rollout found for thread", AgentErrorKind::SessionGone),
-    ("usage limit", AgentErrorKind::Limited { seconds: None }),
-    ("rate limit", AgentErrorKind::Limited { seconds: None }),
-    ("quota exceeded", AgentErrorKind::OutOfCredit),
-    ("exceeded your current quota", AgentErrorKind::OutOfCredit),
-    ("high demand", AgentErrorKind::Overloaded),
-    ("overloaded", AgentErrorKind::Overloaded),
-    ("at capacity", AgentErrorKind::Overloaded),
-    ("context window", AgentErrorKind::PromptTooLong),
-    ("input exceeds the maximum length", AgentErrorKind::PromptTooLong),
-    ("missing environment variable", AgentErrorKind::NotLoggedIn),
-    ("not logged in", AgentErrorKind::NotLoggedIn),
-    ("sign in again", AgentErrorKind::NotLoggedIn),
-    ("access token could not be refreshed", AgentErrorKind::NotLoggedIn),
-    ("stream disconnected", AgentErrorKind::Broken),
-    ("connection failed", AgentErrorKind::Broken),
-    ("required mcp servers failed", AgentErrorKind::ReportServer),
-    ("error: unexpected argument", AgentErrorKind::Version),
-    ("error: unrecognized subcommand", AgentErrorKind::Version),
-    ("error: invalid value", AgentErrorKind::Version),
-    ("unknown feature flag", AgentErrorKind::Version),
+const PHRASES: [(AgentErrorKind, &[&str]); 9] = [
+    (AgentErrorKind::SessionGone, &["no rollout found for thread"]),
+    (AgentErrorKind::Limited { seconds: None }, &["usage limit", "rate limit"]),
+    (AgentErrorKind::OutOfCredit, &["quota exceeded", "exceeded your current quota"]),
+    (AgentErrorKind::Overloaded, &["high demand", "overloaded", "at capacity"]),
+    (AgentErrorKind::PromptTooLong, &["context window", "input exceeds the maximum length"]),
+    (
+        AgentErrorKind::NotLoggedIn,
+        &["missing environment variable", "not logged in", "sign in again", "access token could not be refreshed"],
+    ),
+    (AgentErrorKind::Broken, &["stream disconnected", "connection failed"]),
+    (AgentErrorKind::ReportServer, &["required mcp servers failed"]),
+    (
+        AgentErrorKind::Version,
+        &[
+            "error: unexpected argument",
+            "error: unrecognized subcommand",
+            "error: invalid value",
+            "unknown feature flag",
+        ],
+    ),
 ];
 
 fn kind_by_phrase(words: &str) -> Option<AgentErrorKind> {

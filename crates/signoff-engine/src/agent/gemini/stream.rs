@@ -33,9 +33,7 @@ struct GeminiLine<'a> {
     parameters: Option<&'a RawValue>,
     status: Option<String>,
     severity: Option<String>,
-    #[serde(default)]
     error: Loose<Option<GeminiFailure>>,
-    #[serde(default)]
     stats: Loose<GeminiStats>,
 }
 
@@ -101,8 +99,8 @@ const WRITE_TOOLS: [&str; 8] = [
 impl JsonStream for GeminiStream {
     const MESSAGE_TYPE: &'static str = ROLE;
 
-    fn parse(&mut self, raw: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let line: GeminiLine<'_> = serde_json::from_slice(raw).ok()?;
+    fn parse(&mut self, raw: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let line: GeminiLine<'_> = serde_json::from_str(raw).ok()?;
         // The agent continues, so it has not ended.
         if matches!(line.kind.as_str(), "init" | "message" | "tool_use" | "tool_result") {
             self.end = None;
@@ -112,7 +110,7 @@ impl JsonStream for GeminiStream {
             "message" if line.role.as_deref() == Some("user") => {}
             "message" => match line.content.filter(|_| line.role.as_deref() == Some(ROLE)) {
                 Some(content) => return Some(self.apply_text(&content, kept)),
-                None => kept.message.add_unreadable(truncate(&String::from_utf8_lossy(raw), 160)),
+                None => kept.message.add_unreadable(truncate(raw, 160)),
             },
             "tool_use" => return Some(self.apply_tool_use(line, kept)),
             "tool_result" => return Some(apply_tool_result(line, kept)),
@@ -220,26 +218,22 @@ fn apply_tool_result(line: GeminiLine<'_>, kept: &mut KeptOutput) -> Vec<OutputL
 }
 
 /// Lower-case phrases of errors after which Gemini CLI still reports success.
-const STOP_PHRASES: [(&str, AgentErrorKind); 4] = [
-    ("loop detected", AgentErrorKind::OwnLimit),
-    ("maximum session turns", AgentErrorKind::OwnLimit),
-    ("agent execution blocked", AgentErrorKind::Other),
-    ("agent execution stopped", AgentErrorKind::Other),
+const STOP_PHRASES: [(AgentErrorKind, &[&str]); 2] = [
+    (AgentErrorKind::OwnLimit, &["loop detected", "maximum session turns"]),
+    (AgentErrorKind::Other, &["agent execution blocked", "agent execution stopped"]),
 ];
 
 /// Lower-case phrases about unusable answers.
-const ANSWER_PHRASES: [(&str, AgentErrorKind); 4] = [
-    ("exceeded the token limit", AgentErrorKind::OwnLimit),
-    ("empty response", AgentErrorKind::Broken),
-    ("no final response text", AgentErrorKind::Broken),
-    ("malformed tool call", AgentErrorKind::Broken),
+const ANSWER_PHRASES: [(AgentErrorKind, &[&str]); 2] = [
+    (AgentErrorKind::OwnLimit, &["exceeded the token limit"]),
+    (AgentErrorKind::Broken, &["empty response", "no final response text", "malformed tool call"]),
 ];
 
 impl GeminiErrorLine {
     /// Whether the agent stopped because of this error. Other lines are only warnings.
     fn is_stop(&self) -> bool {
         let message = self.message.to_lowercase();
-        self.is_severe || STOP_PHRASES.iter().any(|(words, _)| message.contains(words))
+        self.is_severe || kind_of_phrase(&message, &STOP_PHRASES).is_some()
     }
 
     fn into_error(self) -> AgentError {
@@ -284,7 +278,7 @@ fn parse_error(GeminiFailure { kind, message }: &GeminiFailure, code: Option<i32
 
 fn not_sent_error(stderr: &str) -> AgentError {
     let words = "it reported success without calling a model or printing an answer";
-    error_by_line(stderr, &[("stdin input truncated", AgentErrorKind::PromptTooLong)])
+    error_by_line(stderr, &[(AgentErrorKind::PromptTooLong, &["stdin input truncated"])])
         .unwrap_or_else(|| AgentError::new(AgentErrorKind::Other, words))
 }
 
@@ -297,17 +291,14 @@ fn strip_usual_lines(stderr: &str) -> String {
 
 /// The error of a process without a final line, from stderr and the exit code.
 fn missing_result_error(exit: &AgentExit<'_>, stderr: &str) -> AgentError {
-    const VERSION: [(&str, AgentErrorKind); 2] =
-        [("Unknown argument", AgentErrorKind::Version), ("Invalid values:", AgentErrorKind::Version)];
-    const LOGIN: [(&str, AgentErrorKind); 2] =
-        [("you must specify", AgentErrorKind::NotLoggedIn), ("Auth method", AgentErrorKind::NotLoggedIn)];
-    const SESSION: [(&str, AgentErrorKind); 1] = [("Error resuming session", AgentErrorKind::SessionGone)];
+    let by_line = |kind, phrases| error_by_line(stderr, &[(kind, phrases)]);
     let by_code = || match exit.code {
-        Some(41) => error_by_line(stderr, &LOGIN),
-        Some(42) => error_by_line(stderr, &SESSION),
+        Some(41) => by_line(AgentErrorKind::NotLoggedIn, &["you must specify", "Auth method"]),
+        Some(42) => by_line(AgentErrorKind::SessionGone, &["Error resuming session"]),
         _ => None,
     };
-    error_by_line(stderr, &VERSION).or_else(by_code).unwrap_or_else(|| {
+    let by_version = by_line(AgentErrorKind::Version, &["Unknown argument", "Invalid values:"]);
+    by_version.or_else(by_code).unwrap_or_else(|| {
         let error = AgentExit { stderr: strip_usual_lines(stderr).as_bytes(), ..*exit }.missing_result_error();
         match exit.code {
             Some(41) => AgentError { kind: AgentErrorKind::NotLoggedIn, ..error },

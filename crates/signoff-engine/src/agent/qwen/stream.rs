@@ -19,21 +19,17 @@ struct QwenLine<'a> {
     kind: String,
     subtype: Option<String>,
     session_id: Option<String>,
-    #[serde(default)]
     mcp_servers: Loose<Vec<QwenMcpServer>>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     message: Loose<Option<QwenMessage<'a>>>,
     /// The tool call that started the sub-agent this line belongs to.
     parent_tool_use_id: Option<String>,
     #[serde(default)]
     is_error: bool,
-    #[serde(default)]
     result: Loose<String>,
-    #[serde(default)]
     error: Loose<QwenFailure>,
-    #[serde(default)]
     data: Loose<QwenRetry>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     permission_denials: Loose<Vec<QwenDenial<'a>>>,
 }
 
@@ -108,21 +104,18 @@ pub struct QwenStream {
 /// The final line.
 enum QwenEnd {
     /// `last_block` is the text of its `result` line. It repeats the last message, or one before a tool use.
-    Success {
-        last_block: String,
-    },
+    Success { last_block: String },
     /// All retries failed.
     Unanswered,
-    Failure {
-        message: String,
-    },
+    /// It reported an error.
+    Failure { message: String },
 }
 
 impl JsonStream for QwenStream {
     const MESSAGE_TYPE: &'static str = "assistant";
 
-    fn parse(&mut self, line: &[u8], kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
-        let line: QwenLine<'_> = serde_json::from_slice(line).ok()?;
+    fn parse(&mut self, line: &str, kept: &mut KeptOutput) -> Option<Vec<OutputLine>> {
+        let line: QwenLine<'_> = serde_json::from_str(line).ok()?;
         let kind = (line.kind.as_str(), line.subtype.as_deref());
         // The agent continues, so it has not ended.
         if matches!(kind, ("system", Some("init")) | ("assistant" | "user", _)) {
@@ -232,12 +225,10 @@ fn parse_output_part(part: QwenPart<'_>) -> Option<OutputLine> {
 }
 
 /// Phrases in stderr about a process without a final line.
-const MISSING_RESULT_PHRASES: [(&str, AgentErrorKind); 5] = [
-    ("Unknown argument", AgentErrorKind::Version),
-    ("Invalid values:", AgentErrorKind::Version),
-    ("Reached max session turns", AgentErrorKind::OwnLimit),
-    ("Run aborted:", AgentErrorKind::OwnLimit),
-    ("No saved session found", AgentErrorKind::SessionGone),
+const MISSING_RESULT_PHRASES: [(AgentErrorKind, &[&str]); 3] = [
+    (AgentErrorKind::Version, &["Unknown argument", "Invalid values:"]),
+    (AgentErrorKind::OwnLimit, &["Reached max session turns", "Run aborted:"]),
+    (AgentErrorKind::SessionGone, &["No saved session found"]),
 ];
 
 /// The error of a process without a final line, from stderr.

@@ -23,9 +23,8 @@ use serde::de::IgnoredAny;
 use signoff_core::contract::Blocks;
 use tokio::time::timeout;
 
-use super::AcpJob;
-use super::StopFuture;
-use super::printer::LinePrinter;
+use super::printer::{LinePrinter, names_report_tool};
+use super::{AcpJob, StopFuture};
 use crate::agent::acp::AcpLine;
 use crate::agent::{REPORT_SERVER, record_unparsed};
 
@@ -41,18 +40,10 @@ pub enum ConversationEnd {
 }
 
 /// The line printer, shared by the handlers and the conversation.
-struct SharedPrinter<W>(Arc<Mutex<LinePrinter<W>>>);
+type SharedPrinter<W> = Arc<Mutex<LinePrinter<W>>>;
 
-impl<W> Clone for SharedPrinter<W> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<W> SharedPrinter<W> {
-    fn lock(&self) -> MutexGuard<'_, LinePrinter<W>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs a conversation over the agent's pipes until the prompt is answered or `stop` resolves.
@@ -64,7 +55,7 @@ pub async fn run_conversation<W: Write + Send + 'static>(
     stop: StopFuture,
 ) -> ConversationEnd {
     let first_lines = Arc::new(Mutex::new(FirstLines::default()));
-    let printer = SharedPrinter(Arc::new(Mutex::new(LinePrinter::new(out, job.args.resume_session.is_some()))));
+    let printer = Arc::new(Mutex::new(LinePrinter::new(out, job.args.resume_session.is_some())));
     let from_agent = observe(from_agent, Arc::clone(&first_lines), printer.clone());
     let (hears, answers, asks) = (printer.clone(), printer.clone(), printer.clone());
     let reads = job.args.read_only;
@@ -73,7 +64,7 @@ pub async fn run_conversation<W: Write + Send + 'static>(
         .name(REPORT_SERVER)
         .on_receive_notification(
             async move |notification: SessionNotification, _| {
-                hears.lock().apply(notification.update);
+                lock(&hears).apply(notification.update);
                 Ok(())
             },
             on_receive_notification!(),
@@ -82,7 +73,7 @@ pub async fn run_conversation<W: Write + Send + 'static>(
             async move |request: RequestPermissionRequest, responder, _| {
                 let allowed = is_allowed(&request, reads);
                 let (id, fields) = (request.tool_call.tool_call_id.clone(), &request.tool_call.fields);
-                answers.lock().print_permission(id, fields, allowed);
+                lock(&answers).print_permission(id, fields, allowed);
                 responder.respond(RequestPermissionResponse::new(answer(&request, allowed)))
             },
             on_receive_request!(),
@@ -91,7 +82,7 @@ pub async fn run_conversation<W: Write + Send + 'static>(
             Conversation { agent, printer: asks, job }.run(stop).await
         })
         .await;
-    finish(&mut printer.lock(), outcome, &first_lines.lock().unwrap_or_else(PoisonError::into_inner))
+    finish(&mut lock(&printer), outcome, &lock(&first_lines))
 }
 
 /// What an agent's first lines show.
@@ -133,9 +124,9 @@ fn observe<W: Write + Send + 'static>(
 ) -> impl Stream<Item = io::Result<String>> + Send + 'static {
     from_agent.inspect(move |line| {
         if let Ok(line) = line {
-            first_lines.lock().unwrap_or_else(PoisonError::into_inner).record(line);
+            lock(&first_lines).record(line);
             if let Some(line) = unparsed(line) {
-                printer.lock().print_unparsed(line);
+                lock(&printer).print_unparsed(line);
             }
         }
     })
@@ -152,7 +143,7 @@ fn unparsed(line: &str) -> Option<String> {
     let is_read = !line.contains(MESSAGE) || serde_json::from_str::<SessionUpdateMessage>(line).is_ok();
     let mut unparsed_lines = Blocks::default();
     if !is_read || serde_json::from_str::<IgnoredAny>(line).is_err() {
-        record_unparsed(line.as_bytes(), MESSAGE, &mut unparsed_lines);
+        record_unparsed(line, MESSAGE, &mut unparsed_lines);
     }
     unparsed_lines.join().unreadable
 }
@@ -160,19 +151,14 @@ fn unparsed(line: &str) -> Option<String> {
 /// Prefix of our own error for a missing handshake.
 const NO_HANDSHAKE: &str = "it did not complete the handshake";
 
-fn finish<W: Write>(
-    printer: &mut LinePrinter<W>,
-    outcome: Result<(), Error>,
-    first_lines: &FirstLines,
-) -> ConversationEnd {
+fn finish<W: Write>(printer: &mut LinePrinter<W>, outcome: Result<(), Error>, first: &FirstLines) -> ConversationEnd {
     printer.close();
     match outcome {
         Ok(()) => ConversationEnd::Answered,
-        Err(error) if first_lines.speaks_protocol != Some(true) => {
+        Err(error) if first.speaks_protocol != Some(true) => {
             let late = || error.message.starts_with(NO_HANDSHAKE).then(|| error.message.clone());
-            let echoes = first_lines.speaks_protocol.map(|_| "it echoes its input".to_owned());
-            printer
-                .print(&AcpLine::HandshakeFailed { said: echoes.or_else(|| first_lines.first.clone()).or_else(late) });
+            let echoes = first.speaks_protocol.map(|_| "it echoes its input".to_owned());
+            printer.print(&AcpLine::HandshakeFailed { said: echoes.or_else(|| first.first.clone()).or_else(late) });
             ConversationEnd::HandshakeFailed
         }
         Err(error) if is_connection_terminated(&error) || is_incoming_transport_closed(&error) => {
@@ -222,9 +208,9 @@ impl<W: Write> Conversation<W> {
         }
         let servers = self.servers(&response);
         let (session, options) = self.session(&response, servers).await?;
-        self.printer.lock().print(&AcpLine::Session { id: session.to_string() });
+        lock(&self.printer).print(&AcpLine::Session { id: session.to_string() });
         self.select_model(&session, &options).await?;
-        self.printer.lock().start_answer();
+        lock(&self.printer).start_answer();
         self.prompt(session, stop).await
     }
 
@@ -232,7 +218,7 @@ impl<W: Write> Conversation<W> {
     fn servers(&self, response: &InitializeResponse) -> Vec<McpServer> {
         let Some((url, token)) = &self.job.args.report else { return Vec::new() };
         if !response.agent_capabilities.mcp_capabilities.http {
-            self.printer.lock().print(&AcpLine::Reports { found: false });
+            lock(&self.printer).print(&AcpLine::Reports { found: false });
             return Vec::new();
         }
         let header = HttpHeader::new("Authorization", format!("Bearer {token}"));
@@ -283,7 +269,7 @@ impl<W: Write> Conversation<W> {
                 answer.await?
             }
         };
-        let mut teller = self.printer.lock();
+        let mut teller = lock(&self.printer);
         teller.close();
         teller.print_end(&response);
         Ok(())
@@ -299,11 +285,8 @@ pub fn is_allowed(request: &RequestPermissionRequest, read_only: bool) -> bool {
 /// Whether the request is for our report tool. Commands have another kind, so they cannot imitate its names.
 fn is_report(request: &RequestPermissionRequest, kind: ToolKind) -> bool {
     let id = request.tool_call.tool_call_id.0.as_ref();
-    let title = request.tool_call.fields.title.as_deref().unwrap_or_default();
-    kind == ToolKind::Other
-        && (id.starts_with(&format!("mcp_{REPORT_SERVER}_"))
-            || title.starts_with(&format!("{REPORT_SERVER}_"))
-            || title.ends_with(&format!("({REPORT_SERVER} MCP Server)")))
+    let is_named = id.starts_with(&format!("mcp_{REPORT_SERVER}_")) || names_report_tool(&request.tool_call.fields);
+    kind == ToolKind::Other && is_named
 }
 
 /// The response, selected from the options the agent offers. Prefers the option for this one call.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use agent_client_protocol::v1::schema::{
     Content, ContentBlock, ContentChunk, MessageId, Meta, PromptResponse, SessionUpdate, ToolCallContent, ToolCallId,
-    ToolCallStatus, ToolCallUpdateFields, ToolKind, UsageUpdate,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind, UsageUpdate,
 };
 use serde::Deserialize;
 
@@ -76,15 +76,9 @@ impl<W: Write> LinePrinter<W> {
             self.flush();
             self.begins = true;
         } else if let SessionUpdate::ToolCall(call) = update {
-            let id = call.tool_call_id.clone();
-            let fields = ToolCallUpdateFields::new()
-                .kind(call.kind)
-                .status(call.status)
-                .title(call.title)
-                .name(call.name)
-                .locations(call.locations)
-                .raw_input(call.raw_input);
-            self.apply_tool_call(id, &fields);
+            // Only an update shows the result.
+            let ToolCallUpdate { tool_call_id, fields, .. } = call.into();
+            self.apply_tool_call(tool_call_id, &fields.content(None::<Vec<ToolCallContent>>));
         } else if let SessionUpdate::ToolCallUpdate(call) = update {
             self.apply_tool_call(call.tool_call_id, &call.fields);
         }
@@ -146,9 +140,7 @@ impl<W: Write> LinePrinter<W> {
 
     /// Notes a call of a report tool.
     fn note_report_call(&mut self, fields: &ToolCallUpdateFields) {
-        let title = fields.title.as_deref().unwrap_or_default();
-        if title.starts_with(&format!("{REPORT_SERVER}_")) || title.ends_with(&format!("({REPORT_SERVER} MCP Server)"))
-        {
+        if names_report_tool(fields) {
             self.print(&AcpLine::Reports { found: true });
         }
     }
@@ -236,6 +228,12 @@ fn parse_quota(meta: Option<&Meta>) -> Vec<(Option<String>, GeminiTokenCount)> {
             model_usage.into_iter().map(|one| (Some(one.model), one.token_count)).collect()
         }
     }
+}
+
+/// Whether the title of a tool call is that of a report tool.
+pub fn names_report_tool(fields: &ToolCallUpdateFields) -> bool {
+    let title = fields.title.as_deref().unwrap_or_default();
+    title.starts_with(&format!("{REPORT_SERVER}_")) || title.ends_with(&format!("({REPORT_SERVER} MCP Server)"))
 }
 
 /// The tool an agent reports as unavailable, which is how opencode denies a tool.

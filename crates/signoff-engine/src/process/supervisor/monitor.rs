@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
@@ -14,7 +15,7 @@ use super::output::LiveOutput;
 use super::output::{CHUNK, TranscriptWriter, set_nonblocking};
 use super::{KILL, STOP};
 use crate::process::system::{self, ProcessIdentity};
-use crate::process::{ProcessExit, ProcessLimits};
+use crate::process::{ProcessExit, ProcessLimits, ProcessResult};
 
 /// Time that an agent's remaining processes get to end by themselves, if the grace period is not shorter.
 const STRAY_GRACE: Duration = Duration::from_secs(2);
@@ -24,13 +25,6 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum interval for reaping orphaned descendants.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The process to monitor.
-pub enum MonitoredProcess {
-    Plain(Child),
-    /// Bubblewrap, which runs the agent and ends with it.
-    Wrapped(Child),
-}
 
 /// Monitors an agent, saves its output and enforces its limits.
 pub struct AgentMonitor {
@@ -60,52 +54,35 @@ struct AgentProcess {
 }
 
 enum MonitorStage {
+    /// The agent runs.
     Running,
     /// The agent and its descendants were asked to end.
-    Terminating {
-        kill_at: Instant,
-    },
+    Terminating { kill_at: Instant },
     /// The agent has ended; its remaining processes were asked to end.
-    Clearing {
-        kill_at: Instant,
-    },
-    Killing {
-        give_up_at: Instant,
-    },
+    Clearing { kill_at: Instant },
+    /// Everything was killed.
+    Killing { give_up_at: Instant },
     /// Nothing is left, or nothing more can be done.
     Over,
 }
 
-/// The result of monitoring.
-pub struct MonitorOutcome {
-    pub exit: ProcessExit,
-    pub stdout_bytes: u64,
-    pub stderr_bytes: u64,
-    pub strays_ended: u32,
-}
-
-impl MonitorOutcome {
-    pub fn not_started(exit: ProcessExit) -> Self {
-        Self { exit, stdout_bytes: 0, stderr_bytes: 0, strays_ended: 0 }
-    }
-}
-
 impl AgentMonitor {
+    /// Monitors a process. `is_wrapper` says whether it is bubblewrap, which runs the agent and ends with it.
     pub fn new(
-        agent: MonitoredProcess,
+        mut agent: Child,
+        is_wrapper: bool,
         mut stdout: TranscriptWriter,
         mut stderr: TranscriptWriter,
         limits: ProcessLimits,
     ) -> Self {
         let now = system::now();
-        let is_wrapper = matches!(agent, MonitoredProcess::Wrapped(_));
-        let (MonitoredProcess::Plain(mut agent) | MonitoredProcess::Wrapped(mut agent)) = agent;
+        let pid = i32::try_from(agent.id()).ok().and_then(Pid::from_raw);
         let attached = stdout
             .attach(agent.stdout.take().map(OwnedFd::from))
             .and_then(|()| stderr.attach(agent.stderr.take().map(OwnedFd::from)))
             .and_then(|()| set_nonblocking(io::stdin().as_fd()));
         let mut this = Self {
-            agent: AgentProcess { is_wrapper, ..AgentProcess::new(&agent) },
+            agent: AgentProcess { pid, handle: pid.and_then(system::pidfd), status: None, is_wrapper },
             live: LiveOutput::new(&stdout).ok(),
             stdout,
             stderr,
@@ -128,8 +105,8 @@ impl AgentMonitor {
         self.agent.pid.and_then(|pid| ProcessIdentity::from_pid(pid.as_raw_nonzero().get()))
     }
 
-    /// Runs until the agent and its descendants have ended.
-    pub fn run(mut self) -> (MonitorOutcome, Option<LiveOutput>) {
+    /// Runs until the agent and its descendants have ended. `started` is when the agent was about to start.
+    pub fn run(mut self, started_at: Timestamp, started: Instant) -> (ProcessResult, Option<LiveOutput>) {
         let mut buffer = vec![0; CHUNK];
         loop {
             self.reap();
@@ -143,7 +120,14 @@ impl AgentMonitor {
             self.read_output(&mut buffer);
             self.read_commands();
         }
-        self.finish(&mut buffer)
+        let exit = self.drain(&mut buffer);
+        let result = ProcessResult {
+            stdout_bytes: self.stdout.bytes(),
+            stderr_bytes: self.stderr.bytes(),
+            strays_ended: u32::try_from(self.strays.len()).unwrap_or(u32::MAX),
+            ..ProcessResult::new(exit, started_at, started)
+        };
+        (result, self.live)
     }
 
     /// Reaps ended processes. If there is no child left, monitoring is over.
@@ -303,28 +287,18 @@ impl AgentMonitor {
         }
     }
 
-    fn finish(mut self, buffer: &mut [u8]) -> (MonitorOutcome, Option<LiveOutput>) {
+    /// Reads the rest of the output, and returns how the agent ended.
+    fn drain(&mut self, buffer: &mut [u8]) -> ProcessExit {
         let drained = self.stdout.drain(buffer).and_then(|()| self.stderr.drain(buffer));
         if let Some(live) = &mut self.live {
             live.set_available(self.stdout.bytes());
         }
         let output_lost = drained.err().map(|error| ProcessExit::OutputLost { message: error.to_string() });
-        let outcome = MonitorOutcome {
-            exit: output_lost.or(self.reason).unwrap_or_else(|| self.agent.exit()),
-            stdout_bytes: self.stdout.bytes(),
-            stderr_bytes: self.stderr.bytes(),
-            strays_ended: u32::try_from(self.strays.len()).unwrap_or(u32::MAX),
-        };
-        (outcome, self.live)
+        output_lost.or(self.reason.take()).unwrap_or_else(|| self.agent.exit())
     }
 }
 
 impl AgentProcess {
-    fn new(child: &Child) -> Self {
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        Self { pid, handle: pid.and_then(system::pidfd), status: None, is_wrapper: false }
-    }
-
     fn set_ended(&mut self, status: WaitStatus) {
         self.status = Some(status);
         self.handle = None;
