@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::{escaped_json, is_misleading};
 
-use crate::{CliError, host};
+use crate::{CliError, CommandExit, host};
 
 /// Output that is held back while the screen owns the terminal, in order; `None` while there is no screen.
 static HELD_BACK: Mutex<Option<HeldBackOutput>> = Mutex::new(None);
@@ -21,7 +21,7 @@ type HeldBackOutput = Vec<(OutputStream, Vec<u8>)>;
 const MAX_DRAINED: u64 = 1 << 30;
 
 /// Maximum width of a title in a list.
-const TITLE_WIDTH: usize = 60;
+pub const TITLE_WIDTH: usize = 60;
 
 /// How many messages the program prints besides its data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,20 +83,26 @@ impl Console {
 
     /// Writes one JSON document.
     pub fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
-        let text = serde_json::to_string_pretty(value)
-            .map_err(|error| CliError::failed(format!("cannot write JSON: {error}")))?;
-        self.data(&(escaped_json(&text) + "\n"))
+        self.json_text(serde_json::to_string_pretty(value))
     }
 
-    /// Writes the result of a command: as JSON with `--json`, otherwise as text.
-    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<(), CliError> {
-        if self.json { self.json(value) } else { self.text(&text()) }
+    /// Writes the result of a successful command: as JSON with `--json`, otherwise as text.
+    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<CommandExit, CliError> {
+        if self.json {
+            self.json(value)?
+        } else {
+            self.text(&text())?
+        }
+        Ok(CommandExit::Done)
     }
 
     /// Writes one JSON document on a line of its own.
     pub fn json_line(&self, value: &impl Serialize) -> Result<(), CliError> {
-        let text =
-            serde_json::to_string(value).map_err(|error| CliError::failed(format!("cannot write JSON: {error}")))?;
+        self.json_text(serde_json::to_string(value))
+    }
+
+    fn json_text(&self, text: serde_json::Result<String>) -> Result<(), CliError> {
+        let text = text.map_err(|error| CliError::failed(format!("cannot write JSON: {error}")))?;
         self.data(&(escaped_json(&text) + "\n"))
     }
 
@@ -127,24 +133,17 @@ impl Console {
         drawn && kind.is_some() && terminals
     }
 
-    /// Maximum width of a title in a list.
-    pub fn title_width(&self) -> usize {
-        TITLE_WIDTH
-    }
-
     /// Prints a message to stderr, except with `--quiet`.
     pub fn note(&self, note: &str) {
-        match self.verbosity {
-            Verbosity::Quiet => {}
-            Verbosity::Normal | Verbosity::Verbose => write_stderr(&format!("{note}\n")),
+        if self.verbosity != Verbosity::Quiet {
+            write_stderr(&format!("{note}\n"));
         }
     }
 
     /// Prints a message to stderr with `--verbose`.
     pub fn detail(&self, detail: &str) {
-        match self.verbosity {
-            Verbosity::Quiet | Verbosity::Normal => {}
-            Verbosity::Verbose => write_stderr(&format!("{detail}\n")),
+        if self.verbosity == Verbosity::Verbose {
+            write_stderr(&format!("{detail}\n"));
         }
     }
 

@@ -105,6 +105,11 @@ pub fn read(path: &Path) -> Result<Vec<u8>, CliError> {
     Ok(bytes)
 }
 
+/// Reads a text file.
+pub fn read_text(path: &Path) -> Result<String, CliError> {
+    utf8(&path.display().to_string(), &read(path)?).map(str::to_owned)
+}
+
 /// Decodes the bytes of a file as UTF-8.
 pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, CliError> {
     std::str::from_utf8(bytes).map_err(|error| {
@@ -118,16 +123,12 @@ pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
     match path.symlink_metadata() {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         // Reading a pipe without a writer would block forever.
-        Ok(_) if path.metadata().is_ok_and(|found| !found.is_file()) => Err(not_regular(path)),
+        Ok(_) if path.metadata().is_ok_and(|found| !found.is_file()) => {
+            let failure = CliError::usage(format!("{} is not a regular file", path.display()));
+            Err(failure.at(path.display().to_string()).hint("put a file with text in its place, or remove it"))
+        }
         Ok(_) | Err(_) => read(path).map(Some),
     }
-}
-
-fn not_regular(path: &Path) -> CliError {
-    let name = path.display().to_string();
-    CliError::usage(format!("{name} is not a regular file"))
-        .at(&name)
-        .hint("put a file with text in its place, or remove it")
 }
 
 /// Creates a file and its parent directory. Returns false if the file exists.
@@ -151,13 +152,8 @@ pub fn back_up(path: &Path) -> Result<Option<PathBuf>, CliError> {
     Ok(Some(backup))
 }
 
-/// Copies a file to an unused backup name beside it. Returns `None` if the file does not exist.
-pub fn copy_aside(path: &Path) -> Result<Option<PathBuf>, CliError> {
-    copy_aside_as(path, ".bak")
-}
-
-/// Like [`copy_aside`], with another suffix.
-pub fn copy_aside_as(path: &Path, end: &str) -> Result<Option<PathBuf>, CliError> {
+/// Copies a file to an unused backup name beside it, with this suffix. Returns `None` if the file does not exist.
+pub fn copy_aside(path: &Path, end: &str) -> Result<Option<PathBuf>, CliError> {
     let Some(backup) = backup_name(path, end)? else { return Ok(None) };
     fs::copy(path, &backup)
         .map_err(|error| CliError::failed(format!("cannot keep a copy of {}: {error}", path.display())))?;
@@ -169,20 +165,14 @@ fn backup_name(path: &Path, end: &str) -> Result<Option<PathBuf>, CliError> {
         return Ok(None);
     }
     let free = |number: usize| {
-        let end = if number == 1 { end.to_owned() } else { format!("{end}{number}") };
-        Some(with_suffix(path, &end)).filter(|backup| backup.symlink_metadata().is_err())
+        let mut name = path.as_os_str().to_owned();
+        name.push(if number == 1 { end.to_owned() } else { format!("{end}{number}") });
+        Some(PathBuf::from(name)).filter(|backup| backup.symlink_metadata().is_err())
     };
     let backup = (1..1000).find_map(free).ok_or_else(|| {
         CliError::failed(format!("{} has too many backups", path.display())).hint("remove some of them")
     })?;
     Ok(Some(backup))
-}
-
-/// Appends a suffix to a path.
-fn with_suffix(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    PathBuf::from(name)
 }
 
 /// Returns an environment variable unless it is empty.
@@ -245,10 +235,6 @@ pub fn current_directory() -> Result<PathBuf, CliError> {
 pub fn is_on_path(program: &str) -> bool {
     let file = format!("{program}{}", std::env::consts::EXE_SUFFIX);
     let path = variable("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| is_executable(&directory.join(&file)))
-}
-
-/// Whether a file is executable.
-pub fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    let is_executable = |found: fs::Metadata| found.is_file() && found.permissions().mode() & 0o111 != 0;
+    std::env::split_paths(&path).any(|directory| directory.join(&file).metadata().is_ok_and(is_executable))
 }

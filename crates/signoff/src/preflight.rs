@@ -12,7 +12,7 @@ use signoff_core::settings::{AgentConfig, AgentKind, JobPlace, Sandbox, SettingO
 use signoff_core::task::TaskSpec;
 use signoff_core::view::RunState;
 use signoff_core::workflow::{Arrangement, PhaseKind, Role, Workflow};
-use signoff_engine::agent_probe::{self, AgentLogin, ProgramStatus};
+use signoff_engine::agent_probe::{self, AgentLogin};
 use signoff_engine::confine::SandboxSupport;
 use signoff_engine::custom_prompts::{self, PromptFile};
 use signoff_engine::dispatcher::ready;
@@ -103,9 +103,8 @@ pub fn check_environment(project: &Project) -> Result<(), CliError> {
 
 /// Like `check_environment`, for commands without prompt flags: it also checks the prompts of slots.
 fn check_environment_without_flags(project: &Project) -> Result<(), CliError> {
-    check_repository(project)?;
-    check_sandbox(&project.settings)?;
-    check_named_prompts(&project.settings, project.repository.root())
+    check_environment(project)?;
+    check_named(project.repository.root(), project.settings.slot_prompts())
 }
 
 /// Checks that every configured prompt file can be read, including those needed only later.
@@ -115,10 +114,7 @@ pub fn check_named_prompts(settings: &Settings, root: &Path) -> Result<(), CliEr
 }
 
 fn check_named(root: &Path, prompts: Vec<(&str, &SettingOrigin)>) -> Result<(), CliError> {
-    prompts.into_iter().try_for_each(|(path, origin)| {
-        let read = PromptFile::at(root, path).read();
-        read.map(drop).map_err(|error| CliError::from(error).at(origin.to_string()))
-    })
+    prompts.into_iter().try_for_each(|(path, origin)| check_prompt(root, path, &origin.to_string()))
 }
 
 /// Probes which sandbox this system supports.
@@ -164,8 +160,9 @@ fn no_commit_error(project: &Project) -> Option<CliError> {
 }
 
 pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> Result<(), CliError> {
+    let root = project.repository.root();
     for (role, path) in &workflow.prompts {
-        check_prompt(project, path, &project.settings.workflow_prompt_origin(role))?;
+        check_prompt(root, path, &project.settings.workflow_prompt_origin(role))?;
     }
     let phases = workflow.before.iter().chain(&workflow.phases).chain(&workflow.after);
     for phase in phases.filter(|phase| !phase.is_off()) {
@@ -180,7 +177,7 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
                 for name in &judge.gate.reviewers {
                     let reviewer = project.settings.reviewer(name, place)?;
                     match project.settings.reviewer_prompt(name) {
-                        Some((path, origin)) => check_prompt(project, path, &origin.to_string())?,
+                        Some((path, origin)) => check_prompt(root, path, &origin.to_string())?,
                         None => check_prompts(project, &[name.as_str()])?,
                     }
                     check_agent(project, &reviewer.agent)?;
@@ -205,8 +202,8 @@ pub fn check_agents(project: &Project, workflow: &Workflow, task: &TaskSpec) -> 
 }
 
 /// Checks that a named prompt file can be read.
-fn check_prompt(project: &Project, path: &str, place: &str) -> Result<(), CliError> {
-    let read = PromptFile::at(project.repository.root(), path).read();
+fn check_prompt(root: &Path, path: &str, place: &str) -> Result<(), CliError> {
+    let read = PromptFile::at(root, path).read();
     read.map(drop).map_err(|error| CliError::from(error).at(place))
 }
 
@@ -298,26 +295,15 @@ fn check_one(project: &Project, agent: &AgentConfig) -> Result<(), CliError> {
         return Ok(());
     }
     let Some(program) = agent_probe::program_of(agent) else { return Ok(()) };
-    let checkout = project.repository.checkout();
-    let (wrong, hint) = match agent_probe::find_program(program, checkout) {
-        ProgramStatus::Startable(path) => match agents::wrong_version(agent, &path, project.repository.root()) {
-            Some(wrong) => wrong,
-            None => return Ok(()),
-        },
-        ProgramStatus::Missing => agents::missing(agent),
-        ProgramStatus::NotExecutable(path) => agents::not_executable(agent, &path),
-        ProgramStatus::MissingInterpreter { path, interpreter: by } => agents::missing_interpreter(agent, &path, &by),
-    };
+    let program = agent_probe::find_program(program, project.repository.checkout());
+    let version = |path: &Path| agents::wrong_version(agent, path, project.repository.root());
+    let Some((wrong, hint)) = agents::program_problem(agent, &program, version) else { return Ok(()) };
     let key = if agent.command.is_empty() { "kind" } else { "command" };
     let failure = CliError::usage(format!("agent {}: {wrong}", agent.name)).hint(hint);
-    Err(with_origin(project, failure, agent, key))
-}
-
-/// Adds the location of an agent's setting to an error. An agent that is named after its kind may have none.
-fn with_origin(project: &Project, failure: CliError, agent: &AgentConfig, key: &str) -> CliError {
     let key = format!("agents.{}.{key}", agent.name);
-    match project.settings.origins().into_iter().find(|row| row.key == key) {
+    // An agent that is named after its kind may have no setting.
+    Err(match project.settings.origins().into_iter().find(|row| row.key == key) {
         Some(row) => failure.at(row.origin.to_string()),
         None => failure,
-    }
+    })
 }

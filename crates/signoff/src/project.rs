@@ -18,6 +18,7 @@ use signoff_engine::process;
 use signoff_store::{SqliteOptions, SqliteStore, Store};
 
 use crate::command::iterate;
+use crate::error::not_a_repository;
 use crate::{CliError, host, settings};
 
 /// Maximum number of approved tasks that are looked up in the default branch, latest first.
@@ -40,11 +41,12 @@ pub struct Project {
 impl ReadOnlyProject {
     /// Opens the store of the repository around the working directory. Returns `None` if it has no store.
     pub fn find() -> Result<Option<Self>, CliError> {
-        let root = root()?;
-        let Some(store) = SqliteStore::open_existing(&root.join(DIRECTORY))? else { return Ok(None) };
-        end_strays(&root.join(DIRECTORY));
-        free_checkout(&root);
-        Ok(Some(Self { root, store: Arc::new(store) }))
+        let project = Self::open_at(root()?)?;
+        if let Some(Self { root, .. }) = &project {
+            end_strays(&root.join(DIRECTORY));
+            free_checkout(root);
+        }
+        Ok(project)
     }
 
     /// Opens another connection to the store of the repository at `root`. Returns `None` if it has no store.
@@ -284,15 +286,7 @@ fn lock_timeout() -> Option<Duration> {
 
 /// Whether a task has ended without passing, so that tasks depending on it are blocked.
 pub fn blocks_dependents(row: &TaskRow) -> bool {
-    match row.status {
-        TaskStatus::Completed => !is_satisfied(row),
-        TaskStatus::Failed | TaskStatus::Stuck | TaskStatus::Cancelled => true,
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Blocked => false,
-    }
+    row.status.is_over() && !is_satisfied(row)
 }
 
 /// The error for a task that has not been started.
@@ -341,13 +335,6 @@ pub fn main_checkout() -> Result<Option<PathBuf>, CliError> {
 
 /// Like `main_checkout`, but fails outside of a repository.
 pub fn root() -> Result<PathBuf, CliError> {
-    let none = |here: PathBuf| {
-        CliError::usage("this is not a git repository")
-            .at(here.display().to_string())
-            .hint("go to one, or make one with `git init`")
-    };
-    match main_checkout()? {
-        Some(root) => Ok(root),
-        None => Err(none(host::current_directory()?)),
-    }
+    let here = host::current_directory()?;
+    main_checkout()?.ok_or_else(|| not_a_repository().at(here.display().to_string()))
 }

@@ -12,7 +12,7 @@ use signoff_engine::artifact;
 use signoff_engine::executor::AttemptKey;
 use signoff_engine::git::{BranchTips, Git};
 use signoff_engine::process::AttemptDir;
-use signoff_store::Store;
+use signoff_store::{Store, StoreError};
 use signoff_term::show::TaskReport;
 
 use crate::{CliError, ReadOnlyProject, host, settings};
@@ -29,20 +29,15 @@ pub fn task_report(project: &ReadOnlyProject, task: TaskId) -> Result<(TaskRepor
         None => (Vec::new(), signoff_engine::dispatcher::loop_id(task)),
     };
     let voided = void_approval_note(project, &row);
-    let mut report = TaskReport::from_log(row, log, &loop_id, artifacts(project, task));
+    let mut report = TaskReport::from_log(row, log, &loop_id, artifacts(project).remove(&task).unwrap_or_default());
     report.voided = voided;
     // Show the question under its number in the repository.
     report.question = project.store.questions()?.into_iter().find(|row| row.task_id == Some(task.0));
     Ok((report, tasks))
 }
 
-/// Reads the log of a run in chunks and passes each to `apply`. Only one chunk is in memory at a time.
-pub fn for_each_chunk(store: &dyn Store, run: RunId, apply: impl FnMut(Vec<RecordedFact>)) -> Result<(), CliError> {
-    for_each_chunk_after(store, run, 0, apply)
-}
-
-/// Like `for_each_chunk`, for the facts after `seq`.
-pub fn for_each_chunk_after(
+/// Reads the log of a run after `seq` in chunks and passes each to `apply`. Only one chunk is in memory at a time.
+pub fn for_each_chunk(
     store: &dyn Store,
     run: RunId,
     seq: u64,
@@ -57,34 +52,16 @@ pub fn for_each_chunk_after(
     }
 }
 
-/// Returns the artifacts of a task as paths relative to the root of the checkout.
-pub fn artifacts(project: &ReadOnlyProject, task: TaskId) -> Vec<String> {
+/// Returns the artifacts of each task as paths relative to the root of the checkout, from one listing of the directories.
+pub fn artifacts(project: &ReadOnlyProject) -> BTreeMap<TaskId, Vec<String>> {
     let layout = project.layout();
-    let mut artifacts = artifact::reviews_of_task(&layout.reviews(), task);
-    artifacts.extend(artifact::reviews_of_task(&layout.plans(), task));
-    artifacts.iter().map(|path| relative_path(project, path)).collect()
-}
-
-/// The artifacts of all tasks, from one listing of the directories.
-pub struct TaskArtifacts {
-    files: BTreeMap<TaskId, Vec<String>>,
-}
-
-impl TaskArtifacts {
-    pub fn load(project: &ReadOnlyProject) -> Self {
-        let layout = project.layout();
-        let mut files: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
-        for directory in [layout.reviews(), layout.plans()] {
-            for (task, paths) in artifact::reviews_by_task(&directory) {
-                files.entry(task).or_default().extend(paths.into_iter().map(|path| relative_path(project, &path)));
-            }
+    let mut files: BTreeMap<TaskId, Vec<String>> = BTreeMap::new();
+    for directory in [layout.reviews(), layout.plans()] {
+        for (task, paths) in artifact::reviews_by_task(&directory) {
+            files.entry(task).or_default().extend(paths.into_iter().map(|path| relative_path(project, &path)));
         }
-        Self { files }
     }
-
-    pub fn for_task(&self, task: TaskId) -> Vec<String> {
-        self.files.get(&task).cloned().unwrap_or_default()
-    }
+    files
 }
 
 /// Formats a path relative to the root of the checkout.
@@ -104,6 +81,12 @@ pub fn void_approval_note(project: &ReadOnlyProject, row: &TaskRow) -> Option<St
     let branch = row.branch.as_ref()?;
     let tip = BranchTips::new(&project.root).commit(branch, &Git::new(host::environment()))?;
     Some(format!("{branch} has moved to {tip}, which is not reviewed: `signoff review {}`", row.id))
+}
+
+/// Returns those of these runs that a process is driving now.
+pub fn held_runs<'a>(store: &dyn Store, runs: impl IntoIterator<Item = &'a u64>) -> Result<BTreeSet<u64>, StoreError> {
+    let held = |run: &u64| store.is_held(RunId(*run)).map(|held| held.then_some(*run)).transpose();
+    runs.into_iter().filter_map(held).collect()
 }
 
 /// The directory of an attempt.

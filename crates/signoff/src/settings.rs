@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use signoff_core::settings::foreign::{self, ForeignFile, ForeignFormat};
-use signoff_core::settings::{self, ConfigError, Flag, Layer, SettingOrigin, SettingRow, Settings};
+use signoff_core::settings::{self, ConfigError, Layer, SettingOrigin, SettingRow, Settings};
 
 use crate::host::{self, replace::Replacement};
 use crate::{CliError, Console, project};
@@ -21,24 +21,15 @@ const ITERATE_AT_HOME: &str = ".claude/iterate-config.json";
 
 /// Loads the settings of a repository, or those that apply outside of one.
 pub fn load(root: Option<&Path>) -> Result<Settings, CliError> {
-    load_with(root, &[])
-}
-
-/// Like [`load`], with flags of the command line.
-pub fn load_with(root: Option<&Path>, flags: &[Flag]) -> Result<Settings, CliError> {
-    Ok(read(root, flags, None)??)
+    Ok(read(root, None)??)
 }
 
 /// Loads the settings as if `file` had this text. The inner error is an error in the configuration.
 pub fn load_as_if(root: &Path, file: &Path, text: &str) -> Result<Result<Settings, ConfigError>, CliError> {
-    read(Some(root), &[], Some((file, text)))
+    read(Some(root), Some((file, text)))
 }
 
-fn read(
-    root: Option<&Path>,
-    flags: &[Flag],
-    instead: Option<(&Path, &str)>,
-) -> Result<Result<Settings, ConfigError>, CliError> {
+fn read(root: Option<&Path>, instead: Option<(&Path, &str)>) -> Result<Result<Settings, ConfigError>, CliError> {
     let text = |path: &Path, name: &str| match instead.filter(|(file, _)| *file == path) {
         Some((_, text)) => Ok(Some(text.to_owned())),
         None => text(path, name),
@@ -51,7 +42,7 @@ fn read(
     if let Some(root) = root {
         layers.extend(text(&root.join(FILE), FILE)?.map(|text| Layer::repository(FILE, text)));
     }
-    let settings = settings::read(&layers, &host::signoff_variables(), flags);
+    let settings = settings::read(&layers, &host::signoff_variables(), &[]);
     Ok(settings.and_then(|settings| settings.check_store().map(|()| settings)))
 }
 
@@ -132,7 +123,7 @@ pub fn migrate_files(root: &Path, console: &Console) {
                 backup.strip_prefix(root).unwrap_or(&backup).display()
             )),
             Err(failure) => {
-                console.note(&format!("warning: {name} has version 1 and is read as version 2: {}", failure.message()))
+                console.note(&format!("warning: {name} has version 1 and is read as version 2: {}", failure.message))
             }
         }
     }
@@ -153,7 +144,7 @@ fn rewrite(path: &Path, old: &str, new: &str) -> Result<Option<PathBuf>, CliErro
     if host::read_if_exists(path)?.as_deref() != Some(old.as_bytes()) {
         return Ok(None);
     }
-    let backup = host::copy_aside_as(path, ".v1.bak")?;
+    let backup = host::copy_aside(path, ".v1.bak")?;
     replacement.write(new)?;
     Ok(backup)
 }

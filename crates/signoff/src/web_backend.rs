@@ -1,14 +1,12 @@
 //! The backend of `signoff serve`: page values and actions from the store, git and the agents' files.
 
 mod actions;
-mod affected;
 mod changes;
 mod diffs;
 mod pages;
 mod stats;
-mod store_id;
 
-pub use store_id::StoreId;
+pub use changes::StoreId;
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -92,7 +90,7 @@ fn request_error(failure: &CliError, wrong: RequestErrorKind) -> RequestError {
             RequestErrorKind::Internal
         }
     };
-    let place = failure.location().map(|place| format!(" ({place})")).unwrap_or_default();
-    let hint = failure.next_step().map(str::to_owned);
-    RequestError { kind: why, message: format!("{}{place}", failure.message()), hint }
+    let place = failure.location.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    let hint = failure.hint.clone();
+    RequestError { kind: why, message: format!("{}{place}", failure.message), hint }
 }

@@ -1,6 +1,6 @@
 //! `signoff add`: adds a task to the queue.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use signoff_core::ids::TaskId;
 use signoff_core::policy::Effort;
@@ -24,7 +24,7 @@ pub struct Args {
     /// The description of the task; `-` reads it from stdin
     text: String,
     /// The type of the task
-    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = super::task_type_parser())]
+    #[arg(short = 't', long = "type", value_name = "TYPE", default_value = "implement", value_parser = super::name_parser(TaskType::ALL.map(TaskType::as_str), TaskType::parse))]
     kind: TaskType,
     /// Review and improve until it is approved, even if no reviewer or check is configured
     #[arg(short = 'a', long)]
@@ -103,8 +103,10 @@ impl Args {
             return Err(CliError::usage("--auto-review is for tasks that change code, and a plan changes none")
                 .hint("leave it out"));
         }
-        let plan = self.plan.as_ref().map(|path| plan(path.as_path())).transpose()?;
-        let prompt = self.prompt_file.as_ref().map(|path| read_text(path.as_path())).transpose()?;
+        let text = self.plan.as_deref().map(host::read_text).transpose()?;
+        let plan = self.plan.as_ref().zip(text);
+        let plan = plan.map(|(path, text)| PlanText { path: path.display().to_string(), text });
+        let prompt = self.prompt_file.as_deref().map(host::read_text).transpose()?;
         Ok(TaskSpec {
             kind: self.kind,
             auto_review: (self.auto_review || self.no_review).then_some(self.auto_review),
@@ -126,13 +128,4 @@ pub fn text_or_stdin(said: &str, console: &Console) -> Result<String, CliError> 
     }
     let bytes = console.stdin(host::FILE_LIMIT)?;
     host::utf8("stdin", &bytes).map(str::to_owned)
-}
-
-fn plan(path: &Path) -> Result<PlanText, CliError> {
-    Ok(PlanText { path: path.display().to_string(), text: read_text(path)? })
-}
-
-fn read_text(path: &Path) -> Result<String, CliError> {
-    let bytes = host::read(path)?;
-    host::utf8(&path.display().to_string(), &bytes).map(str::to_owned)
 }

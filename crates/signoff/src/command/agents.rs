@@ -13,7 +13,6 @@ use signoff_engine::agent_check::{AgentCheck, AgentCheckOutcome};
 use signoff_engine::attempt::secrets;
 use signoff_engine::git::Git;
 use signoff_term::agents::{AgentCheckReport, AgentRow, AgentsReport};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch::{self, Receiver};
 
 use super::doctor;
@@ -201,17 +200,10 @@ impl CheckContext<'_> {
 
 /// Returns a value that becomes true on a termination signal.
 fn interrupt_flag() -> Result<Receiver<bool>, CliError> {
-    let listen = |kind| signal(kind).map_err(|error| CliError::failed(format!("cannot start: {error}")));
-    let mut interrupt = listen(SignalKind::interrupt())?;
-    let mut terminate = listen(SignalKind::terminate())?;
-    let mut hangup = listen(SignalKind::hangup())?;
+    let signals = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
     let (tell, flag) = watch::channel(false);
     tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
+        run_loop::any_signal(signals).await;
         tell.send_replace(true);
     });
     Ok(flag)

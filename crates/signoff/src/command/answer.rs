@@ -53,13 +53,11 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let recorded = matches!(taken, DecisionResult::Recorded { .. });
     // Otherwise the process that drives the run prints it.
     let ended = if recorded { line::ending_lines(&queries::run_state(&project, run)?, &loop_id) } else { Vec::new() };
-    if console.json {
-        let (id, choice) = (question.id.clone(), args.choice.clone());
-        console.json(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice })?;
-    } else {
+    let (id, choice) = (question.id.clone(), args.choice.clone());
+    console.print(&AnswerReport { version: VERSION, question: id, task_id: question.task_id, choice }, || {
         let ended: String = ended.iter().map(|line| format!("{line}\n")).collect();
-        console.text(&format!("{} answered: {}\n{ended}", question.id, args.choice))?;
-    }
+        format!("{} answered: {}\n{ended}", question.id, args.choice)
+    })?;
     if let Some(next) = if recorded { next_step(&project, run, &loop_id, &ended)? } else { None } {
         console.note(&next);
     }

@@ -4,7 +4,6 @@ use signoff_core::command::{CommandRefusal, LoopCommand};
 use signoff_core::ids::{RunId, TaskId};
 use signoff_core::view::{RunState, TaskStatus};
 use signoff_engine::clock;
-use signoff_engine::git::{Git, Repository};
 use signoff_engine::tracker::Tracker;
 use signoff_store::Store;
 
@@ -51,7 +50,7 @@ fn release_in_tracker(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Re
     let Some(policy) = run_state.run_policy().filter(|policy| policy.task_source.closes_tasks()) else {
         return Ok(None);
     };
-    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
+    let repository = project.repository()?;
     let tracker = Tracker { supply: policy.task_source.clone(), repository, options: run_loop::tracker_options() };
     let id = &tracked.id;
     Ok(match tracker.give_back(id) {

@@ -78,13 +78,9 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 fn show(console: &Console) -> Result<CommandExit, CliError> {
     let settings = settings::load(Some(&settings::directory()?))?;
     let rows = settings.phase_rows()?;
-    if console.json {
-        console.json(&PhasesReport::new(rows))?;
-    } else {
-        let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-        let line = |row: &PhaseRow| row.line(width) + "\n";
-        console.text(&rows.iter().map(line).collect::<String>())?;
-    }
+    let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+    let text = rows.iter().map(|row: &PhaseRow| row.line(width) + "\n").collect();
+    console.print(&PhasesReport::new(rows), || text)?;
     settings.unknown_tools().iter().for_each(|said| console.note(&format!("warning: {said}")));
     Ok(CommandExit::Done)
 }
@@ -122,7 +118,7 @@ fn import<'t>(file: &Path, target: &'t ConfigTarget) -> Result<Proposal<'t>, Cli
     }
     let edited = edit::set(&target.name, &target.text, &changes)?;
     let mut proposal = Proposal::new(target, edited)?.with_backup();
-    translated.notes.into_iter().for_each(|note| proposal.note(note));
+    proposal.notes.extend(translated.notes);
     Ok(proposal)
 }
 

@@ -9,7 +9,7 @@ use signoff_core::machine::{self, Event, Head, Stage};
 use signoff_core::view::{LoopState, RunState};
 use signoff_core::wire::{Fact, LoopFact, RunFact};
 use signoff_engine::clock;
-use signoff_engine::git::{Git, GitError, Repository};
+use signoff_engine::git::GitError;
 use signoff_engine::workspace::parallel_fixes::{
     ParallelNeed, ParallelWorktree, allows_parallel_fixes, keep_unused_commits,
 };
@@ -90,7 +90,7 @@ fn remove_parallel_worktrees(
     {
         return Ok(None);
     }
-    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
+    let repository = project.repository()?;
     let note = keep_unused_commits(&repository, run, loop_id, &loop_state.branch);
     ParallelWorktree::beside(&repository, own).iter().for_each(|one| one.remove(&repository));
     if let Some((note, attempt)) = note.clone().zip(loop_state.attempt_starts.keys().next_back().copied()) {
@@ -127,7 +127,7 @@ fn commit_manual_changes(
         return Ok(None);
     }
     let _occupied = WorktreeLock::acquire(&project.layout(), Path::new(&place.worktree))?;
-    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
+    let repository = project.repository()?;
     let head = match repository.worktree(Path::new(&place.worktree)) {
         Ok(worktree) if worktree.exists() => Some(worktree.commit_all("Changes by hand")?.head),
         Ok(_) | Err(GitError::WorktreeGone(_)) => repository.head_of(&branch)?,
@@ -200,7 +200,7 @@ fn hand_over(
             }
             (None, Some(lease)) => {
                 let result = record(project, &lease, loop_id, command.clone());
-                project.store.answer_request(request, result.as_ref().err().map(CliError::message))?;
+                project.store.answer_request(request, result.as_ref().err().map(|failure| failure.message.as_str()))?;
                 return result;
             }
             (None, None) => host::sleep_briefly(),

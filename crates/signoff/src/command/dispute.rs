@@ -48,16 +48,12 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let project = ReadOnlyProject::find()?.ok_or_else(|| unknown_finding(&args.finding))?;
     let (FindingRef { task, finding, .. }, result) = dispute(&project, &args.finding, args.task, &args.reason)?;
     result.print_note(console);
-    if console.json {
-        let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
-        console.json(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" })?;
-    } else {
-        console.text(&format!("Finding {finding} is refuted by {}\n", host::user_name()))?;
-    }
-    Ok(CommandExit::Done)
+    let text = format!("Finding {finding} is refuted by {}\n", host::user_name());
+    let (finding, task_id) = (finding.as_str().to_owned(), task.map(|task| task.0));
+    console.print(&DisputeReport { version: VERSION, finding, task_id, state: "refuted" }, || text)
 }
 
-fn unknown_finding(finding: &str) -> CliError {
+pub fn unknown_finding(finding: &str) -> CliError {
     CliError::usage(format!("there is no finding {finding}")).hint("`signoff show ID` lists the findings of a task")
 }
 

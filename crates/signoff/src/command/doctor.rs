@@ -11,7 +11,6 @@ use signoff_engine::git::{CheckoutHead, Repository};
 use signoff_store::Store;
 use signoff_term::json::{DoctorCheck, DoctorReport};
 
-use crate::run_loop::is_over;
 use crate::{CliError, CommandExit, Console, Project, preflight};
 
 /// Check the repository, agents, store and sandbox
@@ -146,7 +145,7 @@ fn store(project: &Project) -> Result<DoctorCheck, CliError> {
 fn worktrees(project: &Project) -> Result<Vec<DoctorCheck>, CliError> {
     let mut wrong = Vec::new();
     let mut there: BTreeSet<String> = BTreeSet::new();
-    for row in project.store.tasks()?.into_iter().filter(|row| !is_over(row.status)) {
+    for row in project.store.tasks()?.into_iter().filter(|row| !row.status.is_over()) {
         let (Some(path), Some(branch)) = (&row.worktree, &row.branch) else { continue };
         match worktree_problem(project, Path::new(path), branch) {
             Some(problem) => wrong.push(format!("of task {} ({path}): {problem}", row.id)),

@@ -4,7 +4,6 @@ use signoff_core::command::LoopCommand;
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Head};
 use signoff_core::view::{RunState, TaskState};
-use signoff_engine::git::{Git, Repository};
 use signoff_store::Store;
 
 use super::decide::{DecisionResult, decide};
@@ -118,6 +117,5 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 /// The tip of the task's branch, which the verdict is about.
 pub fn head_of(project: &ReadOnlyProject, task: TaskId) -> Result<Option<Head>, CliError> {
     let Some(branch) = project.task(task)?.branch else { return Ok(None) };
-    let repository = Repository::discover(&Git::new(host::environment()), &project.root)?;
-    Ok(repository.head_of(&branch)?)
+    Ok(project.repository()?.head_of(&branch)?)
 }

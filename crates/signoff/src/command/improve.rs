@@ -74,22 +74,13 @@ fn tasks_on_branch(project: &Project, root: TaskId) -> Result<Vec<TaskId>, CliEr
 
 /// Returns a task that was started and is not in progress.
 pub fn continuable_task(project: &Project, task: TaskId) -> Result<TaskRow, CliError> {
-    let Some(row) = project.store.task(task)? else {
-        return Err(CliError::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
-    };
+    let row = project.read_only().task(task)?;
     if row.base.is_none() {
         return Err(not_started(&row));
     }
-    match row.status {
-        TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused => {
-            Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.as_str()))
-                .hint(format!("wait for it, or `signoff cancel {task}`")))
-        }
-        TaskStatus::Pending
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Stuck
-        | TaskStatus::Blocked
-        | TaskStatus::Cancelled => Ok(row),
+    if matches!(row.status, TaskStatus::InProgress | TaskStatus::Waiting | TaskStatus::Paused) {
+        return Err(CliError::usage(format!("task {task} is not finished: it is {}", row.status.as_str()))
+            .hint(format!("wait for it, or `signoff cancel {task}`")));
     }
+    Ok(row)
 }

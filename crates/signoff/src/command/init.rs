@@ -33,8 +33,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let root = project::main_checkout()?
         .ok_or_else(|| CliError::usage("this is not a git repository").hint("run `git init` first"))?;
     let report = prepare(&root, args.force)?;
-    console.print(&report, || text(&report))?;
-    Ok(CommandExit::Done)
+    console.print(&report, || text(&report))
 }
 
 fn prepare(root: &Path, force: bool) -> Result<InitReport, CliError> {

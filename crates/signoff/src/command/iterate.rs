@@ -5,7 +5,6 @@ use signoff_core::settings::TaskFlags;
 use signoff_core::state_v4::{IterationMode, IterationState};
 use signoff_core::task::TaskSpec;
 use signoff_core::workflow::Workflow;
-use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::{clock, start_run};
 use signoff_store::Store;
 
@@ -91,9 +90,7 @@ impl Args {
             drop(lease);
             return add::print_added(&project, task, console);
         }
-        let drive = DriveOptions { no_ask, ..DriveOptions::default() };
-        let request = RunRequest { opened: vec![(lease, facts)], drive, ..RunRequest::default() };
-        run_loop::run(project, request, console)?.print_result(console, no_ask)
+        run_loop::run(project, RunRequest::open(lease, facts, no_ask), console)?.print_result(console)
     }
 
     fn spec(&self, console: &Console) -> Result<TaskSpec, CliError> {

@@ -283,13 +283,13 @@ impl LandUnit {
 
     fn refused(&self, failure: &CliError, console: &Console) -> UnitResult {
         console.note(failure.to_string().trim_end());
-        (self.rows_with("refused", None, Some(failure.message())), CommandExit::Failed)
+        (self.rows_with("refused", None, Some(&failure.message)), CommandExit::Failed)
     }
 
-    fn land(&self, console: &Console) -> Result<Result<LandedWork, CommandExit>, CliError> {
+    fn land(&self, console: &Console) -> Result<Option<LandedWork>, CliError> {
         match self {
             Self::Task(row) => landing::land_task(TaskId(row.id), console),
-            Self::Run(run, _) => landing::land_run(*run, console).map(Ok),
+            Self::Run(run, _) => landing::land_run(*run, console).map(Some),
         }
     }
 }
@@ -310,14 +310,13 @@ fn dry_run(unit: &LandUnit, target: &str, console: &Console) -> Result<UnitResul
 
 fn land(unit: &LandUnit, console: &Console) -> Result<UnitResult, CliError> {
     match unit.land(console) {
-        Ok(Ok(landed)) => {
+        Ok(Some(landed)) => {
             for row in unit.rows().iter().filter(|_| !console.json) {
                 console.text(&format!("{}\n", landed_line(TaskId(row.id), &landed)))?;
             }
-            let status = if landed.arrival.is_now() { "landed" } else { "already" };
-            Ok((unit.rows_with(status, Some(&landed.commit), None), CommandExit::Done))
+            Ok((unit.rows_with(landed.arrival.status(), Some(&landed.commit), None), CommandExit::Done))
         }
-        Ok(Err(exit)) => Ok((unit.rows_with("refused", None, None), exit)),
+        Ok(None) => Ok((unit.rows_with("refused", None, None), CommandExit::Interrupted)),
         Err(failure) => Ok(unit.refused(&failure, console)),
     }
 }

@@ -10,7 +10,6 @@ use signoff_core::settings::LandingMethod;
 use signoff_core::view::{RunState, TaskRow, TaskStatus, is_run_branch};
 use signoff_core::wire::{Fact, LoopFact, RecordedFact};
 use signoff_core::workflow::Landing;
-use signoff_engine::attempt::EngineContext;
 use signoff_engine::clock;
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
@@ -25,7 +24,7 @@ use crate::command::decide::facts;
 use crate::console::write_stderr;
 use crate::project::user_git;
 use crate::run_loop::{self, RunRequest};
-use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, host};
+use crate::{CliError, Console, Project, ReadOnlyProject, host};
 
 /// Work that is in the default branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,21 +45,17 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// Whether it landed with this command.
-    pub fn is_now(self) -> bool {
-        self == Self::Now
+    /// The status of the work in a report.
+    pub fn status(self) -> &'static str {
+        match self {
+            Self::Now => "landed",
+            Self::Before | Self::Nothing => "already",
+        }
     }
 
     fn new(now: bool) -> Self {
         if now { Self::Now } else { Self::Before }
     }
-}
-
-/// The result of landing through a loop.
-enum LoopLanding {
-    Landed(LandedWork),
-    /// Interrupted; the next `signoff work` continues.
-    Interrupted,
 }
 
 /// Waits until no other `land` or `merge` runs in the repository.
@@ -69,8 +64,8 @@ pub fn wait_for_turn(console: &Console) -> Result<CommandLock, CliError> {
     wait_with_note(CommandLock::wait(&repository), console)
 }
 
-/// Lands one task on the default branch.
-pub fn land_task(task: TaskId, console: &Console) -> Result<Result<LandedWork, CommandExit>, CliError> {
+/// Lands one task on the default branch. Returns `None` if it was interrupted; the next `signoff work` continues.
+pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>, CliError> {
     let project = Project::open()?;
     let read_only = project.read_only();
     let (row, rows) = read_only.task_and_all(task)?;
@@ -85,31 +80,29 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Result<LandedWork, C
     if !under_way {
         let commit = approved(&row)?;
         if run_state.loops.get(&loop_id).is_some_and(|loop_state| loop_state.machine.is_unchanged()) {
-            return Ok(Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Nothing }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Nothing }));
         }
         let is_in = is_on_branch(&project, &commit, &target)? || has_landed(&project, &log, &loop_id, &target)?;
         if run_state.has_final_review() && (!is_in || run_commit(&project, &run_state, &target).is_ok()) {
-            return land_with_run(&project, &run_state, console).map(Ok);
+            return land_with_run(&project, &run_state, console).map(Some);
         }
         if is_in {
-            return Ok(Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Before }));
+            return Ok(Some(LandedWork { target, commit: commit.to_string(), arrival: Arrival::Before }));
         }
         let (what, own) = (format!("task {task}"), ApprovedRange::for_task(&row));
         if !lands_through_loop(&run_state, &loop_id, &row) {
             let commit = with_tick_commit(&read_only, &row, &rows, commit);
             let (name, message) = (format!("task-{task}"), format!("Merge task {task}: {}", row.title));
             let direct = DirectLanding { run, what, name, commit, message, own };
-            return land_directly(project, direct, console).map(Ok);
+            return land_directly(project, direct, console).map(Some);
         }
         // Check before anything is recorded.
         let asked = LandingCandidate { what: &what, run, commit: &commit, own: own.as_ref(), asks_again: true };
         landing::check(records(&project), &target, asked)?;
         wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     }
-    match land_through_loop(project, task, run, &loop_id, console)? {
-        LoopLanding::Landed(landed) => Ok(Ok(LandedWork { target, ..landed })),
-        LoopLanding::Interrupted => Ok(Err(CommandExit::Interrupted)),
-    }
+    let commit = land_through_loop(project, task, run, &loop_id, console)?;
+    Ok(commit.map(|commit| LandedWork { target, commit, arrival: Arrival::Now }))
 }
 
 /// Lands the whole run of a task. A run with a final review may have fixes that belong to no task.
@@ -174,7 +167,7 @@ pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork, CliError> {
     if project.repository.head_of(&branch)?.is_some_and(|head| head.commit != commit) {
         console.note(&format!("{branch} has moved since it was approved; what came after does not land"));
     }
-    let ctx = run_loop::engine_context(project)?;
+    let ctx = Arc::new(run_loop::engine_context(project)?);
     let (commit, now) = wait_with_note(landing::land_run(&ctx, run_state, &note_printer(console)), console)?;
     Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::new(now) })
 }
@@ -228,7 +221,7 @@ pub fn approved(row: &TaskRow) -> Result<Commit, CliError> {
 }
 
 /// The records that say what was reviewed.
-pub fn records(project: &Project) -> LandingRecords<'_> {
+fn records(project: &Project) -> LandingRecords<'_> {
     LandingRecords {
         repository: &project.repository,
         store: &*project.store,
@@ -268,22 +261,21 @@ fn with_tick_commit(project: &ReadOnlyProject, row: &TaskRow, rows: &[TaskRow], 
 }
 
 /// Lands a task through its loop, again after each time it is sent back and approved again. The limits of the loop
-/// bound the repetition.
+/// bound the repetition. Returns the commit, or `None` if it was interrupted.
 fn land_through_loop(
     mut project: Project,
     task: TaskId,
     run: RunId,
     loop_id: &LoopId,
     console: &Console,
-) -> Result<LoopLanding, CliError> {
+) -> Result<Option<String>, CliError> {
     loop {
         let lease = acquire_lease(&project, run)?;
         let log = project.store.log(run)?;
         let run_state = RunState::from_run_log(run, &log);
         let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
         if state.is_some_and(|state| state.landed) {
-            let commit = landed_commit(&log, loop_id).unwrap_or_default();
-            return Ok(LoopLanding::Landed(LandedWork { target: String::new(), commit, arrival: Arrival::Now }));
+            return Ok(Some(landed_commit(&log, loop_id).unwrap_or_default()));
         }
         if state.is_some_and(Loop::is_done) {
             let (row, _) = project.read_only().task_and_all(task)?;
@@ -296,7 +288,7 @@ fn land_through_loop(
         let request = RunRequest { resumed: vec![lease], drive, ..RunRequest::default() };
         let result = run_loop::run(project, request, console)?;
         if result.summary.interrupted {
-            return Ok(LoopLanding::Interrupted);
+            return Ok(None);
         }
         let troubles = result.summary.errors;
         drop((result.ctx, result.store));
@@ -378,7 +370,7 @@ fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> 
     let target = project.repository.default_branch()?;
     wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     let (what, commit) = (direct.what.clone(), direct.commit.clone());
-    let ctx: Arc<EngineContext> = run_loop::engine_context(project)?;
+    let ctx = Arc::new(run_loop::engine_context(project)?);
     let brought = wait_with_note(landing::land(&ctx, direct, &note_printer(console)), console)?;
     let (commit, now) = brought.into_landed(LandingAttempt { what: &what, target: &target, commit: &commit })?;
     Ok(LandedWork { target, commit: commit.to_string(), arrival: Arrival::new(now) })

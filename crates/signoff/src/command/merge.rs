@@ -45,8 +45,8 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     drop(project);
     let _turn = landing::wait_for_turn(console)?;
     match landing::land_task(task, console)? {
-        Ok(landed) => print_landed(task, &landed, console),
-        Err(exit) => Ok(exit),
+        Some(landed) => print_landed(task, &landed, console),
+        None => Ok(CommandExit::Interrupted),
     }
 }
 
@@ -96,15 +96,10 @@ fn print_waiting(
 }
 
 fn print_landed(task: TaskId, landed: &LandedWork, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        let (target, commit) = (landed.target.clone(), landed.commit.clone());
-        let status = if landed.arrival.is_now() { "landed" } else { "already" };
-        let one = LandedTask { task_id: task.0, status, commit: Some(commit), reason: None };
-        console.json(&MergeReport::new(target, vec![one]))?;
-    } else {
-        console.text(&format!("{}\n", landed_line(task, landed)))?;
-    }
-    Ok(CommandExit::Done)
+    let (status, commit) = (landed.arrival.status(), Some(landed.commit.clone()));
+    let one = LandedTask { task_id: task.0, status, commit, reason: None };
+    let report = MergeReport::new(landed.target.clone(), vec![one]);
+    console.print(&report, || format!("{}\n", landed_line(task, landed)))
 }
 
 /// One line about a landed task.

@@ -2,14 +2,13 @@
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::machine::{FinalVerdict, Outcome, Reason, Stage};
-use signoff_core::merge::merge;
-use signoff_core::merge::render::{ReviewFormat, render};
+use signoff_core::merge::render::ReviewFormat;
 use signoff_core::review::{FailThreshold, Finding};
 use signoff_core::settings::TaskFlags;
 use signoff_core::task::{TaskSpec, TaskType};
 use signoff_core::view::{LoopState, RunState, TaskRow, TaskState};
 use signoff_core::workflow::{GateKeys, Workflow};
-use signoff_engine::dispatcher::{DriveOptions, loop_id};
+use signoff_engine::dispatcher::loop_id;
 use signoff_engine::{artifact, clock, start_run};
 use signoff_store::Store;
 
@@ -47,27 +46,23 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let no_ask = true;
     let lease = project.store.open_run(clock::now())?;
     let run = lease.run();
-    let drive = DriveOptions { no_ask, ..DriveOptions::default() };
     // Progress goes to stderr, because the review is the output.
     let quiet = console.for_data();
+    let spec = match args.task {
+        Some(task) => spec_of(&project, task)?,
+        None => checkout(&project, args.base.as_deref())?,
+    };
+    let workflow = args.workflow(&project, &spec)?;
+    preflight::check_agents(&project, &workflow, &spec)?;
     let (request, reviewed) = match args.task {
         Some(task) => {
-            let spec = spec_of(&project, task)?;
-            let workflow = args.workflow(&project, &spec)?;
-            preflight::check_agents(&project, &workflow, &spec)?;
             let own = project.store.reserve_tasks(1)?.into_iter().next().unwrap_or(task);
-            let facts = start_run::single(workflow, own, spec.clone(), branch_of(&project, task)?, no_ask);
-            (RunRequest { opened: vec![(lease, facts)], drive, ..RunRequest::default() }, loop_id(own))
+            let facts = start_run::single(workflow, own, spec, branch_of(&project, task)?, no_ask);
+            (RunRequest::open(lease, facts, no_ask), loop_id(own))
         }
         None => {
-            let spec = checkout(&project, args.base.as_deref())?;
-            let workflow = args.workflow(&project, &spec)?;
-            preflight::check_agents(&project, &workflow, &spec)?;
-            let facts = start_run::review(workflow, no_ask);
-            let base = args.base.clone();
-            let request =
-                RunRequest { opened: vec![(lease, facts)], drive, subject: Some(spec), base, ..RunRequest::default() };
-            (request, LoopId::checkout())
+            let request = RunRequest::open(lease, start_run::review(workflow, no_ask), no_ask);
+            (RunRequest { subject: Some(spec), base: args.base.clone(), ..request }, LoopId::checkout())
         }
     };
     preflight::print_warnings(&project, console);
@@ -94,12 +89,7 @@ fn print_review(
     let workflow = run_state.policy(loop_id).map(|policy| &policy.workflow);
     let bar = args.fail_on.or(workflow.and_then(fail_on_of)).unwrap_or(FailThreshold::Medium);
     let reviews = loop_state.last_round.as_ref().map(|round| round.reviews.clone()).unwrap_or_default();
-    let format = args.format.unwrap_or(if console.json { ReviewFormat::Json } else { ReviewFormat::Text });
-    let shown = render(&merge(&reviews, bar), bar, format);
-    match format {
-        ReviewFormat::Json | ReviewFormat::Xml | ReviewFormat::Sarif => console.data(&shown)?,
-        ReviewFormat::Text | ReviewFormat::Markdown => console.text(&shown)?,
-    }
+    super::print_merged(&reviews, bar, args.format, console)?;
     if args.task.is_none() && is_inconclusive(&loop_state) {
         let said = result.ctx.layout.attempts(run, loop_id);
         let said = said.strip_prefix(result.ctx.repository.root()).unwrap_or(&said).display();

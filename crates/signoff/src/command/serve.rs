@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use signoff_serve::web::{ConnectionLimits, WebServer};
 use signoff_term::json::{ServeReport, VERSION};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::console::write_stderr;
 use crate::web_backend::WebBackend;
@@ -70,7 +69,8 @@ fn check_remote(args: &Args) -> Result<(), CliError> {
 
 async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Result<(), CliError> {
     // Install the handlers first: a reader of the address may send a signal at once.
-    let ends = termination_signals()?;
+    // A signal ends the server successfully.
+    let ends = run_loop::termination_signals().map_err(run_loop::cannot_start)?;
     let at = SocketAddr::new(args.host, args.port);
     let web = WebServer::start_with_limits(Arc::new(WebBackend::new(root)), at, limits()).await;
     let web = web.map_err(|error| bind_error(&error, at))?;
@@ -84,7 +84,7 @@ async fn serve(args: &Args, root: std::path::PathBuf, console: &Console) -> Resu
     if args.open {
         open(&web, console);
     }
-    wait_for_signal(ends).await;
+    run_loop::any_signal(ends).await;
     web.shutdown().await;
     Ok(())
 }
@@ -120,20 +120,4 @@ fn bind_error(error: &std::io::Error, at: SocketAddr) -> CliError {
     }
     CliError::failed(format!("cannot serve on {at}: {error}"))
         .hint("`signoff serve --port 0` selects a free port on 127.0.0.1")
-}
-
-/// Installs handlers for the termination signals. A signal ends the server successfully.
-fn termination_signals() -> Result<[Signal; 3], CliError> {
-    let broken = |error: std::io::Error| CliError::failed(format!("cannot start: {error}"));
-    let [interrupt, terminate, hangup] =
-        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    Ok([interrupt.map_err(broken)?, terminate.map_err(broken)?, hangup.map_err(broken)?])
-}
-
-async fn wait_for_signal([mut interrupt, mut terminate, mut hangup]: [Signal; 3]) {
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
 }

@@ -49,8 +49,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let presets = project.map(|project| count_runs(&project, args, &mut stats)).transpose()?.unwrap_or_default();
     check_preset(args, presets)?;
     let report = stats.report();
-    console.print(&report, || text(&report))?;
-    Ok(CommandExit::Done)
+    console.print(&report, || text(&report))
 }
 
 fn start_time(since: Since) -> Result<Timestamp, CliError> {
@@ -75,7 +74,7 @@ fn count_runs(
         presets.insert(row.preset);
         if is_wanted {
             let mut folded = RunHistory::default();
-            queries::for_each_chunk(&*project.store, row.id, |part| folded.extend_attempts(&part))?;
+            queries::for_each_chunk(&*project.store, row.id, 0, |part| folded.extend_attempts(&part))?;
             stats.add_run(&folded);
         }
     }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use signoff_core::ids::RunId;
 use signoff_core::view::inbox::ProjectSnapshot;
 use signoff_core::view::{QuestionRow, RunRow, RunStatus, TaskRow, TaskStatus};
 use signoff_store::Store;
@@ -10,7 +9,8 @@ use signoff_term::inbox;
 use signoff_term::json::StatusReport;
 use signoff_term::status;
 
-use crate::{CliError, CommandExit, Console, ReadOnlyProject};
+use crate::console::TITLE_WIDTH;
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, queries};
 
 /// List the tasks and the open questions
 ///
@@ -63,7 +63,7 @@ pub fn run(_args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     } else if listed.tasks.is_empty() && listed.runs.is_empty() {
         console.note("No tasks yet: `signoff add \"…\"` adds one");
     } else {
-        console.text(&status::text(&listed.scene(), &listed.questions, console.title_width()))?;
+        console.text(&status::text(&listed.scene(), &listed.questions, TITLE_WIDTH))?;
     }
     Ok(CommandExit::Done)
 }
@@ -74,7 +74,7 @@ pub fn attention(console: &Console) -> Result<CommandExit, CliError> {
     if console.json {
         console.json(&listed.report())?;
     } else {
-        console.text(&inbox::text(&listed.scene(), &listed.questions, console.title_width()))?;
+        console.text(&inbox::text(&listed.scene(), &listed.questions, TITLE_WIDTH))?;
     }
     Ok(CommandExit::Done)
 }
@@ -84,18 +84,12 @@ pub fn driven(store: &dyn Store, tasks: &[TaskRow], runs: &[RunRow]) -> Result<B
     let is_taken_up = |row: &&TaskRow| matches!(row.status, TaskStatus::InProgress | TaskStatus::Paused);
     let taken_up = tasks.iter().filter(is_taken_up).filter_map(|row| row.run_id);
     let open = runs.iter().filter(|run| run.status == RunStatus::Running).map(|run| run.id);
-    let mut driven = BTreeSet::new();
-    for run in taken_up.chain(open).collect::<BTreeSet<u64>>() {
-        if store.is_held(RunId(run))? {
-            driven.insert(run);
-        }
-    }
-    Ok(driven)
+    Ok(queries::held_runs(store, &taken_up.chain(open).collect::<BTreeSet<u64>>())?)
 }
 
 /// Prints the list of tasks.
 pub fn print(store: &dyn Store, console: &Console) -> Result<(), CliError> {
     let tasks = store.tasks()?;
     let scene = ProjectSnapshot { tasks: &tasks, runs: &[], driven: &BTreeSet::new() };
-    console.text(&status::text(&scene, &store.questions()?, console.title_width()))
+    console.text(&status::text(&scene, &store.questions()?, TITLE_WIDTH))
 }

@@ -24,8 +24,7 @@ pub struct Args {
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let path = args.source.display().to_string();
     let file = read(args, &path)?;
-    console.print(&file, || source::render_text(&file))?;
-    Ok(CommandExit::Done)
+    console.print(&file, || source::render_text(&file))
 }
 
 fn read(args: &Args, path: &str) -> Result<TaskFile, CliError> {

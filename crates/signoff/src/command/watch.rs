@@ -17,7 +17,8 @@ pub use self::feed::check_run_exists;
 use super::replay::naming;
 use crate::run_loop::run_id;
 use crate::screen::{
-    BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, StallDetector, TerminationSignals,
+    BackgroundWorker, CloseReason, MAX_TRANSITIONS, RequestHandler, Screen, ScreenMessage, StallDetector,
+    TerminationSignals,
 };
 use crate::show::LineOutput;
 use crate::{CliError, CommandExit, Console, host, project};
@@ -102,7 +103,7 @@ fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<CloseReason>) -> 
     let on_its_way = Arc::default();
     loop {
         if feed.was_replaced()? {
-            sender.reset();
+            sender.send(ScreenMessage::Reset);
         }
         if !feed.has_unapplied() {
             hints = feed.inbox()?.or(hints);
@@ -112,14 +113,14 @@ fn on_screen(screen: &Screen, feed: &mut Feed, left: &Receiver<CloseReason>) -> 
             let next: Vec<_> = std::iter::from_fn(|| feed.next_transition()).take(MAX_TRANSITIONS).collect();
             queue_changed |= next.iter().any(|transition| changes_queue(&transition.event));
             if !next.is_empty() {
-                sender.transitions(next, &on_its_way);
+                sender.send(ScreenMessage::Transitions(next, Arc::clone(&on_its_way)));
             }
         }
         let is_loading = feed.has_unapplied();
         if !is_loading {
             // Sent after the events, so that a task taken from the queue is already in its run.
-            feed.queue(std::mem::take(&mut queue_changed))?.into_iter().for_each(|queue| sender.queue(queue));
-            hints.take().into_iter().for_each(|hints| sender.inbox(hints));
+            let queue = feed.queue(std::mem::take(&mut queue_changed))?.map(ScreenMessage::Queue);
+            queue.into_iter().chain(hints.take().map(ScreenMessage::Inbox)).for_each(|message| sender.send(message));
             feed.send_agent_lines(sender);
         }
         panic_for_test();

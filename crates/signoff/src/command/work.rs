@@ -39,7 +39,8 @@ pub struct Args {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let project = Project::open()?;
-    check_tasks(&project, &args.tasks)?;
+    let read_only = project.read_only();
+    args.tasks.iter().try_for_each(|task| read_only.task(*task).map(drop))?;
     let options = WorkOptions { tasks: &args.tasks, watch: args.watch, jobs: args.jobs.map(usize::from) };
     work(project, &options, console)
 }
@@ -80,7 +81,7 @@ pub fn work(project: Project, options: &WorkOptions, console: &Console) -> Resul
         request.opened.push((project.store.open_run(clock::now())?, facts));
     }
     let read_only = project.read_only();
-    let exit = run_loop::run(project, request, console)?.print_result(console, no_ask)?;
+    let exit = run_loop::run(project, request, console)?.print_result(console)?;
     if exit != CommandExit::Done || !tasks.is_empty() {
         return Ok(exit);
     }
@@ -132,7 +133,7 @@ pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Consol
 /// The exit if there is nothing to do: that of the named tasks, or of all tasks that are unfinished or need the user.
 fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> CommandExit {
     let unsettled = inbox::unsettled(all);
-    let open = |row: &TaskRow| !run_loop::is_over(row.status) || unsettled.contains(&row.id);
+    let open = |row: &TaskRow| !row.status.is_over() || unsettled.contains(&row.id);
     let meant = rows.iter().copied().filter(|row| !named.is_empty() || open(row));
     let tasks: Vec<TaskRow> = meant.cloned().collect();
     let invocation = InvocationSummary { tasks: &tasks, questions: &[], run: None, no_ask: false, interrupted: false };
@@ -160,6 +161,7 @@ pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit, CliErro
 /// The error for a task that waits for another one that did not pass.
 fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     let mut task = blocked;
+    let blocks = |row: &TaskRow| row.status == TaskStatus::Blocked || blocks_dependents(row);
     while let Some(next) = all.iter().find(|row| task.depends_on.contains(&row.id) && blocks(row)) {
         task = next;
         if task.status != TaskStatus::Blocked {
@@ -173,25 +175,11 @@ fn blocked_error(blocked: &TaskRow, all: &[TaskRow]) -> CliError {
     }
     let failure =
         CliError::failed(format!("task {id} waits for task {cause}, which did not pass ({})", status_line(task)));
-    match task.status {
-        TaskStatus::Cancelled => {
-            failure.hint(format!("`signoff cancel {id}`, and add it again without what was cancelled before it"))
-        }
-        TaskStatus::Pending
-        | TaskStatus::InProgress
-        | TaskStatus::Waiting
-        | TaskStatus::Paused
-        | TaskStatus::Completed
-        | TaskStatus::Failed
-        | TaskStatus::Stuck
-        | TaskStatus::Blocked => failure.hint(
-            NextStep::for_task(task, &ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() }).to_string(),
-        ),
+    if task.status == TaskStatus::Cancelled {
+        return failure.hint(format!("`signoff cancel {id}`, and add it again without what was cancelled before it"));
     }
-}
-
-fn blocks(row: &TaskRow) -> bool {
-    row.status == TaskStatus::Blocked || blocks_dependents(row)
+    let snapshot = ProjectSnapshot { tasks: all, runs: &[], driven: &BTreeSet::new() };
+    failure.hint(NextStep::for_task(task, &snapshot).to_string())
 }
 
 /// The message if all named tasks, or all tasks, are over.
@@ -232,13 +220,4 @@ fn decisions_text(waiting: &[&TaskRow], all: &[TaskRow]) -> String {
     let more = waiting.len().saturating_sub(NAMED);
     let more = if more == 0 { String::new() } else { format!("\n  … and {more} more: signoff status") };
     format!("Nothing to do before you decide:{named}{more}")
-}
-
-fn check_tasks(project: &Project, tasks: &[TaskId]) -> Result<(), CliError> {
-    for task in tasks {
-        if project.store.task(*task)?.is_none() {
-            return Err(CliError::usage(format!("there is no task {task}")).hint("`signoff status` lists the tasks"));
-        }
-    }
-    Ok(())
 }

@@ -67,20 +67,19 @@ struct WorkflowFileJson<'a> {
 /// Runs the command.
 pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     match &args.action {
-        WorkflowAction::Show { preset } => show(preset, console)?,
-        WorkflowAction::List => list(console)?,
-        WorkflowAction::Check { file } => check(file, console)?,
+        WorkflowAction::Show { preset } => show(preset, console),
+        WorkflowAction::List => list(console),
+        WorkflowAction::Check { file } => check(file, console),
     }
-    Ok(CommandExit::Done)
 }
 
-fn show(name: &str, console: &Console) -> Result<(), CliError> {
+fn show(name: &str, console: &Console) -> Result<CommandExit, CliError> {
     let workflow = workflow::preset(name)
         .ok_or_else(|| CliError::usage(format!("no preset is called {name}")).hint("see `signoff workflow list`"))?;
     console.print(&WorkflowJson { version: 1, workflow: &workflow }, || workflow::render(&workflow))
 }
 
-fn list(console: &Console) -> Result<(), CliError> {
+fn list(console: &Console) -> Result<CommandExit, CliError> {
     let presets: Vec<_> = PRESETS
         .into_iter()
         .filter_map(workflow::preset)
@@ -90,7 +89,7 @@ fn list(console: &Console) -> Result<(), CliError> {
     console.print(&PresetListJson { version: 1, presets: &presets }, || presets.iter().map(line).collect())
 }
 
-fn check(file: &Path, console: &Console) -> Result<(), CliError> {
+fn check(file: &Path, console: &Console) -> Result<CommandExit, CliError> {
     let name = file.display().to_string();
     let bytes = host::read(file).map_err(|failure| failure.hint("name a TOML file that holds a workflow"))?;
     let workflows = workflow::parse(&name, host::utf8(&name, &bytes)?)?;

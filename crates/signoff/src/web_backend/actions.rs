@@ -57,17 +57,14 @@ fn answered(question: &str, choice: &str) -> Result<ActionOutcome, CliError> {
 
 fn retried(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome, CliError> {
     let result = retry::retry(project, TaskId(task))?;
-    Ok(done(format!("Task #{task} goes on"), continue_hint(&result, task)))
-}
-
-/// The command that continues a task that no process is driving.
-fn continue_hint(result: &DecisionResult, task: u64) -> Option<String> {
-    match result {
+    let hint = match result {
         DecisionResult::HandedOver => None,
+        // No process is driving the task.
         DecisionResult::Recorded { note } => {
-            joined(note.iter().cloned().chain([format!("`signoff work {task}` works it")]))
+            joined(note.into_iter().chain([format!("`signoff work {task}` works it")]))
         }
-    }
+    };
+    Ok(done(format!("Task #{task} goes on"), hint))
 }
 
 fn cancelled(project: &ReadOnlyProject, task: u64) -> Result<ActionOutcome, CliError> {
@@ -82,10 +79,7 @@ fn edited(project: &ReadOnlyProject, task: u64, verdict: &str, reason: &str) -> 
 }
 
 fn disputed(finding: &str, task: Option<u64>, reason: &str) -> Result<ActionOutcome, CliError> {
-    let none = || {
-        CliError::usage(format!("there is no finding {finding}")).hint("`signoff show ID` lists the findings of a task")
-    };
-    let project = ReadOnlyProject::find()?.ok_or_else(none)?;
+    let project = ReadOnlyProject::find()?.ok_or_else(|| dispute::unknown_finding(finding))?;
     let (place, result) = dispute::dispute(&project, finding, task.map(TaskId), reason)?;
     let message = format!("Finding {} is refuted by {}", place.finding, host::user_name());
     Ok(done(message, result.note().map(str::to_owned)))

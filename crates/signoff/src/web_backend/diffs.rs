@@ -12,7 +12,7 @@ use signoff_engine::git::{GitDiff, OmittedFile, Repository};
 use signoff_serve::page::DiffText;
 use signoff_store::Store;
 
-use super::store_id::StoreId;
+use super::StoreId;
 use crate::{CliError, ReadOnlyProject, host};
 
 /// Maximum age of a cached diff: an agent writes files without recording a fact.
@@ -84,8 +84,8 @@ fn compute(repository: &Repository, row: &TaskRow) -> Result<Option<GitDiff>, Cl
 
 /// The text shown in place of a diff that failed.
 fn error_text(failure: &CliError) -> DiffText {
-    let place = failure.location().map(|place| format!(" ({place})")).unwrap_or_default();
-    DiffText { stat: format!("No diff: {}{place}", failure.message()), ..DiffText::default() }
+    let place = failure.location.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+    DiffText { stat: format!("No diff: {}{place}", failure.message), ..DiffText::default() }
 }
 
 /// A file that the diff omits, with the reason.

@@ -17,7 +17,8 @@ pub struct Proposal<'t> {
     target: &'t ConfigTarget,
     edited: EditedFile,
     settings: Settings,
-    notes: Vec<String>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
     keeps_backup: bool,
 }
 
@@ -36,15 +37,6 @@ impl<'t> Proposal<'t> {
     #[must_use]
     pub fn with_backup(self) -> Self {
         Self { keeps_backup: true, ..self }
-    }
-
-    pub fn note(&mut self, note: impl Into<String>) {
-        self.notes.push(note.into());
-    }
-
-    /// Notes for the user.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
     }
 
     pub fn changes_something(&self) -> bool {
@@ -209,7 +201,7 @@ impl ConfigTarget {
         if settings::text(&self.path, &self.name)?.unwrap_or_default() != self.text {
             return Ok(WriteResult::Changed);
         }
-        let backup = if keeps_backup { host::copy_aside(&self.path)? } else { None };
+        let backup = if keeps_backup { host::copy_aside(&self.path, ".bak")? } else { None };
         replacement.write(text)?;
         Ok(WriteResult::Done { backup })
     }

@@ -105,7 +105,7 @@ impl Prompter {
                     // Print overridden keys before asking for confirmation.
                     let edited = edit::set(&target.name, &target.text, &dialogue.changes())?;
                     let proposal = Proposal::new(target, edited)?;
-                    proposal.notes().iter().for_each(|note| write_stderr(&format!("{note}\n")));
+                    proposal.notes.iter().for_each(|note| write_stderr(&format!("{note}\n")));
                     self.heading = None;
                     match self.confirm(&target.name)? {
                         PromptReply::Back => PromptReply::Back,

@@ -1,6 +1,6 @@
 //! Collects the data of a report from the store, git and the artifacts, and the values of its HTML page.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use signoff_core::ids::{LoopId, RunId, TaskId};
 use signoff_core::view::{QuestionRow, RunRow, TaskRow};
@@ -13,7 +13,7 @@ use signoff_term::show::RunHistory;
 use signoff_term::stats::ByRole;
 
 use super::changes::{self, ChangeCounter};
-use crate::queries::{TaskArtifacts, for_each_chunk, void_approval_note};
+use crate::queries::{artifacts, for_each_chunk, void_approval_note};
 use crate::{CliError, ReadOnlyProject, host};
 
 /// A report document and what the HTML page needs besides.
@@ -98,7 +98,7 @@ fn project(read_only: &ReadOnlyProject) -> String {
 struct RunData {
     folded: RunHistory,
     counter: ChangeCounter,
-    artifacts: TaskArtifacts,
+    artifacts: BTreeMap<TaskId, Vec<String>>,
     questions: Vec<QuestionRow>,
     /// Whether a process is driving the run.
     driven: bool,
@@ -109,7 +109,7 @@ impl RunData {
         Ok(Self {
             folded: RunHistory::default(),
             counter: ChangeCounter::new(project),
-            artifacts: TaskArtifacts::load(project),
+            artifacts: artifacts(project),
             questions: project.store.questions()?,
             driven: false,
         })
@@ -117,7 +117,7 @@ impl RunData {
 
     fn load(project: &ReadOnlyProject, run: RunId) -> Result<Self, CliError> {
         let mut this = Self { driven: project.store.is_held(run)?, ..Self::empty(project)? };
-        for_each_chunk(&*project.store, run, |part| this.folded.extend(part))?;
+        for_each_chunk(&*project.store, run, 0, |part| this.folded.extend(part))?;
         Ok(this)
     }
 
@@ -129,7 +129,7 @@ impl RunData {
         let this = self.folded.state.loop_state(loop_id);
         let changes = self.counter.count_task(&row, this, is_signed_off);
         let voided = void_approval_note(project, &row);
-        let mut report = self.folded.report(row, loop_id, self.artifacts.for_task(task));
+        let mut report = self.folded.report(row, loop_id, self.artifacts.remove(&task).unwrap_or_default());
         report.voided = voided;
         // Show the question under its number in the repository.
         report.question = self.questions.iter().find(|one| one.task_id == Some(task.0)).cloned();
@@ -166,11 +166,12 @@ fn whole(account: &ReportDocument) -> ReportOverview {
         specification: of_run.and_then(|run| run.asked.clone()).unwrap_or_default(),
         changes: of_run.and_then(|run| run.changes.clone()),
         parts: account.parts.clone(),
-        roles: account.totals.roles.iter().map(role).collect(),
+        roles: account.totals.roles.iter().map(role_figures).collect(),
     }
 }
 
-fn role(one: &ByRole) -> RoleFigures {
+/// The figures of one role for a page.
+pub fn role_figures(one: &ByRole) -> RoleFigures {
     let cost = Cost { usd: one.cost_usd, is_estimated: one.cost_is_estimated };
     RoleFigures { role: one.role.clone(), attempts: one.attempts, duration_ms: one.duration_ms, cost }
 }

@@ -6,7 +6,7 @@ use signoff_core::view::{RunState, TaskRow};
 use signoff_engine::dispatcher::DriveOptions;
 use signoff_engine::error::EngineError;
 use signoff_engine::landing;
-use signoff_store::{Store, StoredRun};
+use signoff_store::{Lease, Store, StoredRun};
 use signoff_term::json::RunReport;
 use signoff_term::line;
 
@@ -23,8 +23,7 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     let no_ask = console.no_ask || project.settings.no_ask();
     let resumed = match args.resume.flatten().map(RunId) {
         Some(run) => {
-            let lease = run_loop::try_acquire(&*project.store, run)?;
-            let lease = lease.ok_or_else(|| CliError::failed(format!("another signoff works on run {run}")))?;
+            let lease = acquire(&project, run)?;
             if !project.store.open_runs()?.iter().any(|open| open.id == run) {
                 return print_finished(&project, run, console);
             }
@@ -52,10 +51,13 @@ pub fn resume(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 pub fn resume_run(run: RunId, console: &Console) -> Result<CommandExit, CliError> {
     let project = Project::open()?;
     let no_ask = console.no_ask || project.settings.no_ask();
+    let (resumed, drive) = (vec![acquire(&project, run)?], DriveOptions { no_ask, ..DriveOptions::default() });
+    drive_resumed(project, RunRequest { resumed, drive, ..RunRequest::default() }, console)
+}
+
+fn acquire(project: &Project, run: RunId) -> Result<Lease, CliError> {
     let lease = run_loop::try_acquire(&*project.store, run)?;
-    let lease = lease.ok_or_else(|| CliError::failed(format!("another signoff works on run {run}")))?;
-    let drive = DriveOptions { no_ask, ..DriveOptions::default() };
-    drive_resumed(project, RunRequest { resumed: vec![lease], drive, ..RunRequest::default() }, console)
+    lease.ok_or_else(|| CliError::failed(format!("another signoff works on run {run}")))
 }
 
 fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Result<CommandExit, CliError> {
@@ -63,8 +65,7 @@ fn drive_resumed(project: Project, request: RunRequest, console: &Console) -> Re
         preflight::check_run(&project, lease.run(), None, &[])?;
     }
     preflight::print_warnings(&project, console);
-    let no_ask = request.drive.no_ask;
-    run_loop::run(project, request, console)?.print_result(console, no_ask)
+    run_loop::run(project, request, console)?.print_result(console)
 }
 
 /// Returns the first flag that cannot be changed for an existing run, with a hint.

@@ -18,7 +18,6 @@ use signoff_engine::{clock, start_run};
 use signoff_store::{Store, StoreError, StoredRun};
 use signoff_term::fit::count;
 use signoff_term::json::RunReport;
-use signoff_term::slots::SlotsReport;
 
 use super::Args;
 use crate::command::work;
@@ -143,7 +142,7 @@ impl<'a> SlotRun<'a> {
         let offer = tracker::fetch_offer(&tracker, &*self.project.store)?;
         let report = report::of_tracker(&tracker.supply, &offer, &workflow);
         if self.args.dry_run {
-            return print(&report, console);
+            return console.print(&report, || report.text());
         }
         report.warnings.iter().for_each(|warning| console.note(&format!("warning: {warning}")));
         for taken in &offer.taken {
@@ -157,11 +156,9 @@ impl<'a> SlotRun<'a> {
         preflight::print_warnings(&self.project, console);
         let ids: Vec<String> = offer.ready.iter().filter_map(id).collect();
         let policy = self.policy(&workflow, tracker.supply);
-        let request = RunRequest {
-            opened: vec![(self.project.store.open_run(clock::now())?, start_run::slots(workflow, policy, self.no_ask))],
-            drive: DriveOptions { no_ask: self.no_ask, offer: Some(offer.ready), ..DriveOptions::default() },
-            ..RunRequest::default()
-        };
+        let facts = start_run::slots(workflow, policy, self.no_ask);
+        let mut request = RunRequest::open(self.project.store.open_run(clock::now())?, facts, self.no_ask);
+        request.drive.offer = Some(offer.ready);
         self.drive(request, console, |store| {
             let claims = store.claims(tracker::BEADS)?;
             Ok(ids.iter().filter(|id| !claims.contains_key(*id)).count())
@@ -177,7 +174,7 @@ impl<'a> SlotRun<'a> {
             if store.is_held(run)? || !RunState::from_run_log(run, &store.log(run)?).run_policy().is_some_and(same) {
                 continue;
             }
-            let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !run_loop::is_over(row.status);
+            let unfinished = |row: &TaskRow| row.run_id == Some(run.0) && !row.status.is_over();
             let tasks: Vec<_> = store.tasks()?.into_iter().filter(unfinished).collect();
             // Even if all tasks are done, one may still have to be closed in the tracker.
             let with = match tasks.len() {
@@ -192,7 +189,8 @@ impl<'a> SlotRun<'a> {
     fn fill_from_queue(self, console: &Console) -> Result<CommandExit, CliError> {
         let tasks = ready(&*self.project.store, &[], usize::MAX)?;
         if self.args.dry_run {
-            return print(&self.of_queue(&tasks)?, console);
+            let report = self.of_queue(&tasks)?;
+            return console.print(&report, || report.text());
         }
         let mut request = RunRequest {
             resumed: work::resumable(&self.project, &[])?,
@@ -227,7 +225,7 @@ impl<'a> SlotRun<'a> {
         console: &Console,
         left: impl FnOnce(&dyn Store) -> Result<usize, StoreError>,
     ) -> Result<CommandExit, CliError> {
-        let (jobs, no_ask, keep_going) = (self.jobs(), self.no_ask, self.args.slots.keep_going);
+        let (jobs, keep_going) = (self.jobs(), self.args.slots.keep_going);
         let result = run_loop::run(self.project, RunRequest { jobs: Some(jobs), ..request }, console)?;
         let failed = result.task_rows()?.0.iter().any(|row| TaskResult::for_task(row) == TaskResult::Failed);
         let left = if failed && !keep_going { left(&*result.store)? } else { 0 };
@@ -238,7 +236,7 @@ impl<'a> SlotRun<'a> {
         if result.summary.lost > 0 && result.summary.lost == result.summary.tasks.len() {
             console.note("No task was started: other workers claimed every ready task first");
         }
-        result.print_result(console, no_ask)
+        result.print_result(console)
     }
 }
 
@@ -269,11 +267,6 @@ fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>, CliError> {
 
 fn id(spec: &TaskSpec) -> Option<String> {
     spec.tracked.as_ref().map(|tracked| tracked.id.clone())
-}
-
-fn print(report: &SlotsReport, console: &Console) -> Result<CommandExit, CliError> {
-    console.print(report, || report.text())?;
-    Ok(CommandExit::Done)
 }
 
 fn nothing_ready(source: &str, console: &Console) -> Result<CommandExit, CliError> {
