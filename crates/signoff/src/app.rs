@@ -14,7 +14,7 @@ use crate::command::{
     serve, show, stats, status, tasks, watch, work, workflow,
 };
 use crate::console::{ProgressStream, Verbosity, write_stderr};
-use crate::{CliError, CommandExit, Console, host};
+use crate::{CommandExit, Console, Result, host};
 
 /// Drive coding agents through implement, review, fix and re-review until the work is signed off.
 // The commands are listed by topic: start, work, inspect, decide, configure, convert files.
@@ -154,7 +154,7 @@ fn run_command(arguments: Vec<OsString>) -> CommandExit {
     }
 }
 
-fn dispatch(cli: Cli) -> Result<CommandExit, CliError> {
+fn dispatch(cli: Cli) -> Result<CommandExit> {
     let console = cli.global.console();
     match cli.command {
         Some(CliCommand::Init(args)) => init::run(&args, &console),

@@ -47,24 +47,17 @@ use signoff_core::merge::render::{ReviewFormat, render};
 use signoff_core::policy::Effort;
 use signoff_core::review::{FailThreshold, Review};
 use signoff_core::source::TaskFormat;
-use signoff_core::view::RunState;
-use signoff_store::Store;
 use signoff_term::json::{AddReport, RunReport};
 
-use crate::{CliError, CommandExit, Console, ReadOnlyProject};
+use crate::{CommandExit, Console, ReadOnlyProject, Result, queries};
 
 /// Prints a line about a task; with `--json` the task itself.
-fn print_task(project: &ReadOnlyProject, task: TaskId, text: &str, console: &Console) -> Result<CommandExit, CliError> {
+fn print_task(project: &ReadOnlyProject, task: TaskId, text: &str, console: &Console) -> Result<CommandExit> {
     console.print(&AddReport::new(project.task(task)?), || text.to_owned())
 }
 
 /// Prints a merged review in the format of `--format`, or with `--json` as JSON.
-fn print_merged(
-    reviews: &[Review],
-    bar: FailThreshold,
-    format: Option<ReviewFormat>,
-    console: &Console,
-) -> Result<(), CliError> {
+fn print_merged(reviews: &[Review], bar: FailThreshold, format: Option<ReviewFormat>, console: &Console) -> Result<()> {
     let format = format.unwrap_or(if console.json { ReviewFormat::Json } else { ReviewFormat::Text });
     let shown = render(&merge(reviews, bar), bar, format);
     match format {
@@ -74,9 +67,9 @@ fn print_merged(
 }
 
 /// Prints a line about a run; with `--json` the run with its tasks.
-fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Console) -> Result<CommandExit, CliError> {
+fn print_run(project: &ReadOnlyProject, run: RunId, text: &str, console: &Console) -> Result<CommandExit> {
     if console.json {
-        let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+        let run_state = queries::run_state(&*project.store, run)?;
         let mut tasks = project.tasks()?;
         tasks.retain(|row| row.run_id == Some(run.0));
         console.json(&RunReport::new(Some((run.0, &run_state.machine.stage)), tasks, Vec::new()))?;

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
 use signoff_core::merge::render::plain_text::{escaped_json, is_misleading};
 
-use crate::{CliError, CommandExit, host};
+use crate::{CliError, CommandExit, Result, host};
 
 /// Output that is held back while the screen owns the terminal, in order; `None` while there is no screen.
 static HELD_BACK: Mutex<Option<HeldBackOutput>> = Mutex::new(None);
@@ -58,12 +58,12 @@ pub enum ProgressStream {
 
 impl Console {
     /// Writes text for the user, without terminal control characters.
-    pub fn text(&self, text: &str) -> Result<(), CliError> {
+    pub fn text(&self, text: &str) -> Result<()> {
         write_stdout(plain_text(text).as_bytes()).map(drop)
     }
 
     /// Writes one line of an endless output. Returns false if the reader is gone.
-    pub fn line(&self, line: &str) -> Result<bool, CliError> {
+    pub fn line(&self, line: &str) -> Result<bool> {
         write_stdout(plain_text(&format!("{line}\n")).as_bytes())
     }
 
@@ -77,17 +77,17 @@ impl Console {
     }
 
     /// Writes text for programs: unchanged, unless stdout is a terminal.
-    pub fn data(&self, data: &str) -> Result<(), CliError> {
+    pub fn data(&self, data: &str) -> Result<()> {
         if io::stdout().is_terminal() { self.text(data) } else { write_stdout(data.as_bytes()).map(drop) }
     }
 
     /// Writes one JSON document.
-    pub fn json(&self, value: &impl Serialize) -> Result<(), CliError> {
+    pub fn json(&self, value: &impl Serialize) -> Result<()> {
         self.json_text(serde_json::to_string_pretty(value))
     }
 
     /// Writes the result of a successful command: as JSON with `--json`, otherwise as text.
-    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<CommandExit, CliError> {
+    pub fn print(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> Result<CommandExit> {
         if self.json {
             self.json(value)?
         } else {
@@ -97,11 +97,11 @@ impl Console {
     }
 
     /// Writes one JSON document on a line of its own.
-    pub fn json_line(&self, value: &impl Serialize) -> Result<(), CliError> {
+    pub fn json_line(&self, value: &impl Serialize) -> Result<()> {
         self.json_text(serde_json::to_string(value))
     }
 
-    fn json_text(&self, text: serde_json::Result<String>) -> Result<(), CliError> {
+    fn json_text(&self, text: serde_json::Result<String>) -> Result<()> {
         let text = text.map_err(|error| CliError::failed(format!("cannot write JSON: {error}")))?;
         self.data(&(escaped_json(&text) + "\n"))
     }
@@ -148,7 +148,7 @@ impl Console {
     }
 
     /// Reads stdin and keeps at most `limit` + 1 bytes. The extra byte shows that the limit was exceeded.
-    pub fn stdin(&self, limit: usize) -> Result<Vec<u8>, CliError> {
+    pub fn stdin(&self, limit: usize) -> Result<Vec<u8>> {
         let mut stdin = io::stdin().lock();
         if stdin.is_terminal() {
             self.note("reading from the terminal; end with Ctrl-D");
@@ -219,7 +219,7 @@ fn is_unsafe_char(char: char) -> bool {
 }
 
 /// Writes to stdout. A closed pipe (`signoff … | head`) is not an error: it returns false.
-fn write_stdout(bytes: &[u8]) -> Result<bool, CliError> {
+fn write_stdout(bytes: &[u8]) -> Result<bool> {
     if push_held_back(OutputStream::Stdout, bytes) {
         return Ok(true);
     }

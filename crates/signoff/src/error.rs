@@ -16,6 +16,9 @@ use signoff_store::StoreError;
 
 use crate::console::plain_text;
 
+/// The result of what a command does.
+pub type Result<T, E = CliError> = std::result::Result<T, E>;
+
 /// How the program exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]

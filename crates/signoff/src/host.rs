@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use signoff_core::view;
 use signoff_engine::remove_tree;
 
-use crate::CliError;
 use crate::console::read_at_most;
+use crate::{CliError, Result};
 
 /// Maximum size of an input file. The longest valid answer stays below it even if every byte is escaped.
 pub const FILE_LIMIT: usize = 100 * 1000 * 1000;
@@ -23,7 +23,7 @@ pub fn arguments() -> Vec<OsString> {
 }
 
 /// The path of the running executable.
-pub fn program() -> Result<PathBuf, CliError> {
+pub fn program() -> Result<PathBuf> {
     std::env::current_exe().map_err(|error| CliError::failed(format!("cannot find signoff itself: {error}")))
 }
 
@@ -42,7 +42,7 @@ pub fn user_name() -> String {
 }
 
 /// Creates a new temporary directory that only the current user can read.
-pub fn temporary_directory(purpose: &str) -> Result<PathBuf, CliError> {
+pub fn temporary_directory(purpose: &str) -> Result<PathBuf> {
     let failed = |path: &Path, error| CliError::failed(format!("cannot make {}: {error}", path.display()));
     let above = std::env::temp_dir();
     let above = above.canonicalize().map_err(|error| failed(&above, error))?;
@@ -57,7 +57,7 @@ pub fn temporary_directory(purpose: &str) -> Result<PathBuf, CliError> {
 pub struct TemporaryDirectory(PathBuf);
 
 impl TemporaryDirectory {
-    pub fn new(what: &str) -> Result<Self, CliError> {
+    pub fn new(what: &str) -> Result<Self> {
         temporary_directory(what).map(Self)
     }
 
@@ -92,7 +92,7 @@ pub fn now() -> jiff::Timestamp {
 }
 
 /// Reads a whole file of at most `FILE_LIMIT` bytes.
-pub fn read(path: &Path) -> Result<Vec<u8>, CliError> {
+pub fn read(path: &Path) -> Result<Vec<u8>> {
     let name = path.display().to_string();
     let bytes = File::open(path).and_then(|mut file| read_at_most(&mut file, FILE_LIMIT)).map_err(|error| {
         CliError::usage(format!("cannot read {name}: {error}"))
@@ -106,12 +106,12 @@ pub fn read(path: &Path) -> Result<Vec<u8>, CliError> {
 }
 
 /// Reads a text file.
-pub fn read_text(path: &Path) -> Result<String, CliError> {
+pub fn read_text(path: &Path) -> Result<String> {
     utf8(&path.display().to_string(), &read(path)?).map(str::to_owned)
 }
 
 /// Decodes the bytes of a file as UTF-8.
-pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, CliError> {
+pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str> {
     std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes.iter().take(error.valid_up_to()).filter(|&&byte| byte == b'\n').count() + 1;
         CliError::usage(format!("{name} is not UTF-8 text")).at(format!("{name}:{line}")).hint("save it as UTF-8")
@@ -119,7 +119,7 @@ pub fn utf8<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a str, CliError> {
 }
 
 /// Reads a file, or returns `None` if it does not exist.
-pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
+pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>> {
     match path.symlink_metadata() {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         // Reading a pipe without a writer would block forever.
@@ -132,7 +132,7 @@ pub fn read_if_exists(path: &Path) -> Result<Option<Vec<u8>>, CliError> {
 }
 
 /// Creates a file and its parent directory. Returns false if the file exists.
-pub fn write_new(path: &Path, text: &str) -> Result<bool, CliError> {
+pub fn write_new(path: &Path, text: &str) -> Result<bool> {
     let failed = |error| CliError::failed(format!("cannot write {}: {error}", path.display()));
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(failed)?;
@@ -145,7 +145,7 @@ pub fn write_new(path: &Path, text: &str) -> Result<bool, CliError> {
 }
 
 /// Renames a file to an unused backup name beside it. Returns `None` if the file does not exist.
-pub fn back_up(path: &Path) -> Result<Option<PathBuf>, CliError> {
+pub fn back_up(path: &Path) -> Result<Option<PathBuf>> {
     let Some(backup) = backup_name(path, ".bak")? else { return Ok(None) };
     fs::rename(path, &backup)
         .map_err(|error| CliError::failed(format!("cannot put {} out of the way: {error}", path.display())))?;
@@ -153,14 +153,14 @@ pub fn back_up(path: &Path) -> Result<Option<PathBuf>, CliError> {
 }
 
 /// Copies a file to an unused backup name beside it, with this suffix. Returns `None` if the file does not exist.
-pub fn copy_aside(path: &Path, end: &str) -> Result<Option<PathBuf>, CliError> {
+pub fn copy_aside(path: &Path, end: &str) -> Result<Option<PathBuf>> {
     let Some(backup) = backup_name(path, end)? else { return Ok(None) };
     fs::copy(path, &backup)
         .map_err(|error| CliError::failed(format!("cannot keep a copy of {}: {error}", path.display())))?;
     Ok(Some(backup))
 }
 
-fn backup_name(path: &Path, end: &str) -> Result<Option<PathBuf>, CliError> {
+fn backup_name(path: &Path, end: &str) -> Result<Option<PathBuf>> {
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
@@ -192,6 +192,12 @@ pub fn test_number(name: &str) -> Option<u64> {
 /// Returns a string that a test set in the environment. Always `None` in release builds.
 pub fn test_string(name: &str) -> Option<String> {
     variable(name).filter(|_| cfg!(debug_assertions)).and_then(|value| value.into_string().ok())
+}
+
+/// Panics if a test asks for it at this place.
+pub fn panic_for_test(place: &str) {
+    let wanted = test_string("SIGNOFF_TEST_PANIC").is_some_and(|wanted| wanted == place);
+    assert!(!wanted, "panic requested by a test");
 }
 
 /// Writes the number of events that this process applied, if a test asks for it.
@@ -227,7 +233,7 @@ pub fn signoff_variables() -> Vec<(String, String)> {
 }
 
 /// The working directory.
-pub fn current_directory() -> Result<PathBuf, CliError> {
+pub fn current_directory() -> Result<PathBuf> {
     std::env::current_dir().map_err(|error| CliError::usage(format!("the current directory cannot be read: {error}")))
 }
 

@@ -40,7 +40,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use crate::console::{ProgressStream, write_stderr};
 use crate::screen::{BackgroundWorker, DispatcherHandle, Screen, TerminationSignals, WorkHandler, watch_queue};
 use crate::show::RunRenderer;
-use crate::{CliError, CommandExit, Console, Project, host};
+use crate::{CliError, CommandExit, Console, Project, Result, host};
 use notifications::NotifyingRenderer;
 
 /// What a command wants to run.
@@ -77,7 +77,7 @@ pub struct RunResult {
 }
 
 /// Runs the dispatcher until all remaining work needs a decision by the user.
-pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<RunResult, CliError> {
+pub fn run(project: Project, request: RunRequest, console: &Console) -> Result<RunResult> {
     let runtime = runtime()?;
     let (commits, store): (_, Arc<dyn Store>) = (project.store.clone(), project.store.clone());
     let jobs = request.jobs.unwrap_or(project.settings.jobs() as usize);
@@ -172,7 +172,7 @@ impl ReportSink for TokenReports {
 }
 
 /// Builds the tokio runtime.
-pub fn runtime() -> Result<Runtime, CliError> {
+pub fn runtime() -> Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(cannot_start)
 }
 
@@ -182,7 +182,7 @@ pub fn cannot_start(error: io::Error) -> CliError {
 }
 
 /// Builds the engine context for work without a dispatcher: one job, and no subject.
-pub fn engine_context(project: Project) -> Result<EngineContext, CliError> {
+pub fn engine_context(project: Project) -> Result<EngineContext> {
     let program = host::program()?;
     let person = crate::settings::home().unwrap_or_default();
     let secrets = attempt::secrets(&project.settings, &person);
@@ -223,7 +223,7 @@ pub fn tracker_options() -> TrackerOptions {
 }
 
 /// Decides whether progress lines name their task from the start: yes if several tasks may run in parallel.
-fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<Naming, CliError> {
+fn naming(store: &dyn Store, request: &RunRequest, jobs: usize) -> Result<Naming> {
     let resumed = |row: &TaskRow| request.resumed.iter().any(|lease| row.run_id == Some(lease.run().0));
     let under_way = |row: &&TaskRow| row.status == TaskStatus::InProgress && resumed(row);
     let mut tasks = if request.resumed.is_empty() { 0 } else { store.tasks()?.iter().filter(under_way).count() };
@@ -281,7 +281,7 @@ fn forward_signals(
 impl RunResult {
     /// Returns the tasks that changed or were named, and their open questions. If no task was named, it also returns
     /// the tasks of the runs that are unfinished or need the user.
-    pub fn task_rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>), CliError> {
+    pub fn task_rows(&self) -> Result<(Vec<TaskRow>, Vec<QuestionRow>)> {
         let driven = |row: &TaskRow| self.summary.runs.iter().any(|(run, _)| row.run_id == Some(run.0));
         let all = self.store.tasks()?;
         let unsettled = inbox::unsettled(&all);
@@ -338,7 +338,7 @@ impl RunResult {
     }
 
     /// The command that continues after an interrupt.
-    fn resume_hint(&self, tasks: &[TaskRow]) -> Result<String, CliError> {
+    fn resume_hint(&self, tasks: &[TaskRow]) -> Result<String> {
         let mut open = tasks.iter().filter(|row| !row.status.is_over());
         let lands = |(_, stage): &(RunId, RunStage)| matches!(stage, RunStage::Landing(_));
         Ok(if open.clone().any(TaskRow::is_plan_task) || self.summary.runs.iter().any(lands) {
@@ -360,7 +360,7 @@ impl RunResult {
 
     /// Returns the stage of a stopped run if it counts for the exit code. A run that was already blocked does not
     /// count, nor does a run stopped by a task that was not named.
-    fn stopped_run(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>, CliError> {
+    fn stopped_run(&self, tasks: &[TaskRow]) -> Result<Option<&RunStage>> {
         let stopped = |stage: &RunStage| matches!(stage, RunStage::Blocked { .. } | RunStage::Done(RunOutcome::Failed));
         let of_run = |row: &TaskRow, run: RunId| row.run_id == Some(run.0);
         let moved = |run: RunId| tasks.iter().any(|row| of_run(row, run) && self.has_changed(row.id));
@@ -389,7 +389,7 @@ impl RunResult {
     }
 
     /// Prints the result with `--json`, prints reminders, and returns the exit code.
-    pub fn print_result(self, console: &Console) -> Result<CommandExit, CliError> {
+    pub fn print_result(self, console: &Console) -> Result<CommandExit> {
         let (tasks, questions) = self.task_rows()?;
         self.print_pending(&tasks, &questions, console);
         if console.json {
@@ -420,7 +420,7 @@ impl RunResult {
 }
 
 /// Prints each distinct error once. The last one becomes the error of the command.
-pub fn fail_with(troubles: Vec<EngineError>) -> Result<(), CliError> {
+pub fn fail_with(troubles: Vec<EngineError>) -> Result<()> {
     let mut printed = BTreeSet::new();
     let mut failures: Vec<CliError> = troubles.into_iter().map(CliError::from).collect();
     failures.retain(|failure| printed.insert(failure.to_string()));
@@ -430,7 +430,7 @@ pub fn fail_with(troubles: Vec<EngineError>) -> Result<(), CliError> {
 }
 
 /// Acquires the lease of a run. Returns `None` if another process holds it.
-pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>, CliError> {
+pub fn try_acquire(store: &dyn Store, run: RunId) -> Result<Option<Lease>> {
     match store.acquire(run) {
         Ok(lease) => Ok(Some(lease)),
         Err(StoreError::Held(_)) => Ok(None),
@@ -449,6 +449,15 @@ pub fn task_id(text: &str) -> Result<TaskId, String> {
 pub enum TaskOrRun {
     Task(TaskId),
     Run(RunId),
+}
+
+impl TaskOrRun {
+    pub fn task(self) -> Option<TaskId> {
+        match self {
+            Self::Task(task) => Some(task),
+            Self::Run(_) => None,
+        }
+    }
 }
 
 /// Parses a task number, or a run as `run-3`, on the command line.

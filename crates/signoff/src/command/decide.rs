@@ -17,7 +17,7 @@ use signoff_engine::worktree_lock::WorktreeLock;
 use signoff_store::{Lease, Store};
 
 use crate::run_loop::try_acquire;
-use crate::{CliError, Console, ReadOnlyProject, host};
+use crate::{CliError, Console, ReadOnlyProject, Result, host};
 
 /// How a decision was recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,24 +47,14 @@ impl DecisionResult {
 }
 
 /// Records a decision, or hands it over to the process that drives the run.
-pub fn decide(
-    project: &ReadOnlyProject,
-    run: RunId,
-    loop_id: &LoopId,
-    command: LoopCommand,
-) -> Result<DecisionResult, CliError> {
+pub fn decide(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: LoopCommand) -> Result<DecisionResult> {
     match try_acquire(&*project.store, run)? {
         Some(lease) => record(project, &lease, loop_id, command),
         None => hand_over(project, run, loop_id, &command),
     }
 }
 
-fn record(
-    project: &ReadOnlyProject,
-    lease: &Lease,
-    loop_id: &LoopId,
-    command: LoopCommand,
-) -> Result<DecisionResult, CliError> {
+fn record(project: &ReadOnlyProject, lease: &Lease, loop_id: &LoopId, command: LoopCommand) -> Result<DecisionResult> {
     let mut run_state = project.store.load(lease, &mut |_| ())?;
     let by_hand = if continues(&command) { commit_manual_changes(project, &run_state, loop_id)? } else { None };
     let facts = facts(&run_state, loop_id, command, by_hand)?;
@@ -79,7 +69,7 @@ fn remove_parallel_worktrees(
     lease: &Lease,
     loop_id: &LoopId,
     run_state: &mut RunState,
-) -> Result<Option<String>, CliError> {
+) -> Result<Option<String>> {
     let run = lease.run();
     let Some(loop_state) = run_state.loops.get(loop_id) else { return Ok(None) };
     let Some(own) = loop_state.workspace.as_ref().map(|place| Path::new(&place.worktree)) else {
@@ -113,11 +103,7 @@ fn continues(command: &LoopCommand) -> bool {
 
 /// Commits the user's own changes in the worktree, so that a review does not undo them. Returns the new head if the
 /// branch has moved.
-fn commit_manual_changes(
-    project: &ReadOnlyProject,
-    run_state: &RunState,
-    loop_id: &LoopId,
-) -> Result<Option<Head>, CliError> {
+fn commit_manual_changes(project: &ReadOnlyProject, run_state: &RunState, loop_id: &LoopId) -> Result<Option<Head>> {
     let place = run_state.loops.get(loop_id).and_then(|loop_state| Some((loop_state, loop_state.workspace.as_ref()?)));
     // Planning and checkpoint reviews have no branch that the user could change; the final review uses the run's
     // branch.
@@ -137,12 +123,7 @@ fn commit_manual_changes(
 }
 
 /// Returns the facts to record about a loop and its run.
-pub fn facts(
-    run_state: &RunState,
-    loop_id: &LoopId,
-    command: LoopCommand,
-    by_hand: Option<Head>,
-) -> Result<Vec<Fact>, CliError> {
+pub fn facts(run_state: &RunState, loop_id: &LoopId, command: LoopCommand, by_hand: Option<Head>) -> Result<Vec<Fact>> {
     let known = run_state.loops.get(loop_id).zip(run_state.policy(loop_id));
     let Some((loop_state, policy)) = known else {
         return Err(CliError::failed("the log does not know this task"));
@@ -184,12 +165,7 @@ fn run_is_over(run_state: &RunState, loop_state: &LoopState) -> CliError {
 
 /// Posts a request and waits for the other process, which polls several times a second. If that process ends without an
 /// answer, the decision is recorded here.
-fn hand_over(
-    project: &ReadOnlyProject,
-    run: RunId,
-    loop_id: &LoopId,
-    command: &LoopCommand,
-) -> Result<DecisionResult, CliError> {
+fn hand_over(project: &ReadOnlyProject, run: RunId, loop_id: &LoopId, command: &LoopCommand) -> Result<DecisionResult> {
     let request = project.store.post_request(run, loop_id, command)?;
     for _ in 0..MAX_POLLS {
         let left = try_acquire(&*project.store, run)?;

@@ -9,7 +9,7 @@ use signoff_term::json::{DiffReport, VERSION};
 
 use crate::project::not_started;
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, Project};
+use crate::{CliError, CommandExit, Console, Project, Result};
 
 /// Show what a task has changed
 ///
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let row = project.read_only().task(args.task)?;
     let diff = diff_of_row(&project.repository, &row)?;
@@ -47,7 +47,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// The changes of a task, committed or not. A missing worktree is created again from its branch.
-pub fn diff_of_row(repository: &Repository, row: &TaskRow) -> Result<GitDiff, CliError> {
+pub fn diff_of_row(repository: &Repository, row: &TaskRow) -> Result<GitDiff> {
     let (Some(base), Some(branch), Some(path)) = (&row.base, &row.branch, &row.worktree) else {
         return Err(not_started(row));
     };

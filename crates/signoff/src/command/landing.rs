@@ -24,7 +24,7 @@ use crate::command::decide::facts;
 use crate::console::write_stderr;
 use crate::project::user_git;
 use crate::run_loop::{self, RunRequest};
-use crate::{CliError, Console, Project, ReadOnlyProject, host};
+use crate::{CliError, Console, Project, ReadOnlyProject, Result, host, queries};
 
 /// Work that is in the default branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,13 +59,13 @@ impl Arrival {
 }
 
 /// Waits until no other `land` or `merge` runs in the repository.
-pub fn wait_for_turn(console: &Console) -> Result<CommandLock, CliError> {
+pub fn wait_for_turn(console: &Console) -> Result<CommandLock> {
     let repository = Repository::discover(&user_git(), &host::current_directory()?)?;
     wait_with_note(CommandLock::wait(&repository), console)
 }
 
 /// Lands one task on the default branch. Returns `None` if it was interrupted; the next `signoff work` continues.
-pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>, CliError> {
+pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>> {
     let project = Project::open()?;
     let read_only = project.read_only();
     let (row, rows) = read_only.task_and_all(task)?;
@@ -106,7 +106,7 @@ pub fn land_task(task: TaskId, console: &Console) -> Result<Option<LandedWork>, 
 }
 
 /// Lands the whole run of a task. A run with a final review may have fixes that belong to no task.
-fn land_with_run(project: &Project, run_state: &RunState, console: &Console) -> Result<LandedWork, CliError> {
+fn land_with_run(project: &Project, run_state: &RunState, console: &Console) -> Result<LandedWork> {
     let target = project.repository.default_branch()?;
     let commit = run_commit(project, run_state, &target)?;
     if !is_on_branch(project, &commit, &target)? {
@@ -126,20 +126,20 @@ pub fn run_commit(project: &Project, run_state: &RunState, target: &str) -> Resu
 }
 
 /// Checks that a run may land.
-pub fn check_run(run: RunId) -> Result<(), CliError> {
+pub fn check_run(run: RunId) -> Result<()> {
     let project = Project::open()?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     run_commit(&project, &run_state, &project.repository.default_branch()?)?;
     Ok(())
 }
 
 /// Checks that a task may land.
-pub fn check_task(task: TaskId) -> Result<(), CliError> {
+pub fn check_task(task: TaskId) -> Result<()> {
     let project = Project::open()?;
     let read_only = project.read_only();
     let (row, _) = read_only.task_and_all(task)?;
     let (run, loop_id) = read_only.loop_of(task)?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     if is_landing(&run_state, &loop_id) {
         return Ok(());
     }
@@ -155,9 +155,9 @@ pub fn check_task(task: TaskId) -> Result<(), CliError> {
 }
 
 /// Lands the approved commit of a run, even if the branch has moved since.
-pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork, CliError> {
+pub fn land_run(run: RunId, console: &Console) -> Result<LandedWork> {
     let project = Project::open()?;
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+    let run_state = queries::run_state(&*project.store, run)?;
     let commit = landing::approved_commit(&project.repository, &run_state)?;
     let target = project.repository.default_branch()?;
     if is_on_branch(&project, &commit, &target)? {
@@ -182,7 +182,7 @@ pub fn is_landing(run_state: &RunState, loop_id: &LoopId) -> bool {
 }
 
 /// Whether the default branch contains the commit, or with `landing = "rebase"` its changes.
-pub fn is_on_branch(project: &Project, commit: &Commit, target: &str) -> Result<bool, CliError> {
+pub fn is_on_branch(project: &Project, commit: &Commit, target: &str) -> Result<bool> {
     let by_name = project.repository.missing_from_branch(target, std::slice::from_ref(commit))?.is_empty();
     Ok(by_name
         || match project.settings.landing() {
@@ -193,7 +193,7 @@ pub fn is_on_branch(project: &Project, commit: &Commit, target: &str) -> Result<
 
 /// Whether the commit that a loop's landing created is in the default branch. With `landing = "rebase"` it differs from
 /// the approved commit, and its changes may differ as well.
-pub fn has_landed(project: &Project, log: &[RecordedFact], loop_id: &LoopId, target: &str) -> Result<bool, CliError> {
+pub fn has_landed(project: &Project, log: &[RecordedFact], loop_id: &LoopId, target: &str) -> Result<bool> {
     match (project.settings.landing(), landed_commit(log, loop_id)) {
         (LandingMethod::Rebase, Some(commit)) => is_on_branch(project, &Commit::new(commit), target),
         (LandingMethod::Merge | LandingMethod::Rebase, _) => Ok(false),
@@ -213,7 +213,7 @@ pub fn lands_on_run(run_state: &RunState, loop_id: &LoopId) -> bool {
 }
 
 /// Returns the approved commit of a task. Fails if it is not approved.
-pub fn approved(row: &TaskRow) -> Result<Commit, CliError> {
+pub fn approved(row: &TaskRow) -> Result<Commit> {
     match &row.approved_commit {
         Some(commit) if row.final_verdict == Some(FinalVerdict::Approved) => Ok(Commit::new(commit.clone())),
         Some(_) | None => Err(refused(row)),
@@ -268,7 +268,7 @@ fn land_through_loop(
     run: RunId,
     loop_id: &LoopId,
     console: &Console,
-) -> Result<Option<String>, CliError> {
+) -> Result<Option<String>> {
     loop {
         let lease = acquire_lease(&project, run)?;
         let log = project.store.log(run)?;
@@ -305,8 +305,8 @@ fn check_progress(
     run: RunId,
     loop_id: &LoopId,
     troubles: Vec<EngineError>,
-) -> Result<(), CliError> {
-    let run_state = RunState::from_run_log(run, &project.store.log(run)?);
+) -> Result<()> {
+    let run_state = queries::run_state(&*project.store, run)?;
     let state = run_state.loops.get(loop_id).map(|loop_state| &loop_state.machine);
     if state.is_some_and(|state| state.landed) {
         troubles.into_iter().for_each(|trouble| write_stderr(&CliError::from(trouble).to_string()));
@@ -321,7 +321,7 @@ fn check_progress(
         .hint("`signoff` says what it waits for; then merge it again"))
 }
 
-fn acquire_lease(project: &Project, run: RunId) -> Result<Lease, CliError> {
+fn acquire_lease(project: &Project, run: RunId) -> Result<Lease> {
     run_loop::try_acquire(&*project.store, run)?.ok_or_else(|| {
         CliError::failed(format!("another signoff works on run {run}"))
             .hint("merge it when that is done: `signoff status` shows how far it is")
@@ -340,7 +340,7 @@ fn landed_commit(log: &[RecordedFact], loop_id: &LoopId) -> Option<String> {
 }
 
 /// Waits for `work` and prints a note if it takes long.
-fn wait_with_note<T>(work: impl Future<Output = Result<T, EngineError>>, console: &Console) -> Result<T, CliError> {
+fn wait_with_note<T>(work: impl Future<Output = Result<T, EngineError>>, console: &Console) -> Result<T> {
     let runtime = run_loop::runtime()?;
     let done = runtime.block_on(async {
         tokio::pin!(work);
@@ -366,7 +366,7 @@ fn note_printer(console: &Console) -> impl Fn(LandingProgress) + Send + Sync {
 const NOTE_DELAY: Duration = Duration::from_secs(3);
 
 /// Lands a commit without a loop.
-fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> Result<LandedWork, CliError> {
+fn land_directly(project: Project, direct: DirectLanding, console: &Console) -> Result<LandedWork> {
     let target = project.repository.default_branch()?;
     wait_with_note(landing::check_ready(&project.repository, &target), console)?;
     let (what, commit) = (direct.what.clone(), direct.commit.clone());

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use signoff_core::ids::{AttemptId, LoopId, RunId, TaskId};
 use signoff_core::view::{RunState, TaskStatus};
@@ -12,7 +12,7 @@ use signoff_store::Store;
 use signoff_term::json::{LogLine, VERSION};
 
 use crate::run_loop::task_id;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host, queries};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Show the output of a task's agents
 ///
@@ -51,7 +51,7 @@ enum WorkStatus {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = ReadOnlyProject::for_task(args.task)?;
     let (run, loop_id) = project.loop_of(args.task)?;
     let mut state = RunState::new(run);
@@ -81,7 +81,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     }
 }
 
-fn work_status(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<WorkStatus, CliError> {
+fn work_status(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<WorkStatus> {
     if project.task(task)?.status != TaskStatus::InProgress {
         return Ok(WorkStatus::Over);
     }
@@ -89,7 +89,7 @@ fn work_status(project: &ReadOnlyProject, task: TaskId, run: RunId) -> Result<Wo
 }
 
 /// Applies the facts that were recorded since the last call.
-fn read_new_facts(project: &ReadOnlyProject, state: &mut RunState) -> Result<(), CliError> {
+fn read_new_facts(project: &ReadOnlyProject, state: &mut RunState) -> Result<()> {
     for recorded in project.store.log_after(state.run, state.seq)? {
         state.replay(&recorded);
     }
@@ -97,7 +97,7 @@ fn read_new_facts(project: &ReadOnlyProject, state: &mut RunState) -> Result<(),
 }
 
 /// Fails if the requested attempt does not exist.
-fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<(), CliError> {
+fn check_attempt(args: &Args, state: &RunState, loop_id: &LoopId) -> Result<()> {
     let Some(wanted) = args.attempt else { return Ok(()) };
     let made: Vec<u64> = state.attempts(loop_id).iter().map(|(attempt, ..)| attempt.0).collect();
     if made.contains(&wanted) {
@@ -123,15 +123,11 @@ fn log_files(project: &ReadOnlyProject, args: &Args, state: &RunState, loop_id: 
         } else {
             vec![("stdout", dir.stdout()), ("stderr", dir.stderr())]
         };
-        for (stream, file) in files.into_iter().filter(|(_, file)| is_not_empty(file)) {
+        for (stream, file) in files.into_iter().filter(|(_, file)| file.metadata().is_ok_and(|file| file.len() > 0)) {
             found.push((LogHeading { task: args.task, attempt, launch: launch.clone(), stream }, file));
         }
     }
     found
-}
-
-fn is_not_empty(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.len() > 0)
 }
 
 /// Maximum number of bytes read at once.
@@ -156,7 +152,7 @@ struct LogFile {
 
 impl LogFile {
     /// Prints what was added since the last call.
-    fn show(&mut self, goes_on: bool, console: &Console) -> Result<(), CliError> {
+    fn show(&mut self, goes_on: bool, console: &Console) -> Result<()> {
         loop {
             let first = self.shown == 0;
             let text = self.read_part(goes_on);

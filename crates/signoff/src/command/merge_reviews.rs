@@ -8,7 +8,7 @@ use signoff_core::ids::ReviewerName;
 use signoff_core::merge::render::ReviewFormat;
 use signoff_core::review::{FailThreshold, Review, ReviewerKind};
 
-use crate::{CliError, CommandExit, Console, host};
+use crate::{CliError, CommandExit, Console, Result, host};
 
 /// Merge the answers of several reviewers
 ///
@@ -44,10 +44,10 @@ struct ReviewInput<'a> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let seats = args.inputs();
     check_inputs(&seats)?;
-    let reviews = seats.into_iter().map(|seat| read_input(seat, console)).collect::<Result<Vec<Review>, CliError>>()?;
+    let reviews = seats.into_iter().map(|seat| read_input(seat, console)).collect::<Result<Vec<Review>>>()?;
     super::print_merged(&reviews, args.fail_on, args.format, console)?;
     Ok(CommandExit::Done)
 }
@@ -66,7 +66,7 @@ impl Args {
     }
 }
 
-fn check_inputs(seats: &[ReviewInput<'_>]) -> Result<(), CliError> {
+fn check_inputs(seats: &[ReviewInput<'_>]) -> Result<()> {
     if seats.is_empty() {
         return Err(CliError::usage("no reviews to merge")
             .hint("name at least one with --spec FILE, --code FILE or --reviewer NAME=FILE"));
@@ -84,7 +84,7 @@ fn check_inputs(seats: &[ReviewInput<'_>]) -> Result<(), CliError> {
     Ok(())
 }
 
-fn read_input(seat: ReviewInput<'_>, console: &Console) -> Result<Review, CliError> {
+fn read_input(seat: ReviewInput<'_>, console: &Console) -> Result<Review> {
     let shown = seat.file.display().to_string();
     let bytes = match is_stdin(seat.file) {
         true => console.stdin(host::FILE_LIMIT)?,

@@ -5,7 +5,7 @@ use signoff_core::contract::{self, Contract, MAX_BYTES, ParseReport, ReviewAnswe
 use signoff_core::ids::{Commit, Nonce, ReviewerName};
 use signoff_core::review::{FailThreshold, ReviewerKind};
 
-use crate::{CliError, CommandExit, Console};
+use crate::{CommandExit, Console, Result};
 
 /// Parse a reviewer's answer from stdin into a normalized review
 ///
@@ -34,7 +34,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let ask = args.ask();
     let input = console.stdin(MAX_BYTES)?;
     console.detail(&format!("read {} bytes; bar {:?}", input.len(), ask.fail_on));

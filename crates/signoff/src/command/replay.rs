@@ -23,7 +23,7 @@ use crate::screen::{
     TerminationSignals,
 };
 use crate::show::LineOutput;
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host};
+use crate::{CommandExit, Console, ReadOnlyProject, Result, host};
 
 /// Interval at which the clock of the replay advances.
 const TICK: Duration = Duration::from_millis(100);
@@ -45,7 +45,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     reject_json(console)?;
     let project = ReadOnlyProject::find()?;
     super::watch::check_run_exists(project.as_ref(), args.run)?;
@@ -108,7 +108,7 @@ fn on_screen(
     mut replayed: ReplayedRun,
     mut pacing: ReplayClock,
     inputs: &Receiver<ReplayInput>,
-) -> Result<CommandExit, CliError> {
+) -> Result<CommandExit> {
     let (sender, mut stall) = (screen.sender(), StallDetector::default());
     let mut due = 0;
     let on_its_way = Arc::default();
@@ -143,7 +143,7 @@ fn on_screen(
     }
 }
 
-fn in_lines(log: Vec<RecordedFact>, mut pacing: ReplayClock, console: &Console) -> Result<CommandExit, CliError> {
+fn in_lines(log: Vec<RecordedFact>, mut pacing: ReplayClock, console: &Console) -> Result<CommandExit> {
     let mut output = LineOutput::new(naming(&log));
     let mut state = RunState::default();
     for recorded in log {
@@ -196,7 +196,7 @@ impl ReplayedRun {
     }
 
     /// The report of a task so far; `None` if the replayed facts do not mention it.
-    fn report(&self, task: TaskId) -> Result<Option<TaskReport>, CliError> {
+    fn report(&self, task: TaskId) -> Result<Option<TaskReport>> {
         let state = &self.history.state;
         let own = state.loops.iter().find(|(_, loop_state)| loop_state.task == Some(task));
         let Some((loop_id, _)) = own else { return Ok(None) };

@@ -1,6 +1,5 @@
 //! `signoff report`: writes a report about a task or a run.
 
-mod changes;
 mod data;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use signoff_term::report::{junit, markdown, sarif};
 
 use crate::host::replace::replace;
 use crate::run_loop::{TaskOrRun, task_id};
-use crate::{CliError, CommandExit, Console};
+use crate::{CliError, CommandExit, Console, Result};
 pub use data::{ReportData, for_run, for_task, role_figures};
 
 /// Write a report about a task or a run
@@ -58,7 +57,7 @@ enum ReportFormat {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let format = match (args.format, console.json) {
         (None, false) => ReportFormat::Markdown,
         (None | Some(ReportFormat::Json), true) => ReportFormat::Json,
@@ -84,7 +83,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// Fails if the directory does not exist: it is probably a typo, so it is not created.
-fn check_directory(path: &Path) -> Result<(), CliError> {
+fn check_directory(path: &Path) -> Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let Some(missing) = directory.filter(|directory| !directory.is_dir()).map(Path::display) else { return Ok(()) };
     Err(CliError::usage(format!("there is no directory {missing}"))

@@ -14,7 +14,7 @@ use signoff_store::Store;
 
 use super::{edit, improve};
 use crate::run_loop::{self, RunRequest, RunResult, task_id};
-use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, preflight};
+use crate::{CliError, CommandExit, Console, Project, ReadOnlyProject, Result, preflight};
 
 /// Review a task's work or your checkout, without fixing anything
 ///
@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     preflight::check_environment(&project)?;
     let no_ask = true;
@@ -79,7 +79,7 @@ fn print_review(
     loop_id: &LoopId,
     args: &Args,
     console: &Console,
-) -> Result<CommandExit, CliError> {
+) -> Result<CommandExit> {
     let run_state = result.summary.states.remove(&run).unwrap_or_else(|| RunState::new(run));
     if result.summary.interrupted {
         return Ok(CommandExit::Interrupted);
@@ -108,7 +108,7 @@ fn print_review(
 }
 
 /// Revokes the approval of tasks that were approved at the commit this review refuses.
-fn revoke_approvals(task: TaskId, run: RunId, worked: &LoopState, console: &Console) -> Result<(), CliError> {
+fn revoke_approvals(task: TaskId, run: RunId, worked: &LoopState, console: &Console) -> Result<()> {
     let project = ReadOnlyProject::for_task(task)?;
     let (branch, commit) = (project.task(task)?.branch, worked.machine.head.commit.as_str());
     let is_approved = |row: &TaskRow| {
@@ -156,7 +156,7 @@ fn fail_on_of(workflow: &Workflow) -> Option<FailThreshold> {
 }
 
 impl Args {
-    fn workflow(&self, project: &Project, spec: &TaskSpec) -> Result<Workflow, CliError> {
+    fn workflow(&self, project: &Project, spec: &TaskSpec) -> Result<Workflow> {
         let gate = GateKeys { fail_on: self.fail_on, ..GateKeys::default() };
         let flags = TaskFlags { review: Some(true), gate, ..TaskFlags::default() };
         Ok(project.settings.task_workflow(spec, &flags)?)
@@ -164,7 +164,7 @@ impl Args {
 }
 
 /// The spec of a review of a task's work; it gets the task's next review number.
-fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec, CliError> {
+fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec> {
     let row = improve::continuable_task(project, task)?;
     let root = TaskId(row.continues.unwrap_or(row.id));
     let before = project.store.task_spec(root)?.unwrap_or_default();
@@ -184,7 +184,7 @@ fn spec_of(project: &Project, task: TaskId) -> Result<TaskSpec, CliError> {
     })
 }
 
-fn branch_of(project: &Project, task: TaskId) -> Result<String, CliError> {
+fn branch_of(project: &Project, task: TaskId) -> Result<String> {
     project
         .store
         .task(task)?
@@ -193,7 +193,7 @@ fn branch_of(project: &Project, task: TaskId) -> Result<String, CliError> {
 }
 
 /// The spec of a review of the checkout, described by its commits.
-fn checkout(project: &Project, base: Option<&str>) -> Result<TaskSpec, CliError> {
+fn checkout(project: &Project, base: Option<&str>) -> Result<TaskSpec> {
     let repository = &project.repository;
     let head = repository.resolve("HEAD")?;
     let base = match base {

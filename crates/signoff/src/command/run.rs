@@ -17,7 +17,7 @@ use signoff_store::Store;
 
 use self::slots::SlotArgs;
 use crate::run_loop::{self, RunRequest};
-use crate::{CliError, CommandExit, Console, Project, host, preflight};
+use crate::{CliError, CommandExit, Console, Project, Result, host, preflight};
 
 /// Work the tasks of a plan file, a specification, a tracker or the queue
 ///
@@ -71,7 +71,7 @@ enum SourceKind {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     match &args.source {
         None => resume::resume(args, console),
         // A file named `queue` needs `--as`.
@@ -85,13 +85,13 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 
 impl Args {
     /// The workflow of a preset, with the effort of the command line.
-    fn workflow(&self, project: &Project, preset: &str) -> Result<Workflow, CliError> {
+    fn workflow(&self, project: &Project, preset: &str) -> Result<Workflow> {
         let workflow = project.settings.workflow(preset)?;
         Ok(self.effort.map_or_else(|| workflow.clone(), |effort| workflow.clone().with_effort(effort)))
     }
 
     /// Fails if `--tick` is given for a source other than a plan file.
-    fn reject_tick(&self) -> Result<(), CliError> {
+    fn reject_tick(&self) -> Result<()> {
         let source = self.source.as_deref().filter(|_| self.tick);
         source.map_or(Ok(()), |source| {
             Err(CliError::usage("--tick is for a plan file: only that has boxes to tick")
@@ -101,7 +101,7 @@ impl Args {
     }
 }
 
-fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit> {
     let (file, text) = read(path, args)?;
     if file.format == TaskFormat::Beads {
         return slots::file(path, args, console);
@@ -126,7 +126,7 @@ fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, CliE
     }
 }
 
-fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), CliError> {
+fn read(path: &Path, args: &Args) -> Result<(TaskFile, String)> {
     let name = path.display().to_string();
     let bytes =
         host::read(path).map_err(|failure| failure.hint("name a plan file, a specification, `beads`, or `queue`"))?;
@@ -150,9 +150,7 @@ fn read(path: &Path, args: &Args) -> Result<(TaskFile, String), CliError> {
         return Ok((file, text));
     }
     if file.tasks.is_empty() {
-        return Err(CliError::usage(format!("{name} contains no tasks"))
-            .at(format!("{name}:1"))
-            .hint("add a task in the format of the file, or name another file"));
+        return Err(super::tasks::no_tasks(&name));
     }
     Ok((file, text))
 }
@@ -171,7 +169,7 @@ fn is_called_plan(path: &Path, text: &str) -> bool {
 const PLAN_PRESET: &str = "plan";
 
 /// Works the open tasks of a plan.
-fn run_plan(file: &TaskFile, path: &Path, text: &str, args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+fn run_plan(file: &TaskFile, path: &Path, text: &str, args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let specs = plan_specs(file, path, text, &project);
     let Some(first) = specs.first() else {
@@ -225,7 +223,7 @@ fn task_spec(task: &SourceTask, file: &TaskFile, plan: &PlanText) -> TaskSpec {
 const SPECIFICATION_PRESET: &str = "loops";
 
 /// Plans and works a specification.
-fn run_specification(name: &str, text: &str, args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+fn run_specification(name: &str, text: &str, args: &Args, console: &Console) -> Result<CommandExit> {
     if text.trim().is_empty() {
         return Err(CliError::usage(format!("{name} is empty"))
             .at(format!("{name}:1"))

@@ -8,7 +8,7 @@ use signoff_store::Store;
 use signoff_term::show::RunHistory;
 use signoff_term::stats::{Filter, StatsCollector, text};
 
-use crate::{CliError, CommandExit, Console, ReadOnlyProject, host, queries};
+use crate::{CliError, CommandExit, Console, ReadOnlyProject, Result, host, queries};
 
 /// Show statistics over all runs: reviews, stop reasons, reviewers, cost
 ///
@@ -41,7 +41,7 @@ fn since(text: &str) -> Result<Since, String> {
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let filter = Filter { since: args.since.map(start_time).transpose()?, preset: args.preset.clone() };
     let project = ReadOnlyProject::find()?;
     let voided = project.as_ref().map(queries::tasks_with_void_approval).transpose()?.unwrap_or_default();
@@ -52,7 +52,7 @@ pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
     console.print(&report, || text(&report))
 }
 
-fn start_time(since: Since) -> Result<Timestamp, CliError> {
+fn start_time(since: Since) -> Result<Timestamp> {
     match since {
         Since::Time(at) => Ok(at),
         Since::Days(days) => {
@@ -63,11 +63,7 @@ fn start_time(since: Since) -> Result<Timestamp, CliError> {
 }
 
 /// Counts one run after the other. Returns the presets of all runs.
-fn count_runs(
-    project: &ReadOnlyProject,
-    args: &Args,
-    stats: &mut StatsCollector,
-) -> Result<BTreeSet<String>, CliError> {
+fn count_runs(project: &ReadOnlyProject, args: &Args, stats: &mut StatsCollector) -> Result<BTreeSet<String>> {
     let mut presets = BTreeSet::new();
     for row in project.store.runs()? {
         let is_wanted = args.preset.as_ref().is_none_or(|wanted| *wanted == row.preset);
@@ -82,7 +78,7 @@ fn count_runs(
 }
 
 /// Fails if the preset is neither built in nor used by a run.
-fn check_preset(args: &Args, mut presets: BTreeSet<String>) -> Result<(), CliError> {
+fn check_preset(args: &Args, mut presets: BTreeSet<String>) -> Result<()> {
     presets.extend(PRESETS.iter().map(|name| (*name).to_owned()));
     match &args.preset {
         Some(wanted) if !presets.contains(wanted) => {

@@ -14,7 +14,7 @@ use signoff_term::status::status_line;
 
 use crate::project::blocks_dependents;
 use crate::run_loop::{self, RunRequest, notifications, task_id};
-use crate::{CliError, CommandExit, Console, Project, preflight};
+use crate::{CliError, CommandExit, Console, Project, Result, preflight};
 
 /// Work the tasks in the queue
 ///
@@ -22,47 +22,42 @@ use crate::{CliError, CommandExit, Console, Project, preflight};
 /// all remaining tasks need you. Ctrl-C finishes running agents; a second one stops them. On a terminal it shows a
 /// screen: you answer questions with keys while other tasks continue; Esc leaves a question for later, `?` lists the
 /// keys. --plain prints lines instead.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Example:\n  signoff add \"Add user authentication\" -a\n  signoff work -j 4")]
 pub struct Args {
     /// Work only these tasks
     #[arg(value_name = "ID", value_parser = task_id)]
-    tasks: Vec<TaskId>,
+    pub tasks: Vec<TaskId>,
     /// Maximum number of tasks in parallel
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    pub jobs: Option<u16>,
     /// Keep running and wait for new tasks
     #[arg(long)]
-    watch: bool,
+    pub watch: bool,
 }
 
 /// Runs the command.
-pub fn run(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn run(args: &Args, console: &Console) -> Result<CommandExit> {
     let project = Project::open()?;
     let read_only = project.read_only();
     args.tasks.iter().try_for_each(|task| read_only.task(*task).map(drop))?;
-    let options = WorkOptions { tasks: &args.tasks, watch: args.watch, jobs: args.jobs.map(usize::from) };
-    work(project, &options, console)
+    work(project, args, console)
 }
 
-/// Which tasks to work, and how.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct WorkOptions<'a> {
-    /// Empty for all tasks.
-    pub tasks: &'a [TaskId],
-    /// Whether to wait for new tasks.
-    pub watch: bool,
-    /// The maximum number of tasks in parallel; `None` for the configured one.
-    pub jobs: Option<usize>,
+impl Args {
+    /// Works only this task.
+    pub fn for_task(task: TaskId) -> Self {
+        Self { tasks: vec![task], ..Self::default() }
+    }
 }
 
 /// Works tasks until none is left.
-pub fn work(project: Project, options: &WorkOptions, console: &Console) -> Result<CommandExit, CliError> {
-    let WorkOptions { tasks, watch, jobs } = *options;
+pub fn work(project: Project, args: &Args, console: &Console) -> Result<CommandExit> {
+    let Args { ref tasks, watch, jobs } = *args;
     let no_ask = console.no_ask || project.settings.no_ask();
     let mut request = RunRequest {
-        drive: DriveOptions { only: tasks.to_vec(), watch, no_ask, ..DriveOptions::default() },
-        jobs,
+        drive: DriveOptions { only: tasks.clone(), watch, no_ask, ..DriveOptions::default() },
+        jobs: jobs.map(usize::from),
         resumed: resumable(&project, tasks)?,
         ..RunRequest::default()
     };
@@ -91,7 +86,7 @@ pub fn work(project: Project, options: &WorkOptions, console: &Console) -> Resul
 }
 
 /// Acquires the open runs that no other process drives and that contain one of these tasks, or all.
-pub fn resumable(project: &Project, tasks: &[TaskId]) -> Result<Vec<Lease>, CliError> {
+pub fn resumable(project: &Project, tasks: &[TaskId]) -> Result<Vec<Lease>> {
     let mut leases = Vec::new();
     let rows = project.store.tasks()?;
     for run in project.store.open_runs()? {
@@ -104,7 +99,7 @@ pub fn resumable(project: &Project, tasks: &[TaskId]) -> Result<Vec<Lease>, CliE
 }
 
 /// Prints why there is nothing to do: there is no task, or all tasks wait for something.
-pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Console) -> Result<CommandExit, CliError> {
+pub fn print_nothing_to_do(project: &Project, tasks: &[TaskId], console: &Console) -> Result<CommandExit> {
     notifications::resend_undelivered(project, console);
     let all = project.read_only().tasks()?;
     let named = |row: &&TaskRow| tasks.is_empty() || tasks.contains(&TaskId(row.id));
@@ -141,18 +136,18 @@ fn exit_of(rows: &[&TaskRow], all: &[TaskRow], named: &[TaskId]) -> CommandExit 
 }
 
 /// Whether a task failed, is blocked or needs the user.
-pub fn has_unsettled(project: &Project) -> Result<bool, CliError> {
+pub fn has_unsettled(project: &Project) -> Result<bool> {
     Ok(!inbox::unsettled(&project.read_only().tasks()?).is_empty())
 }
 
 /// The exit for all tasks that are unfinished or need the user.
-pub fn exit_of_all(project: &Project) -> Result<CommandExit, CliError> {
+pub fn exit_of_all(project: &Project) -> Result<CommandExit> {
     let all = project.read_only().tasks()?;
     Ok(exit_of(&all.iter().collect::<Vec<_>>(), &all, &[]))
 }
 
 /// The exit for a finished run.
-pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit, CliError> {
+pub fn exit_of_run(project: &Project, run: RunId) -> Result<CommandExit> {
     let all = project.read_only().tasks()?;
     let rows: Vec<&TaskRow> = all.iter().filter(|row| row.run_id == Some(run.0)).collect();
     Ok(exit_of(&rows, &all, &[]))

@@ -12,7 +12,7 @@ use signoff_engine::layout::DIRECTORY;
 use signoff_term::agents::AgentRow;
 
 use crate::host::{self, TemporaryDirectory};
-use crate::{CliError, settings};
+use crate::{Result, settings};
 
 /// An agent and what is known about it without using the network.
 pub struct AgentStatus {
@@ -26,7 +26,7 @@ pub struct AgentStatus {
 }
 
 /// Probes every configured agent and every other installed one.
-pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus>, CliError> {
+pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus>> {
     let configured = settings.agents();
     let other = |known: &&KnownAgent| configured.iter().all(|agent| agent.kind != known.kind);
     let installed = agent_probe::KNOWN_AGENTS.iter().filter(other).map(|known| agent_probe::default_agent(known.kind));
@@ -39,7 +39,7 @@ pub fn probe_all(settings: &Settings, checkout: &Path) -> Result<Vec<AgentStatus
 }
 
 /// Probes only the agents whose program is on `PATH`, regardless of the configuration.
-pub fn installed() -> Result<Vec<AgentStatus>, CliError> {
+pub fn installed() -> Result<Vec<AgentStatus>> {
     let seen = agent_probe::KNOWN_AGENTS
         .iter()
         .map(|known| probe(agent_probe::default_agent(known.kind), false, Path::new("/")));
@@ -62,7 +62,7 @@ pub fn variables() -> BTreeSet<String> {
 
 /// Asks all agents for their version in parallel, because some take seconds. Each runs with its own temporary home, so
 /// that it writes nothing into the user's.
-fn ask_versions(seen: &mut [AgentStatus]) -> Result<(), CliError> {
+fn ask_versions(seen: &mut [AgentStatus]) -> Result<()> {
     let place = TemporaryDirectory::new("agents")?;
     thread::scope(|scope| {
         for (number, one) in seen.iter_mut().enumerate() {

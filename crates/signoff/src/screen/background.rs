@@ -17,7 +17,7 @@ use super::{ScreenMessage, ScreenSender};
 use crate::command::decide::{DecisionResult, decide};
 use crate::command::diff::diff_of_row;
 use crate::command::{cancel, dispute, edit, retry};
-use crate::{CliError, ReadOnlyProject, host, queries};
+use crate::{ReadOnlyProject, Result, host, queries};
 
 /// The two background threads, each with its own connection to the store.
 pub struct BackgroundWorker {
@@ -57,7 +57,7 @@ fn record_decisions(root: &Path, decisions: &Receiver<TuiRequest>, sender: &Scre
 }
 
 /// Records a decision and returns the note to show.
-fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>, CliError> {
+fn record(root: &Path, decision: TuiRequest) -> Result<Option<String>> {
     let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(None) };
     Ok(match decision {
         TuiRequest::QuestionDecided(QuestionDecision::Answer { run, loop_id, question, choice }) => {
@@ -154,7 +154,7 @@ fn handle(
     errand: DataRequest,
     sender: &ScreenSender,
     followed: &mut Option<FollowedTranscript>,
-) -> Result<(), CliError> {
+) -> Result<()> {
     let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
     match errand {
         DataRequest::Report(task) => {
@@ -175,14 +175,14 @@ fn handle(
     Ok(())
 }
 
-fn diff(project: &ReadOnlyProject, task: TaskId) -> Result<TuiData, CliError> {
+fn diff(project: &ReadOnlyProject, task: TaskId) -> Result<TuiData> {
     let diff = diff_of_row(&project.repository()?, &project.task(task)?)?;
     Ok(TuiData::Diff { task, patch: diff.patch, stat: diff.stat })
 }
 
-fn follow(project: &ReadOnlyProject, attempt: AttemptKey) -> Result<FollowedTranscript, CliError> {
+fn follow(project: &ReadOnlyProject, attempt: AttemptKey) -> Result<FollowedTranscript> {
     let kinds = queries::AgentKinds::load(project);
-    let view = queries::run_state(project, attempt.run)?;
+    let view = queries::run_state(&*project.store, attempt.run)?;
     let over = !queries::running_attempts(&view, &attempt.loop_id).contains(&attempt.attempt);
     let dir = queries::attempt_dir(project, &attempt);
     let transcript = TranscriptReader::tail(&dir, kinds.kind(&view, &attempt.loop_id, attempt.attempt), MAX_SHOWN);

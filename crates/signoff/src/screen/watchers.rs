@@ -14,7 +14,7 @@ use signoff_store::Store;
 use signoff_term::tui::InboxHints;
 
 use super::{ScreenMessage, ScreenSender};
-use crate::{CliError, ReadOnlyProject, host, queries};
+use crate::{ReadOnlyProject, Result, host, queries};
 
 /// Interval for checking the leases and the database version.
 const LEASE_INTERVAL: SignedDuration = SignedDuration::from_millis(300);
@@ -37,7 +37,7 @@ pub struct InboxWatcher {
 impl InboxWatcher {
     /// Returns the new state if it changed since the last call. Read new facts only after this call: a process that
     /// has released its lease has recorded all of its facts.
-    pub fn poll(&mut self, project: &ReadOnlyProject) -> Result<Option<InboxHints>, CliError> {
+    pub fn poll(&mut self, project: &ReadOnlyProject) -> Result<Option<InboxHints>> {
         let now = host::now();
         if is_fresh(self.looked_at, now, LEASE_INTERVAL) {
             return Ok(None);
@@ -54,7 +54,7 @@ impl InboxWatcher {
         Ok(Some(standings).filter(|standings| last.as_ref() != Some(standings)))
     }
 
-    fn read(&mut self, project: &ReadOnlyProject) -> Result<InboxHints, CliError> {
+    fn read(&mut self, project: &ReadOnlyProject) -> Result<InboxHints> {
         let (tasks, runs) = (project.tasks_from_tables()?, project.runs()?);
         let is_taken_up = |status: TaskStatus| matches!(status, TaskStatus::InProgress | TaskStatus::Paused);
         let taken_up = tasks.iter().filter(|row| is_taken_up(row.status)).filter_map(|row| row.run_id);
@@ -87,7 +87,7 @@ pub fn is_queued(row: &TaskRow) -> bool {
     row.run_id.is_none() && row.status == TaskStatus::Pending
 }
 
-fn watch(root: &Path, takes: bool, over: &Receiver<()>, sender: &ScreenSender) -> Result<(), CliError> {
+fn watch(root: &Path, takes: bool, over: &Receiver<()>, sender: &ScreenSender) -> Result<()> {
     let Some(project) = ReadOnlyProject::open_at(root.to_owned())? else { return Ok(()) };
     let (mut version, mut sent, mut inbox) = (None, None, InboxWatcher::default());
     loop {

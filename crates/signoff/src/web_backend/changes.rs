@@ -13,8 +13,8 @@ use signoff_engine::layout::DIRECTORY;
 use signoff_serve::web::{ChangeSet, Watcher};
 use signoff_store::{SqliteStore, Store};
 
-use crate::log_follower::LogFollower;
-use crate::{CliError, queries};
+use crate::Result;
+use crate::queries::{self, LogFollower};
 
 /// The leases are checked on every 20th poll, because a killed process records nothing.
 const LEASE_POLLS: u64 = 20;
@@ -113,7 +113,7 @@ fn task_of(attempt: &Path) -> Option<u64> {
 }
 
 impl FollowedStore {
-    fn new(own: &Path) -> Result<Option<Self>, CliError> {
+    fn new(own: &Path) -> Result<Option<Self>> {
         // Read the identity before opening: a file replaced in between is noticed by the next poll.
         let same = StoreId::of_directory(own);
         let Some(store) = SqliteStore::open_existing(own)?.map(Arc::new) else { return Ok(None) };
@@ -122,7 +122,7 @@ impl FollowedStore {
         Ok(Some(Self { id: same, store, follower: follow, driven }))
     }
 
-    fn poll(&mut self, check_leases: bool) -> Result<ChangeSet, CliError> {
+    fn poll(&mut self, check_leases: bool) -> Result<ChangeSet> {
         let mut change = change_of(&self.follower.poll()?);
         if check_leases {
             let driven = open_runs_driven(&self.store)?;
@@ -134,7 +134,7 @@ impl FollowedStore {
 }
 
 /// The open runs that a process is driving now.
-fn open_runs_driven(store: &SqliteStore) -> Result<BTreeSet<u64>, CliError> {
+fn open_runs_driven(store: &SqliteStore) -> Result<BTreeSet<u64>> {
     let open: Vec<u64> = store.open_runs()?.iter().map(|run| run.id.0).collect();
     Ok(queries::held_runs(store, &open)?)
 }

@@ -12,7 +12,7 @@ use signoff_term::stats::{ByReviewer, Filter, StatsCollector, StatsReport, StopR
 
 use super::{StoreId, WebBackend};
 use crate::command::report::role_figures;
-use crate::{CliError, ReadOnlyProject, queries};
+use crate::{ReadOnlyProject, Result, queries};
 
 /// Cached statistics of each run.
 #[derive(Default)]
@@ -34,7 +34,7 @@ struct CountedRun {
 }
 
 impl WebBackend {
-    pub(super) fn stats_page(&self) -> Result<StatsPage, CliError> {
+    pub(super) fn stats_page(&self) -> Result<StatsPage> {
         // Concurrent requests wait for the lock and share the result.
         let mut figures = self.stats.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut stats = StatsCollector::new(Filter::default());
@@ -50,7 +50,7 @@ impl WebBackend {
 }
 
 impl StatsCache {
-    fn update(&mut self, project: &ReadOnlyProject) -> Result<(), CliError> {
+    fn update(&mut self, project: &ReadOnlyProject) -> Result<()> {
         let (of, voided) =
             (StoreId::of_directory(project.layout().root()), queries::tasks_with_void_approval(project)?);
         if self.store != of || self.voided != voided {
@@ -69,7 +69,7 @@ impl StatsCache {
 
 impl CountedRun {
     /// Reads the facts recorded since the last update.
-    fn update(&mut self, project: &ReadOnlyProject, run: RunId, voided: &BTreeSet<TaskId>) -> Result<(), CliError> {
+    fn update(&mut self, project: &ReadOnlyProject, run: RunId, voided: &BTreeSet<TaskId>) -> Result<()> {
         let mut history = self.history.take().unwrap_or_default();
         queries::for_each_chunk(&*project.store, run, history.state.seq, |part| history.extend_attempts(&part))?;
         self.stats = StatsCollector::new(Filter::default()).with_voided(voided.clone());

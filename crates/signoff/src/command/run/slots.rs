@@ -22,7 +22,7 @@ use signoff_term::json::RunReport;
 use super::Args;
 use crate::command::work;
 use crate::run_loop::{self, RunRequest};
-use crate::{CliError, CommandExit, Console, Project, host, preflight};
+use crate::{CliError, CommandExit, Console, Project, Result, host, preflight};
 
 /// The flags for slots, for all sources.
 #[derive(Debug, Clone, clap::Args)]
@@ -75,7 +75,7 @@ struct SlotRun<'a> {
 }
 
 /// Fills slots from the tracker: by its program, or from its file.
-pub fn beads(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn beads(args: &Args, console: &Console) -> Result<CommandExit> {
     let slots = SlotRun::open(args, console)?;
     let supply = match tracker::PROGRAMS.into_iter().find(|program| host::is_on_path(program)) {
         Some(program) => TaskSource::Program { name: program.to_owned() },
@@ -94,7 +94,7 @@ pub fn beads(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
 }
 
 /// Fills slots from a file of the tracker.
-pub fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit> {
     let slots = SlotRun::open(args, console)?;
     let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let shown = full.strip_prefix(slots.project.repository.root()).unwrap_or(&full);
@@ -102,12 +102,12 @@ pub fn file(path: &Path, args: &Args, console: &Console) -> Result<CommandExit, 
 }
 
 /// Fills slots from the queue.
-pub fn queue(args: &Args, console: &Console) -> Result<CommandExit, CliError> {
+pub fn queue(args: &Args, console: &Console) -> Result<CommandExit> {
     SlotRun::open(args, console)?.fill_from_queue(console)
 }
 
 impl<'a> SlotRun<'a> {
-    fn open(args: &'a Args, console: &Console) -> Result<Self, CliError> {
+    fn open(args: &'a Args, console: &Console) -> Result<Self> {
         args.reject_tick()?;
         let flags = flags(args)?;
         let project = Project::open()?;
@@ -115,7 +115,7 @@ impl<'a> SlotRun<'a> {
         Ok(Self { args, project, flags, no_ask })
     }
 
-    fn workflow(&self, spec: &TaskSpec) -> Result<Workflow, CliError> {
+    fn workflow(&self, spec: &TaskSpec) -> Result<Workflow> {
         Ok(self.project.settings.task_workflow(spec, &self.flags)?)
     }
 
@@ -134,7 +134,7 @@ impl<'a> SlotRun<'a> {
         }
     }
 
-    fn fill_from_tracker(self, supply: TaskSource, console: &Console) -> Result<CommandExit, CliError> {
+    fn fill_from_tracker(self, supply: TaskSource, console: &Console) -> Result<CommandExit> {
         let workflow = self.workflow(&TaskSpec::default())?;
         preflight::check_workflow(&self.project, &workflow, &TaskSpec::default())?;
         let tracker =
@@ -151,7 +151,11 @@ impl<'a> SlotRun<'a> {
         self.print_unfinished(&tracker.supply, console)?;
         if offer.ready.is_empty() {
             report::print_done(&tracker, &offer, console)?;
-            return nothing_ready(&report.source, console);
+            if console.json {
+                console.json(&RunReport::new(None, Vec::new(), Vec::new()))?;
+            }
+            console.note(&format!("Nothing is ready in {}", report.source));
+            return Ok(CommandExit::Done);
         }
         preflight::print_warnings(&self.project, console);
         let ids: Vec<String> = offer.ready.iter().filter_map(id).collect();
@@ -167,7 +171,7 @@ impl<'a> SlotRun<'a> {
 
     /// Prints the unfinished runs of the same tracker that no process drives. The tracker does not list their claimed
     /// tasks as ready.
-    fn print_unfinished(&self, supply: &TaskSource, console: &Console) -> Result<(), CliError> {
+    fn print_unfinished(&self, supply: &TaskSource, console: &Console) -> Result<()> {
         let store = &self.project.store;
         for StoredRun { id: run, .. } in store.open_runs()? {
             let same = |policy: &RunPolicy| policy.task_source == *supply;
@@ -186,7 +190,7 @@ impl<'a> SlotRun<'a> {
         Ok(())
     }
 
-    fn fill_from_queue(self, console: &Console) -> Result<CommandExit, CliError> {
+    fn fill_from_queue(self, console: &Console) -> Result<CommandExit> {
         let tasks = ready(&*self.project.store, &[], usize::MAX)?;
         if self.args.dry_run {
             let report = self.of_queue(&tasks)?;
@@ -224,7 +228,7 @@ impl<'a> SlotRun<'a> {
         request: RunRequest,
         console: &Console,
         left: impl FnOnce(&dyn Store) -> Result<usize, StoreError>,
-    ) -> Result<CommandExit, CliError> {
+    ) -> Result<CommandExit> {
         let (jobs, keep_going) = (self.jobs(), self.args.slots.keep_going);
         let result = run_loop::run(self.project, RunRequest { jobs: Some(jobs), ..request }, console)?;
         let failed = result.task_rows()?.0.iter().any(|row| TaskResult::for_task(row) == TaskResult::Failed);
@@ -241,7 +245,7 @@ impl<'a> SlotRun<'a> {
 }
 
 /// The flags that apply to every task.
-fn flags(args: &Args) -> Result<TaskFlags, CliError> {
+fn flags(args: &Args) -> Result<TaskFlags> {
     let slots = &args.slots;
     let review = (slots.review || slots.no_review).then_some(slots.review);
     let max_fixes = slots.review_max_fix_attempts.map(Count::Number);
@@ -256,7 +260,7 @@ fn flags(args: &Args) -> Result<TaskFlags, CliError> {
 }
 
 /// Checks a prompt file named on the command line and returns its absolute path.
-fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>, CliError> {
+fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>> {
     let Some(path) = path else { return Ok(None) };
     let here = host::current_directory()?;
     let read = PromptFile::at(&here, &path.display().to_string()).read();
@@ -267,12 +271,4 @@ fn prompt(path: Option<&Path>, flag: &str) -> Result<Option<String>, CliError> {
 
 fn id(spec: &TaskSpec) -> Option<String> {
     spec.tracked.as_ref().map(|tracked| tracked.id.clone())
-}
-
-fn nothing_ready(source: &str, console: &Console) -> Result<CommandExit, CliError> {
-    if console.json {
-        console.json(&RunReport::new(None, Vec::new(), Vec::new()))?;
-    }
-    console.note(&format!("Nothing is ready in {source}"));
-    Ok(CommandExit::Done)
 }
